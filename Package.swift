@@ -1,0 +1,85 @@
+// swift-tools-version: 6.2
+// Copyright 2026 the timerd authors
+// SPDX-License-Identifier: Apache-2.0
+
+import PackageDescription
+
+/// What every Swift target is compiled with. Warnings become errors in CI (`.ci/run`), not here: a
+/// newer compiler's new warning must not break somebody's build.
+let settings: [SwiftSetting] = [
+    .swiftLanguageMode(.v6),
+    .enableUpcomingFeature("ExistentialAny"),
+    .enableUpcomingFeature("MemberImportVisibility"),
+    .enableUpcomingFeature("InternalImportsByDefault"),
+]
+
+/// A Swift test target of the same name as the room it tests.
+func tests(of room: String, _ more: Target.Dependency..., resources: [Resource]? = nil) -> Target {
+    .testTarget(
+        name: "\(room)Tests", dependencies: [.byName(name: room)] + more, resources: resources,
+        swiftSettings: settings)
+}
+
+let package = Package(
+    name: "timerd",
+    products: [
+        .executable(name: "timerd", targets: ["timerd"]),
+        .executable(name: "timerctl", targets: ["timerctl"]),
+    ],
+    dependencies: [
+        .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.0"),
+        .package(url: "https://github.com/apple/swift-log", from: "1.16.0"),
+        .package(url: "https://github.com/apple/swift-nio", from: "2.101.0"),
+    ],
+    targets: [
+        // The machine's libraries.
+        .systemLibrary(
+            name: "CSystemd", pkgConfig: "libsystemd", providers: [.apt(["libsystemd-dev"])]),
+        .systemLibrary(
+            name: "CSQLite", pkgConfig: "sqlite3", providers: [.apt(["libsqlite3-dev"])]),
+        // Small C faces over what Swift cannot import.
+        .target(name: "CTomlPlusPlus"),
+        .target(name: "CSpawn"),
+        .target(name: "CLinux"),
+        // The rooms. No arrow among Config, Store, Runner and Control, none from Systemd to any Timer*.
+        .target(name: "Systemd", dependencies: ["CSystemd"], swiftSettings: settings),
+        .target(name: "TimerCore", swiftSettings: settings),
+        .target(
+            name: "TimerConfig", dependencies: ["TimerCore", "CTomlPlusPlus"],
+            swiftSettings: settings),
+        .target(
+            name: "TimerStore", dependencies: ["TimerCore", "CSQLite"], swiftSettings: settings),
+        .target(
+            name: "TimerRunner", dependencies: ["TimerCore", "CSpawn"], swiftSettings: settings),
+        .target(name: "TimerControl", dependencies: ["TimerCore"], swiftSettings: settings),
+        // The programs.
+        .executableTarget(
+            name: "timerd",
+            dependencies: [
+                "Systemd", "TimerCore", "TimerConfig", "TimerStore", "TimerRunner", "TimerControl",
+                "CLinux",
+                .product(name: "ArgumentParser", package: "swift-argument-parser"),
+                .product(name: "Logging", package: "swift-log"),
+                .product(name: "NIOCore", package: "swift-nio"),
+                .product(name: "NIOHTTP1", package: "swift-nio"),
+                .product(name: "NIOPosix", package: "swift-nio"),
+            ],
+            swiftSettings: settings),
+        .executableTarget(
+            name: "timerctl",
+            dependencies: [
+                "TimerControl", "TimerCore",
+                .product(name: "ArgumentParser", package: "swift-argument-parser"),
+            ],
+            swiftSettings: settings),
+        // The tests.
+        tests(of: "Systemd"),
+        tests(of: "TimerCore", resources: [.copy("Data")]),
+        tests(of: "TimerConfig", "TimerCore"),
+        tests(of: "TimerStore", "TimerCore"),
+        tests(of: "TimerRunner", "TimerCore"),
+        tests(of: "TimerControl", "TimerCore"),
+    ],
+    cLanguageStandard: .gnu17,
+    cxxLanguageStandard: .cxx17
+)

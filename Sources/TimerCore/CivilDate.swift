@@ -1,0 +1,118 @@
+// Copyright 2026 the timerd authors
+// SPDX-License-Identifier: Apache-2.0
+
+/// A day of the proleptic Gregorian calendar, and the arithmetic between it and a count of days.
+///
+/// The arithmetic is Howard Hinnant's "chrono-Compatible Low-Level Date Algorithms"
+/// (https://howardhinnant.github.io/date_algorithms.html): exact over all of its range, no loops.
+public struct CivilDate: Hashable, Comparable, Sendable {
+    /// The year; 0 is 1 BC.
+    public var year: Int
+    /// 1 to 12.
+    public var month: Int
+    /// 1 to 31.
+    public var day: Int
+
+    /// A date as given; nothing is checked or carried over.
+    public init(year: Int, month: Int, day: Int) {
+        self.year = year
+        self.month = month
+        self.day = day
+    }
+
+    /// The date that lies `days` days after 1970-01-01.
+    public init(daysSinceEpoch days: Int) {
+        let shifted = days + 719_468
+        let era = (shifted >= 0 ? shifted : shifted - 146_096) / 146_097
+        let dayOfEra = shifted - era * 146_097
+        let yearOfEra = (dayOfEra - dayOfEra / 1460 + dayOfEra / 36_524 - dayOfEra / 146_096) / 365
+        let dayOfYear = dayOfEra - (365 * yearOfEra + yearOfEra / 4 - yearOfEra / 100)
+        let monthFromMarch = (5 * dayOfYear + 2) / 153
+        day = dayOfYear - (153 * monthFromMarch + 2) / 5 + 1
+        month = monthFromMarch < 10 ? monthFromMarch + 3 : monthFromMarch - 9
+        year = yearOfEra + era * 400 + (month <= 2 ? 1 : 0)
+    }
+
+    /// Days since 1970-01-01; negative before it.
+    public var daysSinceEpoch: Int {
+        let shiftedYear = month <= 2 ? year - 1 : year
+        let era = (shiftedYear >= 0 ? shiftedYear : shiftedYear - 399) / 400
+        let yearOfEra = shiftedYear - era * 400
+        let dayOfYear = (153 * (month > 2 ? month - 3 : month + 9) + 2) / 5 + day - 1
+        let dayOfEra = yearOfEra * 365 + yearOfEra / 4 - yearOfEra / 100 + dayOfYear
+        return era * 146_097 + dayOfEra - 719_468
+    }
+
+    public static func < (left: Self, right: Self) -> Bool {
+        (left.year, left.month, left.day) < (right.year, right.month, right.day)
+    }
+}
+
+extension WallInstant {
+    /// The instant in UTC after RFC 3339, with a fraction only where it is not zero:
+    /// `2026-11-21T04:38:52Z`, `2026-11-21T04:38:52.25Z`.
+    public var rfc3339: String {
+        let second = secondsSinceEpoch
+        let microsecond = microsecondsSinceEpoch - second * 1_000_000
+        var text = utcText(second, dateSeparator: "-", timeSeparator: ":")
+        if microsecond != 0 {
+            var fraction = padded(microsecond, 6)
+            while fraction.last == "0" { fraction.removeLast() }
+            text += "." + fraction
+        }
+        return text + "Z"
+    }
+
+    /// The instant in UTC in the basic form of ISO 8601, always with six digits of fraction, so that the
+    /// text sorts as the instants do: `20261121T043852.250000Z`. Years 0 to 9999.
+    public var basicISO8601: String {
+        let second = secondsSinceEpoch
+        let microsecond = microsecondsSinceEpoch - second * 1_000_000
+        return utcText(second, dateSeparator: "", timeSeparator: "") + "." + padded(microsecond, 6)
+            + "Z"
+    }
+
+    /// Reads what `basicISO8601` writes; nil for anything else.
+    public init?(basicISO8601 text: some StringProtocol) {
+        let bytes = Array(text.utf8)
+        guard bytes.count == 23, bytes[8] == UInt8(ascii: "T"), bytes[15] == UInt8(ascii: "."),
+            bytes[22] == UInt8(ascii: "Z")
+        else { return nil }
+        func number(_ range: Range<Int>) -> Int? {
+            var value = 0
+            for byte in bytes[range] {
+                guard (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(byte) else { return nil }
+                value = value * 10 + Int(byte - UInt8(ascii: "0"))
+            }
+            return value
+        }
+        guard let year = number(0..<4), let month = number(4..<6), let day = number(6..<8),
+            let hour = number(9..<11), let minute = number(11..<13), let second = number(13..<15),
+            let microsecond = number(16..<22)
+        else { return nil }
+        let date = CivilDate(year: year, month: month, day: day)
+        guard CivilDate(daysSinceEpoch: date.daysSinceEpoch) == date, hour < 24, minute < 60,
+            second < 60
+        else { return nil }
+        let seconds = ((date.daysSinceEpoch * 24 + hour) * 60 + minute) * 60 + second
+        self.init(microsecondsSinceEpoch: Int64(seconds) * 1_000_000 + Int64(microsecond))
+    }
+
+    private func utcText(_ second: Int64, dateSeparator: String, timeSeparator: String) -> String {
+        let day = second.quotient(flooringBy: 86_400)
+        let secondOfDay = second - day * 86_400
+        let date = CivilDate(daysSinceEpoch: Int(day))
+        return [
+            padded(Int64(date.year), 4), padded(Int64(date.month), 2), padded(Int64(date.day), 2),
+        ]
+        .joined(separator: dateSeparator) + "T"
+            + [secondOfDay / 3600, secondOfDay / 60 % 60, secondOfDay % 60]
+            .map { padded($0, 2) }.joined(separator: timeSeparator)
+    }
+}
+
+/// The number in decimal with zeros before it up to `width` digits.
+func padded(_ number: Int64, _ width: Int) -> String {
+    let digits = String(number)
+    return String(repeating: "0", count: max(0, width - digits.utf8.count)) + digits
+}

@@ -1,0 +1,111 @@
+// Copyright 2026 the timerd authors
+// SPDX-License-Identifier: Apache-2.0
+
+/// A reading of the calendar clock, CLOCK_REALTIME: microseconds since 1970-01-01T00:00:00Z.
+///
+/// It steps when somebody sets the clock, so a difference of two of these is elapsed time only as far
+/// as the clock was left alone between them. Range: some 292 000 years either side of 1970; arithmetic
+/// beyond that traps.
+public struct WallInstant: Hashable, Comparable, Sendable {
+    /// Microseconds since the Unix epoch; negative before it.
+    public var microsecondsSinceEpoch: Int64
+
+    /// The instant so many microseconds after the Unix epoch.
+    public init(microsecondsSinceEpoch: Int64) {
+        self.microsecondsSinceEpoch = microsecondsSinceEpoch
+    }
+
+    /// The instant so many whole seconds after the Unix epoch.
+    public init(secondsSinceEpoch: Int64) {
+        self.microsecondsSinceEpoch = secondsSinceEpoch * 1_000_000
+    }
+
+    /// Whole seconds since the Unix epoch, rounded towards the past.
+    public var secondsSinceEpoch: Int64 {
+        microsecondsSinceEpoch.quotient(flooringBy: 1_000_000)
+    }
+
+    public static func < (left: Self, right: Self) -> Bool {
+        left.microsecondsSinceEpoch < right.microsecondsSinceEpoch
+    }
+
+    /// The instant `span` later, rounded to the microsecond towards zero.
+    public static func + (instant: Self, span: Duration) -> Self {
+        Self(microsecondsSinceEpoch: instant.microsecondsSinceEpoch + span.wholeMicroseconds)
+    }
+
+    /// The instant `span` earlier, rounded to the microsecond towards zero.
+    public static func - (instant: Self, span: Duration) -> Self {
+        Self(microsecondsSinceEpoch: instant.microsecondsSinceEpoch - span.wholeMicroseconds)
+    }
+
+    /// What the clock says passed from `right` to `left`; negative if `left` is earlier.
+    public static func - (left: Self, right: Self) -> Duration {
+        .microseconds(left.microsecondsSinceEpoch - right.microsecondsSinceEpoch)
+    }
+}
+
+/// A reading of CLOCK_MONOTONIC: nanoseconds this boot of the machine has been awake. It stands still
+/// while the machine is suspended, is never set, and starts again at each boot (clock_gettime(2)).
+public struct AwakeInstant: Hashable, Comparable, Sendable {
+    /// Nanoseconds of CLOCK_MONOTONIC.
+    public var nanoseconds: Int64
+
+    /// The instant at which CLOCK_MONOTONIC reads `nanoseconds`.
+    public init(nanoseconds: Int64) {
+        self.nanoseconds = nanoseconds
+    }
+
+    public static func < (left: Self, right: Self) -> Bool { left.nanoseconds < right.nanoseconds }
+
+    /// The instant `span` later, rounded to the nanosecond towards zero.
+    public static func + (instant: Self, span: Duration) -> Self {
+        Self(nanoseconds: instant.nanoseconds + span.wholeNanoseconds)
+    }
+
+    /// What passed from `right` to `left`, both of one boot; negative if `left` is earlier.
+    public static func - (left: Self, right: Self) -> Duration {
+        .nanoseconds(left.nanoseconds - right.nanoseconds)
+    }
+}
+
+/// A reading of CLOCK_BOOTTIME: nanoseconds since this boot of the machine, suspended time included
+/// (clock_gettime(2)).
+public struct BootInstant: Hashable, Comparable, Sendable {
+    /// Nanoseconds of CLOCK_BOOTTIME.
+    public var nanoseconds: Int64
+
+    /// The instant at which CLOCK_BOOTTIME reads `nanoseconds`.
+    public init(nanoseconds: Int64) {
+        self.nanoseconds = nanoseconds
+    }
+
+    public static func < (left: Self, right: Self) -> Bool { left.nanoseconds < right.nanoseconds }
+
+    /// What passed from `right` to `left`, both of one boot; negative if `left` is earlier.
+    public static func - (left: Self, right: Self) -> Duration {
+        .nanoseconds(left.nanoseconds - right.nanoseconds)
+    }
+}
+
+extension Duration {
+    /// The span in whole microseconds, rounded towards zero. Traps beyond ±292 000 years.
+    public var wholeMicroseconds: Int64 {
+        let (seconds, attoseconds) = components
+        return seconds * 1_000_000 + attoseconds / 1_000_000_000_000
+    }
+
+    /// The span in whole nanoseconds, rounded towards zero. Traps beyond ±292 years.
+    public var wholeNanoseconds: Int64 {
+        let (seconds, attoseconds) = components
+        return seconds * 1_000_000_000 + attoseconds / 1_000_000_000
+    }
+}
+
+extension Int64 {
+    /// The quotient rounded towards the past, where `/` rounds towards zero.
+    func quotient(flooringBy divisor: Int64) -> Int64 {
+        let (quotient, remainder) = quotientAndRemainder(dividingBy: divisor)
+        return remainder != 0 && (remainder < 0) != (divisor < 0) ? quotient - 1 : quotient
+    }
+}

@@ -1,0 +1,131 @@
+// Copyright 2026 the timerd authors
+// SPDX-License-Identifier: Apache-2.0
+
+/// One entry of the configuration: what to run, and when.
+public struct Job: Hashable, Sendable {
+    /// What identifies the job, its ledger and its history.
+    public var name: Name
+    /// What a person wrote about it.
+    public var description: String?
+    /// What a run executes.
+    public var command: Command
+    /// When it fires.
+    public var schedule: Schedule
+    /// The time before the first firing; nil: as long as the schedule's own span. Zero fires at once.
+    public var first: Duration?
+    /// What `every`, `after` and `first` count.
+    public var count: TimeBasis
+    /// Whether the job starts paused.
+    public var paused: Bool
+    /// What is added to the environment of its runs.
+    public var environment: [String: String]
+    /// The absolute path its runs start in; nil: the home directory of the user they run as.
+    public var workingDirectory: String?
+
+    /// A job with everything but its name, command and schedule left at the defaults.
+    public init(
+        name: Name, command: Command, schedule: Schedule, description: String? = nil,
+        first: Duration? = nil, count: TimeBasis = .active, paused: Bool = false,
+        environment: [String: String] = [:], workingDirectory: String? = nil
+    ) {
+        self.name = name
+        self.description = description
+        self.command = command
+        self.schedule = schedule
+        self.first = first
+        self.count = count
+        self.paused = paused
+        self.environment = environment
+        self.workingDirectory = workingDirectory
+    }
+}
+
+extension Job {
+    /// The name of a job: 1 to 64 ASCII letters, digits and `.` `_` `-` `@`, the first a letter, a digit
+    /// or `_`. It goes into file names, URLs, environment variables and the journal's
+    /// SYSLOG_IDENTIFIER as it stands, hence the narrow alphabet.
+    public struct Name: Hashable, Comparable, Sendable, CustomStringConvertible {
+        /// The most characters a name may have.
+        public static let lengthMax = 64
+
+        /// The name as written.
+        public let description: String
+
+        /// Nil if `text` is not a job name.
+        public init?(_ text: String) {
+            guard Self.fault(in: text) == nil else { return nil }
+            description = text
+        }
+
+        /// What is wrong with `text` as a job name, as the end of a sentence; nil if nothing is.
+        public static func fault(in text: String) -> String? {
+            guard let first = text.utf8.first else { return "a job name cannot be empty" }
+            guard text.utf8.count <= lengthMax else {
+                return "a job name has at most \(lengthMax) characters"
+            }
+            guard text.utf8.allSatisfy({ isAlphanumeric($0) || ".-@_".utf8.contains($0) }) else {
+                return "a job name has only letters, digits, '.', '_', '-' and '@'"
+            }
+            guard isAlphanumeric(first) || first == UInt8(ascii: "_") else {
+                return "a job name begins with a letter, a digit or '_'"
+            }
+            return nil
+        }
+
+        public static func < (left: Self, right: Self) -> Bool {
+            left.description < right.description
+        }
+
+        private static func isAlphanumeric(_ byte: UInt8) -> Bool {
+            switch byte {
+            case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
+                UInt8(ascii: "0")...UInt8(ascii: "9"):
+                true
+            default: false
+            }
+        }
+    }
+
+    /// What a run executes.
+    public enum Command: Hashable, Sendable {
+        /// A program and its arguments, without a shell. Never empty. A name without a slash is looked up
+        /// in PATH.
+        case arguments([String])
+        /// A line for `/bin/sh -c`.
+        case shell(String)
+    }
+}
+
+/// When a job fires.
+public enum Schedule: Hashable, Sendable {
+    /// On a fixed grid, each so much counted time apart. Longer than zero.
+    case every(Duration)
+    /// Once, after so much counted time.
+    case after(Duration)
+
+    /// The span between firings, or before the only one.
+    public var span: Duration {
+        switch self {
+        case .every(let span), .after(let span): span
+        }
+    }
+}
+
+/// What counts as time for a job's ledger.
+public enum TimeBasis: String, CaseIterable, Hashable, Sendable {
+    /// Time in which the daemon runs, the machine is awake and the job is not paused.
+    case active
+}
+
+/// All jobs of one configuration, in the order it names them.
+public struct Roster: Hashable, Sendable {
+    /// The jobs; no two of one name.
+    public private(set) var jobs: [Job]
+
+    /// The roster of `jobs`. Traps if two have one name: the configuration's reader has to refuse that
+    /// with its place.
+    public init(_ jobs: [Job] = []) {
+        precondition(Set(jobs.map(\.name)).count == jobs.count, "a roster names each job once")
+        self.jobs = jobs
+    }
+}
