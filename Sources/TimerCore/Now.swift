@@ -8,12 +8,12 @@ public struct BootID: Hashable, Sendable, CustomStringConvertible {
     public let description: String
 
     /// Nil unless `text` is a UUID: 32 hexadecimal digits, with or without hyphens.
-    public init?(_ text: some StringProtocol) {
+    public init?(_ text: String) {
         let digits = text.filter { $0 != "-" }
         guard digits.utf8.count == 32, digits.allSatisfy({ $0.isASCII && $0.isHexDigit }) else {
             return nil
         }
-        description = String(digits).lowercased()
+        description = digits.lowercased()
     }
 }
 
