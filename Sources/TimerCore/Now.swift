@@ -4,16 +4,26 @@
 /// Which boot of the machine: the 128 bits of /proc/sys/kernel/random/boot_id. Monotonic clocks of
 /// different boots cannot be compared (random(4)).
 public struct BootID: Hashable, Sendable, CustomStringConvertible {
-    /// 32 lower-case hexadecimal digits.
-    public let description: String
+    private let high: UInt64
+    private let low: UInt64
 
     /// Nil unless `text` is a UUID: 32 hexadecimal digits, with or without hyphens.
     public init?(_ text: String) {
         let digits = text.filter { $0 != "-" }
-        guard digits.utf8.count == 32, digits.allSatisfy({ $0.isASCII && $0.isHexDigit }) else {
-            return nil
-        }
-        description = digits.lowercased()
+        guard digits.utf8.count == 32, digits.allSatisfy({ $0.isASCII && $0.isHexDigit }),
+            let high = UInt64(digits.prefix(16), radix: 16),
+            let low = UInt64(digits.suffix(16), radix: 16)
+        else { return nil }
+        self.high = high
+        self.low = low
+    }
+
+    /// 32 lower-case hexadecimal digits.
+    public var description: String {
+        [high, low].map { half in
+            let digits = String(half, radix: 16)
+            return String(repeating: "0", count: 16 - digits.utf8.count) + digits
+        }.joined()
     }
 }
 

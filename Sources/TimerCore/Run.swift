@@ -78,6 +78,52 @@ public struct Run: Hashable, Sendable {
     }
 }
 
+/// What a run used, as the kernel accounts it: the process and the children it waited for (getrusage(2)).
+public struct RunUsage: Hashable, Sendable {
+    /// From the start of the process to its end.
+    public var elapsed: Duration
+    /// CPU time in user mode.
+    public var user: Duration
+    /// CPU time in the kernel.
+    public var system: Duration
+    /// The largest resident set, in bytes.
+    public var peakResidentBytes: Int64
+
+    /// What a run used; by default nothing, as of a run whose process never was.
+    public init(
+        elapsed: Duration = .zero, user: Duration = .zero, system: Duration = .zero,
+        peakResidentBytes: Int64 = 0
+    ) {
+        self.elapsed = elapsed
+        self.user = user
+        self.system = system
+        self.peakResidentBytes = peakResidentBytes
+    }
+}
+
+/// What is kept in memory of a job's latest run.
+public struct RunSummary: Hashable, Sendable {
+    /// Which run.
+    public var id: Run.ID
+    /// When its process started, on the calendar clock; nil while it waits or if it never did.
+    public var began: WallInstant?
+    /// How it ended; nil while it lives.
+    public var outcome: RunOutcome?
+    /// What it used.
+    public var usage: RunUsage
+
+    /// A run as described.
+    public init(
+        id: Run.ID, began: WallInstant? = nil, outcome: RunOutcome? = nil,
+        usage: RunUsage = RunUsage()
+    ) {
+        self.id = id
+        self.began = began
+        self.outcome = outcome
+        self.usage = usage
+    }
+}
+
 /// How a run ended. A run that failed is data, not a thrown error. The text is the same in the journal,
 /// the store and JSON: `exited(0)`, `signalled(SIGKILL)`, `spawn-failed(ENOENT, exec /bin/x)`,
 /// `lost(reboot)`.

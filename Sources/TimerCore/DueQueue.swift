@@ -1,0 +1,90 @@
+// Copyright 2026 the timerd authors
+// SPDX-License-Identifier: Apache-2.0
+
+/// Slots in the order they fall due: a binary heap that knows where each slot lies, so that a slot's
+/// instant can be moved or taken away. Slots due at one instant come in the order of their numbers.
+///
+/// Slots are small dense numbers, the caller's indices.
+struct DueQueue<Instant: Comparable & Sendable>: Sendable {
+    private struct Node {
+        var due: Instant
+        var slot: Int
+
+        func precedes(_ other: Node) -> Bool {
+            due < other.due || (due == other.due && slot < other.slot)
+        }
+    }
+
+    private var heap: [Node] = []
+    /// Where in the heap each slot lies; -1 for a slot that is not in it.
+    private var places: [Int] = []
+
+    /// The earliest, if there is one.
+    /// - Complexity: O(1).
+    var first: (due: Instant, slot: Int)? { heap.first.map { ($0.due, $0.slot) } }
+
+    var count: Int { heap.count }
+
+    /// When the slot is due; nil if it is not in the queue.
+    /// - Complexity: O(1).
+    subscript(slot: Int) -> Instant? {
+        guard slot < places.count, places[slot] >= 0 else { return nil }
+        return heap[places[slot]].due
+    }
+
+    /// Puts the slot into the queue, or moves it to another instant.
+    /// - Complexity: O(log *n*).
+    mutating func set(_ slot: Int, due: Instant) {
+        while places.count <= slot { places.append(-1) }
+        if places[slot] >= 0 {
+            heap[places[slot]].due = due
+        } else {
+            places[slot] = heap.count
+            heap.append(Node(due: due, slot: slot))
+        }
+        siftDown(siftUp(places[slot]))
+    }
+
+    /// Takes the slot out of the queue; one that is not in it is left alone.
+    /// - Complexity: O(log *n*).
+    mutating func remove(_ slot: Int) {
+        guard slot < places.count, places[slot] >= 0 else { return }
+        let place = places[slot]
+        let last = heap.removeLast()
+        places[slot] = -1
+        guard place < heap.count else { return }
+        put(last, at: place)
+        siftDown(siftUp(place))
+    }
+
+    private mutating func put(_ node: Node, at place: Int) {
+        heap[place] = node
+        places[node.slot] = place
+    }
+
+    @discardableResult
+    private mutating func siftUp(_ start: Int) -> Int {
+        var place = start
+        let node = heap[place]
+        while place > 0, node.precedes(heap[(place - 1) / 2]) {
+            put(heap[(place - 1) / 2], at: place)
+            place = (place - 1) / 2
+        }
+        put(node, at: place)
+        return place
+    }
+
+    private mutating func siftDown(_ start: Int) {
+        var place = start
+        let node = heap[place]
+        while true {
+            var child = 2 * place + 1
+            guard child < heap.count else { break }
+            if child + 1 < heap.count, heap[child + 1].precedes(heap[child]) { child += 1 }
+            guard heap[child].precedes(node) else { break }
+            put(heap[child], at: place)
+            place = child
+        }
+        put(node, at: place)
+    }
+}

@@ -1,0 +1,91 @@
+// Copyright 2026 the timerd authors
+// SPDX-License-Identifier: Apache-2.0
+
+/// What happened, as the agenda is told it.
+public enum Event: Sendable {
+    /// A life begins with this configuration and what the last one left.
+    case load(Roster, Recollection)
+    /// The configuration was read again.
+    case reload(Roster)
+    /// The timer of this job rang.
+    case wake(Job.Name)
+    /// Somebody orders something.
+    case order(Order)
+    /// The process of a run started.
+    case began(Run.ID)
+    /// A run ended.
+    case ended(Run.ID, RunOutcome, RunUsage)
+    /// It is time to write down what accrued.
+    case checkpoint
+    /// The daemon stops: nothing fires any more.
+    case shutdown
+}
+
+/// What somebody orders of a job.
+public struct Order: Hashable, Sendable {
+    /// What is to be done. Each is idempotent but `run`.
+    public enum Verb: String, CaseIterable, Hashable, Sendable {
+        /// Hold the job and keep what accrued.
+        case pause
+        /// Go on from the remaining time.
+        case resume
+        /// Begin at zero.
+        case start
+        /// End the timer and drop what accrued.
+        case stop
+        /// Run it now, apart from its schedule.
+        case run
+    }
+
+    /// What is to be done.
+    public var verb: Verb
+    /// Of which job.
+    public var job: Job.Name
+    /// Who orders it.
+    public var by: Author
+    /// What they say about it.
+    public var note: String?
+
+    /// An order as described.
+    public init(_ verb: Verb, _ job: Job.Name, by: Author, note: String? = nil) {
+        self.verb = verb
+        self.job = job
+        self.by = by
+        self.note = note
+    }
+}
+
+/// What came of an order.
+public enum Answer: Hashable, Sendable {
+    /// It was done.
+    case done
+    /// It was so already; nothing changed.
+    case unchanged(String)
+    /// It cannot be done, and why.
+    case refused(String)
+    /// The roster has no such job.
+    case noSuchJob
+}
+
+/// Something the shell must do, in the order given. Each stands for itself: doing one needs no look at
+/// the agenda.
+public enum Action: Hashable, Sendable {
+    /// Set the job's timer to ring at this instant, or move it there.
+    case arm(Job.Name, AwakeInstant)
+    /// Take the job's timer away.
+    case disarm(Job.Name)
+    /// Write the runs and the records in one transaction; when it is kept, start the runs in `start`.
+    case begin([Run], start: [Run], records: [JobRecord])
+    /// Start runs that were written before and waited for a place.
+    case start([Run])
+    /// Close the row of a run.
+    case close(Run.ID, RunOutcome, RunUsage)
+    /// Write the records; if `durable`, before anything later in the list is done.
+    case save([JobRecord], durable: Bool)
+    /// Remove the records of jobs that were gone for too long.
+    case erase([Job.Name])
+    /// Say it in the log.
+    case tell(Notice)
+    /// Answer the order that was just handled.
+    case answer(Answer)
+}

@@ -1,0 +1,24 @@
+// Copyright 2026 the timerd authors
+// SPDX-License-Identifier: Apache-2.0
+
+/// First in, first out, each in constant time over many.
+struct Fifo<Element: Sendable>: Sendable {
+    private var elements: [Element] = []
+    private var head = 0
+
+    var count: Int { elements.count - head }
+
+    mutating func append(_ element: Element) { elements.append(element) }
+
+    mutating func popFirst() -> Element? {
+        guard head < elements.count else { return nil }
+        let element = elements[head]
+        head += 1
+        // What was taken out is let go of once it is half of what is kept.
+        if head >= 64, head * 2 >= elements.count {
+            elements.removeFirst(head)
+            head = 0
+        }
+        return element
+    }
+}

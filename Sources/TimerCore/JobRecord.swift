@@ -1,0 +1,103 @@
+// Copyright 2026 the timerd authors
+// SPDX-License-Identifier: Apache-2.0
+
+/// Where a job stands. Whether a run of it lives is apart from this.
+public enum Phase: Hashable, Sendable {
+    /// Its time counts and its timer is set.
+    case armed
+    /// Its time stands still and nothing of it is lost.
+    case paused(Pause)
+    /// It was stopped by order: no timer, nothing accrued, until it is started.
+    case stopped
+    /// It fired for the last time.
+    case finished
+
+    /// The word for it in tables, JSON and the store.
+    public var word: String {
+        switch self {
+        case .armed: "armed"
+        case .paused: "paused"
+        case .stopped: "stopped"
+        case .finished: "finished"
+        }
+    }
+}
+
+/// Who paused a job, when, and why. Kept in the store, not in the configuration, so that no reload and no
+/// configuration tool undoes it.
+public struct Pause: Hashable, Sendable {
+    /// Since when, on the calendar clock.
+    public var since: WallInstant
+    /// By whom.
+    public var by: Author
+    /// What they wrote about it.
+    public var note: String?
+
+    /// A pause as described.
+    public init(since: WallInstant, by: Author, note: String? = nil) {
+        self.since = since
+        self.by = by
+        self.note = note
+    }
+}
+
+/// On whose word something was done.
+public enum Author: Hashable, Sendable, CustomStringConvertible {
+    /// `paused = true` in the configuration.
+    case configuration
+    /// The user of this name, or `uid N` for one without.
+    case user(String)
+
+    public var description: String {
+        switch self {
+        case .configuration: "the configuration"
+        case .user(let name): name
+        }
+    }
+}
+
+/// What the store keeps of a job: its ledger as of one reading of the clocks, and where it stands. It
+/// belongs to the job's name and outlives changes of its definition.
+public struct JobRecord: Hashable, Sendable {
+    /// Whose record it is.
+    public var job: Job.Name
+    /// Where the job stood.
+    public var phase: Phase
+    /// Its active time in all.
+    public var active: Duration
+    /// Its active time since the last grid point.
+    public var accrued: Duration
+    /// Whether its time went on counting after `at`.
+    public var isCounting: Bool
+    /// How many firings it had in its present round; the round begins with `start`.
+    public var firings: Int
+    /// The scheduled instant of its last firing.
+    public var lastScheduled: WallInstant?
+    /// What the configuration said of `paused` last.
+    public var configuredPaused: Bool
+    /// When the configuration lost the job; nil while it names it.
+    public var removed: WallInstant?
+    /// The reading of the clocks the record holds for.
+    public var at: Now
+    /// The life of the daemon that took it.
+    public var life: Life.ID
+
+    /// A record as described.
+    public init(
+        job: Job.Name, phase: Phase, active: Duration, accrued: Duration, isCounting: Bool,
+        firings: Int, lastScheduled: WallInstant?, configuredPaused: Bool, removed: WallInstant?,
+        at: Now, life: Life.ID
+    ) {
+        self.job = job
+        self.phase = phase
+        self.active = active
+        self.accrued = accrued
+        self.isCounting = isCounting
+        self.firings = firings
+        self.lastScheduled = lastScheduled
+        self.configuredPaused = configuredPaused
+        self.removed = removed
+        self.at = at
+        self.life = life
+    }
+}
