@@ -1,0 +1,139 @@
+// Copyright 2026 the timerd authors
+// SPDX-License-Identifier: Apache-2.0
+
+import CSQLite
+
+/// One connection to SQLite with its prepared statements. Not to be used from two threads at once.
+final class Connection {
+    let path: String
+    private let handle: OpaquePointer
+    private var statements: [String: OpaquePointer] = [:]
+
+    /// Opens or creates the database. SQLite itself refuses a path whose last part is a symbolic link.
+    init(path: String) throws(StoreError) {
+        var handle: OpaquePointer?
+        let flags =
+            SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_NOFOLLOW
+        let result = sqlite3_open_v2(path, &handle, flags, nil)
+        guard result == SQLITE_OK, let handle else {
+            let message = String(cString: sqlite3_errstr(result))
+            sqlite3_close_v2(handle)
+            throw StoreError(result: result, doing: "open it", message: message, path: path)
+        }
+        self.path = path
+        self.handle = handle
+        sqlite3_extended_result_codes(handle, 1)
+        sqlite3_busy_timeout(handle, 5000)
+    }
+
+    deinit {
+        for statement in statements.values { sqlite3_finalize(statement) }
+        sqlite3_close_v2(handle)
+    }
+
+    /// Runs statements that take no values and whose rows nobody wants.
+    func execute(_ sql: String, doing what: String) throws(StoreError) {
+        let result = sqlite3_exec(handle, sql, nil, nil, nil)
+        guard result == SQLITE_OK else { throw error(result, doing: what) }
+    }
+
+    /// Runs one statement with these values and hands each row to `each`.
+    /// - Returns: how many rows it inserted, changed or deleted.
+    @discardableResult
+    func run(
+        _ sql: String, _ values: [Value] = [], doing what: String, each: (Row) -> Void = { _ in }
+    ) throws(StoreError) -> Int {
+        let statement = try prepared(sql, doing: what)
+        defer {
+            sqlite3_reset(statement)
+            sqlite3_clear_bindings(statement)
+        }
+        for (index, value) in values.enumerated() {
+            let result = value.bind(to: statement, at: Int32(index + 1))
+            guard result == SQLITE_OK else { throw error(result, doing: what) }
+        }
+        while true {
+            switch sqlite3_step(statement) {
+            case SQLITE_ROW: each(Row(statement: statement))
+            case SQLITE_DONE: return Int(sqlite3_changes(handle))
+            case let result: throw error(result, doing: what)
+            }
+        }
+    }
+
+    /// The first column of the first row; nil without one.
+    func integer(_ sql: String, doing what: String) throws(StoreError) -> Int64? {
+        var found: Int64?
+        try run(sql, doing: what) { row in found = found ?? row.integer(0) }
+        return found
+    }
+
+    /// Runs `body` in a transaction; if it throws, nothing of it remains.
+    func transaction<Result>(
+        doing what: String, _ body: () throws(StoreError) -> Result
+    ) throws(StoreError) -> Result {
+        try execute("BEGIN IMMEDIATE", doing: what)
+        do throws(StoreError) {
+            let result = try body()
+            try execute("COMMIT", doing: what)
+            return result
+        } catch {
+            // SQLite rolls back by itself on some errors (lang_transaction.html); then this one fails,
+            // and the first error is the one to tell.
+            sqlite3_exec(handle, "ROLLBACK", nil, nil, nil)
+            throw error
+        }
+    }
+
+    private func prepared(_ sql: String, doing what: String) throws(StoreError) -> OpaquePointer {
+        if let statement = statements[sql] { return statement }
+        var statement: OpaquePointer?
+        let result = sqlite3_prepare_v3(
+            handle, sql, -1, UInt32(SQLITE_PREPARE_PERSISTENT), &statement, nil)
+        guard result == SQLITE_OK, let statement else { throw error(result, doing: what) }
+        statements[sql] = statement
+        return statement
+    }
+
+    private func error(_ result: Int32, doing what: String) -> StoreError {
+        StoreError(
+            result: result, doing: what, message: String(cString: sqlite3_errmsg(handle)),
+            path: path)
+    }
+}
+
+/// A value bound to a statement.
+enum Value {
+    case integer(Int64)
+    case text(String)
+    case null
+
+    init(_ integer: Int64?) { self = integer.map(Value.integer) ?? .null }
+    init(_ text: String?) { self = text.map(Value.text) ?? .null }
+    init(_ flag: Bool) { self = .integer(flag ? 1 : 0) }
+
+    func bind(to statement: OpaquePointer, at index: Int32) -> Int32 {
+        switch self {
+        case .integer(let integer): return sqlite3_bind_int64(statement, index, integer)
+        case .text(let text):
+            // SQLITE_TRANSIENT, a cast macro Swift does not import: SQLite makes its own copy.
+            let transient = unsafeBitCast(-1, to: sqlite3_destructor_type.self)
+            return sqlite3_bind_text(statement, index, text, -1, transient)
+        case .null: return sqlite3_bind_null(statement, index)
+        }
+    }
+}
+
+/// The current row of a statement; not valid after the next one.
+struct Row {
+    let statement: OpaquePointer
+
+    func integer(_ column: Int32) -> Int64? {
+        sqlite3_column_type(statement, column) == SQLITE_NULL
+            ? nil : sqlite3_column_int64(statement, column)
+    }
+
+    func text(_ column: Int32) -> String? {
+        sqlite3_column_text(statement, column).map { String(cString: $0) }
+    }
+}

@@ -1,0 +1,55 @@
+// Copyright 2026 the timerd authors
+// SPDX-License-Identifier: Apache-2.0
+
+/// The tables, and the steps that lead from each version of them to the next. A step, once released, is
+/// never changed: a database made by any version becomes the present one by running those it lacks.
+enum Schema {
+    static let steps = [first]
+
+    /// The version of the tables this program works with, as PRAGMA user_version keeps it.
+    static var version: Int64 { Int64(steps.count) }
+
+    /// Units are in the names: `_us` microseconds since 1970, `_ns` nanoseconds. STRICT and NOT NULL let
+    /// the database refuse what no reader could make sense of; UNIQUE is what forbids a firing to be
+    /// made twice.
+    private static let first = """
+        CREATE TABLE life (
+            id INTEGER PRIMARY KEY,
+            boot_id TEXT NOT NULL,
+            began_us INTEGER NOT NULL, began_awake_ns INTEGER NOT NULL, began_boot_ns INTEGER NOT NULL,
+            ended_us INTEGER, ended_awake_ns INTEGER, ended_boot_ns INTEGER,
+            synced INTEGER NOT NULL DEFAULT 0
+        ) STRICT;
+        CREATE TABLE job (
+            name TEXT PRIMARY KEY,
+            phase TEXT NOT NULL CHECK (phase IN ('armed', 'paused', 'stopped', 'finished')),
+            pause_since_us INTEGER, pause_by TEXT, pause_note TEXT,
+            active_ns INTEGER NOT NULL CHECK (active_ns >= 0),
+            accrued_ns INTEGER NOT NULL CHECK (accrued_ns >= 0),
+            counting INTEGER NOT NULL,
+            firings INTEGER NOT NULL,
+            last_scheduled_us INTEGER,
+            configured_paused INTEGER NOT NULL,
+            removed_us INTEGER,
+            at_us INTEGER NOT NULL, at_awake_ns INTEGER NOT NULL, at_boot_ns INTEGER NOT NULL,
+            boot_id TEXT NOT NULL,
+            life INTEGER NOT NULL
+        ) STRICT, WITHOUT ROWID;
+        CREATE TABLE run (
+            id INTEGER PRIMARY KEY,
+            job TEXT NOT NULL,
+            scheduled_us INTEGER NOT NULL,
+            attempt INTEGER NOT NULL CHECK (attempt >= 1),
+            missed INTEGER NOT NULL,
+            active_ns INTEGER NOT NULL,
+            boot_id TEXT NOT NULL,
+            recorded_us INTEGER NOT NULL,
+            ended_us INTEGER,
+            outcome TEXT,
+            elapsed_us INTEGER, user_us INTEGER, system_us INTEGER, peak_bytes INTEGER,
+            UNIQUE (job, scheduled_us, attempt)
+        ) STRICT;
+        CREATE INDEX run_open ON run (job) WHERE outcome IS NULL;
+        CREATE INDEX run_ended ON run (ended_us) WHERE outcome IS NOT NULL;
+        """
+}

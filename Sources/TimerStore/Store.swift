@@ -1,0 +1,194 @@
+// Copyright 2026 the timerd authors
+// SPDX-License-Identifier: Apache-2.0
+
+public import TimerCore
+
+/// The durable account: jobs' records, runs and lives of the daemon, in one SQLite database (WAL).
+///
+/// Every call blocks on the disk, and one thread at a time may use a store: give it a queue of its own.
+/// What one `commit` is given is kept whole or not at all.
+public final class Store {
+    /// The name of the database in the state directory.
+    public static let fileName = "timerd.db"
+
+    /// How many starts of the daemon are kept.
+    public static let livesKept: Int64 = 1000
+
+    let connection: Connection
+    private var life: Life.ID = 0
+    private var bootID: BootID?
+    private var isDurable = true
+
+    /// Opens the database, or makes it, and brings an older one up to date.
+    ///
+    /// - Parameter path: absolute, in a directory only the daemon's user may write to.
+    /// - Throws: `StoreError`; the file is left as it was.
+    public init(path: String) throws(StoreError) {
+        connection = try Connection(path: path)
+        let version = try connection.integer("PRAGMA user_version", doing: "read it") ?? 0
+        guard version <= Schema.version else {
+            throw StoreError(
+                code: .newer, path: path,
+                what: "has version \(version), this timerd knows up to \(Schema.version)",
+                hint: "install the newer timerd again, or move the file away")
+        }
+        // WAL lets status readers in while the daemon writes, and lets a commit go without an fsync.
+        try connection.execute("PRAGMA journal_mode = WAL", doing: "set its journal mode")
+        try connection.execute("PRAGMA synchronous = FULL", doing: "set its durability")
+        guard version < Schema.version else { return }
+        let connection = connection
+        try connection.transaction(doing: "bring its tables up to date") { () throws(StoreError) in
+            for step in Schema.steps[Int(version)...] {
+                try connection.execute(step, doing: "bring its tables up to date")
+            }
+            try connection.execute(
+                "PRAGMA user_version = \(Schema.version)", doing: "bring its tables up to date")
+        }
+    }
+
+    /// Begins a life and says what the ones before it left. The heartbeat and which open runs were begun
+    /// are for others to add.
+    /// - Complexity: O(*n*) in the number of jobs and open runs.
+    public func beginLife(at now: Now) throws(StoreError) -> Recollection {
+        let previous = try previousLife()
+        let records = try jobRecords()
+        let openRuns = try openRuns()
+        let lastRuns = try lastRuns()
+        let id = (previous?.life ?? 0) + 1
+        try setDurable(true)
+        try connection.run(
+            """
+            INSERT INTO life (id, boot_id, began_us, began_awake_ns, began_boot_ns)
+            VALUES (?, ?, ?, ?, ?)
+            """,
+            [
+                .integer(id), .text(now.bootID.description),
+                .integer(now.wall.microsecondsSinceEpoch), .integer(now.awake.nanoseconds),
+                .integer(now.boot.nanoseconds),
+            ], doing: "write the daemon's start")
+        life = id
+        bootID = now.bootID
+        return Recollection(
+            life: id, previous: previous, records: records, openRuns: openRuns, lastRuns: lastRuns)
+    }
+
+    /// One thing to be written down.
+    public enum Change: Hashable, Sendable {
+        /// A run that is about to start.
+        case begin(Run, at: WallInstant)
+        /// A job's account.
+        case save(JobRecord)
+        /// The end of a run.
+        case close(Run.ID, RunOutcome, RunUsage, at: WallInstant)
+        /// A job that is not coming back.
+        case erase(Job.Name)
+        /// Runs that ended before this are history no more.
+        case prune(endedBefore: WallInstant)
+        /// The life that began last ends cleanly.
+        case endLife(Now)
+    }
+
+    /// Writes the changes in one transaction, in their order.
+    ///
+    /// - Parameter durable: whether they outlive a power cut when this returns (one fsync); otherwise they
+    ///   outlive the daemon's death, and a power cut after the next durable commit or `sync`.
+    /// - Returns: the runs that were refused because a run of that identity was written before.
+    /// - Complexity: O(*m* log *n*) for *m* changes.
+    @discardableResult
+    public func commit(_ changes: [Change], durable: Bool) throws(StoreError) -> Set<Run.ID> {
+        try setDurable(durable)
+        return try connection.transaction(doing: "write to it") { () throws(StoreError) in
+            var refused: Set<Run.ID> = []
+            for change in changes {
+                switch change {
+                case .begin(let run, let at):
+                    if try !insert(run, at: at) { refused.insert(run.id) }
+                case .save(let record): try save(record)
+                case .close(let run, let outcome, let usage, let at):
+                    try close(run, outcome, usage, at: at)
+                case .erase(let job):
+                    try connection.run(
+                        "DELETE FROM job WHERE name = ?", [.text(job.description)],
+                        doing: "erase a job's account")
+                case .prune(let before): try prune(endedBefore: before)
+                case .endLife(let now): try endLife(at: now)
+                }
+            }
+            return refused
+        }
+    }
+
+    /// Makes everything committed so far outlive a power cut: one fsync.
+    public func sync() throws(StoreError) {
+        try setDurable(true)
+        // SQLite syncs its log only with a commit that wrote something.
+        try connection.run(
+            "UPDATE life SET synced = synced + 1 WHERE id = ?", [.integer(life)],
+            doing: "sync it to the disk")
+    }
+
+    /// In WAL mode NORMAL leaves out the fsync of a commit and FULL makes it (pragma.html#pragma_synchronous).
+    private func setDurable(_ durable: Bool) throws(StoreError) {
+        guard durable != isDurable else { return }
+        try connection.execute(
+            "PRAGMA synchronous = \(durable ? "FULL" : "NORMAL")", doing: "set its durability")
+        isDurable = durable
+    }
+
+    private func insert(_ run: Run, at: WallInstant) throws(StoreError) -> Bool {
+        try connection.run(
+            """
+            INSERT INTO run (job, scheduled_us, attempt, missed, active_ns, boot_id, recorded_us)
+            VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT (job, scheduled_us, attempt) DO NOTHING
+            """,
+            identity(run.id) + [
+                .integer(Int64(run.firing.missed)), .integer(run.firing.active.wholeNanoseconds),
+                .text(bootID?.description ?? ""), .integer(at.microsecondsSinceEpoch),
+            ], doing: "write the start of a run") == 1
+    }
+
+    private func close(
+        _ run: Run.ID, _ outcome: RunOutcome, _ usage: RunUsage, at: WallInstant
+    ) throws(StoreError) {
+        try connection.run(
+            """
+            UPDATE run SET outcome = ?4, ended_us = ?5, elapsed_us = ?6, user_us = ?7,
+                system_us = ?8, peak_bytes = ?9
+            WHERE job = ?1 AND scheduled_us = ?2 AND attempt = ?3 AND outcome IS NULL
+            """,
+            identity(run) + [
+                .text(outcome.description), .integer(at.microsecondsSinceEpoch),
+                .integer(usage.elapsed.wholeMicroseconds), .integer(usage.user.wholeMicroseconds),
+                .integer(usage.system.wholeMicroseconds), .integer(usage.peakResidentBytes),
+            ], doing: "write the end of a run")
+    }
+
+    /// Each job keeps its latest run, however old.
+    private func prune(endedBefore: WallInstant) throws(StoreError) {
+        try connection.run(
+            """
+            DELETE FROM run WHERE outcome IS NOT NULL AND ended_us < ?
+            AND scheduled_us < (SELECT max(scheduled_us) FROM run AS later WHERE later.job = run.job)
+            """,
+            [.integer(endedBefore.microsecondsSinceEpoch)], doing: "prune the history")
+        try connection.run(
+            "DELETE FROM life WHERE id <= ?", [.integer(life - Self.livesKept)],
+            doing: "prune the daemon's starts")
+    }
+
+    private func endLife(at now: Now) throws(StoreError) {
+        try connection.run(
+            "UPDATE life SET ended_us = ?, ended_awake_ns = ?, ended_boot_ns = ? WHERE id = ?",
+            [
+                .integer(now.wall.microsecondsSinceEpoch), .integer(now.awake.nanoseconds),
+                .integer(now.boot.nanoseconds), .integer(life),
+            ], doing: "write the daemon's stop")
+    }
+
+    func identity(_ run: Run.ID) -> [Value] {
+        [
+            .text(run.firing.job.description),
+            .integer(run.firing.scheduled.microsecondsSinceEpoch), .integer(Int64(run.attempt)),
+        ]
+    }
+}
