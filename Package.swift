@@ -40,7 +40,6 @@ let package = Package(
         // Small C faces over what Swift cannot import.
         .target(name: "CTomlPlusPlus"),
         .target(name: "CSpawn"),
-        .target(name: "CLinux"),
         // The rooms. No arrow among Config, Store, Runner and Control, none from Systemd to any Timer*.
         .target(name: "Systemd", dependencies: ["CSystemd"], swiftSettings: settings),
         .target(name: "TimerCore", swiftSettings: settings),
@@ -57,7 +56,6 @@ let package = Package(
             name: "timerd",
             dependencies: [
                 "Systemd", "TimerCore", "TimerConfig", "TimerStore", "TimerRunner", "TimerControl",
-                "CLinux",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
                 .product(name: "Logging", package: "swift-log"),
                 .product(name: "NIOCore", package: "swift-nio"),

@@ -12,7 +12,8 @@ public struct Agenda: Sendable {
     public let concurrentRunsMax: Int
 
     var life: Life.ID = 0
-    var isShutDown = false
+    /// Whether the shutdown was handled: nothing fires any more.
+    public internal(set) var isShutDown = false
     /// The jobs by slot. A slot freed by a removed job is used again.
     var entries: [Entry?] = []
     var freeSlots: [Int] = []

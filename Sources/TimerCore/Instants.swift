@@ -89,16 +89,19 @@ public struct BootInstant: Hashable, Comparable, Sendable {
 }
 
 extension Duration {
-    /// The span in whole microseconds, rounded towards zero. Traps beyond ±292 000 years.
-    public var wholeMicroseconds: Int64 {
-        let (seconds, attoseconds) = components
-        return seconds * 1_000_000 + attoseconds / 1_000_000_000_000
-    }
+    /// The span in whole microseconds, rounded towards zero; beyond ±292 000 years, the nearest there is.
+    public var wholeMicroseconds: Int64 { whole(perSecond: 1_000_000) }
 
-    /// The span in whole nanoseconds, rounded towards zero. Traps beyond ±292 years.
-    public var wholeNanoseconds: Int64 {
+    /// The span in whole nanoseconds, rounded towards zero; beyond ±292 years, the nearest there is.
+    public var wholeNanoseconds: Int64 { whole(perSecond: 1_000_000_000) }
+
+    private func whole(perSecond: Int64) -> Int64 {
         let (seconds, attoseconds) = components
-        return seconds * 1_000_000_000 + attoseconds / 1_000_000_000
+        let (product, overflow) = seconds.multipliedReportingOverflow(by: perSecond)
+        let (sum, carry) = product.addingReportingOverflow(
+            attoseconds / (1_000_000_000_000_000_000 / perSecond))
+        guard overflow || carry else { return sum }
+        return seconds < 0 ? .min : .max
     }
 }
 

@@ -1,7 +1,33 @@
-import ArgumentParser
-import FoundationEssentials
-import TimerCore
+// Copyright 2026 the timerd authors
+// SPDX-License-Identifier: Apache-2.0
 
-@main struct Timerctl: ParsableCommand {
-    func run() throws { print(String(decoding: try JSONEncoder().encode([1]), as: UTF8.self)) }
+import ArgumentParser
+
+/// The command line of timerd.
+@main
+struct Timerctl: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "timerctl",
+        abstract: "See and control the jobs of a running timerd.",
+        discussion: """
+            Exit status: 0 done, 1 failed, 2 wrong usage, 3 no daemon, 4 no such job.
+            """,
+        version: "0.1.0",
+        subcommands: [
+            ListVerb.self, ShowVerb.self, PauseVerb.self, ResumeVerb.self, StartVerb.self,
+            StopVerb.self, RunVerb.self, ReloadVerb.self,
+        ])
+
+    /// The status for wrong usage is 2, as of most tools, where the parser's own is 64.
+    static func main() {
+        do {
+            var command = try parseAsRoot()
+            try command.run()
+        } catch let error where exitCode(for: error) == .validationFailure {
+            Terminal.complain(fullMessage(for: error))
+            exit(withError: ExitCode(2))
+        } catch {
+            exit(withError: error)
+        }
+    }
 }

@@ -1,16 +1,15 @@
-import ArgumentParser
-import Logging
-import NIOCore
-import NIOHTTP1
-import NIOPosix
-import FoundationEssentials
-import Dispatch
-import TimerCore
+// Copyright 2026 the timerd authors
+// SPDX-License-Identifier: Apache-2.0
 
-@main struct Timerd: ParsableCommand {
-    func run() throws {
-        let g = MultiThreadedEventLoopGroup(numberOfThreads: 1); try g.syncShutdownGracefully();
-        print(String(decoding: try JSONEncoder().encode([1]), as: UTF8.self))
-        let s = DispatchSource.makeTimerSource(); s.activate(); s.cancel()
-    }
+import ArgumentParser
+
+/// The daemon's program.
+@main
+struct Timerd: ParsableCommand {
+    static let versionNumber = "0.1.0"
+
+    static let configuration = CommandConfiguration(
+        commandName: "timerd",
+        abstract: "A scheduler that can pause a job and lose nothing.",
+        version: versionNumber, subcommands: [RunCommand.self, CheckCommand.self])
 }

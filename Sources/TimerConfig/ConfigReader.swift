@@ -1,0 +1,118 @@
+// Copyright 2026 the timerd authors
+// SPDX-License-Identifier: Apache-2.0
+
+public import TimerCore
+
+/// What came of reading a configuration: what is good, and everything that is not.
+public struct ConfigReading: Sendable {
+    /// The jobs without an error, in the order of the files.
+    public var roster: Roster
+    /// The daemon's own settings; the default where one is in error.
+    public var settings: DaemonSettings
+    /// Everything that is wrong, in the order of the files.
+    public var errors: [ConfigError]
+    /// The names of jobs that are left out for an error, and the files that are.
+    public var rejected: [String]
+}
+
+/// The table `[daemon]`.
+public struct DaemonSettings: Hashable, Sendable {
+    /// How many runs may live at once.
+    public var maxConcurrent = 64
+    /// How long runs that ended are kept.
+    public var history: Duration = .seconds(30 * 86_400)
+    /// How many jobs the configuration may have.
+    public var jobsMax = 100_000
+
+    /// The defaults.
+    public init() {}
+}
+
+/// Reads the configuration's files.
+public enum ConfigReader {
+    /// Reads the file and, if there is a directory `jobs.d` beside it, the files `*.toml` in it, in the
+    /// order of their names.
+    ///
+    /// - Parameters:
+    ///   - path: the main file.
+    ///   - ownerUID: whose files are believed, beside root's.
+    /// - Throws: `ConfigError` if the main file cannot be read or is no TOML; every lesser error is in what
+    ///   is returned.
+    public static func load(path: String, ownerUID: UInt32) throws(ConfigError) -> ConfigReading {
+        let files = ConfigFiles(main: path, ownerUID: ownerUID)
+        var decoder = Decoder()
+        decoder.take(try Document(bytes: try files.readMain(), file: path))
+        let (others, error) = files.others()
+        if let error { decoder.leaveOut(file: error.file, error) }
+        for other in others {
+            do throws(ConfigError) {
+                decoder.take(try Document(bytes: try files.read(other), file: other.path))
+            } catch {
+                decoder.leaveOut(file: other.path, error)
+            }
+        }
+        return decoder.reading()
+    }
+
+    /// Reads one text as if it were the only file.
+    ///
+    /// - Throws: `ConfigError` if it is no TOML.
+    public static func read(_ bytes: [UInt8], file: String) throws(ConfigError) -> ConfigReading {
+        var decoder = Decoder()
+        decoder.take(try Document(bytes: bytes, file: file))
+        return decoder.reading()
+    }
+
+    /// The names of all keys there are, by table: for documentation and its tests.
+    public static var knownKeys: (daemon: [String], job: [String]) {
+        (DaemonKey.all.map(\.name), JobKey.all.map(\.name))
+    }
+}
+
+/// One file that is TOML.
+struct Document {
+    let file: String
+    let text: SourceText
+    let entries: [TomlEntry]
+
+    init(bytes: [UInt8], file: String) throws(ConfigError) {
+        text = SourceText(bytes)
+        self.file = file
+        try Self.checkText(bytes, text, file: file)
+        do throws(TomlFault) {
+            entries = try Toml.parse(bytes, file: file)
+        } catch {
+            throw ConfigError(
+                file: file, mark: error.mark, message: error.message,
+                excerpt: text.excerpt(at: error.mark))
+        }
+    }
+
+    /// Zeros and what is no UTF-8 are refused with their place, before any parser sees them.
+    private static func checkText(
+        _ bytes: [UInt8], _ text: SourceText, file: String
+    ) throws(ConfigError) {
+        func fail(at offset: Int, _ message: String) -> ConfigError {
+            let line = bytes[..<offset].count { $0 == UInt8(ascii: "\n") } + 1
+            let start =
+                bytes[..<offset].lastIndex(of: UInt8(ascii: "\n")).map { $0 + 1 } ?? 0
+            let column = String(decoding: bytes[start..<offset], as: UTF8.self)
+                .unicodeScalars.count
+            let mark = SourceMark(line: line, column: column + 1)
+            return ConfigError(
+                file: file, mark: mark, message: message, excerpt: text.excerpt(at: mark))
+        }
+        if bytes.starts(with: [0xef, 0xbb, 0xbf]) {
+            throw fail(at: 0, "begins with a byte order mark; save it as UTF-8 without one")
+        }
+        if let zero = bytes.firstIndex(of: 0) {
+            throw fail(at: zero, "holds a NUL byte; a configuration is plain text in UTF-8")
+        }
+        guard String(validating: bytes, as: UTF8.self) == nil else { return }
+        var parser = Unicode.UTF8.ForwardParser()
+        var iterator = bytes.makeIterator()
+        var good = 0
+        while case .valid(let scalar) = parser.parseScalar(from: &iterator) { good += scalar.count }
+        throw fail(at: good, "is not UTF-8 here; save it as UTF-8")
+    }
+}

@@ -1,0 +1,190 @@
+// Copyright 2026 the timerd authors
+// SPDX-License-Identifier: Apache-2.0
+
+import TimerCore
+
+/// Gathers the jobs of all files, and everything that is wrong with them.
+struct Decoder {
+    private var jobs: [Job] = []
+    private var places: [String: String] = [:]
+    private var settings = DaemonSettings()
+    private var errors: [ConfigError] = []
+    private var rejected: [String] = []
+
+    func reading() -> ConfigReading {
+        var errors = errors
+        var kept = jobs
+        var rejected = rejected
+        if jobs.count > settings.jobsMax {
+            let extra = jobs[settings.jobsMax...]
+            kept = Array(jobs[..<settings.jobsMax])
+            rejected += extra.map(\.name.description)
+            errors.append(
+                ConfigError(
+                    file: places[extra[settings.jobsMax].name.description] ?? "",
+                    message: "there are \(jobs.count) jobs; the last \(extra.count) are left out "
+                        + "(raise jobs-max in [daemon])"))
+        }
+        return ConfigReading(
+            roster: Roster(kept), settings: settings, errors: errors, rejected: rejected)
+    }
+
+    /// A file that cannot be read at all.
+    mutating func leaveOut(file: String, _ error: ConfigError) {
+        errors.append(error)
+        rejected.append(file)
+    }
+
+    mutating func take(_ document: Document) {
+        var reader = FileReader(document: document)
+        var defaults = Draft()
+        for entry in document.entries where entry.key == "defaults" {
+            for (key, value) in reader.table(entry) {
+                reader.readDefault(key, value, into: &defaults)
+            }
+        }
+        for entry in document.entries {
+            switch entry.key {
+            case "defaults": break
+            case "daemon": readDaemon(entry, &reader)
+            case "job": readJobs(entry, defaults, &reader)
+            default:
+                reader.unknown(entry, "table", among: ["daemon", "defaults", "job"], subject: nil)
+            }
+        }
+        errors += reader.errors.sorted { ($0.mark ?? .start) < ($1.mark ?? .start) }
+    }
+
+    private mutating func readDaemon(_ entry: TomlEntry, _ reader: inout FileReader) {
+        for (key, value) in reader.table(entry) {
+            guard let found = DaemonKey.all.first(where: { $0.name == key.key }) else {
+                reader.unknown(key, "key", among: DaemonKey.all.map(\.name), subject: "[daemon]")
+                continue
+            }
+            reader.attempt("[daemon]: \(key.key)") { () throws(Fault) in
+                try found.read(value, &settings)
+            }
+        }
+    }
+
+    private mutating func readJobs(
+        _ entry: TomlEntry, _ defaults: Draft, _ reader: inout FileReader
+    ) {
+        for (key, value) in reader.table(entry) {
+            let before = reader.errors.count
+            if let job = readJob(key, value, defaults, &reader), reader.errors.count == before {
+                jobs.append(job)
+                places[job.name.description] = reader.document.file
+            } else {
+                rejected.append(key.key)
+            }
+        }
+    }
+
+    private func readJob(
+        _ key: TomlEntry, _ value: TomlNode, _ defaults: Draft, _ reader: inout FileReader
+    ) -> Job? {
+        let subject = "job \"\(key.key)\""
+        guard let name = Job.Name(key.key) else {
+            let fault = Job.Name.fault(in: key.key) ?? "not a job name"
+            reader.report(Fault(key.mark, fault), subject)
+            return nil
+        }
+        if let other = places[key.key] {
+            reader.report(Fault(key.mark, "is in \(other) already; give one another name"), subject)
+        }
+        guard case .table(let entries) = value.value else {
+            reader.report(
+                Fault(value.mark, "must be a table, [job.\(key.key)], not \(value.value.kind)"),
+                subject)
+            return nil
+        }
+        var draft = defaults
+        for entry in entries {
+            guard let found = JobKey.all.first(where: { $0.name == entry.key }) else {
+                reader.unknown(entry, "key", among: JobKey.all.map(\.name), subject: subject)
+                continue
+            }
+            reader.attempt("\(subject): \(entry.key)") { () throws(Fault) in
+                try found.read(entry.node, &draft)
+            }
+        }
+        if draft.after != nil, let first = entries.first(where: { $0.key == "first" }) {
+            reader.report(
+                Fault(first.mark, "first goes with every; after fires only once"), subject)
+        }
+        // What was refused above would only be said to be missing.
+        let isWhole = !reader.errors.contains { $0.message.hasPrefix("\(subject): ") }
+        guard isWhole else { return nil }
+        return reader.attempt(subject) { () throws(Fault) in
+            try draft.job(named: name, at: key.mark)
+        }
+    }
+}
+
+extension SourceMark {
+    fileprivate static let start = SourceMark(line: 1, column: 1)
+}
+
+/// One file being read, with what is wrong in it so far.
+struct FileReader {
+    let document: Document
+    var errors: [ConfigError] = []
+
+    init(document: Document) { self.document = document }
+
+    mutating func report(_ fault: Fault, _ subject: String?) {
+        errors.append(
+            ConfigError(
+                file: document.file, mark: fault.mark,
+                message: (subject.map { "\($0): " } ?? "") + fault.message,
+                excerpt: document.text.excerpt(at: fault.mark)))
+    }
+
+    @discardableResult
+    mutating func attempt<Value>(
+        _ subject: String, _ body: () throws(Fault) -> Value
+    ) -> Value? {
+        do throws(Fault) {
+            return try body()
+        } catch {
+            report(error, subject)
+            return nil
+        }
+    }
+
+    mutating func unknown(
+        _ entry: TomlEntry, _ what: String, among names: [String], subject: String?
+    ) {
+        let hint = nearestName(entry.key, among: names).map { " (did you mean \"\($0)\"?)" } ?? ""
+        report(Fault(entry.mark, "unknown \(what) \"\(entry.key)\"\(hint)"), subject)
+    }
+
+    /// The entries of a table; anything else is reported.
+    mutating func table(_ entry: TomlEntry) -> [(TomlEntry, TomlNode)] {
+        guard case .table(let entries) = entry.node.value else {
+            report(
+                Fault(
+                    entry.node.mark, "must be a table, [\(entry.key)], not \(entry.node.value.kind)"
+                ),
+                entry.key)
+            return []
+        }
+        return entries.map { ($0, $0.node) }
+    }
+
+    mutating func readDefault(_ key: TomlEntry, _ value: TomlNode, into draft: inout Draft) {
+        let names = JobKey.all.filter(\.isDefault).map(\.name)
+        guard let found = JobKey.all.first(where: { $0.name == key.key }) else {
+            return unknown(key, "key", among: names, subject: "[defaults]")
+        }
+        guard found.isDefault else {
+            return report(
+                Fault(
+                    key.mark,
+                    "\"\(key.key)\" belongs to one job; [defaults] may have "
+                        + names.joined(separator: ", ")), "[defaults]")
+        }
+        attempt("[defaults]: \(key.key)") { () throws(Fault) in try found.read(value, &draft) }
+    }
+}

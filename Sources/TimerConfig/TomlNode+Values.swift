@@ -1,0 +1,134 @@
+// Copyright 2026 the timerd authors
+// SPDX-License-Identifier: Apache-2.0
+
+import TimerCore
+
+extension TomlNode {
+    /// The shortest interval a job may have.
+    static let intervalMin: Duration = .milliseconds(1)
+    /// The longest span of any kind: a hundred years of 365 days.
+    static let spanMax: Duration = .seconds(100 * 365 * 86_400)
+    /// The most arguments of a command.
+    static let argumentsMax = 4096
+
+    func string() throws(Fault) -> String {
+        guard case .string(let text) = value else {
+            throw Fault(mark, "must be a string, not \(value.kind)")
+        }
+        guard !text.utf8.contains(0) else { throw Fault(mark, "holds a NUL character") }
+        return text
+    }
+
+    func boolean() throws(Fault) -> Bool {
+        guard case .boolean(let flag) = value else {
+            throw Fault(mark, "must be true or false, not \(value.kind)")
+        }
+        return flag
+    }
+
+    func integer(in range: ClosedRange<Int64>) throws(Fault) -> Int {
+        guard case .integer(let number) = value else {
+            throw Fault(mark, "must be a whole number, not \(value.kind)")
+        }
+        guard range.contains(number) else {
+            throw Fault(
+                mark, "\(number) is out of range; from \(range.lowerBound) to \(range.upperBound)")
+        }
+        return Int(number)
+    }
+
+    /// A time span that ends.
+    func span() throws(Fault) -> Duration {
+        if case .integer(let number) = value {
+            throw Fault(mark, "must be a time span in quotes, such as \"\(number)s\"")
+        }
+        let text = try string()
+        let span: Duration?
+        do throws(TimeSpanError) {
+            span = try TimeSpan.parse(text)
+        } catch {
+            // The place within the string, where it stands as it was written: one quote, one line.
+            let inside = text.utf8.prefix(error.offset)
+            let column =
+                mark.column + 1 + String(decoding: inside, as: UTF8.self).unicodeScalars.count
+            throw Fault(
+                SourceMark(line: mark.line, column: column), "time span \"\(text)\": \(error)")
+        }
+        guard let span else {
+            throw Fault(mark, "\"\(text)\" never ends; leave the job out if it is never to run")
+        }
+        guard span <= Self.spanMax else {
+            throw Fault(mark, "\"\(text)\" is too long; at most 100 years")
+        }
+        return span
+    }
+
+    /// A time span between firings.
+    func interval() throws(Fault) -> Duration {
+        let span = try span()
+        guard span >= Self.intervalMin else {
+            throw Fault(
+                mark, "an interval is at least 1ms; for once at the start, use first = \"0s\"")
+        }
+        return span
+    }
+
+    func choice<Choice>(of choices: [(String, Choice)]) throws(Fault) -> Choice {
+        let text = try string()
+        if let choice = choices.first(where: { $0.0 == text }) { return choice.1 }
+        let names = choices.map { "\"\($0.0)\"" }.joined(separator: ", ")
+        let known = choices.count == 1 ? "this version knows only \(names)" : "one of \(names)"
+        throw Fault(mark, "unknown value \"\(text)\"; \(known)")
+    }
+
+    /// The arguments of a command.
+    func arguments() throws(Fault) -> [String] {
+        guard case .array(let nodes) = value else {
+            throw Fault(
+                mark,
+                "must be an array of strings such as [\"ls\", \"-l\"], not \(value.kind); "
+                    + "for a line with blanks or pipes, use shell")
+        }
+        var arguments: [String] = []
+        for node in nodes { arguments.append(try node.string()) }
+        guard let program = arguments.first, !program.isEmpty else {
+            throw Fault(mark, "the program is missing")
+        }
+        guard arguments.count <= Self.argumentsMax else {
+            throw Fault(mark, "has \(arguments.count) arguments; at most \(Self.argumentsMax)")
+        }
+        return arguments
+    }
+
+    /// Variables for the environment of runs.
+    func environment() throws(Fault) -> [String: String] {
+        guard case .table(let entries) = value else {
+            throw Fault(
+                mark, "must be a table such as { LANG = \"C\" }, not \(value.kind)")
+        }
+        var variables: [String: String] = [:]
+        for entry in entries {
+            if let fault = Self.fault(inVariable: entry.key) { throw Fault(entry.mark, fault) }
+            variables[entry.key] = try entry.node.string()
+        }
+        return variables
+    }
+
+    /// What is wrong with the name of a variable. POSIX wants letters, digits and underscores; some names
+    /// are timerd's own to set, and some would make a job speak for the daemon.
+    private static func fault(inVariable name: String) -> String? {
+        let bytes = Array(name.utf8)
+        let isWord = bytes.allSatisfy { byte in
+            byte == UInt8(ascii: "_") || (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(byte)
+                || (UInt8(ascii: "a")...UInt8(ascii: "z")).contains(byte | 0x20)
+        }
+        guard let first = bytes.first, isWord, first > UInt8(ascii: "9") else {
+            return "\"\(name)\" is no name of a variable: letters, digits and '_', no digit first"
+        }
+        let reserved = ["TIMERD_", "LISTEN_", "WATCHDOG_"].contains { name.hasPrefix($0) }
+        guard !reserved, name != "NOTIFY_SOCKET", name != "CREDENTIALS_DIRECTORY" else {
+            return "\"\(name)\" is set by timerd or systemd and by nobody else"
+        }
+        return nil
+    }
+}

@@ -1,0 +1,215 @@
+// Copyright 2026 the timerd authors
+// SPDX-License-Identifier: Apache-2.0
+
+/// Time spans as systemd writes them (systemd.time(7), "Parsing Time Spans"): `1h 30min`, `6h`, `250ms`,
+/// `2.5d`. A number without a unit is in seconds; the parts add up; `infinity` stands alone.
+public enum TimeSpan {
+    /// What systemd's own limit is: the largest number of microseconds in 64 bits stands for infinity.
+    private static let infinity = UInt64.max
+
+    /// Units with their length in microseconds, in the order they are tried: a longer word before those
+    /// it begins with. A month is 30.4375 days and a year 365.25 days, as systemd has them.
+    private static let units: [(word: String, microseconds: UInt64)] = [
+        ("seconds", second), ("second", second), ("sec", second), ("s", second),
+        ("minutes", minute), ("minute", minute), ("min", minute),
+        ("months", month), ("month", month), ("M", month),
+        ("msec", 1000), ("ms", 1000), ("m", minute),
+        ("hours", hour), ("hour", hour), ("hr", hour), ("h", hour),
+        ("days", day), ("day", day), ("d", day),
+        ("weeks", 7 * day), ("week", 7 * day), ("w", 7 * day),
+        ("years", year), ("year", year), ("y", year),
+        ("usec", 1), ("us", 1), ("\u{3bc}s", 1), ("\u{b5}s", 1),
+    ]
+    private static let second: UInt64 = 1_000_000
+    private static let minute = 60 * second
+    private static let hour = 60 * minute
+    private static let day = 24 * hour
+    private static let month = 2_629_800 * second
+    private static let year = 31_557_600 * second
+
+    /// Reads a span.
+    ///
+    /// - Returns: the span, to the microsecond; nil for `infinity`.
+    /// - Throws: `TimeSpanError` with the place and what is wrong there.
+    /// - Complexity: O(*n*) in the length of the text.
+    public static func parse(_ text: String) throws(TimeSpanError) -> Duration? {
+        var reader = Reader(bytes: Array(text.utf8))
+        reader.skipBlanks()
+        if reader.skip("infinity") {
+            reader.skipBlanks()
+            guard reader.isAtEnd else { throw reader.error("\"infinity\" must stand alone") }
+            return nil
+        }
+        guard !reader.isAtEnd else {
+            throw reader.error("a time span is missing, such as \"1h 30min\"")
+        }
+        var total: UInt64 = 0
+        while !reader.isAtEnd {
+            total = try reader.part(addedTo: total)
+            reader.skipBlanks()
+        }
+        return .microseconds(total)
+    }
+
+    /// The span as systemd displays it: `1h 30min`, `5.500000s`, `0`. Nothing finer than `accuracy` is
+    /// shown. Negative spans are shown as `0`.
+    public static func text(_ span: Duration, accuracy: Duration = .microseconds(1)) -> String {
+        var rest = UInt64(max(0, span.wholeMicroseconds))
+        let accuracy = UInt64(max(1, accuracy.wholeMicroseconds))
+        guard rest > 0 else { return "0" }
+        var parts: [String] = []
+        for (suffix, length) in displayed where rest >= length {
+            if rest < accuracy, !parts.isEmpty { break }
+            let (whole, fraction) = rest.quotientAndRemainder(dividingBy: length)
+            if rest < minute, fraction > 0,
+                let digits = decimals(fraction, of: length, accuracy: accuracy)
+            {
+                parts.append("\(whole).\(digits)\(suffix)")
+                rest = 0
+            } else {
+                parts.append("\(whole)\(suffix)")
+                rest = fraction
+            }
+            if rest == 0 { break }
+        }
+        return parts.isEmpty ? "0" : parts.joined(separator: " ")
+    }
+
+    private static let displayed: [(suffix: String, length: UInt64)] = [
+        ("y", year), ("month", month), ("w", 7 * day), ("d", day), ("h", hour), ("min", minute),
+        ("s", second), ("ms", 1000), ("us", 1),
+    ]
+
+    /// The digits behind the point, as many as the accuracy leaves; nil if that is none.
+    private static func decimals(
+        _ fraction: UInt64, of unit: UInt64, accuracy: UInt64
+    ) -> String? {
+        var fraction = fraction
+        var width = String(unit).utf8.count - 1
+        var divisor = accuracy
+        while divisor > 1 {
+            divisor /= 10
+            fraction /= 10
+            width -= 1
+        }
+        return width > 0 ? padded(Int64(fraction), width) : nil
+    }
+
+    private struct Reader {
+        let bytes: [UInt8]
+        var place = 0
+
+        var isAtEnd: Bool { place == bytes.count }
+        var current: UInt8? { place < bytes.count ? bytes[place] : nil }
+
+        mutating func skipBlanks() {
+            while let byte = current, byte == 32 || byte == 9 || byte == 10 || byte == 13 {
+                place += 1
+            }
+        }
+
+        mutating func skip(_ word: String) -> Bool {
+            guard bytes[place...].starts(with: word.utf8) else { return false }
+            place += word.utf8.count
+            return true
+        }
+
+        func error(_ message: String) -> TimeSpanError {
+            TimeSpanError(offset: place, message: message)
+        }
+
+        /// One number with its unit.
+        mutating func part(addedTo total: UInt64) throws(TimeSpanError) -> UInt64 {
+            let start = place
+            if current == UInt8(ascii: "-") { throw error("a time span cannot be negative") }
+            if current == UInt8(ascii: "+") { place += 1 }
+            let whole = try number()
+            var fraction: ArraySlice<UInt8> = []
+            let hasPoint = current == UInt8(ascii: ".")
+            if hasPoint {
+                place += 1
+                let first = place
+                while isDigit { place += 1 }
+                fraction = bytes[first..<place]
+                guard !fraction.isEmpty else {
+                    throw error("digits are missing behind the decimal point")
+                }
+            }
+            guard whole != nil || (hasPoint && start + 1 + fraction.count == place) else {
+                place = start
+                throw error("a number is missing")
+            }
+            let unit = try unit()
+            let sum = Self.value(whole ?? 0, fraction, unit: unit, addedTo: total)
+            guard let sum else {
+                place = start
+                throw error("the time span is too long")
+            }
+            return sum
+        }
+
+        private var isDigit: Bool {
+            current.map { (UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0) } ?? false
+        }
+
+        /// A whole number, nil if there is no digit. systemd reads it as a signed 64-bit number.
+        private mutating func number() throws(TimeSpanError) -> UInt64? {
+            let first = place
+            var value: Int64 = 0
+            while isDigit, let byte = current {
+                let (product, overflow) = value.multipliedReportingOverflow(by: 10)
+                let (sum, carry) = product.addingReportingOverflow(Int64(byte - UInt8(ascii: "0")))
+                guard !overflow, !carry else {
+                    place = first
+                    throw error("the number is too large")
+                }
+                value = sum
+                place += 1
+            }
+            return place == first ? nil : UInt64(value)
+        }
+
+        /// The unit behind a number. Without one it is seconds, if a blank or the end follows.
+        private mutating func unit() throws(TimeSpanError) -> UInt64 {
+            let end = place
+            skipBlanks()
+            for (word, length) in TimeSpan.units where skip(word) { return length }
+            guard place > end || isAtEnd else {
+                throw error(
+                    "not a unit; the units are us, ms, s, min, h, d, w, month and y")
+            }
+            return TimeSpan.second
+        }
+
+        /// The sum in microseconds; nil if it reaches what stands for infinity.
+        private static func value(
+            _ whole: UInt64, _ fraction: ArraySlice<UInt8>, unit: UInt64, addedTo total: UInt64
+        ) -> UInt64? {
+            guard whole < infinity / unit else { return nil }
+            var sum = total
+            func add(_ part: UInt64) -> Bool {
+                guard part < infinity - sum else { return false }
+                sum += part
+                return true
+            }
+            guard add(whole * unit) else { return nil }
+            // Digit by digit and rounded down at each, as systemd does: 0.3min is 18 s exactly.
+            var weight = unit / 10
+            for digit in fraction {
+                guard add(UInt64(digit - UInt8(ascii: "0")) * weight) else { return nil }
+                weight /= 10
+            }
+            return sum
+        }
+    }
+}
+
+/// Why a text is no time span.
+public struct TimeSpanError: Error, Hashable, Sendable, CustomStringConvertible {
+    /// The place in the text, in bytes from its start.
+    public var offset: Int
+    /// What is wrong there.
+    public var message: String
+
+    public var description: String { message }
+}

@@ -1,0 +1,74 @@
+// Copyright 2026 the timerd authors
+// SPDX-License-Identifier: Apache-2.0
+
+import ArgumentParser
+import FoundationEssentials
+import Glibc
+import TimerControl
+import TimerCore
+
+/// What every verb is told, and how it asks.
+struct Connection: ParsableArguments {
+    @Option(help: "The daemon's control socket.")
+    var socket: String = ControlPath.standard(
+        uid: geteuid(), environment: ProcessInfo.processInfo.environment)
+
+    @Flag(help: "Print JSON, one line.")
+    var json = false
+
+    /// Asks the daemon. Whatever goes wrong is said on standard error and becomes the exit status.
+    func ask<Value: Codable>(_ request: ControlRequest, for _: Value.Type) throws -> Value {
+        let reply: ControlClient.Reply
+        do throws(ControlClient.Failure) {
+            reply = try ControlClient(path: socket).send(request)
+        } catch {
+            switch error {
+            case .noDaemon(let why): throw Self.fail(3, why)
+            case .broken(let why): throw Self.fail(1, why)
+            }
+        }
+        guard reply.status == 200 else {
+            let error = try? ControlJSON.decode(ErrorReply.self, from: reply.body)
+            let details = (error?.details ?? []).map { $0 + "\n" }.joined()
+            let what = error?.error ?? "the daemon answered \(reply.status)"
+            throw Self.fail(reply.status == 404 ? 4 : 1, details + what)
+        }
+        do {
+            return try ControlJSON.decode(Value.self, from: reply.body)
+        } catch {
+            throw Self.fail(1, "the answer is not what this timerctl expects; is timerd newer?")
+        }
+    }
+
+    /// Prints the value as JSON if that was asked for, else as `text`.
+    func show(_ value: some Encodable, _ text: () -> String) throws {
+        print(json ? String(decoding: try ControlJSON.encode(value), as: UTF8.self) : text())
+    }
+
+    static func fail(_ code: Int32, _ message: String) -> any Error {
+        Terminal.complain("timerctl: \(message)")
+        return ExitCode(code)
+    }
+}
+
+/// The name of a job as an argument.
+struct JobArgument: ParsableArguments {
+    @Argument(
+        help: "The job's name.",
+        transform: { text in
+            guard let name = Job.Name(text) else {
+                throw ValidationError(
+                    "\"\(text)\": \(Job.Name.fault(in: text) ?? "not a job name")")
+            }
+            return name
+        })
+    var job: Job.Name
+}
+
+enum Terminal {
+    /// Says something on standard error.
+    static func complain(_ message: String) {
+        let bytes = Array((message + "\n").utf8)
+        _ = write(STDERR_FILENO, bytes, bytes.count)
+    }
+}

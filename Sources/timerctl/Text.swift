@@ -1,0 +1,140 @@
+// Copyright 2026 the timerd authors
+// SPDX-License-Identifier: Apache-2.0
+
+import Glibc
+import TimerControl
+import TimerCore
+
+/// The API's values as people read them.
+enum Text {
+    /// The table of `timerctl list`.
+    static func table(_ status: DaemonStatus) -> String {
+        var rows = [["JOB", "STATE", "NEXT", "LEFT", "LAST", "RESULT", "ACTIVE"]]
+        for job in status.jobs {
+            rows.append([
+                job.job, state(job), instant(job.next), span(job.remainingUsec),
+                instant(job.last?.began ?? job.last?.scheduled), job.last?.outcome ?? "-",
+                span(job.activeUsec),
+            ])
+        }
+        var lines = aligned(rows)
+        lines.append("")
+        lines.append(status.jobs.count == 1 ? "1 job" : "\(status.jobs.count) jobs")
+        if !status.rejected.isEmpty {
+            let count = status.rejected.count
+            lines[lines.count - 1] +=
+                ", \(count) rejected (\(status.rejected.joined(separator: ", "))); "
+                + "`timerd check \(status.config)` says why"
+        }
+        return lines.joined(separator: "\n")
+    }
+
+    /// The lines of `timerctl show`.
+    static func details(_ job: JobStatus) -> String {
+        var lines: [(String, String?)] = [
+            ("Job", job.job), ("Description", job.description),
+            ("Command", job.shell ?? job.command?.map(quoted).joined(separator: " ")),
+            ("Schedule", schedule(job)), ("State", state(job)),
+        ]
+        if let pause = job.paused {
+            let note = pause.note.map { " (\($0))" } ?? ""
+            lines.append(("Paused", "since \(instant(pause.since)) by \(pause.by)\(note)"))
+        }
+        lines += [
+            ("Next", job.next.map { instant($0) }),
+            ("Left", job.remainingUsec.map { span($0) }), ("Accrued", span(job.accruedUsec)),
+            ("Active", span(job.activeUsec)), ("Firings", "\(job.firings)"),
+        ]
+        for run in job.running {
+            let since = run.began.map { "began \(instant($0))" } ?? "waits for a place"
+            lines.append(("Running", "\(run.run), \(since)"))
+        }
+        if let last = job.last {
+            lines.append(("Last run", "\(last.run), \(last.outcome ?? "-")"))
+            lines.append(("", resources(last)))
+        }
+        lines.append(("Checkpoint", instant(job.checkpoint)))
+        let shown = lines.compactMap { name, value in value.map { (name, $0) } }
+        let width = shown.map(\.0.count).max() ?? 0
+        return shown.map { name, value in
+            String(repeating: " ", count: width - name.count) + name
+                + (name.isEmpty ? "  " : ": ") + value
+        }.joined(separator: "\n")
+    }
+
+    /// The line that says what came of an order.
+    static func order(_ reply: OrderReply, done: String) -> String {
+        let job = reply.status
+        guard reply.changed else {
+            return "\(job.job): nothing to do: \(reply.reason ?? job.state)"
+        }
+        let left = job.remainingUsec.map { "; \(span($0)) to its next firing" } ?? ""
+        return "\(job.job): \(done)\(left)"
+    }
+
+    /// The lines that say what a reload changed.
+    static func reload(_ reply: ReloadReply) -> String {
+        let changes = [
+            ("added", reply.added), ("changed", reply.changed), ("removed", reply.removed),
+        ]
+        let lines = changes.filter { !$0.1.isEmpty }.map { word, jobs in
+            "\(word): \(jobs.joined(separator: ", "))"
+        }
+        return (lines + ["unchanged: \(reply.kept)"]).joined(separator: "\n")
+    }
+
+    private static func state(_ job: JobStatus) -> String {
+        job.running.isEmpty ? job.state : job.state == "armed" ? "running" : "\(job.state), running"
+    }
+
+    private static func schedule(_ job: JobStatus) -> String? {
+        job.everyUsec.map { "every \(span($0))" } ?? job.afterUsec.map { "once, after \(span($0))" }
+    }
+
+    private static func resources(_ run: RunStatus) -> String? {
+        guard let elapsed = run.elapsedUsec, let user = run.userUsec, let system = run.systemUsec
+        else { return nil }
+        let memory = (run.peakBytes ?? 0) / 1024
+        return "took \(span(elapsed)), CPU \(span(user + system)), peak memory \(memory) KiB"
+    }
+
+    private static func span(_ microseconds: Int64?) -> String {
+        guard let microseconds else { return "-" }
+        let accuracy: Duration = microseconds >= 60_000_000 ? .seconds(1) : .milliseconds(1)
+        return TimeSpan.text(.microseconds(microseconds), accuracy: accuracy)
+    }
+
+    /// An instant of the API in the zone of whoever reads it.
+    private static func instant(_ text: String?) -> String {
+        guard let text else { return "-" }
+        var parts = tm()
+        guard strptime(text, "%Y-%m-%dT%H:%M:%S", &parts) != nil else { return text }
+        var seconds = timegm(&parts)
+        localtime_r(&seconds, &parts)
+        var buffer = [CChar](repeating: 0, count: 64)
+        let count = strftime(&buffer, buffer.count, "%Y-%m-%d %H:%M:%S", &parts)
+        return String(decoding: buffer[..<count].map { UInt8(bitPattern: $0) }, as: UTF8.self)
+    }
+
+    private static func quoted(_ word: String) -> String {
+        let plain = word.utf8.allSatisfy {
+            $0 > 32 && $0 < 127 && !"\"'\\$`*?;&|<>()".utf8.contains($0)
+        }
+        if plain, !word.isEmpty { return word }
+        return "'"
+            + word.split(separator: "'", omittingEmptySubsequences: false).joined(
+                separator: "'\\''") + "'"
+    }
+
+    private static func aligned(_ rows: [[String]]) -> [String] {
+        let columns = rows.first?.count ?? 0
+        let widths = (0..<columns).map { column in rows.map { $0[column].count }.max() ?? 0 }
+        return rows.map { row in
+            var line = zip(row, widths).map { cell, width in
+                cell + String(repeating: " ", count: width - cell.count)
+            }.joined(separator: "  ")
+            while line.last == " " { line.removeLast() }
+            return line
+        }
+    }
+}

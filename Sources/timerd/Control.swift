@@ -1,0 +1,115 @@
+// Copyright 2026 the timerd authors
+// SPDX-License-Identifier: Apache-2.0
+
+import Logging
+import NIOHTTP1
+import TimerControl
+import TimerCore
+
+/// Answers what comes over the control socket, from the loop.
+struct Control: ControlService {
+    let loop: Loop
+    let reloader: Reloader
+    let about: About
+
+    /// What never changes while the daemon lives.
+    struct About: Sendable {
+        var version: String
+        var pid: Int32
+        var since: WallInstant
+        var config: String
+    }
+
+    func answer(
+        _ request: ControlRequest, from peer: Peer,
+        reply: @escaping @Sendable (HTTPResponseStatus, [UInt8]) -> Void
+    ) {
+        switch request {
+        case .list:
+            loop.later { loop in
+                let (snapshot, rejected) = loop.snapshot()
+                // Putting many jobs into JSON takes its time: not the worker queue's.
+                Task { self.list(snapshot, rejected: rejected, reply: reply) }
+            }
+        case .show(let job):
+            loop.later { loop in
+                let (snapshot, names) = loop.snapshot(of: job)
+                Task {
+                    guard let snapshot else { return self.noSuchJob(job, among: names, reply) }
+                    self.send(.ok, JobStatus(snapshot), reply)
+                }
+            }
+        case .order(let verb, let job, let note):
+            let order = Order(verb, job, by: .user(peer.name), note: note)
+            loop.later { loop in
+                loop.obey(order) { answer, snapshot in
+                    Task { self.order(order, answer, snapshot, reply) }
+                }
+            }
+        case .reload: reload(by: peer, reply)
+        }
+    }
+
+    private func list(
+        _ snapshot: Snapshot, rejected: [String],
+        reply: @Sendable (HTTPResponseStatus, [UInt8]) -> Void
+    ) {
+        let status = DaemonStatus(
+            version: about.version, pid: about.pid, since: about.since.rfc3339,
+            now: snapshot.at.wall.rfc3339, config: about.config, rejected: rejected,
+            jobs: snapshot.jobs.map { JobStatus($0) })
+        send(.ok, status, reply)
+    }
+
+    private func order(
+        _ order: Order, _ answer: Answer, _ snapshot: JobSnapshot?,
+        _ reply: @escaping @Sendable (HTTPResponseStatus, [UInt8]) -> Void
+    ) {
+        guard let snapshot else {
+            return loop.later { loop in
+                let names = loop.snapshot(of: order.job).names
+                Task { self.noSuchJob(order.job, among: names, reply) }
+            }
+        }
+        let status = JobStatus(snapshot)
+        switch answer {
+        case .done: send(.ok, OrderReply(changed: true, reason: nil, status: status), reply)
+        case .unchanged(let reason):
+            send(.ok, OrderReply(changed: false, reason: reason, status: status), reply)
+        case .refused(let reason):
+            send(.conflict, ErrorReply("job \"\(order.job)\": \(reason)"), reply)
+        case .noSuchJob: noSuchJob(order.job, among: [], reply)
+        }
+    }
+
+    private func reload(
+        by peer: Peer, _ reply: @escaping @Sendable (HTTPResponseStatus, [UInt8]) -> Void
+    ) {
+        reloader.reload(by: peer.name) { result in
+            switch result {
+            case .success(let change): self.send(.ok, change, reply)
+            case .failure(let error): self.send(.unprocessableEntity, error, reply)
+            }
+        }
+    }
+
+    private func noSuchJob(
+        _ job: Job.Name, among names: [Job.Name],
+        _ reply: @Sendable (HTTPResponseStatus, [UInt8]) -> Void
+    ) {
+        let near = nearestName(job.description, among: names.map(\.description))
+        let hint = near.map { " (did you mean \"\($0)\"?)" } ?? ""
+        send(.notFound, ErrorReply("no job is named \"\(job)\"\(hint)"), reply)
+    }
+
+    private func send(
+        _ status: HTTPResponseStatus, _ value: some Encodable,
+        _ reply: @Sendable (HTTPResponseStatus, [UInt8]) -> Void
+    ) {
+        do {
+            reply(status, try ControlJSON.encode(value))
+        } catch {
+            reply(.internalServerError, ControlHandler.error("the answer is no JSON: \(error)"))
+        }
+    }
+}

@@ -1,0 +1,125 @@
+// Copyright 2026 the timerd authors
+// SPDX-License-Identifier: Apache-2.0
+
+import Glibc
+import NIOCore
+import NIOHTTP1
+import NIOPosix
+import TimerControl
+
+/// The control API: HTTP and JSON over a unix socket, on one thread of its own. A slow or hostile client
+/// holds up nobody but itself.
+final class ControlServer: Sendable {
+    /// The most connections at once; further ones wait in the kernel's queue.
+    static let connectionsMax = 64
+    /// The most bytes of a request's body.
+    static let bodyBytesMax = 65_536
+    /// How long a connection may be silent.
+    static let idleTime: TimeAmount = .seconds(30)
+
+    private let group: MultiThreadedEventLoopGroup
+    private let channel: any Channel
+
+    private init(group: MultiThreadedEventLoopGroup, channel: any Channel) {
+        self.group = group
+        self.channel = channel
+    }
+
+    /// Listens on a socket that is bound already, whether systemd passed it or we bound it.
+    static func listen(on socket: Int32, for service: any ControlService) throws -> ControlServer {
+        let group = MultiThreadedEventLoopGroup(numberOfThreads: 1)
+        let connections = ConnectionCount(max: connectionsMax)
+        let channel = try ServerBootstrap(group: group)
+            .serverChannelOption(.backlog, value: 128)
+            .serverChannelOption(.maxMessagesPerRead, value: 1)
+            .serverChannelInitializer { channel in
+                channel.eventLoop.makeCompletedFuture {
+                    try channel.pipeline.syncOperations.addHandler(AcceptLimit(connections))
+                }
+            }
+            .childChannelInitializer { channel in
+                channel.eventLoop.makeCompletedFuture {
+                    connections.add(channel)
+                    let pipeline = channel.pipeline.syncOperations
+                    try pipeline.addHandler(IdleStateHandler(allTimeout: idleTime))
+                    try pipeline.configureHTTPServerPipeline(withErrorHandling: true)
+                    try pipeline.addHandler(ControlHandler(service: service))
+                }
+            }
+            .withBoundSocket(socket).wait()
+        return ControlServer(group: group, channel: channel)
+    }
+
+    /// Takes no more connections and ends those there are.
+    func stop() {
+        try? channel.close().wait()
+        try? group.syncShutdownGracefully()
+    }
+}
+
+/// How many connections there are, on the server's event loop alone.
+private final class ConnectionCount: @unchecked Sendable {
+    // Unchecked, since every use is on the one event loop of the server.
+    private let max: Int
+    private var count = 0
+    private var held: ChannelHandlerContext?
+
+    init(max: Int) { self.max = max }
+
+    var isFull: Bool { count >= max }
+
+    func hold(_ context: ChannelHandlerContext) { held = context }
+
+    func add(_ channel: any Channel) {
+        count += 1
+        channel.closeFuture.whenComplete { [self] _ in
+            count -= 1
+            guard let context = held else { return }
+            held = nil
+            context.read()
+        }
+    }
+}
+
+/// Accepts no connection while there are as many as there may be.
+private final class AcceptLimit: ChannelOutboundHandler {
+    typealias OutboundIn = Never
+
+    private let connections: ConnectionCount
+
+    init(_ connections: ConnectionCount) { self.connections = connections }
+
+    func read(context: ChannelHandlerContext) {
+        if connections.isFull { connections.hold(context) } else { context.read() }
+    }
+}
+
+/// What stands behind the control socket.
+protocol ControlService: Sendable {
+    /// Answers a request; `reply` is called once, from anywhere.
+    func answer(
+        _ request: ControlRequest, from peer: Peer,
+        reply: @escaping @Sendable (HTTPResponseStatus, [UInt8]) -> Void)
+}
+
+/// Who is at the other end of a connection, as the kernel knows it. Laid out as `struct ucred`
+/// (unix(7), SO_PEERCRED), which Glibc shows to nobody who does not define _GNU_SOURCE.
+struct Peer: Sendable, Hashable {
+    var pid: Int32 = 0
+    var uid: UInt32 = .max
+    var gid: UInt32 = .max
+
+    /// Root and the daemon's own user may change things; whoever else the socket lets in may look.
+    var mayChange: Bool { uid == 0 || uid == geteuid() }
+
+    /// The user's name, or `uid N` without one.
+    var name: String {
+        var entry = passwd()
+        var found: UnsafeMutablePointer<passwd>?
+        var buffer = [CChar](repeating: 0, count: 16_384)
+        guard getpwuid_r(uid, &entry, &buffer, buffer.count, &found) == 0, found != nil,
+            let name = entry.pw_name
+        else { return "uid \(uid)" }
+        return String(cString: name)
+    }
+}

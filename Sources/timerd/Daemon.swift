@@ -1,0 +1,236 @@
+// Copyright 2026 the timerd authors
+// SPDX-License-Identifier: Apache-2.0
+
+import ArgumentParser
+import Dispatch
+import Glibc
+import Logging
+import Systemd
+import TimerConfig
+import TimerControl
+import TimerCore
+import TimerRunner
+import TimerStore
+
+/// The daemon's parts and the order in which they come up and go down.
+struct Daemon {
+    /// The group whose members may look through the control socket.
+    static let group = "timerd"
+    /// How long runs that live at a stop have between SIGTERM and SIGKILL.
+    static let stopGrace: Duration = .seconds(10)
+    /// How long any other step of a stop may take.
+    static let stepTime: DispatchTimeInterval = .seconds(5)
+
+    struct Options: Sendable {
+        var config: String
+        var state: String
+        var runtime: String
+        var socket: String
+        var log: RunCommand.LogTarget
+    }
+
+    let options: Options
+    let log: Logger
+    let clocks: Clocks
+    let supervision: Supervision
+    let teller: Teller
+    let recorder: Recorder
+    let loop: Loop
+    let runner: Runner
+    let reloader: Reloader
+    let server: ControlServer
+    private let life: Beginning
+
+    /// What the life begins with.
+    private struct Beginning {
+        var reading: ConfigReading
+        var past: Recollection
+    }
+
+    /// Runs until a signal says stop. What keeps it from starting is said on the log, and the exit
+    /// status is 1.
+    static func run(_ options: Options) throws {
+        // Everything the daemon makes is its user's alone, from its first instant on.
+        umask(0o077)
+        let environment = SupervisorEnvironment.take()
+        let clocks: Clocks
+        do throws(Clocks.Failure) {
+            clocks = try Clocks()
+        } catch {
+            throw ValidationError(error.description)
+        }
+        let log = Self.makeLog(options.log, clocks: clocks)
+        do {
+            let daemon = try Daemon(options, environment, clocks: clocks, log: log)
+            let stop = DispatchSemaphore(value: 0)
+            let signals = daemon.takeSignals(stop)
+            daemon.begin()
+            // Not dispatchMain(), which ends the main thread: a process without one shows up as defunct.
+            stop.wait()
+            withExtendedLifetime(signals) { daemon.stop() }
+        } catch {
+            log.critical("Cannot start: \(error)")
+            throw ExitCode(1)
+        }
+    }
+
+    private init(
+        _ options: Options, _ environment: SupervisorEnvironment, clocks: Clocks, log: Logger
+    ) throws {
+        self.options = options
+        self.log = log
+        self.clocks = clocks
+        supervision = Supervision(
+            notify: environment.notify, watchdogInterval: environment.watchdogInterval, log: log)
+        let reading = try Self.read(options.config, log: log)
+
+        let state = try Directory.open(options.state, followLink: getenv("STATE_DIRECTORY") != nil)
+        try state.lock()
+        let runtime = try Directory.open(options.runtime)
+        let store = try Store(path: "\(state.resolvedPath())/\(Store.fileName)")
+        var past = try store.beginLife(at: clocks.now())
+        let heartbeat = try HeartbeatFile(in: runtime)
+        past.heartbeat = heartbeat.read()
+        let marks = try runtime.subdirectory("runs")
+        past.noteBegun(Runner.marks(in: marks.descriptor))
+        life = Beginning(reading: reading, past: past)
+
+        teller = Teller(log: log)
+        recorder = Recorder(
+            store: store, history: reading.settings.history, log: log, wall: { clocks.now().wall })
+        loop = Loop(
+            agenda: Agenda(concurrentRunsMax: reading.settings.maxConcurrent), clocks: clocks,
+            recorder: recorder, pulse: Pulse(file: heartbeat, log: log), teller: teller,
+            supervision: supervision)
+        runner = try Self.makeRunner(marks: marks, loop: loop, teller: teller)
+        reloader = Reloader(
+            path: options.config, user: geteuid(), loop: loop, supervision: supervision,
+            clocks: clocks, log: log)
+        let about = Control.About(
+            version: Timerd.versionNumber, pid: getpid(), since: clocks.now().wall,
+            config: options.config)
+        let socket =
+            try environment.controlSocket()
+            ?? ControlSocket.bind(at: options.socket, group: Self.group)
+        server = try ControlServer.listen(
+            on: socket, for: Control(loop: loop, reloader: reloader, about: about))
+    }
+
+    private static func makeLog(_ target: RunCommand.LogTarget, clocks: Clocks) -> Logger {
+        let toJournal =
+            switch target {
+            case .auto: Journal.isStderr
+            case .journal: true
+            case .stderr: false
+            }
+        if toJournal {
+            let journal = Journal()
+            LoggingSystem.bootstrap { _ in JournalLogHandler(journal: journal) }
+        } else {
+            LoggingSystem.bootstrap { _ in TerminalLogHandler { clocks.now().wall } }
+        }
+        return Logger(label: "timerd")
+    }
+
+    /// A file that does not parse stops the start; a job in error is left out, loudly.
+    private static func read(_ path: String, log: Logger) throws(ConfigError) -> ConfigReading {
+        let reading = try ConfigReader.load(path: path, ownerUID: geteuid())
+        for error in reading.errors { log.error("\(error)") }
+        if !reading.errors.isEmpty {
+            let count = reading.rejected.count
+            log.error(
+                """
+                \(path): \(reading.errors.count) errors; \
+                \(count == 1 ? "1 job is" : "\(count) jobs are") left out, \
+                \(reading.roster.jobs.count) run
+                """)
+        }
+        return reading
+    }
+
+    private static func makeRunner(
+        marks: Directory, loop: Loop, teller: Teller
+    ) throws -> Runner {
+        try Runner(marks: marks.descriptor) { event in
+            switch event {
+            case .began(let run, _): loop.later { $0.receive(.began(run)) }
+            case .ended(let run, let outcome, let usage, _):
+                loop.later { $0.receive(.ended(run, outcome, usage)) }
+            case .output(let run, let stream, let line, _):
+                teller.pass(line, of: run, toStderr: stream == .stderr)
+            }
+        }
+    }
+
+    private func takeSignals(_ stop: DispatchSemaphore) -> Signals {
+        let reloader = reloader
+        let log = log
+        return Signals(queue: loop.executor.queue) { name in
+            log.notice("Stopping on \(name)")
+            stop.signal()
+        } reload: {
+            // What came of it is in the log.
+            reloader.reload(by: "SIGHUP") { _ in }
+        }
+    }
+
+    private func begin() {
+        let reading = life.reading
+        let past = life.past
+        let runner = runner
+        let supervision = supervision
+        recorder.keep([.prune(endedBefore: clocks.now().wall - reading.settings.history)])
+        loop.later { loop in
+            loop.begin(
+                reading.roster, rejected: reading.rejected, recalling: past, launcher: runner
+            ) {
+                supervision.ready("Started")
+            }
+        }
+    }
+
+    /// Every step has a time limit, so that a daemon that is told to stop ends.
+    private func stop() {
+        supervision.stopping()
+        supervision.extendTimeout(Self.stopGrace + .seconds(20))
+        let closed = DispatchSemaphore(value: 0)
+        let drained = DispatchSemaphore(value: 0)
+        let ended = DispatchSemaphore(value: 0)
+        loop.later { loop in
+            loop.shutDown {
+                _ in
+                closed.signal()
+            } drained: {
+                drained.signal()
+            }
+        }
+        await (closed, "close the accounts")
+        runner.shutdown(grace: Self.stopGrace)
+        await (drained, "record the ends of the last runs")
+        let now = clocks.now()
+        recorder.keep([.endLife(now)], durable: true) { _ in ended.signal() }
+        await (ended, "record the stop")
+        server.stop()
+        teller.flush()
+    }
+
+    private func await(_ step: DispatchSemaphore, _ what: String) {
+        guard step.wait(timeout: .now() + Self.stepTime) == .timedOut else { return }
+        log.error("Cannot \(what) in time; the next start will find a daemon that was killed")
+    }
+}
+
+extension Runner: RunLauncher {
+    func start(_ runs: [Run]) { start(runs.map { RunRequest($0) }) }
+}
+
+extension Recollection {
+    /// Adds which of the open runs were begun. Where the runtime directory lost its memory though nobody
+    /// stopped the daemon, any of them may have been: none is begun twice.
+    fileprivate mutating func noteBegun(_ marks: Set<String>) {
+        let hasNoMemory = heartbeat == nil && previous?.ended == nil
+        for index in openRuns.indices {
+            openRuns[index].wasBegun = hasNoMemory || marks.contains(openRuns[index].id.description)
+        }
+    }
+}

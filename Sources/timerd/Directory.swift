@@ -1,0 +1,115 @@
+// Copyright 2026 the timerd authors
+// SPDX-License-Identifier: Apache-2.0
+
+import Glibc
+import TimerCore
+
+/// A directory, opened once: everything below it is reached by its descriptor, whatever its path leads to
+/// later.
+final class Directory: Sendable {
+    let path: String
+    let descriptor: Int32
+
+    /// Why a directory cannot be used.
+    struct Failure: Error, CustomStringConvertible {
+        let description: String
+    }
+
+    private init(path: String, descriptor: Int32) {
+        self.path = path
+        self.descriptor = descriptor
+    }
+
+    deinit { close(descriptor) }
+
+    /// Opens the directory, or makes it, and checks that nobody but its owner and root may write to it.
+    ///
+    /// - Parameter followLink: whether the last part of the path may be a symbolic link, as systemd makes
+    ///   the state directory of a dynamic user one. Links on the way to it are root's business.
+    static func open(_ path: String, followLink: Bool = false) throws(Failure) -> Directory {
+        var made = ""
+        for part in path.split(separator: "/").dropLast() {
+            made += (made.isEmpty && !path.hasPrefix("/") ? "" : "/") + part
+            // Whatever is wrong with a part, opening the whole path says it better.
+            mkdir(made, 0o755)
+        }
+        mkdir(path, 0o700)
+        return try adopt(path, at: AT_FDCWD, name: path, followLink: followLink)
+    }
+
+    /// Opens the directory of this name in this one, or makes it, with the same check.
+    func subdirectory(_ name: String) throws(Failure) -> Directory {
+        mkdirat(descriptor, name, 0o700)
+        return try Self.adopt("\(path)/\(name)", at: descriptor, name: name, followLink: false)
+    }
+
+    private static func adopt(
+        _ path: String, at parent: Int32, name: String, followLink: Bool
+    ) throws(Failure) -> Directory {
+        let flags = O_RDONLY | O_DIRECTORY | O_CLOEXEC | (followLink ? 0 : O_NOFOLLOW)
+        let descriptor = openat(parent, name, flags)
+        guard descriptor >= 0 else {
+            switch errno {
+            case ENOTDIR, ELOOP:
+                throw Failure(description: "\(path): not a directory; move it away")
+            default: throw Failure(description: "\(path): cannot be opened: \(systemError())")
+            }
+        }
+        let directory = Directory(path: path, descriptor: descriptor)
+        var status = stat()
+        guard fstat(descriptor, &status) == 0 else {
+            throw Failure(description: "\(path): cannot be examined: \(systemError())")
+        }
+        guard status.st_uid == geteuid() || status.st_uid == 0 else {
+            throw Failure(
+                description: "\(path): belongs to uid \(status.st_uid); "
+                    + "give it to the daemon's user (chown \(geteuid()) \(path))")
+        }
+        guard status.st_mode & 0o022 == 0 else {
+            throw Failure(description: "\(path): others may write to it; chmod go-w \(path)")
+        }
+        return directory
+    }
+
+    /// The path with every link resolved, for those who cannot take a descriptor.
+    func resolvedPath() throws(Failure) -> String {
+        var buffer = [UInt8](repeating: 0, count: Int(PATH_MAX))
+        let count = buffer.withUnsafeMutableBytes {
+            readlink("/proc/self/fd/\(descriptor)", $0.baseAddress, $0.count)
+        }
+        guard count > 0, count < buffer.count else {
+            throw Failure(description: "\(path): has no path any more")
+        }
+        return String(decoding: buffer[..<count], as: UTF8.self)
+    }
+
+    /// Opens a file in this directory, never through a link.
+    func open(_ name: String, flags: Int32, mode: mode_t = 0o600) throws(Failure) -> Int32 {
+        let file = openat(descriptor, name, flags | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, mode)
+        guard file >= 0 else {
+            throw Failure(description: "\(path)/\(name): cannot be opened: \(systemError())")
+        }
+        var status = stat()
+        guard fstat(file, &status) == 0, status.st_mode & S_IFMT == S_IFREG, status.st_nlink == 1
+        else {
+            close(file)
+            throw Failure(description: "\(path)/\(name): not a plain file of its own; move it away")
+        }
+        return file
+    }
+
+    /// Takes the directory for this process alone until it ends, so that no two daemons keep one account.
+    func lock() throws(Failure) {
+        let name = "timerd.lock"
+        let file = try open(name, flags: O_RDWR | O_CREAT)
+        guard flock(file, LOCK_EX | LOCK_NB) == 0 else {
+            let code = errno
+            close(file)
+            throw Failure(
+                description: code == EWOULDBLOCK
+                    ? "\(path): another timerd is using it; stop that one, or choose another --state"
+                    : "\(path)/\(name): cannot be locked: \(systemError(code))")
+        }
+        // The descriptor stays open as long as the process: closing it would free the lock.
+    }
+}

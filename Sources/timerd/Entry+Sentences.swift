@@ -1,0 +1,186 @@
+// Copyright 2026 the timerd authors
+// SPDX-License-Identifier: Apache-2.0
+
+import Logging
+import TimerCore
+
+extension Entry {
+    /// How loud a notice is, and its sentence.
+    static func sentence(for notice: Notice) -> (Logger.Level, String) {
+        switch notice {
+        case .lifeBegan(let ending, let away, let jobs, let counting):
+            lifeBegan(ending, away: away, jobs: jobs, counting: counting)
+        case .recovered(_, let accrued, let credited, let forfeit):
+            (
+                .notice,
+                "takes up \(span(accrued)) accrued, \(span(credited)) of it since the last "
+                    + "checkpoint; at most \(span(forfeit)) was forfeited"
+            )
+        case .fired(let run, let late, let remaining):
+            (.info, fired(run, late: late, remaining: remaining))
+        case .skipped(_, .stillRunning(let run)):
+            (.warning, "due, but run \(run) still lives; this firing is let go")
+        case .runBegan(let run): (.debug, "run \(run) began")
+        case .runEnded(let run, let outcome, let usage): ended(run, outcome, usage)
+        case .runTakenUp(let run):
+            (.notice, "run \(run) was recorded before the daemon went down and begins now")
+        case .paused(_, let pause, let accrued, let remaining):
+            (
+                .notice,
+                "paused by \(pause.by)" + (pause.note.map { " (\($0))" } ?? "")
+                    + "; keeps \(span(accrued)) accrued" + left(remaining)
+            )
+        case .resumed(_, let by, _, let remaining): (.notice, "resumed by \(by)" + left(remaining))
+        case .started(_, let by, let remaining):
+            (.notice, "started at zero by \(by)" + left(remaining))
+        case .stopped(_, let by, let dropped):
+            (.notice, "stopped by \(by); \(span(dropped)) accrued is dropped")
+        case .finished: (.info, "fired for the last time; `timerctl start` begins it again")
+        case .reloaded(let added, let changed, let removed, let kept):
+            (.notice, reloaded(added: added, changed: changed, removed: removed, kept: kept))
+        case .shutDown(let counting, let live):
+            (
+                .notice,
+                "Stopping; the accounts are closed and written (\(counting) jobs counted, "
+                    + "\(live) runs live)"
+            )
+        }
+    }
+
+    private static func lifeBegan(
+        _ ending: Ending, away: Duration?, jobs: Int, counting: Int
+    ) -> (Logger.Level, String) {
+        let began = "Started with \(jobs == 1 ? "1 job" : "\(jobs) jobs")"
+        let ago = away.map { ", \(span($0, .milliseconds(1))) ago" } ?? ""
+        let cost =
+            counting == 0
+            ? "; no job's time was counting"
+            : " while the time of \(counting == 1 ? "1 job" : "\(counting) jobs") counted"
+        return switch ending {
+        case .firstStart: (.notice, "\(began), for the first time here")
+        case .clean: (.notice, "\(began); the last daemon stopped cleanly\(ago)")
+        case .killed: (.warning, "\(began); the last daemon was killed or crashed\(ago)\(cost)")
+        case .reboot:
+            (.warning, "\(began); the machine went down with the last daemon\(ago)\(cost)")
+        }
+    }
+
+    private static func fired(_ run: Run, late: Duration, remaining: Duration?) -> String {
+        var text = "fires (run \(run.id))"
+        if late >= .milliseconds(100) { text += ", \(span(late, .milliseconds(1))) late" }
+        if run.firing.missed > 0 { text += ", \(run.firing.missed) missed before it" }
+        return text + (remaining.map { "; next in \(span($0, .milliseconds(1)))" } ?? "")
+    }
+
+    private static func ended(
+        _ run: Run.ID, _ outcome: RunOutcome, _ usage: RunUsage
+    ) -> (Logger.Level, String) {
+        let level: Logger.Level = outcome.isSuccess ? .info : .error
+        switch outcome {
+        case .exited(0): return (level, "ran well in \(span(usage.elapsed, .milliseconds(1)))")
+        case .exited, .signalled, .timedOut, .replaced, .stopped:
+            return (
+                level,
+                "run \(run) ended with \(outcome) after \(span(usage.elapsed, .milliseconds(1)))"
+            )
+        case .spawnFailed: return (level, "run \(run) could not begin: \(outcome)")
+        case .lost(.reboot):
+            return (level, "run \(run) is \(outcome): the machine went down while it ran")
+        case .lost(.daemon):
+            return (level, "run \(run) is \(outcome): the daemon went down while it ran")
+        }
+    }
+
+    private static func reloaded(
+        added: [Job.Name], changed: [Job.Name], removed: [Job.Name], kept: Int
+    ) -> String {
+        func names(_ word: String, _ jobs: [Job.Name]) -> String? {
+            guard !jobs.isEmpty else { return nil }
+            let shown = jobs.prefix(10).map(\.description).joined(separator: ", ")
+            return "\(jobs.count) \(word) (\(shown)\(jobs.count > 10 ? ", …" : ""))"
+        }
+        let parts = [
+            names("added", added), names("changed", changed), names("removed", removed),
+            "\(kept) as before",
+        ]
+        return "Configuration reloaded: " + parts.compactMap { $0 }.joined(separator: ", ")
+    }
+
+    private static func left(_ remaining: Duration?) -> String {
+        remaining.map { "; \(span($0)) to its next firing" } ?? ""
+    }
+
+    private static func span(
+        _ span: Duration, _ accuracy: Duration = .milliseconds(1)
+    ) -> String {
+        TimeSpan.text(span, accuracy: accuracy)
+    }
+
+    /// The fields of a notice, beside the job and the kind of event every one has.
+    static func fields(of notice: Notice) -> Logger.Metadata {
+        switch notice {
+        case .lifeBegan(let ending, _, let jobs, let counting):
+            [
+                "TIMERD_ENDING": "\(ending.word)", "TIMERD_JOBS": "\(jobs)",
+                "TIMERD_COUNTING": "\(counting)",
+            ]
+        case .recovered(_, let accrued, let credited, let forfeit):
+            [
+                "TIMERD_ACCRUED_USEC": usec(accrued), "TIMERD_CREDITED_USEC": usec(credited),
+                "TIMERD_FORFEITED_USEC_MAX": usec(forfeit),
+            ]
+        case .fired(let run, let late, let remaining):
+            firing(run.firing).merging([
+                "TIMERD_RUN_ID": "\(run.id)", "TIMERD_LATE_USEC": usec(late),
+            ]) { $1 }.merging(optional("TIMERD_REMAINING_USEC", remaining)) { $1 }
+        case .skipped(let skipped, .stillRunning(let run)):
+            firing(skipped).merging(["TIMERD_BLOCKED_BY": "\(run)"]) { $1 }
+        case .runBegan(let run), .runTakenUp(let run): ["TIMERD_RUN_ID": "\(run)"]
+        case .runEnded(let run, let outcome, let usage): ended(run, outcome, usage)
+        case .paused(_, _, let accrued, let remaining),
+            .resumed(_, _, let accrued, let remaining):
+            optional("TIMERD_REMAINING_USEC", remaining)
+                .merging(["TIMERD_ACCRUED_USEC": usec(accrued)]) { $1 }
+        case .started(_, _, let remaining): optional("TIMERD_REMAINING_USEC", remaining)
+        case .stopped(_, _, let dropped): ["TIMERD_DROPPED_USEC": usec(dropped)]
+        case .finished, .reloaded, .shutDown: [:]
+        }
+    }
+
+    private static func firing(_ firing: Firing) -> Logger.Metadata {
+        [
+            "TIMERD_SCHEDULED": "\(firing.id.scheduled.rfc3339)",
+            "TIMERD_MISSED": "\(firing.missed)", "TIMERD_ACTIVE_USEC": usec(firing.active),
+        ]
+    }
+
+    private static func ended(
+        _ run: Run.ID, _ outcome: RunOutcome, _ usage: RunUsage
+    ) -> Logger.Metadata {
+        var fields: Logger.Metadata = [
+            "TIMERD_RUN_ID": "\(run)", "TIMERD_OUTCOME": "\(outcome)",
+            "JOB_DURATION_USEC": usec(usage.elapsed),
+            "CPU_USAGE_NSEC":
+                "\((usage.user + usage.system).wholeNanoseconds)",
+        ]
+        // As systemd writes of its own services: the kind of end, then its number or name.
+        switch outcome {
+        case .exited(let code):
+            fields["EXIT_CODE"] = "exited"
+            fields["EXIT_STATUS"] = "\(code)"
+        case .signalled(let name):
+            fields["EXIT_CODE"] = "killed"
+            fields["EXIT_STATUS"] = "\(name.dropFirst(name.hasPrefix("SIG") ? 3 : 0))"
+        case .timedOut, .replaced, .stopped, .spawnFailed, .lost: break
+        }
+        return fields
+    }
+
+    private static func usec(_ span: Duration) -> Logger.MetadataValue {
+        "\(span.wholeMicroseconds)"
+    }
+
+    private static func optional(_ name: String, _ span: Duration?) -> Logger.Metadata {
+        span.map { [name: usec($0)] } ?? [:]
+    }
+}

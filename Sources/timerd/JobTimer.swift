@@ -1,0 +1,29 @@
+// Copyright 2026 the timerd authors
+// SPDX-License-Identifier: Apache-2.0
+
+import Dispatch
+import TimerCore
+
+/// The timer of one armed job: one dispatch source on the worker queue, which rings once for each time it
+/// is set. Pausing cancels it. It is never suspended: a suspended source gathers events and rings when it
+/// is resumed, and releasing one traps.
+///
+/// To be used on the worker queue alone.
+final class JobTimer {
+    private let source: any DispatchSourceTimer
+
+    init(source: any DispatchSourceTimer) { self.source = source }
+
+    deinit { source.cancel() }
+
+    /// Rings at `instant`, at once if that is past; an instant set before is forgotten.
+    func arm(at instant: AwakeInstant) {
+        // On Linux the uptime of dispatch is CLOCK_MONOTONIC, nanosecond for nanosecond. Zero would be
+        // read as "now", and nothing is due before the machine's first nanosecond.
+        let uptime = UInt64(max(1, instant.nanoseconds))
+        source.schedule(deadline: DispatchTime(uptimeNanoseconds: uptime), leeway: .nanoseconds(0))
+    }
+
+    /// Never rings again.
+    func cancel() { source.cancel() }
+}

@@ -1,0 +1,42 @@
+// Copyright 2026 the timerd authors
+// SPDX-License-Identifier: Apache-2.0
+
+import Logging
+import Systemd
+
+/// Hands log entries to the journal with their fields.
+struct JournalLogHandler: LogHandler {
+    var metadata: Logger.Metadata = [:]
+    var logLevel: Logger.Level = .info
+
+    private let journal: Journal
+
+    init(journal: Journal) { self.journal = journal }
+
+    subscript(metadataKey key: String) -> Logger.Metadata.Value? {
+        get { metadata[key] }
+        set { metadata[key] = newValue }
+    }
+
+    func log(event: LogEvent) {
+        var fields = metadata.merging(event.metadata ?? [:]) { $1 }
+        if fields[LogField.identifier] == nil { fields[LogField.identifier] = "timerd" }
+        journal.send(
+            message: Printable.text("\(event.message)"), priority: event.level.syslogPriority,
+            fields: fields.map { ($0.key, "\($0.value)") })
+    }
+}
+
+extension Logger.Level {
+    /// The level syslog(3) has for it.
+    var syslogPriority: Int {
+        switch self {
+        case .trace, .debug: 7
+        case .info: 6
+        case .notice: 5
+        case .warning: 4
+        case .error: 3
+        case .critical: 2
+        }
+    }
+}

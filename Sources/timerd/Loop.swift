@@ -1,0 +1,259 @@
+// Copyright 2026 the timerd authors
+// SPDX-License-Identifier: Apache-2.0
+
+import Dispatch
+import TimerCore
+import TimerStore
+
+/// Who starts runs. What becomes of them comes back as events of the loop.
+protocol RunLauncher: Sendable {
+    /// Starts the runs, in this order, without waiting for any.
+    func start(_ runs: [Run])
+    /// The end of this run is written down: nothing needs to be known of it any more.
+    func forget(_ run: Run.ID)
+}
+
+/// The worker queue: the one place where anything is decided. Timers, signals, ends of runs and requests
+/// arrive here one after the other, are put to the agenda with one reading of the clocks, and what it
+/// answers is done. Nothing here waits for a disk or a peer.
+actor Loop: QueueActor {
+    /// How often a sign of life is left while some job's time counts; half of what may be lost by a kill,
+    /// so that a late timer stays within the bound.
+    static let heartbeatInterval: Duration = .milliseconds(500)
+    /// How many signs of life from one checkpoint of the accounts to the next: 25 s, of the 30 s that a
+    /// power cut may cost.
+    static let heartbeatsPerCheckpoint = 50
+    /// How long status lines are gathered before one is sent.
+    static let statusDelay: Duration = .milliseconds(500)
+
+    nonisolated let executor = QueueExecutor(label: "timerd.worker")
+    nonisolated var unownedExecutor: UnownedSerialExecutor {
+        executor.asUnownedSerialExecutor()
+    }
+
+    private var agenda: Agenda
+    private var life: Life.ID = 0
+    private let clocks: Clocks
+    private let recorder: Recorder
+    private let pulse: Pulse
+    private let teller: Teller
+    private let supervision: Supervision
+    private var launcher: (any RunLauncher)?
+    private var timers: [Job.Name: JobTimer] = [:]
+    private var heartbeatTimer: (any DispatchSourceTimer)?
+    private var watchdogTimer: (any DispatchSourceTimer)?
+    private var heartbeats = 0
+    private var isStatusPlanned = false
+    private var rejected: [String] = []
+    private var drained: (@Sendable () -> Void)?
+
+    init(
+        agenda: Agenda, clocks: Clocks, recorder: Recorder, pulse: Pulse, teller: Teller,
+        supervision: Supervision
+    ) {
+        self.agenda = agenda
+        self.clocks = clocks
+        self.recorder = recorder
+        self.pulse = pulse
+        self.teller = teller
+        self.supervision = supervision
+    }
+
+    /// Begins the life: takes up every account, arms the timers and settles what the last life left.
+    /// `ready` is called once the accounts are written, so that from then on each sign of life counts.
+    func begin(
+        _ roster: Roster, rejected: [String], recalling past: Recollection,
+        launcher: any RunLauncher, ready: @escaping @Sendable () -> Void
+    ) {
+        life = past.life
+        self.launcher = launcher
+        self.rejected = rejected
+        let now = clocks.now()
+        perform(agenda.handle(.load(roster, past), at: now)[...], at: now) { loop in
+            loop.followCounting(at: now)
+            loop.watch()
+            ready()
+            loop.tellStatus()
+        }
+    }
+
+    /// Something happened.
+    func receive(_ event: Event) {
+        let now = clocks.now()
+        perform(agenda.handle(event, at: now)[...], at: now)
+    }
+
+    /// Carries out an order and answers once what it changed is on the disk.
+    func obey(_ order: Order, reply: @escaping @Sendable (Answer, JobSnapshot?) -> Void) {
+        let now = clocks.now()
+        perform(
+            agenda.handle(.order(order), at: now)[...], at: now,
+            answer: Reply { answer in
+                self.later { loop in
+                    reply(answer, loop.agenda.snapshot(of: order.job, at: loop.clocks.now()))
+                }
+            })
+    }
+
+    /// Takes a new roster and says what changed once it is on the disk.
+    func reload(
+        _ roster: Roster, rejected: [String], done: @escaping @Sendable (Notice?) -> Void
+    ) {
+        self.rejected = rejected
+        let now = clocks.now()
+        let actions = agenda.handle(.reload(roster), at: now)
+        var notice: Notice?
+        if case .tell(let last) = actions.last { notice = last }
+        perform(actions[...], at: now) { [notice] _ in done(notice) }
+    }
+
+    /// Everything there is to show.
+    func snapshot() -> (Snapshot, rejected: [String]) {
+        (agenda.snapshot(at: clocks.now()), rejected)
+    }
+
+    /// One job; nil if there is none of the name, and then the names there are.
+    func snapshot(of job: Job.Name) -> (JobSnapshot?, names: [Job.Name]) {
+        let found = agenda.snapshot(of: job, at: clocks.now())
+        return (found, found == nil ? agenda.names : [])
+    }
+
+    /// Takes the timers down and closes the accounts; `closed` is called once they are on the disk, and
+    /// `drained` once no run lives any more.
+    func shutDown(
+        closed: @escaping @Sendable (Now) -> Void, drained: @escaping @Sendable () -> Void
+    ) {
+        let now = clocks.now()
+        self.drained = drained
+        perform(agenda.handle(.shutdown, at: now)[...], at: now) { loop in
+            closed(now)
+            loop.noteDrained()
+        }
+    }
+
+    // MARK: - Doing
+
+    /// Does the actions in their order. A durable write is waited for without holding the queue: what
+    /// follows it is done when it is kept. Each action stands for itself, so nothing that happens in
+    /// between can make the rest wrong.
+    private func perform(
+        _ actions: ArraySlice<Action>, at now: Now, answer: Reply? = nil,
+        done: (@Sendable (isolated Loop) -> Void)? = nil
+    ) {
+        var rest = actions
+        while let action = rest.popFirst() {
+            guard case .save(let records, durable: true) = action else {
+                perform(action, at: now, answer: answer)
+                continue
+            }
+            let tail = rest
+            recorder.keep(records.map { .save($0) }, durable: true) { _ in
+                self.later { $0.perform(tail, at: now, answer: answer, done: done) }
+            } delayed: { error in
+                answer?(.refused("in force, but not on the disk yet: \(error)"))
+            }
+            followCounting(at: now)
+            return
+        }
+        followCounting(at: now)
+        planStatus()
+        done?(self)
+        noteDrained()
+    }
+
+    private func perform(_ action: Action, at now: Now, answer: Reply?) {
+        switch action {
+        case .arm(let job, let instant): timer(of: job).arm(at: instant)
+        case .disarm(let job): timers.removeValue(forKey: job)?.cancel()
+        case .begin(let runs, let start, let records):
+            begin(runs, start: start, records: records, at: now)
+        case .start(let runs):
+            // Behind the write that recorded them, which may still be waiting.
+            recorder.keep([]) { [launcher] _ in launcher?.start(runs) }
+        case .close(let run, let outcome, let usage):
+            let change = Store.Change.close(run, outcome, usage, at: now.wall)
+            recorder.keep([change]) { [launcher] _ in launcher?.forget(run) }
+        case .save(let records, let durable):
+            recorder.keep(records.map { .save($0) }, durable: durable)
+        case .erase(let jobs): recorder.keep(jobs.map { .erase($0) })
+        case .tell(let notice): teller.tell(notice)
+        case .answer(let word): answer?(word)
+        }
+    }
+
+    /// A run starts when its row is kept, and only if no row of its identity was there before.
+    private func begin(_ runs: [Run], start: [Run], records: [JobRecord], at now: Now) {
+        let changes: [Store.Change] =
+            runs.map { .begin($0, at: now.wall) } + records.map { .save($0) }
+        recorder.keep(changes) { [launcher] refused in
+            launcher?.start(start.filter { !refused.contains($0.id) })
+            for run in start where refused.contains(run.id) {
+                self.later { $0.receive(.ended(run.id, .lost(.daemon), RunUsage())) }
+            }
+        }
+    }
+
+    private func timer(of job: Job.Name) -> JobTimer {
+        if let timer = timers[job] { return timer }
+        let timer = JobTimer(source: makeTimer { $0.receive(.wake(job)) })
+        timers[job] = timer
+        return timer
+    }
+
+    private func noteDrained() {
+        guard agenda.isShutDown, agenda.liveRuns == 0, let drained else { return }
+        self.drained = nil
+        // What the last runs left to write comes before the end.
+        recorder.keep([], durable: true) { _ in drained() }
+    }
+
+    // MARK: - Keeping time
+
+    /// Signs of life are left while some job's time counts, and not otherwise: an idle daemon sleeps.
+    private func followCounting(at now: Now) {
+        guard agenda.isCounting != (heartbeatTimer != nil) else { return }
+        heartbeatTimer?.cancel()
+        heartbeatTimer = nil
+        guard agenda.isCounting else { return }
+        heartbeats = 0
+        pulse.beat(Heartbeat(life: life, at: now))
+        let timer = makeTimer { $0.beat() }
+        let interval = Int(Self.heartbeatInterval.wholeNanoseconds)
+        timer.schedule(deadline: .now() + .nanoseconds(interval), repeating: .nanoseconds(interval))
+        heartbeatTimer = timer
+    }
+
+    private func beat() {
+        pulse.beat(Heartbeat(life: life, at: clocks.now()))
+        heartbeats += 1
+        if heartbeats % Self.heartbeatsPerCheckpoint == 0 { receive(.checkpoint) }
+    }
+
+    /// The watchdog is told from this queue, behind whatever it was doing: a queue that hangs is silent.
+    private func watch() {
+        guard let interval = supervision.watchdogInterval else { return }
+        supervision.keepAlive()
+        let timer = makeTimer { $0.supervision.keepAlive() }
+        let half = Int(interval.wholeNanoseconds / 2)
+        timer.schedule(deadline: .now() + .nanoseconds(half), repeating: .nanoseconds(half))
+        watchdogTimer = timer
+    }
+
+    private func planStatus() {
+        guard supervision.isSupervised, !isStatusPlanned else { return }
+        isStatusPlanned = true
+        later(after: Self.statusDelay) { $0.tellStatus() }
+    }
+
+    private func tellStatus() {
+        isStatusPlanned = false
+        guard supervision.isSupervised else { return }
+        let now = clocks.now()
+        let next = agenda.next.map { next in (next.job, now.wall + (next.instant - now.awake)) }
+        supervision.status(
+            StatusLine(
+                jobs: agenda.jobCount, paused: agenda.pausedCount, running: agenda.liveRuns,
+                rejected: rejected.count, next: next, isStopping: agenda.isShutDown
+            ).text)
+    }
+}

@@ -1,0 +1,184 @@
+// Copyright 2026 the timerd authors
+// SPDX-License-Identifier: Apache-2.0
+
+import Logging
+import TimerCore
+import TimerStore
+
+/// Writes down what the agenda decides, on a queue of its own, so that no fsync holds up a decision.
+///
+/// What waits is written together: one transaction, and at most one fsync, for all of it, in the order it
+/// came. If the store refuses, nothing is let go: it is said once and tried again each second, and what
+/// must follow a write (a run's start, the answer to an order) waits until it is kept.
+actor Recorder: QueueActor {
+    /// How long a write may wait for its fsync, if nobody asked for it at once.
+    static let syncDelay: Duration = .milliseconds(900)
+    /// How long to wait before a refused write is tried again.
+    static let retryDelay: Duration = .seconds(1)
+    /// How many runs may end before the history is pruned again.
+    static let closesPerPrune = 1000
+    /// How many changes may wait before older accounts of a job give way to its newest.
+    static let pendingMax = 100_000
+
+    nonisolated let executor = QueueExecutor(label: "timerd.store")
+    nonisolated var unownedExecutor: UnownedSerialExecutor {
+        executor.asUnownedSerialExecutor()
+    }
+
+    private struct Request {
+        var changes: [Store.Change]
+        var durable: Bool
+        var kept: (@Sendable (Set<Run.ID>) -> Void)?
+        var delayed: (@Sendable (StoreError) -> Void)?
+    }
+
+    private let store: Store
+    private let log: Logger
+    private let history: Duration
+    private let wall: @Sendable () -> WallInstant
+    private var pending: [Request] = []
+    private var isDraining = false
+    private var isSyncPlanned = false
+    private var trouble: StoreError?
+    private var closes = 0
+
+    /// - Parameters:
+    ///   - history: how long runs that ended are kept.
+    ///   - wall: the calendar clock, for pruning.
+    init(
+        store: sending Store, history: Duration, log: Logger,
+        wall: @escaping @Sendable () -> WallInstant
+    ) {
+        self.store = store
+        self.history = history
+        self.log = log
+        self.wall = wall
+    }
+
+    /// Writes the changes after everything handed over before.
+    ///
+    /// - Parameters:
+    ///   - durable: whether to fsync before `kept` is called; without it a power cut may take what was
+    ///     written in the last second.
+    ///   - kept: called on the recorder's queue once they are written, with the runs that were refused.
+    ///   - delayed: called on the recorder's queue if they cannot be written for now.
+    nonisolated func keep(
+        _ changes: [Store.Change], durable: Bool = false,
+        kept: (@Sendable (Set<Run.ID>) -> Void)? = nil,
+        delayed: (@Sendable (StoreError) -> Void)? = nil
+    ) {
+        later { recorder in
+            recorder.take(
+                Request(changes: changes, durable: durable, kept: kept, delayed: delayed))
+        }
+    }
+
+    private func take(_ request: Request) {
+        pending.append(request)
+        if let trouble {
+            request.delayed?(trouble)
+            pending[pending.count - 1].delayed = nil
+            thinOut()
+            return
+        }
+        guard !isDraining else { return }
+        isDraining = true
+        // Behind whatever is in the queue already, so that it is all written together.
+        later { $0.drain() }
+    }
+
+    private func drain() {
+        isDraining = false
+        guard !pending.isEmpty else { return }
+        let durable = pending.contains { $0.durable }
+        var changes = pending.flatMap(\.changes)
+        closes += changes.count { if case .close = $0 { true } else { false } }
+        if closes >= Self.closesPerPrune {
+            closes = 0
+            changes.append(.prune(endedBefore: wall() - history))
+        }
+        do throws(StoreError) {
+            let refused = try write(changes, durable: durable)
+            finish(refused, durable: durable)
+        } catch {
+            wait(because: error)
+        }
+    }
+
+    /// A change the store will never take must not hold up the others for ever: it alone is let go.
+    private func write(
+        _ changes: [Store.Change], durable: Bool
+    ) throws(StoreError) -> Set<Run.ID> {
+        guard !changes.isEmpty else { return [] }
+        do throws(StoreError) {
+            return try store.commit(changes, durable: durable)
+        } catch {
+            guard error.code == .other else { throw error }
+        }
+        var refused: Set<Run.ID> = []
+        for change in changes {
+            do throws(StoreError) {
+                refused.formUnion(try store.commit([change], durable: durable))
+            } catch {
+                guard error.code == .other else { throw error }
+                log.error("\(error); this entry is left out: \(change)")
+                if case .begin(let run, _) = change { refused.insert(run.id) }
+            }
+        }
+        return refused
+    }
+
+    private func finish(_ refused: Set<Run.ID>, durable: Bool) {
+        if trouble != nil {
+            trouble = nil
+            log.notice("The account is being written again; nothing of it was lost")
+        }
+        let done = pending
+        pending = []
+        for request in done { request.kept?(refused) }
+        if !durable { planSync() }
+    }
+
+    private func wait(because error: StoreError) {
+        if trouble == nil {
+            log.critical(
+                "\(error); jobs that come due wait, and writing is tried again every second")
+        }
+        trouble = error
+        for index in pending.indices {
+            pending[index].delayed?(error)
+            pending[index].delayed = nil
+        }
+        later(after: Self.retryDelay) { $0.drain() }
+    }
+
+    /// Of several accounts of one job that wait, only the newest matters. What carries a run stays.
+    private func thinOut() {
+        guard pending.count > Self.pendingMax else { return }
+        var newest: Set<Job.Name> = []
+        for index in pending.indices.reversed() {
+            pending[index].changes.removeAll { change in
+                guard case .save(let record) = change else { return false }
+                return !newest.insert(record.job).inserted
+            }
+        }
+        pending.removeAll { $0.changes.isEmpty && $0.kept == nil }
+    }
+
+    private func planSync() {
+        guard !isSyncPlanned else { return }
+        isSyncPlanned = true
+        later(after: Self.syncDelay) { $0.sync() }
+    }
+
+    private func sync() {
+        isSyncPlanned = false
+        guard trouble == nil else { return }
+        do throws(StoreError) {
+            try store.sync()
+        } catch {
+            log.error("\(error); a power cut now may cost the last firings' records")
+            planSync()
+        }
+    }
+}

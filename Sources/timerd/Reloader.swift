@@ -1,0 +1,83 @@
+// Copyright 2026 the timerd authors
+// SPDX-License-Identifier: Apache-2.0
+
+import Dispatch
+import Logging
+import TimerConfig
+import TimerControl
+import TimerCore
+
+/// Reads the configuration again and hands the new roster to the loop, one reload after the other, on a
+/// queue of its own: a slow disk under the configuration holds up no timer.
+final class Reloader: Sendable {
+    private let path: String
+    private let user: UInt32
+    private let loop: Loop
+    private let supervision: Supervision
+    private let clocks: Clocks
+    private let log: Logger
+    private let queue = DispatchQueue(label: "timerd.config", qos: .userInitiated)
+
+    init(
+        path: String, user: UInt32, loop: Loop, supervision: Supervision, clocks: Clocks,
+        log: Logger
+    ) {
+        self.path = path
+        self.user = user
+        self.loop = loop
+        self.supervision = supervision
+        self.clocks = clocks
+        self.log = log
+    }
+
+    /// Reloads and calls `done` once the change is on the disk. With any error in it the configuration is
+    /// refused as a whole, and everything stays as it was.
+    func reload(
+        by author: String, done: @escaping @Sendable (Result<ReloadReply, ErrorReply>) -> Void
+    ) {
+        queue.async { [self] in
+            supervision.reloading(at: clocks.now())
+            let errors: [String]
+            do throws(ConfigError) {
+                let reading = try ConfigReader.load(path: path, ownerUID: user)
+                if reading.errors.isEmpty { return take(reading, done) }
+                errors = reading.errors.map(\.description)
+            } catch {
+                errors = [error.description]
+            }
+            refuse(errors, by: author, done)
+        }
+    }
+
+    private func take(
+        _ reading: ConfigReading,
+        _ done: @escaping @Sendable (Result<ReloadReply, ErrorReply>) -> Void
+    ) {
+        loop.later { loop in
+            loop.reload(reading.roster, rejected: reading.rejected) { notice in
+                self.supervision.ready("Configuration reloaded")
+                guard case .reloaded(let added, let changed, let removed, let kept) = notice else {
+                    return done(.failure(ErrorReply("the daemon is stopping")))
+                }
+                done(
+                    .success(
+                        ReloadReply(
+                            added: added.map(\.description), changed: changed.map(\.description),
+                            removed: removed.map(\.description), kept: kept)))
+            }
+        }
+    }
+
+    private func refuse(
+        _ errors: [String], by author: String,
+        _ done: @Sendable (Result<ReloadReply, ErrorReply>) -> Void
+    ) {
+        for error in errors { log.error("\(error)") }
+        let count = errors.count == 1 ? "1 error" : "\(errors.count) errors"
+        let message =
+            "\(path): \(count); the configuration in force stays (reload asked by \(author))"
+        log.error("\(message)")
+        supervision.ready("Reload refused, \(count) in \(path); the old configuration is in force")
+        done(.failure(ErrorReply(message, details: errors)))
+    }
+}

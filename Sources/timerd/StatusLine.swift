@@ -1,0 +1,46 @@
+// Copyright 2026 the timerd authors
+// SPDX-License-Identifier: Apache-2.0
+
+import Glibc
+import TimerCore
+
+/// The one line `systemctl status` shows.
+struct StatusLine {
+    var jobs: Int
+    var paused: Int
+    var running: Int
+    var rejected: Int
+    var next: (job: Job.Name, instant: WallInstant)?
+    var isStopping: Bool
+
+    var text: String {
+        var parts = [jobs == 1 ? "1 job" : "\(jobs) jobs"]
+        if paused > 0 { parts.append("\(paused) paused") }
+        if running > 0 { parts.append("\(running) running") }
+        if rejected > 0 {
+            parts.append(rejected == 1 ? "1 job rejected" : "\(rejected) jobs rejected")
+        }
+        let counts = parts.joined(separator: ", ")
+        if isStopping { return "Stopping; \(counts)" }
+        guard let next else { return "\(counts); nothing due" }
+        return "\(counts); next is \(next.job) at \(LocalTime.text(next.instant))"
+    }
+}
+
+/// Instants as people read them here: in the machine's zone.
+enum LocalTime {
+    /// `2026-11-21 04:38:52`, or with milliseconds.
+    static func text(_ instant: WallInstant, milliseconds: Bool = false) -> String {
+        var seconds = time_t(instant.secondsSinceEpoch)
+        var parts = tm()
+        localtime_r(&seconds, &parts)
+        var buffer = [CChar](repeating: 0, count: 64)
+        let count = strftime(&buffer, buffer.count, "%Y-%m-%d %H:%M:%S", &parts)
+        let text = String(decoding: buffer[..<count].map { UInt8(bitPattern: $0) }, as: UTF8.self)
+        guard milliseconds else { return text }
+        let millisecond =
+            (instant.microsecondsSinceEpoch - instant.secondsSinceEpoch * 1_000_000) / 1000
+        let digits = String(millisecond)
+        return text + "." + String(repeating: "0", count: 3 - digits.utf8.count) + digits
+    }
+}

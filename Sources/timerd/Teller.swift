@@ -1,0 +1,120 @@
+// Copyright 2026 the timerd authors
+// SPDX-License-Identifier: Apache-2.0
+
+import Dispatch
+import Logging
+import TimerCore
+
+/// Says in the log what the agenda tells, on a queue of its own: a thousand jobs that fire at once do not
+/// wait for a thousand lines to be written.
+final class Teller: Sendable {
+    private let queue = DispatchQueue(label: "timerd.log", qos: .utility)
+    private let log: Logger
+
+    init(log: Logger) { self.log = log }
+
+    /// Says it soon, in the order of the calls.
+    func tell(_ notice: Notice) {
+        queue.async { [log] in
+            let entry = Entry(notice)
+            log.log(level: entry.level, "\(entry.message)", metadata: entry.metadata)
+        }
+    }
+
+    /// Passes on a line a job wrote.
+    func pass(_ line: [UInt8], of run: Run.ID, toStderr: Bool) {
+        queue.async { [log] in
+            let text = String(decoding: line, as: UTF8.self)
+            log.log(
+                level: toStderr ? .warning : .info, "\(text)",
+                metadata: [
+                    LogField.identifier: "\(run.firing.job)", "TIMERD_JOB": "\(run.firing.job)",
+                    "TIMERD_RUN_ID": "\(run)", "TIMERD_EVENT": "output",
+                ])
+        }
+    }
+
+    /// Waits until everything told so far is said.
+    func flush() { queue.sync {} }
+}
+
+/// Names of fields that mean something to the handlers.
+enum LogField {
+    /// Who speaks, if it is not timerd itself: SYSLOG_IDENTIFIER.
+    static let identifier = "SYSLOG_IDENTIFIER"
+}
+
+/// A notice as a line of the log: a fixed sentence for each kind, and fields for machines to find it by.
+struct Entry {
+    var level: Logger.Level = .info
+    var message: String
+    var metadata: Logger.Metadata
+
+    init(_ notice: Notice) {
+        let (kind, job) = Self.kind(of: notice)
+        (level, message) = Self.sentence(for: notice)
+        metadata = Self.fields(of: notice)
+        metadata["TIMERD_EVENT"] = "\(kind.rawValue)"
+        metadata["MESSAGE_ID"] = "\(kind.messageID)"
+        guard let job else { return }
+        metadata["TIMERD_JOB"] = "\(job)"
+        message = "\(job): \(message)"
+    }
+
+    /// The kinds of entries. An id, once released, belongs to its kind for ever (sd-id128, `systemd-id128
+    /// new`): catalogs and filters of users hang on it.
+    enum Kind: String, CaseIterable {
+        case lifeBegan = "life-began"
+        case recovered
+        case fired
+        case skipped
+        case runBegan = "run-began"
+        case runEnded = "run-ended"
+        case runTakenUp = "run-taken-up"
+        case paused
+        case resumed
+        case started
+        case stopped
+        case finished
+        case reloaded
+        case shutDown = "shut-down"
+
+        var messageID: String {
+            switch self {
+            case .lifeBegan: "ccfee833880747cd993caeb202c22c66"
+            case .recovered: "c8b60c4954654cd6bc2f54ff8cb0601c"
+            case .fired: "56d8dea798c147f89124d8728be112c8"
+            case .skipped: "09a04bd32e6a4926b828ac3bbd56daa7"
+            case .runBegan: "720c42b63b20440f94fefedd13311bd6"
+            case .runEnded: "adba0b97016b4e94b4265864c35602eb"
+            case .runTakenUp: "9f37c77c565c475ba9ffb92eb440c802"
+            case .paused: "d9a7b41daf174e07a47d762208bdfd26"
+            case .resumed: "d122d58047494229b6d241623fadce5c"
+            case .started: "c23b8ffa95884236a2bc401b6388143c"
+            case .stopped: "132be4a8dcb44c549a01cbc50ca70a08"
+            case .finished: "72e0b45752a64ee68441d841160a4713"
+            case .reloaded: "afe471a1bc9f428d87b73cb92da17bb8"
+            case .shutDown: "3359449f3cf842bcacd3e0bd559bdf34"
+            }
+        }
+    }
+
+    private static func kind(of notice: Notice) -> (Kind, Job.Name?) {
+        switch notice {
+        case .lifeBegan: (.lifeBegan, nil)
+        case .recovered(let job, _, _, _): (.recovered, job)
+        case .fired(let run, _, _): (.fired, run.id.firing.job)
+        case .skipped(let firing, _): (.skipped, firing.id.job)
+        case .runBegan(let run): (.runBegan, run.firing.job)
+        case .runEnded(let run, _, _): (.runEnded, run.firing.job)
+        case .runTakenUp(let run): (.runTakenUp, run.firing.job)
+        case .paused(let job, _, _, _): (.paused, job)
+        case .resumed(let job, _, _, _): (.resumed, job)
+        case .started(let job, _, _): (.started, job)
+        case .stopped(let job, _, _): (.stopped, job)
+        case .finished(let job): (.finished, job)
+        case .reloaded: (.reloaded, nil)
+        case .shutDown: (.shutDown, nil)
+        }
+    }
+}

@@ -1,0 +1,281 @@
+// Copyright 2026 the timerd authors
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import Testing
+import TimerCore
+
+@testable import TimerConfig
+
+@Suite struct ConfigReaderTests {
+    private func read(_ text: String) throws -> ConfigReading {
+        try ConfigReader.read(Array(text.utf8), file: "timerd.toml")
+    }
+
+    @Test func readsEveryKeyOfAJob() throws {
+        let reading = try read(
+            """
+            [job.backup]
+            description = "Nightly"
+            command = ["restic", "backup", "/srv"]
+            every = "6h"
+            first = "0s"
+            count = "active"
+            paused = true
+            environment = { RESTIC_HOST = "nas" }
+            working-directory = "/srv"
+            """)
+        let expected = Job(
+            name: try #require(Job.Name("backup")),
+            command: .arguments(["restic", "backup", "/srv"]), schedule: .every(.seconds(21_600)),
+            description: "Nightly", first: .zero, count: .active, paused: true,
+            environment: ["RESTIC_HOST": "nas"], workingDirectory: "/srv")
+        #expect(reading.errors.isEmpty && reading.roster.jobs == [expected])
+    }
+
+    @Test func jobsComeInTheOrderOfTheFile_andTakeTheDefaults() throws {
+        let reading = try read(
+            """
+            [job.zebra]
+            shell = "true"
+            every = "1h"
+            environment = { B = "job" }
+            [job.ant]
+            shell = "true"
+            after = "1min"
+            paused = false
+            [defaults]
+            paused = true
+            first = "5s"
+            environment = { A = "all", B = "all" }
+            [daemon]
+            max-concurrent = 3
+            history = "1w"
+            """)
+        let jobs = reading.roster.jobs
+        #expect(reading.errors.isEmpty)
+        #expect(jobs.map(\.name.description) == ["zebra", "ant"])
+        #expect(jobs.map(\.paused) == [true, false])
+        #expect(jobs.map(\.first) == [.seconds(5), nil])
+        #expect(jobs[0].environment == ["A": "all", "B": "job"])
+        #expect(
+            reading.settings.maxConcurrent == 3 && reading.settings.history == .seconds(604_800))
+    }
+
+    /// One fault each: the table's text, and what is said of it up to the excerpt.
+    @Test(arguments: [
+        (
+            #"every = "6h"\#nshell = "true"\#nintervall = 3"#,
+            #"4:1: job "j": unknown key "intervall""#
+        ),
+        (
+            #"evry = "6h"\#nshell = "true""#,
+            #"2:1: job "j": unknown key "evry" (did you mean "every"?)"#
+        ),
+        (#"shell = "true""#, #"1:6: job "j": one of every or after is missing"#),
+        (#"every = "1h""#, #"1:6: job "j": one of command or shell is missing"#),
+        (
+            #"every = "1h"\#nafter = "1h"\#nshell = "x""#,
+            #"1:6: job "j": every and after exclude each other; keep one"#
+        ),
+        (
+            #"every = "6 hoursx"\#nshell = "x""#,
+            #"2:17: job "j": every: time span "6 hoursx": a number is missing"#
+        ),
+        (
+            #"every = 90\#nshell = "x""#,
+            #"2:9: job "j": every: must be a time span in quotes, such as "90s""#
+        ),
+        (
+            #"every = "0s"\#nshell = "x""#,
+            #"2:9: job "j": every: an interval is at least 1ms; for once at the start, use first = "0s""#
+        ),
+        (
+            #"every = "infinity"\#nshell = "x""#,
+            #"2:9: job "j": every: "infinity" never ends; leave the job out if it is never to run"#
+        ),
+        (
+            #"every = "101y"\#nshell = "x""#,
+            #"2:9: job "j": every: "101y" is too long; at most 100 years"#
+        ),
+        (
+            #"every = "1h"\#ncommand = "ls -l""#,
+            #"3:11: job "j": command: must be an array of strings such as ["ls", "-l"], not a string; "#
+                + "for a line with blanks or pipes, use shell"
+        ),
+        (#"every = "1h"\#ncommand = []"#, #"3:11: job "j": command: the program is missing"#),
+        (
+            #"every = "1h"\#nshell = "x"\#ncount = "uptime""#,
+            #"4:9: job "j": count: unknown value "uptime"; this version knows only "active""#
+        ),
+        (
+            #"every = "1h"\#nshell = "x"\#npaused = "yes""#,
+            #"4:10: job "j": paused: must be true or false, not a string"#
+        ),
+        (
+            #"every = "1h"\#nshell = "x"\#nworking-directory = "srv""#,
+            #"4:21: job "j": working-directory: "srv" must be an absolute path, beginning with /"#
+        ),
+        (
+            #"every = "1h"\#nshell = "x"\#nenvironment = { NOTIFY_SOCKET = "/x" }"#,
+            #"4:17: job "j": environment: "NOTIFY_SOCKET" is set by timerd or systemd and by nobody else"#
+        ),
+        (
+            #"after = "1h"\#nshell = "x"\#nfirst = "1s""#,
+            #"4:1: job "j": first goes with every; after fires only once"#
+        ),
+        (
+            #"every = "1h"\#nshell = "a\u0000b""#,
+            #"3:9: job "j": shell: holds a NUL character"#
+        ),
+    ])
+    func refuses(table: String, with message: String) throws {
+        let text =
+            "[job.j]\n" + table.replacing("\\#n", with: "\n")
+            + "\n[job.good]\nshell=\"true\"\nevery=\"1h\"\n"
+        let reading = try read(text)
+        #expect(reading.errors.count == 1)
+        let first = reading.errors[0].description.split(separator: "\n")[0]
+        #expect(first == "timerd.toml:\(message)")
+        #expect(reading.rejected == ["j"])
+        #expect(reading.roster.jobs.map(\.name.description) == ["good"], "the others run")
+    }
+
+    @Test func saysAllErrorsAtOnce_inTheirOrder_withTheLineAndACaret() throws {
+        let reading = try read(
+            """
+            [job.backup]
+            shell = "true"
+            \tintervall = "6h"
+            every = "6 hoursx"
+            [jobs.x]
+            [job."bad name"]
+            [daemon]
+            max-concurrent = 0
+            """)
+        let text = reading.errors.map(\.description).joined(separator: "\n")
+        #expect(
+            text == """
+                timerd.toml:3:2: job "backup": unknown key "intervall"
+                  \tintervall = "6h"
+                  \t^
+                timerd.toml:4:17: job "backup": every: time span "6 hoursx": a number is missing
+                  every = "6 hoursx"
+                                  ^
+                timerd.toml:5:2: unknown table "jobs" (did you mean "job"?)
+                  [jobs.x]
+                   ^
+                timerd.toml:6:6: job "bad name": a job name has only letters, digits, '.', '_', '-' and '@'
+                  [job."bad name"]
+                       ^
+                timerd.toml:8:18: [daemon]: max-concurrent: 0 is out of range; from 1 to 10000
+                  max-concurrent = 0
+                                   ^
+                """)
+        #expect(reading.rejected == ["backup", "bad name"])
+    }
+
+    @Test func whatIsNoTomlStopsTheReading() {
+        #expect(message(of: "[job.a\n").hasPrefix("timerd.toml:1:7: "))
+        #expect(
+            message(of: "[job.a]\nevery = \"1h\"\nevery = \"2h\"\n").hasPrefix("timerd.toml:3:9: "))
+        #expect(message(of: "a = \"\u{0}\"").contains("1:6: holds a NUL byte"))
+        #expect(message(of: "\u{feff}a = 1").contains("byte order mark"))
+        let error = #expect(throws: ConfigError.self) {
+            try ConfigReader.read([0x61, 0x20, 0x3d, 0x20, 0x22, 0xc3, 0x28, 0x22], file: "x.toml")
+        }
+        #expect(error?.description.hasPrefix("x.toml:1:6: is not UTF-8 here") == true)
+    }
+
+    private func message(of text: String) -> String {
+        do throws(ConfigError) {
+            _ = try ConfigReader.read(Array(text.utf8), file: "timerd.toml")
+            return "accepted"
+        } catch {
+            return error.description
+        }
+    }
+
+    @Test func aLongLineIsShownAroundTheCaret() throws {
+        let line = "xyz = 1 #" + String(repeating: "-", count: 500)
+        let text = SourceText(Array(line.utf8))
+        let excerpt = try #require(text.excerpt(at: SourceMark(line: 1, column: 300)))
+        let lines = excerpt.split(separator: "\n")
+        #expect(lines.allSatisfy { $0.count <= SourceText.shownMax + 4 })
+        #expect(text.excerpt(at: SourceMark(line: 9, column: 1)) == nil)
+    }
+
+    @Test func tooManyJobsAreLeftOutLoudly() throws {
+        let jobs = (0..<5).map { "[job.j\($0)]\nshell = \"true\"\nevery = \"1h\"\n" }.joined()
+        let reading = try read("[daemon]\njobs-max = 3\n" + jobs)
+        #expect(reading.roster.jobs.count == 3 && reading.rejected == ["j3", "j4"])
+        #expect(reading.errors.count == 1)
+    }
+
+    @Test(
+        arguments: [
+            ("intervall", ["interval", "every"], "interval"),
+            ("evrey", ["every", "after"], "every"),
+            ("xyz", ["every", "after"], nil), ("afer", ["every", "after"], "after"),
+        ] as [(String, [String], String?)])
+    func nearest(name: String, among names: [String], is expected: String?) {
+        #expect(nearestName(name, among: names) == expected)
+    }
+
+    @Test func mutatedConfigurationsAreReadOrRefused_andNothingElse() throws {
+        let path = try #require(shippedConfig())
+        let seed = UInt64.random(in: 0 ... .max)
+        print("mutations: seed \(seed)")
+        var random = SplitMix(state: seed)
+        let original = try [UInt8](Data(contentsOf: URL(fileURLWithPath: path)))
+            .split(separator: 10).filter { $0.first != 35 }.joined(separator: [10])
+        let base = Array(original)
+        for _ in 0..<20_000 {
+            var bytes = base
+            for _ in 0...random.next(below: 4) {
+                let place = random.next(below: bytes.count)
+                switch random.next(below: 3) {
+                case 0: bytes[place] = UInt8(random.next(below: 256))
+                case 1: bytes.remove(at: place)
+                default: bytes.insert(contentsOf: bytes[place...].prefix(20), at: place)
+                }
+            }
+            do throws(ConfigError) {
+                let reading = try ConfigReader.read(bytes, file: "f")
+                for error in reading.errors { _ = error.description }
+            } catch {
+                _ = error.description
+            }
+        }
+    }
+
+    @Test func theShippedConfigurationIsGood_andHasEveryKeyThereIs() throws {
+        let path = try #require(shippedConfig())
+        let text = try String(contentsOfFile: path, encoding: .utf8)
+        let reading = try read(text)
+        #expect(reading.errors.isEmpty && reading.rejected.isEmpty)
+        #expect(reading.roster.jobs.count >= 2)
+        let lines = text.split(separator: "\n").map { $0.drop { $0 == "#" } }
+        for key in ConfigReader.knownKeys.daemon + ConfigReader.knownKeys.job {
+            #expect(lines.contains { $0.hasPrefix("\(key) = ") }, "\(key) is not in it")
+        }
+    }
+
+    private func shippedConfig() -> String? {
+        let root = URL(fileURLWithPath: #filePath).deletingLastPathComponent()
+            .deletingLastPathComponent().deletingLastPathComponent()
+        return root.appendingPathComponent("config/timerd.toml").path
+    }
+}
+
+private struct SplitMix {
+    var state: UInt64
+
+    mutating func next(below bound: Int) -> Int {
+        state &+= 0x9e37_79b9_7f4a_7c15
+        var mixed = state
+        mixed = (mixed ^ (mixed >> 30)) &* 0xbf58_476d_1ce4_e5b9
+        mixed = (mixed ^ (mixed >> 27)) &* 0x94d0_49bb_1331_11eb
+        return Int((mixed ^ (mixed >> 31)) % UInt64(max(1, bound)))
+    }
+}

@@ -1,0 +1,59 @@
+// Copyright 2026 the timerd authors
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import Testing
+
+@testable import TimerCore
+
+@Suite struct TimeSpanTests {
+    /// What `systemd-analyze timespan` says of each, systemd 252.
+    @Test func agreesWithSystemdOnEveryRow() throws {
+        let table = try Table("timespan_public.tsv")
+        for row in table.rows {
+            let text = row["expression"].unescaped
+            let expected = row["status"]
+            do throws(TimeSpanError) {
+                let span = try TimeSpan.parse(text)
+                #expect(expected == "OK", "row \(row["id"]): \"\(text)\" was accepted")
+                guard let span else {
+                    #expect(row["human"] == "infinity", "row \(row["id"])")
+                    continue
+                }
+                #expect(span == .microseconds(UInt64(row["microseconds"])!), "row \(row["id"])")
+                #expect(TimeSpan.text(span) == row["human"], "row \(row["id"])")
+            } catch {
+                #expect(expected != "OK", "row \(row["id"]): \"\(text)\" was refused: \(error)")
+            }
+        }
+        #expect(table.rows.count == 203)
+    }
+
+    @Test(arguments: [
+        ("90min", "1h 30min"), ("6h", "6h"), ("0", "0"), ("1500ms", "1.500s"), ("61s", "1min 1s"),
+        ("1min 250us", "1min"), ("250us", "250us"),
+    ])
+    func isShownToTheMillisecond(text: String, shown: String) throws {
+        let span = try #require(try TimeSpan.parse(text))
+        #expect(TimeSpan.text(span, accuracy: .milliseconds(1)) == shown)
+    }
+
+    @Test(arguments: [
+        ("6 hoursx", 7), ("h", 0), ("1h -3s", 3), ("1.h", 2), ("", 0), ("12 parsec", 3),
+    ])
+    func saysWhereItIsWrong(text: String, offset: Int) {
+        let error = #expect(throws: TimeSpanError.self) { try TimeSpan.parse(text) }
+        #expect(error?.offset == offset, "\(text): \(error?.message ?? "")")
+    }
+
+    @Test func neverTraps() {
+        var random = SeededRandom()
+        let alphabet = Array("0123456789.+- \tsmhdwyMunofit\u{b5}".utf8)
+        for _ in 0..<20_000 {
+            let bytes = (0..<random.int(below: 24)).map { _ in
+                alphabet[random.int(below: alphabet.count)]
+            }
+            _ = try? TimeSpan.parse(String(decoding: bytes, as: UTF8.self))
+        }
+    }
+}

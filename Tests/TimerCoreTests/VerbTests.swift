@@ -1,0 +1,139 @@
+// Copyright 2026 the timerd authors
+// SPDX-License-Identifier: Apache-2.0
+
+import Testing
+
+@testable import TimerCore
+
+@Suite struct VerbTests {
+    @Test func resumeArmsTheRemainingTime() {
+        var world = World()
+        world.load([.every(.seconds(60))])
+        world.pass(.seconds(20))
+        #expect(world.order(.pause, "backup", note: "disk swap") == .done)
+        #expect(world.timers.isEmpty && !world.agenda.isCounting)
+        world.pass(.seconds(3600))
+        #expect(world.started.isEmpty)
+        #expect(world.show("backup").remaining == .seconds(40))
+        #expect(world.order(.resume, "backup") == .done)
+        world.pass(.seconds(40) - .nanoseconds(1))
+        #expect(world.started.isEmpty)
+        world.pass(.nanoseconds(1))
+        #expect(world.started.count == 1)
+    }
+
+    @Test func pauseSaysWhoAndWhy() {
+        var world = World()
+        world.load([.every(.seconds(60))])
+        let since = world.now.wall
+        _ = world.order(.pause, "backup", note: "disk swap")
+        _ = world.order(.pause, "backup", note: "another")
+        let pause = Pause(since: since, by: .user("ada"), note: "disk swap")
+        #expect(world.show("backup").phase == .paused(pause))
+        #expect(world.records["backup"]?.phase == .paused(pause))
+    }
+
+    @Test func stopDropsWhatAccrued_andStartBeginsAtZero() {
+        var world = World()
+        world.load([.every(.seconds(60))])
+        world.pass(.seconds(59))
+        #expect(world.order(.stop, "backup") == .done)
+        #expect(world.show("backup").accrued == .zero)
+        #expect(world.show("backup").remaining == nil)
+        world.pass(.seconds(600))
+        #expect(world.started.isEmpty)
+        #expect(world.order(.start, "backup") == .done)
+        world.pass(.seconds(59))
+        #expect(world.started.isEmpty)
+        world.pass(.seconds(1))
+        #expect(world.started.count == 1)
+    }
+
+    @Test func aStoppedJobStaysStoppedOverRestarts() {
+        var world = World()
+        world.load([.every(.seconds(60))])
+        _ = world.order(.stop, "backup")
+        world.stopCleanly()
+        world.load([.every(.seconds(60))])
+        world.pass(.seconds(600))
+        #expect(world.started.isEmpty && world.show("backup").phase == .stopped)
+    }
+
+    /// What each verb does in each phase: the phase it leads to, and whether anything changed.
+    @Test(arguments: [
+        ("armed", Order.Verb.pause, "paused", true), ("armed", .resume, "armed", false),
+        ("armed", .start, "armed", false), ("armed", .stop, "stopped", true),
+        ("paused", .pause, "paused", false), ("paused", .resume, "armed", true),
+        ("paused", .start, "paused", false), ("paused", .stop, "stopped", true),
+        ("stopped", .pause, "stopped", false), ("stopped", .resume, "stopped", false),
+        ("stopped", .start, "armed", true), ("stopped", .stop, "stopped", false),
+        ("finished", .pause, "finished", false), ("finished", .resume, "finished", false),
+        ("finished", .start, "armed", true), ("finished", .stop, "stopped", true),
+    ])
+    func leads(from phase: String, verb: Order.Verb, to expected: String, changes: Bool) {
+        var world = World()
+        world.load([.after(.seconds(60))])
+        switch phase {
+        case "paused": _ = world.order(.pause, "once")
+        case "stopped": _ = world.order(.stop, "once")
+        case "finished": world.pass(.seconds(60))
+        default: break
+        }
+        #expect(world.show("once").phase.word == phase)
+        let answer = world.order(verb, "once")
+        #expect((answer == .done) == changes)
+        #expect(world.show("once").phase.word == expected)
+        let again = world.order(verb, "once")
+        #expect(again != .done, "\(verb) twice is \(verb) once")
+        #expect(world.show("once").phase.word == expected)
+        #expect((world.timers["once"] != nil) == (expected == "armed"))
+    }
+
+    @Test func anOrderIsOnTheDiskBeforeItIsAnswered_andTheTimerDoesNotWaitForIt() throws {
+        var world = World()
+        world.load([.every(.seconds(60))])
+        let order = Order(.pause, "backup", by: .user("ada"))
+        let actions = world.agenda.handle(.order(order), at: world.now)
+        let save = actions.firstIndex {
+            if case .save(_, durable: true) = $0 { true } else { false }
+        }
+        let answer = actions.firstIndex { if case .answer = $0 { true } else { false } }
+        let disarm = actions.firstIndex(of: .disarm("backup"))
+        #expect(try #require(disarm) < #require(save))
+        #expect(try #require(save) < #require(answer))
+    }
+
+    @Test func runNowTouchesNeitherLedgerNorTimer() {
+        var world = World()
+        world.load([.every(.seconds(60))])
+        world.pass(.seconds(10))
+        let before = world.timers
+        #expect(world.order(.run, "backup") == .done)
+        #expect(world.started.count == 1 && world.timers == before)
+        #expect(world.show("backup").remaining == .seconds(50))
+        guard case .refused = world.order(.run, "backup") else {
+            Issue.record("a second run beside the first")
+            return
+        }
+        world.endRuns()
+        _ = world.order(.pause, "backup")
+        #expect(world.order(.run, "backup") == .done, "a paused job runs when told to")
+    }
+
+    @Test func anUnknownJobIsSaidToBeUnknown() {
+        var world = World()
+        world.load([])
+        #expect(world.order(.pause, "nosuch") == .noSuchJob)
+    }
+
+    @Test func nothingIsOrderedOfADaemonThatStops() {
+        var world = World()
+        world.load([.every(.seconds(60))])
+        world.handle(.shutdown)
+        guard case .refused = world.order(.pause, "backup") else {
+            Issue.record("an order was taken after the shutdown")
+            return
+        }
+        #expect(world.handle(.wake("backup")).isEmpty && world.handle(.shutdown).isEmpty)
+    }
+}

@@ -1,0 +1,169 @@
+// Copyright 2026 the timerd authors
+// SPDX-License-Identifier: Apache-2.0
+
+import Testing
+
+@testable public import TimerCore
+
+/// A machine around an agenda: clocks that move only when told, timers, and a store that keeps what it is
+/// given. It does what the actions say, as the shell would, and nothing else.
+struct World {
+    var agenda: Agenda
+    var awake: Int64 = 1_000_000_000_000
+    var wall: Int64 = 1_795_000_000_000_000
+    var boot = World.bootID(1)
+    var heartbeat: Heartbeat?
+    var life: Life.ID = 0
+    var lives: [Life.ID: Recollection.PreviousLife] = [:]
+    var records: [Job.Name: JobRecord] = [:]
+    var openRuns: [Run.ID: (Run, begun: Bool, BootID)] = [:]
+    var timers: [Job.Name: AwakeInstant] = [:]
+    var started: [Run] = []
+    var closed: [Run.ID: RunOutcome] = [:]
+    var notices: [Notice] = []
+    var answers: [Answer] = []
+
+    init(concurrentRunsMax: Int = 64) { agenda = Agenda(concurrentRunsMax: concurrentRunsMax) }
+
+    static func bootID(_ number: Int) -> BootID {
+        let digits = String(number, radix: 16)
+        return BootID(String(repeating: "0", count: 32 - digits.count) + digits)!
+    }
+
+    var now: Now {
+        Now(
+            wall: WallInstant(microsecondsSinceEpoch: wall),
+            awake: AwakeInstant(nanoseconds: awake),
+            boot: BootInstant(nanoseconds: awake), bootID: boot)
+    }
+
+    mutating func load(_ jobs: [Job]) {
+        let previous = lives[life]
+        life += 1
+        lives[life] = Recollection.PreviousLife(life: life, began: now, ended: nil)
+        let open = openRuns.values.sorted { $0.0.id.description < $1.0.id.description }.map {
+            Recollection.OpenRun(id: $0.0.id, firing: $0.0.firing, bootID: $0.2, wasBegun: $0.begun)
+        }
+        handle(
+            .load(
+                Roster(jobs),
+                Recollection(
+                    life: life, previous: previous, heartbeat: heartbeat,
+                    records: Array(records.values), openRuns: open)))
+    }
+
+    @discardableResult
+    mutating func handle(_ event: Event) -> [Action] {
+        let actions = agenda.handle(event, at: now)
+        for action in actions { perform(action) }
+        return actions
+    }
+
+    private mutating func perform(_ action: Action) {
+        switch action {
+        case .arm(let job, let instant): timers[job] = instant
+        case .disarm(let job): timers[job] = nil
+        case .begin(let runs, let start, let records):
+            for run in runs {
+                #expect(openRuns[run.id] == nil && closed[run.id] == nil, "\(run.id) twice")
+                openRuns[run.id] = (run, false, boot)
+            }
+            keep(records)
+            begin(start)
+        case .start(let runs): begin(runs)
+        case .close(let run, let outcome, _):
+            closed[run] = outcome
+            openRuns[run] = nil
+        case .save(let records, _): keep(records)
+        case .erase(let jobs): for job in jobs { records[job] = nil }
+        case .tell(let notice): notices.append(notice)
+        case .answer(let answer): answers.append(answer)
+        }
+    }
+
+    private mutating func keep(_ saved: [JobRecord]) {
+        for record in saved { records[record.job] = record }
+    }
+
+    private mutating func begin(_ runs: [Run]) {
+        for run in runs {
+            #expect(openRuns[run.id] != nil, "\(run.id) starts without a row")
+            openRuns[run.id]?.begun = true
+            started.append(run)
+        }
+    }
+
+    /// Lets awake time pass and rings every timer when it is due.
+    mutating func pass(_ span: Duration) {
+        let end = awake + span.wholeNanoseconds
+        while let next = timers.min(by: { $0.value < $1.value }), next.value.nanoseconds <= end {
+            move(to: max(awake, next.value.nanoseconds))
+            timers[next.key] = nil
+            handle(.wake(next.key))
+        }
+        move(to: end)
+    }
+
+    /// Lets awake time pass while the worker queue is blocked.
+    mutating func block(_ span: Duration) { move(to: awake + span.wholeNanoseconds) }
+
+    /// Lets the machine sleep: the calendar goes on, the awake clock does not.
+    mutating func sleep(_ span: Duration) { wall += span.wholeMicroseconds }
+
+    private mutating func move(to nanoseconds: Int64) {
+        wall += (nanoseconds - awake) / 1000
+        awake = nanoseconds
+    }
+
+    mutating func beat() { heartbeat = Heartbeat(life: life, at: now) }
+
+    /// The daemon is gone at once, and nothing it had in memory remains.
+    mutating func kill() {
+        agenda = Agenda(concurrentRunsMax: agenda.concurrentRunsMax)
+        timers = [:]
+    }
+
+    mutating func stopCleanly() {
+        handle(.shutdown)
+        let end = now
+        lives[life]?.ended = end
+        kill()
+    }
+
+    /// The machine goes down and comes up: another boot, whose clock starts again.
+    mutating func reboot(away span: Duration) {
+        kill()
+        heartbeat = nil
+        boot = World.bootID(Int(boot.description, radix: 16)! + 1)
+        wall += span.wholeMicroseconds
+        awake = 5_000_000_000
+    }
+
+    mutating func order(_ verb: Order.Verb, _ job: Job.Name, note: String? = nil) -> Answer? {
+        handle(.order(Order(verb, job, by: .user("ada"), note: note)))
+        return answers.last
+    }
+
+    func show(_ job: Job.Name) -> JobSnapshot { agenda.snapshot(of: job, at: now)! }
+
+    mutating func endRuns(_ outcome: RunOutcome = .exited(0)) {
+        for (id, open) in openRuns where open.begun { handle(.ended(id, outcome, RunUsage())) }
+    }
+}
+
+extension Job.Name: ExpressibleByStringLiteral {
+    public init(stringLiteral text: String) { self.init(text)! }
+}
+
+extension Job {
+    static func every(
+        _ span: Duration, _ name: Job.Name = "backup", first: Duration? = nil, paused: Bool = false,
+        command: Command = .arguments(["true"])
+    ) -> Job {
+        Job(name: name, command: command, schedule: .every(span), first: first, paused: paused)
+    }
+
+    static func after(_ span: Duration, _ name: Job.Name = "once") -> Job {
+        Job(name: name, command: .arguments(["true"]), schedule: .after(span))
+    }
+}
