@@ -1,0 +1,84 @@
+// Copyright 2026 the timerd authors
+// SPDX-License-Identifier: Apache-2.0
+
+import Glibc
+
+/// A datagram socket that sends to one unix address and never waits.
+///
+/// libsystemd's own sd_notify(3) and sd_journal_sendv(3) send on blocking sockets: with a peer that is
+/// stopped or stuck they wait until it reads again, however long that takes. What schedules jobs must not,
+/// so both protocols, which are documented and stable, are spoken here over sockets of our own.
+struct DatagramSocket: Sendable {
+    private let descriptor: Int32
+    private let address: [UInt8]
+
+    /// Nil if the address fits no socket address, or no socket is to be had. `@` begins an abstract one.
+    init?(address: String) {
+        guard let first = address.utf8.first,
+            first == UInt8(ascii: "/") || first == UInt8(ascii: "@")
+        else { return nil }
+        var bytes = Array(address.utf8)
+        let spaceBytes = MemoryLayout.size(ofValue: sockaddr_un().sun_path)
+        if first == UInt8(ascii: "@") {
+            guard bytes.count <= spaceBytes else { return nil }
+            bytes[0] = 0
+        } else {
+            guard bytes.count < spaceBytes else { return nil }
+            bytes.append(0)
+        }
+        self.address = bytes
+        descriptor = socket(
+            AF_UNIX, Int32(SOCK_DGRAM.rawValue | SOCK_CLOEXEC.rawValue | SOCK_NONBLOCK.rawValue), 0)
+        guard descriptor >= 0 else { return nil }
+    }
+
+    /// Sends one datagram, with a descriptor beside it if one is given.
+    /// - Returns: 0, or the errno: EAGAIN if the peer does not read, EMSGSIZE if it is too large.
+    func send(_ bytes: [UInt8], passing passed: Int32? = nil) -> Int32 {
+        var name = sockaddr_un()
+        name.sun_family = sa_family_t(AF_UNIX)
+        withUnsafeMutableBytes(of: &name.sun_path) { $0.copyBytes(from: address) }
+        let offset = MemoryLayout<sockaddr_un>.offset(of: \.sun_path) ?? 2
+        return withUnsafeMutablePointer(to: &name) { name in
+            bytes.withUnsafeBytes { bytes in
+                var part = iovec(
+                    iov_base: UnsafeMutableRawPointer(mutating: bytes.baseAddress),
+                    iov_len: bytes.count)
+                return withUnsafeMutablePointer(to: &part) { part in
+                    var message = msghdr()
+                    message.msg_name = UnsafeMutableRawPointer(name)
+                    message.msg_namelen = socklen_t(offset + address.count)
+                    if !bytes.isEmpty {
+                        message.msg_iov = part
+                        message.msg_iovlen = 1
+                    }
+                    return deliver(&message, passing: passed)
+                }
+            }
+        }
+    }
+
+    private func deliver(_ message: inout msghdr, passing passed: Int32?) -> Int32 {
+        // One descriptor's worth of control data, laid out as CMSG_LEN and CMSG_SPACE have it: the header
+        // rounded up to a word, the descriptor, rounded up again (cmsg(3)).
+        let word = MemoryLayout<Int>.size
+        let header = (MemoryLayout<cmsghdr>.size + word - 1) / word * word
+        var control = [UInt8](repeating: 0, count: header + word)
+        return control.withUnsafeMutableBytes { control in
+            if let passed {
+                // Field by field: Glibc's cmsghdr ends in a flexible array, for which Swift has no
+                // initializer.
+                control.storeBytes(of: header + MemoryLayout<Int32>.size, as: Int.self)
+                control.storeBytes(of: SOL_SOCKET, toByteOffset: word, as: Int32.self)
+                control.storeBytes(of: Int32(SCM_RIGHTS), toByteOffset: word + 4, as: Int32.self)
+                control.storeBytes(of: passed, toByteOffset: header, as: Int32.self)
+                message.msg_control = control.baseAddress
+                message.msg_controllen = control.count
+            }
+            while true {
+                if sendmsg(descriptor, &message, Int32(MSG_NOSIGNAL)) >= 0 { return 0 }
+                if errno != EINTR { return errno }
+            }
+        }
+    }
+}

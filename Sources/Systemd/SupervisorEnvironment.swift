@@ -1,0 +1,60 @@
+// Copyright 2026 the timerd authors
+// SPDX-License-Identifier: Apache-2.0
+
+import CSystemd
+import Glibc
+
+/// What the service manager handed this process in its environment. It is read once and taken out, so that
+/// no child of this process speaks to the manager in its name.
+public struct SupervisorEnvironment: Sendable {
+    /// Where notifications go.
+    public let notify: Notify
+    /// How often the manager expects a sign of life; nil if it does not watch.
+    public let watchdogInterval: Duration?
+    /// The sockets it passed, in their order.
+    public let sockets: [ListenSocket]
+
+    /// Reads the environment of this process and removes what it read. To be called once, before other
+    /// threads exist: setenv(3) is not safe beside them.
+    public static func take() -> SupervisorEnvironment {
+        let address = getenv("NOTIFY_SOCKET").map { String(cString: $0) }
+        // sd_watchdog_enabled(3) looks at WATCHDOG_PID as well, sd_listen_fds_with_names(3) at LISTEN_PID;
+        // both take their variables away when told to, and the latter sets FD_CLOEXEC.
+        var microseconds: UInt64 = 0
+        let isWatched = sd_watchdog_enabled(1, &microseconds) > 0
+        let sockets = takeSockets()
+        unsetenv("NOTIFY_SOCKET")
+        return SupervisorEnvironment(
+            notify: Notify(address: address),
+            watchdogInterval: isWatched && microseconds > 0 ? .microseconds(microseconds) : nil,
+            sockets: sockets)
+    }
+
+    private static func takeSockets() -> [ListenSocket] {
+        var names: UnsafeMutablePointer<UnsafeMutablePointer<CChar>?>?
+        let count = sd_listen_fds_with_names(1, &names)
+        guard count > 0 else { return [] }
+        defer {
+            for index in 0..<Int(count) { free(names?[index]) }
+            free(names)
+        }
+        return (0..<count).map { index in
+            ListenSocket(
+                descriptor: SD_LISTEN_FDS_START + index,
+                name: names?[Int(index)].map { String(cString: $0) } ?? "unknown")
+        }
+    }
+}
+
+/// A descriptor the service manager passed (systemd.socket(5)).
+public struct ListenSocket: Hashable, Sendable {
+    /// The descriptor; it is closed on exec.
+    public let descriptor: Int32
+    /// Its FileDescriptorName=.
+    public let name: String
+
+    /// Whether it is a unix stream socket that listens: what a control socket must be.
+    public var isListeningUnixStream: Bool {
+        sd_is_socket_unix(descriptor, Int32(SOCK_STREAM.rawValue), 1, nil, 0) > 0
+    }
+}
