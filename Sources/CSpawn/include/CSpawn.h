@@ -2,3 +2,95 @@
 // SPDX-License-Identifier: Apache-2.0
 
 #pragma once
+
+// Starting a process, and the system calls for looking after it that Glibc shows only with _GNU_SOURCE.
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/epoll.h>
+#include <sys/types.h>
+
+/// Which step of a start failed.
+typedef enum {
+    CSPAWN_STEP_NONE,
+    CSPAWN_STEP_STACK,
+    CSPAWN_STEP_CLONE,
+    CSPAWN_STEP_SESSION,
+    CSPAWN_STEP_SIGNALS,
+    CSPAWN_STEP_NICE,
+    CSPAWN_STEP_LIMITS,
+    CSPAWN_STEP_DIRECTORY,
+    CSPAWN_STEP_DESCRIPTORS,
+    CSPAWN_STEP_EXEC,
+} cspawn_step;
+
+/// What to start, and how.
+typedef struct {
+    /// The files to try, in this order, ended by NULL: the program's path, or its name in each directory
+    /// of PATH.
+    const char *const _Nullable *_Nonnull candidates;
+    /// The arguments, ended by NULL.
+    char *const _Nullable *_Nonnull arguments;
+    /// The whole environment, ended by NULL.
+    char *const _Nullable *_Nonnull environment;
+    /// Where to run; NULL leaves the directory as it is.
+    const char *_Nullable directory;
+    /// What become descriptors 0, 1 and 2. All others are closed.
+    int input, output, error;
+    /// The file mode creation mask.
+    mode_t umask;
+    /// The nice value.
+    int nice;
+    /// The soft limit of open files (setrlimit(2), RLIMIT_NOFILE); never above the hard one.
+    uint64_t open_files;
+} cspawn_request;
+
+/// What came of a start: a process, or the step that failed with its errno.
+typedef struct {
+    pid_t pid;
+    int pidfd;
+    cspawn_step step;
+    int error;
+} cspawn_result;
+
+/// Starts a process in a session of its own and returns once it runs its program or has failed to.
+///
+/// The child shares this process's memory until it calls execve (clone(2), CLONE_VM | CLONE_VFORK), so the
+/// cost does not grow with that memory; the calling thread stands still meanwhile, and the child uses a
+/// stack of its own, makes only system calls and changes nothing but its own kernel state and the result.
+cspawn_result cspawn_start(const cspawn_request *_Nonnull request);
+
+/// How a process ended and what it used.
+typedef struct {
+    /// CLD_EXITED, CLD_KILLED or CLD_DUMPED.
+    int code;
+    /// The exit code, or the signal's number.
+    int status;
+    int64_t user_microseconds;
+    int64_t system_microseconds;
+    /// The largest resident set, in KiB.
+    int64_t peak_kibibytes;
+} cspawn_end;
+
+/// Takes the end of the process behind the descriptor, without waiting. Returns 1 if it had ended, 0 if it
+/// lives, -1 with errno set if it cannot be known.
+int cspawn_reap(int pidfd, cspawn_end *_Nonnull end);
+
+/// Sends a signal through a descriptor of a process. Returns 0, or -1 with errno set.
+int cspawn_signal(int pidfd, int signal);
+
+/// Makes a pipe whose ends are closed on exec, its reading end not blocking. Returns 0, or -1.
+int cspawn_pipe(int *_Nonnull reading, int *_Nonnull writing);
+
+/// An eventfd(2) that is closed on exec and does not block. Returns it, or -1.
+int cspawn_eventfd(void);
+
+/// The name of a signal without its SIG, "KILL"; NULL for a number without one.
+const char *_Nullable cspawn_signal_name(int signal);
+
+/// The name of an error, "ENOENT"; NULL for a number without one.
+const char *_Nullable cspawn_error_name(int error);
+
+/// Names the calling thread, for debuggers and ps(1): at most 15 bytes.
+void cspawn_name_thread(const char *_Nonnull name);
