@@ -98,6 +98,19 @@ extension WallInstant {
         self.init(microsecondsSinceEpoch: Int64(seconds) * 1_000_000 + Int64(microsecond))
     }
 
+    /// Reads what `rfc3339` writes; nil for anything else.
+    public init?(rfc3339 text: String) {
+        let digits = text.filter { $0 != "-" && $0 != ":" }
+        guard text.last == "Z", text.utf8.count >= 20 else { return nil }
+        let parts = digits.dropLast().split(separator: ".", omittingEmptySubsequences: false)
+        guard let whole = parts.first, parts.count <= 2, whole.utf8.count == 15 else { return nil }
+        let fraction = parts.count == 2 ? String(parts[1]) : "0"
+        guard (1...6).contains(fraction.utf8.count) else { return nil }
+        let zeros = String(repeating: "0", count: 6 - fraction.utf8.count)
+        self.init(basicISO8601: "\(whole).\(fraction)\(zeros)Z")
+        guard rfc3339 == text else { return nil }
+    }
+
     private func utcText(_ second: Int64, dateSeparator: String, timeSeparator: String) -> String {
         let day = second.quotient(flooringBy: 86_400)
         let secondOfDay = second - day * 86_400

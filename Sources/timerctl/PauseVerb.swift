@@ -3,6 +3,7 @@
 
 import ArgumentParser
 import TimerControl
+import TimerCore
 
 struct PauseVerb: ParsableCommand {
     static let configuration = CommandConfiguration(

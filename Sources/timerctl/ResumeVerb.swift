@@ -3,6 +3,7 @@
 
 import ArgumentParser
 import TimerControl
+import TimerCore
 
 struct ResumeVerb: ParsableCommand {
     static let configuration = CommandConfiguration(

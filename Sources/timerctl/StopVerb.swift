@@ -3,6 +3,7 @@
 
 import ArgumentParser
 import TimerControl
+import TimerCore
 
 struct StopVerb: ParsableCommand {
     static let configuration = CommandConfiguration(

@@ -107,9 +107,9 @@ enum Text {
     /// An instant of the API in the zone of whoever reads it.
     private static func instant(_ text: String?) -> String {
         guard let text else { return "-" }
+        guard let instant = WallInstant(rfc3339: text) else { return text }
+        var seconds = time_t(instant.secondsSinceEpoch)
         var parts = tm()
-        guard strptime(text, "%Y-%m-%dT%H:%M:%S", &parts) != nil else { return text }
-        var seconds = timegm(&parts)
         localtime_r(&seconds, &parts)
         var buffer = [CChar](repeating: 0, count: 64)
         let count = strftime(&buffer, buffer.count, "%Y-%m-%d %H:%M:%S", &parts)

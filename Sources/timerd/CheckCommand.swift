@@ -4,6 +4,7 @@
 import ArgumentParser
 import Glibc
 import TimerConfig
+import TimerCore
 
 /// `timerd check`: reads a configuration as the daemon would, and says what it finds.
 struct CheckCommand: ParsableCommand {

@@ -23,7 +23,7 @@ struct Clocks: Sendable {
         }
         defer { close(descriptor) }
         var bytes = [UInt8](repeating: 0, count: 64)
-        let count = read(descriptor, &bytes, bytes.count)
+        let count = Glibc.read(descriptor, &bytes, bytes.count)
         let text = String(decoding: bytes.prefix(max(0, count)).filter { $0 > 32 }, as: UTF8.self)
         guard let bootID = BootID(text) else {
             throw Failure(description: "\(path) holds no boot id but \"\(text.prefix(64))\"")

@@ -3,6 +3,7 @@
 
 import Logging
 import NIOHTTP1
+import TimerConfig
 import TimerControl
 import TimerCore
 

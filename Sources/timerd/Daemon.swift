@@ -204,19 +204,32 @@ struct Daemon {
                 drained.signal()
             }
         }
-        await (closed, "close the accounts")
+        waitFor(closed, "close the accounts")
         runner.shutdown(grace: Self.stopGrace)
-        await (drained, "record the ends of the last runs")
+        waitFor(drained, "record the ends of the last runs")
         let now = clocks.now()
         recorder.keep([.endLife(now)], durable: true) { _ in ended.signal() }
-        await (ended, "record the stop")
+        waitFor(ended, "record the stop")
         server.stop()
         teller.flush()
     }
 
-    private func await(_ step: DispatchSemaphore, _ what: String) {
+    private func waitFor(_ step: DispatchSemaphore, _ what: String) {
         guard step.wait(timeout: .now() + Self.stepTime) == .timedOut else { return }
         log.error("Cannot \(what) in time; the next start will find a daemon that was killed")
+    }
+}
+
+extension SupervisorEnvironment {
+    /// The control socket the service manager passed; nil if it passed none.
+    fileprivate func controlSocket() throws(Directory.Failure) -> Int32? {
+        guard !sockets.isEmpty else { return nil }
+        guard let socket = sockets.first(where: \.isListeningUnixStream) else {
+            throw Directory.Failure(
+                description: "none of the sockets systemd passed is a unix stream socket; "
+                    + "the socket unit needs ListenStream= with a path")
+        }
+        return socket.descriptor
     }
 }
 

@@ -75,7 +75,9 @@ final class Directory: Sendable {
     func resolvedPath() throws(Failure) -> String {
         var buffer = [UInt8](repeating: 0, count: Int(PATH_MAX))
         let count = buffer.withUnsafeMutableBytes {
-            readlink("/proc/self/fd/\(descriptor)", $0.baseAddress, $0.count)
+            readlink(
+                "/proc/self/fd/\(descriptor)", $0.baseAddress!.assumingMemoryBound(to: CChar.self),
+                $0.count)
         }
         guard count > 0, count < buffer.count else {
             throw Failure(description: "\(path): has no path any more")
