@@ -77,6 +77,9 @@ let package = Package(
         tests(of: "TimerStore", "TimerCore"),
         tests(of: "TimerRunner", "TimerCore"),
         tests(of: "TimerControl", "TimerCore"),
+        .testTarget(
+            name: "LifeTests", dependencies: ["timerd", "timerctl", "TimerControl", "TimerCore"],
+            swiftSettings: settings),
     ],
     cLanguageStandard: .gnu17,
     cxxLanguageStandard: .cxx17

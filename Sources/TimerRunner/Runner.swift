@@ -54,6 +54,10 @@ public final class Runner: Sendable {
     /// Sends a signal to the process group of a run that lives; any other is ignored.
     public func signal(_ run: Run.ID, _ number: Int32) { inbox.leave(.signal(run, number)) }
 
+    /// Calls `done`, on the runner's thread, once every end that has come to pass by now is told. After the
+    /// runner was shut down it is not called.
+    public func settle(_ done: @escaping @Sendable () -> Void) { inbox.leave(.settle(done)) }
+
     /// The end of this run is on record: its mark is not needed any more.
     public func forget(_ run: Run.ID) { inbox.leave(.forget(run)) }
 

@@ -13,6 +13,7 @@ final class Inbox: Sendable {
         case start([RunRequest])
         case signal(Run.ID, Int32)
         case forget(Run.ID)
+        case settle(@Sendable () -> Void)
         case shutDown(Duration)
     }
 
@@ -86,6 +87,8 @@ struct RunnerThread: ~Copyable {
     private var waiting: [RunRequest] = []
     private var killAt: Int64?
     private var isShutDown = false
+    /// Who waits until every end that has come to pass is told.
+    private var settling: [@Sendable () -> Void] = []
     private var buffer = [UInt8](repeating: 0, count: 64 << 10)
 
     /// Starts the thread.
@@ -150,20 +153,27 @@ struct RunnerThread: ~Copyable {
     private mutating func run() {
         var events = [epoll_event](repeating: epoll_event(), count: 256)
         while !(isShutDown && serials.isEmpty && waiting.isEmpty) {
+            let settled = settling
             let count = epoll_wait(epoll, &events, Int32(events.count), patience())
             for event in events.prefix(Int(max(0, count))) {
                 let token = event.data.u64
                 if token == 0 { for word in inbox.take() { obey(word) } } else { serve(token) }
             }
+            // Fewer events than there is room for: that was all of them.
+            if count < events.count {
+                for settled in settled { settled() }
+                settling.removeFirst(settled.count)
+            }
             startSome()
             killIfTime()
         }
+        for settled in settling { settled() }
         for serial in Array(children.keys) { closeStreams(of: serial) }
     }
 
     /// How long to wait for something, in milliseconds; -1 for ever.
     private func patience() -> Int32 {
-        if !waiting.isEmpty { return 0 }
+        if !waiting.isEmpty || !settling.isEmpty { return 0 }
         guard let killAt else { return -1 }
         return Int32(clamping: max(0, (killAt - Self.awake()) / 1_000_000 + 1))
     }
@@ -176,6 +186,7 @@ struct RunnerThread: ~Copyable {
         case .signal(let run, let number):
             if let serial = serials[run], let child = children[serial] { kill(child, number) }
         case .forget(let run): unlinkat(marks, run.description, 0)
+        case .settle(let done): settling.append(done)
         case .shutDown(let grace):
             isShutDown = true
             // What was never begun has no mark, and the next life begins it.

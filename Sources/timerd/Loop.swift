@@ -9,6 +9,8 @@ import TimerStore
 protocol RunLauncher: Sendable {
     /// Starts the runs, in this order, without waiting for any.
     func start(_ runs: [Run])
+    /// Calls `done` once every end that has come to pass by now is told.
+    func settle(_ done: @escaping @Sendable () -> Void)
     /// The end of this run is written down: nothing needs to be known of it any more.
     func forget(_ run: Run.ID)
 }
@@ -23,6 +25,8 @@ actor Loop: QueueActor {
     /// How many signs of life from one checkpoint of the accounts to the next: 25 s, of the 30 s that a
     /// power cut may cost.
     static let heartbeatsPerCheckpoint = 50
+    /// A timer that rings later than this rang in a daemon that stood still.
+    static let lateMax: Duration = .milliseconds(100)
     /// How long status lines are gathered before one is sent.
     static let statusDelay: Duration = .milliseconds(500)
 
@@ -81,6 +85,15 @@ actor Loop: QueueActor {
     func receive(_ event: Event) {
         let now = clocks.now()
         perform(agenda.handle(event, at: now)[...], at: now)
+    }
+
+    /// A timer rang. If it rang late, the daemon stood still, and runs may have ended meanwhile whose ends
+    /// are not told yet: they come first, or firings would be let go for runs that are over.
+    private func ring(_ job: Job.Name) {
+        guard let next = agenda.next, clocks.now().awake - next.instant > Self.lateMax,
+            agenda.liveRuns > 0, let launcher
+        else { return receive(.wake(job)) }
+        launcher.settle { self.later { $0.receive(.wake(job)) } }
     }
 
     /// Carries out an order and answers once what it changed is on the disk.
@@ -195,7 +208,7 @@ actor Loop: QueueActor {
 
     private func timer(of job: Job.Name) -> JobTimer {
         if let timer = timers[job] { return timer }
-        let timer = JobTimer(source: makeTimer { $0.receive(.wake(job)) })
+        let timer = JobTimer(source: makeTimer { $0.ring(job) })
         timers[job] = timer
         return timer
     }

@@ -1,0 +1,144 @@
+// Copyright 2026 the timerd authors
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import Glibc
+import Testing
+import TimerControl
+import TimerCore
+
+@Suite struct LifecycleTests {
+    private func name(_ text: String) -> Job.Name { Job.Name(text)! }
+
+    @Test func isReadyOnlyWhenItAnswers_andSaysWhatIsNext() throws {
+        let daemon = try LiveDaemon(
+            "[job.a]\nevery = \"1h\"\nFIRE\n[job.b]\nevery=\"1h\"\nFIRE\npaused=true\n")
+        try daemon.start()
+        let status = daemon.waitForManager("STATUS=2 jobs, 1 paused; next is a at ")
+        #expect(status != nil)
+        #expect(daemon.stop() == 0)
+        #expect(daemon.waitForManager("STOPPING=1", seconds: 1) != nil)
+        #expect(daemon.log.contains("Stopping on SIGTERM"))
+    }
+
+    @Test func aCleanStopForfeitsNothing() throws {
+        let daemon = try LiveDaemon("[job.a]\nevery = \"1h\"\nFIRE\n")
+        try daemon.start()
+        _ = try daemon.ask(.order(.pause, name("a"), note: "window"))
+        let before = try daemon.show("a").accruedUsec
+        #expect(daemon.stop() == 0)
+        try daemon.start()
+        #expect(daemon.waitForLog("the last daemon stopped cleanly"))
+        let after = try daemon.show("a")
+        #expect(after.accruedUsec == before && after.state == "paused")
+        #expect(after.paused?.note == "window")
+        _ = daemon.stop()
+    }
+
+    /// A queue that stood still for 5 s under a 2 s job: one late firing with a count, then the old phase.
+    @Test func aFrozenDaemonFiresOnceForWhatItMissed_andKeepsThePhase() throws {
+        let daemon = try LiveDaemon("[job.a]\nevery = \"2s\"\nFIRE\n")
+        try daemon.start()
+        let first = try #require(daemon.nextFiring(until: daemon.ready + 10))
+        #expect(first.text == "a 0")
+        daemon.signal(SIGSTOP)
+        LiveDaemon.pass(until: first.at + 5)
+        daemon.signal(SIGCONT)
+        let late = try #require(daemon.nextFiring(until: first.at + 10))
+        #expect(late.text == "a 1", "\(late.at - first.at): \(daemon.log)")
+        #expect(late.at - first.at >= 5)
+        let next = try #require(daemon.nextFiring(until: first.at + 10))
+        #expect(next.text == "a 0")
+        let phase = next.at - first.at
+        #expect(abs(phase - 6) < 0.5, "out of phase: \(phase)")
+        _ = daemon.stop()
+    }
+
+    @Test func sighupTakesAGoodConfiguration_andABadOneChangesNothing() throws {
+        let daemon = try LiveDaemon(
+            "[job.kept]\nevery = \"1h\"\nFIRE\n[job.gone]\nevery=\"1h\"\nFIRE\n")
+        try daemon.start()
+        let next = try daemon.show("kept").next
+        try daemon.write("[job.kept]\nevery = \"1h\"\nFIRE\n[job.new]\nevery=\"1h\"\nFIRE\n")
+        daemon.signal(SIGHUP)
+        #expect(daemon.waitForManager("RELOADING=1") != nil)
+        #expect(daemon.waitForManager("READY=1") != nil)
+        #expect(try daemon.ask(.show(name("gone"))).status == 404)
+        #expect(try daemon.show("new").state == "armed")
+        try daemon.write("[job.kept]\nevry = \"1h\"\nFIRE\n")
+        let refused = try daemon.ask(.reload)
+        #expect(refused.status == 422 && refused.text.contains(#"unknown key \"evry\""#))
+        #expect(try daemon.show("new").state == "armed")
+        let shift =
+            WallInstant(rfc3339: try #require(try daemon.show("kept").next))!
+            - WallInstant(rfc3339: try #require(next))!
+        #expect(shift < .milliseconds(1) && shift > .milliseconds(-1), "its timer moved")
+        _ = daemon.stop()
+    }
+
+    @Test func aJobInErrorIsLeftOut_andTheOthersRun() throws {
+        let daemon = try LiveDaemon(
+            "[job.bad]\nevery = \"never\"\nFIRE\n[job.good]\nevery=\"1s\"\nFIRE\n")
+        try daemon.start()
+        #expect(daemon.nextFiring(until: daemon.ready + 10)?.text == "good 0")
+        #expect(daemon.waitForLog(#"timerd.toml:2:10: job "bad": every: time span "never""#))
+        let list = try daemon.ask(.list).text
+        #expect(list.contains(#""rejected":["bad"]"#))
+        _ = daemon.stop()
+    }
+
+    @Test func aRunThatLivesAtTheStopIsEndedAndRecorded() throws {
+        let daemon = try LiveDaemon(
+            "[job.a]\nevery = \"1h\"\nfirst = \"0s\"\nshell = \"echo up 0 > FOLDER/fired; sleep 600\"\n"
+        )
+        try daemon.write(
+            try String(contentsOfFile: daemon.config, encoding: .utf8)
+                .replacing("FOLDER", with: daemon.folder))
+        try daemon.start()
+        #expect(daemon.nextFiring(until: daemon.ready + 10)?.text == "up 0")
+        #expect(daemon.stop() == 0)
+        try daemon.start()
+        #expect(try daemon.show("a").last?.outcome == "stopped")
+        _ = daemon.stop()
+    }
+
+    @Test func aRunThatLivedAtAKillIsLost_andNotRunAgain() throws {
+        let daemon = try LiveDaemon(
+            "[job.a]\nevery = \"1h\"\nfirst = \"0s\"\nshell = \"echo up $$ > FOLDER/fired; exec sleep 600\"\n"
+        )
+        try daemon.write(
+            try String(contentsOfFile: daemon.config, encoding: .utf8)
+                .replacing("FOLDER", with: daemon.folder))
+        try daemon.start()
+        let up = try #require(daemon.nextFiring(until: daemon.ready + 10))
+        _ = daemon.kill()
+        try daemon.start()
+        #expect(try daemon.show("a").last?.outcome == "lost(daemon)")
+        #expect(daemon.nextFiring(until: daemon.ready + 1) == nil)
+        if let pid = up.text.split(separator: " ").last.flatMap({ Int32($0) }) {
+            kill(pid, SIGKILL)
+        }
+        _ = daemon.stop()
+    }
+
+    @Test func twoDaemonsDoNotKeepOneAccount() throws {
+        let daemon = try LiveDaemon("[job.a]\nevery = \"1h\"\nFIRE\n")
+        try daemon.start()
+        let second = Process()
+        second.executableURL = URL(fileURLWithPath: "\(LiveDaemon.programs)/timerd")
+        second.arguments = [
+            "run", "--config", daemon.config, "--state", "\(daemon.folder)/state", "--runtime",
+            "\(daemon.folder)/run2", "--log", "stderr",
+        ]
+        let errors = Pipe()
+        second.standardError = errors
+        try second.run()
+        let said = String(
+            decoding: errors.fileHandleForReading.readDataToEndOfFile(), as: UTF8.self)
+        second.waitUntilExit()
+        #expect(second.terminationStatus == 1)
+        #expect(said.contains("another timerd is using it"))
+        #expect(try daemon.show("a").state == "armed")
+        _ = daemon.stop()
+    }
+}

@@ -1,0 +1,162 @@
+// Copyright 2026 the timerd authors
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import Glibc
+import Testing
+import TimerControl
+import TimerCore
+
+/// The real daemon in a directory of its own, supervised by the test, which plays the service manager.
+final class LiveDaemon {
+    let folder: String
+    private var process: Process?
+    private let manager: Int32
+    private let firings: Int32
+    private var pending = ""
+    /// Instants of CLOCK_MONOTONIC at which this life was begun, and known to be up.
+    private(set) var begun = 0.0
+    private(set) var ready = 0.0
+
+    var config: String { "\(folder)/timerd.toml" }
+    var socket: String { "\(folder)/run/control.sock" }
+
+    /// - Parameter jobs: the configuration; `FIRE` in it stands for a command that reports its start.
+    init(_ jobs: String) throws {
+        folder = "/tmp/timerd-life-\(UUID().uuidString)"
+        mkdir(folder, 0o700)
+        mkfifo("\(folder)/fired", 0o600)
+        // Open both ways, so that there is always a reader and never an end.
+        firings = open("\(folder)/fired", O_RDWR | O_CLOEXEC)
+        manager = Glibc.socket(AF_UNIX, Int32(SOCK_DGRAM.rawValue | SOCK_CLOEXEC.rawValue), 0)
+        var address = sockaddr_un()
+        address.sun_family = sa_family_t(AF_UNIX)
+        withUnsafeMutableBytes(of: &address.sun_path) {
+            $0.copyBytes(from: "\(folder)/notify".utf8)
+        }
+        let bound = withUnsafePointer(to: &address) {
+            $0.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+                bind(manager, $0, socklen_t(MemoryLayout<sockaddr_un>.size))
+            }
+        }
+        #expect(bound == 0)
+        try write(jobs)
+    }
+
+    deinit {
+        if let process, process.isRunning { Glibc.kill(process.processIdentifier, SIGKILL) }
+        close(manager)
+        close(firings)
+        try? FileManager.default.removeItem(atPath: folder)
+    }
+
+    func write(_ jobs: String) throws {
+        let fire = #"shell = "echo $TIMERD_JOB $TIMERD_MISSED > \#(folder)/fired""#
+        try jobs.replacing("FIRE", with: fire).write(
+            toFile: config, atomically: true, encoding: .utf8)
+        chmod(config, 0o600)
+    }
+
+    /// The directory of the built programs: the tests lie beside them.
+    static var programs: String {
+        URL(fileURLWithPath: CommandLine.arguments[0]).deletingLastPathComponent().path
+    }
+
+    func start() throws {
+        let process = Process()
+        process.executableURL = URL(fileURLWithPath: "\(Self.programs)/timerd")
+        process.arguments = [
+            "run", "--config", config, "--state", "\(folder)/state", "--runtime", "\(folder)/run",
+            "--log", "stderr",
+        ]
+        process.environment = ["NOTIFY_SOCKET": "\(folder)/notify", "PATH": "/usr/bin:/bin"]
+        _ = FileManager.default.createFile(atPath: "\(folder)/log", contents: nil)
+        process.standardError = FileHandle(forWritingAtPath: "\(folder)/log")
+        self.process = process
+        begun = Self.now()
+        try process.run()
+        let state = waitForManager("READY=1")
+        #expect(state != nil, "not ready: \(log)")
+        ready = Self.now()
+    }
+
+    /// Waits for a notification with this state in it.
+    func waitForManager(_ state: String, seconds: Double = 20) -> String? {
+        let deadline = Self.now() + seconds
+        while wait(for: manager, until: deadline) {
+            var buffer = [UInt8](repeating: 0, count: 4096)
+            let count = recv(manager, &buffer, buffer.count, 0)
+            let text = String(decoding: buffer.prefix(max(0, count)), as: UTF8.self)
+            if text.split(separator: "\n").contains(where: { $0.hasPrefix(state) }) { return text }
+        }
+        return nil
+    }
+
+    /// The next firing a job reported, `NAME MISSED`, with the instant it was heard of; nil if none came by
+    /// then.
+    func nextFiring(until deadline: Double) -> (text: String, at: Double)? {
+        while true {
+            if let newline = pending.firstIndex(of: "\n") {
+                let line = String(pending[..<newline])
+                pending = String(pending[pending.index(after: newline)...])
+                return (line, Self.now())
+            }
+            guard wait(for: firings, until: deadline) else { return nil }
+            var buffer = [UInt8](repeating: 0, count: 4096)
+            let count = read(firings, &buffer, buffer.count)
+            pending += String(decoding: buffer.prefix(max(0, count)), as: UTF8.self)
+        }
+    }
+
+    private func wait(for descriptor: Int32, until deadline: Double) -> Bool {
+        var wanted = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
+        let left = max(0, deadline - Self.now())
+        return poll(&wanted, 1, Int32(left * 1000)) > 0
+    }
+
+    func signal(_ number: Int32) {
+        if let process { Glibc.kill(process.processIdentifier, number) }
+    }
+
+    /// Kills the daemon and returns the instant from which it cannot have counted any more.
+    func kill() -> Double {
+        signal(SIGKILL)
+        process?.waitUntilExit()
+        return Self.now()
+    }
+
+    /// Stops it cleanly.
+    func stop() -> Int32 {
+        signal(SIGTERM)
+        process?.waitUntilExit()
+        return process?.terminationStatus ?? -1
+    }
+
+    func ask(_ request: ControlRequest) throws -> (status: Int, text: String) {
+        let reply = try ControlClient(path: socket).send(request)
+        return (reply.status, String(decoding: reply.body, as: UTF8.self))
+    }
+
+    func show(_ job: String) throws -> JobStatus {
+        let reply = try ControlClient(path: socket).send(.show(Job.Name(job)!))
+        return try ControlJSON.decode(JobStatus.self, from: reply.body)
+    }
+
+    /// Waits until the log says it: it is written apart from what it tells of.
+    func waitForLog(_ text: String) -> Bool {
+        let deadline = Self.now() + 10
+        while !log.contains(text), Self.now() < deadline { usleep(5000) }
+        return log.contains(text)
+    }
+
+    var log: String { (try? String(contentsOfFile: "\(folder)/log", encoding: .utf8)) ?? "" }
+
+    static func now() -> Double {
+        var time = timespec()
+        clock_gettime(CLOCK_MONOTONIC, &time)
+        return Double(time.tv_sec) + Double(time.tv_nsec) / 1e9
+    }
+
+    /// Lets the scenario's time pass.
+    static func pass(until instant: Double) { usleep(UInt32(max(0, instant - now()) * 1e6)) }
+}
