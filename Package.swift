@@ -4,14 +4,21 @@
 
 import PackageDescription
 
-/// What every Swift target is compiled with. Warnings become errors in CI (`.ci/run`), not here: a
-/// newer compiler's new warning must not break somebody's build.
-let settings: [SwiftSetting] = [
-    .swiftLanguageMode(.v6),
-    .enableUpcomingFeature("ExistentialAny"),
-    .enableUpcomingFeature("MemberImportVisibility"),
-    .enableUpcomingFeature("InternalImportsByDefault"),
-]
+/// CI sets this (`.ci/run`). Elsewhere a newer compiler's new warning must not break somebody's build.
+let isStrict = Context.environment["TIMERD_WARNINGS_ARE_ERRORS"] != nil
+
+/// What every C target is compiled with.
+let cSettings: [CSetting] = isStrict ? [.treatAllWarnings(as: .error)] : []
+let cxxSettings: [CXXSetting] = isStrict ? [.treatAllWarnings(as: .error)] : []
+
+/// What every Swift target is compiled with.
+let settings: [SwiftSetting] =
+    (isStrict ? [.treatAllWarnings(as: .error)] : []) + [
+        .swiftLanguageMode(.v6),
+        .enableUpcomingFeature("ExistentialAny"),
+        .enableUpcomingFeature("MemberImportVisibility"),
+        .enableUpcomingFeature("InternalImportsByDefault"),
+    ]
 
 /// A Swift test target of the same name as the room it tests.
 func tests(of room: String, _ more: Target.Dependency..., resources: [Resource]? = nil) -> Target {
@@ -38,8 +45,8 @@ let package = Package(
         .systemLibrary(
             name: "CSQLite", pkgConfig: "sqlite3", providers: [.apt(["libsqlite3-dev"])]),
         // Small C faces over what Swift cannot import.
-        .target(name: "CTomlPlusPlus"),
-        .target(name: "CSpawn"),
+        .target(name: "CTomlPlusPlus", cxxSettings: cxxSettings),
+        .target(name: "CSpawn", cSettings: cSettings),
         // The rooms. No arrow among Config, Store, Runner and Control, none from Systemd to any Timer*.
         .target(name: "Systemd", dependencies: ["CSystemd"], swiftSettings: settings),
         .target(name: "TimerCore", swiftSettings: settings),

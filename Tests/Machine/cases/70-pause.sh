@@ -1,0 +1,19 @@
+# Copyright 2026 the timerd authors
+# SPDX-License-Identifier: Apache-2.0
+# A pause outlives a restart of the daemon and of the machine, with who made it and why.
+
+fresh
+sleep 2
+expect 'paused' inside timerctl pause slow --note 'disk swap'
+accrued=$(number slow accrued_usec)
+inside systemctl restart timerd
+expect 'paused after the restart' test "$(word slow state)" = paused
+inside systemctl enable timerd
+reboot_machine
+wait_for 20 'the daemon' inside timerctl list
+expect 'paused after the reboot' test "$(word slow state)" = paused
+expect 'the note is kept' test "$(word slow note)" = 'disk swap'
+expect 'by whom' test "$(word slow by)" = root
+expect 'not a microsecond of it was lost' test "$(number slow accrued_usec)" = "$accrued"
+expect 'resumed' inside timerctl resume slow
+expect 'armed' test "$(word slow state)" = armed
