@@ -1,0 +1,318 @@
+// Copyright 2026 the timerd authors
+// SPDX-License-Identifier: Apache-2.0
+
+import Testing
+
+@testable import TimerCore
+
+/// What a life makes of what the one before it left.
+@Suite struct RecoveryTests {
+    private let job = Job.every(.seconds(60))
+
+    @Test func theVeryFirstStartMissesNothing() {
+        var world = World()
+        world.load([job])
+        #expect(world.notices.first == .lifeBegan(.firstStart, away: nil, jobs: 1, wereCounting: 0))
+        #expect(world.started.isEmpty && world.show("backup").remaining == .seconds(60))
+    }
+
+    @Test func aCleanStopForfeitsNothing_andTimeAwayDoesNotCount() {
+        var world = World()
+        world.load([job])
+        world.pass(.seconds(20))
+        world.stopCleanly()
+        world.pass(.seconds(3600))
+        world.load([job])
+        #expect(world.show("backup").accrued == .seconds(20))
+        #expect(
+            world.notices.last { if case .lifeBegan = $0 { true } else { false } }
+                == .lifeBegan(.clean, away: .seconds(3600), jobs: 1, wereCounting: 0))
+        #expect(!world.notices.contains { if case .recovered = $0 { true } else { false } })
+    }
+
+    @Test func aKillCostsTheTimeSinceTheLastHeartbeat_andIsExplained() {
+        var world = World()
+        world.load([job])
+        world.pass(.seconds(20))
+        world.beat()
+        world.pass(.milliseconds(400))
+        world.kill()
+        world.pass(.seconds(100))
+        world.load([job])
+        #expect(world.show("backup").accrued == .seconds(20))
+        let recovered = Notice.recovered(
+            "backup", accrued: .seconds(20), credited: .seconds(20), forfeitedAtMost: .seconds(1))
+        #expect(world.notices.contains(recovered))
+        #expect(
+            world.notices.contains(
+                .lifeBegan(
+                    .killed, away: .seconds(100) + .milliseconds(400), jobs: 1, wereCounting: 1)))
+        world.pass(.seconds(40))
+        #expect(world.started.count == 1)
+    }
+
+    @Test func aPowerCutCostsTheTimeSinceTheLastCheckpoint() {
+        var world = World()
+        world.load([job])
+        world.pass(.seconds(25))
+        world.handle(.checkpoint)
+        world.pass(.seconds(20))
+        world.beat()
+        world.reboot(away: .seconds(500))
+        world.load([job])
+        #expect(world.show("backup").accrued == .seconds(25))
+        #expect(
+            world.notices.contains(
+                .recovered(
+                    "backup", accrued: .seconds(25), credited: .zero, forfeitedAtMost: .seconds(30))
+            ))
+        guard
+            case .lifeBegan(.reboot, let away, _, 1)? = world.notices.last(where: {
+                if case .lifeBegan = $0 { true } else { false }
+            })
+        else {
+            Issue.record("\(world.notices)")
+            return
+        }
+        #expect(away == .seconds(520))
+    }
+
+    /// A life that dies before its first heartbeat must not count the time it was down by the heartbeat of
+    /// the one before it, nor count a credit twice.
+    @Test func aHeartbeatCountsForItsOwnLifeAlone() {
+        var world = World()
+        world.load([job])
+        world.pass(.seconds(20))
+        world.beat()
+        world.kill()
+        world.pass(.seconds(10))
+        world.load([job])
+        world.kill()
+        world.load([job])
+        #expect(world.show("backup").accrued == .seconds(20))
+    }
+
+    @Test func whatIsDueAtTheStartFiresAtOnce() {
+        var world = World()
+        world.load([job])
+        world.pass(.seconds(59))
+        world.beat()
+        world.kill()
+        world.load([.every(.seconds(30))])
+        world.pass(.zero)
+        #expect(world.started.count == 1 && world.started[0].firing.missed == 0)
+        #expect(world.show("backup").accrued == .seconds(29))
+    }
+
+    @Test func aRunThatWasBegunIsLost_neverBegunAgain() {
+        var world = World()
+        world.load([job])
+        world.pass(.seconds(60))
+        let run = world.started[0].id
+        world.kill()
+        world.load([job])
+        #expect(world.closed[run] == .lost(.daemon) && world.started.count == 1)
+        #expect(world.show("backup").lastRun?.outcome == .lost(.daemon))
+    }
+
+    @Test func aRunThatLivedAtAPowerCutIsLostToTheReboot() {
+        var world = World()
+        world.load([job])
+        world.pass(.seconds(60))
+        let run = world.started[0].id
+        world.reboot(away: .seconds(10))
+        world.load([job])
+        #expect(world.closed[run] == .lost(.reboot))
+    }
+
+    @Test func aRunThatWasRecordedAndNeverBegunIsBegunNow() {
+        var world = World(concurrentRunsMax: 1)
+        world.load([.every(.seconds(5), "a"), .every(.seconds(5), "b")])
+        world.pass(.seconds(5))
+        #expect(world.started.map(\.id.firing.job) == ["a"])
+        world.kill()
+        world.load([.every(.seconds(5), "a"), .every(.seconds(5), "b")])
+        #expect(world.started.map(\.id.firing.job) == ["a", "b"])
+        #expect(world.notices.contains(.runTakenUp(world.started[1].id)))
+    }
+
+    @Test func aRunOfAJobThatIsGoneIsLost() {
+        var world = World(concurrentRunsMax: 1)
+        world.load([.every(.seconds(5), "a"), .every(.seconds(5), "b")])
+        world.pass(.seconds(5))
+        world.kill()
+        world.load([.every(.seconds(5), "a")])
+        #expect(world.closed.count == 2 && world.openRuns.isEmpty)
+    }
+
+    /// No sequence of lives, however they end, makes a job older than the time it really was counted, or
+    /// younger by more than what its kills may cost.
+    @Test func accountsStayWithinTheirBounds_overRandomLives() {
+        var random = SeededRandom()
+        for _ in 0..<500 {
+            var world = World()
+            var counted = Duration.zero
+            var lossMax = Duration.zero
+            var sinceSign = Duration.zero
+            world.load([.every(.seconds(100_000))])
+            for _ in 0..<40 {
+                let span = Duration.milliseconds(random.int(below: 3000))
+                switch random.int(below: 12) {
+                case 0:
+                    world.kill()
+                    lossMax += sinceSign
+                    world.pass(span)
+                    world.load([.every(.seconds(100_000))])
+                    sinceSign = .zero
+                case 1:
+                    world.stopCleanly()
+                    world.pass(span)
+                    world.load([.every(.seconds(100_000))])
+                    sinceSign = .zero
+                case 2:
+                    _ = world.order(.pause, "backup")
+                    world.pass(span)
+                    world.beat()
+                    _ = world.order(.resume, "backup")
+                    sinceSign = .zero
+                case 3: world.sleep(span)
+                case 4:
+                    world.handle(.checkpoint)
+                    sinceSign = .zero
+                case 5, 6, 7:
+                    world.beat()
+                    sinceSign = .zero
+                default:
+                    world.pass(span)
+                    counted += span
+                    sinceSign += span
+                }
+                let shown = world.show("backup").active
+                #expect(shown <= counted, "gained: \(shown) of \(counted)")
+                #expect(shown >= counted - lossMax, "lost: \(shown) of \(counted)")
+            }
+        }
+    }
+}
+
+@Suite struct ReloadTests {
+    @Test func anUnchangedJobKeepsItsInstant_toTheNanosecond() {
+        var world = World()
+        world.load([.every(.seconds(60), "a"), .every(.seconds(60), "b")])
+        world.pass(.seconds(17))
+        let before = world.timers
+        let actions = world.handle(
+            .reload(Roster([.every(.seconds(60), "a"), .every(.seconds(60), "b")])))
+        #expect(world.timers == before)
+        #expect(actions == [.tell(.reloaded(added: [], changed: [], removed: [], kept: 2))])
+    }
+
+    @Test func aChangedCommandKeepsTheAccount_andTheTimer() {
+        var world = World()
+        world.load([.every(.seconds(60))])
+        world.pass(.seconds(17))
+        let before = world.timers
+        world.handle(.reload(Roster([.every(.seconds(60), command: .shell("false"))])))
+        #expect(world.timers == before && world.show("backup").accrued == .seconds(17))
+        #expect(
+            world.notices.last == .reloaded(added: [], changed: ["backup"], removed: [], kept: 0))
+        world.pass(.seconds(43))
+        #expect(world.started[0].job.command == .shell("false"))
+    }
+
+    @Test func aChangedIntervalKeepsWhatAccrued() {
+        var world = World()
+        world.load([.every(.seconds(60))])
+        world.pass(.seconds(30))
+        world.handle(.reload(Roster([.every(.seconds(40))])))
+        #expect(world.show("backup").remaining == .seconds(10))
+        world.handle(.reload(Roster([.every(.seconds(20))])))
+        #expect(world.show("backup").remaining == .zero)
+        world.pass(.zero)
+        #expect(world.started.count == 1 && world.show("backup").accrued == .seconds(10))
+    }
+
+    @Test func aRemovedJobsAccountComesBackWithItsName_forThirtyDays() {
+        var world = World()
+        world.load([.every(.seconds(60))])
+        world.pass(.seconds(30))
+        world.handle(.reload(Roster()))
+        #expect(world.timers.isEmpty && !world.agenda.isCounting)
+        world.pass(.seconds(3600))
+        world.handle(.reload(Roster([.every(.seconds(60))])))
+        #expect(world.show("backup").accrued == .seconds(30))
+
+        world.handle(.reload(Roster()))
+        world.stopCleanly()
+        world.sleep(.seconds(29 * 86_400))
+        world.load([])
+        world.stopCleanly()
+        world.load([.every(.seconds(60))])
+        #expect(world.show("backup").accrued == .seconds(30))
+
+        world.handle(.reload(Roster()))
+        world.stopCleanly()
+        world.sleep(.seconds(31 * 86_400))
+        world.load([])
+        #expect(world.records["backup"] == nil)
+    }
+
+    @Test func aRunOfARemovedJobGoesOn_andItsEndIsRecorded() {
+        var world = World(concurrentRunsMax: 1)
+        world.load([.every(.seconds(5), "a"), .every(.seconds(7), "b")])
+        world.pass(.seconds(5))
+        let run = world.started[0].id
+        world.handle(.reload(Roster([.every(.seconds(7), "b")])))
+        world.pass(.seconds(2))
+        #expect(world.started.count == 1, "its place is still taken")
+        world.handle(.ended(run, .exited(0), RunUsage()))
+        #expect(world.closed[run] == .exited(0) && world.started.count == 2)
+    }
+
+    @Test func aPauseMadeAtRunTimeHoldsAgainstTheConfiguration_andTheConfigurationsOwnFollowsIt() {
+        var world = World()
+        world.load([.every(.seconds(60))])
+        _ = world.order(.pause, "backup")
+        world.handle(.reload(Roster([.every(.seconds(60), command: .shell("x"))])))
+        #expect(world.show("backup").phase.word == "paused")
+        _ = world.order(.resume, "backup")
+
+        world.handle(.reload(Roster([.every(.seconds(60), paused: true)])))
+        #expect(
+            world.show("backup").phase == .paused(Pause(since: world.now.wall, by: .configuration)))
+        _ = world.order(.resume, "backup")
+        world.stopCleanly()
+        world.load([.every(.seconds(60), paused: true)])
+        #expect(
+            world.show("backup").phase == .armed, "resumed against `paused = true`, it stays so")
+
+        world.handle(.reload(Roster([.every(.seconds(60))])))
+        world.handle(.reload(Roster([.every(.seconds(60), paused: true)])))
+        #expect(world.show("backup").phase.word == "paused")
+        world.handle(.reload(Roster([.every(.seconds(60))])))
+        #expect(world.show("backup").phase == .armed)
+    }
+
+    @Test func aFinishedJobThatIsToRecurBeginsAtZero() {
+        var world = World()
+        world.load([.after(.seconds(5))])
+        world.pass(.seconds(5))
+        world.endRuns()
+        world.handle(.reload(Roster([.every(.seconds(5), "once")])))
+        #expect(world.show("once").phase == .armed && world.show("once").accrued == .zero)
+    }
+
+    @Test func aSlotIsUsedAgain() {
+        var world = World()
+        for round in 0..<50 {
+            world.load([])
+            let jobs = (0..<10).map { Job.every(.seconds(60), Job.Name("j\(round * 10 + $0)")!) }
+            world.handle(.reload(Roster(jobs)))
+            #expect(world.agenda.jobCount == 10 && world.agenda.due.count == 10)
+            world.handle(.reload(Roster()))
+            #expect(world.agenda.entries.count == 10)
+            #expect(world.timers.isEmpty)
+            world.stopCleanly()
+        }
+    }
+}
