@@ -84,6 +84,10 @@ let package = Package(
         tests(of: "TimerStore", "TimerCore"),
         tests(of: "TimerRunner", "TimerCore"),
         tests(of: "TimerControl", "TimerCore"),
+        tests(
+            of: "timerd", "Systemd", "TimerCore", "TimerStore",
+            .product(name: "Logging", package: "swift-log")),
+        .testTarget(name: "HouseTests", swiftSettings: settings),
         .testTarget(
             name: "LifeTests", dependencies: ["timerd", "timerctl", "TimerControl", "TimerCore"],
             swiftSettings: settings),

@@ -1,6 +1,215 @@
 // Copyright 2026 the timerd authors
 // SPDX-License-Identifier: Apache-2.0
 
+import Foundation
+import Glibc
 import Testing
+import TimerCore
 
 @testable import TimerStore
+
+@Suite struct StoreTests {
+    private let folder = "/tmp/timerd-store-\(UUID().uuidString)"
+    private var path: String { "\(folder)/\(Store.fileName)" }
+
+    init() { mkdir(folder, 0o700) }
+
+    private func clean() { try? FileManager.default.removeItem(atPath: folder) }
+
+    private func now(_ second: Int64, boot: String = "0123456789abcdef0123456789abcdef") -> Now {
+        Now(
+            wall: WallInstant(secondsSinceEpoch: 1_795_000_000 + second),
+            awake: AwakeInstant(nanoseconds: second * 1_000_000_000),
+            boot: BootInstant(nanoseconds: second * 1_000_000_000), bootID: BootID(boot)!)
+    }
+
+    private func run(_ name: String, at second: Int64, attempt: Int = 1) -> Run {
+        let job = Job(
+            name: Job.Name(name)!, command: .shell("true"), schedule: .every(.seconds(60)))
+        let id = Firing.ID(job: job.name, scheduled: now(second).wall)
+        let firing = Firing(id: id, missed: 3, active: .nanoseconds(123_456_789))
+        return Run(firing: firing, attempt: attempt, job: job)
+    }
+
+    private func record(_ name: String, phase: Phase = .armed, life: Life.ID = 1) -> JobRecord {
+        JobRecord(
+            job: Job.Name(name)!, phase: phase, active: .nanoseconds(7_000_000_001),
+            accrued: .nanoseconds(5), isCounting: phase == .armed, firings: 4,
+            lastScheduled: now(3).wall, configuredPaused: true, removed: nil, at: now(9), life: life
+        )
+    }
+
+    @Test func keepsEveryFieldOfEveryRecord() throws {
+        defer { clean() }
+        let pause = Pause(since: now(1).wall, by: .user("ada"), note: "disk 'swap'\n\u{1f4a5}")
+        let own = Pause(since: now(1).wall, by: .configuration)
+        var gone = record("gone", phase: .stopped)
+        gone.removed = now(8).wall
+        gone.lastScheduled = nil
+        let records = [
+            record("a"), record("b", phase: .paused(pause)), record("c", phase: .paused(own)),
+            record("d", phase: .finished), gone,
+        ]
+        let store = try Store(path: path)
+        let first = try store.beginLife(at: now(0))
+        #expect(first.life == 1 && first.previous == nil && first.records.isEmpty)
+        try store.commit(records.map { .save($0) }, durable: true)
+        let again = try Store(path: path).beginLife(at: now(10))
+        #expect(again.records == records)
+        #expect(again.life == 2)
+        #expect(again.previous == .init(life: 1, began: now(0), ended: nil))
+    }
+
+    @Test func aCleanEndIsRemembered() throws {
+        defer { clean() }
+        let store = try Store(path: path)
+        _ = try store.beginLife(at: now(0))
+        try store.commit([.endLife(now(5))], durable: true)
+        let past = try Store(path: path).beginLife(at: now(10))
+        #expect(past.previous?.ended == now(5) && past.ending(at: now(10)) == .clean)
+    }
+
+    @Test func aRunIsWrittenOnce_openUntilItIsClosed() throws {
+        defer { clean() }
+        let store = try Store(path: path)
+        _ = try store.beginLife(at: now(0))
+        let runs = [run("a", at: 1), run("a", at: 2), run("b", at: 1)]
+        #expect(try store.commit(runs.map { .begin($0, at: now(1).wall) }, durable: false).isEmpty)
+        #expect(
+            try store.commit([.begin(runs[0], at: now(2).wall)], durable: false) == [runs[0].id],
+            "a firing cannot be made twice")
+        #expect(
+            try store.commit([.begin(run("a", at: 1, attempt: 2), at: now(2).wall)], durable: false)
+                .isEmpty, "another attempt is another run")
+        let usage = RunUsage(
+            elapsed: .seconds(4), user: .milliseconds(20), system: .milliseconds(3),
+            peakResidentBytes: 1 << 20)
+        let outcome = RunOutcome.spawnFailed(errno: "ENOENT", what: "exec x")
+        try store.commit([.close(runs[1].id, outcome, usage, at: now(6).wall)], durable: false)
+        let past = try Store(path: path).beginLife(at: now(10))
+        #expect(
+            past.openRuns.map(\.id.description).sorted()
+                == [
+                    runs[0].id.description, "a:\(now(1).wall.basicISO8601):2",
+                    runs[2].id.description,
+                ].sorted())
+        #expect(past.openRuns.first { $0.id == runs[0].id }?.firing == runs[0].firing)
+        #expect(past.openRuns.allSatisfy { $0.bootID == now(0).bootID })
+        let last = RunSummary(id: runs[1].id, began: now(2).wall, outcome: outcome, usage: usage)
+        #expect(past.lastRuns == [last])
+    }
+
+    @Test func aTransactionIsKeptWholeOrNotAtAll() throws {
+        defer { clean() }
+        let store = try Store(path: path)
+        _ = try store.beginLife(at: now(0))
+        var bad = record("bad")
+        bad.accrued = .nanoseconds(-1)
+        #expect(throws: StoreError.self) {
+            try store.commit([.save(record("good")), .save(bad)], durable: true)
+        }
+        #expect(try Store(path: path).beginLife(at: now(1)).records.isEmpty)
+        try store.commit([.save(record("good"))], durable: true)
+        #expect(try Store(path: path).beginLife(at: now(2)).records.count == 1)
+    }
+
+    @Test func theHistoryIsPruned_butEachJobsLatestRunStays() throws {
+        defer { clean() }
+        let store = try Store(path: path)
+        _ = try store.beginLife(at: now(0))
+        for second in 1...10 {
+            let run = run("a", at: Int64(second))
+            try store.commit(
+                [
+                    .begin(run, at: now(1).wall),
+                    .close(run.id, .exited(0), RunUsage(), at: now(Int64(second)).wall),
+                ], durable: false)
+        }
+        try store.commit([.begin(run("b", at: 1), at: now(1).wall)], durable: false)
+        try store.commit([.prune(endedBefore: now(100).wall)], durable: false)
+        let past = try Store(path: path).beginLife(at: now(200))
+        #expect(past.lastRuns.map(\.id) == [run("a", at: 10).id])
+        #expect(past.openRuns.count == 1, "what is open is no history")
+    }
+
+    @Test func erasesAnAccount() throws {
+        defer { clean() }
+        let store = try Store(path: path)
+        _ = try store.beginLife(at: now(0))
+        try store.commit([.save(record("a")), .save(record("b"))], durable: true)
+        try store.commit([.erase(Job.Name("a")!)], durable: true)
+        #expect(try Store(path: path).beginLife(at: now(1)).records.map(\.job.description) == ["b"])
+    }
+
+    @Test(arguments: [
+        (
+            "not a database at all, whatever it may be; long enough to have a header of its own, "
+                + "of at least a hundred bytes", StoreError.Code.corrupt
+        )
+    ])
+    func refusesWhatIsNoDatabase(content: String, code: StoreError.Code) throws {
+        defer { clean() }
+        try content.write(toFile: path, atomically: false, encoding: .utf8)
+        let error = #expect(throws: StoreError.self) { try Store(path: path) }
+        #expect(error?.code == code)
+        #expect(error?.description.contains("restore it from a backup, or move it away") == true)
+        #expect(try String(contentsOfFile: path, encoding: .utf8) == content, "nothing was lost")
+    }
+
+    @Test func refusesADatabaseFromTheFuture() throws {
+        defer { clean() }
+        do {
+            let store = try Store(path: path)
+            try store.connection.execute("PRAGMA user_version = 99", doing: "travel")
+        }
+        let error = #expect(throws: StoreError.self) { try Store(path: path) }
+        #expect(error?.code == .newer)
+    }
+
+    @Test func refusesALink() throws {
+        defer { clean() }
+        symlink("/etc/passwd", path)
+        #expect(throws: StoreError.self) { try Store(path: path) }
+    }
+
+    @Test func aFullDiskIsSaidToBeFull() throws {
+        defer { clean() }
+        let store = try Store(path: path)
+        _ = try store.beginLife(at: now(0))
+        try store.connection.execute("PRAGMA max_page_count = 20", doing: "shrink")
+        let error = #expect(throws: StoreError.self) {
+            try store.commit((0..<2000).map { .save(record("job\($0)")) }, durable: true)
+        }
+        #expect(error?.code == .full && error?.description.contains("free space") == true)
+        #expect(try Store(path: path).beginLife(at: now(1)).records.isEmpty)
+    }
+
+    @Test func aFlippedBitIsNoCrash() throws {
+        defer { clean() }
+        do {
+            let store = try Store(path: path)
+            _ = try store.beginLife(at: now(0))
+            try store.commit((0..<50).map { .save(record("job\($0)")) }, durable: true)
+            try store.connection.execute("PRAGMA wal_checkpoint(TRUNCATE)", doing: "settle")
+        }
+        let good = try [UInt8](Data(contentsOf: URL(fileURLWithPath: path)))
+        let seed = UInt64.random(in: 0 ... .max)
+        print("bit flips: seed \(seed)")
+        var state = seed
+        for _ in 0..<300 {
+            var bytes = good
+            for _ in 0..<4 {
+                state = state &* 6_364_136_223_846_793_005 &+ 1_442_695_040_888_963_407
+                bytes[Int(state >> 33) % bytes.count] ^= UInt8(1 << (state >> 61))
+            }
+            try Data(bytes).write(to: URL(fileURLWithPath: path))
+            unlink(path + "-wal")
+            unlink(path + "-shm")
+            do throws(StoreError) {
+                _ = try Store(path: path).beginLife(at: now(10))
+            } catch {
+                #expect(!error.description.isEmpty)
+            }
+        }
+    }
+}

@@ -1,0 +1,108 @@
+// Copyright 2026 the timerd authors
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import Testing
+
+/// Which room may import what. The lines `import` of the sources are read, so that a shortcut between two
+/// rooms fails here and not in a review.
+@Suite struct DependencyTests {
+    private static let root = URL(fileURLWithPath: #filePath).deletingLastPathComponent()
+        .deletingLastPathComponent().deletingLastPathComponent()
+
+    private func imports(of room: String) throws -> [String: [String]] {
+        let folder = Self.root.appendingPathComponent("Sources/\(room)")
+        let files = try #require(
+            FileManager.default.enumerator(at: folder, includingPropertiesForKeys: nil))
+        var found: [String: [String]] = [:]
+        for case let file as URL in files where file.pathExtension == "swift" {
+            for line in try String(contentsOf: file, encoding: .utf8).split(separator: "\n") {
+                let words = line.split(separator: " ")
+                guard let place = words.firstIndex(of: "import"),
+                    words[..<place].allSatisfy({ ["public", "internal", "@testable"].contains($0) }
+                    ),
+                    place + 1 < words.count
+                else { continue }
+                found[String(words[place + 1]), default: []].append(file.lastPathComponent)
+            }
+        }
+        return found
+    }
+
+    /// Each room with all it may import.
+    @Test(
+        arguments: [
+            // It must be a function of its arguments: no clock, no file, no queue, and quick to compile.
+            ("TimerCore", []),
+            // The four middle rooms know the core and each its own library, and nothing of each other.
+            ("TimerConfig", ["TimerCore", "CTomlPlusPlus", "Glibc"]),
+            ("TimerStore", ["TimerCore", "CSQLite"]),
+            ("TimerRunner", ["TimerCore", "CSpawn", "Glibc", "Dispatch", "Synchronization"]),
+            ("TimerControl", ["TimerCore", "FoundationEssentials", "Glibc"]),
+            // It could be any daemon's: it knows nothing of jobs.
+            ("Systemd", ["CSystemd", "Glibc", "Synchronization"]),
+            // It must start in milliseconds.
+            (
+                "timerctl",
+                ["TimerControl", "TimerCore", "ArgumentParser", "FoundationEssentials", "Glibc"]
+            ),
+        ] as [(String, [String])])
+    func imports(room: String, only allowed: [String]) throws {
+        let found = try imports(of: room)
+        #expect(!found.isEmpty || room == "TimerCore")
+        for (name, files) in found where !allowed.contains(name) {
+            Issue.record("\(room) imports \(name) in \(files.joined(separator: ", "))")
+        }
+    }
+
+    /// Foundation is 50 MiB, and linked statically its time zones are missing.
+    @Test func nothingThatIsInstalledImportsAllOfFoundation() throws {
+        for room in [
+            "TimerCore", "TimerConfig", "TimerStore", "TimerRunner", "TimerControl", "Systemd",
+            "timerd", "timerctl",
+        ] {
+            #expect(try imports(of: room)["Foundation"] == nil, "\(room)")
+        }
+    }
+
+    /// A library that serves one room can be replaced there.
+    @Test func eachLibraryIsImportedByOneRoom() throws {
+        let libraries = [
+            "CSQLite", "CTomlPlusPlus", "CSpawn", "CSystemd", "NIOCore", "NIOHTTP1", "Logging",
+        ]
+        let rooms = [
+            "TimerCore", "TimerConfig", "TimerStore", "TimerRunner", "TimerControl", "Systemd",
+            "timerd", "timerctl",
+        ]
+        for library in libraries {
+            let users = try rooms.filter { try imports(of: $0)[library] != nil }
+            #expect(users.count == 1, "\(library) is imported by \(users)")
+        }
+    }
+
+    @Test func theUnitStartsWhatIsInstalled() throws {
+        let unit = try String(
+            contentsOf: Self.root.appendingPathComponent("systemd/timerd.service"), encoding: .utf8)
+        let lines = unit.split(separator: "\n")
+        for line in [
+            "Type=notify", "ExecReload=/usr/bin/timerctl reload", "StateDirectory=timerd",
+            "RuntimeDirectory=timerd", "RuntimeDirectoryPreserve=restart",
+        ] {
+            #expect(lines.contains(Substring(line)), "\(line)")
+        }
+        #expect(unit.contains("ExecStart=/usr/bin/timerd run --config /etc/timerd/timerd.toml"))
+    }
+
+    @Test func everySourceHasItsLicence() throws {
+        for folder in ["Sources", "Tests"] {
+            let files = try #require(
+                FileManager.default.enumerator(
+                    at: Self.root.appendingPathComponent(folder), includingPropertiesForKeys: nil))
+            for case let file as URL in files
+            where ["swift", "c", "cpp", "h", "sh"].contains(file.pathExtension) {
+                let text = try String(contentsOf: file, encoding: .utf8)
+                #expect(text.prefix(200).contains("SPDX-License-Identifier: Apache-2.0"), "\(file)")
+            }
+        }
+    }
+}

@@ -1,0 +1,90 @@
+// Copyright 2026 the timerd authors
+// SPDX-License-Identifier: Apache-2.0
+
+import Testing
+import TimerCore
+
+@testable import TimerControl
+
+@Suite struct ControlRequestTests {
+    private static let name = Job.Name("backup")!
+
+    @Test(arguments: [
+        ControlRequest.list, .show(name), .reload, .order(.pause, name, note: "disk \"swap\"\n"),
+        .order(.resume, name, note: nil), .order(.start, name, note: nil),
+        .order(.stop, name, note: nil), .order(.run, name, note: nil),
+    ])
+    func isReadAsItWasWritten(request: ControlRequest) throws {
+        let read = try ControlRequest(
+            method: request.method, path: request.path, body: request.body)
+        #expect(read == request)
+    }
+
+    @Test(arguments: [
+        ("GET", "/", "", ControlRequest.Fault.notFound("/")),
+        ("GET", "/v2/jobs", "", .notFound("/v2/jobs")),
+        ("GET", "/v1/jobs/a b", "", .notFound("a b")),
+        ("GET", "/v1/jobs/..", "", .notFound("..")),
+        ("POST", "/v1/jobs/a/frob", "", .notFound("/v1/jobs/a/frob")),
+        ("GET", "/v1/jobs/a/pause", "", .methodNotAllowed(allowed: "POST")),
+        ("DELETE", "/v1/jobs/a", "", .methodNotAllowed(allowed: "GET")),
+        ("GET", "/v1/reload", "", .methodNotAllowed(allowed: "POST")),
+        (
+            "POST", "/v1/jobs/a/pause", "note",
+            .badBody(#"the body must be JSON such as {"note": "disk swap"}"#)
+        ),
+    ])
+    func refuses(method: String, path: String, body: String, fault: ControlRequest.Fault) {
+        #expect(throws: fault) {
+            try ControlRequest(method: method, path: path, body: Array(body.utf8))
+        }
+    }
+
+    @Test func aNoteHasALimit() throws {
+        let long = String(repeating: "x", count: OrderBody.noteBytesMax + 1)
+        let body = try ControlJSON.encode(OrderBody(note: long))
+        #expect(throws: ControlRequest.Fault.self) {
+            try ControlRequest(method: "POST", path: "/v1/jobs/a/pause", body: body)
+        }
+    }
+
+    @Test func onlyOrdersAndReloadsChangeAnything() {
+        #expect(!ControlRequest.list.isChange && !ControlRequest.show(Self.name).isChange)
+        #expect(ControlRequest.reload.isChange)
+        for verb in Order.Verb.allCases {
+            #expect(ControlRequest.order(verb, Self.name, note: nil).isChange)
+        }
+    }
+
+    @Test func theSocketIsTheSystemsForRoot_andOnesOwnForOthers() {
+        let own = ["XDG_RUNTIME_DIR": "/run/user/1000"]
+        #expect(ControlPath.standard(uid: 0, environment: own) == "/run/timerd/control.sock")
+        #expect(
+            ControlPath.standard(uid: 1000, environment: own)
+                == "/run/user/1000/timerd/control.sock")
+        #expect(ControlPath.standard(uid: 1000, environment: [:]) == "/run/timerd/control.sock")
+    }
+}
+
+@Suite struct StatusTests {
+    @Test func isWrittenInSnakeCase_andLeavesOutWhatThereIsNot() throws {
+        let clock = Now(
+            wall: WallInstant(secondsSinceEpoch: 1_795_000_000),
+            awake: AwakeInstant(nanoseconds: 0),
+            boot: BootInstant(nanoseconds: 0), bootID: BootID(String(repeating: "0", count: 32))!)
+        var agenda = Agenda(concurrentRunsMax: 1)
+        let job = Job(
+            name: Job.Name("backup")!, command: .arguments(["restic"]),
+            schedule: .every(.seconds(60)))
+        _ = agenda.handle(.load(Roster([job]), Recollection(life: 1)), at: clock)
+        let snapshot = try #require(agenda.snapshot(of: job.name, at: clock))
+        let text = String(decoding: try ControlJSON.encode(JobStatus(snapshot)), as: UTF8.self)
+        #expect(
+            text == #"{"accrued_usec":0,"active_usec":0,"checkpoint":"2026-11-18T11:06:40Z","#
+                + #""command":["restic"],"every_usec":60000000,"firings":0,"job":"backup","#
+                + #""next":"2026-11-18T11:07:40Z","remaining_usec":60000000,"running":[],"#
+                + #""state":"armed"}"#)
+        let back = try ControlJSON.decode(JobStatus.self, from: Array(text.utf8))
+        #expect(back == JobStatus(snapshot))
+    }
+}

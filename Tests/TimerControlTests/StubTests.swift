@@ -1,6 +1,0 @@
-// Copyright 2026 the timerd authors
-// SPDX-License-Identifier: Apache-2.0
-
-import Testing
-
-@testable import TimerControl

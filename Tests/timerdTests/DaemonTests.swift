@@ -1,0 +1,247 @@
+// Copyright 2026 the timerd authors
+// SPDX-License-Identifier: Apache-2.0
+
+import Dispatch
+import Foundation
+import Glibc
+import Logging
+import Synchronization
+import Systemd
+import Testing
+import TimerCore
+import TimerStore
+
+@testable import timerd
+
+/// The agenda with real dispatch timers, and nothing else of the daemon.
+private final class TimerBench: @unchecked Sendable {
+    // Unchecked, since everything in it is used on its queue alone.
+    let queue = DispatchQueue(label: "bench")
+    private let clocks: Clocks
+    private var agenda = Agenda(concurrentRunsMax: 8)
+    private var timers: [Job.Name: JobTimer] = [:]
+    private(set) var runs = 0
+    private(set) var early = 0
+
+    init(_ jobs: [Job]) throws {
+        clocks = try Clocks()
+        queue.sync {
+            take(agenda.handle(.load(Roster(jobs), Recollection(life: 1)), at: clocks.now()))
+        }
+    }
+
+    func order(_ verb: Order.Verb, _ job: Job.Name) {
+        take(agenda.handle(.order(Order(verb, job, by: .configuration)), at: clocks.now()))
+    }
+
+    func shutDown() { take(agenda.handle(.shutdown, at: clocks.now())) }
+
+    var armed: Int { timers.count }
+
+    private func take(_ actions: [Action]) {
+        for action in actions {
+            switch action {
+            case .arm(let job, let instant): timer(of: job).arm(at: instant)
+            case .disarm(let job): timers.removeValue(forKey: job)?.cancel()
+            case .begin(let started, _, _):
+                for run in started {
+                    runs += 1
+                    if run.id.firing.scheduled > clocks.now().wall + .milliseconds(1) { early += 1 }
+                    take(agenda.handle(.ended(run.id, .exited(0), RunUsage()), at: clocks.now()))
+                }
+            default: break
+            }
+        }
+    }
+
+    private func timer(of job: Job.Name) -> JobTimer {
+        if let timer = timers[job] { return timer }
+        let source = DispatchSource.makeTimerSource(queue: queue)
+        source.setEventHandler { @Sendable [unowned self] in
+            take(agenda.handle(.wake(job), at: clocks.now()))
+        }
+        source.activate()
+        let timer = JobTimer(source: source)
+        timers[job] = timer
+        return timer
+    }
+}
+
+@Suite struct JobTimerTests {
+    /// Sources that are cancelled, set again and let go of in any order, some of them while they ring.
+    @Test func aMillionRandomOrdersOnRealTimersNeitherTrapNorFireEarly() throws {
+        let jobs = (0..<8).map { number in
+            Job(
+                name: Job.Name("j\(number)")!, command: .shell("true"),
+                schedule: number == 0
+                    ? .after(.milliseconds(1)) : .every(.milliseconds(1 + number)),
+                first: number == 1 ? .zero : nil)
+        }
+        let bench = try TimerBench(jobs)
+        let seed = UInt64.random(in: 0 ... .max)
+        print("orders: seed \(seed)")
+        var state = seed
+        for _ in 0..<1000 {
+            // In slices, so that timers ring in between.
+            bench.queue.sync {
+                for _ in 0..<1000 {
+                    state = state &* 6_364_136_223_846_793_005 &+ 1_442_695_040_888_963_407
+                    let verb = [Order.Verb.pause, .resume, .start, .stop][Int(state >> 40) % 4]
+                    bench.order(verb, jobs[Int(state >> 50) % jobs.count].name)
+                }
+            }
+        }
+        bench.queue.sync {
+            bench.shutDown()
+            #expect(bench.armed == 0)
+            print("orders: 1000000, firings \(bench.runs)")
+            #expect(bench.runs > 0 && bench.early == 0)
+        }
+    }
+}
+
+@Suite struct HeartbeatFileTests {
+    private let now = Now(
+        wall: WallInstant(microsecondsSinceEpoch: 1), awake: AwakeInstant(nanoseconds: 2),
+        boot: BootInstant(nanoseconds: 3), bootID: BootID("0123456789abcdef0123456789abcdef")!)
+
+    @Test func aLineIsReadBack_andAnyOtherIsNot() {
+        let heartbeat = Heartbeat(life: 7, at: now)
+        let line = heartbeat.line
+        #expect(Heartbeat(line: line) == heartbeat)
+        for index in line.indices {
+            var broken = line
+            broken.replaceSubrange(index...index, with: line[index] == "x" ? "y" : "x")
+            #expect(Heartbeat(line: broken) == nil, "\(broken)")
+            #expect(Heartbeat(line: String(line[..<index])) == nil)
+        }
+    }
+
+    @Test func theLastWholeSignOfLifeCounts() throws {
+        let folder = "/tmp/timerd-heartbeat-\(UUID().uuidString)"
+        defer { try? FileManager.default.removeItem(atPath: folder) }
+        let directory = try Directory.open(folder)
+        var file = try HeartbeatFile(in: directory)
+        #expect(file.read() == nil)
+        for second in 1...5 {
+            var at = now
+            at.awake.nanoseconds = Int64(second)
+            #expect(file.write(Heartbeat(life: 1, at: at)) == nil)
+            #expect(try HeartbeatFile(in: directory).read()?.at.awake == at.awake)
+        }
+        // A kill in the middle of the next: half of one place is new.
+        let descriptor = open("\(folder)/heartbeat", O_WRONLY)
+        _ = pwrite(descriptor, "timerd-heartbeat 1 9", 20, 256)
+        close(descriptor)
+        #expect(try HeartbeatFile(in: directory).read()?.at.awake.nanoseconds == 5)
+    }
+}
+
+@Suite struct DirectoryTests {
+    private let folder = "/tmp/timerd-directory-\(UUID().uuidString)"
+
+    private func clean() { try? FileManager.default.removeItem(atPath: folder) }
+
+    private func failure(_ body: () throws(Directory.Failure) -> Void) -> String {
+        do throws(Directory.Failure) {
+            try body()
+            return "done"
+        } catch {
+            return error.description
+        }
+    }
+
+    @Test func isMadeForItsOwnerAlone() throws {
+        defer { clean() }
+        let directory = try Directory.open("\(folder)/a/b")
+        var status = stat()
+        fstat(directory.descriptor, &status)
+        #expect(status.st_mode & 0o7777 == 0o700)
+        _ = try directory.subdirectory("runs")
+    }
+
+    @Test func isRefused_whereOthersMayWrite_whereItIsALink_whereItIsNone() throws {
+        defer { clean() }
+        _ = try Directory.open(folder)
+        mkdir("\(folder)/open", 0o700)
+        chmod("\(folder)/open", 0o777)
+        #expect(
+            failure { () throws(Directory.Failure) in _ = try Directory.open("\(folder)/open") }
+                .contains("others may write to it; chmod go-w"))
+        symlink("open", "\(folder)/link")
+        #expect(
+            failure { () throws(Directory.Failure) in _ = try Directory.open("\(folder)/link") }
+                .contains("not a directory"))
+        _ = FileManager.default.createFile(atPath: "\(folder)/file", contents: nil)
+        #expect(
+            failure { () throws(Directory.Failure) in _ = try Directory.open("\(folder)/file") }
+                .contains("not a directory"))
+    }
+
+    @Test func aFileInItIsOpenedNeverThroughALink() throws {
+        defer { clean() }
+        let directory = try Directory.open(folder)
+        symlink("/etc/passwd", "\(folder)/heartbeat")
+        #expect(
+            failure { () throws(Directory.Failure) in _ = try HeartbeatFile(in: directory) }
+                .contains("heartbeat: cannot be opened"))
+        unlink("\(folder)/heartbeat")
+        _ = FileManager.default.createFile(atPath: "\(folder)/other", contents: nil)
+        link("\(folder)/other", "\(folder)/heartbeat")
+        #expect(
+            failure { () throws(Directory.Failure) in _ = try HeartbeatFile(in: directory) }
+                .contains("not a plain file of its own"))
+    }
+
+    @Test func aStaleSocketIsReplaced_andNothingElseIs() throws {
+        defer { clean() }
+        let path = "\(folder)/control.sock"
+        let first = try ControlSocket.bind(at: path, group: "nobody-has-this")
+        #expect(Glibc.listen(first, 1) == 0)
+        #expect(
+            failure { () throws(Directory.Failure) in
+                _ = try ControlSocket.bind(at: path, group: "x")
+            }.contains("another daemon listens there"))
+        close(first)
+        let second = try ControlSocket.bind(at: path, group: "x")
+        var status = stat()
+        #expect(lstat(path, &status) == 0 && status.st_mode & S_IFMT == S_IFSOCK)
+        close(second)
+        unlink(path)
+        _ = FileManager.default.createFile(atPath: path, contents: nil)
+        #expect(
+            failure { () throws(Directory.Failure) in
+                _ = try ControlSocket.bind(at: path, group: "x")
+            }.contains("is there and is no socket"))
+    }
+}
+
+@Suite struct EntryTests {
+    @Test func everyKindHasAnIdOfItsOwn() {
+        let ids = Entry.Kind.allCases.map(\.messageID)
+        #expect(Set(ids).count == ids.count)
+        #expect(ids.allSatisfy { $0.count == 32 && $0.allSatisfy(\.isHexDigit) })
+    }
+
+    @Test func aNoticeIsASentenceWithFields() {
+        let job = Job.Name("backup")!
+        let pause = Pause(since: WallInstant(secondsSinceEpoch: 0), by: .user("ada"), note: "swap")
+        let entry = Entry(
+            .paused(job, pause, accrued: .seconds(20), remaining: .seconds(5400)))
+        #expect(
+            entry.message
+                == "backup: paused by ada (swap); keeps 20s accrued; 1h 30min to its next firing")
+        #expect(entry.metadata["TIMERD_JOB"] == "backup")
+        #expect(entry.metadata["TIMERD_EVENT"] == "paused")
+        #expect(entry.metadata["TIMERD_ACCRUED_USEC"] == "20000000")
+        #expect(entry.metadata["TIMERD_REMAINING_USEC"] == "5400000000")
+    }
+
+    @Test(arguments: [
+        ("plain\ttext", "plain\ttext"), ("a\u{1b}[2Jb", "a\\x1b[2Jb"), ("a\nb", "a\\x0ab"),
+        ("\u{202e}evil", "\\x202eevil"), ("ä€😀", "ä€😀"), ("\u{9b}x", "\\x9bx"),
+    ])
+    func whatAJobWritesMovesNoTerminal(text: String, shown: String) {
+        #expect(Printable.text(text) == shown)
+    }
+}
