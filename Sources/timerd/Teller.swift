@@ -3,13 +3,24 @@
 
 import Dispatch
 import Logging
+import Synchronization
 import TimerCore
 
-/// Says in the log what the agenda tells, on a queue of its own: a thousand jobs that fire at once do not
-/// wait for a thousand lines to be written.
+/// Says in the log what the agenda tells and the jobs write, on a queue of its own: a thousand jobs that
+/// fire at once do not wait for a thousand lines to be written.
 final class Teller: Sendable {
+    /// The most lines of jobs' output that wait to be written. A job that writes faster than the log takes
+    /// it loses lines, and the log says how many: memory is not for it to fill.
+    static let waitingLinesMax = 10_000
+
+    private struct Backlog {
+        var waiting = 0
+        var dropped = 0
+    }
+
     private let queue = DispatchQueue(label: "timerd.log", qos: .utility)
     private let log: Logger
+    private let backlog = Mutex(Backlog())
 
     init(log: Logger) { self.log = log }
 
@@ -23,7 +34,16 @@ final class Teller: Sendable {
 
     /// Passes on a line a job wrote.
     func pass(_ line: [UInt8], of run: Run.ID, toStderr: Bool) {
-        queue.async { [log] in
+        let hasRoom = backlog.withLock { backlog in
+            guard backlog.waiting < Self.waitingLinesMax else {
+                backlog.dropped += 1
+                return false
+            }
+            backlog.waiting += 1
+            return true
+        }
+        guard hasRoom else { return }
+        queue.async { [self] in
             let text = String(decoding: line, as: UTF8.self)
             log.log(
                 level: toStderr ? .warning : .info, "\(text)",
@@ -31,7 +51,22 @@ final class Teller: Sendable {
                     LogField.identifier: "\(run.firing.job)", "TIMERD_JOB": "\(run.firing.job)",
                     "TIMERD_RUN_ID": "\(run)", "TIMERD_EVENT": "output",
                 ])
+            reportDrops()
         }
+    }
+
+    private func reportDrops() {
+        let dropped = backlog.withLock { backlog in
+            backlog.waiting -= 1
+            // Once it has caught up, so that it is said once for each time the log fell behind.
+            guard backlog.waiting == 0 else { return 0 }
+            defer { backlog.dropped = 0 }
+            return backlog.dropped
+        }
+        guard dropped > 0 else { return }
+        log.warning(
+            "\(dropped) lines of output were dropped: the jobs wrote faster than the log took them",
+            metadata: ["TIMERD_EVENT": "output-dropped", "TIMERD_DROPPED": "\(dropped)"])
     }
 
     /// Waits until everything told so far is said.
