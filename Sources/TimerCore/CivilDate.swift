@@ -98,17 +98,27 @@ extension WallInstant {
         self.init(microsecondsSinceEpoch: Int64(seconds) * 1_000_000 + Int64(microsecond))
     }
 
-    /// Reads what `rfc3339` writes; nil for anything else.
+    /// Reads an instant of RFC 3339 in UTC, `2026-11-21T04:38:52Z`, with up to six digits of fraction; nil
+    /// for anything else.
     public init?(rfc3339 text: String) {
-        let digits = text.filter { $0 != "-" && $0 != ":" }
-        guard text.last == "Z", text.utf8.count >= 20 else { return nil }
-        let parts = digits.dropLast().split(separator: ".", omittingEmptySubsequences: false)
-        guard let whole = parts.first, parts.count <= 2, whole.utf8.count == 15 else { return nil }
-        let fraction = parts.count == 2 ? String(parts[1]) : "0"
-        guard (1...6).contains(fraction.utf8.count) else { return nil }
-        let zeros = String(repeating: "0", count: 6 - fraction.utf8.count)
-        self.init(basicISO8601: "\(whole).\(fraction)\(zeros)Z")
-        guard rfc3339 == text else { return nil }
+        let bytes = Array(text.utf8)
+        guard bytes.count >= 20, bytes.last == UInt8(ascii: "Z"), bytes[4] == UInt8(ascii: "-"),
+            bytes[7] == UInt8(ascii: "-"), bytes[13] == UInt8(ascii: ":"),
+            bytes[16] == UInt8(ascii: ":")
+        else { return nil }
+        var fraction = bytes[19..<bytes.count - 1]
+        if let point = fraction.first {
+            guard point == UInt8(ascii: "."), (2...7).contains(fraction.count) else { return nil }
+            fraction = fraction.dropFirst()
+        }
+        let zeros = [UInt8](repeating: UInt8(ascii: "0"), count: 6 - fraction.count)
+        var basic: [UInt8] = []
+        for part in [0..<4, 5..<7, 8..<13, 14..<16, 17..<19] { basic += bytes[part] }
+        basic.append(UInt8(ascii: "."))
+        basic += fraction
+        basic += zeros
+        basic.append(UInt8(ascii: "Z"))
+        self.init(basicISO8601: String(decoding: basic, as: UTF8.self))
     }
 
     private func utcText(_ second: Int64, dateSeparator: String, timeSeparator: String) -> String {

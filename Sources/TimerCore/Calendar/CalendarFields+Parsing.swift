@@ -1,0 +1,363 @@
+// Copyright 2026 the timerd authors
+// SPDX-License-Identifier: Apache-2.0
+
+extension CalendarFields {
+    /// The most values a field may list, as systemd has it.
+    static let componentsMax = 240
+
+    /// The words that stand for a whole event, with the event they stand for.
+    private static let words: [String: String] = [
+        "minutely": "*:*", "hourly": "*:0", "daily": "0:0", "monthly": "*-*-1", "weekly": "Mon",
+        "quarterly": "*-1,4,7,10-1", "annually": "*-1-1", "yearly": "*-1-1", "anually": "*-1-1",
+        "biannually": "*-1,7-1", "bi-annually": "*-1,7-1", "semiannually": "*-1,7-1",
+        "semi-annually": "*-1,7-1",
+    ]
+
+    /// Names of files in the zone database that are abbreviations all the same.
+    private static let abbreviations: Set<String> = [
+        "CET", "CEST", "EET", "EEST", "MET", "MEST", "WET", "WEST", "EST", "EDT", "CST", "CDT",
+        "MST",
+        "MDT", "PST", "PDT", "HST", "BST", "IST", "JST", "MSK",
+    ]
+
+    /// Reads a calendar event.
+    init(_ text: String) throws(ScheduleError) {
+        var bytes = Array(text.utf8)
+        try takeZone(&bytes)
+        guard !bytes.isEmpty else { throw ScheduleError(0, "a calendar event is missing") }
+        if let event = Self.words[String(decoding: bytes, as: UTF8.self).lowercased()] {
+            bytes = Array(event.utf8)
+        }
+        var reader = CalendarReader(bytes)
+        weekdays = try reader.weekdays()
+        if try !reader.timestamp(into: &self) {
+            try readDate(&reader)
+            try readTime(&reader)
+        }
+        guard reader.isAtEnd else { throw reader.error("nothing may follow here") }
+        normalize()
+        try check()
+    }
+
+    /// Takes the zone off the end of the text: a last word that begins with a letter, behind others.
+    private mutating func takeZone(_ bytes: inout [UInt8]) throws(ScheduleError) {
+        guard let blank = bytes.lastIndex(of: UInt8(ascii: " ")), blank + 1 < bytes.count,
+            CalendarReader.isLetter(bytes[blank + 1])
+        else { return }
+        let name = String(decoding: bytes[(blank + 1)...], as: UTF8.self)
+        guard !Self.abbreviations.contains(name.uppercased()) else {
+            throw ScheduleError(
+                blank + 1,
+                "\"\(name)\" is an abbreviation, which means different offsets in different places; "
+                    + "name a place, such as Europe/Berlin")
+        }
+        zoneName = name.uppercased() == "UTC" ? "UTC" : name
+        bytes.removeSubrange(blank...)
+    }
+
+    private mutating func readDate(_ reader: inout CalendarReader) throws(ScheduleError) {
+        guard !reader.isAtEnd else { return }
+        let start = reader
+        let first = try reader.field("year, month or hour")
+        // What ends here, or goes on with a colon, was no date but a time.
+        guard !reader.isAtEnd, !reader.isAt(":") else {
+            reader = start
+            return
+        }
+        isFromMonthEnd = try reader.dateSeparator()
+        let second = try reader.field("month or day")
+        if reader.isAtEnd || reader.isAt(" ") {
+            (months, days) = (first, second)
+        } else {
+            guard !isFromMonthEnd else { throw reader.error("'~' goes before the day alone") }
+            isFromMonthEnd = try reader.dateSeparator()
+            (years, months, days) = (first, second, try reader.field("day"))
+            guard reader.isAtEnd || reader.isAt(" ") else {
+                throw reader.error("a blank and a time, or nothing, may follow a date")
+            }
+        }
+        reader.skipBlanks()
+    }
+
+    private mutating func readTime(_ reader: inout CalendarReader) throws(ScheduleError) {
+        let zero = [ScheduleComponent(start: 0, stop: nil, step: 0)]
+        guard !reader.isAtEnd else {
+            (hours, minutes, seconds) = (zero, zero, zero)
+            return
+        }
+        hours = try reader.field("hour")
+        guard reader.skip(":") else { throw reader.error("a colon and the minute are missing") }
+        minutes = try reader.field("minute")
+        seconds = zero
+        guard reader.skip(":") else { return }
+        seconds = try reader.seconds()
+    }
+
+    // MARK: - Ranges
+
+    private func check() throws(ScheduleError) {
+        try Self.check(years, "year", SlotPattern.years)
+        try Self.check(months, "month", 1...12)
+        try Self.check(days, "day", 1...(isFromMonthEnd ? 28 : 31), isReversed: isFromMonthEnd)
+        try Self.check(hours, "hour", 0...23)
+        try Self.check(minutes, "minute", 0...59)
+        try Self.check(seconds, "second", 0...59_999_999, unit: 1_000_000)
+    }
+
+    private static func check(
+        _ field: [ScheduleComponent], _ name: String, _ range: ClosedRange<Int>,
+        isReversed: Bool = false, unit: Int = 1
+    ) throws(ScheduleError) {
+        let low = range.lowerBound
+        for (index, part) in field.enumerated() {
+            // systemd lowers the limit by three days for each value that is listed before, and whoever
+            // moves a schedule from one to the other must not find that it means another thing.
+            let high = range.upperBound - (isReversed ? 3 * index : 0)
+            guard (low...max(low, high)).contains(part.start), part.stop ?? low <= high,
+                part.stop ?? low >= low
+            else {
+                throw ScheduleError(
+                    0,
+                    "\(name) must be \(low / unit) to \(high / unit)"
+                        + (isReversed ? " before the month's end" : ""))
+            }
+            guard part.step <= high - low else {
+                throw ScheduleError(0, "\(name) has a step longer than its range")
+            }
+            let reaches =
+                if let stop = part.stop { part.start + part.step <= stop } else if isReversed {
+                    part.start - part.step >= low
+                } else { part.start + part.step <= high }
+            guard reaches else {
+                throw ScheduleError(
+                    0,
+                    part.stop == nil
+                        ? "\(name) has a step that leads nowhere"
+                        : "\(name) has a range without a second value")
+            }
+        }
+    }
+}
+
+/// Reads the parts of a calendar event.
+struct CalendarReader {
+    private let bytes: [UInt8]
+    private var place = 0
+
+    init(_ bytes: [UInt8]) { self.bytes = bytes }
+
+    static func isLetter(_ byte: UInt8) -> Bool {
+        (UInt8(ascii: "a")...UInt8(ascii: "z")).contains(byte | 0x20)
+    }
+
+    var isAtEnd: Bool { place == bytes.count }
+
+    func isAt(_ character: Unicode.Scalar) -> Bool {
+        place < bytes.count && bytes[place] == UInt8(ascii: character)
+    }
+
+    func error(_ message: String) -> ScheduleError { ScheduleError(place, message) }
+
+    mutating func skip(_ character: Unicode.Scalar) -> Bool {
+        guard isAt(character) else { return false }
+        place += 1
+        return true
+    }
+
+    mutating func skipBlanks() { while skip(" ") {} }
+
+    // MARK: - Weekdays
+
+    private static let names: [[UInt8]] = [
+        "monday", "mon", "tuesday", "tue", "wednesday", "wed", "thursday", "thu", "friday", "fri",
+        "saturday", "sat", "sunday", "sun",
+    ].map { Array($0.utf8) }
+
+    /// The weekdays at the front, as bits; 0 if there are none.
+    mutating func weekdays() throws(ScheduleError) -> UInt64 {
+        var bits: UInt64 = 0
+        var rangeStart: Int?
+        var isFirst = true
+        while true {
+            guard let day = try weekday() else {
+                guard isFirst else { throw error("a weekday is missing") }
+                return 0
+            }
+            isFirst = false
+            if let start = rangeStart {
+                guard start <= day else { throw error("the range of weekdays runs backwards") }
+                for between in start...day { bits |= 1 << between }
+                rangeStart = nil
+            }
+            bits |= 1 << day
+            let isRangeEnd = bits & 1 << day != 0 && hadRange
+            hadRange = false
+            if isAtEnd { return bits }
+            if isAt(" ") {
+                skipBlanks()
+                return bits
+            }
+            if isAt(".") || isAt("-") {
+                guard !isRangeEnd else { throw error("a range of weekdays has two ends") }
+                if skip(".") {
+                    guard skip(".") else { throw error("a range is written with \"..\"") }
+                } else {
+                    place += 1
+                }
+                rangeStart = day
+                hadRange = true
+            } else {
+                place += 1
+            }
+            // A comma may be left over at the end, a range may not.
+            if isAtEnd || isAt(" ") {
+                guard rangeStart == nil else { throw error("the range of weekdays has no end") }
+                skipBlanks()
+                return bits
+            }
+        }
+    }
+
+    /// Whether the weekday just read ends a range.
+    private var hadRange = false
+
+    /// One weekday, 0 for Monday; nil if there is none here.
+    private mutating func weekday() throws(ScheduleError) -> Int? {
+        for (index, name) in Self.names.enumerated() {
+            let end = place + name.count
+            guard end <= bytes.count, zip(bytes[place..<end], name).allSatisfy({ $0 | 0x20 == $1 })
+            else { continue }
+            guard end == bytes.count || "-., ".utf8.contains(bytes[end]) else {
+                throw error("not a weekday; Mon, Tue, Wed, Thu, Fri, Sat or Sun")
+            }
+            place = end
+            return index / 2
+        }
+        return nil
+    }
+
+    // MARK: - Fields
+
+    /// `@SECONDS` since 1970, which is a whole event.
+    mutating func timestamp(into fields: inout CalendarFields) throws(ScheduleError) -> Bool {
+        guard skip("@") else { return false }
+        let second = try number()
+        let days = second / 86_400
+        let date = CivilDate(daysSinceEpoch: days)
+        func one(_ value: Int) -> [ScheduleComponent] {
+            [ScheduleComponent(start: value, stop: nil, step: 0)]
+        }
+        fields.years = one(date.year)
+        fields.months = one(date.month)
+        fields.days = one(date.day)
+        fields.hours = one(second / 3600 % 24)
+        fields.minutes = one(second / 60 % 60)
+        fields.seconds = one(second % 60 * 1_000_000)
+        fields.zoneName = "UTC"
+        return true
+    }
+
+    /// What stands between the parts of a date.
+    /// - Returns: whether it counts the day from the month's end.
+    mutating func dateSeparator() throws(ScheduleError) -> Bool {
+        if skip("~") { return true }
+        guard skip("-") else { throw error("not a number, a range, a list or a step") }
+        return false
+    }
+
+    /// A field of whole numbers; empty for `*`.
+    mutating func field(_ name: String) throws(ScheduleError) -> [ScheduleComponent] {
+        if skip("*") { return [] }
+        return try list(name, unit: 1)
+    }
+
+    /// The field of seconds, in microseconds.
+    mutating func seconds() throws(ScheduleError) -> [ScheduleComponent] {
+        if skip("*") { return [CalendarFields.everySecond] }
+        return try list("second", unit: 1_000_000)
+    }
+
+    private mutating func list(_ name: String, unit: Int) throws(ScheduleError)
+        -> [ScheduleComponent]
+    {
+        var parts: [ScheduleComponent] = []
+        repeat {
+            guard parts.count <= CalendarFields.componentsMax else {
+                throw error("the \(name) lists more than \(CalendarFields.componentsMax) values")
+            }
+            parts.append(try component(name, unit: unit))
+        } while skip(",")
+        return parts
+    }
+
+    private mutating func component(_ name: String, unit: Int) throws(ScheduleError)
+        -> ScheduleComponent
+    {
+        var part = ScheduleComponent(start: try value(name, unit: unit), stop: nil, step: 0)
+        if place + 1 < bytes.count, isAt("."), bytes[place + 1] == UInt8(ascii: ".") {
+            place += 2
+            part.stop = try value(name, unit: unit)
+            part.step = unit
+        }
+        if skip("/") {
+            part.step = try value("step of the \(name)", unit: unit)
+            guard part.step > 0 else { throw error("a step of 0 leads nowhere") }
+        } else if unit > 1, let stop = part.stop, part.start + part.step > stop {
+            throw error("a range shorter than a second needs a step")
+        }
+        guard isAtEnd || " ,-~:".utf8.contains(bytes[place]) else {
+            throw error("not a number, a range, a list or a step")
+        }
+        return part
+    }
+
+    private mutating func value(_ name: String, unit: Int) throws(ScheduleError) -> Int {
+        guard place < bytes.count, isDigit(bytes[place]) else {
+            throw error("a number is missing for the \(name)")
+        }
+        var value = try number()
+        guard unit > 1 else { return value }
+        value *= unit
+        if isAt("."), place + 1 >= bytes.count || bytes[place + 1] != UInt8(ascii: ".") {
+            place += 1
+            value += try fraction()
+        }
+        return value
+    }
+
+    /// Up to six digits behind the point count; a seventh rounds.
+    private mutating func fraction() throws(ScheduleError) -> Int {
+        let start = place
+        var value = 0
+        while place < bytes.count, isDigit(bytes[place]), place - start < 6 {
+            value = value * 10 + Int(bytes[place] - UInt8(ascii: "0"))
+            place += 1
+        }
+        guard place > start else { throw error("digits are missing behind the decimal point") }
+        for _ in 0..<6 - (place - start) { value *= 10 }
+        if place < bytes.count, isDigit(bytes[place]) {
+            if bytes[place] >= UInt8(ascii: "5") { value += 1 }
+            while place < bytes.count, isDigit(bytes[place]) { place += 1 }
+        }
+        return value
+    }
+
+    private func isDigit(_ byte: UInt8) -> Bool {
+        (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(byte)
+    }
+
+    /// A whole number of up to some 2 billion, the most systemd takes for any field, or 10^11 seconds.
+    private mutating func number() throws(ScheduleError) -> Int {
+        let start = place
+        var value = 0
+        while place < bytes.count, isDigit(bytes[place]) {
+            value = value * 10 + Int(bytes[place] - UInt8(ascii: "0"))
+            place += 1
+            guard value <= 100_000_000_000 else {
+                throw ScheduleError(start, "the number is too large")
+            }
+        }
+        guard place > start else { throw error("a number is missing") }
+        return value
+    }
+}

@@ -1,0 +1,227 @@
+// Copyright 2026 the timerd authors
+// SPDX-License-Identifier: Apache-2.0
+
+/// Why a text is no schedule: the place in it, and what is wrong there.
+public struct ScheduleError: Error, Hashable, Sendable, CustomStringConvertible {
+    /// The place in the text, in bytes from its start.
+    public var offset: Int
+    /// What is wrong there.
+    public var message: String
+
+    public var description: String { message }
+
+    init(_ offset: Int, _ message: String) {
+        self.offset = offset
+        self.message = message
+    }
+}
+
+/// A calendar event as systemd writes it (systemd.time(7), "Calendar Events"): `Mon..Fri 08:30`,
+/// `*-*-1..7 18:00:00`, `*:0/15`, `daily Europe/Berlin`.
+///
+/// The same texts are taken as by systemd 252, but for abbreviations of zones, which name different
+/// offsets in different places and at different times of the year.
+public struct CalendarSpec: Hashable, Sendable, CustomStringConvertible {
+    /// The zone the text itself names; nil leaves it to whoever uses the schedule.
+    public let zoneName: String?
+    /// The normal form, as systemd prints it.
+    public let description: String
+    /// What becomes of times that do not exist or come twice, if nobody says otherwise: a schedule whose
+    /// hour or minute is a wildcard or an open step follows the clock, any other is fixed.
+    public let standardRule: DSTRule
+
+    let pattern: SlotPattern
+
+    /// Reads a calendar event.
+    ///
+    /// - Throws: `ScheduleError`.
+    /// - Complexity: O(*n*) in the length of the text.
+    public init(_ text: String) throws(ScheduleError) {
+        self.init(try CalendarFields(text))
+    }
+
+    init(_ fields: CalendarFields) {
+        zoneName = fields.zoneName
+        description = fields.normalForm
+        pattern = fields.pattern
+        standardRule = fields.followsClock ? .followsClock : .fixed
+    }
+
+    /// The first time after `instant`; nil if there is none before the year 2200.
+    ///
+    /// - Parameter rule: what becomes of times that do not exist or come twice; nil: the schedule's own.
+    /// - Complexity: O(*y*) for *y* years until then, at most 230.
+    public func next(
+        after instant: WallInstant, in zone: ZoneRules, rule: DSTRule? = nil
+    ) -> WallInstant? {
+        SlotSearch(pattern: pattern, zone: zone, rule: rule ?? standardRule)
+            .next(after: instant.microsecondsSinceEpoch)
+            .map { WallInstant(microsecondsSinceEpoch: $0) }
+    }
+
+    /// The last time before `instant`; nil if there is none since 1970.
+    /// - Complexity: as `next`.
+    public func previous(
+        before instant: WallInstant, in zone: ZoneRules, rule: DSTRule? = nil
+    ) -> WallInstant? {
+        SlotSearch(pattern: pattern, zone: zone, rule: rule ?? standardRule)
+            .previous(before: instant.microsecondsSinceEpoch)
+            .map { WallInstant(microsecondsSinceEpoch: $0) }
+    }
+}
+
+/// The fields of a calendar event, read and put into normal form.
+struct CalendarFields {
+    var zoneName: String?
+    /// Bits 0 (Monday) to 6; 0 and all seven mean every day.
+    var weekdays: UInt64 = 0
+    var years: [ScheduleComponent] = []
+    var months: [ScheduleComponent] = []
+    var days: [ScheduleComponent] = []
+    var isFromMonthEnd = false
+    var hours: [ScheduleComponent] = []
+    var minutes: [ScheduleComponent] = []
+    /// In microseconds.
+    var seconds: [ScheduleComponent] = []
+
+    static let everySecond = ScheduleComponent(start: 0, stop: nil, step: 1_000_000)
+
+    /// Whether a time that the clock skips is not missed, and one that it repeats is meant twice.
+    var followsClock: Bool {
+        func isOpen(_ field: [ScheduleComponent]) -> Bool {
+            field.isEmpty || field.contains { $0.step > 0 && $0.stop == nil }
+        }
+        return isOpen(hours) || isOpen(minutes)
+    }
+
+    /// Sorts each field, takes out what is there twice, ends each range on a value it reaches, and
+    /// completes years of two digits.
+    mutating func normalize() {
+        if weekdays == 0x7f { weekdays = 0 }
+        if days.isEmpty { isFromMonthEnd = false }
+        years = years.map { part in
+            func full(_ year: Int) -> Int {
+                year < 70 ? year + 2000 : year < 100 ? year + 1900 : year
+            }
+            return ScheduleComponent(
+                start: full(part.start), stop: part.stop.map(full), step: part.step)
+        }
+        years = Self.normal(years)
+        months = Self.normal(months)
+        days = Self.normal(days)
+        hours = Self.normal(hours)
+        minutes = Self.normal(minutes)
+        seconds = Self.normal(seconds)
+        // Every second and some of them are every second.
+        if seconds.contains(Self.everySecond),
+            seconds.allSatisfy({ $0.start % 1_000_000 == 0 && $0.step % 1_000_000 == 0 })
+        {
+            seconds = [Self.everySecond]
+        }
+    }
+
+    private static func normal(_ parts: [ScheduleComponent]) -> [ScheduleComponent] {
+        let trimmed = parts.map { part in
+            guard let stop = part.stop, stop >= part.start, part.step > 0 else { return part }
+            let last = stop - (stop - part.start) % part.step
+            // A range of one value is that value.
+            return last == part.start
+                ? ScheduleComponent(start: last, stop: nil, step: 0)
+                : ScheduleComponent(start: part.start, stop: last, step: part.step)
+        }
+        var kept: [ScheduleComponent] = []
+        for part in trimmed.sorted() where part != kept.last { kept.append(part) }
+        return kept
+    }
+
+    var pattern: SlotPattern {
+        let whole = seconds.allSatisfy { part in
+            part.start % 1_000_000 == 0 && part.step % 1_000_000 == 0
+        }
+        let second: SlotPattern.SecondPattern =
+            if whole {
+                .whole(
+                    seconds.map { part in
+                        ScheduleComponent(
+                            start: part.start / 1_000_000, stop: part.stop.map { $0 / 1_000_000 },
+                            step: part.step / 1_000_000)
+                    }.bits(from: 0, limit: 59))
+            } else {
+                .fractions(seconds)
+            }
+        return SlotPattern(
+            years: years, months: months.bits(from: 1, limit: 12),
+            days: DayPattern(
+                byLength: (28...31).map { daysOfMonth($0).bits(from: 1, limit: $0) },
+                weekdays: weekdays == 0 ? 0x7f : weekdays),
+            hours: hours.bits(from: 0, limit: 23), minutes: minutes.bits(from: 0, limit: 59),
+            seconds: second)
+    }
+
+    /// Days that are counted from the end, counted from the start of a month of this length.
+    private func daysOfMonth(_ length: Int) -> [ScheduleComponent] {
+        guard isFromMonthEnd else { return days }
+        return days.map { part in
+            let start = length + 1 - part.start
+            guard let stop = part.stop else {
+                return ScheduleComponent(start: start, stop: nil, step: part.step)
+            }
+            return ScheduleComponent(start: length + 1 - stop, stop: start, step: part.step)
+        }
+    }
+
+    // MARK: - The normal form
+
+    var normalForm: String {
+        var text = weekdays == 0 ? "" : Self.text(weekdays: weekdays) + " "
+        text += Self.text(years, width: 4) + "-" + Self.text(months, width: 2)
+        text += (isFromMonthEnd ? "~" : "-") + Self.text(days, width: 2)
+        text += " " + Self.text(hours, width: 2) + ":" + Self.text(minutes, width: 2)
+        text += ":" + Self.text(seconds: seconds)
+        return text + (zoneName.map { " \($0)" } ?? "")
+    }
+
+    private static let weekdayNames = ["Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun"]
+
+    /// Runs of three and more days as ranges.
+    private static func text(weekdays: UInt64) -> String {
+        var parts: [String] = []
+        var day = 0
+        while let first = weekdays.bit(notBelow: day), first < 7 {
+            var last = first
+            while weekdays & 1 << (last + 1) != 0 { last += 1 }
+            switch last - first {
+            case 0: parts.append(weekdayNames[first])
+            case 1: parts += [weekdayNames[first], weekdayNames[last]]
+            default: parts.append("\(weekdayNames[first])..\(weekdayNames[last])")
+            }
+            day = last + 1
+        }
+        return parts.joined(separator: ",")
+    }
+
+    private static func text(_ field: [ScheduleComponent], width: Int) -> String {
+        guard !field.isEmpty else { return "*" }
+        return field.map { part in
+            var text = padded(Int64(part.start), width)
+            if let stop = part.stop, stop > 0 { text += ".." + padded(Int64(stop), width) }
+            let isPlainRange = part.step == 1 && part.stop ?? 0 > 0
+            return part.step > 0 && !isPlainRange ? text + "/\(part.step)" : text
+        }.joined(separator: ",")
+    }
+
+    private static func text(seconds field: [ScheduleComponent]) -> String {
+        guard field != [everySecond] else { return "*" }
+        func text(_ microseconds: Int, width: Int) -> String {
+            let fraction = microseconds % 1_000_000
+            return padded(Int64(microseconds / 1_000_000), width)
+                + (fraction > 0 ? "." + padded(Int64(fraction), 6) : "")
+        }
+        return field.map { part in
+            var shown = text(part.start, width: 2)
+            if let stop = part.stop, stop > 0 { shown += ".." + text(stop, width: 2) }
+            let isPlainRange = part.step == 1_000_000 && part.stop ?? 0 > 0
+            return part.step > 0 && !isPlainRange ? shown + "/" + text(part.step, width: 1) : shown
+        }.joined(separator: ",")
+    }
+}

@@ -1,0 +1,86 @@
+// Copyright 2026 the timerd authors
+// SPDX-License-Identifier: Apache-2.0
+
+/// One part of a field of a schedule: a number, a range of them, or a number and every so many after it.
+struct ScheduleComponent: Hashable, Sendable, Comparable {
+    /// The first value.
+    var start: Int
+    /// The last it may reach; nil: as far as the field goes.
+    var stop: Int?
+    /// How far the values are apart; 0 if there is only the first.
+    var step: Int
+
+    /// The order of a normal form.
+    static func < (left: Self, right: Self) -> Bool {
+        (left.start, left.stop ?? -1, left.step) < (right.start, right.stop ?? -1, right.step)
+    }
+
+    /// Its first value not below `value`, and not above `limit`.
+    func next(notBelow value: Int, limit: Int) -> Int? {
+        let last = min(stop ?? limit, limit)
+        guard value > start else { return start <= last ? start : nil }
+        guard step > 0 else { return nil }
+        let steps = (value - start + step - 1) / step
+        let found = start + steps * step
+        return found <= last ? found : nil
+    }
+
+    /// Its last value not above `value`, nor above `limit`.
+    func previous(notAbove value: Int, limit: Int) -> Int? {
+        let last = min(value, stop ?? limit, limit)
+        guard last >= start else { return nil }
+        return step > 0 ? start + (last - start) / step * step : start
+    }
+}
+
+extension Array<ScheduleComponent> {
+    func next(notBelow value: Int, limit: Int) -> Int? {
+        var best: Int?
+        for component in self {
+            if let found = component.next(notBelow: value, limit: limit), found < best ?? .max {
+                best = found
+            }
+        }
+        return best
+    }
+
+    func previous(notAbove value: Int, limit: Int) -> Int? {
+        var best: Int?
+        for component in self {
+            if let found = component.previous(notAbove: value, limit: limit), found > best ?? .min {
+                best = found
+            }
+        }
+        return best
+    }
+
+    /// The values up to `limit`, at most 63, as bits; all from `from` on if there is no component.
+    func bits(from: Int, limit: Int) -> UInt64 {
+        guard !isEmpty else { return (from...limit).reduce(0) { $0 | 1 << $1 } }
+        var bits: UInt64 = 0
+        for component in self {
+            var value = component.next(notBelow: from, limit: limit)
+            while let found = value {
+                bits |= 1 << found
+                value = component.next(notBelow: found + 1, limit: limit)
+            }
+        }
+        return bits
+    }
+}
+
+extension FixedWidthInteger {
+    /// The lowest bit set at or above `place`.
+    func bit(notBelow place: Int) -> Int? {
+        guard place < Self.bitWidth else { return nil }
+        let rest = self & (~0 << Swift.max(0, place))
+        return rest == 0 ? nil : rest.trailingZeroBitCount
+    }
+
+    /// The highest bit set at or below `place`.
+    func bit(notAbove place: Int) -> Int? {
+        guard place >= 0 else { return nil }
+        let rest = place >= Self.bitWidth - 1 ? self : self & ~(~0 << (place + 1))
+        return rest == 0 ? nil : Self.bitWidth - 1 - rest.leadingZeroBitCount
+    }
+}
