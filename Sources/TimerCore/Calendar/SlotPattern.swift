@@ -205,7 +205,7 @@ struct DayPattern: Hashable, Sendable {
     func bits(in month: Int, of year: Int) -> UInt64 {
         let length = CivilDate.days(in: month, of: year)
         let byDate = byLength[length - 28]
-        guard weekdays != 0x7f || !ordinals.isEmpty else { return byDate }
+        guard weekdays != 0x7f || isEither else { return byDate }
         let byWeekday = weekdayBits(month, year, length)
         return isEither ? byDate | byWeekday : byDate & byWeekday
     }

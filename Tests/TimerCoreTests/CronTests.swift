@@ -1,0 +1,368 @@
+// Copyright 2026 the timerd authors
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import Testing
+
+@testable import TimerCore
+
+@Suite struct CronTests {
+    /// What cronsim and Debian's cron say of each. Where the two differ: a line that Debian takes and that
+    /// means nothing is an error; of two starts in one minute there is one; where the offsets differ by
+    /// half an hour, Debian is right.
+    @Test func agreesWithTheOraclesOnEveryRow() throws {
+        let table = try Table("cron_public.tsv")
+        var compared = 0
+        for row in table.rows {
+            let text = row["expression"].unescaped
+            let place = "row \(row["id"]): \"\(text)\" in \(row["tz"])"
+            guard let expected = expectation(row, text) else {
+                #expect(throws: ScheduleError.self, "\(place) was taken") { try CronSpec(text) }
+                continue
+            }
+            let spec = try CronSpec(text)
+            #expect(try CronSpec(spec.description) == spec, "\(place)")
+            if spec.isReboot { continue }
+            let zone = try CalendarTests.zone(row["tz"])
+            var at = try #require(WallInstant(rfc3339: row["base_utc"]))
+            for instant in expected {
+                let next = spec.next(after: at, in: zone)
+                #expect(next == WallInstant(rfc3339: instant), "\(place), after \(at.rfc3339)")
+                guard let next else { break }
+                #expect(
+                    spec.previous(before: next + .microseconds(1), in: zone) == next, "\(place)")
+                at = next
+            }
+            if expected.isEmpty { #expect(spec.next(after: at, in: zone) == nil, "\(place)") }
+            compared += 1
+        }
+        print("cron: \(table.rows.count) rows, \(compared) compared")
+        #expect(table.rows.count == 360)
+    }
+
+    /// What is expected of a row: its instants, or nil for a refusal.
+    private func expectation(_ row: Table.Row, _ text: String) -> [String]? {
+        let own = (1...5).map { row["next\($0)"] }.filter { !$0.isEmpty }
+        switch row["debian"] {
+        case "same": return row["status"] == "ERROR" ? nil : own
+        case "NEVER": return text.contains("-") ? nil : []
+        // Extensions that are taken: L, 5L and 5#2.
+        case "ERROR" where text.lowercased().contains("l") && row["status"] == "OK": return own
+        case "ERROR", "n/a": return nil
+        case let list:
+            guard row["status"] == "OK" else { return nil }
+            if text.contains("#") || !row["tz"].contains("Lord_Howe") { return own }
+            var instants: [String] = []
+            for instant in list.split(separator: " ").map(String.init)
+            where instants.last != instant {
+                instants.append(instant)
+            }
+            return instants
+        }
+    }
+
+    @Test(arguments: [
+        ("* * * *", 6, "a line has five fields: minute, hour, day, month and weekday"),
+        ("* * * * * *", 10, "a line has five fields; for seconds, use calendar = \"*:*:0/10\""),
+        (
+            "0 0 * * fri-mon", 8,
+            "day of the week: the range 5-1 runs backwards and never matches; write it as two"
+        ),
+        ("60 * * * *", 0, "minute: must be 0 to 59"),
+        ("0 0 ? * *", 4, "day of the month: '?' is not known here; use '*'"),
+        ("5/15 * * * *", 1, "minute: a step needs a range, such as 5-59/5"),
+        ("1;2 * * * *", 1, "minute: not a number, a range, a list or a step"),
+        ("@every 5m", 7, "nothing may follow \"@…\""),
+    ])
+    func saysWhatIsWrong_andWhere(text: String, offset: Int, message: String) {
+        let error = #expect(throws: ScheduleError.self) { try CronSpec(text) }
+        #expect(error?.offset == offset && error?.message == message)
+    }
+
+    @Test(arguments: [
+        ("0 0 L * *", ["01-31", "02-28", "03-31"]), ("0 0 * * 5L", ["01-30", "02-27", "03-27"]),
+        ("0 0 * * 1#1,3#2", ["02-02", "02-11", "03-02"]), ("0 0 15,L 2 *", ["02-15", "02-28"]),
+        ("0 0 1 * 0-7", ["01-16", "01-17"]), ("0 0 13 * 5", ["01-16", "01-23"]),
+        ("0 0 */10 * 1", ["05-11", "06-01"]),
+    ])
+    func fires(text: String, on days: [String]) throws {
+        let spec = try CronSpec(text)
+        var at = WallInstant(rfc3339: "2026-01-15T10:30:00Z")!
+        for day in days {
+            at = try #require(spec.next(after: at, in: .utc))
+            #expect(at.rfc3339 == "2026-\(day)T00:00:00Z")
+        }
+    }
+}
+
+/// The rule for times that do not exist or come twice, where the world has them.
+@Suite struct DaylightSavingTests {
+    /// A schedule, a zone, an instant, and the times that follow by the schedule's own rule.
+    @Test(arguments: [
+        // Berlin: 02:00 to 03:00 is missing on March 29, and comes twice on October 25.
+        (
+            "02:30", "Europe/Berlin", "2026-03-28T12:00:00Z",
+            ["2026-03-29T01:00:00Z", "2026-03-30T00:30:00Z"]
+        ),
+        (
+            "02:30", "Europe/Berlin", "2026-10-24T12:00:00Z",
+            ["2026-10-25T00:30:00Z", "2026-10-26T01:30:00Z"]
+        ),
+        (
+            "*:30", "Europe/Berlin", "2026-03-29T00:00:00Z",
+            ["2026-03-29T00:30:00Z", "2026-03-29T01:30:00Z"]
+        ),
+        (
+            "*:30", "Europe/Berlin", "2026-10-25T00:00:00Z",
+            ["2026-10-25T00:30:00Z", "2026-10-25T01:30:00Z", "2026-10-25T02:30:00Z"]
+        ),
+        // Several times in the gap are one firing.
+        (
+            "02:00,15,30,45", "Europe/Berlin", "2026-03-29T00:30:00Z",
+            ["2026-03-29T01:00:00Z", "2026-03-30T00:00:00Z"]
+        ),
+        (
+            "02:30", "America/New_York", "2026-03-07T12:00:00Z",
+            ["2026-03-08T07:00:00Z", "2026-03-09T06:30:00Z"]
+        ),
+        (
+            "01:30", "America/New_York", "2026-10-31T12:00:00Z",
+            ["2026-11-01T05:30:00Z", "2026-11-02T06:30:00Z"]
+        ),
+        // Lord Howe moves by half an hour.
+        (
+            "02:15", "Australia/Lord_Howe", "2026-10-03T12:00:00Z",
+            ["2026-10-03T15:30:00Z", "2026-10-04T15:15:00Z"]
+        ),
+        (
+            "01:45", "Australia/Lord_Howe", "2026-04-04T12:00:00Z",
+            ["2026-04-04T14:45:00Z", "2026-04-05T15:15:00Z"]
+        ),
+        // Apia had no December 30 in 2011.
+        (
+            "12:00", "Pacific/Apia", "2011-12-29T23:00:00Z",
+            ["2011-12-30T10:00:00Z", "2011-12-30T22:00:00Z"]
+        ),
+        (
+            "*:00", "Pacific/Apia", "2011-12-30T08:30:00Z",
+            ["2011-12-30T09:00:00Z", "2011-12-30T10:00:00Z"]
+        ),
+        // Dublin calls its winter the saving, an hour behind.
+        (
+            "01:30", "Europe/Dublin", "2026-03-28T12:00:00Z",
+            ["2026-03-29T01:00:00Z", "2026-03-30T00:30:00Z"]
+        ),
+        (
+            "01:30", "Europe/Dublin", "2026-10-24T12:00:00Z",
+            ["2026-10-25T00:30:00Z", "2026-10-26T01:30:00Z"]
+        ),
+        // Midnight is missing.
+        (
+            "daily", "Africa/Cairo", "2026-04-23T12:00:00Z",
+            ["2026-04-23T22:00:00Z", "2026-04-24T21:00:00Z"]
+        ),
+        (
+            "daily", "America/Havana", "2026-03-07T12:00:00Z",
+            ["2026-03-08T05:00:00Z", "2026-03-09T04:00:00Z"]
+        ),
+        (
+            "daily", "Asia/Beirut", "2026-03-28T12:00:00Z",
+            ["2026-03-28T22:00:00Z", "2026-03-29T21:00:00Z"]
+        ),
+        (
+            "daily", "America/Sao_Paulo", "2018-11-03T12:00:00Z",
+            ["2018-11-04T03:00:00Z", "2018-11-05T02:00:00Z"]
+        ),
+        // Casablanca goes back an hour for Ramadan.
+        (
+            "02:30", "Africa/Casablanca", "2026-02-14T12:00:00Z",
+            ["2026-02-15T01:30:00Z", "2026-02-16T02:30:00Z"]
+        ),
+        (
+            "02:30", "Africa/Casablanca", "2026-03-21T12:00:00Z",
+            ["2026-03-22T02:00:00Z", "2026-03-23T01:30:00Z"]
+        ),
+        (
+            "0/2:00", "Africa/Cairo", "2026-04-23T20:30:00Z",
+            ["2026-04-23T23:00:00Z", "2026-04-24T01:00:00Z"]
+        ),
+    ])
+    func fires(text: String, zone name: String, after base: String, at expected: [String]) throws {
+        let spec = try CalendarSpec(text)
+        let zone = try ZoneTests.rules(name)
+        var at = try #require(WallInstant(rfc3339: base))
+        for instant in expected {
+            at = try #require(spec.next(after: at, in: zone))
+            #expect(at.rfc3339 == instant)
+        }
+    }
+
+    @Test(arguments: [
+        (
+            DSTRule(gap: .skip, overlap: .first), "2026-03-30T00:30:00Z",
+            ["2026-10-25T00:30:00Z", "2026-10-26T01:30:00Z"]
+        ),
+        (
+            DSTRule(gap: .runAfter, overlap: .both), "2026-03-29T01:00:00Z",
+            ["2026-10-25T00:30:00Z", "2026-10-25T01:30:00Z"]
+        ),
+    ])
+    func theRuleCanBeChosen(rule: DSTRule, spring: String, autumn: [String]) throws {
+        let spec = try CalendarSpec("02:30")
+        let zone = try ZoneTests.rules("Europe/Berlin")
+        let march = WallInstant(rfc3339: "2026-03-28T12:00:00Z")!
+        #expect(spec.next(after: march, in: zone, rule: rule)?.rfc3339 == spring)
+        var at = WallInstant(rfc3339: "2026-10-24T12:00:00Z")!
+        for instant in autumn {
+            at = try #require(spec.next(after: at, in: zone, rule: rule))
+            #expect(at.rfc3339 == instant)
+        }
+    }
+}
+
+/// What holds for every schedule, zone and instant there is.
+@Suite struct ScheduleLawTests {
+    private static let zones = [
+        "Europe/Berlin", "America/New_York", "Australia/Lord_Howe", "Pacific/Apia", "Europe/Dublin",
+        "Africa/Cairo", "America/Havana", "Asia/Beirut", "America/Sao_Paulo", "Africa/Casablanca",
+        "Antarctica/Troll", "Asia/Kathmandu", "America/St_Johns", "Pacific/Kwajalein",
+    ]
+
+    /// By default some that are done in seconds; TIMERD_TEST_CASES asks for more.
+    private static let cases =
+        ProcessInfo.processInfo.environment["TIMERD_TEST_CASES"].flatMap { Int($0) } ?? 20_000
+
+    private static func randomCron(_ random: inout SeededRandom) -> String {
+        func field(_ low: Int, _ high: Int) -> String {
+            let first = low + random.int(below: high - low + 1)
+            let last = first + random.int(below: high - first + 1)
+            switch random.int(below: 8) {
+            case 0, 1, 2: return "*"
+            case 3: return "*/\(1 + random.int(below: high))"
+            case 4: return "\(first)-\(last)"
+            case 5: return "\(first)-\(last)/\(1 + random.int(below: 9))"
+            case 6: return "\(first),\(last)"
+            default: return "\(first)"
+            }
+        }
+        return [field(0, 59), field(0, 23), field(1, 31), field(1, 12), field(0, 7)].joined(
+            separator: " ")
+    }
+
+    private static func randomInstant(_ random: inout SeededRandom) -> WallInstant {
+        // Around the changes of these zones, to the microsecond now and then.
+        let second = 946_684_800 + Int64(random.int(below: 1_200_000_000))
+        let fraction = random.int(below: 3) == 0 ? Int64(random.int(below: 1_000_000)) : 0
+        return WallInstant(microsecondsSinceEpoch: second * 1_000_000 + fraction)
+    }
+
+    private static let rules = [
+        DSTRule.fixed, .followsClock, DSTRule(gap: .skip, overlap: .first),
+        DSTRule(gap: .runAfter, overlap: .both),
+    ]
+
+    /// next > t; previous mirrors it; and by brute force over every minute in between, there is no other.
+    @Test func nextIsTheFirst_andPreviousItsMirror() throws {
+        var random = SeededRandom()
+        let zones = try Self.zones.map { try ZoneTests.rules($0) }
+        var brute = 0
+        for _ in 0..<Self.cases {
+            let text = Self.randomCron(&random)
+            let spec = try CronSpec(text)
+            let zone = zones[random.int(below: zones.count)]
+            let rule = Self.rules[random.int(below: Self.rules.count)]
+            var at = Self.randomInstant(&random)
+            if random.int(below: 2) == 0, let change = zone.nextTransition(after: at) {
+                at = change + .seconds(random.int(below: 14_400) - 7200)
+            }
+            let place = "\(text) in \(zone.name), \(rule), after \(at.rfc3339)"
+            guard let next = spec.next(after: at, in: zone, rule: rule) else { continue }
+            #expect(next > at, "\(place)")
+            #expect(
+                spec.previous(before: next + .microseconds(1), in: zone, rule: rule) == next,
+                "\(place)")
+            if let last = spec.previous(before: next, in: zone, rule: rule) {
+                #expect(last <= at, "\(place): \(last.rfc3339) lies between")
+                #expect(spec.next(after: last, in: zone, rule: rule) == next, "\(place)")
+            }
+            guard next - at < .seconds(7200) else { continue }
+            brute += 1
+            let found = Self.byBruteForce(spec, zone, rule, after: at, to: next)
+            #expect(
+                found == next,
+                "\(place): \(next.rfc3339), by brute force \(found?.rfc3339 ?? "none")")
+        }
+        print("laws: \(Self.cases) cases, \(brute) by brute force")
+    }
+
+    /// Every minute after `at`, one after the other, held against the fields of the line by the words of
+    /// the manual.
+    private static func byBruteForce(
+        _ spec: CronSpec, _ zone: ZoneRules, _ rule: DSTRule, after at: WallInstant,
+        to end: WallInstant
+    ) -> WallInstant? {
+        func isSlot(_ local: Int64) -> Bool {
+            let microseconds = local * 1_000_000
+            return spec.pattern.next(notBefore: microseconds) == microseconds
+        }
+        var minute = (at.secondsSinceEpoch + 60).quotient(flooringBy: 60) * 60
+        while minute <= end.secondsSinceEpoch {
+            let offset = Int64(zone.offset(at: WallInstant(secondsSinceEpoch: minute)))
+            let before = Int64(zone.offset(at: WallInstant(secondsSinceEpoch: minute - 1)))
+            if before < offset, rule.gap == .runAfter,
+                stride(from: minute + before, to: minute + offset, by: 60).contains(where: isSlot)
+            {
+                return WallInstant(secondsSinceEpoch: minute)
+            }
+            if isSlot(minute + offset) {
+                // Whether this local time was there before, within the last two days.
+                let local = minute + offset
+                let isSecond = (1...2880).contains { back in
+                    let earlier = minute - Int64(back) * 60
+                    return earlier + Int64(zone.offset(at: WallInstant(secondsSinceEpoch: earlier)))
+                        == local
+                }
+                if rule.overlap == .both || !isSecond {
+                    return WallInstant(secondsSinceEpoch: minute)
+                }
+            }
+            minute += 60
+        }
+        return nil
+    }
+
+    @Test func impossibleDatesEndSoon() throws {
+        let clock = ContinuousClock()
+        var worst = Duration.zero
+        for text in [
+            "*-02-30", "*-02-31 00:00", "2199-02-29", "Mon 2100-02-29", "2000-01-01", "*-02~29",
+        ] {
+            guard let spec = try? CalendarSpec(text) else { continue }
+            let at = WallInstant(rfc3339: "2026-01-01T00:00:00Z")!
+            let zone = try ZoneTests.rules("Europe/Berlin")
+            let spent = clock.measure { #expect(spec.next(after: at, in: zone) == nil, "\(text)") }
+            worst = max(worst, spent)
+        }
+        print("impossible dates: \(worst) at worst")
+    }
+
+    @Test func noTextTraps() {
+        var random = SeededRandom()
+        let alphabet = Array("0123456789*/-,.~:@ MonTueL#?UTCEurope/Berlindaily\t".utf8)
+        for _ in 0..<50_000 {
+            let bytes = (0..<random.int(below: 30)).map { _ in
+                alphabet[random.int(below: alphabet.count)]
+            }
+            let text = String(decoding: bytes, as: UTF8.self)
+            if let spec = try? CalendarSpec(text) {
+                #expect((try? CalendarSpec(spec.description)) == spec, "\(text)")
+                for instant in [Int64.min, -1, 0, .max] {
+                    let at = WallInstant(microsecondsSinceEpoch: instant)
+                    _ = spec.next(after: at, in: .utc)
+                    _ = spec.previous(before: at, in: .utc)
+                }
+            }
+            if let spec = try? CronSpec(text) { #expect((try? CronSpec(spec.description)) == spec) }
+        }
+    }
+}
