@@ -50,8 +50,9 @@ let package = Package(
         // The rooms. No arrow among Config, Store, Runner and Control, none from Systemd to any Timer*.
         .target(name: "Systemd", dependencies: ["CSystemd"], swiftSettings: settings),
         .target(name: "TimerCore", swiftSettings: settings),
+        .target(name: "TimerZones", dependencies: ["TimerCore"], swiftSettings: settings),
         .target(
-            name: "TimerConfig", dependencies: ["TimerCore", "CTomlPlusPlus"],
+            name: "TimerConfig", dependencies: ["TimerCore", "TimerZones", "CTomlPlusPlus"],
             swiftSettings: settings),
         .target(
             name: "TimerStore", dependencies: ["TimerCore", "CSQLite"], swiftSettings: settings),

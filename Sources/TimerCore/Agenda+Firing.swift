@@ -9,9 +9,14 @@ extension Agenda {
         while let next = due.first, next.due <= now.awake {
             fire(next.slot, at: now, into: &batch)
         }
+        while let next = wallDue.first, next.due <= now.wall {
+            fireSlot(next.slot, at: now, into: &batch)
+        }
         // A timer that rang early is set to the same instant again; nothing is worked out from now.
         if let slot = slots[job], let instant = due[slot], !batch.fired.contains(slot) {
             batch.timers.append(.arm(job, instant))
+        } else if let slot = slots[job], let instant = wallDue[slot], !batch.fired.contains(slot) {
+            batch.timers.append(.armAt(job, instant))
         }
         return batch.actions
     }
@@ -40,9 +45,8 @@ extension Agenda {
     }
 
     private mutating func fire(_ slot: Int, at now: Now, into batch: inout Batch) {
-        guard var entry = entries[slot],
-            let crossing = entry.ledger.cross(
-                target: entry.target, every: entry.job.schedule.span, at: now.awake)
+        guard var entry = entries[slot], let span = entry.span,
+            let crossing = entry.ledger.cross(target: entry.target, every: span, at: now.awake)
         else {
             due.remove(slot)
             return
@@ -52,13 +56,40 @@ extension Agenda {
         switch entry.job.schedule {
         case .every:
             missed = crossing.missed
-        case .after:
+        case .after, .wall:
             missed = 0
             entry.phase = .finished
             entry.ledger.dropAccrued(at: now.awake)
         }
-        entry.firings += 1 + missed
         let scheduled = entry.schedule(at: now.wall - crossing.late)
+        finish(slot, &entry, scheduled, missed: missed, late: crossing.late, at: now, into: &batch)
+    }
+
+    /// Fires a job whose slot by the calendar clock has come; slots that passed as well are folded into it.
+    private mutating func fireSlot(_ slot: Int, at now: Now, into batch: inout Batch) {
+        guard var entry = entries[slot], case .wall(let schedule) = entry.job.schedule,
+            let due = entry.slot
+        else {
+            wallDue.remove(slot)
+            return
+        }
+        batch.fired.insert(slot)
+        let missed = schedule.slots(after: due, through: now.wall)
+        entry.seen = now.wall
+        entry.slot = nil
+        let scheduled = entry.schedule(at: due + .microseconds(entry.corrections))
+        finish(
+            slot, &entry, scheduled, missed: missed, late: now.wall - due, at: now, into: &batch)
+    }
+
+    /// What every firing ends with: a run, unless the last one lives, and the next instant.
+    private mutating func finish(
+        _ slot: Int, _ entry: inout Entry, _ scheduled: WallInstant, missed: Int, late: Duration,
+        at now: Now, into batch: inout Batch
+    ) {
+        entry.firings += 1 + missed
+        // First, so that what is told of the next firing is so.
+        batch.timers += settle(slot, &entry, at: now)
         let firing = Firing(
             id: Firing.ID(job: entry.job.name, scheduled: scheduled), missed: missed,
             active: entry.ledger.active(at: now.awake))
@@ -72,13 +103,12 @@ extension Agenda {
             batch.notices.append(
                 .tell(
                     .fired(
-                        run, late: crossing.late,
-                        remaining: entry.phase == .armed ? entry.remaining(at: now.awake) : nil)))
+                        run, late: late,
+                        remaining: entry.phase == .armed ? entry.remaining(at: now) : nil)))
         }
         if entry.phase == .finished {
             batch.notices.append(.tell(.finished(entry.job.name)))
         }
-        batch.timers += settle(slot, &entry, at: now)
         batch.records.append(entry.record(at: now, life: life))
         entries[slot] = entry
     }
@@ -94,15 +124,48 @@ extension Agenda {
         case .armed, .paused, .stopped, .finished: entry.ledger.close(at: now.awake)
         }
         counting += (entry.ledger.isOpen ? 1 : 0) - (wasOpen ? 1 : 0)
+        if case .wall(let schedule) = entry.job.schedule {
+            return settle(slot, &entry, by: schedule, before: before)
+        }
         let instant = entry.ledger.instant(reaching: entry.target)
         entries[slot] = entry
+        let wasByCalendar = wallDue[slot] != nil
+        wallDue.remove(slot)
         guard instant != before else { return [] }
         guard let instant else {
             due.remove(slot)
-            return [.disarm(entry.job.name)]
+            return before != nil || wasByCalendar ? [.disarm(entry.job.name)] : []
         }
         due.set(slot, due: instant)
         return [.arm(entry.job.name, instant)]
+    }
+
+    /// The same for a schedule by the calendar clock. One that has no slot any more is finished.
+    private mutating func settle(
+        _ slot: Int, _ entry: inout Entry, by schedule: WallSchedule, before: AwakeInstant?
+    ) -> [Action] {
+        if entry.phase == .armed, !isShutDown {
+            if entry.slot == nil { entry.slot = schedule.next(after: entry.seen) }
+            if entry.slot == nil { finishForGood(&entry) }
+        } else {
+            entry.slot = nil
+        }
+        entries[slot] = entry
+        let wallBefore = wallDue[slot]
+        due.remove(slot)
+        guard entry.slot != wallBefore else { return [] }
+        guard let instant = entry.slot else {
+            wallDue.remove(slot)
+            return [.disarm(entry.job.name)]
+        }
+        wallDue.set(slot, due: instant)
+        return [.armAt(entry.job.name, instant)]
+    }
+
+    private mutating func finishForGood(_ entry: inout Entry) {
+        if entry.ledger.isOpen { counting -= 1 }
+        entry.phase = .finished
+        if let lastNow { entry.ledger.close(at: lastNow.awake) }
     }
 
     /// Gives the run one of the places for live runs, or lets it wait.

@@ -107,6 +107,10 @@ extension Agenda {
     private mutating func replace(
         _ slot: Int, _ entry: inout Entry, with job: Job, at now: Now
     ) -> [Action] {
+        if entry.job.schedule != job.schedule {
+            entry.slot = nil
+            entry.seen = now.wall
+        }
         entry.job = job
         entry.follow(configuredPaused: job.paused, at: now)
         entry.leaveFinishedIfRecurring(at: now)
@@ -118,7 +122,8 @@ extension Agenda {
         _ slot: Int, at now: Now, into records: inout [JobRecord]
     ) -> [Action] {
         guard var entry = entries[slot] else { return [] }
-        let hadTimer = due[slot] != nil
+        let hadTimer = due[slot] != nil || wallDue[slot] != nil
+        wallDue.remove(slot)
         if entry.ledger.isOpen { counting -= 1 }
         entry.ledger.close(at: now.awake)
         due.remove(slot)
@@ -193,6 +198,10 @@ extension Entry {
         firings = record.firings
         lastScheduled = record.lastScheduled
         configuredPaused = record.configuredPaused
+        // What passed since the account was written is missed; a reading far in the future was wrong.
+        let last = max(record.lastScheduled ?? record.at.wall, record.at.wall)
+        seen = last - now.wall >= Agenda.correctionMin ? now.wall : last
+        if record.at.bootID == now.bootID { slot = nil }
         follow(configuredPaused: job.paused, at: now)
         leaveFinishedIfRecurring(at: now)
     }
@@ -211,7 +220,12 @@ extension Entry {
 
     /// A job that was to fire once and fired, and whose schedule recurs now, begins at zero.
     mutating func leaveFinishedIfRecurring(at now: Now) {
-        guard case .every = job.schedule, phase == .finished else { return }
+        switch job.schedule {
+        case .after: return
+        case .wall(let schedule) where slot == nil && schedule.next(after: seen) == nil: return
+        case .every, .wall: break
+        }
+        guard phase == .finished else { return }
         phase = .armed
         firings = 0
         ledger.dropAccrued(at: now.awake)

@@ -20,10 +20,26 @@ extension Agenda {
     /// How many jobs there are.
     public var jobCount: Int { order.count }
 
-    /// The job that fires next, and the instant its timer is set to.
+    /// The job that fires next, and when, as of `now`.
     /// - Complexity: O(1).
-    public var next: (job: Job.Name, instant: AwakeInstant)? {
-        due.first.flatMap { first in entries[first.slot].map { ($0.job.name, first.due) } }
+    public func next(at now: Now) -> (job: Job.Name, instant: WallInstant)? {
+        let counted = due.first.flatMap { first in
+            entries[first.slot].map { ($0.job.name, now.wall + (first.due - now.awake)) }
+        }
+        let slot = wallDue.first.flatMap { first in
+            entries[first.slot].map { ($0.job.name, first.due) }
+        }
+        guard let counted, let slot else { return counted ?? slot }
+        return counted.1 <= slot.1 ? counted : slot
+    }
+
+    /// How long ago the earliest timer should have rung; nil if none should have yet.
+    /// - Complexity: O(1).
+    public func lateness(at now: Now) -> Duration? {
+        let counted = due.first.map { now.awake - $0.due } ?? .zero
+        let slot = wallDue.first.map { now.wall - $0.due } ?? .zero
+        let late = max(counted, slot)
+        return late > .zero ? late : nil
     }
 
     /// How many jobs are paused.
@@ -37,11 +53,11 @@ extension Agenda {
 
 extension Entry {
     fileprivate func snapshot(at now: Now) -> JobSnapshot {
-        let remaining = remaining(at: now.awake)
+        let remaining = remaining(at: now)
         return JobSnapshot(
             job: job, phase: phase, active: ledger.active(at: now.awake),
             accrued: ledger.accrued(at: now.awake), remaining: remaining,
-            next: ledger.isOpen ? remaining.map { now.wall + $0 } : nil,
+            next: slot ?? (ledger.isOpen ? remaining.map { now.wall + $0 } : nil),
             lastScheduled: lastScheduled, firings: firings, live: live, lastRun: lastRun,
             checkpoint: checkpoint)
     }

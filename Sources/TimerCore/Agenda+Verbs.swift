@@ -51,7 +51,7 @@ extension Agenda {
         return commit(slot, &entry, at: now) { entry in
             .paused(
                 entry.job.name, pause, accrued: entry.ledger.accrued(at: now.awake),
-                remaining: entry.remaining(at: now.awake))
+                remaining: entry.remaining(at: now))
         }
     }
 
@@ -59,10 +59,12 @@ extension Agenda {
         _ slot: Int, _ entry: inout Entry, _ order: Order, at now: Now
     ) -> [Action] {
         entry.phase = .armed
+        // Slots that passed meanwhile are not made up for.
+        entry.seen = max(entry.seen, now.wall)
         return commit(slot, &entry, at: now) { entry in
             .resumed(
                 entry.job.name, by: order.by, accrued: entry.ledger.accrued(at: now.awake),
-                remaining: entry.remaining(at: now.awake))
+                remaining: entry.remaining(at: now))
         }
     }
 
@@ -71,9 +73,10 @@ extension Agenda {
     ) -> [Action] {
         entry.phase = .armed
         entry.firings = 0
+        entry.seen = now.wall
         entry.ledger.dropAccrued(at: now.awake)
         return commit(slot, &entry, at: now) { entry in
-            .started(entry.job.name, by: order.by, remaining: entry.remaining(at: now.awake))
+            .started(entry.job.name, by: order.by, remaining: entry.remaining(at: now))
         }
     }
 
@@ -103,7 +106,7 @@ extension Agenda {
         let start = admit(run) ? [run] : []
         let record = entry.record(at: now, life: life)
         entries[slot] = entry
-        let remaining = entry.phase == .armed ? entry.remaining(at: now.awake) : nil
+        let remaining = entry.phase == .armed ? entry.remaining(at: now) : nil
         return [
             .begin([run], start: start, records: [record]),
             .tell(.fired(run, late: .zero, remaining: remaining)), .answer(.done),

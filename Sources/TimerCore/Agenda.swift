@@ -22,6 +22,10 @@ public struct Agenda: Sendable {
     var order: [Int] = []
     /// When the armed jobs fire.
     var due = DueQueue<AwakeInstant>()
+    /// When those armed by the calendar clock fire.
+    var wallDue = DueQueue<WallInstant>()
+    /// The reading of the clocks the last event came with.
+    var lastNow: Now?
     /// The records of jobs the configuration does not name any more, in case it does again.
     var retired: [Job.Name: JobRecord] = [:]
     /// The runs that were told to start and have not ended, with their jobs.
@@ -41,6 +45,11 @@ public struct Agenda: Sendable {
     /// - Complexity: O(*d* log *n*) for a wake with *d* jobs due among *n*, O(log *n*) for an order or
     ///   the end of a run, O(*n* log *n*) for the rest.
     public mutating func handle(_ event: Event, at now: Now) -> [Action] {
+        let stepped = noteStep(at: now)
+        return stepped + decide(event, at: now)
+    }
+
+    private mutating func decide(_ event: Event, at now: Now) -> [Action] {
         switch event {
         case .load(let roster, let recollection): load(roster, recollection, at: now)
         case .reload(let roster): reload(roster, at: now)
@@ -48,6 +57,7 @@ public struct Agenda: Sendable {
         case .order(let order): obey(order, at: now)
         case .began(let run): noteBegin(of: run, at: now)
         case .ended(let run, let outcome, let usage): noteEnd(of: run, outcome, usage, at: now)
+        case .clockChanged: followClock(at: now)
         case .checkpoint: checkpoint(at: now)
         case .shutdown: shutDown(at: now)
         }
@@ -71,6 +81,12 @@ struct Entry: Sendable {
     /// Firings since the job began at zero.
     var firings = 0
     var lastScheduled: WallInstant?
+    /// Of a schedule by the calendar clock: up to when its slots are dealt with.
+    var seen: WallInstant
+    /// Its next slot; nil if there is none, or none is to come while it is not armed.
+    var slot: WallInstant?
+    /// How often the calendar clock was corrected, to tell the slots of one reading from those of another.
+    var corrections = 0
     var configuredPaused: Bool
     /// Runs that live or wait, oldest first.
     var live: [RunSummary] = []
@@ -86,6 +102,16 @@ struct Entry: Sendable {
         ledger = Ledger()
         configuredPaused = job.paused
         checkpoint = now.wall
+        seen = now.wall
+        if case .wall(let schedule) = job.schedule, schedule.isAtReboot { slot = now.wall }
+    }
+
+    /// What of the schedule counts time, if any does.
+    var span: Duration? {
+        switch job.schedule {
+        case .every(let span), .after(let span): span
+        case .wall: nil
+        }
     }
 
     /// The accrued time at which the next firing is due.
@@ -93,14 +119,17 @@ struct Entry: Sendable {
         switch job.schedule {
         case .every(let span): firings == 0 ? job.first ?? span : span
         case .after(let span): span
+        case .wall: .zero
         }
     }
 
     /// What is left of it; nil if no firing is to come.
-    func remaining(at now: AwakeInstant) -> Duration? {
-        switch phase {
-        case .armed, .paused: max(.zero, target - ledger.accrued(at: now))
-        case .stopped, .finished: nil
+    func remaining(at now: Now) -> Duration? {
+        switch (phase, job.schedule) {
+        case (.armed, .wall): slot.map { max(.zero, $0 - now.wall) }
+        case (.paused, .wall): nil
+        case (.armed, _), (.paused, _): max(.zero, target - ledger.accrued(at: now.awake))
+        case (.stopped, _), (.finished, _): nil
         }
     }
 

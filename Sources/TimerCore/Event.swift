@@ -15,6 +15,8 @@ public enum Event: Sendable {
     case began(Run.ID)
     /// A run ended.
     case ended(Run.ID, RunOutcome, RunUsage)
+    /// The calendar clock was set, or may have been.
+    case clockChanged
     /// It is time to write down what accrued.
     case checkpoint
     /// The daemon stops: nothing fires any more.
@@ -72,6 +74,8 @@ public enum Answer: Hashable, Sendable {
 public enum Action: Hashable, Sendable {
     /// Set the job's timer to ring at this instant, or move it there.
     case arm(Job.Name, AwakeInstant)
+    /// Set the job's timer to ring when the calendar clock reads this, or move it there.
+    case armAt(Job.Name, WallInstant)
     /// Take the job's timer away.
     case disarm(Job.Name)
     /// Write the runs and the records in one transaction; when it is kept, start the runs in `start`.

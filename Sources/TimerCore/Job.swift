@@ -102,13 +102,8 @@ public enum Schedule: Hashable, Sendable {
     case every(Duration)
     /// Once, after so much counted time.
     case after(Duration)
-
-    /// The span between firings, or before the only one.
-    public var span: Duration {
-        switch self {
-        case .every(let span), .after(let span): span
-        }
-    }
+    /// At times of the calendar clock.
+    case wall(WallSchedule)
 }
 
 /// What counts as time for a job's ledger.

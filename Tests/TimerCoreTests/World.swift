@@ -11,6 +11,7 @@ struct World {
     var agenda: Agenda
     var awake: Int64 = 1_000_000_000_000
     var wall: Int64 = 1_795_000_000_000_000
+    var slept: Int64 = 0
     var boot = World.bootID(1)
     var heartbeat: Heartbeat?
     var life: Life.ID = 0
@@ -18,6 +19,7 @@ struct World {
     var records: [Job.Name: JobRecord] = [:]
     var openRuns: [Run.ID: (Run, begun: Bool, BootID)] = [:]
     var timers: [Job.Name: AwakeInstant] = [:]
+    var wallTimers: [Job.Name: WallInstant] = [:]
     var started: [Run] = []
     var closed: [Run.ID: RunOutcome] = [:]
     var notices: [Notice] = []
@@ -34,7 +36,7 @@ struct World {
         Now(
             wall: WallInstant(microsecondsSinceEpoch: wall),
             awake: AwakeInstant(nanoseconds: awake),
-            boot: BootInstant(nanoseconds: awake), bootID: boot)
+            boot: BootInstant(nanoseconds: awake + slept), bootID: boot)
     }
 
     mutating func load(_ jobs: [Job]) {
@@ -61,8 +63,15 @@ struct World {
 
     private mutating func perform(_ action: Action) {
         switch action {
-        case .arm(let job, let instant): timers[job] = instant
-        case .disarm(let job): timers[job] = nil
+        case .arm(let job, let instant):
+            timers[job] = instant
+            wallTimers[job] = nil
+        case .armAt(let job, let instant):
+            wallTimers[job] = instant
+            timers[job] = nil
+        case .disarm(let job):
+            timers[job] = nil
+            wallTimers[job] = nil
         case .begin(let runs, let start, let records):
             for run in runs {
                 #expect(openRuns[run.id] == nil && closed[run.id] == nil, "\(run.id) twice")
@@ -96,19 +105,38 @@ struct World {
     /// Lets awake time pass and rings every timer when it is due.
     mutating func pass(_ span: Duration) {
         let end = awake + span.wholeNanoseconds
-        while let next = timers.min(by: { $0.value < $1.value }), next.value.nanoseconds <= end {
-            move(to: max(awake, next.value.nanoseconds))
-            timers[next.key] = nil
-            handle(.wake(next.key))
+        while let next = nextRing(), next.at <= end {
+            move(to: max(awake, next.at))
+            timers[next.job] = nil
+            wallTimers[next.job] = nil
+            handle(.wake(next.job))
         }
         move(to: end)
+    }
+
+    /// The next timer to ring, by the awake clock, as the calendar clock stands now.
+    private func nextRing() -> (job: Job.Name, at: Int64)? {
+        let counted = timers.map { ($0.key, $0.value.nanoseconds) }
+        let slots = wallTimers.map {
+            ($0.key, awake + ($0.value.microsecondsSinceEpoch - wall) * 1000)
+        }
+        return (counted + slots).min { $0.1 < $1.1 }.map { (job: $0.0, at: $0.1) }
     }
 
     /// Lets awake time pass while the worker queue is blocked.
     mutating func block(_ span: Duration) { move(to: awake + span.wholeNanoseconds) }
 
     /// Lets the machine sleep: the calendar goes on, the awake clock does not.
-    mutating func sleep(_ span: Duration) { wall += span.wholeMicroseconds }
+    mutating func sleep(_ span: Duration) {
+        wall += span.wholeMicroseconds
+        slept += span.wholeNanoseconds
+    }
+
+    /// Sets the calendar clock, and tells of it.
+    mutating func step(_ span: Duration) {
+        wall += span.wholeMicroseconds
+        handle(.clockChanged)
+    }
 
     private mutating func move(to nanoseconds: Int64) {
         wall += (nanoseconds - awake) / 1000
@@ -121,6 +149,7 @@ struct World {
     mutating func kill() {
         agenda = Agenda(concurrentRunsMax: agenda.concurrentRunsMax)
         timers = [:]
+        wallTimers = [:]
     }
 
     mutating func stopCleanly() {

@@ -92,12 +92,15 @@ struct SlotSearch {
             if let slot, slot >= lowest ?? .min { return slot - offset }
             guard let start, let before = Self.add(start, -1) else { return nil }
             if start <= bound, hasSlotInGap(before: segment) { return start }
+            // Near the start of a stretch, times ahead by the local clock may have been there in the one
+            // before it.
+            let isRepeated = rule.overlap == .both && high < start + offset + Self.margin
             bound = before
             if let slot {
                 // Far behind: the stretches down to it hold nothing, but for those near the bound.
                 let far = slot + Self.margin
-                if far < bound - 2 * Self.margin { bound = far }
-            } else if rule.gap == .skip {
+                if !isRepeated, far < bound - 2 * Self.margin { bound = far }
+            } else if rule.gap == .skip, !isRepeated {
                 return nil
             }
             segment = zone.segment(at: bound.quotient(flooringBy: Self.second))

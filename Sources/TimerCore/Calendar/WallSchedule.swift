@@ -1,0 +1,68 @@
+// Copyright 2026 the timerd authors
+// SPDX-License-Identifier: Apache-2.0
+
+/// A schedule by the calendar clock: every slot of any of its sources.
+public struct WallSchedule: Hashable, Sendable {
+    /// The most slots counted as missed; beyond it the count says no more than "at least so many".
+    public static let missedMax = 10_000
+
+    /// Where slots come from.
+    public enum Source: Hashable, Sendable {
+        /// A calendar event, in a zone.
+        case calendar(CalendarSpec, ZoneRules)
+        /// A crontab line, in a zone.
+        case cron(CronSpec, ZoneRules)
+        /// One instant.
+        case at(WallInstant)
+    }
+
+    /// The sources; at least one.
+    public var sources: [Source]
+    /// What becomes of times that do not exist; nil: by each source's own rule.
+    public var gap: DSTRule.Gap?
+    /// What becomes of times that come twice; nil: by each source's own rule.
+    public var overlap: DSTRule.Overlap?
+
+    /// A schedule of these sources.
+    public init(_ sources: [Source], gap: DSTRule.Gap? = nil, overlap: DSTRule.Overlap? = nil) {
+        self.sources = sources
+        self.gap = gap
+        self.overlap = overlap
+    }
+
+    /// The first slot after `instant`; nil if there is none.
+    /// - Complexity: O(*n*) in the number of sources, each as its own `next`.
+    public func next(after instant: WallInstant) -> WallInstant? {
+        sources.compactMap { source -> WallInstant? in
+            switch source {
+            case .calendar(let spec, let zone):
+                spec.next(after: instant, in: zone, rule: rule(spec.standardRule))
+            case .cron(let spec, let zone):
+                spec.next(after: instant, in: zone, rule: rule(spec.standardRule))
+            case .at(let slot): slot > instant ? slot : nil
+            }
+        }.min()
+    }
+
+    /// How many slots lie after `start` and not after `end`, up to `missedMax`.
+    func slots(after start: WallInstant, through end: WallInstant) -> Int {
+        var count = 0
+        var at = start
+        while count < Self.missedMax, let slot = next(after: at), slot <= end {
+            count += 1
+            at = slot
+        }
+        return count
+    }
+
+    /// Whether it fires at each boot of the machine.
+    var isAtReboot: Bool {
+        sources.contains { source in
+            if case .cron(let spec, _) = source { spec.isReboot } else { false }
+        }
+    }
+
+    private func rule(_ standard: DSTRule) -> DSTRule {
+        DSTRule(gap: gap ?? standard.gap, overlap: overlap ?? standard.overlap)
+    }
+}
