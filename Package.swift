@@ -47,6 +47,7 @@ let package = Package(
         // Small C faces over what Swift cannot import.
         .target(name: "CTomlPlusPlus", cxxSettings: cxxSettings),
         .target(name: "CSpawn", cSettings: cSettings),
+        .target(name: "CLinux", cSettings: cSettings),
         // The rooms. No arrow among Config, Store, Runner and Control, none from Systemd to any Timer*.
         .target(name: "Systemd", dependencies: ["CSystemd"], swiftSettings: settings),
         .target(name: "TimerCore", swiftSettings: settings),
@@ -64,6 +65,7 @@ let package = Package(
             name: "timerd",
             dependencies: [
                 "Systemd", "TimerCore", "TimerConfig", "TimerStore", "TimerRunner", "TimerControl",
+                "CLinux",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
                 .product(name: "Logging", package: "swift-log"),
                 .product(name: "NIOCore", package: "swift-nio"),
@@ -74,14 +76,14 @@ let package = Package(
         .executableTarget(
             name: "timerctl",
             dependencies: [
-                "TimerControl", "TimerCore",
+                "TimerControl", "TimerCore", "TimerZones",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
             ],
             swiftSettings: settings),
         // The tests.
         tests(of: "Systemd"),
         tests(of: "TimerCore", resources: [.copy("Data")]),
-        tests(of: "TimerConfig", "TimerCore"),
+        tests(of: "TimerConfig", "TimerCore", "TimerZones"),
         tests(of: "TimerStore", "TimerCore"),
         tests(of: "TimerRunner", "TimerCore"),
         tests(of: "TimerControl", "TimerCore"),

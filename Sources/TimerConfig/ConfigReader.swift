@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 public import TimerCore
+public import TimerZones
 
 /// What came of reading a configuration: what is good, and everything that is not.
 public struct ConfigReading: Sendable {
@@ -36,11 +37,14 @@ public enum ConfigReader {
     /// - Parameters:
     ///   - path: the main file.
     ///   - ownerUID: whose files are believed, beside root's.
+    ///   - zones: the machine's time zones.
     /// - Throws: `ConfigError` if the main file cannot be read or is no TOML; every lesser error is in what
     ///   is returned.
-    public static func load(path: String, ownerUID: UInt32) throws(ConfigError) -> ConfigReading {
+    public static func load(
+        path: String, ownerUID: UInt32, zones: ZoneFiles = ZoneFiles()
+    ) throws(ConfigError) -> ConfigReading {
         let files = ConfigFiles(main: path, ownerUID: ownerUID)
-        var decoder = Decoder()
+        var decoder = Decoder(zones: zones)
         decoder.take(try Document(bytes: try files.readMain(), file: path))
         let (others, error) = files.others()
         if let error { decoder.leaveOut(file: error.file, error) }
@@ -57,8 +61,10 @@ public enum ConfigReader {
     /// Reads one text as if it were the only file.
     ///
     /// - Throws: `ConfigError` if it is no TOML.
-    public static func read(_ bytes: [UInt8], file: String) throws(ConfigError) -> ConfigReading {
-        var decoder = Decoder()
+    public static func read(
+        _ bytes: [UInt8], file: String, zones: ZoneFiles = ZoneFiles()
+    ) throws(ConfigError) -> ConfigReading {
+        var decoder = Decoder(zones: zones)
         decoder.take(try Document(bytes: bytes, file: file))
         return decoder.reading()
     }

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import TimerCore
+import TimerZones
 
 /// Gathers the jobs of all files, and everything that is wrong with them.
 struct Decoder {
@@ -10,6 +11,9 @@ struct Decoder {
     private var settings = DaemonSettings()
     private var errors: [ConfigError] = []
     private var rejected: [String] = []
+    private let zones: ZoneFiles
+
+    init(zones: ZoneFiles) { self.zones = zones }
 
     func reading() -> ConfigReading {
         var errors = errors
@@ -109,15 +113,15 @@ struct Decoder {
                 try found.read(entry.node, &draft)
             }
         }
-        if draft.after != nil, let first = entries.first(where: { $0.key == "first" }) {
-            reader.report(
-                Fault(first.mark, "first goes with every; after fires only once"), subject)
+        let hasOther = entries.contains { ["after", "calendar", "cron", "at"].contains($0.key) }
+        if hasOther, let first = entries.first(where: { $0.key == "first" }) {
+            reader.report(Fault(first.mark, "first goes with every alone"), subject)
         }
         // What was refused above would only be said to be missing.
         let isWhole = !reader.errors.contains { $0.message.hasPrefix("\(subject): ") }
         guard isWhole else { return nil }
         return reader.attempt(subject) { () throws(Fault) in
-            try draft.job(named: name, at: key.mark)
+            try draft.job(named: name, at: key.mark, zones: zones)
         }
     }
 }

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import TimerCore
+import TimerZones
 
 /// One key of a job's table: its name, whether `[defaults]` may have it, and what reads it.
 ///
@@ -37,6 +38,22 @@ struct JobKey: Sendable {
         },
         JobKey("after", default: false) { node, draft throws(Fault) in
             draft.after = try node.interval()
+        },
+        JobKey("calendar", default: false) { node, draft throws(Fault) in
+            draft.calendar = try node.schedules(CalendarSpec.init)
+        },
+        JobKey("cron", default: false) { node, draft throws(Fault) in
+            draft.cron = try node.schedules(CronSpec.init)
+        },
+        JobKey("at", default: false) { node, draft throws(Fault) in draft.at = try node.instant() },
+        JobKey("timezone") { node, draft throws(Fault) in
+            draft.timezone = (try node.string(), node.mark)
+        },
+        JobKey("dst-gap") { node, draft throws(Fault) in
+            draft.gap = try node.choice(of: DSTRule.Gap.allCases.map { ($0.rawValue, $0) })
+        },
+        JobKey("dst-overlap") { node, draft throws(Fault) in
+            draft.overlap = try node.choice(of: DSTRule.Overlap.allCases.map { ($0.rawValue, $0) })
         },
         JobKey("first") { node, draft throws(Fault) in draft.first = try node.span() },
         JobKey("count") { node, draft throws(Fault) in
@@ -75,12 +92,18 @@ struct DaemonKey: Sendable {
 }
 
 /// What a job's table says, on top of what `[defaults]` says.
-struct Draft: Sendable {
+struct Draft {
     var description: String?
     var command: Job.Command?
     var shell: Job.Command?
     var every: Duration?
     var after: Duration?
+    var calendar: [(spec: CalendarSpec, mark: SourceMark)] = []
+    var cron: [(spec: CronSpec, mark: SourceMark)] = []
+    var at: WallInstant?
+    var timezone: (name: String, mark: SourceMark)?
+    var gap: DSTRule.Gap?
+    var overlap: DSTRule.Overlap?
     var first: Duration?
     var count = TimeBasis.active
     var paused = false
@@ -88,18 +111,57 @@ struct Draft: Sendable {
     var workingDirectory: String?
 
     /// The job, if the table says what one needs.
-    func job(named name: Job.Name, at mark: SourceMark) throws(Fault) -> Job {
-        let commands = [("command", command), ("shell", shell)].filter { $0.1 != nil }
-        let schedules = [("every", every), ("after", after)].filter { $0.1 != nil }
+    func job(
+        named name: Job.Name, at mark: SourceMark, zones: ZoneFiles
+    ) throws(Fault) -> Job {
+        let commands = [("command", command != nil), ("shell", shell != nil)].filter(\.1)
         try Self.checkOne(of: commands.map(\.0), among: "command or shell", at: mark)
-        try Self.checkOne(of: schedules.map(\.0), among: "every or after", at: mark)
-        guard let command = command ?? shell,
-            let schedule = every.map(Schedule.every) ?? after.map(Schedule.after)
-        else { throw Fault(mark, "a command and a schedule are missing") }
+        let schedules = [
+            ("every", every != nil), ("after", after != nil), ("calendar", !calendar.isEmpty),
+            ("cron", !cron.isEmpty), ("at", at != nil),
+        ].filter(\.1)
+        try Self.checkOne(
+            of: schedules.map(\.0), among: "every, after, calendar, cron or at", at: mark)
+        let schedule =
+            if let every { Schedule.every(every) } else if let after { Schedule.after(after) } else
+            {
+                Schedule.wall(try wallSchedule(zones))
+            }
+        guard let command = command ?? shell else { throw Fault(mark, "a command is missing") }
         return Job(
             name: name, command: command, schedule: schedule, description: description,
             first: every == nil ? nil : first, count: count, paused: paused,
             environment: environment, workingDirectory: workingDirectory)
+    }
+
+    /// The slots by the calendar clock, each in the zone its own text names, or the job, or the machine.
+    private func wallSchedule(_ zones: ZoneFiles) throws(Fault) -> WallSchedule {
+        var sources: [WallSchedule.Source] = []
+        if let at { sources.append(.at(at)) }
+        let standard =
+            calendar.isEmpty && cron.isEmpty
+            ? ZoneRules.utc
+            : try Self.rules(
+                zones, timezone?.name, at: timezone?.mark ?? SourceMark(line: 1, column: 1))
+        for (spec, mark) in calendar {
+            let zone = try spec.zoneName.map { (name) throws(Fault) in
+                try Self.rules(zones, name, at: mark)
+            }
+            sources.append(.calendar(spec, zone ?? standard))
+        }
+        sources += cron.map { .cron($0.spec, standard) }
+        return WallSchedule(sources, gap: gap, overlap: overlap)
+    }
+
+    private static func rules(
+        _ zones: ZoneFiles, _ name: String?, at mark: SourceMark
+    ) throws(Fault) -> ZoneRules {
+        do throws(ZoneFiles.Failure) {
+            guard let name else { return try zones.local() }
+            return try zones.rules(named: name)
+        } catch {
+            throw Fault(mark, "timezone: \(error)")
+        }
     }
 
     private static func checkOne(

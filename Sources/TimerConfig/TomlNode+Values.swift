@@ -8,6 +8,8 @@ extension TomlNode {
     static let intervalMin: Duration = .milliseconds(1)
     /// The longest span of any kind: a hundred years of 365 days.
     static let spanMax: Duration = .seconds(100 * 365 * 86_400)
+    /// The most schedules of one job.
+    static let schedulesMax = 100
     /// The most arguments of a command.
     static let argumentsMax = 4096
 
@@ -47,12 +49,7 @@ extension TomlNode {
         do throws(TimeSpanError) {
             span = try TimeSpan.parse(text)
         } catch {
-            // The place within the string, where it stands as it was written: one quote, one line.
-            let inside = text.utf8.prefix(error.offset)
-            let column =
-                mark.column + 1 + String(decoding: inside, as: UTF8.self).unicodeScalars.count
-            throw Fault(
-                SourceMark(line: mark.line, column: column), "time span \"\(text)\": \(error)")
+            throw Fault(mark(inside: text, at: error.offset), "time span \"\(text)\": \(error)")
         }
         guard let span else {
             throw Fault(mark, "\"\(text)\" never ends; leave the job out if it is never to run")
@@ -61,6 +58,50 @@ extension TomlNode {
             throw Fault(mark, "\"\(text)\" is too long; at most 100 years")
         }
         return span
+    }
+
+    /// A place inside the string that this value is, so many bytes from its start, where it stands as it was
+    /// written: one quote before it, all on one line.
+    private func mark(inside text: String, at offset: Int) -> SourceMark {
+        let before = String(decoding: text.utf8.prefix(offset), as: UTF8.self).unicodeScalars.count
+        return SourceMark(line: mark.line, column: mark.column + 1 + before)
+    }
+
+    /// One schedule, or an array of them.
+    func schedules<Spec>(
+        _ parse: (String) throws(ScheduleError) -> Spec
+    ) throws(Fault) -> [(spec: Spec, mark: SourceMark)] {
+        var nodes = [self]
+        if case .array(let elements) = value {
+            guard !elements.isEmpty else { throw Fault(mark, "must have at least one schedule") }
+            nodes = elements
+        }
+        guard nodes.count <= Self.schedulesMax else {
+            throw Fault(mark, "has \(nodes.count) schedules; at most \(Self.schedulesMax)")
+        }
+        var specs: [(spec: Spec, mark: SourceMark)] = []
+        for node in nodes {
+            let text = try node.string()
+            do throws(ScheduleError) {
+                specs.append((try parse(text), node.mark))
+            } catch {
+                throw Fault(node.mark(inside: text, at: error.offset), "\"\(text)\": \(error)")
+            }
+        }
+        return specs
+    }
+
+    /// An instant of RFC 3339.
+    func instant() throws(Fault) -> WallInstant {
+        if case .dateOrTime = value {
+            throw Fault(mark, "must be an instant in quotes, such as \"2026-12-24T18:00:00+01:00\"")
+        }
+        let text = try string()
+        guard let instant = WallInstant(rfc3339: text) else {
+            throw Fault(
+                mark, "\"\(text)\" is no instant such as \"2026-12-24T18:00:00+01:00\" (RFC 3339)")
+        }
+        return instant
     }
 
     /// A time span between firings.

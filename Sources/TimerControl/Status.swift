@@ -21,6 +21,18 @@ public struct JobStatus: Codable, Hashable, Sendable {
     public var everyUsec: Int64?
     /// The delay of an `after` job.
     public var afterUsec: Int64?
+    /// The calendar events of a job that has some, in normal form.
+    public var calendar: [String]?
+    /// The crontab lines of a job that has some, in normal form.
+    public var cron: [String]?
+    /// The instant of a job that fires at one.
+    public var at: String?
+    /// The zone of its calendar events and crontab lines.
+    public var timezone: String?
+    /// What becomes of times that do not exist, if its configuration says.
+    public var dstGap: String?
+    /// What becomes of times that come twice, if its configuration says.
+    public var dstOverlap: String?
     /// When the next firing is due if nothing changes until then.
     public var next: String?
     /// The active time left to it.
@@ -199,6 +211,7 @@ extension JobStatus {
         switch job.schedule {
         case .every(let span): everyUsec = span.wholeMicroseconds
         case .after(let span): afterUsec = span.wholeMicroseconds
+        case .wall: break
         }
         next = snapshot.next?.rfc3339
         remainingUsec = snapshot.remaining?.wholeMicroseconds
@@ -212,6 +225,25 @@ extension JobStatus {
         running = snapshot.live.map { RunStatus($0) }
         last = snapshot.lastRun.map { RunStatus($0) }
         checkpoint = snapshot.checkpoint.rfc3339
+        if case .wall(let schedule) = job.schedule { show(schedule) }
+    }
+}
+
+extension JobStatus {
+    private mutating func show(_ schedule: WallSchedule) {
+        dstGap = schedule.gap?.rawValue
+        dstOverlap = schedule.overlap?.rawValue
+        for source in schedule.sources {
+            switch source {
+            case .calendar(let spec, let zone):
+                calendar = (calendar ?? []) + [spec.description]
+                if spec.zoneName == nil { timezone = zone.name }
+            case .cron(let spec, let zone):
+                cron = (cron ?? []) + [spec.description]
+                timezone = zone.name
+            case .at(let instant): at = instant.rfc3339
+            }
+        }
     }
 }
 

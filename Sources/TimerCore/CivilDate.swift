@@ -98,10 +98,20 @@ extension WallInstant {
         self.init(microsecondsSinceEpoch: Int64(seconds) * 1_000_000 + Int64(microsecond))
     }
 
-    /// Reads an instant of RFC 3339 in UTC, `2026-11-21T04:38:52Z`, with up to six digits of fraction; nil
-    /// for anything else.
+    /// Reads an instant of RFC 3339, `2026-11-21T04:38:52Z` or `2026-11-21T05:38:52.25+01:00`, with up to six
+    /// digits of fraction; nil for anything else.
     public init?(rfc3339 text: String) {
-        let bytes = Array(text.utf8)
+        var bytes = Array(text.utf8)
+        var offset: Int64 = 0
+        if bytes.count >= 25, let sign = "+-".utf8.first(where: { $0 == bytes[bytes.count - 6] }) {
+            let parts = String(decoding: bytes.suffix(5), as: UTF8.self).split(separator: ":")
+            guard parts.count == 2, parts[0].utf8.count == 2, let hours = UInt8(parts[0]),
+                let minutes = UInt8(parts[1]), hours < 24, minutes < 60
+            else { return nil }
+            offset = (Int64(hours) * 60 + Int64(minutes)) * 60_000_000
+            if sign == UInt8(ascii: "-") { offset = -offset }
+            bytes.replaceSubrange((bytes.count - 6)..., with: [UInt8(ascii: "Z")])
+        }
         guard bytes.count >= 20, bytes.last == UInt8(ascii: "Z"), bytes[4] == UInt8(ascii: "-"),
             bytes[7] == UInt8(ascii: "-"), bytes[13] == UInt8(ascii: ":"),
             bytes[16] == UInt8(ascii: ":")
@@ -119,6 +129,7 @@ extension WallInstant {
         basic += zeros
         basic.append(UInt8(ascii: "Z"))
         self.init(basicISO8601: String(decoding: basic, as: UTF8.self))
+        microsecondsSinceEpoch -= offset
     }
 
     private func utcText(_ second: Int64, dateSeparator: String, timeSeparator: String) -> String {

@@ -62,6 +62,37 @@ enum Text {
         }.joined(separator: "\n")
     }
 
+    /// The lines of `timerctl next`.
+    static func preview(_ preview: SchedulePreview, zone: ZoneRules) -> String {
+        var lines: [String] = []
+        if let normalized = preview.normalized { lines.append("Normal form: \(normalized)") }
+        if let timezone = preview.timezone { lines.append("   Timezone: \(timezone)") }
+        guard !preview.next.isEmpty else {
+            return (lines + ["       Next: never"]).joined(separator: "\n")
+        }
+        var last: WallInstant?
+        for text in preview.next {
+            guard let instant = WallInstant(rfc3339: text) else { continue }
+            let gap = last.map { ", \(span((instant - $0).wholeMicroseconds)) later" } ?? ""
+            lines.append("       Next: \(local(instant, in: zone))  \(text)\(gap)")
+            last = instant
+        }
+        return lines.joined(separator: "\n")
+    }
+
+    /// `Sat 2026-11-21 05:38:52 +01:00`, with a fraction only where it is not zero.
+    private static func local(_ instant: WallInstant, in zone: ZoneRules) -> String {
+        let offset = zone.offset(at: instant)
+        let shifted = instant + .seconds(offset)
+        let days = Int((Double(shifted.secondsSinceEpoch) / 86_400).rounded(.down))
+        let weekday = ["Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun"][((days + 3) % 7 + 7) % 7]
+        let text = shifted.rfc3339.dropLast().split(separator: "T").joined(separator: " ")
+        let minutes = abs(offset) / 60
+        func two(_ number: Int) -> String { number < 10 ? "0\(number)" : "\(number)" }
+        return
+            "\(weekday) \(text) \(offset < 0 ? "-" : "+")\(two(minutes / 60)):\(two(minutes % 60))"
+    }
+
     /// The line that says what came of an order.
     static func order(_ reply: OrderReply, done: String) -> String {
         let job = reply.status
@@ -88,7 +119,14 @@ enum Text {
     }
 
     private static func schedule(_ job: JobStatus) -> String? {
-        job.everyUsec.map { "every \(span($0))" } ?? job.afterUsec.map { "once, after \(span($0))" }
+        if let every = job.everyUsec { return "every \(span(every))" }
+        if let after = job.afterUsec { return "once, after \(span(after))" }
+        if let at = job.at { return "once, at \(instant(at))" }
+        let zone = job.timezone.map { " in \($0)" } ?? ""
+        if let calendar = job.calendar {
+            return "calendar \(calendar.joined(separator: "; "))\(zone)"
+        }
+        return job.cron.map { "cron \($0.joined(separator: "; "))\(zone)" }
     }
 
     private static func resources(_ run: RunStatus) -> String? {

@@ -64,10 +64,14 @@ struct Daemon {
             let daemon = try Daemon(options, environment, clocks: clocks, log: log)
             let stop = DispatchSemaphore(value: 0)
             let signals = daemon.takeSignals(stop)
+            let loop = daemon.loop
+            let watch = try ClockWatch(queue: loop.executor.queue) {
+                loop.later { $0.receive(.clockChanged) }
+            }
             daemon.begin()
             // Not dispatchMain(), which ends the main thread: a process without one shows up as defunct.
             stop.wait()
-            withExtendedLifetime(signals) { daemon.stop() }
+            withExtendedLifetime((signals, watch)) { daemon.stop() }
         } catch {
             log.critical("Cannot start: \(error)")
             throw ExitCode(1)

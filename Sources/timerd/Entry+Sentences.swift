@@ -38,6 +38,7 @@ extension Entry {
         case .finished: (.info, "fired for the last time; `timerctl start` begins it again")
         case .reloaded(let added, let changed, let removed, let kept):
             (.notice, reloaded(added: added, changed: changed, removed: removed, kept: kept))
+        case .clockStepped(let step, let isCorrection): clockStepped(by: step, isCorrection)
         case .shutDown(let counting, let live):
             (
                 .notice,
@@ -63,6 +64,21 @@ extension Entry {
         case .reboot:
             (.warning, "\(began); the machine went down with the last daemon\(ago)\(cost)")
         }
+    }
+
+    private static func clockStepped(
+        by step: Duration, _ isCorrection: Bool
+    ) -> (Logger.Level, String) {
+        let isBack = step < .zero
+        let set =
+            "The clock was set \(isBack ? "back" : "forward") by \(span(isBack ? .zero - step : step))"
+        if isCorrection { return (.warning, "\(set); schedules go by the new time from now on") }
+        return (
+            .notice,
+            set
+                + (isBack
+                    ? "; nothing is done twice" : "; what was due meanwhile is caught up with once")
+        )
     }
 
     private static func fired(_ run: Run, late: Duration, remaining: Duration?) -> String {
@@ -143,6 +159,7 @@ extension Entry {
                 .merging(["TIMERD_ACCRUED_USEC": usec(accrued)]) { $1 }
         case .started(_, _, let remaining): optional("TIMERD_REMAINING_USEC", remaining)
         case .stopped(_, _, let dropped): ["TIMERD_DROPPED_USEC": usec(dropped)]
+        case .clockStepped(let step, _): ["TIMERD_STEP_USEC": usec(step)]
         case .finished, .reloaded, .shutDown: [:]
         }
     }

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Dispatch
+import Glibc
 import TimerCore
 
 /// The timer of one armed job: one dispatch source on the worker queue, which rings once for each time it
@@ -22,6 +23,15 @@ final class JobTimer {
         // read as "now", and nothing is due before the machine's first nanosecond.
         let uptime = UInt64(max(1, instant.nanoseconds))
         source.schedule(deadline: DispatchTime(uptimeNanoseconds: uptime), leeway: .nanoseconds(0))
+    }
+
+    /// Rings when the calendar clock reads `instant`, however it is set until then; an instant set before is
+    /// forgotten.
+    func arm(at instant: WallInstant) {
+        let second = instant.secondsSinceEpoch
+        let microsecond = instant.microsecondsSinceEpoch - second * 1_000_000
+        let time = timespec(tv_sec: Int(second), tv_nsec: Int(microsecond) * 1000)
+        source.schedule(wallDeadline: DispatchWallTime(timespec: time), leeway: .nanoseconds(0))
     }
 
     /// Never rings again.

@@ -90,8 +90,8 @@ actor Loop: QueueActor {
     /// A timer rang. If it rang late, the daemon stood still, and runs may have ended meanwhile whose ends
     /// are not told yet: they come first, or firings would be let go for runs that are over.
     private func ring(_ job: Job.Name) {
-        guard let next = agenda.next, clocks.now().awake - next.instant > Self.lateMax,
-            agenda.liveRuns > 0, let launcher
+        guard agenda.liveRuns > 0, let launcher, let late = agenda.lateness(at: clocks.now()),
+            late > Self.lateMax
         else { return receive(.wake(job)) }
         launcher.settle { self.later { $0.receive(.wake(job)) } }
     }
@@ -177,6 +177,7 @@ actor Loop: QueueActor {
     private func perform(_ action: Action, at now: Now, answer: Reply?) {
         switch action {
         case .arm(let job, let instant): timer(of: job).arm(at: instant)
+        case .armAt(let job, let instant): timer(of: job).arm(at: instant)
         case .disarm(let job): timers.removeValue(forKey: job)?.cancel()
         case .begin(let runs, let start, let records):
             begin(runs, start: start, records: records, at: now)
@@ -262,11 +263,10 @@ actor Loop: QueueActor {
         isStatusPlanned = false
         guard supervision.isSupervised else { return }
         let now = clocks.now()
-        let next = agenda.next.map { next in (next.job, now.wall + (next.instant - now.awake)) }
         supervision.status(
             StatusLine(
                 jobs: agenda.jobCount, paused: agenda.pausedCount, running: agenda.liveRuns,
-                rejected: rejected.count, next: next, isStopping: agenda.isShutDown
+                rejected: rejected.count, next: agenda.next(at: now), isStopping: agenda.isShutDown
             ).text)
     }
 }

@@ -112,6 +112,7 @@ struct Entry {
         case stopped
         case finished
         case reloaded
+        case clockStepped = "clock-stepped"
         case shutDown = "shut-down"
 
         var messageID: String {
@@ -129,6 +130,7 @@ struct Entry {
             case .stopped: "132be4a8dcb44c549a01cbc50ca70a08"
             case .finished: "72e0b45752a64ee68441d841160a4713"
             case .reloaded: "afe471a1bc9f428d87b73cb92da17bb8"
+            case .clockStepped: "9c1d5e0f4b7a4e6f8d2c3b4a5f6e7d81"
             case .shutDown: "3359449f3cf842bcacd3e0bd559bdf34"
             }
         }
@@ -149,6 +151,7 @@ struct Entry {
         case .stopped(let job, _, _): (.stopped, job)
         case .finished(let job): (.finished, job)
         case .reloaded: (.reloaded, nil)
+        case .clockStepped: (.clockStepped, nil)
         case .shutDown: (.shutDown, nil)
         }
     }

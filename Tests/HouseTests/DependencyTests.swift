@@ -35,7 +35,9 @@ import Testing
             // It must be a function of its arguments: no clock, no file, no queue, and quick to compile.
             ("TimerCore", []),
             // The four middle rooms know the core and each its own library, and nothing of each other.
-            ("TimerConfig", ["TimerCore", "CTomlPlusPlus", "Glibc"]),
+            ("TimerConfig", ["TimerCore", "TimerZones", "CTomlPlusPlus", "Glibc"]),
+            // The machine's zone files, for whoever reads schedules.
+            ("TimerZones", ["TimerCore", "Glibc"]),
             ("TimerStore", ["TimerCore", "CSQLite"]),
             ("TimerRunner", ["TimerCore", "CSpawn", "Glibc", "Dispatch", "Synchronization"]),
             ("TimerControl", ["TimerCore", "FoundationEssentials", "Glibc"]),
@@ -44,7 +46,10 @@ import Testing
             // It must start in milliseconds.
             (
                 "timerctl",
-                ["TimerControl", "TimerCore", "ArgumentParser", "FoundationEssentials", "Glibc"]
+                [
+                    "TimerControl", "TimerCore", "TimerZones", "ArgumentParser",
+                    "FoundationEssentials", "Glibc",
+                ]
             ),
         ] as [(String, [String])])
     func imports(room: String, only allowed: [String]) throws {

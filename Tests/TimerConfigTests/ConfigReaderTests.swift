@@ -4,6 +4,7 @@
 import Foundation
 import Testing
 import TimerCore
+import TimerZones
 
 @testable import TimerConfig
 
@@ -31,6 +32,39 @@ import TimerCore
             description: "Nightly", first: .zero, count: .active, paused: true,
             environment: ["RESTIC_HOST": "nas"], workingDirectory: "/srv")
         #expect(reading.errors.isEmpty && reading.roster.jobs == [expected])
+    }
+
+    @Test func readsSchedulesByTheCalendarClock() throws {
+        let reading = try read(
+            """
+            [defaults]
+            timezone = "Europe/Berlin"
+            [job.a]
+            shell = "true"
+            calendar = ["Mon..Fri 08:30", "Sat 10:00 UTC"]
+            dst-gap = "skip"
+            [job.b]
+            shell = "true"
+            cron = "*/5 * * * *"
+            timezone = "Asia/Kathmandu"
+            [job.c]
+            shell = "true"
+            at = "2026-12-24T18:00:00+01:00"
+            """)
+        #expect(reading.errors.isEmpty)
+        let zones = ZoneFiles()
+        let berlin = try zones.rules(named: "Europe/Berlin")
+        let kathmandu = try zones.rules(named: "Asia/Kathmandu")
+        let at = try #require(WallInstant(rfc3339: "2026-12-24T17:00:00Z"))
+        let expected = [
+            WallSchedule(
+                [
+                    .calendar(try CalendarSpec("Mon..Fri 08:30"), berlin),
+                    .calendar(try CalendarSpec("Sat 10:00 UTC"), .utc),
+                ], gap: .skip),
+            WallSchedule([.cron(try CronSpec("*/5 * * * *"), kathmandu)]), WallSchedule([.at(at)]),
+        ]
+        #expect(reading.roster.jobs.map(\.schedule) == expected.map { .wall($0) })
     }
 
     @Test func jobsComeInTheOrderOfTheFile_andTakeTheDefaults() throws {
@@ -72,7 +106,10 @@ import TimerCore
             #"evry = "6h"\#nshell = "true""#,
             #"2:1: job "j": unknown key "evry" (did you mean "every"?)"#
         ),
-        (#"shell = "true""#, #"1:6: job "j": one of every or after is missing"#),
+        (
+            #"shell = "true""#,
+            #"1:6: job "j": one of every, after, calendar, cron or at is missing"#
+        ),
         (#"every = "1h""#, #"1:6: job "j": one of command or shell is missing"#),
         (
             #"every = "1h"\#nafter = "1h"\#nshell = "x""#,
@@ -122,7 +159,37 @@ import TimerCore
         ),
         (
             #"after = "1h"\#nshell = "x"\#nfirst = "1s""#,
-            #"4:1: job "j": first goes with every; after fires only once"#
+            #"4:1: job "j": first goes with every alone"#
+        ),
+        (
+            #"calendar = "Mon 25:00"\#nshell = "x""#,
+            #"2:13: job "j": calendar: "Mon 25:00": hour must be 0 to 23"#
+        ),
+        (
+            #"cron = "*/5 * * *"\#nshell = "x""#,
+            #"2:17: job "j": cron: "*/5 * * *": a line has five fields: minute, hour, day, month and weekday"#
+        ),
+        (
+            #"calendar = "daily"\#ntimezone = "Europe/Berln"\#nshell = "x""#,
+            #"3:12: job "j": timezone: "Europe/Berln" is no time zone of this machine; names are such as "#
+                + "Europe/Berlin (`timedatectl list-timezones`)"
+        ),
+        (
+            #"calendar = "daily CET"\#nshell = "x""#,
+            #"2:19: job "j": calendar: "daily CET": "CET" is an abbreviation, which means different offsets "#
+                + "in different places; name a place, such as Europe/Berlin"
+        ),
+        (
+            #"at = "tomorrow"\#nshell = "x""#,
+            #"2:6: job "j": at: "tomorrow" is no instant such as "2026-12-24T18:00:00+01:00" (RFC 3339)"#
+        ),
+        (
+            #"at = 2026-12-24T18:00:00Z\#nshell = "x""#,
+            #"2:6: job "j": at: must be an instant in quotes, such as "2026-12-24T18:00:00+01:00""#
+        ),
+        (
+            #"cron = "@daily"\#nshell = "x"\#nfirst = "1s""#,
+            #"4:1: job "j": first goes with every alone"#
         ),
         (
             #"every = "1h"\#nshell = "a\u0000b""#,

@@ -1,0 +1,36 @@
+// Copyright 2026 the timerd authors
+// SPDX-License-Identifier: Apache-2.0
+
+#define _GNU_SOURCE
+
+#include "CLinux.h"
+
+#include <errno.h>
+#include <stdint.h>
+#include <sys/timerfd.h>
+#include <time.h>
+#include <unistd.h>
+
+/// Armed for a time no clock gets to: all it ever does is be cancelled.
+static int arm(int watch) {
+    struct itimerspec never = {.it_value = {.tv_sec = INT64_MAX / 1000000000LL - 1}};
+    return timerfd_settime(watch, TFD_TIMER_ABSTIME | TFD_TIMER_CANCEL_ON_SET, &never, NULL);
+}
+
+int clinux_clock_watch(void) {
+    int watch = timerfd_create(CLOCK_REALTIME, TFD_CLOEXEC | TFD_NONBLOCK);
+    if (watch < 0) return -1;
+    if (arm(watch) == 0) return watch;
+    int error = errno;
+    close(watch);
+    errno = error;
+    return -1;
+}
+
+int clinux_clock_watch_again(int watch) {
+    uint64_t expirations;
+    ssize_t count = read(watch, &expirations, sizeof expirations);
+    int was_set = count < 0 && errno == ECANCELED;
+    if (arm(watch) != 0 && errno != ECANCELED) return -1;
+    return was_set;
+}

@@ -1,0 +1,211 @@
+// Copyright 2026 the timerd authors
+// SPDX-License-Identifier: Apache-2.0
+
+public import ArgumentParser
+import FoundationEssentials
+import TimerControl
+public import TimerCore
+import TimerZones
+
+struct NextVerb: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "next", abstract: "When a job, or a schedule, fires next.",
+        discussion: """
+            With --calendar, --cron or --every no daemon is asked, so that a schedule can be tried before
+            it is written down.
+            """)
+
+    @OptionGroup var connection: Connection
+
+    @Argument(help: "The job's name.")
+    var job: String?
+
+    @Option(help: "A calendar event of systemd, such as \"Mon..Fri 08:30\".")
+    var calendar: String?
+
+    @Option(help: "A crontab line without its command, such as \"*/5 * * * *\".")
+    var cron: String?
+
+    @Option(help: "A time span, such as \"6h\".")
+    var every: String?
+
+    @Option(help: "The zone, such as Europe/Berlin (default: the machine's).")
+    var timezone: String?
+
+    @Option(help: "The instant to begin after, such as 2026-03-28T12:00:00Z (default: now).")
+    var from: String?
+
+    @Option(name: .customLong("dst-gap"), help: "What becomes of times that do not exist.")
+    var gap: DSTRule.Gap?
+
+    @Option(name: .customLong("dst-overlap"), help: "What becomes of times that come twice.")
+    var overlap: DSTRule.Overlap?
+
+    @Option(name: .customShort("n"), help: "How many.")
+    var count = 5
+
+    func run() throws {
+        guard (1...1000).contains(count) else { throw ValidationError("-n is from 1 to 1000") }
+        let given = [job, calendar, cron, every].compactMap { $0 }
+        guard given.count == 1 else {
+            throw ValidationError("one of JOB, --calendar, --cron and --every is needed")
+        }
+        let preview = try preview()
+        try connection.show(preview) { Text.preview(preview, zone: (try? zone()) ?? .utc) }
+    }
+
+    private func preview() throws -> SchedulePreview {
+        let start = try instant()
+        if let job { return try preview(of: job, from: start) }
+        if let every { return try preview(every: every, from: start) }
+        if let cron {
+            let spec = try read("--cron", cron) { (text) throws(ScheduleError) in try CronSpec(text)
+            }
+            return SchedulePreview(
+                spec.description, zone: try zone(), gap: gap, overlap: overlap,
+                source: { .cron(spec, $0) }, after: start, count: count)
+        }
+        let spec = try read("--calendar", calendar ?? "") { (text) throws(ScheduleError) in
+            try CalendarSpec(text)
+        }
+        let zone = try spec.zoneName.map { try rules(named: $0) } ?? zone()
+        return SchedulePreview(
+            spec.description, zone: zone, gap: gap, overlap: overlap,
+            source: { .calendar(spec, $0) }, after: start, count: count)
+    }
+
+    private func preview(every text: String, from start: WallInstant) throws -> SchedulePreview {
+        let span: Duration?
+        do throws(TimeSpanError) {
+            span = try TimeSpan.parse(text)
+        } catch {
+            throw Connection.fail(2, "--every \"\(text)\": \(error)")
+        }
+        guard let span, span >= .milliseconds(1) else {
+            throw Connection.fail(2, "--every \"\(text)\": at least 1ms, and it must end")
+        }
+        return SchedulePreview(every: span, zone: try zone(), after: start, count: count)
+    }
+
+    /// A job is asked of its daemon, and its schedule is worked out here.
+    private func preview(of job: String, from start: WallInstant) throws -> SchedulePreview {
+        guard let name = Job.Name(job) else {
+            throw Connection.fail(2, "\"\(job)\": \(Job.Name.fault(in: job) ?? "not a job name")")
+        }
+        let status = try connection.ask(.show(name), for: JobStatus.self)
+        if let span = status.everyUsec, status.next != nil || from != nil {
+            let first = status.next.flatMap { WallInstant(rfc3339: $0) } ?? start
+            return SchedulePreview(
+                every: .microseconds(span), zone: try zone(), after: first - .microseconds(span),
+                count: count)
+        }
+        let sources =
+            try (status.calendar ?? []).map { text -> WallSchedule.Source in
+                let spec = try CalendarSpec(text)
+                let name = spec.zoneName ?? status.timezone ?? "UTC"
+                return .calendar(spec, try rules(named: name))
+            }
+            + (status.cron ?? []).map { text in
+                .cron(try CronSpec(text), try rules(named: status.timezone ?? "UTC"))
+            }
+        let at = (status.at.flatMap { WallInstant(rfc3339: $0) }).map {
+            [WallSchedule.Source.at($0)]
+        }
+        let schedule = WallSchedule(
+            sources + (at ?? []), gap: status.dstGap.flatMap { DSTRule.Gap(rawValue: $0) },
+            overlap: status.dstOverlap.flatMap { DSTRule.Overlap(rawValue: $0) })
+        guard !schedule.sources.isEmpty else {
+            return SchedulePreview(
+                normalized: nil, timezone: nil, next: [status.next].compactMap { $0 })
+        }
+        return SchedulePreview(
+            schedule, text: ((status.calendar ?? []) + (status.cron ?? [])).joined(separator: "; "),
+            timezone: status.timezone, after: start, count: count)
+    }
+
+    private func read<Spec>(
+        _ option: String, _ text: String, _ parse: (String) throws(ScheduleError) -> Spec
+    ) throws -> Spec {
+        do throws(ScheduleError) {
+            return try parse(text)
+        } catch {
+            let indent = String(repeating: " ", count: error.offset)
+            throw Connection.fail(2, "\(option): \(error)\n  \(text)\n  \(indent)^")
+        }
+    }
+
+    private func zone() throws -> ZoneRules {
+        guard let timezone else { return (try? ZoneFiles().local()) ?? .utc }
+        return try rules(named: timezone)
+    }
+
+    private func rules(named name: String) throws -> ZoneRules {
+        do throws(ZoneFiles.Failure) {
+            return try ZoneFiles().rules(named: name)
+        } catch {
+            throw Connection.fail(2, "timezone: \(error)")
+        }
+    }
+
+    private func instant() throws -> WallInstant {
+        guard let from else {
+            return WallInstant(
+                microsecondsSinceEpoch: Int64(Date().timeIntervalSince1970 * 1_000_000))
+        }
+        guard let instant = WallInstant(rfc3339: from) else {
+            throw Connection.fail(
+                2, "--from \"\(from)\": no instant such as 2026-03-28T12:00:00Z (RFC 3339)")
+        }
+        return instant
+    }
+}
+
+extension DSTRule.Gap: ExpressibleByArgument {}
+extension DSTRule.Overlap: ExpressibleByArgument {}
+
+/// What `timerctl next` shows.
+struct SchedulePreview: Codable {
+    /// The schedule's normal form.
+    var normalized: String?
+    /// The zone it is read in.
+    var timezone: String?
+    /// The interval, of one.
+    var everyUsec: Int64?
+    /// The instants, in UTC; none if it never fires.
+    var next: [String]
+
+    init(normalized: String?, timezone: String?, everyUsec: Int64? = nil, next: [String]) {
+        self.normalized = normalized
+        self.timezone = timezone
+        self.everyUsec = everyUsec
+        self.next = next
+    }
+
+    init(
+        _ normalized: String, zone: ZoneRules, gap: DSTRule.Gap?, overlap: DSTRule.Overlap?,
+        source: (ZoneRules) -> WallSchedule.Source, after start: WallInstant, count: Int
+    ) {
+        let schedule = WallSchedule([source(zone)], gap: gap, overlap: overlap)
+        self.init(schedule, text: normalized, timezone: zone.name, after: start, count: count)
+    }
+
+    init(
+        _ schedule: WallSchedule, text: String, timezone: String?, after start: WallInstant,
+        count: Int
+    ) {
+        var instants: [String] = []
+        var at = start
+        while instants.count < count, let slot = schedule.next(after: at) {
+            instants.append(slot.rfc3339)
+            at = slot
+        }
+        self.init(normalized: text, timezone: timezone, next: instants)
+    }
+
+    init(every span: Duration, zone: ZoneRules, after start: WallInstant, count: Int) {
+        self.init(
+            normalized: TimeSpan.text(span), timezone: zone.name,
+            everyUsec: span.wholeMicroseconds, next: (1...count).map { (start + span * $0).rfc3339 }
+        )
+    }
+}
