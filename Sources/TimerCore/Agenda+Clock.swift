@@ -9,15 +9,20 @@ extension Agenda {
     /// Below this a difference of the clocks is no step: they are read one after the other, and slewed.
     static let stepMin: Duration = .milliseconds(500)
 
-    /// Looks whether the calendar clock was set since the last event: it moved otherwise than the clock that
-    /// nobody sets.
+    /// By how much the calendar clock was set since the last event: it moved otherwise than the clock that
+    /// nobody sets. Nil if it was not.
+    public func step(at now: Now) -> Duration? {
+        guard let lastNow, lastNow.bootID == now.bootID else { return nil }
+        let step = (now.wall - lastNow.wall) - (now.boot - lastNow.boot)
+        return step >= Self.stepMin || step <= .zero - Self.stepMin ? step : nil
+    }
+
+    /// Takes note of a step, if there was one.
     mutating func noteStep(at now: Now) -> [Action] {
         defer { lastNow = now }
-        guard let lastNow, lastNow.bootID == now.bootID else { return [] }
-        let step = (now.wall - lastNow.wall) - (now.boot - lastNow.boot)
-        let size = step < .zero ? .zero - step : step
-        guard size >= Self.stepMin else { return [] }
-        let isCorrection = size >= Self.correctionMin
+        guard let step = step(at: now) else { return [] }
+        let isCorrection =
+            step >= Self.correctionMin || step <= .zero - Self.correctionMin
         let timers = isCorrection ? correct(by: step, at: now) : []
         return timers + [.tell(.clockStepped(by: step, isCorrection: isCorrection))]
     }

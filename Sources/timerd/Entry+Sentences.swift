@@ -72,6 +72,8 @@ extension Entry {
         let isBack = step < .zero
         let set =
             "The clock was set \(isBack ? "back" : "forward") by \(span(isBack ? .zero - step : step))"
+        // An unsteady clock would fill the log with what changes nothing.
+        let isSmall = step < .seconds(10) && step > .seconds(-10)
         if isCorrection { return (.warning, "\(set); schedules go by the new time from now on") }
         return (
             .notice,

@@ -238,7 +238,10 @@ actor Loop: QueueActor {
     }
 
     private func beat() {
-        pulse.beat(Heartbeat(life: life, at: clocks.now()))
+        let now = clocks.now()
+        pulse.beat(Heartbeat(life: life, at: now))
+        // Where the kernel tells of no step, as in some containers, it is seen here.
+        if agenda.step(at: now) != nil { receive(.clockChanged) }
         heartbeats += 1
         if heartbeats % Self.heartbeatsPerCheckpoint == 0 { receive(.checkpoint) }
     }

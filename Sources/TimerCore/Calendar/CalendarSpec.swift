@@ -21,7 +21,7 @@ public struct ScheduleError: Error, Hashable, Sendable, CustomStringConvertible 
 ///
 /// The same texts are taken as by systemd 252, but for abbreviations of zones, which name different
 /// offsets in different places and at different times of the year.
-public struct CalendarSpec: Hashable, Sendable, CustomStringConvertible {
+public struct CalendarSpec: SlotSource, Hashable, Sendable, CustomStringConvertible {
     /// The zone the text itself names; nil leaves it to whoever uses the schedule.
     public let zoneName: String?
     /// The normal form, as systemd prints it.
@@ -54,9 +54,7 @@ public struct CalendarSpec: Hashable, Sendable, CustomStringConvertible {
     public func next(
         after instant: WallInstant, in zone: ZoneRules, rule: DSTRule? = nil
     ) -> WallInstant? {
-        SlotSearch(pattern: pattern, zone: zone, rule: rule ?? standardRule)
-            .next(after: instant.microsecondsSinceEpoch)
-            .map { WallInstant(microsecondsSinceEpoch: $0) }
+        slot(after: instant, in: zone, rule: rule)
     }
 
     /// The last time before `instant`; nil if there is none since 1970.
@@ -64,9 +62,7 @@ public struct CalendarSpec: Hashable, Sendable, CustomStringConvertible {
     public func previous(
         before instant: WallInstant, in zone: ZoneRules, rule: DSTRule? = nil
     ) -> WallInstant? {
-        SlotSearch(pattern: pattern, zone: zone, rule: rule ?? standardRule)
-            .previous(before: instant.microsecondsSinceEpoch)
-            .map { WallInstant(microsecondsSinceEpoch: $0) }
+        slot(before: instant, in: zone, rule: rule)
     }
 }
 

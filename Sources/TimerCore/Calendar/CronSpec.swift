@@ -7,7 +7,7 @@
 /// What Debian's cron passes over in silence, such as something behind a number or a range that runs
 /// backwards and so never matches, is an error here. Two extensions are taken: `L` as a day of the month
 /// is the last one, `5L` and `5#2` as days of the week are the last and the second Friday.
-public struct CronSpec: Hashable, Sendable, CustomStringConvertible {
+public struct CronSpec: SlotSource, Hashable, Sendable, CustomStringConvertible {
     /// The normal form: numbers for names, one blank between fields.
     public let description: String
     /// Whether it means each start of the daemon, `@reboot`, and no time at all.
@@ -106,9 +106,7 @@ public struct CronSpec: Hashable, Sendable, CustomStringConvertible {
     public func next(
         after instant: WallInstant, in zone: ZoneRules, rule: DSTRule? = nil
     ) -> WallInstant? {
-        SlotSearch(pattern: pattern, zone: zone, rule: rule ?? standardRule)
-            .next(after: instant.microsecondsSinceEpoch)
-            .map { WallInstant(microsecondsSinceEpoch: $0) }
+        slot(after: instant, in: zone, rule: rule)
     }
 
     /// The last time before `instant`; nil if there is none since 1970.
@@ -116,9 +114,7 @@ public struct CronSpec: Hashable, Sendable, CustomStringConvertible {
     public func previous(
         before instant: WallInstant, in zone: ZoneRules, rule: DSTRule? = nil
     ) -> WallInstant? {
-        SlotSearch(pattern: pattern, zone: zone, rule: rule ?? standardRule)
-            .previous(before: instant.microsecondsSinceEpoch)
-            .map { WallInstant(microsecondsSinceEpoch: $0) }
+        slot(before: instant, in: zone, rule: rule)
     }
 }
 

@@ -37,6 +37,26 @@ public struct DSTRule: Hashable, Sendable {
     public static let fixed = DSTRule(gap: .runAfter, overlap: .first)
 }
 
+/// What names slots by a local clock, and says how it takes to daylight saving.
+protocol SlotSource {
+    var pattern: SlotPattern { get }
+    var standardRule: DSTRule { get }
+}
+
+extension SlotSource {
+    func slot(after instant: WallInstant, in zone: ZoneRules, rule: DSTRule?) -> WallInstant? {
+        SlotSearch(pattern: pattern, zone: zone, rule: rule ?? standardRule)
+            .next(after: instant.microsecondsSinceEpoch)
+            .map { WallInstant(microsecondsSinceEpoch: $0) }
+    }
+
+    func slot(before instant: WallInstant, in zone: ZoneRules, rule: DSTRule?) -> WallInstant? {
+        SlotSearch(pattern: pattern, zone: zone, rule: rule ?? standardRule)
+            .previous(before: instant.microsecondsSinceEpoch)
+            .map { WallInstant(microsecondsSinceEpoch: $0) }
+    }
+}
+
 /// The search for slots in a zone: stretches of one offset are walked in the order of real time, so that
 /// what comes out always lies strictly after, or before, what went in.
 struct SlotSearch {
