@@ -72,15 +72,12 @@ extension Entry {
         let isBack = step < .zero
         let set =
             "The clock was set \(isBack ? "back" : "forward") by \(span(isBack ? .zero - step : step))"
+        if isCorrection { return (.warning, "\(set); schedules go by the new time from now on") }
         // An unsteady clock would fill the log with what changes nothing.
         let isSmall = step < .seconds(10) && step > .seconds(-10)
-        if isCorrection { return (.warning, "\(set); schedules go by the new time from now on") }
-        return (
-            .notice,
-            set
-                + (isBack
-                    ? "; nothing is done twice" : "; what was due meanwhile is caught up with once")
-        )
+        let what =
+            isBack ? "nothing is done twice" : "what was due meanwhile is caught up with once"
+        return (isSmall ? .debug : .notice, "\(set); \(what)")
     }
 
     private static func fired(_ run: Run, late: Duration, remaining: Duration?) -> String {

@@ -62,14 +62,17 @@ final class LiveDaemon {
         URL(fileURLWithPath: CommandLine.arguments[0]).deletingLastPathComponent().path
     }
 
-    func start() throws {
+    /// - Parameter variables: what its environment has beside the least there can be.
+    func start(_ variables: [String: String] = [:]) throws {
         let process = Process()
         process.executableURL = URL(fileURLWithPath: "\(Self.programs)/timerd")
         process.arguments = [
             "run", "--config", config, "--state", "\(folder)/state", "--runtime", "\(folder)/run",
             "--log", "stderr",
         ]
-        process.environment = ["NOTIFY_SOCKET": "\(folder)/notify", "PATH": "/usr/bin:/bin"]
+        process.environment = [
+            "NOTIFY_SOCKET": "\(folder)/notify", "PATH": "/usr/bin:/bin",
+        ].merging(variables) { $1 }
         _ = FileManager.default.createFile(atPath: "\(folder)/log", contents: nil)
         process.standardError = FileHandle(forWritingAtPath: "\(folder)/log")
         self.process = process

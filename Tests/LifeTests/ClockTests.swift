@@ -1,0 +1,105 @@
+// Copyright 2026 the timerd authors
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import Testing
+import TimerCore
+
+/// The real program under a calendar clock that is set while it runs. The machine's own clock is left alone:
+/// a library loaded before all others adds to what the program reads of it, and takes as much off the timers
+/// it sets by it.
+@Suite struct ClockTests {
+    private static let library = """
+        #define _GNU_SOURCE
+        #include <fcntl.h>
+        #include <stdlib.h>
+        #include <sys/syscall.h>
+        #include <sys/timerfd.h>
+        #include <time.h>
+        #include <unistd.h>
+        static int by_calendar[4096];
+        static long long shift(void) {
+            char text[32] = {0};
+            int file = open(getenv("SHIFT_FILE"), O_RDONLY | O_CLOEXEC);
+            if (file < 0) return 0;
+            if (read(file, text, sizeof text - 1) < 0) text[0] = 0;
+            close(file);
+            return atoll(text);
+        }
+        int clock_gettime(clockid_t clock, struct timespec *time) {
+            int result = (int)syscall(SYS_clock_gettime, clock, time);
+            if (result == 0 && clock == CLOCK_REALTIME) time->tv_sec += shift();
+            return result;
+        }
+        int timerfd_create(int clock, int flags) {
+            int file = (int)syscall(SYS_timerfd_create, clock, flags);
+            if (file >= 0 && file < 4096) by_calendar[file] = clock == CLOCK_REALTIME;
+            return file;
+        }
+        int timerfd_settime(int file, int flags, const struct itimerspec *time, struct itimerspec *old) {
+            struct itimerspec moved = *time;
+            int is_soon = moved.it_value.tv_sec > 0 && moved.it_value.tv_sec < 1LL << 33;
+            if (file < 4096 && by_calendar[file] && (flags & TFD_TIMER_ABSTIME) && is_soon) {
+                moved.it_value.tv_sec -= shift();
+                if (moved.it_value.tv_sec < 1) moved.it_value.tv_sec = 1;
+            }
+            return (int)syscall(SYS_timerfd_settime, file, flags, &moved, old);
+        }
+        """
+
+    /// Builds the library, and says where it is.
+    private func build(in folder: String) throws -> String {
+        try Self.library.write(toFile: "\(folder)/shift.c", atomically: true, encoding: .utf8)
+        let compiler = Process()
+        compiler.executableURL = URL(fileURLWithPath: "/usr/bin/cc")
+        compiler.arguments = [
+            "-shared", "-fPIC", "-o", "\(folder)/shift.so", "\(folder)/shift.c",
+        ]
+        try compiler.run()
+        compiler.waitUntilExit()
+        try #require(compiler.terminationStatus == 0)
+        return "\(folder)/shift.so"
+    }
+
+    @Test func theClockIsSet_forwardAndBackByAnHourADayAndToTheEpoch_andSwingsBySeconds() throws {
+        // Once an hour, half an hour from now, so that only the steps bring it about.
+        let minute = (LiveDaemon.minuteOfHour() + 30) % 60
+        let daemon = try LiveDaemon(
+            "[job.hourly]\ncalendar = \"*:\(minute)\"\ntimezone = \"UTC\"\nFIRE\n")
+        let library = try build(in: daemon.folder)
+        func set(_ seconds: Int) throws {
+            try "\(seconds)\n".write(
+                toFile: "\(daemon.folder)/shift", atomically: false, encoding: .utf8)
+        }
+        try set(0)
+        try daemon.start(["LD_PRELOAD": library, "SHIFT_FILE": "\(daemon.folder)/shift"])
+
+        // An hour forward: caught up with once. Back: nothing twice.
+        try set(3600)
+        #expect(daemon.nextFiring(until: LiveDaemon.now() + 5)?.text == "hourly 0")
+        try set(0)
+        #expect(daemon.nextFiring(until: LiveDaemon.now() + 2) == nil)
+        // Two hours and a bit: one firing for two slots, of which the first was there before.
+        try set(3600 * 2 + 60)
+        #expect(daemon.nextFiring(until: LiveDaemon.now() + 5)?.text == "hourly 0")
+
+        // A day, and the beginning of time: corrections, which catch up with nothing.
+        for seconds in [86_400 + 7260, 7260, -1_700_000_000, 0] {
+            try set(seconds)
+            #expect(daemon.nextFiring(until: LiveDaemon.now() + 1.5) == nil, "set by \(seconds)")
+        }
+        #expect(daemon.waitForLog("schedules go by the new time from now on"))
+
+        // A clock that swings across nothing makes nothing happen.
+        for swing in 0..<10 {
+            try set(swing % 2 == 0 ? 1 : -1)
+            #expect(daemon.nextFiring(until: LiveDaemon.now() + 0.6) == nil)
+        }
+        #expect(daemon.stop() == 0)
+    }
+}
+
+extension LiveDaemon {
+    /// The minute the calendar clock shows.
+    static func minuteOfHour() -> Int { Int(Date().timeIntervalSince1970) / 60 % 60 }
+}
