@@ -19,7 +19,7 @@ extension Entry {
         case .fired(let run, let late, let remaining):
             (.info, fired(run, late: late, remaining: remaining))
         case .skipped(_, .stillRunning(let run)):
-            (.warning, "due, but run \(run) still lives; this firing is let go")
+            (.warning, "due, but run \(run) has not ended; this firing is let go")
         case .runBegan(let run): (.debug, "run \(run) began")
         case .runEnded(let run, let outcome, let usage): ended(run, outcome, usage)
         case .runTakenUp(let run):
