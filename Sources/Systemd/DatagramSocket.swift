@@ -2,20 +2,26 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Glibc
+import Synchronization
 
 /// A datagram socket that sends to one unix address and never waits.
 ///
 /// libsystemd's own sd_notify(3) and sd_journal_sendv(3) send on blocking sockets: with a peer that is
 /// stopped or stuck they wait until it reads again, however long that takes. What schedules jobs must not,
 /// so both protocols, which are documented and stable, are spoken here over sockets of our own.
-struct DatagramSocket: Sendable {
-    private let descriptor: Int32
+///
+/// It is never connected: each datagram names the address anew, so a peer that was restarted, and bound the
+/// same address with another socket, is reached again without anybody noticing.
+final class DatagramSocket: Sendable {
     private let address: [UInt8]
+    /// Nil until the first datagram, and as long as there is no descriptor to be had.
+    private let descriptor = Mutex<Int32?>(nil)
 
-    /// Nil if the address fits no socket address, or no socket is to be had. `@` begins an abstract one.
+    /// Nil if the address fits no socket address. `@` begins an abstract one (unix(7)).
     init?(address: String) {
         guard let first = address.utf8.first,
-            first == UInt8(ascii: "/") || first == UInt8(ascii: "@")
+            first == UInt8(ascii: "/") || first == UInt8(ascii: "@"),
+            address.utf8.count > 1
         else { return nil }
         var bytes = Array(address.utf8)
         let spaceBytes = MemoryLayout.size(ofValue: sockaddr_un().sun_path)
@@ -23,18 +29,31 @@ struct DatagramSocket: Sendable {
             guard bytes.count <= spaceBytes else { return nil }
             bytes[0] = 0
         } else {
-            guard bytes.count < spaceBytes else { return nil }
+            guard bytes.count < spaceBytes, !bytes.contains(0) else { return nil }
             bytes.append(0)
         }
         self.address = bytes
-        descriptor = socket(
-            AF_UNIX, Int32(SOCK_DGRAM.rawValue | SOCK_CLOEXEC.rawValue | SOCK_NONBLOCK.rawValue), 0)
-        guard descriptor >= 0 else { return nil }
     }
 
+    deinit { descriptor.withLock { if let descriptor = $0 { close(descriptor) } } }
+
     /// Sends one datagram, with a descriptor beside it if one is given.
-    /// - Returns: 0, or the errno: EAGAIN if the peer does not read, EMSGSIZE if it is too large.
+    /// - Returns: 0, or the errno: EAGAIN if the peer does not read, EMSGSIZE if it is too large, EMFILE if
+    ///   there is no descriptor to be had.
     func send(_ bytes: [UInt8], passing passed: Int32? = nil) -> Int32 {
+        descriptor.withLock { descriptor in
+            if descriptor == nil {
+                let type = SOCK_DGRAM.rawValue | SOCK_CLOEXEC.rawValue | SOCK_NONBLOCK.rawValue
+                let opened = socket(AF_UNIX, Int32(type), 0)
+                guard opened >= 0 else { return errno }
+                descriptor = opened
+            }
+            guard let descriptor else { return EBADF }
+            return send(bytes, passing: passed, on: descriptor)
+        }
+    }
+
+    private func send(_ bytes: [UInt8], passing passed: Int32?, on descriptor: Int32) -> Int32 {
         var name = sockaddr_un()
         name.sun_family = sa_family_t(AF_UNIX)
         withUnsafeMutableBytes(of: &name.sun_path) { $0.copyBytes(from: address) }
@@ -52,13 +71,15 @@ struct DatagramSocket: Sendable {
                         message.msg_iov = part
                         message.msg_iovlen = 1
                     }
-                    return deliver(&message, passing: passed)
+                    return Self.deliver(&message, passing: passed, on: descriptor)
                 }
             }
         }
     }
 
-    private func deliver(_ message: inout msghdr, passing passed: Int32?) -> Int32 {
+    private static func deliver(
+        _ message: inout msghdr, passing passed: Int32?, on descriptor: Int32
+    ) -> Int32 {
         // One descriptor's worth of control data, laid out as CMSG_LEN and CMSG_SPACE have it: the header
         // rounded up to a word, the descriptor, rounded up again (cmsg(3)).
         let word = MemoryLayout<Int>.size

@@ -6,8 +6,41 @@ import Glibc
 /// Notifications to the service manager (sd_notify(3)): state changes as lines of `NAME=VALUE` in one
 /// datagram. Sending never waits.
 public struct Notify: Sendable {
-    /// The most bytes of a status line; what is longer is cut off.
+    /// The most bytes of a status line; what is longer is cut off between two characters.
     public static let statusBytesMax = 1024
+    /// The longest extension of a time limit that is asked for; more is taken as this.
+    public static let extensionMax = Duration.seconds(24 * 3600)
+
+    /// One thing the manager can be told.
+    public enum State: Hashable, Sendable {
+        /// The service is up, or done reloading.
+        case ready
+        /// One line for `systemctl status`.
+        case status(String)
+        /// The configuration is being read again, since this many microseconds of CLOCK_MONOTONIC. It ends
+        /// with the next `ready`. The instant lets the manager tell the `ready` of this reload from an
+        /// older one (Type=notify-reload, systemd 253 and later; older ones ignore it).
+        case reloading(monotonic: Int64)
+        /// The service is going down.
+        case stopping
+        /// The start or stop going on takes up to this much longer, from now on. In microseconds, rounded
+        /// up: a span too short to be said would else ask for none at all.
+        case extendTimeout(Duration)
+        /// The service is alive.
+        case watchdog
+
+        fileprivate var lines: String {
+            switch self {
+            case .ready: "READY=1"
+            case .status(let text): "STATUS=" + Notify.line(text)
+            case .reloading(let microseconds): "RELOADING=1\nMONOTONIC_USEC=\(microseconds)"
+            case .stopping: "STOPPING=1"
+            case .extendTimeout(let span):
+                "EXTEND_TIMEOUT_USEC=\(Notify.microseconds(min(max(span, .zero), extensionMax)))"
+            case .watchdog: "WATCHDOG=1"
+            }
+        }
+    }
 
     /// What became of a notification.
     public enum Result: Hashable, Sendable {
@@ -31,41 +64,65 @@ public struct Notify: Sendable {
     /// Whether anybody supervises this process.
     public var isSupervised: Bool { isAddressed }
 
-    /// The service is up, or done reloading.
-    public func ready(status: String) -> Result { send(["READY=1", Self.status(status)]) }
+    /// Tells all of it at once: the manager sees either every state or none.
+    public func send(_ states: [State]) -> Result {
+        guard isAddressed else { return .notSupervised }
+        guard let socket else { return .failed(EINVAL) }
+        guard !states.isEmpty else { return .sent }
+        let code = socket.send(Array(states.map(\.lines).joined(separator: "\n").utf8))
+        return code == 0 ? .sent : .failed(code)
+    }
+
+    /// The service is up, or done reloading, and this is its status.
+    public func ready(status: String) -> Result { send([.ready, .status(status)]) }
 
     /// One line for `systemctl status`.
-    public func status(_ text: String) -> Result { send([Self.status(text)]) }
+    public func status(_ text: String) -> Result { send([.status(text)]) }
 
     /// The configuration is being read again, since this many microseconds of CLOCK_MONOTONIC. Ends with
     /// the next `ready`.
     public func reloading(monotonic microseconds: Int64) -> Result {
-        send(["RELOADING=1", "MONOTONIC_USEC=\(microseconds)"])
+        send([.reloading(monotonic: microseconds)])
     }
 
     /// The service is going down.
-    public func stopping() -> Result { send(["STOPPING=1"]) }
+    public func stopping() -> Result { send([.stopping]) }
 
-    /// The start or stop going on takes up to this much longer.
-    public func extendTimeout(_ span: Duration) -> Result {
-        send(["EXTEND_TIMEOUT_USEC=\(span.components.seconds * 1_000_000)"])
-    }
+    /// The start or stop going on takes up to this much longer, at most `extensionMax`.
+    public func extendTimeout(_ span: Duration) -> Result { send([.extendTimeout(span)]) }
 
     /// The service is alive.
-    public func watchdog() -> Result { send(["WATCHDOG=1"]) }
+    public func watchdog() -> Result { send([.watchdog]) }
 
-    private func send(_ lines: [String]) -> Result {
-        guard isAddressed else { return .notSupervised }
-        guard let socket else { return .failed(EINVAL) }
-        let code = socket.send(Array(lines.joined(separator: "\n").utf8))
-        return code == 0 ? .sent : .failed(code)
+    /// A newline would begin another assignment, and the manager's clients show the text on terminals as
+    /// it stands: whatever moves a cursor or turns the direction of writing becomes a space.
+    private static func line(_ text: String) -> String {
+        var line = ""
+        var bytesLeft = statusBytesMax
+        for scalar in text.unicodeScalars {
+            let shown = isPlain(scalar) ? scalar : " "
+            let bytes = UTF8.width(shown)
+            guard bytes <= bytesLeft else { break }
+            bytesLeft -= bytes
+            line.unicodeScalars.append(shown)
+        }
+        return line
     }
 
-    /// A newline in a status would begin another assignment.
-    private static func status(_ text: String) -> String {
-        let line = String(
-            String.UnicodeScalarView(
-                text.unicodeScalars.map { $0.value < 0x20 || $0.value == 0x7f ? " " : $0 }))
-        return "STATUS=" + String(decoding: line.utf8.prefix(statusBytesMax), as: UTF8.self)
+    private static func isPlain(_ scalar: Unicode.Scalar) -> Bool {
+        switch scalar.properties.generalCategory {
+        case .control, .lineSeparator, .paragraphSeparator: return false
+        default: break
+        }
+        // The embeddings, overrides and isolates of bidirectional text.
+        return !(0x202a...0x202e).contains(scalar.value)
+            && !(0x2066...0x2069).contains(scalar.value)
+    }
+
+    private static func microseconds(_ span: Duration) -> Int64 {
+        let (seconds, attoseconds) = span.components
+        let attosecondsPerMicrosecond: Int64 = 1_000_000_000_000
+        return seconds * 1_000_000
+            + (attoseconds + attosecondsPerMicrosecond - 1) / attosecondsPerMicrosecond
     }
 }

@@ -18,6 +18,7 @@ public struct SupervisorEnvironment: Sendable {
     /// threads exist: setenv(3) is not safe beside them.
     public static func take() -> SupervisorEnvironment {
         let address = getenv("NOTIFY_SOCKET").map { String(cString: $0) }
+            .flatMap { $0.isEmpty ? nil : $0 }
         // sd_watchdog_enabled(3) looks at WATCHDOG_PID as well, sd_listen_fds_with_names(3) at LISTEN_PID;
         // both take their variables away when told to, and the latter sets FD_CLOEXEC.
         var microseconds: UInt64 = 0
@@ -43,18 +44,5 @@ public struct SupervisorEnvironment: Sendable {
                 descriptor: SD_LISTEN_FDS_START + index,
                 name: names?[Int(index)].map { String(cString: $0) } ?? "unknown")
         }
-    }
-}
-
-/// A descriptor the service manager passed (systemd.socket(5)).
-public struct ListenSocket: Hashable, Sendable {
-    /// The descriptor; it is closed on exec.
-    public let descriptor: Int32
-    /// Its FileDescriptorName=.
-    public let name: String
-
-    /// Whether it is a unix stream socket that listens: what a control socket must be.
-    public var isListeningUnixStream: Bool {
-        sd_is_socket_unix(descriptor, Int32(SOCK_STREAM.rawValue), 1, nil, 0) > 0
     }
 }

@@ -1,43 +1,72 @@
 # Copyright 2026 the timerd authors
 # SPDX-License-Identifier: Apache-2.0
 #
-# What the cases use. They run on the host, with `set -eu`, and reach into the machine with `inside`.
+# What the cases use. They run on the host, with `set -eu`, and reach into the machine with `inside`. It is
+# kept to what dash knows, so that a case may read it in a `sh -c` too.
 
-# The machine's PID 1, as the host numbers it: the only child of nspawn.
+# The machine's PID 1, as the host numbers it. Until nspawn has set the container up, its child is still in
+# the host's own namespaces, where a `systemctl poweroff` would be the host's: only a systemd that is PID 1
+# of a namespace of its own will do.
 machine_init() {
-    pgrep -P "$(cat "$MACHINE_WORK/nspawn.pid" 2>/dev/null || echo 0)" | head -1
+    local pid
+    for pid in $(pgrep -P "$(cat "$MACHINE_WORK/nspawn.pid" 2>/dev/null || echo 0)"); do
+        if awk '/^Name:/ { name = $2 } /^NSpid:/ { inner = NF > 2 ? $NF : 0 }
+                END { exit !(name == "systemd" && inner == 1) }' "/proc/$pid/status" 2>/dev/null; then
+            echo "$pid"
+            return 0
+        fi
+    done
+    return 1
 }
 
-# Runs a command in the machine, without the right to set the clock, which is the host's.
+# Runs a command in the machine. nsenter keeps CAP_SYS_TIME, and the clock is the host's: without the right
+# to set it. (What the machine's own systemd starts never had it; nspawn takes it away.)
 inside() {
-    local init
-    init=$(machine_init) && [ -n "$init" ] || { echo 'the machine is down' >&2; return 1; }
-    nsenter -t "$init" -m -p -u -i -n -- \
+    local init timens=
+    init=$(machine_init) || { echo 'the machine is down' >&2; return 1; }
+    [ ! -e /proc/self/ns/time ] || timens=-T
+    # shellcheck disable=SC2086  # an option or nothing
+    nsenter -t "$init" -m -p -u -i -n $timens -- \
         setpriv --bounding-set -sys_time --inh-caps -sys_time -- \
         env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin LANG=C.UTF-8 "$@"
 }
 
+# holds_clock_right: whether a /proc/PID/status on standard input has CAP_SYS_TIME, bit 25, in any of its
+# sets, the one that bounds what it can ever get included (capabilities(7)).
+holds_clock_right() {
+    local name mask
+    while read -r name mask; do
+        case $name in Cap*) [ $((0x$mask >> 25 & 1)) = 0 ] || return 0 ;; esac
+    done
+    return 1
+}
+
 wait_for_boot() {
-    local deadline=$(($(date +%s) + 60)) state
+    local deadline=$(($(date +%s) + 60)) state=
     while [ "$(date +%s)" -lt "$deadline" ]; do
         state=$(inside systemctl is-system-running 2>/dev/null) || true
         case $state in running | degraded) return 0 ;; esac
-        sleep 0.2
+        sleep 0.1
     done
     echo "the machine did not boot: ${state:-no answer}" >&2
     return 1
 }
 
+boot_id() { inside cat /proc/sys/kernel/random/boot_id; }
+
 # Reboots the machine and waits until it is up again.
 reboot_machine() {
     local before
-    before=$(inside cat /proc/sys/kernel/random/boot_id)
+    before=$(boot_id)
     inside systemctl reboot 2>/dev/null || true
     wait_for 60 'a new boot' new_boot "$before"
     wait_for_boot
 }
 
-new_boot() { [ "$(inside cat /proc/sys/kernel/random/boot_id 2>/dev/null)" != "$1" ] && machine_init >/dev/null; }
+new_boot() {
+    local now
+    now=$(boot_id 2>/dev/null) && [ -n "$now" ] && [ "$now" != "$1" ]
+}
 
 fail() {
     echo "$*" >&2
@@ -51,7 +80,16 @@ expect() {
     "$@" || fail "expected: $what ($*)"
 }
 
-# wait_for SECONDS WHAT COMMAND...: the command must succeed by then.
+# expect_status STATUS WHAT COMMAND...: the command must end with this status.
+expect_status() {
+    local expected=$1 what=$2 status=0
+    shift 2
+    "$@" || status=$?
+    [ "$status" = "$expected" ] || fail "expected: $what, status $expected; it was $status ($*)"
+}
+
+# wait_for SECONDS WHAT COMMAND...: the command must succeed by then. It is run again and again, so what it
+# looks at must be looked up in it, by a function, and not in its arguments.
 wait_for() {
     local deadline=$(($(date +%s) + $1)) what=$2
     shift 2
@@ -61,21 +99,50 @@ wait_for() {
     done
 }
 
-# in_journal PATTERN MATCH...: an entry of this boot that matches has a message like the pattern.
+# equals VALUE COMMAND...: the command prints just this.
+equals() {
+    local value=$1
+    shift
+    [ "$("$@")" = "$value" ]
+}
+
+# at_least NUMBER COMMAND...: the command prints a number as large or larger.
+at_least() {
+    local number=$1
+    shift
+    [ "$("$@")" -ge "$number" ]
+}
+
+# in_journal PATTERN MATCH...: an entry since `fresh` that matches has a message like the pattern.
 in_journal() {
     local pattern=$1
     shift
-    inside journalctl -q --no-pager -b -o cat "$@" | grep -q -- "$pattern"
+    journal -o cat "$@" | grep -q -- "$pattern"
+}
+
+# expect_journal PATTERN MATCH...: there is one, or will be within moments; nobody waits for the journal.
+expect_journal() { wait_for 5 'a journal entry' in_journal "$@"; }
+
+# journal MATCH...: the entries since `fresh`, over reboots. What earlier cases left does not count. By time:
+# with matches, --after-cursor passes over the first entry that matches.
+journal() {
+    inside journalctl -q --no-pager --since="@$(cat "$MACHINE_WORK/since")" "$@"
 }
 
 # property NAME: a property of the service.
 property() { inside systemctl show timerd -p "$1" --value; }
+
+# The daemon was restarted by systemd this often, and answers.
+restarted() { [ "$(property NRestarts)" -ge "$1" ] && inside timerctl list; }
 
 # number JOB KEY: a number in what timerctl shows of a job.
 number() { inside timerctl show "$1" --json | grep -o "\"$2\":[0-9]*" | head -1 | cut -d: -f2; }
 
 # word JOB KEY: a text in it.
 word() { inside timerctl show "$1" --json | grep -o "\"$2\":\"[^\"]*\"" | head -1 | cut -d: -f2- | tr -d '"'; }
+
+# microseconds: what the wall clock says, since the epoch.
+microseconds() { echo $(($(date +%s%N) / 1000)); }
 
 # configure: the machine's configuration, from standard input.
 configure() { cat >"$MACHINE_ROOT/etc/timerd/timerd.toml"; chmod 644 "$MACHINE_ROOT/etc/timerd/timerd.toml"; }
@@ -87,5 +154,6 @@ fresh() {
     inside rm -rf /var/lib/timerd /etc/systemd/system/timerd.service.d
     inside systemctl daemon-reload
     configure <"$MACHINE_HERE/timerd.toml"
+    date +%s.%6N >"$MACHINE_WORK/since"
     inside systemctl start timerd
 }

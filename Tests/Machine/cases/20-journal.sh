@@ -6,9 +6,10 @@ fresh
 wait_for 10 'a firing by its job' in_journal 'tick: fires' -u timerd TIMERD_JOB=tick TIMERD_EVENT=fired
 wait_for 10 'its outcome' in_journal 'tick: ran well' TIMERD_JOB=tick TIMERD_EVENT=run-ended EXIT_STATUS=0
 wait_for 10 "the job's line under its name" in_journal '^tock$' -t tick
-expect 'nothing is logged twice' test \
-    "$(inside journalctl -q -b -u timerd TIMERD_EVENT=life-began _PID="$(property MainPID)" -o cat | wc -l)" = 1
-run=$(inside journalctl -q -b TIMERD_JOB=tick TIMERD_EVENT=fired -o json --output-fields=TIMERD_RUN_ID -n 1 |
+began() { journal -u timerd TIMERD_EVENT=life-began _PID="$(property MainPID)" -o cat | wc -l; }
+expect 'nothing is logged twice' equals 1 began
+run=$(journal TIMERD_JOB=tick TIMERD_EVENT=fired -o json --output-fields=TIMERD_RUN_ID -n 1 |
     grep -o '"TIMERD_RUN_ID":"[^"]*"' | cut -d'"' -f4)
-wait_for 10 "one run's story" sh -c '. "$MACHINE_HERE/lib.sh"
-    test "$(inside journalctl -q -b "TIMERD_RUN_ID=$1" -o cat | wc -l)" -ge 3' sh "$run"
+story_is_whole() { at_least 3 lines_of_run; }
+lines_of_run() { journal "TIMERD_RUN_ID=$run" -o cat | wc -l; }
+wait_for 10 "one run's story" story_is_whole

@@ -14,17 +14,17 @@ every = "2h"
 TOML
 expect 'the reload is accepted' inside systemctl reload timerd
 expect 'the new job is there at once' test "$(word fresh state)" = armed
-status=0; inside timerctl show tick || status=$?
-expect 'the removed job is gone' test "$status" = 4
+expect_status 4 'the removed job is gone' inside timerctl show tick
 expect 'the unchanged job kept its instant' test "$(word slow next | cut -c1-19)" = "$(echo "$next" | cut -c1-19)"
 configure <<'TOML'
 [job.slow]
 command = ["true"]
 evry = "1h"
 TOML
-expect 'the bad edit is refused' sh -c '! "$@"' sh nsenter -t "$(machine_init)" -m -p -u -i -n systemctl reload timerd
-expect 'the journal says why' in_journal 'unknown key "evry" (did you mean "every"?)' -u timerd
+expect_status 1 'the bad edit is refused' inside systemctl reload timerd
+expect_journal 'unknown key "evry" (did you mean "every"?)' -u timerd
 expect 'the old jobs are there' test "$(word fresh state)" = armed
 expect 'it is still active' test "$(property ActiveState)" = active
 inside kill -HUP "$(property MainPID)"
-wait_for 10 'the status names the refusal' sh -c '. "$MACHINE_HERE/lib.sh"; property StatusText | grep -q refused'
+tells_of_the_refusal() { property StatusText | grep -q refused; }
+wait_for 10 'the status names the refusal' tells_of_the_refusal

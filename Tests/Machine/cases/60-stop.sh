@@ -13,9 +13,9 @@ inside systemctl reload timerd
 wait_for 10 'the run is up' in_journal '^up$' -t long
 accrued=$(number long accrued_usec)
 inside systemctl stop timerd
-expect 'it ended well' test "$(property Result)" = success
-expect 'the run was let end' in_journal 'ended in order' -t long
-expect 'and recorded' in_journal 'ended with stopped' TIMERD_JOB=long TIMERD_EVENT=run-ended
+expect 'it ended well' equals success property Result
+expect_journal 'ended in order' -t long
+expect_journal 'ended with stopped' TIMERD_JOB=long TIMERD_EVENT=run-ended
 inside systemctl start timerd
-expect 'the next start knows' in_journal 'the last daemon stopped cleanly' -u timerd
+expect_journal 'the last daemon stopped cleanly' -u timerd
 expect 'nothing was forfeited' test "$(number long accrued_usec)" -ge "$accrued"

@@ -3,12 +3,9 @@
 # Who may do what over the socket, and what timerctl exits with.
 
 fresh
-status=0; inside timerctl pause nosuch || status=$?
-expect 'no such job is 4' test "$status" = 4
-status=0; inside timerctl frobnicate || status=$?
-expect 'wrong usage is 2' test "$status" = 2
-status=0; inside timerctl list --socket /run/nowhere.sock || status=$?
-expect 'no daemon is 3' test "$status" = 3
+expect_status 4 'no such job' inside timerctl pause nosuch
+expect_status 2 'wrong usage' inside timerctl frobnicate
+expect_status 3 'no daemon' inside timerctl list --socket /run/nowhere.sock
 status=0; inside setpriv --reuid=65534 --regid=65534 --clear-groups -- timerctl list || status=$?
 expect 'a stranger cannot even connect' test "$status" = 1
 inside groupadd -f timerd

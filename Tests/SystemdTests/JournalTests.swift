@@ -1,0 +1,207 @@
+// Copyright 2026 the timerd authors
+// SPDX-License-Identifier: Apache-2.0
+
+import Glibc
+import Testing
+
+@testable import Systemd
+
+@Suite struct JournalTests {
+    private typealias Field = Journal.Field
+
+    // MARK: The encoding
+
+    @Test func aPlainValueIsALine_andOneWithANewlineHasItsLength() {
+        #expect(
+            Journal.encode([Field("MESSAGE", "fires"), Field("TIMERD_JOB", "a=b"), Field("E", "")])
+                == Array("MESSAGE=fires\nTIMERD_JOB=a=b\nE=\n".utf8))
+        #expect(
+            Journal.encode([Field("MESSAGE", "a\nPRIORITY=0")])
+                == Array("MESSAGE\n".utf8) + [12, 0, 0, 0, 0, 0, 0, 0]
+                + Array("a\nPRIORITY=0\n".utf8))
+        #expect(
+            Journal.encode([Field("B", [0, 255, 61])]) == Array("B=".utf8) + [0, 255, 61, 10])
+    }
+
+    @Test(arguments: [
+        ("MESSAGE", true), ("A1_B", true), ("_PID", false), ("1A", false), ("a", false),
+        ("", false), ("A B", false), ("A=B", false), ("A\nB", false), ("É", false), ("A\0", false),
+        (String(repeating: "A", count: 64), true), (String(repeating: "A", count: 65), false),
+    ])
+    func knowsAFieldName(name: String, isOne: Bool) {
+        #expect(Field.isName(name) == isOne)
+        #expect(Journal.encode([Field(name, "x")]).isEmpty == !isOne)
+    }
+
+    /// Random names and values, with what the protocol is made of in them far more often than by chance.
+    @Test func whateverTheValuesAre_theFieldsAreReadAsTheyWereMeant() throws {
+        let seed = UInt64.random(in: 0...UInt64.max)
+        var random = Xorshift(state: seed | 1)
+        let pieces: [[UInt8]] = [[10], [61], [0], [255], Array("PRIORITY=0".utf8), Array("A".utf8)]
+        for _ in 0..<2000 {
+            let fields = (0..<Int.random(in: 0...6, using: &random)).map { _ in
+                let value = (0..<Int.random(in: 0...6, using: &random))
+                    .flatMap { _ in pieces.randomElement(using: &random) ?? [] }
+                return Field(
+                    ["F", "G_2", "bad", "_OWN"].randomElement(using: &random) ?? "F", value)
+            }
+            let read = try decodeEntry(Journal.encode(fields)).map { Field($0.name, $0.value) }
+            #expect(read == fields.filter { Field.isName($0.name) }, "seed \(seed)")
+        }
+    }
+
+    @Test func aValueTooLongIsCut_textBetweenTwoCharacters() {
+        let limit = Journal.valueBytesMax
+        #expect(Field("F", String(repeating: "x", count: limit)).value.count == limit)
+        #expect(Field("F", String(repeating: "x", count: limit + 1)).value.count == limit)
+        // 3 bytes each: 65536 is 21845 of them and one byte.
+        let cut = Field("F", String(repeating: "日", count: limit)).value
+        #expect(cut.count == limit - 1)
+        #expect(String(validating: cut, as: UTF8.self) != nil)
+        let bytes = Journal.encode([Field("F", [UInt8](repeating: 255, count: limit + 1))])
+        #expect(bytes.count == "F=".utf8.count + limit + 1)
+    }
+
+    // MARK: The sending
+
+    @Test func anEntryHasOneMessageOnePriorityAndItsFields() throws {
+        let daemon = Receiver()
+        let journal = Journal(path: daemon.address)
+        let own = [Field("MESSAGE", "forged"), Field("PRIORITY", "0"), Field("BYTES", [1, 10, 2])]
+        #expect(journal.send(message: "true\nPRIORITY=0", priority: 6, fields: own))
+        let read = try decodeEntry(try #require(daemon.receive()).bytes)
+        #expect(read.map(\.name) == ["MESSAGE", "PRIORITY", "BYTES"])
+        #expect(read.map(\.value) == [Array("true\nPRIORITY=0".utf8), [0x36], [1, 10, 2]])
+    }
+
+    @Test(arguments: [(-1, "0"), (0, "0"), (7, "7"), (8, "7")])
+    func aPriorityIsOneOfEight(priority: Int, sent: String) {
+        let daemon = Receiver()
+        #expect(Journal(path: daemon.address).send(message: "m", priority: priority))
+        #expect(daemon.text() == "MESSAGE=m\nPRIORITY=\(sent)\n")
+    }
+
+    @Test func fieldsBeyondTheLimitAreLeftOut() throws {
+        let daemon = Receiver()
+        let fields = (0...Journal.fieldsMax).map { ("F\($0)", "x") }
+        #expect(Journal(path: daemon.address).send(message: "m", priority: 6, fields: fields))
+        let read = try decodeEntry(try #require(daemon.receive()).bytes)
+        #expect(read.count == 2 + Journal.fieldsMax)
+        #expect(read.last?.name == "F\(Journal.fieldsMax - 1)")
+    }
+
+    @Test func anEntryTooLargeForADatagramGoesAsASealedFile() throws {
+        let daemon = Receiver()
+        let value = String(repeating: "x", count: Journal.valueBytesMax)
+        let fields = (0..<8).map { ("FIELD_\($0)", value) }
+        #expect(Journal(path: daemon.address).send(message: "large", priority: 6, fields: fields))
+        let datagram = try #require(daemon.receive())
+        #expect(datagram.bytes.isEmpty)
+        let file = try #require(datagram.file)
+        #expect(file.isSealed)
+        let read = try decodeEntry(file.bytes())
+        #expect(read.map(\.name) == ["MESSAGE", "PRIORITY"] + fields.map(\.0))
+        #expect(read.dropFirst(2).allSatisfy { $0.value == Array(value.utf8) })
+    }
+
+    // MARK: A journal that is stuck, away, back
+
+    /// It would never end if a send waited.
+    @Test func whatAStuckJournalDoesNotTakeIsCountedAndReportedFirst() {
+        let daemon = Receiver()
+        let journal = Journal(path: daemon.address)
+        var sent = 0
+        while journal.send(message: "entry \(sent)", priority: 6), sent < 10_000 { sent += 1 }
+        for _ in 0..<6 { journal.send(message: "lost", priority: 6) }
+        #expect(journal.droppedCount == 7)
+        daemon.drain()
+        #expect(journal.send(message: "back", priority: 6))
+        let report = daemon.text()
+        #expect(report?.hasPrefix("MESSAGE=7 log entries were dropped") == true)
+        #expect(report?.contains("\nTIMERD_DROPPED=7\n") == true)
+        #expect(daemon.text() == "MESSAGE=back\nPRIORITY=6\n")
+        #expect(journal.droppedCount == 0)
+        #expect(journal.send(message: "and on", priority: 6))
+        #expect(daemon.text() == "MESSAGE=and on\nPRIORITY=6\n", "it is reported once")
+    }
+
+    @Test func aJournalThatIsRestartedIsSpokenToAgain() {
+        let path = Receiver.unusedPath()
+        let journal = Journal(path: path)
+        #expect(!journal.send(message: "too early", priority: 6))
+        for life in 1...3 {
+            let daemon = Receiver(address: path)
+            #expect(journal.send(message: "life \(life)", priority: 6))
+            #expect(daemon.text()?.hasPrefix("MESSAGE=1 log entry was dropped") == true)
+            #expect(daemon.text() == "MESSAGE=life \(life)\nPRIORITY=6\n")
+            // The socket goes as it does when journald ends; what is sent meanwhile finds nobody.
+            withExtendedLifetime(daemon) { _ = unlink(path) }
+            #expect(!journal.send(message: "between", priority: 6))
+            #expect(journal.droppedCount == 1)
+        }
+    }
+
+    @Test func aPathThatIsNoneIsAJournalThatDoesNotAnswer() {
+        let journal = Journal(path: "no/path")
+        #expect(!journal.send(message: "lost", priority: 6))
+        #expect(journal.droppedCount == 1)
+    }
+
+    /// Every entry is either read or counted, whoever sent it.
+    @Test func manyThreadsLoseNoCount() async throws {
+        let daemon = Receiver()
+        let journal = Journal(path: daemon.address)
+        let taken = await withTaskGroup(of: Int.self) { group in
+            for thread in 0..<4 {
+                group.addTask {
+                    (0..<500).count { journal.send(message: "\(thread) \($0)", priority: 6) }
+                }
+            }
+            return await group.reduce(0, +)
+        }
+        var read = 0
+        while daemon.receive() != nil { read += 1 }
+        #expect(read == taken)
+        #expect(read + journal.droppedCount == 2000)
+    }
+
+    /// In a process of its own, which may open few files: one left behind each time, and they run out.
+    @Test func aJournalThatIsLetGoClosesItsDescriptor() async {
+        await #expect(processExitsWith: .success) {
+            var limit = rlimit(rlim_cur: 128, rlim_max: 128)
+            #expect(setrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit) == 0)
+            let daemon = Receiver()
+            for life in 0..<256 {
+                #expect(Journal(path: daemon.address).send(message: "m", priority: 6), "\(life)")
+                daemon.drain()
+            }
+        }
+    }
+
+    // MARK: Standard error
+
+    @Test func aStreamIsTheJournalsOnlyIfItIsTheVeryOneNamed() {
+        var status = stat()
+        #expect(fstat(STDIN_FILENO, &status) == 0)
+        let named = "\(status.st_dev):\(status.st_ino)"
+        #expect(Journal.isStream(STDIN_FILENO, named: named))
+        for other in [
+            nil, "", ":", "1:1", named + "0", "0" + named, "\(status.st_dev)", "\(status.st_ino)",
+        ] {
+            #expect(!Journal.isStream(STDIN_FILENO, named: other), "\(other ?? "nil")")
+        }
+        #expect(!Journal.isStream(-1, named: named))
+    }
+}
+
+/// Numbers that come again with the same seed.
+private struct Xorshift: RandomNumberGenerator {
+    var state: UInt64
+
+    mutating func next() -> UInt64 {
+        state ^= state << 13
+        state ^= state >> 7
+        state ^= state << 17
+        return state
+    }
+}
