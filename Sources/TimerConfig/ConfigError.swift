@@ -33,11 +33,12 @@ public struct ConfigError: Error, Hashable, Sendable, CustomStringConvertible {
     /// The line and the caret.
     public var excerpt: String?
 
-    /// An error as described.
+    /// An error as described. What could steer the terminal it is shown on, or break its line, is escaped
+    /// in the file's name and the message, as TOML writes it: `\n`, `\u001B`.
     public init(file: String, mark: SourceMark? = nil, message: String, excerpt: String? = nil) {
-        self.file = file
+        self.file = file.escapingControls
         self.mark = mark
-        self.message = message
+        self.message = message.escapingControls
         self.excerpt = excerpt
     }
 
@@ -53,16 +54,28 @@ struct SourceText {
     static let shownMax = 100
 
     private let lines: [ArraySlice<UInt8>]
+    /// The line that was asked for last: a file of one long line may have an error at each of its words.
+    private var last: (number: Int, scalars: [Unicode.Scalar])?
 
     init(_ bytes: [UInt8]) {
         lines = bytes.split(separator: UInt8(ascii: "\n"), omittingEmptySubsequences: false)
     }
 
+    /// The characters of a line that exists, counted from 1, without its end.
+    ///
+    /// - Complexity: O(*n*) in the length of the line; O(1) when asked for the same line again.
+    private mutating func scalars(ofLine number: Int) -> [Unicode.Scalar] {
+        if let last, last.number == number { return last.scalars }
+        var scalars = Array(String(decoding: lines[number - 1], as: UTF8.self).unicodeScalars)
+        if scalars.last == "\r" { scalars.removeLast() }
+        last = (number, scalars)
+        return scalars
+    }
+
     /// The line at the mark and a caret under its column, each indented by two; nil past the end.
-    func excerpt(at mark: SourceMark) -> String? {
+    mutating func excerpt(at mark: SourceMark) -> String? {
         guard mark.line <= lines.count else { return nil }
-        var line = Array(String(decoding: lines[mark.line - 1], as: UTF8.self).unicodeScalars)
-        if line.last == "\r" { line.removeLast() }
+        let line = scalars(ofLine: mark.line)
         let column = min(mark.column - 1, line.count)
         // A long line is shown around the caret.
         let first = max(0, min(column - Self.shownMax / 2, line.count - Self.shownMax))
@@ -74,9 +87,51 @@ struct SourceText {
         return "  \(first > 0 ? "…" : "")\(text)\n  \(first > 0 ? " " : "")\(indent)^"
     }
 
-    /// Control characters could do anything to the terminal they are shown on.
+    /// The place behind the beginning of a string's value, if the string at the mark writes this beginning
+    /// out as it is, in one line; else the mark itself, since escapes and line ends take other room in the
+    /// text than in the value.
+    mutating func mark(behind beginning: String, ofStringAt mark: SourceMark) -> SourceMark {
+        guard mark.line <= lines.count else { return mark }
+        let line = scalars(ofLine: mark.line).dropFirst(mark.column - 1)
+        let isLong = line.starts(with: ["\"", "\"", "\""]) || line.starts(with: ["'", "'", "'"])
+        let scalars = beginning.unicodeScalars
+        guard !isLong, line.dropFirst().starts(with: scalars), !scalars.contains("\\") else {
+            return mark
+        }
+        return SourceMark(line: mark.line, column: mark.column + 1 + scalars.count)
+    }
+
+    /// One character stands for each, so that the caret stays in its column.
     private static func plain(_ scalar: Unicode.Scalar) -> Unicode.Scalar {
-        (scalar.value < 0x20 && scalar != "\t") || (0x7f...0x9f).contains(scalar.value)
-            ? "\u{fffd}" : scalar
+        scalar.isSteering && scalar != "\t" ? "\u{fffd}" : scalar
+    }
+}
+
+extension Unicode.Scalar {
+    /// Whether it does something to a terminal or to its neighbours, rather than being seen: controls, line
+    /// ends, and marks that reverse the direction of reading (CVE-2021-42574).
+    fileprivate var isSteering: Bool {
+        switch properties.generalCategory {
+        case .control, .format, .lineSeparator, .paragraphSeparator: true
+        default: false
+        }
+    }
+}
+
+extension String {
+    fileprivate var escapingControls: String {
+        guard unicodeScalars.contains(where: \.isSteering) else { return self }
+        return unicodeScalars.map { scalar in
+            switch scalar {
+            case "\n": return "\\n"
+            case "\t": return "\\t"
+            case _ where scalar.isSteering:
+                let digits = String(scalar.value, radix: 16, uppercase: true)
+                let width = digits.utf8.count > 4 ? 8 : 4
+                return (width == 4 ? "\\u" : "\\U")
+                    + String(repeating: "0", count: width - digits.utf8.count) + digits
+            default: return String(scalar)
+            }
+        }.joined()
     }
 }

@@ -43,22 +43,19 @@ struct ConfigFiles {
         let descriptor = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK)
         guard descriptor >= 0 else {
             guard errno != ENOENT else { return ([], nil) }
-            return ([], ConfigError(file: path, message: "cannot be read: \(Self.reason())"))
+            let message =
+                errno == ENOTDIR || errno == ELOOP
+                ? "is not a directory, or only a link to one; put the directory itself here"
+                : Self.unreadable()
+            return ([], ConfigError(file: path, message: message))
         }
         let handle = DirectoryHandle(descriptor: descriptor)
         if let fault = fault(of: descriptor, kind: S_IFDIR, "a directory") {
             return ([], ConfigError(file: path, message: fault))
         }
-        guard let listing = fdopendir(dup(descriptor)) else {
-            return ([], ConfigError(file: path, message: "cannot be listed: \(Self.reason())"))
-        }
-        defer { closedir(listing) }
-        var names: [String] = []
-        while let entry = readdir(listing) {
-            let name = withUnsafeBytes(of: &entry.pointee.d_name) { bytes in
-                String(decoding: bytes.prefix { $0 != 0 }, as: UTF8.self)
-            }
-            if name.hasSuffix(".toml"), !name.hasPrefix(".") { names.append(name) }
+        let names: [String]
+        do throws(ConfigError) { names = try Self.names(in: descriptor, path: path) } catch {
+            return ([], error)
         }
         guard names.count <= Self.filesMax else {
             let message = "has \(names.count) files; \(Self.filesMax) at most, so none is read"
@@ -68,6 +65,36 @@ struct ConfigFiles {
             Other(path: "\(path)/\($0)", name: $0, directory: handle)
         }
         return (others, nil)
+    }
+
+    /// The names in a directory that end in `.toml` and are not hidden, in no order. Those that are not UTF-8
+    /// come with what stands for the wrong bytes, and so are not found when they are opened, which is said.
+    private static func names(
+        in descriptor: Int32, path: String
+    ) throws(ConfigError) -> [String] {
+        func fail() -> ConfigError {
+            ConfigError(file: path, message: "cannot be listed: \(reason())")
+        }
+        // A listing closes its descriptor; a plain dup of it would be open in the jobs.
+        let copy = fcntl(descriptor, F_DUPFD_CLOEXEC, 0)
+        guard copy >= 0 else { throw fail() }
+        guard let listing = fdopendir(copy) else {
+            defer { close(copy) }
+            throw fail()
+        }
+        defer { closedir(listing) }
+        var names: [String] = []
+        errno = 0
+        while let entry = readdir(listing) {
+            let name = withUnsafeBytes(of: &entry.pointee.d_name) { bytes in
+                String(decoding: bytes.prefix { $0 != 0 }, as: UTF8.self)
+            }
+            if name.hasSuffix(".toml"), !name.hasPrefix(".") { names.append(name) }
+            errno = 0
+        }
+        // At the end of the directory errno is untouched; a listing cut short would drop jobs silently.
+        guard errno == 0 else { throw fail() }
+        return names
     }
 
     private func read(
@@ -81,7 +108,7 @@ struct ConfigFiles {
             case ENOENT:
                 throw fail("there is no such file; write one, or name another with --config")
             case ELOOP: throw fail("is a symbolic link; name the file itself")
-            default: throw fail("cannot be read: \(Self.reason())")
+            default: throw fail(Self.unreadable())
             }
         }
         defer { close(file) }
@@ -90,7 +117,8 @@ struct ConfigFiles {
         var buffer = [UInt8](repeating: 0, count: 65_536)
         // The size fstat gave may be outgrown meanwhile; what counts is what is read.
         while bytes.count <= Self.bytesMax {
-            let count = Glibc.read(file, &buffer, buffer.count)
+            let room = min(buffer.count, Self.bytesMax + 1 - bytes.count)
+            let count = Glibc.read(file, &buffer, room)
             if count == 0 { return bytes }
             if count < 0 {
                 if errno == EINTR { continue }
@@ -108,7 +136,10 @@ struct ConfigFiles {
     private func fault(of descriptor: Int32, kind: mode_t, _ kindName: String) -> String? {
         var status = stat()
         guard fstat(descriptor, &status) == 0 else { return "cannot be examined: \(Self.reason())" }
-        guard status.st_mode & S_IFMT == kind else { return "is not \(kindName)" }
+        guard status.st_mode & S_IFMT == kind else {
+            let isDirectory = status.st_mode & S_IFMT == S_IFDIR
+            return isDirectory ? "is a directory; name the file in it" : "is not \(kindName)"
+        }
         guard status.st_uid == 0 || status.st_uid == ownerUID else {
             return "belongs to uid \(status.st_uid), who is neither root nor the daemon's user; "
                 + "chown it"
@@ -118,6 +149,13 @@ struct ConfigFiles {
         }
         guard kind != S_IFREG || status.st_size <= Self.bytesMax else { return Self.tooLarge }
         return nil
+    }
+
+    /// What `errno` says of a file that cannot be opened.
+    private static func unreadable() -> String {
+        let isDenied = errno == EACCES
+        return "cannot be read: \(reason())"
+            + (isDenied ? "; let the daemon's user read it, with chown or chmod" : "")
     }
 
     private static func reason() -> String { String(cString: strerror(errno)) }

@@ -12,7 +12,8 @@ public struct ConfigReading: Sendable {
     public var settings: DaemonSettings
     /// Everything that is wrong, in the order of the files.
     public var errors: [ConfigError]
-    /// The names of jobs that are left out for an error, and the files that are.
+    /// The names of jobs that are left out for an error, their own or one in the `[defaults]` of their file,
+    /// and the files that are.
     public var rejected: [String]
 }
 
@@ -78,13 +79,13 @@ public enum ConfigReader {
 /// One file that is TOML.
 struct Document {
     let file: String
-    let text: SourceText
+    var text: SourceText
     let entries: [TomlEntry]
 
     init(bytes: [UInt8], file: String) throws(ConfigError) {
-        text = SourceText(bytes)
+        var text = SourceText(bytes)
         self.file = file
-        try Self.checkText(bytes, text, file: file)
+        try Self.checkText(bytes, &text, file: file)
         do throws(TomlFault) {
             entries = try Toml.parse(bytes, file: file)
         } catch {
@@ -92,11 +93,12 @@ struct Document {
                 file: file, mark: error.mark, message: error.message,
                 excerpt: text.excerpt(at: error.mark))
         }
+        self.text = text
     }
 
     /// Zeros and what is no UTF-8 are refused with their place, before any parser sees them.
     private static func checkText(
-        _ bytes: [UInt8], _ text: SourceText, file: String
+        _ bytes: [UInt8], _ text: inout SourceText, file: String
     ) throws(ConfigError) {
         func fail(at offset: Int, _ message: String) -> ConfigError {
             let line = bytes[..<offset].count { $0 == UInt8(ascii: "\n") } + 1

@@ -47,11 +47,16 @@ struct Decoder {
                 reader.readDefault(key, value, into: &defaults)
             }
         }
+        // A job would run with settings nobody asked for: at once where `paused = "yes"` was refused.
+        let hasDefaults = reader.errors.isEmpty
+        for place in reader.errors.indices {
+            reader.errors[place].message += "; no job of this file runs until this is right"
+        }
         for entry in document.entries {
             switch entry.key {
             case "defaults": break
             case "daemon": readDaemon(entry, &reader)
-            case "job": readJobs(entry, defaults, &reader)
+            case "job": readJobs(entry, hasDefaults ? defaults : nil, &reader)
             default:
                 reader.unknown(entry, "table", among: ["daemon", "defaults", "job"], subject: nil)
             }
@@ -71,24 +76,25 @@ struct Decoder {
         }
     }
 
+    /// - Parameter defaults: nil if they are in error; then no job is taken, but all are checked.
     private mutating func readJobs(
-        _ entry: TomlEntry, _ defaults: Draft, _ reader: inout FileReader
+        _ entry: TomlEntry, _ defaults: Draft?, _ reader: inout FileReader
     ) {
         for (key, value) in reader.table(entry) {
-            let before = reader.errors.count
-            if let job = readJob(key, value, defaults, &reader), reader.errors.count == before {
+            let job = readJob(key, value, defaults ?? Draft(), &reader)
+            if let job, defaults != nil {
                 jobs.append(job)
-                places[job.name.description] = reader.document.file
             } else {
                 rejected.append(key.key)
             }
         }
     }
 
-    private func readJob(
+    private mutating func readJob(
         _ key: TomlEntry, _ value: TomlNode, _ defaults: Draft, _ reader: inout FileReader
     ) -> Job? {
         let subject = "job \"\(key.key)\""
+        let before = reader.errors.count
         guard let name = Job.Name(key.key) else {
             let fault = Job.Name.fault(in: key.key) ?? "not a job name"
             reader.report(Fault(key.mark, fault), subject)
@@ -96,6 +102,8 @@ struct Decoder {
         }
         if let other = places[key.key] {
             reader.report(Fault(key.mark, "is in \(other) already; give one another name"), subject)
+        } else {
+            places[key.key] = reader.document.file
         }
         guard case .table(let entries) = value.value else {
             reader.report(
@@ -118,8 +126,7 @@ struct Decoder {
             reader.report(Fault(first.mark, "first goes with every alone"), subject)
         }
         // What was refused above would only be said to be missing.
-        let isWhole = !reader.errors.contains { $0.message.hasPrefix("\(subject): ") }
-        guard isWhole else { return nil }
+        guard reader.errors.count == before else { return nil }
         return reader.attempt(subject) { () throws(Fault) in
             try draft.job(named: name, at: key.mark, zones: zones)
         }
@@ -132,17 +139,20 @@ extension SourceMark {
 
 /// One file being read, with what is wrong in it so far.
 struct FileReader {
-    let document: Document
+    var document: Document
     var errors: [ConfigError] = []
 
     init(document: Document) { self.document = document }
 
     mutating func report(_ fault: Fault, _ subject: String?) {
+        let mark =
+            fault.beginning.map { document.text.mark(behind: $0, ofStringAt: fault.mark) }
+            ?? fault.mark
         errors.append(
             ConfigError(
-                file: document.file, mark: fault.mark,
+                file: document.file, mark: mark,
                 message: (subject.map { "\($0): " } ?? "") + fault.message,
-                excerpt: document.text.excerpt(at: fault.mark)))
+                excerpt: document.text.excerpt(at: mark)))
     }
 
     @discardableResult

@@ -177,10 +177,13 @@ struct Draft {
 /// What is wrong at a place of the file being read.
 struct Fault: Error {
     var mark: SourceMark
+    /// Where the mark is that of a string: what of its value stands before the fault.
+    var beginning: String?
     var message: String
 
-    init(_ mark: SourceMark, _ message: String) {
+    init(_ mark: SourceMark, behind beginning: String? = nil, _ message: String) {
         self.mark = mark
+        self.beginning = beginning
         self.message = message
     }
 }

@@ -49,7 +49,9 @@ extension TomlNode {
         do throws(TimeSpanError) {
             span = try TimeSpan.parse(text)
         } catch {
-            throw Fault(mark(inside: text, at: error.offset), "time span \"\(text)\": \(error)")
+            throw Fault(
+                mark, behind: Self.beginning(of: text, error.offset),
+                "time span \"\(text)\": \(error)")
         }
         guard let span else {
             throw Fault(mark, "\"\(text)\" never ends; leave the job out if it is never to run")
@@ -60,11 +62,9 @@ extension TomlNode {
         return span
     }
 
-    /// A place inside the string that this value is, so many bytes from its start, where it stands as it was
-    /// written: one quote before it, all on one line.
-    private func mark(inside text: String, at offset: Int) -> SourceMark {
-        let before = String(decoding: text.utf8.prefix(offset), as: UTF8.self).unicodeScalars.count
-        return SourceMark(line: mark.line, column: mark.column + 1 + before)
+    /// So many bytes of a text from its start.
+    private static func beginning(of text: String, _ length: Int) -> String {
+        String(decoding: text.utf8.prefix(length), as: UTF8.self)
     }
 
     /// One schedule, or an array of them.
@@ -85,7 +85,9 @@ extension TomlNode {
             do throws(ScheduleError) {
                 specs.append((try parse(text), node.mark))
             } catch {
-                throw Fault(node.mark(inside: text, at: error.offset), "\"\(text)\": \(error)")
+                throw Fault(
+                    node.mark, behind: Self.beginning(of: text, error.offset),
+                    "\"\(text)\": \(error)")
             }
         }
         return specs

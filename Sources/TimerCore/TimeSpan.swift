@@ -54,8 +54,8 @@ public enum TimeSpan {
     /// The span as systemd displays it: `1h 30min`, `5.500000s`, `0`. Nothing finer than `accuracy` is
     /// shown. Negative spans are shown as `0`.
     public static func text(_ span: Duration, accuracy: Duration = .microseconds(1)) -> String {
-        var rest = UInt64(max(0, span.wholeMicroseconds))
-        let accuracy = UInt64(max(1, accuracy.wholeMicroseconds))
+        var rest = microseconds(in: span)
+        let accuracy = max(1, microseconds(in: accuracy))
         guard rest > 0 else { return "0" }
         var parts: [String] = []
         for (suffix, length) in displayed where rest >= length {
@@ -73,6 +73,15 @@ public enum TimeSpan {
             if rest == 0 { break }
         }
         return parts.isEmpty ? "0" : parts.joined(separator: " ")
+    }
+
+    /// The whole microseconds of a span; 0 if it is negative, and the most there are if it is longer.
+    private static func microseconds(in span: Duration) -> UInt64 {
+        let (seconds, attoseconds) = span.components
+        guard seconds >= 0, attoseconds >= 0 else { return 0 }
+        let (product, overflow) = UInt64(seconds).multipliedReportingOverflow(by: second)
+        let (sum, carry) = product.addingReportingOverflow(UInt64(attoseconds / 1_000_000_000_000))
+        return overflow || carry ? .max : sum
     }
 
     private static let displayed: [(suffix: String, length: UInt64)] = [
@@ -103,9 +112,7 @@ public enum TimeSpan {
         var current: UInt8? { place < bytes.count ? bytes[place] : nil }
 
         mutating func skipBlanks() {
-            while let byte = current, byte == 32 || byte == 9 || byte == 10 || byte == 13 {
-                place += 1
-            }
+            while isBlank { place += 1 }
         }
 
         mutating func skip(_ word: String) -> Bool {
@@ -122,8 +129,12 @@ public enum TimeSpan {
         mutating func part(addedTo total: UInt64) throws(TimeSpanError) -> UInt64 {
             let start = place
             if current == UInt8(ascii: "-") { throw error("a time span cannot be negative") }
-            if current == UInt8(ascii: "+") { place += 1 }
+            let isNegative = skipSign()
             let whole = try number()
+            if isNegative, let whole, whole > 0 {
+                place = start
+                throw error("a time span cannot be negative")
+            }
             var fraction: ArraySlice<UInt8> = []
             let hasPoint = current == UInt8(ascii: ".")
             if hasPoint {
@@ -146,6 +157,21 @@ public enum TimeSpan {
                 throw error("the time span is too long")
             }
             return sum
+        }
+
+        /// What strtoll(3), with which systemd reads a number, takes before one: blanks that systemd does
+        /// not skip itself, and a sign; a minus only behind those blanks, since systemd looks for it first.
+        private mutating func skipSign() -> Bool {
+            while current == 0x0b || current == 0x0c || isBlank { place += 1 }
+            guard let sign = current, sign == UInt8(ascii: "+") || sign == UInt8(ascii: "-") else {
+                return false
+            }
+            place += 1
+            return sign == UInt8(ascii: "-")
+        }
+
+        private var isBlank: Bool {
+            current.map { $0 == 32 || $0 == 9 || $0 == 10 || $0 == 13 } ?? false
         }
 
         private var isDigit: Bool {

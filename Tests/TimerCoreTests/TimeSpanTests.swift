@@ -46,6 +46,18 @@ import Testing
         #expect(error?.offset == offset, "\(text): \(error?.message ?? "")")
     }
 
+    /// What systemd 252 reads by way of strtoll(3), and shows of the longest spans.
+    @Test(arguments: [
+        ("\u{b}5s", "5s"), ("1min\u{c}5", "1min 5s"), ("\u{b}-0", "0"), ("\u{b} +1", "1s"),
+        ("584541y", "584541y"), ("584542y", nil), ("18446744073709551613us", nil),
+        ("\u{b}-5", nil), ("-0", nil), ("\u{b}.5", nil), ("5\u{b}6", nil), ("5s\u{b}", nil),
+        ("+.5", nil), ("+-1", nil),
+    ])
+    func takesWhatSystemdTakes(text: String, shown: String?) {
+        let span = (try? TimeSpan.parse(text)) ?? nil
+        #expect(span.map { TimeSpan.text($0) } == shown)
+    }
+
     @Test func neverTraps() {
         var random = SeededRandom()
         let alphabet = Array("0123456789.+- \tsmhdwyMunofit\u{b5}".utf8)

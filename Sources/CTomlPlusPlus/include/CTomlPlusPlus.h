@@ -14,6 +14,10 @@
 extern "C" {
 #endif
 
+/// The most parts a dotted key may have, and the deepest arrays and inline tables may nest in each other.
+/// Both together bound the depth of a document to a few hundred nodes.
+#define CTOML_DEPTH_MAX 16
+
 /// A parsed document. Nodes and strings belong to it and live as long as it does.
 typedef struct ctoml_document ctoml_document;
 
@@ -42,8 +46,8 @@ typedef struct {
     char message[512];
 } ctoml_error;
 
-/// Parses UTF-8 text. Returns NULL and fills `error` if it is no TOML, nests deeper than 256 values, or
-/// memory runs out. What is returned is freed with ctoml_free.
+/// Parses UTF-8 text. Returns NULL and fills `error` if it is no TOML, nests deeper than
+/// CTOML_DEPTH_MAX allows, or memory runs out. What is returned is freed with ctoml_free.
 ctoml_document *_Nullable ctoml_parse(
     const char *_Nonnull text, size_t length, ctoml_error *_Nonnull error);
 
