@@ -5,6 +5,7 @@
 
 #include "CSpawn.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
@@ -26,6 +27,9 @@
 /// Enough for the child's few frames and whatever the kernel puts there at execve.
 enum { STACK_BYTES = 64 * 1024 };
 
+/// How many signals the kernel knows, 1 and up; its masks have a bit for each.
+enum { SIGNALS = 64 };
+
 typedef struct {
     const cspawn_request *request;
     cspawn_step step;
@@ -40,29 +44,54 @@ static _Noreturn void give_up(child_context *context, cspawn_step step) {
 }
 
 /// A handler of the parent's must not run in the child, which shares its memory; and a disposition that is
-/// ignored, or a mask that blocks, would be inherited by the program: dispatch queues block SIGTERM in
-/// their threads.
+/// ignored would be inherited by the program. By the system call itself, since the C library's function
+/// refuses the two signals it keeps for its own use. All zeroes are the default, whatever the layout.
 static int reset_signals(void) {
-    struct sigaction action = {.sa_handler = SIG_DFL};
-    for (int number = 1; number < NSIG; number++) {
-        // The C library keeps some for itself and says EINVAL; KILL and STOP have no disposition.
-        if (sigaction(number, &action, NULL) != 0 && errno != EINVAL) return -1;
-    }
-    // sigaction refuses the two signals the C library uses; the kernel does not.
-    struct {
-        void *handler;
-        unsigned long flags;
-        void *restorer;
-        unsigned long mask;
-    } plain = {0};
-    for (int number = 32; number < 34; number++) {
-        syscall(SYS_rt_sigaction, number, &plain, NULL, sizeof plain.mask);
+    const uint64_t plain[8] = {0};
+    for (int number = 1; number <= SIGNALS; number++) {
+        if (number == SIGKILL || number == SIGSTOP) continue;
+        if (syscall(SYS_rt_sigaction, number, plain, NULL, SIGNALS / 8) != 0) return -1;
     }
     return 0;
 }
 
-/// Puts the three descriptors in their places and closes all others. One that is in the way of another is
-/// moved out of it first.
+/// The nice value is a thread's on Linux, and dispatch sets its threads' by the queue's QoS: it is not the
+/// job's. Only a privileged process may lower it; to stay at the parent's is no failure then.
+static int set_nice(int nice) {
+    if (setpriority(PRIO_PROCESS, 0, nice) == 0) return 0;
+    return errno == EACCES || errno == EPERM ? 0 : -1;
+}
+
+/// Where close_range(2) is not known (before Linux 5.9) or filtered: what /proc lists, else every number.
+static int close_listed(void) {
+    // Room for the listing's own descriptor, however full the table is.
+    close(3);
+    int listing = open("/proc/self/fd", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (listing < 0) {
+        struct rlimit limit;
+        if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return -1;
+        for (rlim_t number = 3; number < limit.rlim_cur; number++) close((int)number);
+        return 0;
+    }
+    _Alignas(struct dirent64) char entries[1024];
+    long size;
+    while ((size = syscall(SYS_getdents64, listing, entries, sizeof entries)) > 0) {
+        for (long at = 0; at < size;) {
+            const struct dirent64 *entry = (const struct dirent64 *)(entries + at);
+            int number = 0;
+            for (const char *digit = entry->d_name; *digit >= '0' && *digit <= '9'; digit++) {
+                number = number * 10 + (*digit - '0');
+            }
+            if (number >= 3 && number != listing) close(number);
+            at += entry->d_reclen;
+        }
+    }
+    close(listing);
+    return size == 0 ? 0 : -1;
+}
+
+/// Puts the three descriptors in their places and closes all others: those of this program are closed on
+/// exec, but not what it inherited or a library opened. One that is in the way of another is moved first.
 static int place_descriptors(const cspawn_request *request) {
     int wanted[3] = {request->input, request->output, request->error};
     for (int place = 0; place < 3; place++) {
@@ -74,59 +103,70 @@ static int place_descriptors(const cspawn_request *request) {
         if (dup2(wanted[place], place) < 0) return -1;
     }
     if (syscall(SYS_close_range, 3U, ~0U, 0U) == 0) return 0;
-    if (errno != ENOSYS) return -1;
-    struct rlimit limit;
-    if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return -1;
-    for (rlim_t number = 3; number < limit.rlim_cur; number++) close((int)number);
-    return 0;
+    return errno == ENOSYS || errno == EPERM ? close_listed() : -1;
 }
 
-/// As execvp(3): the first candidate there is; one that may not be executed is passed over, but remembered.
+/// What the daemon raised for itself would break programs that use select(2). After the descriptors: none
+/// could be moved to a number beyond it.
+static int limit_open_files(uint64_t most) {
+    struct rlimit limit;
+    if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return -1;
+    limit.rlim_cur = most < limit.rlim_max ? most : limit.rlim_max;
+    return setrlimit(RLIMIT_NOFILE, &limit);
+}
+
+/// The first candidate there is. As in execvp(3), one that is not there or may not be executed is passed
+/// over, but EACCES is what is told in the end. Unlike there, a file the kernel cannot execute (ENOEXEC)
+/// is not handed to a shell: whoever wants one asks for it.
 static void exec_first(const cspawn_request *request) {
-    int best = ENOENT;
+    bool was_denied = false;
     for (const char *const *path = request->candidates; *path != NULL; path++) {
         execve(*path, request->arguments, request->environment);
-        if (errno == EACCES) {
-            best = EACCES;
-        } else if (errno != ENOENT && errno != ENOTDIR) {
-            return;
+        switch (errno) {
+        case EACCES: was_denied = true; break;
+        // The last three: a directory of PATH on a file server that is gone.
+        case ENOENT: case ENOTDIR: case ESTALE: case ENODEV: case ETIMEDOUT: break;
+        default: return;
         }
     }
-    errno = best;
+    if (was_denied) errno = EACCES;
 }
 
 static int child_main(void *argument) {
     child_context *context = argument;
     const cspawn_request *request = context->request;
-    // A session, and with it a group, of its own: a limit ends the whole group, and no terminal of the
-    // daemon's can stop it.
+    // A session, and with it a group, of its own: a signal reaches the whole group, and no terminal of the
+    // daemon's can stop or interrupt it.
     if (setsid() < 0) give_up(context, CSPAWN_STEP_SESSION);
     if (reset_signals() != 0) give_up(context, CSPAWN_STEP_SIGNALS);
-    // The thread's nice value, which dispatch sets by the queue's QoS, is not the job's.
-    if (setpriority(PRIO_PROCESS, 0, request->nice) != 0) {
-        // Only a privileged process may lower it; to run at the daemon's own is no failure then.
-        errno = 0;
-        if (getpriority(PRIO_PROCESS, 0) < request->nice || errno != 0) {
-            errno = EPERM;
-            give_up(context, CSPAWN_STEP_NICE);
+    if (set_nice(request->nice) != 0) give_up(context, CSPAWN_STEP_NICE);
+    // Not the parent's: clone without CLONE_FS gave the child its own mask and directory.
+    umask(request->umask);
+    // Before the program is looked for, so that a path relative to the directory means what it says.
+    if (chdir(request->directory) != 0) {
+        int error = errno;
+        if (!request->may_run_in_root || chdir("/") != 0) {
+            errno = error;
+            give_up(context, CSPAWN_STEP_DIRECTORY);
         }
     }
-    // What the daemon raised for itself would break programs that use select(2).
-    struct rlimit limit;
-    if (getrlimit(RLIMIT_NOFILE, &limit) != 0) give_up(context, CSPAWN_STEP_LIMITS);
-    limit.rlim_cur = request->open_files < limit.rlim_max ? request->open_files : limit.rlim_max;
-    if (setrlimit(RLIMIT_NOFILE, &limit) != 0) give_up(context, CSPAWN_STEP_LIMITS);
-    umask(request->umask);
-    if (request->directory != NULL && chdir(request->directory) != 0) {
-        give_up(context, CSPAWN_STEP_DIRECTORY);
-    }
     if (place_descriptors(request) != 0) give_up(context, CSPAWN_STEP_DESCRIPTORS);
-    // Last, so that no signal meets the child before it stands on its own.
-    sigset_t none;
-    sigemptyset(&none);
-    if (sigprocmask(SIG_SETMASK, &none, NULL) != 0) give_up(context, CSPAWN_STEP_SIGNALS);
+    if (limit_open_files(request->open_files) != 0) give_up(context, CSPAWN_STEP_LIMITS);
+    // Dispatch queues block SIGTERM in their threads, and execve passes the mask on. Last, so that no signal
+    // meets the child before it stands on its own.
+    const uint64_t none = 0;
+    if (syscall(SYS_rt_sigprocmask, SIG_SETMASK, &none, NULL, SIGNALS / 8) != 0) {
+        give_up(context, CSPAWN_STEP_SIGNALS);
+    }
     exec_first(request);
     give_up(context, CSPAWN_STEP_EXEC);
+}
+
+/// Takes the end of a child that gave up: nobody else is to see it.
+static void bury(int pidfd) {
+    siginfo_t info;
+    while (waitid(P_PIDFD, (id_t)pidfd, &info, WEXITED) != 0 && errno == EINTR) {}
+    close(pidfd);
 }
 
 cspawn_result cspawn_start(const cspawn_request *request) {
@@ -140,35 +180,42 @@ cspawn_result cspawn_start(const cspawn_request *request) {
         return result;
     }
     // With every signal blocked, no handler of this process runs in the child while it shares its memory.
-    sigset_t all, before;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
+    // By the system call itself: the C library leaves its own two open.
+    const uint64_t all = ~UINT64_C(0);
+    uint64_t before = 0;
+    syscall(SYS_rt_sigprocmask, SIG_SETMASK, &all, &before, SIGNALS / 8);
+    // A cancelled thread would unwind while the child stands on its memory.
     int state;
     pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &state);
     int pidfd = -1;
+    // VM: no page tables are copied, however much memory there is. VFORK: this thread waits until the child
+    // has let go of it. PIDFD: a handle no other process can ever be behind, closed on exec.
     int flags = CLONE_VM | CLONE_VFORK | CLONE_PIDFD | SIGCHLD;
     pid_t pid = clone(child_main, stack + STACK_BYTES, flags, &context, &pidfd, NULL, NULL);
     int error = errno;
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
     pthread_setcancelstate(state, NULL);
+    syscall(SYS_rt_sigprocmask, SIG_SETMASK, &before, NULL, SIGNALS / 8);
     munmap(stack, STACK_BYTES);
     if (pid < 0) {
         result.step = CSPAWN_STEP_CLONE;
         result.error = error;
-        return result;
-    }
-    if (context.step != CSPAWN_STEP_NONE) {
-        // It has ended already; nobody else is to see it.
-        siginfo_t info;
-        while (waitid(P_PIDFD, (id_t)pidfd, &info, WEXITED) != 0 && errno == EINTR) {}
-        close(pidfd);
+    } else if (context.step != CSPAWN_STEP_NONE) {
+        bury(pidfd);
         result.step = context.step;
         result.error = context.error;
-        return result;
+    } else {
+        result.pid = pid;
+        result.pidfd = pidfd;
     }
-    result.pid = pid;
-    result.pidfd = pidfd;
     return result;
+}
+
+void cspawn_claim_ends(void) {
+    struct sigaction action;
+    if (sigaction(SIGCHLD, NULL, &action) != 0) return;
+    if (action.sa_handler == SIG_IGN) action.sa_handler = SIG_DFL;
+    action.sa_flags &= ~SA_NOCLDWAIT;
+    sigaction(SIGCHLD, &action, NULL);
 }
 
 int cspawn_reap(int pidfd, cspawn_end *end) {

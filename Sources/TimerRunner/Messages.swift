@@ -29,8 +29,9 @@ public struct RunRequest: Hashable, Sendable {
     }
 }
 
-/// What a runner tells. For each run it was asked to start there is one `ended`, last; before it, if there
-/// was a process, one `began` and then its lines. Output of what a run left behind may follow its end.
+/// What a runner tells. For each run it was asked to start there is one `ended`; before it, if there was a
+/// process, one `began` and then its lines. Output of what a run left behind may follow its end. Of runs
+/// that a shutdown finds still waiting for their start nothing is told: they have no mark.
 public enum RunnerEvent: Hashable, Sendable {
     /// The process of a run started.
     case began(Run.ID, pid: Int32)

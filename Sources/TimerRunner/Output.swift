@@ -1,8 +1,6 @@
 // Copyright 2026 the timerd authors
 // SPDX-License-Identifier: Apache-2.0
 
-import Glibc
-
 /// Cuts a stream of bytes into lines of bounded length.
 struct LineCutter {
     /// The most bytes of a line; a longer one comes in pieces.

@@ -7,24 +7,13 @@ import TimerCore
 
 /// Starts processes. What is the same for all of them is looked up once.
 struct Spawner {
-    /// Where programs named without a slash are looked for.
-    static let searchPath = [
-        "/usr/local/sbin", "/usr/local/bin", "/usr/sbin", "/usr/bin", "/sbin", "/bin",
-    ]
-
-    private let user: [String: String]
-    private let home: String
+    private let account: Account
     private let openFiles: UInt64
 
     /// - Parameter openFiles: the soft limit of open files jobs get.
     init(openFiles: UInt64) {
-        let (name, home, shell) = Self.account()
-        self.home = home
+        account = Account.current()
         self.openFiles = openFiles
-        user = [
-            "PATH": Self.searchPath.joined(separator: ":"), "HOME": home, "SHELL": shell,
-            "USER": name, "LOGNAME": name,
-        ]
     }
 
     /// A process that runs.
@@ -39,23 +28,28 @@ struct Spawner {
     }
 
     /// Starts the process of a run with these descriptors as 1 and 2, and nothing to read at 0.
+    ///
+    /// It runs in the declared directory, which must be there, or else in its user's home; in `/` where
+    /// that is not there just now, as under Debian's cron.
     func spawn(_ request: RunRequest, output: Int32, error: Int32) throws(Failure) -> Process {
+        let variables = environment(of: request)
+        let program = Program(request.command, path: variables["PATH"] ?? "")
+        try Self.check(program, variables)
         let input = open("/dev/null", O_RDONLY | O_CLOEXEC)
         guard input >= 0 else { throw Self.failure(errno, "open /dev/null") }
         defer { close(input) }
-        let (candidates, arguments) = Self.program(of: request.command)
-        let environment = environment(of: request).map { "\($0.key)=\($0.value)" }
-        let directory = request.workingDirectory ?? home
-        let result = withCStrings(candidates) { candidates in
-            withCStrings(arguments) { arguments in
-                withCStrings(environment) { environment in
+        let directory = request.workingDirectory ?? account.home
+        let result = withCStrings(program.candidates) { candidates in
+            withCStrings(program.arguments) { arguments in
+                withCStrings(variables.map { "\($0.key)=\($0.value)" }) { environment in
                     directory.withCString { directory in
                         candidates.withMemoryRebound(
-                            to: UnsafePointer<CChar>?.self, capacity: 1
+                            to: UnsafePointer<CChar>?.self, capacity: program.candidates.count + 1
                         ) { candidates in
                             var start = cspawn_request(
                                 candidates: candidates, arguments: arguments,
-                                environment: environment, directory: directory, input: input,
+                                environment: environment, directory: directory,
+                                may_run_in_root: request.workingDirectory == nil, input: input,
                                 output: output, error: error, umask: 0o022, nice: 0,
                                 open_files: openFiles)
                             return cspawn_start(&start)
@@ -67,9 +61,26 @@ struct Spawner {
         guard result.step == CSPAWN_STEP_NONE else {
             throw Self.failure(
                 result.error,
-                Self.describe(result.step, directory: directory, program: arguments[0]))
+                Self.describe(result.step, directory: directory, program: program.name))
         }
         return Process(pid: result.pid, pidfd: result.pidfd)
+    }
+
+    /// C's strings end at a NUL byte, and an environment is lines of NAME=value: what would arrive as
+    /// something else than was asked for is refused.
+    private static func check(
+        _ program: Program, _ variables: [String: String]
+    ) throws(Failure) {
+        guard !program.arguments.isEmpty else { throw failure(EINVAL, "exec nothing") }
+        guard !program.arguments.contains(where: { $0.utf8.contains(0) }) else {
+            throw failure(EINVAL, "exec with a NUL byte in an argument")
+        }
+        for (name, value) in variables {
+            let isName = !name.isEmpty && !name.utf8.contains { $0 == 0 || $0 == UInt8(ascii: "=") }
+            guard isName, !value.utf8.contains(0) else {
+                throw failure(EINVAL, "set the variable \(name.debugDescription)")
+            }
+        }
     }
 
     /// The outcome for a run whose process could not be.
@@ -87,28 +98,16 @@ struct Spawner {
         case CSPAWN_STEP_SESSION: "setsid"
         case CSPAWN_STEP_SIGNALS: "reset the signals"
         case CSPAWN_STEP_NICE: "set the nice value"
-        case CSPAWN_STEP_LIMITS: "set the limit of open files"
         case CSPAWN_STEP_DIRECTORY: "chdir \(directory)"
         case CSPAWN_STEP_DESCRIPTORS: "set up the descriptors"
+        case CSPAWN_STEP_LIMITS: "set the limit of open files"
         default: "exec \(program)"
-        }
-    }
-
-    private static func program(of command: Job.Command) -> (candidates: [String], [String]) {
-        switch command {
-        case .shell(let line): (["/bin/sh"], ["/bin/sh", "-c", line])
-        case .arguments(let arguments):
-            if arguments[0].utf8.contains(UInt8(ascii: "/")) {
-                ([arguments[0]], arguments)
-            } else {
-                (searchPath.map { "\($0)/\(arguments[0])" }, arguments)
-            }
         }
     }
 
     /// Built from nothing: what the daemon's own environment holds is no job's business.
     private func environment(of request: RunRequest) -> [String: String] {
-        user.merging(request.environment) { $1 }.merging([
+        account.variables.merging(request.environment) { $1 }.merging([
             "TIMERD_JOB": request.id.firing.job.description,
             "TIMERD_RUN_ID": request.id.description,
             "TIMERD_SCHEDULED": request.id.firing.scheduled.rfc3339,
@@ -116,22 +115,29 @@ struct Spawner {
             "TIMERD_ACTIVE_SECONDS": "\(request.active.components.seconds)",
         ]) { $1 }
     }
+}
 
-    /// Name, home and shell of the user this process runs as, with what login(1) takes where there is no
-    /// entry. A home that is not there is `/`, as systemd and cron have it for such users.
-    private static func account() -> (name: String, home: String, shell: String) {
-        var entry = passwd()
-        var found: UnsafeMutablePointer<passwd>?
-        var buffer = [CChar](repeating: 0, count: 16_384)
-        guard getpwuid_r(geteuid(), &entry, &buffer, buffer.count, &found) == 0, found != nil else {
-            return ("\(geteuid())", "/", "/bin/sh")
+/// What a command comes to: the files to try and the arguments.
+private struct Program {
+    /// As the command names it.
+    var name: String
+    var candidates: [String]
+    var arguments: [String]
+
+    /// A name without a slash is looked for in `path`, the one the job itself gets. An empty directory
+    /// there is the job's working directory (POSIX, 8.3).
+    init(_ command: Job.Command, path: String) {
+        switch command {
+        case .shell(let line): arguments = ["/bin/sh", "-c", line]
+        case .arguments(let given): arguments = given
         }
-        let home = String(cString: entry.pw_dir)
-        let shell = String(cString: entry.pw_shell)
-        return (
-            String(cString: entry.pw_name), access(home, X_OK) == 0 ? home : "/",
-            shell.isEmpty ? "/bin/sh" : shell
-        )
+        name = arguments.first ?? ""
+        candidates =
+            name.isEmpty || name.utf8.contains(UInt8(ascii: "/"))
+            ? [name]
+            : path.split(separator: ":", omittingEmptySubsequences: false).map { [name] in
+                $0.isEmpty ? "./\(name)" : "\($0)/\(name)"
+            }
     }
 }
 

@@ -19,9 +19,9 @@ typedef enum {
     CSPAWN_STEP_SESSION,
     CSPAWN_STEP_SIGNALS,
     CSPAWN_STEP_NICE,
-    CSPAWN_STEP_LIMITS,
     CSPAWN_STEP_DIRECTORY,
     CSPAWN_STEP_DESCRIPTORS,
+    CSPAWN_STEP_LIMITS,
     CSPAWN_STEP_EXEC,
 } cspawn_step;
 
@@ -34,13 +34,15 @@ typedef struct {
     char *const _Nullable *_Nonnull arguments;
     /// The whole environment, ended by NULL.
     char *const _Nullable *_Nonnull environment;
-    /// Where to run; NULL leaves the directory as it is.
-    const char *_Nullable directory;
+    /// Where to run.
+    const char *_Nonnull directory;
+    /// Whether to run in `/` if that directory cannot be entered, instead of failing.
+    bool may_run_in_root;
     /// What become descriptors 0, 1 and 2. All others are closed.
     int input, output, error;
     /// The file mode creation mask.
     mode_t umask;
-    /// The nice value.
+    /// The nice value, -20 to 19. Without the privilege to lower it to that, the parent's stays.
     int nice;
     /// The soft limit of open files (setrlimit(2), RLIMIT_NOFILE); never above the hard one.
     uint64_t open_files;
@@ -60,6 +62,10 @@ typedef struct {
 /// cost does not grow with that memory; the calling thread stands still meanwhile, and the child uses a
 /// stack of its own, makes only system calls and changes nothing but its own kernel state and the result.
 cspawn_result cspawn_start(const cspawn_request *_Nonnull request);
+
+/// Undoes what makes the kernel throw the ends of processes away: SIGCHLD ignored, which execve passes on
+/// from whoever started this program, or SA_NOCLDWAIT (waitid(2), Notes).
+void cspawn_claim_ends(void);
 
 /// How a process ended and what it used.
 typedef struct {

@@ -1,0 +1,72 @@
+// Copyright 2026 the timerd authors
+// SPDX-License-Identifier: Apache-2.0
+
+import CSpawn
+import Glibc
+import Synchronization
+import TimerCore
+
+/// What the runner's thread is to do, left for it by others.
+final class Inbox: Sendable {
+    enum Word: Sendable {
+        case start([RunRequest])
+        case signal(Run.ID, Int32)
+        case forget(Run.ID)
+        case settle(@Sendable () -> Void)
+        case shutDown(Duration)
+    }
+
+    private struct State {
+        var words: [Word] = []
+        /// The thread has ended and takes nothing more.
+        var isClosed = false
+    }
+
+    /// Readable while there is something; an eventfd(2).
+    let descriptor: Int32
+    private let state = Mutex(State())
+
+    init() throws(Runner.Failure) {
+        descriptor = cspawn_eventfd()
+        guard descriptor >= 0 else { throw Runner.Failure("cannot make an eventfd", errno) }
+    }
+
+    deinit { Glibc.close(descriptor) }
+
+    /// Leaves word and returns at once.
+    /// - Returns: false if the thread has ended; the word is not taken then.
+    @discardableResult
+    func leave(_ word: Word) -> Bool {
+        let count: Int? = state.withLock { state in
+            guard !state.isClosed else { return nil }
+            state.words.append(word)
+            return state.words.count
+        }
+        guard let count else { return false }
+        // Whoever left the first word since they were taken has rung already.
+        if count == 1 {
+            var one: UInt64 = 1
+            // It cannot fail: the counter is far from full, and the descriptor is ours.
+            _ = write(descriptor, &one, 8)
+        }
+        return true
+    }
+
+    /// Takes everything there is, in the order it was left.
+    func take() -> [Word] {
+        var count: UInt64 = 0
+        _ = read(descriptor, &count, 8)
+        return state.withLock { state in
+            defer { state.words = [] }
+            return state.words
+        }
+    }
+
+    /// Takes everything there is, and nothing is left any more.
+    func close() -> [Word] {
+        state.withLock { state in
+            defer { state = State(isClosed: true) }
+            return state.words
+        }
+    }
+}

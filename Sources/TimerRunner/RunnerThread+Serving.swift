@@ -1,0 +1,129 @@
+// Copyright 2026 the timerd authors
+// SPDX-License-Identifier: Apache-2.0
+
+import CSpawn
+import Glibc
+import TimerCore
+
+extension RunnerThread {
+    /// Serves what is ready: of the child in the upper bits, its process (0), its standard output (1) or
+    /// its standard error (2).
+    mutating func serve(_ token: UInt64) {
+        let serial = token >> 2
+        guard token & 3 != 0 else { return takeEnd(of: serial) }
+        readSome(of: serial, stream: Int(token & 3) - 1, most: Self.bytesPerTurn)
+        dropIfDone(serial)
+    }
+
+    // MARK: - Ends
+
+    /// Takes the end of the process, if it has ended, and tells it.
+    mutating func takeEnd(of serial: UInt64) {
+        guard let child = children[serial], let pidfd = child.pidfd else { return }
+        var taken = cspawn_end()
+        switch cspawn_reap(pidfd, &taken) {
+        case 0: return
+        case 1: end(serial, child.wasStopped ? .stopped : Self.outcome(of: taken), taken)
+        // Somebody else in this process took it: a wait for any child.
+        default: end(serial, .lost(.daemon), taken)
+        }
+    }
+
+    /// Ends a run. The end of its process is its end: whoever it left behind with a pipe in hand does not
+    /// hold it up. What is in the pipes already still belongs to it.
+    mutating func end(_ serial: UInt64, _ outcome: RunOutcome, _ taken: cspawn_end) {
+        guard let pidfd = children[serial]?.pidfd else { return }
+        closeWatched(pidfd)
+        children[serial]?.pidfd = nil
+        for stream in 0..<2 {
+            readSome(of: serial, stream: stream, most: Self.drainBytesMax)
+            finishLine(of: serial, stream: stream)
+        }
+        guard let child = children[serial] else { return }
+        serials[child.id] = nil
+        let usage = RunUsage(
+            elapsed: .nanoseconds(Self.awake() - child.began),
+            user: .microseconds(taken.user_microseconds),
+            system: .microseconds(taken.system_microseconds),
+            peakResidentBytes: taken.peak_kibibytes << 10)
+        handler(.ended(child.id, outcome, usage, tail: child.tail.last))
+        keepLeftovers(of: serial)
+    }
+
+    private static func outcome(of end: cspawn_end) -> RunOutcome {
+        if end.code == CLD_EXITED { return .exited(end.status) }
+        let name = cspawn_signal_name(end.status).map { "SIG\(String(cString: $0))" }
+        return .signalled(name ?? "signal \(end.status)")
+    }
+
+    // MARK: - Output
+
+    private mutating func readSome(of serial: UInt64, stream: Int, most: Int) {
+        var total = 0
+        while total < most, let descriptor = children[serial]?.streams[stream]?.descriptor {
+            let count = read(descriptor, &buffer, buffer.count)
+            if count > 0 {
+                total += count
+                take(count, of: serial, stream: stream)
+            } else if count == 0 || (errno != EAGAIN && errno != EINTR) {
+                finishLine(of: serial, stream: stream)
+                closeWatched(descriptor)
+                children[serial]?.streams[stream] = nil
+            } else if errno == EAGAIN {
+                return
+            }
+        }
+    }
+
+    private mutating func take(_ count: Int, of serial: UInt64, stream: Int) {
+        // No copy of the child is held here: its tail would be copied at each read.
+        guard let id = children[serial]?.id else { return }
+        let lives = serials[id] == serial
+        let handler = handler
+        buffer.withUnsafeBytes { bytes in
+            let bytes = UnsafeRawBufferPointer(rebasing: bytes[..<count])
+            if lives { children[serial]?.tail.take(bytes) }
+            children[serial]?.streams[stream]?.lines.take(bytes) { line, isCut in
+                handler(.output(id, stream == 0 ? .stdout : .stderr, line: line, isCut: isCut))
+            }
+        }
+    }
+
+    private mutating func finishLine(of serial: UInt64, stream: Int) {
+        guard let id = children[serial]?.id else { return }
+        let handler = handler
+        children[serial]?.streams[stream]?.lines.finish { line, isCut in
+            handler(.output(id, stream == 0 ? .stdout : .stderr, line: line, isCut: isCut))
+        }
+    }
+
+    // MARK: - What is left behind
+
+    /// Whoever holds a pipe of an ended run may write on as long as it likes; only so many are kept.
+    private mutating func keepLeftovers(of serial: UInt64) {
+        guard children[serial]?.streams.contains(where: { $0 != nil }) == true else {
+            children[serial] = nil
+            return
+        }
+        // The end has been told: what comes now goes into no tail.
+        children[serial]?.tail = Tail()
+        leftovers.append(serial)
+        if leftovers.count > Runner.leftoversMax { drop(leftovers.removeFirst()) }
+    }
+
+    private mutating func dropIfDone(_ serial: UInt64) {
+        guard let child = children[serial], child.pidfd == nil,
+            child.streams.allSatisfy({ $0 == nil })
+        else { return }
+        children[serial] = nil
+        leftovers.removeAll { $0 == serial }
+    }
+
+    /// Closes everything of a child. A line it had begun is told.
+    mutating func drop(_ serial: UInt64) {
+        for stream in 0..<2 { finishLine(of: serial, stream: stream) }
+        guard let child = children.removeValue(forKey: serial) else { return }
+        for case .some(let stream) in child.streams { closeWatched(stream.descriptor) }
+        if let pidfd = child.pidfd { closeWatched(pidfd) }
+    }
+}
