@@ -186,6 +186,11 @@ int64_t ctoml_integer(const ctoml_node *node) {
     return value == nullptr ? 0 : value->get();
 }
 
+double ctoml_float(const ctoml_node *node) {
+    const toml::value<double> *value = node_of(node).as_floating_point();
+    return value == nullptr ? 0 : value->get();
+}
+
 bool ctoml_boolean(const ctoml_node *node) {
     const toml::value<bool> *value = node_of(node).as_boolean();
     return value != nullptr && value->get();

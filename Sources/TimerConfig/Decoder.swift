@@ -19,9 +19,10 @@ struct Decoder {
         var errors = errors
         var kept = jobs
         var rejected = rejected
+        leaveOutHeirs(&kept, &errors, &rejected)
         if jobs.count > settings.jobsMax {
             let extra = jobs[settings.jobsMax...]
-            kept = Array(jobs[..<settings.jobsMax])
+            kept = Array(kept.prefix(settings.jobsMax))
             rejected += extra.map(\.name.description)
             errors.append(
                 ConfigError(
@@ -31,6 +32,30 @@ struct Decoder {
         }
         return ConfigReading(
             roster: Roster(kept), settings: settings, errors: errors, rejected: rejected)
+    }
+
+    /// A job cannot take the account of one that is there, nor two the account of one.
+    private func leaveOutHeirs(
+        _ kept: inout [Job], _ errors: inout [ConfigError], _ rejected: inout [String]
+    ) {
+        var heirs: [Job.Name: Job.Name] = [:]
+        let names = Set(jobs.map(\.name))
+        for job in jobs {
+            guard let old = job.formerly else { continue }
+            let other = heirs.updateValue(job.name, forKey: old)
+            guard names.contains(old) || other != nil else { continue }
+            let message =
+                other.map {
+                    "formerly: \"\(old)\" is what \"\($0)\" was called; an account has one heir"
+                }
+                ?? "formerly: \"\(old)\" is a job still; take one of them out, or give the new one no formerly"
+            errors.append(
+                ConfigError(
+                    file: places[job.name.description] ?? "",
+                    message: "job \"\(job.name)\": \(message)"))
+            rejected.append(job.name.description)
+            kept.removeAll { $0.name == job.name }
+        }
     }
 
     /// A file that cannot be read at all.

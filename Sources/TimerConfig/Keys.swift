@@ -21,56 +21,63 @@ struct JobKey: Sendable {
         self.read = read
     }
 
-    static let all: [JobKey] = [
-        JobKey("description", default: false) { node, draft throws(Fault) in
-            draft.description = try node.string()
-        },
-        JobKey("command", default: false) { node, draft throws(Fault) in
-            draft.command = .arguments(try node.arguments())
-        },
-        JobKey("shell", default: false) { node, draft throws(Fault) in
-            let line = try node.string()
-            guard !line.isEmpty else { throw Fault(node.mark, "the command line is empty") }
-            draft.shell = .shell(line)
-        },
-        JobKey("every", default: false) { node, draft throws(Fault) in
-            draft.every = try node.interval()
-        },
-        JobKey("after", default: false) { node, draft throws(Fault) in
-            draft.after = try node.interval()
-        },
-        JobKey("calendar", default: false) { node, draft throws(Fault) in
-            draft.calendar = try node.schedules(CalendarSpec.init)
-        },
-        JobKey("cron", default: false) { node, draft throws(Fault) in
-            draft.cron = try node.schedules(CronSpec.init)
-        },
-        JobKey("at", default: false) { node, draft throws(Fault) in draft.at = try node.instant() },
-        JobKey("timezone") { node, draft throws(Fault) in
-            draft.timezone = (try node.string(), node.mark)
-        },
-        JobKey("dst-gap") { node, draft throws(Fault) in
-            draft.gap = try node.choice(of: DSTRule.Gap.allCases.map { ($0.rawValue, $0) })
-        },
-        JobKey("dst-overlap") { node, draft throws(Fault) in
-            draft.overlap = try node.choice(of: DSTRule.Overlap.allCases.map { ($0.rawValue, $0) })
-        },
-        JobKey("first") { node, draft throws(Fault) in draft.first = try node.span() },
-        JobKey("count") { node, draft throws(Fault) in
-            draft.count = try node.choice(of: TimeBasis.allCases.map { ($0.rawValue, $0) })
-        },
-        JobKey("paused") { node, draft throws(Fault) in draft.paused = try node.boolean() },
-        JobKey("environment") { node, draft throws(Fault) in
-            draft.environment.merge(try node.environment()) { $1 }
-        },
-        JobKey("working-directory") { node, draft throws(Fault) in
-            let path = try node.string()
-            guard path.hasPrefix("/") else {
-                throw Fault(node.mark, "\"\(path)\" must be an absolute path, beginning with /")
-            }
-            draft.workingDirectory = path
-        },
-    ]
+    static let all: [JobKey] =
+        [
+            JobKey("description", default: false) { node, draft throws(Fault) in
+                draft.description = try node.string()
+            },
+            JobKey("command", default: false) { node, draft throws(Fault) in
+                draft.command = .arguments(try node.arguments())
+            },
+            JobKey("shell", default: false) { node, draft throws(Fault) in
+                let line = try node.string()
+                guard !line.isEmpty else { throw Fault(node.mark, "the command line is empty") }
+                draft.shell = .shell(line)
+            },
+            JobKey("every", default: false) { node, draft throws(Fault) in
+                draft.every = try node.interval()
+            },
+            JobKey("after", default: false) { node, draft throws(Fault) in
+                draft.after = try node.interval()
+            },
+            JobKey("calendar", default: false) { node, draft throws(Fault) in
+                draft.calendar = try node.schedules(CalendarSpec.init)
+            },
+            JobKey("cron", default: false) { node, draft throws(Fault) in
+                draft.cron = try node.schedules(CronSpec.init)
+            },
+            JobKey("at", default: false) { node, draft throws(Fault) in
+                draft.at = try node.instant()
+            },
+            JobKey("timezone") { node, draft throws(Fault) in
+                draft.timezone = (try node.string(), node.mark)
+            },
+            JobKey("dst-gap") { node, draft throws(Fault) in
+                draft.gap = try node.choice(of: DSTRule.Gap.allCases.map { ($0.rawValue, $0) })
+            },
+            JobKey("dst-overlap") { node, draft throws(Fault) in
+                draft.overlap = try node.choice(
+                    of: DSTRule.Overlap.allCases.map { ($0.rawValue, $0) })
+            },
+            JobKey("first") { node, draft throws(Fault) in draft.first = try node.span() },
+            JobKey("count") { node, draft throws(Fault) in
+                draft.count = try node.choice(of: TimeBasis.allCases.map { ($0.rawValue, $0) })
+            },
+            JobKey("paused") { node, draft throws(Fault) in draft.paused = try node.boolean() },
+            JobKey("environment") { node, draft throws(Fault) in
+                draft.environment.merge(try node.environment()) { $1 }
+            },
+            JobKey("working-directory") { node, draft throws(Fault) in
+                let path = try node.string()
+                guard path.hasPrefix("/") else {
+                    throw Fault(node.mark, "\"\(path)\" must be an absolute path, beginning with /")
+                }
+                draft.workingDirectory = path
+            },
+            JobKey("formerly", default: false) { node, draft throws(Fault) in
+                draft.formerly = (try node.jobName(), node.mark)
+            },
+        ] + policies + execution
 }
 
 /// One key of the table `[daemon]`.
@@ -109,6 +116,9 @@ struct Draft {
     var paused = false
     var environment: [String: String] = [:]
     var workingDirectory: String?
+    var policy = Policy()
+    var execution = Execution()
+    var formerly: (name: Job.Name, mark: SourceMark)?
 
     /// The job, if the table says what one needs.
     func job(
@@ -128,10 +138,14 @@ struct Draft {
                 Schedule.wall(try wallSchedule(zones))
             }
         guard let command = command ?? shell else { throw Fault(mark, "a command is missing") }
+        if let formerly, formerly.name == name {
+            throw Fault(formerly.mark, "formerly: names the job itself")
+        }
         return Job(
             name: name, command: command, schedule: schedule, description: description,
             first: every == nil ? nil : first, count: count, paused: paused,
-            environment: environment, workingDirectory: workingDirectory)
+            environment: environment, workingDirectory: workingDirectory, policy: policy,
+            execution: execution, formerly: formerly?.name)
     }
 
     /// The slots by the calendar clock, each in the zone its own text names, or the job, or the machine.

@@ -15,7 +15,7 @@ enum TomlValue {
     case string(String)
     case integer(Int64)
     case boolean(Bool)
-    case float
+    case float(Double)
     case dateOrTime
 
     /// What it is, for messages.
@@ -92,7 +92,7 @@ enum Toml {
             case CTOML_STRING: .string(string(node))
             case CTOML_INTEGER: .integer(ctoml_integer(node))
             case CTOML_BOOLEAN: .boolean(ctoml_boolean(node))
-            case CTOML_FLOAT: .float
+            case CTOML_FLOAT: .float(ctoml_float(node))
             default: .dateOrTime
             }
         return TomlNode(mark: SourceMark(ctoml_mark_of(node)), value: value)

@@ -17,18 +17,49 @@ extension Agenda {
         return step >= Self.stepMin || step <= .zero - Self.stepMin ? step : nil
     }
 
-    /// Takes note of a step, if there was one.
-    mutating func noteStep(at now: Now) -> [Action] {
-        defer { lastNow = now }
-        guard let step = step(at: now) else { return [] }
-        let isCorrection =
-            step >= Self.correctionMin || step <= .zero - Self.correctionMin
-        let timers = isCorrection ? correct(by: step, at: now) : []
-        return timers + [.tell(.clockStepped(by: step, isCorrection: isCorrection))]
+    /// Whether the clocks tell of something no timer rings for: the calendar clock was set, or the machine
+    /// slept.
+    public func isStirred(at now: Now) -> Bool {
+        guard let lastNow, lastNow.bootID == now.bootID else { return false }
+        return step(at: now) != nil || now.slept(since: lastNow) >= Self.stepMin
+    }
+
+    /// Takes note of a step of the calendar clock and of a sleep of the machine, if there was one.
+    mutating func noteClocks(at now: Now) -> [Action] {
+        let step = step(at: now)
+        previousNow = lastNow
+        lastNow = now
+        guard let previousNow, previousNow.bootID == now.bootID else { return [] }
+        var actions: [Action] = []
+        if now.slept(since: previousNow) >= Self.stepMin {
+            darkUntil = now
+            actions += followSleep(at: now)
+        }
+        guard let step else { return actions }
+        let isCorrection = step >= Self.correctionMin || step <= .zero - Self.correctionMin
+        if isCorrection {
+            actions += correct(by: step, at: now)
+        } else if step > .zero {
+            steppedOver = (after: now.wall - step, through: now.wall)
+        }
+        return actions + [.tell(.clockStepped(by: step, isCorrection: isCorrection))]
+    }
+
+    /// Time that counts while the machine sleeps has come nearer to its grid points than the timers know.
+    private mutating func followSleep(at now: Now) -> [Action] {
+        var timers: [Action] = []
+        for slot in order {
+            guard var entry = entries[slot], entry.ledger.isOpen,
+                entry.job.count == .boottime || entry.job.count == .wall
+            else { continue }
+            timers += settle(slot, &entry, at: now)
+        }
+        return timers
     }
 
     /// Begins anew from the new time.
     private mutating func correct(by step: Duration, at now: Now) -> [Action] {
+        steppedOver = nil
         var timers: [Action] = []
         for slot in order {
             guard var entry = entries[slot] else { continue }
@@ -45,16 +76,42 @@ extension Agenda {
         return timers
     }
 
-    /// Sets every timer of the calendar clock again, and fires what is due by it.
+    /// Fires what is due by the clocks as they are now, and sets every timer of the calendar clock again.
     mutating func followClock(at now: Now) -> [Action] {
-        guard !isShutDown, let first = wallDue.first, let entry = entries[first.slot] else {
-            return []
-        }
-        var actions = wake(entry.job.name, at: now)
+        guard !isShutDown else { return [] }
+        var actions = fireDue(at: now).actions
         for slot in order {
             guard let instant = wallDue[slot], let entry = entries[slot] else { continue }
             actions.append(.armAt(entry.job.name, instant))
         }
         return actions
+    }
+
+    /// Writes down the accounts of the jobs whose time counts.
+    mutating func checkpoint(at now: Now) -> [Action] {
+        var records: [JobRecord] = []
+        for slot in order where entries[slot]?.ledger.isOpen == true {
+            if let record = entries[slot]?.record(at: now, life: life) { records.append(record) }
+        }
+        return records.isEmpty ? [] : [.save(records, durable: true)]
+    }
+
+    /// Closes every ledger and takes every timer down. Runs go on and their ends are still taken.
+    mutating func shutDown(at now: Now) -> [Action] {
+        guard !isShutDown else { return [] }
+        let wereCounting = counting
+        isShutDown = true
+        var timers: [Action] = []
+        var records: [JobRecord] = []
+        for slot in order {
+            guard var entry = entries[slot] else { continue }
+            timers += settle(slot, &entry, at: now) + settleRetry(slot, entry)
+            records.append(entry.record(at: now, life: life))
+            entries[slot] = entry
+        }
+        return timers + [
+            .save(records, durable: true),
+            .tell(.shutDown(counting: wereCounting, live: live.count)),
+        ]
     }
 }

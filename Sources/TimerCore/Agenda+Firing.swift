@@ -1,240 +1,211 @@
 // Copyright 2026 the timerd authors
 // SPDX-License-Identifier: Apache-2.0
 
+/// What comes of one event, in the order it is to be done: what is due is written and started first, then
+/// the timers are set, then it is told.
+struct Batch {
+    var runs: [Run] = []
+    var start: [Run] = []
+    var records: [JobRecord] = []
+    /// Runs told to end, and rows to be closed.
+    var ends: [Action] = []
+    var timers: [Action] = []
+    var notices: [Action] = []
+    var fired: Set<Int> = []
+
+    var actions: [Action] {
+        let kept: [Action] =
+            if !runs.isEmpty {
+                [.begin(runs, start: start, records: records)]
+            } else if !records.isEmpty {
+                [.save(records, durable: false)]
+            } else {
+                []
+            }
+        // Runs that were on record before: their rows are kept already.
+        let started: [Action] = runs.isEmpty && !start.isEmpty ? [.start(start)] : []
+        return kept + started + ends + timers + notices
+    }
+}
+
 extension Agenda {
     /// Fires every job that is due by now, whichever timer rang: all starts of one wake are one batch.
     mutating func wake(_ job: Job.Name, at now: Now) -> [Action] {
         guard !isShutDown else { return [] }
+        var batch = fireDue(at: now)
+        // A timer that rang early is set to the same instant again; nothing is worked out from now.
+        if let slot = slots[job], !batch.fired.contains(slot) {
+            if let instant = due[slot] {
+                batch.timers.append(.arm(job, instant))
+            } else if let instant = wallDue[slot] {
+                batch.timers.append(.armAt(job, instant))
+            }
+            if let instant = retryDue[slot] { batch.timers.append(.armRetry(job, instant)) }
+        }
+        return batch.actions
+    }
+
+    /// Does everything that is due by now.
+    mutating func fireDue(at now: Now) -> Batch {
         var batch = Batch()
         while let next = due.first, next.due <= now.awake {
             fire(next.slot, at: now, into: &batch)
         }
         while let next = wallDue.first, next.due <= now.wall {
-            fireSlot(next.slot, at: now, into: &batch)
+            fire(next.slot, at: now, into: &batch)
         }
-        // A timer that rang early is set to the same instant again; nothing is worked out from now.
-        if let slot = slots[job], let instant = due[slot], !batch.fired.contains(slot) {
-            batch.timers.append(.arm(job, instant))
-        } else if let slot = slots[job], let instant = wallDue[slot], !batch.fired.contains(slot) {
-            batch.timers.append(.armAt(job, instant))
+        // Being awake, whoever may fire already does, and saves a wake-up of its own.
+        while let next = ready.first, next.due <= now.awake {
+            fire(next.slot, at: now, into: &batch)
         }
-        return batch.actions
+        while let next = wallReady.first, next.due <= now.wall {
+            fire(next.slot, at: now, into: &batch)
+        }
+        while let next = retryDue.first, next.due <= now.awake {
+            release(next.slot, at: now, into: &batch)
+        }
+        return batch
     }
 
-    /// What comes of one wake, in the order it is to be done: what is due is written and started first,
-    /// then the timers are set, then it is told.
-    private struct Batch {
-        var runs: [Run] = []
-        var start: [Run] = []
-        var records: [JobRecord] = []
-        var timers: [Action] = []
-        var notices: [Action] = []
-        var fired: Set<Int> = []
-
-        var actions: [Action] {
-            let kept: [Action] =
-                if !runs.isEmpty {
-                    [.begin(runs, start: start, records: records)]
-                } else if !records.isEmpty {
-                    [.save(records, durable: false)]
-                } else {
-                    []
-                }
-            return kept + timers + notices
-        }
-    }
-
+    /// Takes one job out of the queues: fires it, or ends its pause.
     private mutating func fire(_ slot: Int, at now: Now, into batch: inout Batch) {
-        guard var entry = entries[slot], let span = entry.span,
-            let crossing = entry.ledger.cross(target: entry.target, every: span, at: now.awake)
-        else {
-            due.remove(slot)
+        guard var entry = entries[slot] else {
+            unqueue(slot)
             return
         }
         batch.fired.insert(slot)
-        let missed: Int
-        switch entry.job.schedule {
-        case .every:
-            missed = crossing.missed
-        case .after, .wall:
-            missed = 0
-            entry.phase = .finished
-            entry.ledger.dropAccrued(at: now.awake)
-        }
-        let scheduled = entry.schedule(at: now.wall - crossing.late)
-        finish(slot, &entry, scheduled, missed: missed, late: crossing.late, at: now, into: &batch)
-    }
-
-    /// Fires a job whose slot by the calendar clock has come; slots that passed as well are folded into it.
-    private mutating func fireSlot(_ slot: Int, at now: Now, into batch: inout Batch) {
-        guard var entry = entries[slot], case .wall(let schedule) = entry.job.schedule,
-            let due = entry.slot
-        else {
-            wallDue.remove(slot)
+        if case .paused(let pause) = entry.phase {
+            unpause(slot, &entry, pause, by: .pauseEnd, at: now, into: &batch)
+            batch.records.append(entry.record(at: now, life: life))
+            entries[slot] = entry
             return
         }
-        batch.fired.insert(slot)
-        let missed = schedule.slots(after: due, through: now.wall)
-        entry.seen = now.wall
-        entry.slot = nil
-        let scheduled = entry.schedule(at: due + .microseconds(entry.corrections))
-        finish(
-            slot, &entry, scheduled, missed: missed, late: now.wall - due, at: now, into: &batch)
-    }
-
-    /// What every firing ends with: a run, unless the last one lives, and the next instant.
-    private mutating func finish(
-        _ slot: Int, _ entry: inout Entry, _ scheduled: WallInstant, missed: Int, late: Duration,
-        at now: Now, into batch: inout Batch
-    ) {
-        entry.firings += 1 + missed
+        let points: Points? =
+            if case .wall(let schedule) = entry.job.schedule {
+                entry.passSlots(of: schedule, at: now)
+            } else {
+                entry.passGridPoints(at: now)
+            }
+        guard let points else {
+            // Two clocks read one after the other differ a little: set again, a moment later.
+            unqueue(slot)
+            batch.timers += settle(slot, &entry, at: now, notBefore: now)
+            entries[slot] = entry
+            return
+        }
+        if case .after = entry.job.schedule { entry.phase = .finished }
         // First, so that what is told of the next firing is so.
         batch.timers += settle(slot, &entry, at: now)
-        let firing = Firing(
-            id: Firing.ID(job: entry.job.name, scheduled: scheduled), missed: missed,
-            active: entry.ledger.active(at: now.awake))
-        if let blocker = entry.live.last?.id {
-            batch.notices.append(.tell(.skipped(firing, .stillRunning(blocker))))
-        } else {
-            let run = Run(firing: firing, job: entry.job)
-            entry.live.append(RunSummary(id: run.id))
-            batch.runs.append(run)
-            if admit(run) { batch.start.append(run) }
-            batch.notices.append(
-                .tell(
-                    .fired(
-                        run, late: late,
-                        remaining: entry.phase == .armed ? entry.remaining(at: now) : nil)))
-        }
-        if entry.phase == .finished {
-            batch.notices.append(.tell(.finished(entry.job.name)))
-        }
+        make(points, slot, &entry, at: now, into: &batch)
+        if entry.phase == .finished { batch.notices.append(.tell(.finished(entry.job.name))) }
         batch.records.append(entry.record(at: now, life: life))
         entries[slot] = entry
     }
 
-    /// Brings the ledger, the queue and the timer in line with the entry's phase, and stores the entry.
-    ///
-    /// - Returns: the timer's action, if its instant changed.
-    mutating func settle(_ slot: Int, _ entry: inout Entry, at now: Now) -> [Action] {
-        let wasOpen = entry.ledger.isOpen
-        let before = due[slot]
-        switch entry.phase {
-        case .armed where !isShutDown: entry.ledger.open(at: now.awake)
-        case .armed, .paused, .stopped, .finished: entry.ledger.close(at: now.awake)
+    /// Makes firings of the points that came due, as the job's policy has it.
+    private mutating func make(
+        _ passed: Points, _ slot: Int, _ entry: inout Entry, at now: Now, into batch: inout Batch
+    ) {
+        let policy = entry.job.policy
+        let accuracy = policy.accuracy
+        var points = passed
+        if let deadline = policy.startingDeadline {
+            let old = points.count(olderThan: deadline + accuracy)
+            if old > 0 { giveUp(old, of: points, &entry, at: now, into: &batch) }
+            guard let rest = points.dropping(old) else { return }
+            points = rest
         }
-        counting += (entry.ledger.isOpen ? 1 : 0) - (wasOpen ? 1 : 0)
-        if case .wall(let schedule) = entry.job.schedule {
-            return settle(slot, &entry, by: schedule, before: before)
+        let missed = countMissed(points, accuracy: accuracy, at: now)
+        switch policy.onMissed {
+        case _ where missed == 0, .runOnce:
+            makeOne(points, slot, &entry, at: now, into: &batch)
+        case .skip:
+            let firing = entry.firing(points[0], missed: missed - 1, at: now)
+            letGo(firing, .missed, &entry, at: now, into: &batch)
+            guard let rest = points.dropping(missed) else { return }
+            makeOne(rest, slot, &entry, at: now, into: &batch)
+        case .runAll:
+            makeEach(points, slot, &entry, at: now, into: &batch)
         }
-        let instant = entry.ledger.instant(reaching: entry.target)
-        entries[slot] = entry
-        let wasByCalendar = wallDue[slot] != nil
-        wallDue.remove(slot)
-        guard instant != before else { return [] }
-        guard let instant else {
-            due.remove(slot)
-            return before != nil || wasByCalendar ? [.disarm(entry.job.name)] : []
-        }
-        due.set(slot, due: instant)
-        return [.arm(entry.job.name, instant)]
     }
 
-    /// The same for a schedule by the calendar clock. One that has no slot any more is finished.
-    private mutating func settle(
-        _ slot: Int, _ entry: inout Entry, by schedule: WallSchedule, before: AwakeInstant?
-    ) -> [Action] {
-        if entry.phase == .armed, !isShutDown {
-            if entry.slot == nil { entry.slot = schedule.next(after: entry.seen) }
-            if entry.slot == nil { finishForGood(&entry) }
-        } else {
-            entry.slot = nil
-        }
-        entries[slot] = entry
-        let wallBefore = wallDue[slot]
-        due.remove(slot)
-        guard entry.slot != wallBefore else { return [] }
-        guard let instant = entry.slot else {
-            wallDue.remove(slot)
-            return [.disarm(entry.job.name)]
-        }
-        wallDue.set(slot, due: instant)
-        return [.armAt(entry.job.name, instant)]
+    /// One firing for all of the points.
+    private mutating func makeOne(
+        _ points: Points, _ slot: Int, _ entry: inout Entry, at now: Now, into batch: inout Batch
+    ) {
+        let firing = entry.firing(points[0], missed: points.count - 1, at: now)
+        let late = max(.zero, points[0].age - entry.job.policy.accuracy)
+        begin(firing, late: late, slot, &entry, isCatchUp: false, at: now, into: &batch)
     }
 
-    private mutating func finishForGood(_ entry: inout Entry) {
-        if entry.ledger.isOpen { counting -= 1 }
-        entry.phase = .finished
-        if let lastNow { entry.ledger.close(at: lastNow.awake) }
-    }
-
-    /// Gives the run one of the places for live runs, or lets it wait.
-    mutating func admit(_ run: Run) -> Bool {
-        guard live.count < concurrentRunsMax, waiting.count == 0, !isShutDown else {
-            waiting.append(run)
-            return false
-        }
-        live[run.id] = run.id.firing.job
-        return true
-    }
-
-    mutating func noteBegin(of run: Run.ID, at now: Now) -> [Action] {
-        if let slot = slots[run.firing.job],
-            let index = entries[slot]?.live.firstIndex(where: { $0.id == run })
+    /// A firing for each of the points, up to the limit.
+    private mutating func makeEach(
+        _ passed: Points, _ slot: Int, _ entry: inout Entry, at now: Now, into batch: inout Batch
+    ) {
+        var points = passed
+        if points.count > Self.catchUpMax,
+            let rest = points.dropping(points.count - Self.catchUpMax)
         {
-            entries[slot]?.live[index].began = now.wall
+            let dropped = points.count - Self.catchUpMax
+            let firing = entry.firing(points[0], missed: dropped - 1, at: now)
+            letGo(firing, .catchUpMax, &entry, at: now, into: &batch)
+            points = rest
         }
-        return [.tell(.runBegan(run))]
+        // A run that lives from before forbids them all; each of their own only lets the next one wait.
+        let before = entry.live.last
+        for index in 0..<points.count {
+            let firing = entry.firing(points[index], missed: 0, at: now)
+            if entry.job.policy.concurrency == .forbid, let before {
+                letGo(firing, .stillRunning(before.id), &entry, at: now, into: &batch)
+                continue
+            }
+            begin(
+                firing, late: points[index].age, slot, &entry, isCatchUp: true, at: now,
+                into: &batch)
+        }
     }
 
-    mutating func noteEnd(
-        of run: Run.ID, _ outcome: RunOutcome, _ usage: RunUsage, at now: Now
-    ) -> [Action] {
-        // The end of a run is told once; a second telling would free a place that is not taken.
-        guard live.removeValue(forKey: run) != nil else { return [] }
-        if let slot = slots[run.firing.job],
-            let index = entries[slot]?.live.firstIndex(where: { $0.id == run })
-        {
-            var summary = entries[slot]?.live.remove(at: index) ?? RunSummary(id: run)
-            summary.outcome = outcome
-            summary.usage = usage
-            entries[slot]?.lastRun = summary
-        }
-        var actions: [Action] = [
-            .close(run, outcome, usage), .tell(.runEnded(run, outcome, usage)),
-        ]
-        if !isShutDown, live.count < concurrentRunsMax, let next = waiting.popFirst() {
-            live[next.id] = next.id.firing.job
-            actions.append(.start([next]))
-        }
-        return actions
+    /// Lets points go that are older than the starting deadline, on record.
+    private mutating func giveUp(
+        _ count: Int, of points: Points, _ entry: inout Entry, at now: Now, into batch: inout Batch
+    ) {
+        let firing = entry.firing(points[count - 1], missed: count - 1, at: now)
+        let run = Run(firing: firing, job: entry.job)
+        batch.runs.append(run)
+        batch.ends.append(.close(run.id, .lost(.deadline), RunUsage()))
+        entry.lastRun = RunSummary(id: run.id, outcome: .lost(.deadline))
+        letGo(firing, .deadline, &entry, at: now, into: &batch)
     }
 
-    /// Writes down every account that counts; nothing is said of it.
-    mutating func checkpoint(at now: Now) -> [Action] {
-        var records: [JobRecord] = []
-        for slot in order where entries[slot]?.ledger.isOpen == true {
-            if let record = entries[slot]?.record(at: now, life: life) { records.append(record) }
-        }
-        return records.isEmpty ? [] : [.save(records, durable: true)]
+    func letGo(
+        _ firing: Firing, _ reason: Notice.SkipReason, _ entry: inout Entry, at now: Now,
+        into batch: inout Batch
+    ) {
+        entry.lastSkip = SkippedFiring(firing: firing, reason: reason, at: now.wall)
+        batch.notices.append(.tell(.skipped(firing, reason)))
     }
 
-    /// Closes every ledger and takes every timer down. Runs go on and their ends are still taken.
-    mutating func shutDown(at now: Now) -> [Action] {
-        guard !isShutDown else { return [] }
-        let wereCounting = counting
-        isShutDown = true
-        var timers: [Action] = []
-        var records: [JobRecord] = []
-        for slot in order {
-            guard var entry = entries[slot] else { continue }
-            timers += settle(slot, &entry, at: now)
-            records.append(entry.record(at: now, life: life))
-            entries[slot] = entry
+    /// How many of the first points were missed: came due while nothing could fire. What the calendar clock
+    /// was set over was not.
+    private func countMissed(_ points: Points, accuracy: Duration, at now: Now) -> Int {
+        var bound = Self.lateMax
+        if let darkUntil {
+            bound = min(bound, max(.zero, now.boot - darkUntil.boot) + Self.darkMax)
         }
-        return timers + [
-            .save(records, durable: true),
-            .tell(.shutDown(counting: wereCounting, live: live.count)),
-        ]
+        let count = points.count(olderThan: bound + accuracy)
+        guard count > 0, let steppedOver, steppedOver.through <= now.wall else { return count }
+        return (0..<count).first { index in
+            let due = now.wall - points[index].age
+            return due > steppedOver.after && due <= steppedOver.through
+        } ?? count
+    }
+}
+
+extension Entry {
+    /// The firing of a point, labelled apart from all before it.
+    mutating func firing(_ point: Points.Point, missed: Int, at now: Now) -> Firing {
+        Firing(
+            id: Firing.ID(job: job.name, scheduled: schedule(at: point.label)), missed: missed,
+            active: active(at: now))
     }
 }

@@ -8,33 +8,39 @@ extension Agenda {
     /// Begins a life: every job takes up its account, and what the last life left open is settled.
     mutating func load(_ roster: Roster, _ past: Recollection, at now: Now) -> [Action] {
         life = past.life
+        darkUntil = now
         let ending = past.ending(at: now)
         var records = Dictionary(past.records.map { ($0.job, $0) }) { _, later in later }
         let lastRuns = Dictionary(past.lastRuns.map { ($0.id.firing.job, $0) }) { _, later in later
         }
         var notices: [Action] = []
         var wereCounting = 0
-        for record in past.records where record.isCounting {
-            let credit = past.credit(for: record)
+        for record in past.records where record.isCounting && record.removed == nil {
+            let credit = past.credit(for: record, at: now)
             records[record.job]?.credit(credit)
-            guard ending != .clean else { continue }
-            wereCounting += 1
+            if ending != .clean { wereCounting += 1 }
+            guard ending != .clean || credit.counted > .zero || credit.uncertain > .zero else {
+                continue
+            }
             notices.append(
                 .tell(
                     .recovered(
-                        record.job, accrued: record.accrued + credit, credited: credit,
-                        forfeitedAtMost: past.forfeit(for: record, at: now))))
+                        record.job, accrued: record.accrued + credit.counted,
+                        credited: credit.counted, forfeitedAtMost: credit.uncertain, record.basis)))
         }
         retired = records
 
         var timers: [Action] = []
+        var renamed: [Job.Name] = []
         for job in roster.jobs {
-            timers += add(job, at: now)
-            if let slot = slots[job.name] { entries[slot]?.lastRun = lastRuns[job.name] }
+            let last = lastRuns[job.name] ?? job.formerly.flatMap { lastRuns[$0] }
+            timers += add(job, at: now, renamed: &renamed)
+            if let slot = slots[job.name] { entries[slot]?.lastRun = last }
         }
-        let (erased, kept) = retireOthers(at: now)
-        let saved = order.compactMap { entries[$0]?.record(at: now, life: life) } + kept
+        let (forgotten, kept) = retireOthers(at: now)
+        let erased = renamed + forgotten
         let (settled, taken) = settleRuns(past.openRuns, at: now)
+        let saved = order.compactMap { entries[$0]?.record(at: now, life: life) } + kept
         let began = Action.tell(
             .lifeBegan(
                 ending, away: past.away(until: now), jobs: roster.jobs.count,
@@ -43,18 +49,54 @@ extension Agenda {
             + notices + settled + timers + (taken.isEmpty ? [] : [.start(taken)])
     }
 
+    /// What a reload to this roster would do, as of now. Nothing is changed.
+    /// - Complexity: O(*n*) in the number of jobs.
+    public func preview(_ roster: Roster, at now: Now) -> ReloadPreview {
+        var preview = ReloadPreview()
+        let names = Set(roster.jobs.map(\.name))
+        for job in roster.jobs {
+            if let entry = slots[job.name].flatMap({ entries[$0] }) {
+                let line = ReloadPreview.Line(job: job.name, accrued: entry.accrued(at: now))
+                if entry.job == job {
+                    preview.kept.append(line)
+                } else {
+                    preview.changed.append(line)
+                }
+            } else {
+                preview.added.append(
+                    ReloadPreview.Line(job: job.name, accrued: accruedOfNew(job, at: now)))
+            }
+        }
+        for slot in order {
+            guard let entry = entries[slot], !names.contains(entry.job.name) else { continue }
+            preview.removed.append(
+                ReloadPreview.Line(job: entry.job.name, accrued: entry.accrued(at: now)))
+        }
+        return preview
+    }
+
+    /// What a job that is new would begin with: the account of its name, or of the name it had before.
+    private func accruedOfNew(_ job: Job, at now: Now) -> Duration {
+        if let record = retired[job.name] { return record.accrued }
+        guard let old = job.formerly else { return .zero }
+        if let entry = slots[old].flatMap({ entries[$0] }) { return entry.accrued(at: now) }
+        return retired[old]?.accrued ?? .zero
+    }
+
     /// Takes a newly read configuration: jobs are told apart by name, and one whose definition is the
     /// same keeps its timer to the nanosecond.
     mutating func reload(_ roster: Roster, at now: Now) -> [Action] {
         guard !isShutDown else { return [] }
         let names = Set(roster.jobs.map(\.name))
         var actions: [Action] = []
+        var batch = Batch()
         var records: [JobRecord] = []
         var removed: [Job.Name] = []
+        var renamed: [Job.Name] = []
         for slot in order {
             guard let entry = entries[slot], !names.contains(entry.job.name) else { continue }
             removed.append(entry.job.name)
-            actions += remove(slot, at: now, into: &records)
+            actions += remove(slot, at: now, into: &records, &batch)
         }
         var added: [Job.Name] = []
         var changed: [Job.Name] = []
@@ -65,12 +107,12 @@ extension Agenda {
                 newOrder.append(slot)
                 guard var entry = entries[slot], entry.job != job else { continue }
                 changed.append(job.name)
-                actions += replace(slot, &entry, with: job, at: now)
+                replace(slot, &entry, with: job, at: now, into: &batch)
                 records.append(entry.record(at: now, life: life))
                 entries[slot] = entry
             } else {
                 added.append(job.name)
-                actions += add(job, at: now)
+                actions += add(job, at: now, renamed: &renamed)
                 guard let slot = slots[job.name] else { continue }
                 newOrder.append(slot)
                 if let record = entries[slot]?.record(at: now, life: life) {
@@ -79,16 +121,31 @@ extension Agenda {
             }
         }
         order = newOrder
+        records.removeAll { renamed.contains($0.job) }
+        actions += batch.actions
         if !records.isEmpty { actions.append(.save(records, durable: true)) }
+        if !renamed.isEmpty { actions.append(.erase(renamed)) }
         let kept = roster.jobs.count - added.count - changed.count
         return actions
             + [.tell(.reloaded(added: added, changed: changed, removed: removed, kept: kept))]
     }
 
-    /// Gives the job a slot, with the account its name had before if there is one.
-    private mutating func add(_ job: Job, at now: Now) -> [Action] {
-        var entry = Entry(new: job, at: now)
-        if let record = retired.removeValue(forKey: job.name) { entry.adopt(record, at: now) }
+    /// Gives the job a slot, with the account its name had before if there is one, or else with that of the
+    /// name it had.
+    private mutating func add(
+        _ job: Job, at now: Now, renamed: inout [Job.Name]
+    ) -> [Action] {
+        var entry = Entry(new: job, at: now, seed: seed)
+        var told: [Action] = []
+        if let record = retired.removeValue(forKey: job.name) {
+            entry.adopt(record, at: now)
+        } else if let old = job.formerly, slots[old] == nil,
+            let record = retired.removeValue(forKey: old)
+        {
+            entry.adopt(record, at: now)
+            renamed.append(old)
+            told = [.tell(.renamed(job.name, from: old))]
+        }
         let slot: Int
         if let free = freeSlots.popLast() {
             slot = free
@@ -99,34 +156,50 @@ extension Agenda {
         }
         slots[job.name] = slot
         order.append(slot)
-        return settle(slot, &entry, at: now)
+        return settle(slot, &entry, at: now) + told
     }
 
     /// Puts a changed definition in the place of the old one. The account stays: what accrued counts
     /// towards the new interval, and if it is past that already the job is due at once.
     private mutating func replace(
-        _ slot: Int, _ entry: inout Entry, with job: Job, at now: Now
-    ) -> [Action] {
-        if entry.job.schedule != job.schedule {
+        _ slot: Int, _ entry: inout Entry, with job: Job, at now: Now, into batch: inout Batch
+    ) {
+        let changesSlots =
+            entry.job.schedule != job.schedule
+            || entry.job.policy.randomOffset != job.policy.randomOffset
+        if changesSlots {
             entry.slot = nil
             entry.seen = now.wall
         }
+        if entry.job.count != job.count {
+            // What follows counts by another clock.
+            if entry.ledger.isOpen { counting -= 1 }
+            entry.ledger.close(at: entry.counted(at: now))
+        }
         entry.job = job
-        entry.follow(configuredPaused: job.paused, at: now)
+        let ended = entry.follow(configuredPaused: job.paused, at: now)
         entry.leaveFinishedIfRecurring(at: now)
-        return settle(slot, &entry, at: now)
+        if let ended {
+            unpause(slot, &entry, ended, by: .configuration, at: now, into: &batch)
+        } else {
+            batch.timers += settle(slot, &entry, at: now)
+        }
     }
 
     /// Takes the job out and keeps its record. A run of it goes on.
     private mutating func remove(
-        _ slot: Int, at now: Now, into records: inout [JobRecord]
+        _ slot: Int, at now: Now, into records: inout [JobRecord], _ batch: inout Batch
     ) -> [Action] {
         guard var entry = entries[slot] else { return [] }
         let hadTimer = due[slot] != nil || wallDue[slot] != nil
-        wallDue.remove(slot)
+        unqueue(slot)
         if entry.ledger.isOpen { counting -= 1 }
-        entry.ledger.close(at: now.awake)
-        due.remove(slot)
+        entry.ledger.close(at: entry.counted(at: now))
+        if case .paused(let pause) = entry.phase, pause.withRun {
+            batch.ends += entry.toldRuns.map { .resume($0) }
+        }
+        callOff(&entry, .stopped, into: &batch)
+        batch.timers += settleRetry(slot, entry)
         let record = entry.record(at: now, life: life, removed: now.wall)
         records.append(record)
         retired[entry.job.name] = record
@@ -161,32 +234,66 @@ extension Agenda {
     }
 
     /// Decides about the runs whose end the last life did not see. One that was begun may have done its
-    /// work, so it is never begun again: it is lost. One that certainly never was is begun now.
+    /// work, so it is never begun again: it is lost, unless it lives still. One that certainly never was is
+    /// begun now, or waits as it did before.
     private mutating func settleRuns(
         _ runs: [Recollection.OpenRun], at now: Now
     ) -> (actions: [Action], start: [Run]) {
-        var actions: [Action] = []
-        var start: [Run] = []
+        var batch = Batch()
         for open in runs {
-            guard !open.wasBegun, open.bootID == now.bootID,
-                let slot = slots[open.id.firing.job], let entry = entries[slot], entry.live.isEmpty
-            else {
-                let outcome = RunOutcome.lost(open.bootID == now.bootID ? .daemon : .reboot)
-                if let slot = slots[open.id.firing.job] {
-                    entries[slot]?.lastRun = RunSummary(id: open.id, outcome: outcome)
-                }
-                actions += [
-                    .close(open.id, outcome, RunUsage()),
-                    .tell(.runEnded(open.id, outcome, RunUsage())),
-                ]
-                continue
+            if open.isLive {
+                takeOver(open)
+            } else if !open.wasBegun, open.bootID == now.bootID,
+                let slot = slots[open.id.firing.job], let entry = entries[slot],
+                entry.phase != .stopped
+            {
+                takeUp(open, slot, entry, at: now, into: &batch)
+            } else {
+                lose(open, as: open.bootID == now.bootID ? .daemon : .reboot, into: &batch)
             }
-            let run = Run(firing: open.firing, attempt: open.id.attempt, job: entry.job)
-            entries[slot]?.live.append(RunSummary(id: run.id))
-            actions.append(.tell(.runTakenUp(run.id)))
-            if admit(run) { start.append(run) }
         }
-        return (actions, start)
+        return (batch.ends + batch.timers + batch.notices, batch.start)
+    }
+
+    private mutating func lose(
+        _ open: Recollection.OpenRun, as loss: RunOutcome.Loss, into batch: inout Batch
+    ) {
+        let outcome = RunOutcome.lost(loss)
+        if let slot = slots[open.id.firing.job] {
+            entries[slot]?.lastRun = RunSummary(id: open.id, outcome: outcome)
+        }
+        batch.ends.append(.close(open.id, outcome, RunUsage()))
+        batch.notices.append(.tell(.runEnded(open.id, outcome, RunUsage(), failed: true)))
+    }
+
+    /// Has a run that outlived the daemon back among the live ones.
+    private mutating func takeOver(_ open: Recollection.OpenRun) {
+        let slot = slots[open.id.firing.job]
+        live[open.id] = ToldRun(firing: open.firing, job: slot.flatMap { entries[$0]?.job })
+        guard let slot else { return }
+        entries[slot]?.live.append(RunSummary(id: open.id, began: open.recorded))
+    }
+
+    /// Starts a run that is on record and was never begun, or has it wait: for the delay of a further
+    /// attempt, for its turn, for the end of a pause.
+    private mutating func takeUp(
+        _ open: Recollection.OpenRun, _ slot: Int, _ found: Entry, at now: Now,
+        into batch: inout Batch
+    ) {
+        var entry = found
+        let run = Run(firing: open.firing, attempt: open.id.attempt, job: entry.job)
+        entry.live.append(RunSummary(id: run.id, wait: .turn))
+        entry.held.append(HeldRun(run: run, retryAt: nil))
+        if run.id.attempt > 1 {
+            let delay = entry.job.policy.retry.delay(after: run.id.attempt - 1)
+            let waited = max(.zero, now.wall - open.recorded)
+            let instant = now.awake + max(.zero, delay - waited)
+            entry.held[entry.held.count - 1].retryAt = instant
+            entry.live[entry.live.count - 1].wait = .retry(instant)
+        }
+        entries[slot] = entry
+        batch.notices.append(.tell(.runTakenUp(run.id)))
+        release(slot, at: now, into: &batch)
     }
 }
 
@@ -194,6 +301,8 @@ extension Entry {
     /// Takes up the account a record holds.
     mutating func adopt(_ record: JobRecord, at now: Now) {
         ledger = Ledger(active: record.active, accrued: record.accrued)
+        uncertain = record.uncertain
+        skips = record.skips
         phase = record.phase
         firings = record.firings
         lastScheduled = record.lastScheduled
@@ -202,20 +311,47 @@ extension Entry {
         let last = max(record.lastScheduled ?? record.at.wall, record.at.wall)
         seen = last - now.wall >= Agenda.correctionMin ? now.wall : last
         if record.at.bootID == now.bootID { slot = nil }
-        follow(configuredPaused: job.paused, at: now)
+        if case .paused(let pause) = phase { noteEnd(of: pause, since: record, at: now) }
+        // A life that begins takes its schedule up without looking back at what the pause held.
+        if follow(configuredPaused: job.paused, at: now) != nil { seen = max(seen, now.wall) }
         leaveFinishedIfRecurring(at: now)
+    }
+
+    /// What counted since a pause ended by itself while no daemon ran. The pause is ended when its timer
+    /// rings, at once.
+    private mutating func noteEnd(of pause: Pause, since record: JobRecord, at now: Now) {
+        guard let until = pause.until, until <= now.wall else { return }
+        let passed = now.wall - max(until, record.at.wall)
+        let isSameBoot = record.at.bootID == now.bootID
+        switch record.basis {
+        case .active: break
+        case .uptime:
+            countedAfterPause = min(
+                passed, isSameBoot ? now.awake - record.at.awake : now.sinceBoot.awake)
+        case .boottime:
+            countedAfterPause = min(
+                passed, isSameBoot ? now.boot - record.at.boot : now.sinceBoot.boot)
+        case .wall:
+            countedAfterPause = isSameBoot ? min(passed, now.boot - record.at.boot) : passed
+        }
+        countedAfterPause = max(.zero, countedAfterPause)
     }
 
     /// Follows `paused` in the configuration where it changed, and only there: what was ordered at run
     /// time holds against a configuration that says what it said before.
-    mutating func follow(configuredPaused: Bool, at now: Now) {
-        guard configuredPaused != self.configuredPaused else { return }
+    ///
+    /// - Returns: the pause that is over by it; the job is armed then.
+    mutating func follow(configuredPaused: Bool, at now: Now) -> Pause? {
+        guard configuredPaused != self.configuredPaused else { return nil }
         self.configuredPaused = configuredPaused
         switch (phase, configuredPaused) {
         case (.armed, true): phase = .paused(Pause(since: now.wall, by: .configuration))
-        case (.paused(let pause), false) where pause.by == .configuration: phase = .armed
+        case (.paused(let pause), false) where pause.by == .configuration:
+            phase = .armed
+            return pause
         case (.armed, false), (.paused, _), (.stopped, _), (.finished, _): break
         }
+        return nil
     }
 
     /// A job that was to fire once and fired, and whose schedule recurs now, begins at zero.
@@ -228,15 +364,16 @@ extension Entry {
         guard phase == .finished else { return }
         phase = .armed
         firings = 0
-        ledger.dropAccrued(at: now.awake)
+        dropAccrued(at: now)
     }
 }
 
 extension JobRecord {
     /// Counts time that is known to have passed after the record was taken.
-    fileprivate mutating func credit(_ span: Duration) {
-        active += span
-        accrued += span
+    fileprivate mutating func credit(_ credit: Recollection.Credit) {
+        active += credit.counted
+        accrued += credit.counted
+        uncertain += credit.uncertain
     }
 }
 

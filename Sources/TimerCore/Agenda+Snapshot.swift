@@ -55,10 +55,10 @@ extension Entry {
     fileprivate func snapshot(at now: Now) -> JobSnapshot {
         let remaining = remaining(at: now)
         return JobSnapshot(
-            job: job, phase: phase, active: ledger.active(at: now.awake),
-            accrued: ledger.accrued(at: now.awake), remaining: remaining,
-            next: slot ?? (ledger.isOpen ? remaining.map { now.wall + $0 } : nil),
+            job: job, phase: phase, active: active(at: now), accrued: accrued(at: now),
+            remaining: remaining,
+            next: dueSlot ?? (ledger.isOpen ? remaining.map { now.wall + $0 } : nil),
             lastScheduled: lastScheduled, firings: firings, live: live, lastRun: lastRun,
-            checkpoint: checkpoint)
+            lastSkip: lastSkip, skips: skips, uncertain: uncertain, checkpoint: checkpoint)
     }
 }

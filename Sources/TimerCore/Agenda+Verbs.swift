@@ -13,14 +13,17 @@ extension Agenda {
         case (.pause, .armed):
             return pause(slot, &entry, order, at: now)
         case (.pause, .paused(let pause)):
-            return [.answer(.unchanged("paused already, by \(pause.by)"))]
+            guard order.withRun, !pause.withRun else {
+                return [.answer(.unchanged("paused already, by \(pause.by)"))]
+            }
+            return pauseRuns(slot, &entry, pause, at: now)
         case (.pause, .stopped), (.resume, .stopped):
             return [.answer(.unchanged("stopped; `timerctl start` begins it at zero"))]
         case (.pause, .finished), (.resume, .finished):
             return [.answer(.unchanged("finished; `timerctl start` begins it at zero"))]
 
-        case (.resume, .paused):
-            return resume(slot, &entry, order, at: now)
+        case (.resume, .paused(let pause)):
+            return resume(slot, &entry, pause, order, at: now)
         case (.resume, .armed):
             return [.answer(.unchanged("not paused"))]
 
@@ -40,31 +43,110 @@ extension Agenda {
 
         case (.run, .armed), (.run, .paused), (.run, .stopped), (.run, .finished):
             return runNow(slot, &entry, at: now)
+
+        case (.skipNext, .armed), (.skipNext, .paused):
+            return skipNext(slot, &entry, order, at: now)
+        case (.skipNext, .stopped):
+            return [.answer(.unchanged("stopped; nothing is to come"))]
+        case (.skipNext, .finished):
+            return [.answer(.unchanged("finished; nothing is to come"))]
         }
     }
 
     private mutating func pause(
         _ slot: Int, _ entry: inout Entry, _ order: Order, at now: Now
     ) -> [Action] {
-        let pause = Pause(since: now.wall, by: order.by, note: order.note)
+        let until: WallInstant? =
+            switch order.until {
+            case .at(let instant): instant
+            case .after(let span): now.wall + span
+            case nil: nil
+            }
+        if let until, until <= now.wall {
+            return [.answer(.refused("the pause would end at \(until.rfc3339), which is past"))]
+        }
+        let pause = Pause(
+            since: now.wall, by: order.by, note: order.note, until: until, withRun: order.withRun)
         entry.phase = .paused(pause)
-        return commit(slot, &entry, at: now) { entry in
+        var batch = Batch()
+        if order.withRun { batch.ends += entry.toldRuns.map { .suspend($0) } }
+        return commit(slot, &entry, batch, at: now) { entry in
             .paused(
-                entry.job.name, pause, accrued: entry.ledger.accrued(at: now.awake),
+                entry.job.name, pause, accrued: entry.accrued(at: now),
+                remaining: entry.remaining(at: now))
+        }
+    }
+
+    /// Adds the runs that live to a pause without them.
+    private mutating func pauseRuns(
+        _ slot: Int, _ entry: inout Entry, _ pause: Pause, at now: Now
+    ) -> [Action] {
+        var wider = pause
+        wider.withRun = true
+        entry.phase = .paused(wider)
+        var batch = Batch()
+        batch.ends = entry.toldRuns.map { .suspend($0) }
+        return commit(slot, &entry, batch, at: now) { entry in
+            .paused(
+                entry.job.name, wider, accrued: entry.accrued(at: now),
                 remaining: entry.remaining(at: now))
         }
     }
 
     private mutating func resume(
-        _ slot: Int, _ entry: inout Entry, _ order: Order, at now: Now
+        _ slot: Int, _ entry: inout Entry, _ pause: Pause, _ order: Order, at now: Now
     ) -> [Action] {
+        var batch = Batch()
+        unpause(slot, &entry, pause, by: order.by, at: now, into: &batch)
+        let record = entry.record(at: now, life: life)
+        entries[slot] = entry
+        // The word of it comes behind the write; what it sets going does not wait.
+        let told = batch.notices
+        batch.notices = []
+        return batch.actions + [.save([record], durable: true)] + told + [.answer(.done)]
+    }
+
+    /// Ends a pause as the job's `on-resume` says.
+    mutating func unpause(
+        _ slot: Int, _ entry: inout Entry, _ pause: Pause, by author: Author, at now: Now,
+        into batch: inout Batch
+    ) {
         entry.phase = .armed
-        // Slots that passed meanwhile are not made up for.
-        entry.seen = max(entry.seen, now.wall)
-        return commit(slot, &entry, at: now) { entry in
-            .resumed(
-                entry.job.name, by: order.by, accrued: entry.ledger.accrued(at: now.awake),
-                remaining: entry.remaining(at: now))
+        if pause.withRun { batch.ends += entry.toldRuns.map { .resume($0) } }
+        let due = entry.takeUp(after: pause, by: author, at: now)
+        if author == .pauseEnd, let until = pause.until {
+            entry.ledger.credit(
+                entry.countedAfterPause + countedSince(until, entry.job.count, at: now))
+        }
+        entry.countedAfterPause = .zero
+        batch.timers += settle(slot, &entry, at: now)
+        batch.notices.append(
+            .tell(
+                .resumed(
+                    entry.job.name, by: author, accrued: entry.accrued(at: now),
+                    remaining: entry.remaining(at: now))))
+        if let due {
+            begin(due, late: .zero, slot, &entry, isCatchUp: false, at: now, into: &batch)
+            if case .after = entry.job.schedule {
+                entry.phase = .finished
+                batch.timers += settle(slot, &entry, at: now)
+            }
+        }
+        entries[slot] = entry
+        release(slot, at: now, into: &batch)
+        entry = entries[slot] ?? entry
+    }
+
+    /// What a timer that rang late would have counted since the end of the pause, and did in this life.
+    private func countedSince(_ until: WallInstant, _ basis: TimeBasis, at now: Now) -> Duration {
+        guard let previousNow, previousNow.bootID == now.bootID else { return .zero }
+        let late = now.wall - until
+        switch basis {
+        case .boottime, .wall: return max(.zero, min(late, now.boot - previousNow.boot))
+        case .active, .uptime:
+            // When the machine slept nobody knows which part of it was before the end.
+            guard now.slept(since: previousNow) < Self.stepMin else { return .zero }
+            return max(.zero, min(late, now.awake - previousNow.awake))
         }
     }
 
@@ -74,8 +156,8 @@ extension Agenda {
         entry.phase = .armed
         entry.firings = 0
         entry.seen = now.wall
-        entry.ledger.dropAccrued(at: now.awake)
-        return commit(slot, &entry, at: now) { entry in
+        entry.dropAccrued(at: now)
+        return commit(slot, &entry, Batch(), at: now) { entry in
             .started(entry.job.name, by: order.by, remaining: entry.remaining(at: now))
         }
     }
@@ -83,43 +165,111 @@ extension Agenda {
     private mutating func stop(
         _ slot: Int, _ entry: inout Entry, _ order: Order, at now: Now
     ) -> [Action] {
-        let dropped = entry.ledger.accrued(at: now.awake)
+        let dropped = entry.accrued(at: now)
+        var batch = Batch()
+        if case .paused(let pause) = entry.phase, pause.withRun {
+            batch.ends += entry.toldRuns.map { .resume($0) }
+        }
         entry.phase = .stopped
-        entry.ledger.dropAccrued(at: now.awake)
-        return commit(slot, &entry, at: now) { entry in
+        entry.skips = 0
+        entry.dropAccrued(at: now)
+        callOff(&entry, .stopped, into: &batch)
+        batch.timers += settleRetry(slot, entry)
+        return commit(slot, &entry, batch, at: now) { entry in
             .stopped(entry.job.name, by: order.by, dropped: dropped)
+        }
+    }
+
+    private mutating func skipNext(
+        _ slot: Int, _ entry: inout Entry, _ order: Order, at now: Now
+    ) -> [Action] {
+        guard order.count != entry.skips else {
+            let count = entry.skips == 1 ? "1 firing is" : "\(entry.skips) firings are"
+            return [.answer(.unchanged("\(count) to be let go already"))]
+        }
+        entry.skips = max(0, order.count)
+        return commit(slot, &entry, Batch(), at: now) { entry in
+            .skipsSet(entry.job.name, entry.skips, by: order.by)
         }
     }
 
     /// A run apart from the schedule: the ledger and the timer are not touched.
     private mutating func runNow(_ slot: Int, _ entry: inout Entry, at now: Now) -> [Action] {
-        if let live = entry.live.last {
+        if let live = entry.live.last, entry.job.policy.concurrency == .forbid {
             return [.answer(.refused("its last run still lives (\(live.id))"))]
         }
-        let scheduled = entry.schedule(at: now.wall)
-        let run = Run(
-            firing: Firing(
-                id: Firing.ID(job: entry.job.name, scheduled: scheduled), missed: 0,
-                active: entry.ledger.active(at: now.awake)),
-            job: entry.job)
-        entry.live.append(RunSummary(id: run.id))
-        let start = admit(run) ? [run] : []
-        let record = entry.record(at: now, life: life)
+        if entry.job.policy.concurrency == .queue,
+            let other = entry.live.first(where: { $0.wait == .turn })
+        {
+            return [.answer(.refused("run \(other.id) waits for its turn already"))]
+        }
+        var batch = Batch()
+        let point = Points.Point(label: now.wall, age: .zero)
+        let run = Run(firing: entry.firing(point, missed: 0, at: now), job: entry.job)
+        _ = place(run, &entry, isCatchUp: false, at: now, into: &batch)
+        batch.records.append(entry.record(at: now, life: life))
         entries[slot] = entry
         let remaining = entry.phase == .armed ? entry.remaining(at: now) : nil
-        return [
-            .begin([run], start: start, records: [record]),
-            .tell(.fired(run, late: .zero, remaining: remaining)), .answer(.done),
-        ]
+        batch.notices.append(.tell(.fired(run, late: .zero, remaining: remaining)))
+        return batch.actions + [.answer(.done)]
     }
 
     /// What every order ends with: the timer at once, the record on the disk, and only then the word.
     private mutating func commit(
-        _ slot: Int, _ entry: inout Entry, at now: Now, notice: (Entry) -> Notice
+        _ slot: Int, _ entry: inout Entry, _ batch: Batch, at now: Now, notice: (Entry) -> Notice
     ) -> [Action] {
-        let timer = settle(slot, &entry, at: now)
+        let timer = settle(slot, &entry, at: now) + settleRetry(slot, entry)
         let record = entry.record(at: now, life: life)
         entries[slot] = entry
-        return timer + [.save([record], durable: true), .tell(notice(entry)), .answer(.done)]
+        return timer + batch.actions
+            + [.save([record], durable: true), .tell(notice(entry)), .answer(.done)]
+    }
+}
+
+extension Entry {
+    /// The runs that were told to start and have not ended.
+    var toldRuns: [Run.ID] { live.filter { $0.wait == nil }.map(\.id) }
+
+    /// Takes the schedule up again after a pause, as `on-resume` says.
+    ///
+    /// - Returns: the firing that is due at once, if that is what it says and one would have come.
+    mutating func takeUp(after pause: Pause, by author: Author, at now: Now) -> Firing? {
+        let policy = job.policy.onResume
+        // Slots after the end of a pause that ended by itself are no business of the pause.
+        let end = author == .pauseEnd ? min(pause.until ?? now.wall, now.wall) : now.wall
+        guard case .wall(let schedule) = job.schedule else {
+            return takeUpCounting(after: pause, policy ?? .keepRemaining, at: now)
+        }
+        let since = max(seen, min(pause.since, now.wall))
+        seen = max(seen, end)
+        guard policy == .fireIfDue, let first = slot(after: since, schedule), first <= end else {
+            return nil
+        }
+        var missed = 0
+        var at = first
+        while missed < Points.max, let next = slot(after: at, schedule), next <= end {
+            missed += 1
+            at = next
+        }
+        firings += missed + 1
+        let label = first + .microseconds(corrections)
+        return firing(Points.Point(label: label, age: .zero), missed: missed, at: now)
+    }
+
+    private mutating func takeUpCounting(
+        after pause: Pause, _ policy: Policy.Resume, at now: Now
+    ) -> Firing? {
+        switch policy {
+        case .keepRemaining, .nextSlot: return nil
+        case .restart:
+            dropAccrued(at: now)
+            return nil
+        case .fireIfDue:
+            let paused = max(.zero, now.wall - pause.since)
+            guard let dueTarget, accrued(at: now) + paused >= dueTarget else { return nil }
+            dropAccrued(at: now)
+            firings += 1
+            return firing(Points.Point(label: now.wall, age: .zero), missed: 0, at: now)
+        }
     }
 }

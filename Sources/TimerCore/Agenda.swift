@@ -8,8 +8,17 @@
 /// it each event with one reading of the clocks and does what the returned actions say, in their order.
 /// All readings within a life must be of one boot, and CLOCK_MONOTONIC never runs backwards between them.
 public struct Agenda: Sendable {
+    /// How many missed firings of one job are made up for at most, one by one.
+    public static let catchUpMax = 100
+    /// A firing that comes later than this is missed, whatever held it up.
+    public static let lateMax: Duration = .seconds(60)
+    /// One that was due longer than this before the daemon began, or before the machine woke, is missed.
+    public static let darkMax: Duration = .seconds(1)
+
     /// How many runs may live at once; further ones wait in the order they came due.
     public let concurrentRunsMax: Int
+    /// What random delays are drawn by: the same for one machine, for ever.
+    let seed: UInt64
 
     var life: Life.ID = 0
     /// Whether the shutdown was handled: nothing fires any more.
@@ -20,24 +29,43 @@ public struct Agenda: Sendable {
     var slots: [Job.Name: Int] = [:]
     /// The slots in the order of the configuration.
     var order: [Int] = []
-    /// When the armed jobs fire.
+    /// When the armed jobs' timers ring: the latest instant at which they may fire.
     var due = DueQueue<AwakeInstant>()
-    /// When those armed by the calendar clock fire.
+    /// When those armed by the calendar clock ring. Pauses that end are among them.
     var wallDue = DueQueue<WallInstant>()
-    /// The reading of the clocks the last event came with.
+    /// Of jobs that may fire later than they are due: when they are due, so that whoever wakes the agenda
+    /// takes them along.
+    var ready = DueQueue<AwakeInstant>()
+    var wallReady = DueQueue<WallInstant>()
+    /// When a further attempt of a job is due.
+    var retryDue = DueQueue<AwakeInstant>()
+    /// The reading of the clocks the last event came with, and the one before it.
     var lastNow: Now?
+    var previousNow: Now?
+    /// Until when nothing could fire: the beginning of the life, or the end of the machine's last sleep.
+    var darkUntil: Now?
+    /// The stretch of the calendar that its clock was last set over, forwards, by less than a correction.
+    var steppedOver: (after: WallInstant, through: WallInstant)?
     /// The records of jobs the configuration does not name any more, in case it does again.
     var retired: [Job.Name: JobRecord] = [:]
-    /// The runs that were told to start and have not ended, with their jobs.
-    var live: [Run.ID: Job.Name] = [:]
-    /// The runs that wait for one of the live ones to end.
+    /// The runs that were told to start and have not ended.
+    var live: [Run.ID: ToldRun] = [:]
+    /// The runs that wait for one of the live ones to end, and those of them that are called off.
     var waiting = Fifo<Run>()
+    var calledOff: Set<Run.ID> = []
+    /// The live runs that are being ended, and how that is to be recorded.
+    var ending: [Run.ID: RunOutcome] = [:]
     /// How many ledgers are open.
     var counting = 0
 
     /// An agenda without jobs, to be loaded.
-    public init(concurrentRunsMax: Int) {
+    ///
+    /// - Parameters:
+    ///   - concurrentRunsMax: how many runs may live at once; at least 1.
+    ///   - seed: what random delays and offsets are drawn by; the same machine should give the same.
+    public init(concurrentRunsMax: Int, seed: UInt64 = 0) {
         self.concurrentRunsMax = max(1, concurrentRunsMax)
+        self.seed = seed
     }
 
     /// Takes what happened, as of one reading of the clocks, and says what is to be done, in order.
@@ -45,8 +73,9 @@ public struct Agenda: Sendable {
     /// - Complexity: O(*d* log *n*) for a wake with *d* jobs due among *n*, O(log *n*) for an order or
     ///   the end of a run, O(*n* log *n*) for the rest.
     public mutating func handle(_ event: Event, at now: Now) -> [Action] {
-        let stepped = noteStep(at: now)
-        return stepped + decide(event, at: now)
+        let stepped = noteClocks(at: now)
+        let decided = decide(event, at: now)
+        return stepped.isEmpty ? decided : stepped + decided
     }
 
     private mutating func decide(_ event: Event, at now: Now) -> [Action] {
@@ -67,91 +96,22 @@ public struct Agenda: Sendable {
     public var isCounting: Bool { counting > 0 }
 
     /// How many runs live or wait for a place.
-    public var pendingRuns: Int { live.count + waiting.count }
+    public var pendingRuns: Int { live.count + waiting.count - calledOff.count }
 
     /// How many runs were told to start and have not ended.
     public var liveRuns: Int { live.count }
 }
 
-/// One job with everything the agenda knows of it.
-struct Entry: Sendable {
-    var job: Job
-    var phase: Phase
-    var ledger: Ledger
-    /// Firings since the job began at zero.
-    var firings = 0
-    var lastScheduled: WallInstant?
-    /// Of a schedule by the calendar clock: up to when its slots are dealt with.
-    var seen: WallInstant
-    /// Its next slot; nil if there is none, or none is to come while it is not armed.
-    var slot: WallInstant?
-    /// How often the calendar clock was corrected, to tell the slots of one reading from those of another.
-    var corrections = 0
-    var configuredPaused: Bool
-    /// Runs that live or wait, oldest first.
-    var live: [RunSummary] = []
-    var lastRun: RunSummary?
-    /// When the account was last handed out to be written down.
-    var checkpoint: WallInstant
+/// A run that was told to start: what it is an attempt at, and its job as it was then.
+struct ToldRun: Sendable {
+    var firing: Firing
+    /// Nil for one of a former life whose job the configuration does not name any more.
+    var job: Job?
+}
 
-    /// A job nobody ever saw before, with nothing counted yet.
-    init(new job: Job, at now: Now) {
-        self.job = job
-        phase =
-            job.paused ? .paused(Pause(since: now.wall, by: .configuration)) : .armed
-        ledger = Ledger()
-        configuredPaused = job.paused
-        checkpoint = now.wall
-        seen = now.wall
-        if case .wall(let schedule) = job.schedule, schedule.isAtReboot { slot = now.wall }
-    }
-
-    /// What of the schedule counts time, if any does.
-    var span: Duration? {
-        switch job.schedule {
-        case .every(let span), .after(let span): span
-        case .wall: nil
-        }
-    }
-
-    /// The accrued time at which the next firing is due.
-    var target: Duration {
-        switch job.schedule {
-        case .every(let span): firings == 0 ? job.first ?? span : span
-        case .after(let span): span
-        case .wall: .zero
-        }
-    }
-
-    /// What is left of it; nil if no firing is to come.
-    func remaining(at now: Now) -> Duration? {
-        switch (phase, job.schedule) {
-        case (.armed, .wall): slot.map { max(.zero, $0 - now.wall) }
-        case (.paused, .wall): nil
-        case (.armed, _), (.paused, _): max(.zero, target - ledger.accrued(at: now.awake))
-        case (.stopped, _), (.finished, _): nil
-        }
-    }
-
-    /// Takes the account as of `now` for the store.
-    mutating func record(at now: Now, life: Life.ID, removed: WallInstant? = nil) -> JobRecord {
-        ledger.settle(at: now.awake)
-        checkpoint = now.wall
-        return JobRecord(
-            job: job.name, phase: phase, active: ledger.active(at: now.awake),
-            accrued: ledger.accrued(at: now.awake), isCounting: ledger.isOpen, firings: firings,
-            lastScheduled: lastScheduled, configuredPaused: configuredPaused, removed: removed,
-            at: now, life: life)
-    }
-
-    /// The scheduled instant for a firing due at `instant`: never that of an earlier firing, even if the
-    /// clock was set back, since it is what tells two firings of a job apart.
-    mutating func schedule(at instant: WallInstant) -> WallInstant {
-        var scheduled = instant
-        if let lastScheduled, scheduled <= lastScheduled {
-            scheduled = lastScheduled + .microseconds(1)
-        }
-        lastScheduled = scheduled
-        return scheduled
-    }
+/// A run of a job that is on record and waits in the job's own line.
+struct HeldRun: Sendable {
+    var run: Run
+    /// When it may start, if it is a further attempt; nil: when its turn comes.
+    var retryAt: AwakeInstant?
 }

@@ -7,7 +7,7 @@ public enum Event: Sendable {
     case load(Roster, Recollection)
     /// The configuration was read again.
     case reload(Roster)
-    /// The timer of this job rang.
+    /// A timer of this job rang.
     case wake(Job.Name)
     /// Somebody orders something.
     case order(Order)
@@ -37,6 +37,16 @@ public struct Order: Hashable, Sendable {
         case stop
         /// Run it now, apart from its schedule.
         case run
+        /// Let its next firings go.
+        case skipNext = "skip-next"
+    }
+
+    /// When a pause ends by itself.
+    public enum PauseEnd: Hashable, Sendable {
+        /// When the calendar clock reads this.
+        case at(WallInstant)
+        /// So much later by the calendar clock.
+        case after(Duration)
     }
 
     /// What is to be done.
@@ -47,13 +57,25 @@ public struct Order: Hashable, Sendable {
     public var by: Author
     /// What they say about it.
     public var note: String?
+    /// Of a pause: when it ends by itself; nil: when somebody resumes the job.
+    public var until: PauseEnd?
+    /// Of a pause: whether runs that live stand still as well, and their time limits with them.
+    public var withRun: Bool
+    /// Of `skipNext`: how many firings are let go; 0 takes an earlier order back. Not negative.
+    public var count: Int
 
     /// An order as described.
-    public init(_ verb: Verb, _ job: Job.Name, by: Author, note: String? = nil) {
+    public init(
+        _ verb: Verb, _ job: Job.Name, by: Author, note: String? = nil, until: PauseEnd? = nil,
+        withRun: Bool = false, count: Int = 1
+    ) {
         self.verb = verb
         self.job = job
         self.by = by
         self.note = note
+        self.until = until
+        self.withRun = withRun
+        self.count = count
     }
 }
 
@@ -78,10 +100,20 @@ public enum Action: Hashable, Sendable {
     case armAt(Job.Name, WallInstant)
     /// Take the job's timer away.
     case disarm(Job.Name)
+    /// Set the job's second timer, that of its next further attempt, to ring at this instant.
+    case armRetry(Job.Name, AwakeInstant)
+    /// Take the job's second timer away.
+    case disarmRetry(Job.Name)
     /// Write the runs and the records in one transaction; when it is kept, start the runs in `start`.
     case begin([Run], start: [Run], records: [JobRecord])
     /// Start runs that were written before and waited for a place.
     case start([Run])
+    /// End a run that lives: ask it, and after the grace force it. Its end is told as any other's.
+    case end(Run.ID, grace: Duration)
+    /// Let a run that lives stand still, and its time limit with it.
+    case suspend(Run.ID)
+    /// Let it go on.
+    case resume(Run.ID)
     /// Close the row of a run.
     case close(Run.ID, RunOutcome, RunUsage)
     /// Write the records; if `durable`, before anything later in the list is done.

@@ -21,12 +21,19 @@ public struct Job: Hashable, Sendable {
     public var environment: [String: String]
     /// The absolute path its runs start in; nil: the home directory of the user they run as.
     public var workingDirectory: String?
+    /// What becomes of its firings where the schedule leaves a choice.
+    @Boxed public var policy: Policy
+    /// How its runs are executed.
+    @Boxed public var execution: Execution
+    /// The name it had before, whose account it takes along; nil: none.
+    public var formerly: Name?
 
     /// A job with everything but its name, command and schedule left at the defaults.
     public init(
         name: Name, command: Command, schedule: Schedule, description: String? = nil,
         first: Duration? = nil, count: TimeBasis = .active, paused: Bool = false,
-        environment: [String: String] = [:], workingDirectory: String? = nil
+        environment: [String: String] = [:], workingDirectory: String? = nil,
+        policy: Policy = Policy(), execution: Execution = Execution(), formerly: Name? = nil
     ) {
         self.name = name
         self.description = description
@@ -37,7 +44,15 @@ public struct Job: Hashable, Sendable {
         self.paused = paused
         self.environment = environment
         self.workingDirectory = workingDirectory
+        self._policy = policy == Policy() ? Self.plainPolicy : Boxed(wrappedValue: policy)
+        self._execution =
+            execution == Execution() ? Self.plainExecution : Boxed(wrappedValue: execution)
+        self.formerly = formerly
     }
+
+    /// What most jobs have, once for all of them.
+    private static let plainPolicy = Boxed(wrappedValue: Policy())
+    private static let plainExecution = Boxed(wrappedValue: Execution())
 }
 
 extension Job {
@@ -106,10 +121,17 @@ public enum Schedule: Hashable, Sendable {
     case wall(WallSchedule)
 }
 
-/// What counts as time for a job's ledger.
+/// What counts as time for a job's ledger. Time in which the job is paused never does.
 public enum TimeBasis: String, CaseIterable, Hashable, Sendable {
-    /// Time in which the daemon runs, the machine is awake and the job is not paused.
+    /// Time in which the daemon runs and the machine is awake.
     case active
+    /// Time in which the machine is awake, whether the daemon runs or not.
+    case uptime
+    /// Time in which the machine is switched on, asleep or not.
+    case boottime
+    /// All time. Across a time the machine was off it is what the calendar clock says passed; setting that
+    /// clock while the machine is on neither adds to it nor takes from it.
+    case wall
 }
 
 /// All jobs of one configuration, in the order it names them.

@@ -32,12 +32,21 @@ public struct Pause: Hashable, Sendable {
     public var by: Author
     /// What they wrote about it.
     public var note: String?
+    /// When it ends by itself, on the calendar clock; nil: when somebody resumes the job.
+    public var until: WallInstant?
+    /// Whether runs that lived stand still as well.
+    public var withRun: Bool
 
     /// A pause as described.
-    public init(since: WallInstant, by: Author, note: String? = nil) {
+    public init(
+        since: WallInstant, by: Author, note: String? = nil, until: WallInstant? = nil,
+        withRun: Bool = false
+    ) {
         self.since = since
         self.by = by
         self.note = note
+        self.until = until
+        self.withRun = withRun
     }
 }
 
@@ -47,11 +56,14 @@ public enum Author: Hashable, Sendable, CustomStringConvertible {
     case configuration
     /// The user of this name, or `uid N` for one without.
     case user(String)
+    /// The end of the pause itself.
+    case pauseEnd
 
     public var description: String {
         switch self {
         case .configuration: "the configuration"
         case .user(let name): name
+        case .pauseEnd: "the end of the pause"
         }
     }
 }
@@ -81,12 +93,19 @@ public struct JobRecord: Hashable, Sendable {
     public var at: Now
     /// The life of the daemon that took it.
     public var life: Life.ID
+    /// What counted as its time.
+    public var basis: TimeBasis
+    /// How much of the accrued time, at most, is missing for want of a witness.
+    public var uncertain: Duration
+    /// How many further firings are to be let go by order.
+    public var skips: Int
 
     /// A record as described.
     public init(
         job: Job.Name, phase: Phase, active: Duration, accrued: Duration, isCounting: Bool,
         firings: Int, lastScheduled: WallInstant?, configuredPaused: Bool, removed: WallInstant?,
-        at: Now, life: Life.ID
+        at: Now, life: Life.ID, basis: TimeBasis = .active, uncertain: Duration = .zero,
+        skips: Int = 0
     ) {
         self.job = job
         self.phase = phase
@@ -99,5 +118,8 @@ public struct JobRecord: Hashable, Sendable {
         self.removed = removed
         self.at = at
         self.life = life
+        self.basis = basis
+        self.uncertain = uncertain
+        self.skips = skips
     }
 }

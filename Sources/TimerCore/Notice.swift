@@ -7,16 +7,24 @@ public enum Notice: Hashable, Sendable {
     /// A life of the daemon began: how the last one ended, for how long the daemon was away (nil if no
     /// clock can tell), how many jobs there are and how many of them were counting when it ended.
     case lifeBegan(Ending, away: Duration?, jobs: Int, wereCounting: Int)
-    /// A job's account was taken up again after a life that did not end cleanly.
-    case recovered(Job.Name, accrued: Duration, credited: Duration, forfeitedAtMost: Duration)
+    /// A job's account was taken up again and time since it was written down was counted, or may be
+    /// missing.
+    case recovered(
+        Job.Name, accrued: Duration, credited: Duration, forfeitedAtMost: Duration, TimeBasis)
     /// A firing came due.
     case fired(Run, late: Duration, remaining: Duration?)
-    /// A firing was let go.
+    /// A firing was let go, and those that are folded into it.
     case skipped(Firing, SkipReason)
+    /// A firing's run waits until another one of its job has ended.
+    case held(Run, behind: Run.ID)
+    /// A run is being ended so that another one can take its place.
+    case replacing(Run.ID, by: Run.ID)
+    /// A run failed, and this further attempt at its firing follows so much later.
+    case retrying(Run.ID, after: Duration, retries: Int)
     /// The process of a run started.
     case runBegan(Run.ID)
     /// A run ended.
-    case runEnded(Run.ID, RunOutcome, RunUsage)
+    case runEnded(Run.ID, RunOutcome, RunUsage, failed: Bool)
     /// A run that was recorded before the last life ended, and never begun, is begun now.
     case runTakenUp(Run.ID)
     /// A job was paused.
@@ -27,6 +35,10 @@ public enum Notice: Hashable, Sendable {
     case started(Job.Name, by: Author, remaining: Duration?)
     /// A job was stopped, and what it had accrued was dropped.
     case stopped(Job.Name, by: Author, dropped: Duration)
+    /// So many further firings of a job are to be let go.
+    case skipsSet(Job.Name, Int, by: Author)
+    /// A job took the account of the name it had before along.
+    case renamed(Job.Name, from: Job.Name)
     /// A job fired for the last time.
     case finished(Job.Name)
     /// The configuration was read again.
@@ -41,5 +53,27 @@ public enum Notice: Hashable, Sendable {
     public enum SkipReason: Hashable, Sendable {
         /// The last run of the job still lives.
         case stillRunning(Run.ID)
+        /// One firing waits for the last run to end already.
+        case queueFull(Run.ID)
+        /// It was missed, and the job does not make up for that.
+        case missed
+        /// It was missed, and so were more than are made up for.
+        case catchUpMax
+        /// It was older than its starting deadline.
+        case deadline
+        /// Somebody ordered so; so many more are to be let go.
+        case byOrder(left: Int)
+
+        /// The word for it in the journal and JSON.
+        public var word: String {
+            switch self {
+            case .stillRunning: "still-running"
+            case .queueFull: "queue-full"
+            case .missed: "missed"
+            case .catchUpMax: "catch-up-max"
+            case .deadline: "deadline"
+            case .byOrder: "by-order"
+            }
+        }
     }
 }

@@ -27,6 +27,30 @@ public struct BootID: Hashable, Sendable, CustomStringConvertible {
     }
 }
 
+/// A reading of the clock a ledger counts by, in nanoseconds: CLOCK_MONOTONIC for active time and uptime,
+/// CLOCK_BOOTTIME for the others. Readings of different clocks or boots cannot be compared.
+public struct CountedInstant: Hashable, Comparable, Sendable {
+    /// Nanoseconds of that clock.
+    public var nanoseconds: Int64
+
+    /// The instant at which that clock reads `nanoseconds`.
+    public init(nanoseconds: Int64) {
+        self.nanoseconds = nanoseconds
+    }
+
+    public static func < (left: Self, right: Self) -> Bool { left.nanoseconds < right.nanoseconds }
+
+    /// The instant `span` later, rounded to the nanosecond towards zero.
+    public static func + (instant: Self, span: Duration) -> Self {
+        Self(nanoseconds: instant.nanoseconds + span.wholeNanoseconds)
+    }
+
+    /// What passed from `right` to `left`; negative if `left` is earlier.
+    public static func - (left: Self, right: Self) -> Duration {
+        .nanoseconds(left.nanoseconds - right.nanoseconds)
+    }
+}
+
 /// One reading of every clock, taken together by the shell and handed to the core, which never asks for
 /// the time itself. A clock step or a machine suspend shows as a difference between the clocks' deltas.
 public struct Now: Hashable, Sendable {
@@ -46,4 +70,28 @@ public struct Now: Hashable, Sendable {
         self.boot = boot
         self.bootID = bootID
     }
+}
+
+extension Now {
+    /// The reading of the clock that time of this basis is counted by.
+    public func counted(_ basis: TimeBasis) -> CountedInstant {
+        switch basis {
+        case .active, .uptime: CountedInstant(nanoseconds: awake.nanoseconds)
+        case .boottime, .wall: CountedInstant(nanoseconds: boot.nanoseconds)
+        }
+    }
+
+    /// When CLOCK_MONOTONIC will read what that clock reads at `instant`, if the machine does not sleep
+    /// until then.
+    func awake(at instant: CountedInstant, _ basis: TimeBasis) -> AwakeInstant {
+        awake + (instant - counted(basis))
+    }
+
+    /// How long the machine has been awake, and switched on, since it booted.
+    var sinceBoot: (awake: Duration, boot: Duration) {
+        (.nanoseconds(awake.nanoseconds), .nanoseconds(boot.nanoseconds))
+    }
+
+    /// How long the machine slept from `earlier` to this reading, both of one boot.
+    func slept(since earlier: Now) -> Duration { (boot - earlier.boot) - (awake - earlier.awake) }
 }

@@ -77,13 +77,22 @@ public struct Recollection: Sendable {
         public var bootID: BootID
         /// Whether whoever owns the processes ever began it.
         public var wasBegun: Bool
+        /// When it was recorded, on the calendar clock.
+        public var recorded: WallInstant
+        /// Whether it lives still: whoever owns its process outlived the daemon.
+        public var isLive: Bool
 
         /// A run as found.
-        public init(id: Run.ID, firing: Firing, bootID: BootID, wasBegun: Bool) {
+        public init(
+            id: Run.ID, firing: Firing, bootID: BootID, wasBegun: Bool,
+            recorded: WallInstant? = nil, isLive: Bool = false
+        ) {
             self.id = id
             self.firing = firing
             self.bootID = bootID
             self.wasBegun = wasBegun
+            self.recorded = recorded ?? id.firing.scheduled
+            self.isLive = isLive
         }
     }
 }
@@ -134,23 +143,55 @@ extension Recollection {
         return last
     }
 
-    /// What a record's time is known to have gone on counting after it was taken: up to the last
-    /// heartbeat of the same life and boot. Never more than really passed.
-    func credit(for record: JobRecord) -> Duration {
-        guard record.isCounting, let heartbeat, heartbeat.life == record.life,
-            heartbeat.at.bootID == record.at.bootID, heartbeat.at.awake > record.at.awake
-        else { return .zero }
-        return heartbeat.at.awake - record.at.awake
+    /// What a job is credited with for the time since its record was taken.
+    struct Credit: Hashable {
+        /// What is known to have counted: never more than really passed.
+        var counted: Duration = .zero
+        /// How much more may have, at most.
+        var uncertain: Duration = .zero
     }
 
-    /// The most that may be missing from a record after its credit.
-    func forfeit(for record: JobRecord, at now: Now) -> Duration {
-        guard record.isCounting else { return .zero }
+    /// What counted since a record was taken, by its basis of time.
+    func credit(for record: JobRecord, at now: Now) -> Credit {
+        guard record.isCounting else { return Credit() }
+        let isSameBoot = record.at.bootID == now.bootID
+        switch record.basis {
+        case .active:
+            return Credit(counted: witnessed(record), uncertain: forfeit(for: record, at: now))
+        case .uptime, .boottime:
+            let counted = now.counted(record.basis)
+            if isSameBoot {
+                return Credit(counted: max(.zero, counted - record.at.counted(record.basis)))
+            }
+            // Both clocks begin at zero with the boot. How long the last boot went on without a witness,
+            // nobody knows: at most for all the rest of the time that passed.
+            let known = witnessed(record) + .nanoseconds(counted.nanoseconds)
+            return Credit(counted: known, uncertain: max(.zero, now.wall - record.at.wall - known))
+        case .wall:
+            if isSameBoot { return Credit(counted: max(.zero, now.boot - record.at.boot)) }
+            // A calendar clock that was wrong at the boot does not take away what is known.
+            let known = witnessed(record) + .nanoseconds(now.boot.nanoseconds)
+            return Credit(counted: max(known, now.wall - record.at.wall))
+        }
+    }
+
+    /// What a record's time is known to have gone on counting after it was taken: up to the last
+    /// heartbeat of the same life and boot.
+    private func witnessed(_ record: JobRecord) -> Duration {
+        guard let heartbeat, heartbeat.life == record.life,
+            heartbeat.at.bootID == record.at.bootID
+        else { return .zero }
+        return max(
+            .zero, heartbeat.at.counted(record.basis) - record.at.counted(record.basis))
+    }
+
+    /// The most that may be missing from a record of active time after its credit.
+    private func forfeit(for record: JobRecord, at now: Now) -> Duration {
         let hasHeartbeat =
             heartbeat.map { $0.life == record.life && $0.at.bootID == record.at.bootID } ?? false
         let bound = hasHeartbeat ? Self.lossAtKill : Self.lossAtPowerCut
         // Nothing is lost beyond what passed, where one boot's clock can tell.
         guard record.at.bootID == now.bootID else { return bound }
-        return max(.zero, min(bound, now.awake - record.at.awake - credit(for: record)))
+        return max(.zero, min(bound, now.awake - record.at.awake - witnessed(record)))
     }
 }

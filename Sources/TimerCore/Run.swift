@@ -111,12 +111,25 @@ public struct RunSummary: Hashable, Sendable {
     public var outcome: RunOutcome?
     /// What it used.
     public var usage: RunUsage
+    /// What it waits for; nil once it was told to start.
+    public var wait: Wait?
+
+    /// What a run that came due can wait for.
+    public enum Wait: Hashable, Sendable {
+        /// One of the places for live runs.
+        case place
+        /// The end of the job's run before it, or of a pause.
+        case turn
+        /// The delay before a further attempt, or the end of a pause.
+        case retry(AwakeInstant)
+    }
 
     /// A run as described.
     public init(
         id: Run.ID, began: WallInstant? = nil, outcome: RunOutcome? = nil,
-        usage: RunUsage = RunUsage()
+        usage: RunUsage = RunUsage(), wait: Wait? = nil
     ) {
+        self.wait = wait
         self.id = id
         self.began = began
         self.outcome = outcome
@@ -149,10 +162,25 @@ public enum RunOutcome: Hashable, Sendable, LosslessStringConvertible {
         case reboot
         /// The daemon that owned its process died while it ran.
         case daemon
+        /// The runner that owned its process died while it ran.
+        case runner
+        /// It was never begun: its starting deadline had passed.
+        case deadline
     }
 
     /// Whether the run did what it was for.
-    public var isSuccess: Bool { self == .exited(0) }
+    public func isSuccess(_ codes: Set<Int32> = [0]) -> Bool {
+        if case .exited(let code) = self { codes.contains(code) } else { false }
+    }
+
+    /// Whether a further attempt may be made after it, having failed. What was ended on purpose is not made
+    /// up for, and what is lost may have done its work.
+    public func isRetried(_ codes: Set<Int32>) -> Bool {
+        switch self {
+        case .exited, .signalled, .timedOut, .spawnFailed: !isSuccess(codes)
+        case .replaced, .stopped, .lost: false
+        }
+    }
 
     public var description: String {
         switch self {

@@ -37,6 +37,12 @@ public struct JobSnapshot: Hashable, Sendable {
     public var live: [RunSummary]
     /// The latest run that ended.
     public var lastRun: RunSummary?
+    /// The latest firing that was let go, as far as this life remembers.
+    public var lastSkip: SkippedFiring?
+    /// How many further firings are to be let go by order.
+    public var skips: Int
+    /// How much of the accrued time, at most, is missing for want of a witness.
+    public var uncertain: Duration
     /// When its account was last written down.
     public var checkpoint: WallInstant
 }

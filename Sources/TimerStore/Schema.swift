@@ -4,7 +4,7 @@
 /// The tables, and the steps that lead from each version of them to the next. A step, once released, is
 /// never changed: a database made by any version becomes the present one by running those it lacks.
 enum Schema {
-    static let steps = [first]
+    static let steps = [first, policies]
 
     /// The version of the tables this program works with, as PRAGMA user_version keeps it.
     static var version: Int64 { Int64(steps.count) }
@@ -51,5 +51,15 @@ enum Schema {
         ) STRICT;
         CREATE INDEX run_open ON run (job) WHERE outcome IS NULL;
         CREATE INDEX run_ended ON run (ended_us) WHERE outcome IS NOT NULL;
+        """
+
+    /// What a job's time is counted by, how sure that is, pauses that end, and firings to be let go.
+    private static let policies = """
+        ALTER TABLE job ADD COLUMN basis TEXT NOT NULL DEFAULT 'active'
+            CHECK (basis IN ('active', 'uptime', 'boottime', 'wall'));
+        ALTER TABLE job ADD COLUMN uncertain_ns INTEGER NOT NULL DEFAULT 0 CHECK (uncertain_ns >= 0);
+        ALTER TABLE job ADD COLUMN skips INTEGER NOT NULL DEFAULT 0 CHECK (skips >= 0);
+        ALTER TABLE job ADD COLUMN pause_until_us INTEGER;
+        ALTER TABLE job ADD COLUMN pause_with_run INTEGER NOT NULL DEFAULT 0;
         """
 }

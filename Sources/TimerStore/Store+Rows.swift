@@ -11,8 +11,9 @@ extension Store {
             """
             INSERT OR REPLACE INTO job (name, phase, pause_since_us, pause_by, pause_note, active_ns,
                 accrued_ns, counting, firings, last_scheduled_us, configured_paused, removed_us, at_us,
-                at_awake_ns, at_boot_ns, boot_id, life)
-            VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+                at_awake_ns, at_boot_ns, boot_id, life, basis, uncertain_ns, skips, pause_until_us,
+                pause_with_run)
+            VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
             """,
             [
                 .text(record.job.description), .text(record.phase.word),
@@ -25,6 +26,9 @@ extension Store {
                 .integer(record.at.wall.microsecondsSinceEpoch),
                 .integer(record.at.awake.nanoseconds), .integer(record.at.boot.nanoseconds),
                 .text(record.at.bootID.description), .integer(record.life),
+                .text(record.basis.rawValue), .integer(record.uncertain.wholeNanoseconds),
+                .integer(Int64(record.skips)), Value(pause?.until?.microsecondsSinceEpoch),
+                Value(pause?.withRun ?? false),
             ], doing: "write a job's account")
     }
 
@@ -35,7 +39,7 @@ extension Store {
             """
             SELECT name, phase, pause_since_us, pause_by, pause_note, active_ns, accrued_ns, counting,
                 firings, last_scheduled_us, configured_paused, removed_us, at_us, at_awake_ns,
-                at_boot_ns, boot_id, life
+                at_boot_ns, boot_id, life, basis, uncertain_ns, skips, pause_until_us, pause_with_run
             FROM job ORDER BY name
             """, doing: "read the jobs' accounts"
         ) { row in
@@ -55,19 +59,21 @@ extension Store {
         var unreadable: String?
         try connection.run(
             """
-            SELECT job, scheduled_us, attempt, missed, active_ns, boot_id FROM run
+            SELECT job, scheduled_us, attempt, missed, active_ns, boot_id, recorded_us FROM run
             WHERE outcome IS NULL ORDER BY scheduled_us, job
             """, doing: "read the open runs"
         ) { row in
             guard let id = Run.ID(row), let missed = row.integer(3), let active = row.integer(4),
-                let bootID = row.text(5).flatMap({ BootID($0) })
+                let bootID = row.text(5).flatMap({ BootID($0) }), let recorded = row.integer(6)
             else {
                 unreadable = unreadable ?? row.text(0) ?? "?"
                 return
             }
             let firing = Firing(id: id.firing, missed: Int(missed), active: .nanoseconds(active))
             runs.append(
-                Recollection.OpenRun(id: id, firing: firing, bootID: bootID, wasBegun: true))
+                Recollection.OpenRun(
+                    id: id, firing: firing, bootID: bootID, wasBegun: true,
+                    recorded: WallInstant(microsecondsSinceEpoch: recorded)))
         }
         try refuse(unreadable.map { "an open run of job \"\($0)\"" })
         return runs
@@ -137,7 +143,9 @@ extension JobRecord {
             let counting = row.integer(7),
             let firings = row.integer(8), let configuredPaused = row.integer(10),
             let bootID = row.text(15).flatMap({ BootID($0) }),
-            let at = row.now(from: 12, bootID: bootID), let life = row.integer(16)
+            let at = row.now(from: 12, bootID: bootID), let life = row.integer(16),
+            let basis = row.text(17).flatMap({ TimeBasis(rawValue: $0) }),
+            let uncertain = row.integer(18), let skips = row.integer(19)
         else { return nil }
         self.init(
             job: name, phase: phase, active: .nanoseconds(active), accrued: .nanoseconds(accrued),
@@ -145,7 +153,7 @@ extension JobRecord {
             lastScheduled: row.integer(9).map { WallInstant(microsecondsSinceEpoch: $0) },
             configuredPaused: configuredPaused != 0,
             removed: row.integer(11).map { WallInstant(microsecondsSinceEpoch: $0) }, at: at,
-            life: life)
+            life: life, basis: basis, uncertain: .nanoseconds(uncertain), skips: Int(skips))
     }
 }
 
@@ -164,12 +172,14 @@ extension Phase {
 }
 
 extension Pause {
-    /// Reads columns 2 to 4 of `jobRecords`.
+    /// Reads columns 2 to 4, 20 and 21 of `jobRecords`.
     fileprivate init?(_ row: Row) {
         guard let since = row.integer(2), let by = row.text(3) else { return nil }
         self.init(
             since: WallInstant(microsecondsSinceEpoch: since), by: Author(stored: by),
-            note: row.text(4))
+            note: row.text(4),
+            until: row.integer(20).map { WallInstant(microsecondsSinceEpoch: $0) },
+            withRun: row.integer(21) ?? 0 != 0)
     }
 }
 
@@ -181,6 +191,8 @@ extension Author {
     fileprivate var stored: String {
         switch self {
         case .configuration: Self.configurationWord
+        // Nobody's pause begins so.
+        case .pauseEnd: ":pause-end"
         case .user(let name): name
         }
     }

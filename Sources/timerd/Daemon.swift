@@ -239,6 +239,12 @@ extension SupervisorEnvironment {
 
 extension Runner: RunLauncher {
     func start(_ runs: [Run]) { start(runs.map { RunRequest($0) }) }
+
+    func end(_ run: Run.ID, grace: Duration) { signal(run, SIGTERM) }
+
+    func suspend(_ run: Run.ID) { signal(run, SIGSTOP) }
+
+    func resume(_ run: Run.ID) { signal(run, SIGCONT) }
 }
 
 extension Recollection {

@@ -10,24 +10,30 @@ extension Entry {
         switch notice {
         case .lifeBegan(let ending, let away, let jobs, let counting):
             lifeBegan(ending, away: away, jobs: jobs, counting: counting)
-        case .recovered(_, let accrued, let credited, let forfeit):
-            (
-                .notice,
-                "takes up \(span(accrued)) accrued, \(span(credited)) of it since the last "
-                    + "checkpoint; at most \(span(forfeit)) was forfeited"
-            )
+        case .recovered(_, let accrued, let credited, let forfeit, let basis):
+            (.notice, recovered(accrued, credited: credited, forfeit: forfeit, basis))
         case .fired(let run, let late, let remaining):
             (.info, fired(run, late: late, remaining: remaining))
-        case .skipped(_, .stillRunning(let run)):
-            (.warning, "due, but run \(run) has not ended; this firing is let go")
+        case .skipped(let firing, let reason): skipped(firing, reason)
+        case .held(let run, let other):
+            (.info, "run \(run.id) waits for run \(other) to end")
+        case .replacing(let run, let other):
+            (.notice, "run \(run) is ended to make room for \(other)")
+        case .retrying(let run, let delay, let retries):
+            (
+                .notice,
+                "attempt \(run.attempt) of \(retries + 1) follows in \(span(delay)) (run \(run))"
+            )
         case .runBegan(let run): (.debug, "run \(run) began")
-        case .runEnded(let run, let outcome, let usage): ended(run, outcome, usage)
+        case .runEnded(let run, let outcome, let usage, let failed):
+            ended(run, outcome, usage, failed: failed)
         case .runTakenUp(let run):
             (.notice, "run \(run) was recorded before the daemon went down and begins now")
         case .paused(_, let pause, let accrued, let remaining):
             (
                 .notice,
                 "paused by \(pause.by)" + (pause.note.map { " (\($0))" } ?? "")
+                    + (pause.until.map { ", until \($0.rfc3339)" } ?? "")
                     + "; keeps \(span(accrued)) accrued" + left(remaining)
             )
         case .resumed(_, let by, _, let remaining): (.notice, "resumed by \(by)" + left(remaining))
@@ -35,6 +41,14 @@ extension Entry {
             (.notice, "started at zero by \(by)" + left(remaining))
         case .stopped(_, let by, let dropped):
             (.notice, "stopped by \(by); \(span(dropped)) accrued is dropped")
+        case .skipsSet(_, let count, let by):
+            (
+                .notice,
+                count == 0
+                    ? "no firing is let go any more, by \(by)"
+                    : "the next \(count == 1 ? "firing is" : "\(count) firings are") let go, by \(by)"
+            )
+        case .renamed(_, let old): (.notice, "takes the account of \(old) along")
         case .finished: (.info, "fired for the last time; `timerctl start` begins it again")
         case .reloaded(let added, let changed, let removed, let kept):
             (.notice, reloaded(added: added, changed: changed, removed: removed, kept: kept))
@@ -66,6 +80,35 @@ extension Entry {
         }
     }
 
+    private static func recovered(
+        _ accrued: Duration, credited: Duration, forfeit: Duration, _ basis: TimeBasis
+    ) -> String {
+        "takes up \(span(accrued)) accrued (\(basis.rawValue) time), \(span(credited)) of it since it was "
+            + "last written down; at most \(span(forfeit)) was forfeited"
+    }
+
+    private static func skipped(
+        _ firing: Firing, _ reason: Notice.SkipReason
+    ) -> (Logger.Level, String) {
+        let count = firing.missed + 1
+        let these = count == 1 ? "this firing is" : "these \(count) firings are"
+        return switch reason {
+        case .stillRunning(let run):
+            (.warning, "due, but run \(run) has not ended; \(these) let go")
+        case .queueFull(let run):
+            (.warning, "due, but run \(run) waits already; \(these) let go")
+        case .missed: (.notice, "missed; \(these) let go, as on-missed says")
+        case .catchUpMax:
+            (
+                .warning,
+                "missed more than \(Agenda.catchUpMax) firings; the oldest \(count) are let go"
+            )
+        case .deadline: (.warning, "due longer ago than starting-deadline; \(these) let go")
+        case .byOrder(let left):
+            (.notice, "\(these) let go by order" + (left > 0 ? ", \(left) more to come" : ""))
+        }
+    }
+
     private static func clockStepped(
         by step: Duration, _ isCorrection: Bool
     ) -> (Logger.Level, String) {
@@ -88,11 +131,12 @@ extension Entry {
     }
 
     private static func ended(
-        _ run: Run.ID, _ outcome: RunOutcome, _ usage: RunUsage
+        _ run: Run.ID, _ outcome: RunOutcome, _ usage: RunUsage, failed: Bool
     ) -> (Logger.Level, String) {
-        let level: Logger.Level = outcome.isSuccess ? .info : .error
+        let level: Logger.Level = failed ? .error : .info
         switch outcome {
-        case .exited(0): return (level, "ran well in \(span(usage.elapsed, .milliseconds(1)))")
+        case .exited(0) where !failed:
+            return (level, "ran well in \(span(usage.elapsed, .milliseconds(1)))")
         case .exited, .signalled, .timedOut, .replaced, .stopped:
             return (
                 level,
@@ -103,6 +147,10 @@ extension Entry {
             return (level, "run \(run) is \(outcome): the machine went down while it ran")
         case .lost(.daemon):
             return (level, "run \(run) is \(outcome): the daemon went down while it ran")
+        case .lost(.runner):
+            return (level, "run \(run) is \(outcome): the runner went down while it ran")
+        case .lost(.deadline):
+            return (level, "run \(run) is \(outcome): it could not begin in time")
         }
     }
 
@@ -139,8 +187,9 @@ extension Entry {
                 "TIMERD_ENDING": "\(ending.word)", "TIMERD_JOBS": "\(jobs)",
                 "TIMERD_COUNTING": "\(counting)",
             ]
-        case .recovered(_, let accrued, let credited, let forfeit):
+        case .recovered(_, let accrued, let credited, let forfeit, let basis):
             [
+                "TIMERD_COUNT": "\(basis.rawValue)",
                 "TIMERD_ACCRUED_USEC": usec(accrued), "TIMERD_CREDITED_USEC": usec(credited),
                 "TIMERD_FORFEITED_USEC_MAX": usec(forfeit),
             ]
@@ -148,10 +197,16 @@ extension Entry {
             firing(run.firing).merging([
                 "TIMERD_RUN_ID": "\(run.id)", "TIMERD_LATE_USEC": usec(late),
             ]) { $1 }.merging(optional("TIMERD_REMAINING_USEC", remaining)) { $1 }
-        case .skipped(let skipped, .stillRunning(let run)):
-            firing(skipped).merging(["TIMERD_BLOCKED_BY": "\(run)"]) { $1 }
+        case .skipped(let skipped, let reason):
+            firing(skipped).merging(Self.fields(of: reason)) { $1 }
+        case .held(let run, let other):
+            ["TIMERD_RUN_ID": "\(run.id)", "TIMERD_BLOCKED_BY": "\(other)"]
+        case .replacing(let run, let other):
+            ["TIMERD_RUN_ID": "\(run)", "TIMERD_REPLACED_BY": "\(other)"]
+        case .retrying(let run, let delay, _):
+            ["TIMERD_RUN_ID": "\(run)", "TIMERD_DELAY_USEC": usec(delay)]
         case .runBegan(let run), .runTakenUp(let run): ["TIMERD_RUN_ID": "\(run)"]
-        case .runEnded(let run, let outcome, let usage): ended(run, outcome, usage)
+        case .runEnded(let run, let outcome, let usage, _): ended(run, outcome, usage)
         case .paused(_, _, let accrued, let remaining),
             .resumed(_, _, let accrued, let remaining):
             optional("TIMERD_REMAINING_USEC", remaining)
@@ -159,7 +214,17 @@ extension Entry {
         case .started(_, _, let remaining): optional("TIMERD_REMAINING_USEC", remaining)
         case .stopped(_, _, let dropped): ["TIMERD_DROPPED_USEC": usec(dropped)]
         case .clockStepped(let step, _): ["TIMERD_STEP_USEC": usec(step)]
+        case .skipsSet(_, let count, _): ["TIMERD_SKIPS": "\(count)"]
+        case .renamed(_, let old): ["TIMERD_FORMERLY": "\(old)"]
         case .finished, .reloaded, .shutDown: [:]
+        }
+    }
+
+    private static func fields(of reason: Notice.SkipReason) -> Logger.Metadata {
+        switch reason {
+        case .stillRunning(let run), .queueFull(let run):
+            ["TIMERD_REASON": "\(reason.word)", "TIMERD_BLOCKED_BY": "\(run)"]
+        case .missed, .catchUpMax, .deadline, .byOrder: ["TIMERD_REASON": "\(reason.word)"]
         }
     }
 

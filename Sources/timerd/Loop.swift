@@ -9,6 +9,12 @@ import TimerStore
 protocol RunLauncher: Sendable {
     /// Starts the runs, in this order, without waiting for any.
     func start(_ runs: [Run])
+    /// Ends a run: SIGTERM to its process group, after the grace SIGKILL.
+    func end(_ run: Run.ID, grace: Duration)
+    /// Has a run stand still, and its time limit with it.
+    func suspend(_ run: Run.ID)
+    /// Has it go on.
+    func resume(_ run: Run.ID)
     /// Calls `done` once every end that has come to pass by now is told.
     func settle(_ done: @escaping @Sendable () -> Void)
     /// The end of this run is written down: nothing needs to be known of it any more.
@@ -44,6 +50,7 @@ actor Loop: QueueActor {
     private let supervision: Supervision
     private var launcher: (any RunLauncher)?
     private var timers: [Job.Name: JobTimer] = [:]
+    private var retryTimers: [Job.Name: JobTimer] = [:]
     private var heartbeatTimer: (any DispatchSourceTimer)?
     private var watchdogTimer: (any DispatchSourceTimer)?
     private var heartbeats = 0
@@ -179,11 +186,16 @@ actor Loop: QueueActor {
         case .arm(let job, let instant): timer(of: job).arm(at: instant)
         case .armAt(let job, let instant): timer(of: job).arm(at: instant)
         case .disarm(let job): timers.removeValue(forKey: job)?.cancel()
+        case .armRetry(let job, let instant): retryTimer(of: job).arm(at: instant)
+        case .disarmRetry(let job): retryTimers.removeValue(forKey: job)?.cancel()
         case .begin(let runs, let start, let records):
             begin(runs, start: start, records: records, at: now)
         case .start(let runs):
             // Behind the write that recorded them, which may still be waiting.
             recorder.keep([]) { [launcher] _ in launcher?.start(runs) }
+        case .end(let run, let grace): launcher?.end(run, grace: grace)
+        case .suspend(let run): launcher?.suspend(run)
+        case .resume(let run): launcher?.resume(run)
         case .close(let run, let outcome, let usage):
             let change = Store.Change.close(run, outcome, usage, at: now.wall)
             recorder.keep([change]) { [launcher] _ in launcher?.forget(run) }
@@ -211,6 +223,13 @@ actor Loop: QueueActor {
         if let timer = timers[job] { return timer }
         let timer = JobTimer(source: makeTimer { $0.ring(job) })
         timers[job] = timer
+        return timer
+    }
+
+    private func retryTimer(of job: Job.Name) -> JobTimer {
+        if let timer = retryTimers[job] { return timer }
+        let timer = JobTimer(source: makeTimer { $0.ring(job) })
+        retryTimers[job] = timer
         return timer
     }
 

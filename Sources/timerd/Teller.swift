@@ -103,6 +103,9 @@ struct Entry {
         case recovered
         case fired
         case skipped
+        case held
+        case replacing
+        case retrying
         case runBegan = "run-began"
         case runEnded = "run-ended"
         case runTakenUp = "run-taken-up"
@@ -110,6 +113,8 @@ struct Entry {
         case resumed
         case started
         case stopped
+        case skipsSet = "skips-set"
+        case renamed
         case finished
         case reloaded
         case clockStepped = "clock-stepped"
@@ -121,6 +126,11 @@ struct Entry {
             case .recovered: "c8b60c4954654cd6bc2f54ff8cb0601c"
             case .fired: "56d8dea798c147f89124d8728be112c8"
             case .skipped: "09a04bd32e6a4926b828ac3bbd56daa7"
+            case .held: "08019b28cb08404493927bf6c5cbfd67"
+            case .replacing: "b4748a1a5299413aa593950408fab017"
+            case .retrying: "a95b04f95e23436f8005bd0fea6c13ae"
+            case .skipsSet: "688ef428590f49709ee701bb4063a476"
+            case .renamed: "6f2589a972604722bc16414a46809dc1"
             case .runBegan: "720c42b63b20440f94fefedd13311bd6"
             case .runEnded: "adba0b97016b4e94b4265864c35602eb"
             case .runTakenUp: "9f37c77c565c475ba9ffb92eb440c802"
@@ -139,11 +149,16 @@ struct Entry {
     private static func kind(of notice: Notice) -> (Kind, Job.Name?) {
         switch notice {
         case .lifeBegan: (.lifeBegan, nil)
-        case .recovered(let job, _, _, _): (.recovered, job)
+        case .recovered(let job, _, _, _, _): (.recovered, job)
         case .fired(let run, _, _): (.fired, run.id.firing.job)
         case .skipped(let firing, _): (.skipped, firing.id.job)
+        case .held(let run, _): (.held, run.id.firing.job)
+        case .replacing(let run, _): (.replacing, run.firing.job)
+        case .retrying(let run, _, _): (.retrying, run.firing.job)
+        case .skipsSet(let job, _, _): (.skipsSet, job)
+        case .renamed(let job, _): (.renamed, job)
         case .runBegan(let run): (.runBegan, run.firing.job)
-        case .runEnded(let run, _, _): (.runEnded, run.firing.job)
+        case .runEnded(let run, _, _, _): (.runEnded, run.firing.job)
         case .runTakenUp(let run): (.runTakenUp, run.firing.job)
         case .paused(let job, _, _, _): (.paused, job)
         case .resumed(let job, _, _, _): (.resumed, job)

@@ -142,8 +142,55 @@ import TimerZones
         ),
         (#"every = "1h"\#ncommand = []"#, #"3:11: job "j": command: the program is missing"#),
         (
-            #"every = "1h"\#nshell = "x"\#ncount = "uptime""#,
-            #"4:9: job "j": count: unknown value "uptime"; this version knows only "active""#
+            #"every = "1h"\#nshell = "x"\#ncount = "cpu""#,
+            #"4:9: job "j": count: unknown value "cpu"; one of "active", "uptime", "boottime", "wall""#
+        ),
+        (
+            #"every = "1h"\#nshell = "x"\#nuser = "1000""#,
+            #"4:8: job "j": user: "1000" is no name: a letter or '_', then letters, digits, '_' and '-', 31 "#
+                + "at most; numbers are refused"
+        ),
+        (
+            #"every = "1h"\#nshell = "x"\#numask = 22"#,
+            #"4:9: job "j": umask: must be octal digits in quotes, such as "0022""#
+        ),
+        (
+            #"every = "1h"\#nshell = "x"\#numask = "0999""#,
+            #"4:9: job "j": umask: "0999" must be octal digits up to "0777""#
+        ),
+        (
+            #"every = "1h"\#nshell = "x"\#nnice = 20"#,
+            #"4:8: job "j": nice: 20 is out of range; from -20 to 19"#
+        ),
+        (
+            #"every = "1h"\#nshell = "x"\#nlimits = { nofiles = 3 }"#,
+            #"4:12: job "j": limits: unknown limit "nofiles" (did you mean "nofile"?); one of as, core, "#
+                + "cpu, data, fsize, memlock, nofile, nproc, rss, stack"
+        ),
+        (
+            #"every = "1h"\#nshell = "x"\#noutput-tail = "2MiB""#,
+            #"4:15: job "j": output-tail: is too large; at most 1048576 bytes"#
+        ),
+        (
+            #"every = "1h"\#nshell = "x"\#noutput-tail = "8kb""#,
+            #"4:15: job "j": output-tail: "8kb" is no size such as "64KiB" or "1G""#
+        ),
+        (
+            #"every = "1h"\#nshell = "x"\#nsuccess-exit-codes = [0, 256]"#,
+            #"4:26: job "j": success-exit-codes: 256 is out of range; from 0 to 255"#
+        ),
+        (
+            #"every = "1h"\#nshell = "x"\#nretry-backoff = 0.5"#,
+            #"4:17: job "j": retry-backoff: 0.5 is out of range; from 1.0 to 100.0"#
+        ),
+        (
+            #"every = "1h"\#nshell = "x"\#nenvironment-file = "vars""#,
+            #"4:20: job "j": environment-file: "vars" must be an absolute path, beginning with /, or with -/ "#
+                + "if it need not be there"
+        ),
+        (
+            #"every = "1h"\#nshell = "x"\#nformerly = "j""#,
+            #"4:12: job "j": formerly: names the job itself"#
         ),
         (
             #"every = "1h"\#nshell = "x"\#npaused = "yes""#,

@@ -41,7 +41,8 @@ import Testing
         world.load([job])
         #expect(world.show("backup").accrued == .seconds(20))
         let recovered = Notice.recovered(
-            "backup", accrued: .seconds(20), credited: .seconds(20), forfeitedAtMost: .seconds(1))
+            "backup", accrued: .seconds(20), credited: .seconds(20), forfeitedAtMost: .seconds(1),
+            .active)
         #expect(world.notices.contains(recovered))
         #expect(
             world.notices.contains(
@@ -64,7 +65,8 @@ import Testing
         #expect(
             world.notices.contains(
                 .recovered(
-                    "backup", accrued: .seconds(25), credited: .zero, forfeitedAtMost: .seconds(30))
+                    "backup", accrued: .seconds(25), credited: .zero, forfeitedAtMost: .seconds(30),
+                    .active)
             ))
         guard
             case .lifeBegan(.reboot, let away, _, 1)? = world.notices.last(where: {

@@ -20,12 +20,21 @@ struct World {
     var openRuns: [Run.ID: (Run, begun: Bool, BootID)] = [:]
     var timers: [Job.Name: AwakeInstant] = [:]
     var wallTimers: [Job.Name: WallInstant] = [:]
+    var retryTimers: [Job.Name: AwakeInstant] = [:]
+    /// Runs told to end, and those that stand still.
+    var asked: [Run.ID] = []
+    var suspended: Set<Run.ID> = []
+    /// How often a timer rang.
+    var rings = 0
     var started: [Run] = []
     var closed: [Run.ID: RunOutcome] = [:]
+    var recorded: [Run.ID: WallInstant] = [:]
     var notices: [Notice] = []
     var answers: [Answer] = []
 
-    init(concurrentRunsMax: Int = 64) { agenda = Agenda(concurrentRunsMax: concurrentRunsMax) }
+    init(concurrentRunsMax: Int = 64, seed: UInt64 = 0) {
+        agenda = Agenda(concurrentRunsMax: concurrentRunsMax, seed: seed)
+    }
 
     static func bootID(_ number: Int) -> BootID {
         let digits = String(number, radix: 16)
@@ -44,7 +53,9 @@ struct World {
         life += 1
         lives[life] = Recollection.PreviousLife(life: life, began: now, ended: nil)
         let open = openRuns.values.sorted { $0.0.id.description < $1.0.id.description }.map {
-            Recollection.OpenRun(id: $0.0.id, firing: $0.0.firing, bootID: $0.2, wasBegun: $0.begun)
+            Recollection.OpenRun(
+                id: $0.0.id, firing: $0.0.firing, bootID: $0.2, wasBegun: $0.begun,
+                recorded: recorded[$0.0.id])
         }
         handle(
             .load(
@@ -72,10 +83,16 @@ struct World {
         case .disarm(let job):
             timers[job] = nil
             wallTimers[job] = nil
+        case .armRetry(let job, let instant): retryTimers[job] = instant
+        case .disarmRetry(let job): retryTimers[job] = nil
+        case .end(let run, _): asked.append(run)
+        case .suspend(let run): suspended.insert(run)
+        case .resume(let run): suspended.remove(run)
         case .begin(let runs, let start, let records):
             for run in runs {
                 #expect(openRuns[run.id] == nil && closed[run.id] == nil, "\(run.id) twice")
                 openRuns[run.id] = (run, false, boot)
+                recorded[run.id] = now.wall
             }
             keep(records)
             begin(start)
@@ -107,11 +124,18 @@ struct World {
         let end = awake + span.wholeNanoseconds
         while let next = nextRing(), next.at <= end {
             move(to: max(awake, next.at))
-            timers[next.job] = nil
-            wallTimers[next.job] = nil
-            handle(.wake(next.job))
+            ring(next.job)
         }
         move(to: end)
+    }
+
+    /// The timer that is due rings once.
+    private mutating func ring(_ job: Job.Name) {
+        if let instant = timers[job], instant <= now.awake { timers[job] = nil }
+        if let instant = wallTimers[job], instant <= now.wall { wallTimers[job] = nil }
+        if let instant = retryTimers[job], instant <= now.awake { retryTimers[job] = nil }
+        rings += 1
+        handle(.wake(job))
     }
 
     /// The next timer to ring, by the awake clock, as the calendar clock stands now.
@@ -120,7 +144,8 @@ struct World {
         let slots = wallTimers.map {
             ($0.key, awake + ($0.value.microsecondsSinceEpoch - wall) * 1000)
         }
-        return (counted + slots).min { $0.1 < $1.1 }.map { (job: $0.0, at: $0.1) }
+        let retries = retryTimers.map { ($0.key, $0.value.nanoseconds) }
+        return (counted + slots + retries).min { $0.1 < $1.1 }.map { (job: $0.0, at: $0.1) }
     }
 
     /// Lets awake time pass while the worker queue is blocked.
@@ -147,9 +172,10 @@ struct World {
 
     /// The daemon is gone at once, and nothing it had in memory remains.
     mutating func kill() {
-        agenda = Agenda(concurrentRunsMax: agenda.concurrentRunsMax)
+        agenda = Agenda(concurrentRunsMax: agenda.concurrentRunsMax, seed: agenda.seed)
         timers = [:]
         wallTimers = [:]
+        retryTimers = [:]
     }
 
     mutating func stopCleanly() {
@@ -176,7 +202,10 @@ struct World {
     func show(_ job: Job.Name) -> JobSnapshot { agenda.snapshot(of: job, at: now)! }
 
     mutating func endRuns(_ outcome: RunOutcome = .exited(0)) {
-        for (id, open) in openRuns where open.begun { handle(.ended(id, outcome, RunUsage())) }
+        for (id, open) in openRuns where open.begun {
+            suspended.remove(id)
+            handle(.ended(id, outcome, RunUsage()))
+        }
     }
 }
 

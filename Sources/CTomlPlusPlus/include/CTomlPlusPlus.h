@@ -78,6 +78,9 @@ const char *_Nullable ctoml_string(const ctoml_node *_Nonnull node, size_t *_Non
 /// The value of an integer; 0 for other nodes.
 int64_t ctoml_integer(const ctoml_node *_Nonnull node);
 
+/// The value of a float; 0 for other nodes.
+double ctoml_float(const ctoml_node *_Nonnull node);
+
 /// The value of a boolean; false for other nodes.
 bool ctoml_boolean(const ctoml_node *_Nonnull node);
 

@@ -44,15 +44,18 @@ public struct WallSchedule: Hashable, Sendable {
         }.min()
     }
 
-    /// How many slots lie after `start` and not after `end`, up to `missedMax`.
-    func slots(after start: WallInstant, through end: WallInstant) -> Int {
-        var count = 0
-        var at = start
-        while count < Self.missedMax, let slot = next(after: at), slot <= end {
-            count += 1
-            at = slot
-        }
-        return count
+    /// The last slot before `instant`; nil if there is none since 1970.
+    /// - Complexity: O(*n*) in the number of sources, each as its own `previous`.
+    public func previous(before instant: WallInstant) -> WallInstant? {
+        sources.compactMap { source -> WallInstant? in
+            switch source {
+            case .calendar(let spec, let zone):
+                spec.previous(before: instant, in: zone, rule: rule(spec.standardRule))
+            case .cron(let spec, let zone):
+                spec.previous(before: instant, in: zone, rule: rule(spec.standardRule))
+            case .at(let slot): slot < instant ? slot : nil
+            }
+        }.max()
     }
 
     /// Whether it fires at each boot of the machine.

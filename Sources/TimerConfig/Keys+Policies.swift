@@ -1,0 +1,228 @@
+// Copyright 2026 the timerd authors
+// SPDX-License-Identifier: Apache-2.0
+
+import TimerCore
+
+extension JobKey {
+    /// The keys that say what becomes of firings.
+    static let policies: [JobKey] = [
+        JobKey("on-missed") { node, draft throws(Fault) in
+            draft.policy.onMissed = try node.word()
+        },
+        JobKey("starting-deadline") { node, draft throws(Fault) in
+            draft.policy.startingDeadline = try node.spanOrNone()
+        },
+        JobKey("on-resume") { node, draft throws(Fault) in
+            draft.policy.onResume = try node.word()
+        },
+        JobKey("concurrency") { node, draft throws(Fault) in
+            draft.policy.concurrency = try node.word()
+        },
+        JobKey("accuracy") { node, draft throws(Fault) in
+            draft.policy.accuracy = try node.span()
+        },
+        JobKey("random-delay") { node, draft throws(Fault) in
+            draft.policy.randomDelay = try node.span()
+        },
+        JobKey("random-offset") { node, draft throws(Fault) in
+            draft.policy.randomOffset = try node.span()
+        },
+        JobKey("retries") { node, draft throws(Fault) in
+            draft.policy.retry.retries = try node.integer(in: 0...1000)
+        },
+        JobKey("retry-delay") { node, draft throws(Fault) in
+            draft.policy.retry.delay = try node.span()
+        },
+        JobKey("retry-backoff") { node, draft throws(Fault) in
+            draft.policy.retry.backoff = try node.number(in: 1...100)
+        },
+        JobKey("retry-max-delay") { node, draft throws(Fault) in
+            draft.policy.retry.delayMax = try node.span()
+        },
+    ]
+
+    /// The keys that say how runs are executed.
+    static let execution: [JobKey] = [
+        JobKey("timeout") { node, draft throws(Fault) in
+            draft.execution.timeout = try node.spanOrNone()
+        },
+        JobKey("kill-timeout") { node, draft throws(Fault) in
+            draft.execution.killTimeout = try node.span()
+        },
+        JobKey("user") { node, draft throws(Fault) in draft.execution.user = try node.account() },
+        JobKey("group") { node, draft throws(Fault) in draft.execution.group = try node.account() },
+        JobKey("environment-file") { node, draft throws(Fault) in
+            let path = try node.string()
+            guard path.hasPrefix("/") || path.hasPrefix("-/") else {
+                throw Fault(
+                    node.mark,
+                    "\"\(path)\" must be an absolute path, beginning with /, or with -/ if it need not "
+                        + "be there")
+            }
+            draft.execution.environmentFile = path
+        },
+        JobKey("umask") { node, draft throws(Fault) in draft.execution.umask = try node.mode() },
+        JobKey("nice") { node, draft throws(Fault) in
+            draft.execution.nice = try node.integer(in: -20...19)
+        },
+        JobKey("limits") { node, draft throws(Fault) in
+            draft.execution.limits.merge(try node.limits()) { $1 }
+        },
+        JobKey("success-exit-codes") { node, draft throws(Fault) in
+            draft.execution.successExitCodes = try node.exitCodes()
+        },
+        JobKey("log") { node, draft throws(Fault) in draft.execution.log = try node.word() },
+        JobKey("output-tail") { node, draft throws(Fault) in
+            draft.execution.outputTail = Int(try node.size(upTo: 1 << 20))
+        },
+    ]
+}
+
+extension TomlNode {
+    /// One of the words of an enumeration.
+    func word<Word: CaseIterable & RawRepresentable>() throws(Fault) -> Word
+    where Word.RawValue == String {
+        try choice(of: Word.allCases.map { ($0.rawValue, $0) })
+    }
+
+    /// A time span, or none where it says `none` or `infinity`.
+    func spanOrNone() throws(Fault) -> Duration? {
+        if case .string("none") = value { return nil }
+        if case .string("infinity") = value { return nil }
+        return try span()
+    }
+
+    /// A number, whole or not.
+    func number(in range: ClosedRange<Double>) throws(Fault) -> Double {
+        let number: Double
+        switch value {
+        case .integer(let whole): number = Double(whole)
+        case .float(let real): number = real
+        default: throw Fault(mark, "must be a number, not \(value.kind)")
+        }
+        guard range.contains(number) else {
+            throw Fault(
+                mark, "\(number) is out of range; from \(range.lowerBound) to \(range.upperBound)")
+        }
+        return number
+    }
+
+    func jobName() throws(Fault) -> Job.Name {
+        let text = try string()
+        guard let name = Job.Name(text) else {
+            throw Fault(mark, Job.Name.fault(in: text) ?? "not a job name")
+        }
+        return name
+    }
+
+    /// The name of a user or group, by the strict rule of systemd ("User/Group Name Syntax"): one of digits
+    /// alone could be a number to one program and a name to the next.
+    func account() throws(Fault) -> String {
+        let name = try string()
+        let isWord = name.utf8.allSatisfy { byte in
+            (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(byte)
+                || (UInt8(ascii: "a")...UInt8(ascii: "z")).contains(byte | 0x20)
+                || byte == UInt8(ascii: "_") || byte == UInt8(ascii: "-")
+        }
+        guard let first = name.utf8.first, isWord, name.utf8.count <= 31,
+            first != UInt8(ascii: "-"), !(UInt8(ascii: "0")...UInt8(ascii: "9")).contains(first)
+        else {
+            throw Fault(
+                mark,
+                "\"\(name)\" is no name: a letter or '_', then letters, digits, '_' and '-', 31 "
+                    + "at most; numbers are refused")
+        }
+        return name
+    }
+
+    /// A file mode in octal digits.
+    func mode() throws(Fault) -> UInt32 {
+        if case .integer = value {
+            throw Fault(mark, "must be octal digits in quotes, such as \"0022\"")
+        }
+        let text = try string()
+        guard (1...4).contains(text.utf8.count), let mode = UInt32(text, radix: 8), mode <= 0o777,
+            text.utf8.first != UInt8(ascii: "+")
+        else { throw Fault(mark, "\"\(text)\" must be octal digits up to \"0777\"") }
+        return mode
+    }
+
+    /// A size in bytes: a whole number, or text with a suffix of 1024s.
+    func size(upTo most: UInt64) throws(Fault) -> UInt64 {
+        let size: UInt64
+        if case .integer(let number) = value {
+            guard number >= 0 else { throw Fault(mark, "cannot be negative") }
+            size = UInt64(number)
+        } else {
+            size = try Self.size(in: try string(), at: mark)
+        }
+        guard size <= most else { throw Fault(mark, "is too large; at most \(most) bytes") }
+        return size
+    }
+
+    private static func size(in text: String, at mark: SourceMark) throws(Fault) -> UInt64 {
+        let digits = text.prefix { $0.isASCII && $0.isNumber }
+        let shift: UInt64? =
+            switch text.dropFirst(digits.count) {
+            case "", "B": 0
+            case "K", "KiB": 10
+            case "M", "MiB": 20
+            case "G", "GiB": 30
+            case "T", "TiB": 40
+            default: nil
+            }
+        guard let shift, let number = UInt64(digits) else {
+            throw Fault(mark, "\"\(text)\" is no size such as \"64KiB\" or \"1G\"")
+        }
+        let (size, overflow) = number.multipliedReportingOverflow(by: 1 << shift)
+        guard !overflow else { throw Fault(mark, "\"\(text)\" is too large") }
+        return size
+    }
+
+    /// Resource limits by name; nil for none.
+    func limits() throws(Fault) -> [Execution.Limit: UInt64?] {
+        guard case .table(let entries) = value else {
+            throw Fault(mark, "must be a table such as { nofile = 4096 }, not \(value.kind)")
+        }
+        var limits: [Execution.Limit: UInt64?] = [:]
+        for entry in entries {
+            guard let limit = Execution.Limit(rawValue: entry.key) else {
+                let names = Execution.Limit.allCases.map(\.rawValue)
+                let hint =
+                    nearestName(entry.key, among: names).map { " (did you mean \"\($0)\"?)" } ?? ""
+                throw Fault(
+                    entry.mark,
+                    "unknown limit \"\(entry.key)\"\(hint); one of \(names.joined(separator: ", "))"
+                )
+            }
+            limits[limit] = .some(try entry.node.limit(limit))
+        }
+        return limits
+    }
+
+    /// As in systemd.exec(5): bytes, a count, or for CPU time a span.
+    private func limit(_ limit: Execution.Limit) throws(Fault) -> UInt64? {
+        if case .string("infinity") = value { return nil }
+        switch limit {
+        case .cpu:
+            if case .integer(let seconds) = value, seconds >= 0 { return UInt64(seconds) }
+            let span = try span()
+            let seconds = span.components.seconds + (span.components.attoseconds > 0 ? 1 : 0)
+            return UInt64(seconds)
+        case .nofile, .nproc: return UInt64(try integer(in: 0...Int64(Int32.max)))
+        case .as, .core, .data, .fsize, .memlock, .rss, .stack:
+            return try size(upTo: UInt64(Int64.max))
+        }
+    }
+
+    /// One exit code, or an array of them.
+    func exitCodes() throws(Fault) -> Set<Int32> {
+        guard case .array(let nodes) = value else {
+            return [Int32(try integer(in: 0...255))]
+        }
+        var codes: Set<Int32> = []
+        for node in nodes { codes.insert(Int32(try node.integer(in: 0...255))) }
+        guard !codes.isEmpty else { throw Fault(mark, "must have at least one code, such as [0]") }
+        return codes
+    }
+}

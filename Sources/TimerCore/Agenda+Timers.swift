@@ -1,0 +1,116 @@
+// Copyright 2026 the timerd authors
+// SPDX-License-Identifier: Apache-2.0
+
+extension Agenda {
+    /// Brings the ledger, the queues and the timer in line with the entry's phase, and stores the entry.
+    ///
+    /// - Parameter notBefore: for a timer that would ring in the past though nothing is due: then it is set
+    ///   to just after this.
+    /// - Returns: the timer's action, if its instant changed.
+    mutating func settle(
+        _ slot: Int, _ entry: inout Entry, at now: Now, notBefore: Now? = nil
+    ) -> [Action] {
+        let wasOpen = entry.ledger.isOpen
+        let counted = entry.counted(at: now)
+        switch entry.phase {
+        case .armed where !isShutDown: entry.ledger.open(at: counted)
+        case .armed, .paused, .stopped, .finished: entry.ledger.close(at: counted)
+        }
+        if case .wall(let schedule) = entry.job.schedule { settleSlot(&entry, schedule, at: now) }
+        counting += (entry.ledger.isOpen ? 1 : 0) - (wasOpen ? 1 : 0)
+        entries[slot] = entry
+
+        let old = (awake: due[slot], wall: wallDue[slot])
+        var new: (awake: AwakeInstant?, wall: WallInstant?) = (nil, nil)
+        let accuracy = entry.job.policy.accuracy
+        if isShutDown {
+            unqueue(slot)
+        } else if case .paused(let pause) = entry.phase {
+            unqueue(slot)
+            new.wall = pause.until
+        } else if let instant = entry.dueInstant(at: now) {
+            new.awake = max(instant, notBefore.map { $0.awake + .nanoseconds(1) } ?? instant)
+            ready.set(slot, due: new.awake, if: accuracy > .zero)
+            new.awake = new.awake.map { $0 + accuracy }
+        } else if entry.phase == .armed, let instant = entry.dueSlot {
+            new.wall = instant + accuracy
+            wallReady.set(slot, due: instant, if: accuracy > .zero)
+        } else {
+            unqueue(slot)
+        }
+        // Clocks are read one after the other: what only trembles stays where it is.
+        if let before = old.awake, let after = new.awake, notBefore == nil,
+            entry.counted(at: now).nanoseconds != now.awake.nanoseconds,
+            abs(before.nanoseconds - after.nanoseconds) < 1_000_000
+        {
+            new.awake = before
+        }
+        return setTimer(of: entry.job.name, slot, from: old, to: new)
+    }
+
+    private mutating func setTimer(
+        of job: Job.Name, _ slot: Int, from old: (awake: AwakeInstant?, wall: WallInstant?),
+        to new: (awake: AwakeInstant?, wall: WallInstant?)
+    ) -> [Action] {
+        due.set(slot, due: new.awake, if: true)
+        wallDue.set(slot, due: new.wall, if: true)
+        if let instant = new.awake { return instant == old.awake ? [] : [.arm(job, instant)] }
+        if let instant = new.wall { return instant == old.wall ? [] : [.armAt(job, instant)] }
+        return old.awake == nil && old.wall == nil ? [] : [.disarm(job)]
+    }
+
+    /// Finds the next slot of an armed job. One that has none any more is finished.
+    private mutating func settleSlot(
+        _ entry: inout Entry, _ schedule: WallSchedule, at now: Now
+    ) {
+        guard entry.phase == .armed, !isShutDown else {
+            entry.slot = nil
+            return
+        }
+        if entry.slot == nil { entry.slot = entry.slot(after: entry.seen, schedule) }
+        guard entry.slot == nil else { return }
+        entry.phase = .finished
+        entry.ledger.close(at: entry.counted(at: now))
+    }
+
+    /// Takes the job out of the queues; its timer is another's to take down.
+    mutating func unqueue(_ slot: Int) {
+        due.remove(slot)
+        wallDue.remove(slot)
+        ready.remove(slot)
+        wallReady.remove(slot)
+    }
+
+    /// Sets the timer of the job's next further attempt.
+    mutating func settleRetry(_ slot: Int, _ entry: Entry) -> [Action] {
+        let old = retryDue[slot]
+        var new: AwakeInstant?
+        if !isShutDown, !entry.phase.isPaused { new = entry.held.compactMap(\.retryAt).min() }
+        guard new != old else { return [] }
+        retryDue.set(slot, due: new, if: true)
+        return [new.map { .armRetry(entry.job.name, $0) } ?? .disarmRetry(entry.job.name)]
+    }
+}
+
+extension Entry {
+    /// When the next grid point is due by CLOCK_MONOTONIC; nil while nothing counts, and for a schedule by
+    /// the calendar clock.
+    fileprivate func dueInstant(at now: Now) -> AwakeInstant? {
+        guard let dueTarget, let instant = ledger.instant(reaching: dueTarget) else { return nil }
+        switch job.count {
+        case .active, .uptime: return AwakeInstant(nanoseconds: instant.nanoseconds)
+        case .boottime, .wall: return now.awake(at: instant, job.count)
+        }
+    }
+}
+
+extension Phase {
+    var isPaused: Bool { if case .paused = self { true } else { false } }
+}
+
+extension DueQueue {
+    /// Puts the slot at this instant, or takes it out.
+    fileprivate mutating func set(_ slot: Int, due: Instant?, if isWanted: Bool) {
+        if isWanted, let due { set(slot, due: due) } else { remove(slot) }
+    }
+}

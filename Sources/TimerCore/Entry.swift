@@ -1,0 +1,177 @@
+// Copyright 2026 the timerd authors
+// SPDX-License-Identifier: Apache-2.0
+
+/// One job with everything the agenda knows of it.
+struct Entry: Sendable {
+    var job: Job
+    var phase: Phase
+    var ledger: Ledger
+    /// Firings since the job began at zero.
+    var firings = 0
+    var lastScheduled: WallInstant?
+    /// Of a schedule by the calendar clock: up to when its slots are dealt with.
+    var seen: WallInstant
+    /// Its next slot; nil if there is none, or none is to come while it is not armed.
+    var slot: WallInstant?
+    /// How often the calendar clock was corrected, to tell the slots of one reading from those of another.
+    var corrections = 0
+    var configuredPaused: Bool
+    /// How many further firings are to be let go by order.
+    var skips = 0
+    /// How much of the accrued time, at most, is missing for want of a witness.
+    var uncertain: Duration = .zero
+    /// What counted of a pause that ended by itself before this life began.
+    var countedAfterPause: Duration = .zero
+    /// Runs that live or wait, oldest first.
+    var live: [RunSummary] = []
+    /// Those of them that wait for their turn or for a further attempt.
+    var held: [HeldRun] = []
+    var lastRun: RunSummary?
+    var lastSkip: SkippedFiring?
+    /// When the account was last handed out to be written down.
+    var checkpoint: WallInstant
+    /// The chance of this job on this machine.
+    let chance: Chance
+
+    /// A job nobody ever saw before, with nothing counted yet.
+    init(new job: Job, at now: Now, seed: UInt64) {
+        self.job = job
+        chance = Chance(seed: seed, job: job.name)
+        phase =
+            job.paused ? .paused(Pause(since: now.wall, by: .configuration)) : .armed
+        ledger = Ledger()
+        configuredPaused = job.paused
+        checkpoint = now.wall
+        seen = now.wall
+        if case .wall(let schedule) = job.schedule, schedule.isAtReboot { slot = now.wall }
+    }
+
+    /// The reading of the clock its ledger counts by.
+    func counted(at now: Now) -> CountedInstant { now.counted(job.count) }
+
+    func active(at now: Now) -> Duration { ledger.active(at: counted(at: now)) }
+
+    func accrued(at now: Now) -> Duration { ledger.accrued(at: counted(at: now)) }
+
+    /// By how much all its grid points or slots are shifted.
+    var offset: Duration {
+        let most = job.policy.randomOffset
+        return most > .zero ? chance.draw(ordinal: .max, below: most) : .zero
+    }
+
+    /// By how much the firing of this number, or of this slot, is delayed.
+    func delay(ordinal: Int64) -> Duration {
+        let most = job.policy.randomDelay
+        return most > .zero ? chance.draw(ordinal: ordinal, below: most) : .zero
+    }
+
+    /// The accrued time at which the next grid point lies; nil for a schedule by the calendar clock.
+    var target: Duration? {
+        switch job.schedule {
+        case .every(let span): firings == 0 ? (job.first ?? span) + offset : span
+        case .after(let span): span + offset
+        case .wall: nil
+        }
+    }
+
+    /// The accrued time at which the next firing is due.
+    var dueTarget: Duration? { target.map { $0 + delay(ordinal: Int64(firings)) } }
+
+    /// When the next slot is due by the calendar clock.
+    var dueSlot: WallInstant? { slot.map { $0 + delay(ordinal: $0.microsecondsSinceEpoch) } }
+
+    /// The first slot after an instant.
+    func slot(after instant: WallInstant, _ schedule: WallSchedule) -> WallInstant? {
+        let offset = offset
+        guard offset > .zero else { return schedule.next(after: instant) }
+        return schedule.next(after: instant - offset).map { $0 + offset }
+    }
+
+    /// The last slot before an instant.
+    func slot(before instant: WallInstant, _ schedule: WallSchedule) -> WallInstant? {
+        let offset = offset
+        guard offset > .zero else { return schedule.previous(before: instant) }
+        return schedule.previous(before: instant - offset).map { $0 + offset }
+    }
+
+    /// What is left to the next firing; nil if none is to come.
+    func remaining(at now: Now) -> Duration? {
+        switch (phase, job.schedule) {
+        case (.armed, .wall): dueSlot.map { max(.zero, $0 - now.wall) }
+        case (.paused, .wall), (.stopped, _), (.finished, _): nil
+        case (.armed, _), (.paused, _): dueTarget.map { max(.zero, $0 - accrued(at: now)) }
+        }
+    }
+
+    /// Takes the account as of `now` for the store.
+    mutating func record(at now: Now, life: Life.ID, removed: WallInstant? = nil) -> JobRecord {
+        ledger.settle(at: counted(at: now))
+        checkpoint = now.wall
+        // What goes on counting without the daemon is known by the clocks alone.
+        let countsAway = phase == .armed && job.count != .active && removed == nil
+        return JobRecord(
+            job: job.name, phase: phase, active: active(at: now), accrued: accrued(at: now),
+            isCounting: ledger.isOpen || countsAway, firings: firings,
+            lastScheduled: lastScheduled, configuredPaused: configuredPaused, removed: removed,
+            at: now, life: life, basis: job.count, uncertain: uncertain, skips: skips)
+    }
+
+    /// The scheduled instant for a firing due at `instant`: never that of an earlier firing, even if the
+    /// clock was set back, since it is what tells two firings of a job apart.
+    mutating func schedule(at instant: WallInstant) -> WallInstant {
+        var scheduled = instant
+        if let lastScheduled, scheduled <= lastScheduled {
+            scheduled = lastScheduled + .microseconds(1)
+        }
+        lastScheduled = scheduled
+        return scheduled
+    }
+
+    /// Forgets what accrued; what may be missing from it with it.
+    mutating func dropAccrued(at now: Now) {
+        ledger.dropAccrued(at: counted(at: now))
+        uncertain = .zero
+    }
+}
+
+/// What a job's random delays are drawn from: always the same for one machine, job and firing, so that a
+/// restart moves nothing and a simulation tells the truth.
+struct Chance: Sendable {
+    private let state: UInt64
+
+    init(seed: UInt64, job: Job.Name) {
+        // FNV-1a over the name, from the seed on.
+        state = job.description.utf8.reduce(seed ^ 0xcbf2_9ce4_8422_2325) { hash, byte in
+            (hash ^ UInt64(byte)) &* 0x100_0000_01b3
+        }
+    }
+
+    /// A span from zero up to, not including, the bound, in whole microseconds.
+    func draw(ordinal: Int64, below bound: Duration) -> Duration {
+        let microseconds = UInt64(max(0, bound.wholeMicroseconds))
+        guard microseconds > 0 else { return .zero }
+        // The finish of SplitMix64.
+        var mixed = state &+ UInt64(bitPattern: ordinal) &* 0x9e37_79b9_7f4a_7c15
+        mixed = (mixed ^ (mixed >> 30)) &* 0xbf58_476d_1ce4_e5b9
+        mixed = (mixed ^ (mixed >> 27)) &* 0x94d0_49bb_1331_11eb
+        mixed ^= mixed >> 31
+        return .microseconds(Int64(mixed % microseconds))
+    }
+}
+
+/// A firing that was let go, as far as it is remembered.
+public struct SkippedFiring: Hashable, Sendable {
+    /// Which one; the first of several.
+    public var firing: Firing
+    /// Why.
+    public var reason: Notice.SkipReason
+    /// When it was let go.
+    public var at: WallInstant
+
+    /// A firing that was let go.
+    public init(firing: Firing, reason: Notice.SkipReason, at: WallInstant) {
+        self.firing = firing
+        self.reason = reason
+        self.at = at
+    }
+}

@@ -1,0 +1,173 @@
+// Copyright 2026 the timerd authors
+// SPDX-License-Identifier: Apache-2.0
+
+/// The grid points or slots of one job that have come due by one reading of the clocks, in order.
+struct Points {
+    /// The most that are told apart; beyond, the count says no more than "at least so many".
+    static let max = 10_000
+
+    /// One of them.
+    struct Point {
+        /// What its firing is labelled with.
+        var label: WallInstant
+        /// How long ago it was due.
+        var age: Duration
+    }
+
+    private enum Content {
+        case one(Point)
+        case list(ArraySlice<Point>)
+        /// The first, and the rest each `every` later.
+        case grid(Point, every: Duration, count: Int)
+    }
+
+    private var content: Content
+
+    init(_ point: Point) { content = .one(point) }
+    init(_ points: [Point]) { content = .list(points[...]) }
+    init(from first: Point, every span: Duration, count: Int) {
+        content = count == 1 ? .one(first) : .grid(first, every: span, count: count)
+    }
+
+    var count: Int {
+        switch content {
+        case .one: 1
+        case .list(let points): points.count
+        case .grid(_, _, let count): count
+        }
+    }
+
+    subscript(index: Int) -> Point {
+        switch content {
+        case .one(let point): point
+        case .list(let points): points[points.startIndex + index]
+        case .grid(let first, let span, _):
+            Point(
+                label: first.label + span.times(index), age: first.age - span.times(index))
+        }
+    }
+
+    /// How many of the first are older than this.
+    /// - Complexity: O(1) on a grid, else O(*n*).
+    func count(olderThan age: Duration) -> Int {
+        switch content {
+        case .one(let point): return point.age > age ? 1 : 0
+        case .list(let points): return points.prefix { $0.age > age }.count
+        case .grid(let first, let span, let count):
+            guard first.age > age else { return 0 }
+            let steps = (first.age - age).wholeNanoseconds - 1
+            return min(count, Int(steps / span.wholeNanoseconds) + 1)
+        }
+    }
+
+    /// Takes so many of the first away; the rest may be none.
+    func dropping(_ number: Int) -> Points? {
+        guard number > 0 else { return self }
+        guard number < count else { return nil }
+        switch content {
+        case .one: return nil
+        case .list(let points): return Points(Array(points.dropFirst(number)))
+        case .grid(_, let span, let count):
+            return Points(from: self[number], every: span, count: count - number)
+        }
+    }
+}
+
+extension Duration {
+    fileprivate func times(_ factor: Int) -> Duration {
+        .nanoseconds(wholeNanoseconds.multipliedReportingOverflow(by: Int64(factor)).partialValue)
+    }
+}
+
+extension Entry {
+    /// Passes the grid points that are due by now: the firings are counted, and what accrued since the last
+    /// of them remains. Nil, with nothing changed, if none is due.
+    mutating func passGridPoints(at now: Now) -> Points? {
+        guard let target, let dueTarget, let span = job.schedule.span else { return nil }
+        let accrued = accrued(at: now)
+        let late = accrued - dueTarget
+        guard late >= .zero else { return nil }
+        let label = now.wall - (accrued - target)
+        let first = Points.Point(label: label, age: late)
+        guard case .every = job.schedule else {
+            firings += 1
+            dropAccrued(at: now)
+            return Points(first)
+        }
+        let points =
+            job.policy.randomDelay > .zero
+            ? Points(delayedGridPoints(from: first, target: target, every: span, accrued: accrued))
+            : Points(
+                from: first, every: span,
+                count: Int(late.wholeNanoseconds / span.wholeNanoseconds) + 1)
+        ledger.pass(target + span.times(points.count - 1), at: counted(at: now))
+        firings += points.count
+        uncertain = .zero
+        return points
+    }
+
+    /// Each point has a delay of its own, and waits for those before it.
+    private func delayedGridPoints(
+        from first: Points.Point, target: Duration, every span: Duration, accrued: Duration
+    ) -> [Points.Point] {
+        var points = [first]
+        while points.count < Points.max {
+            let index = points.count
+            let due = target + span.times(index) + delay(ordinal: Int64(firings + index))
+            guard accrued >= due else { break }
+            points.append(
+                Points.Point(label: first.label + span.times(index), age: accrued - due))
+        }
+        return points
+    }
+
+    /// Passes the slots that are due by now. Nil, with nothing changed, if none is.
+    mutating func passSlots(of schedule: WallSchedule, at now: Now) -> Points? {
+        guard let first = slot, let due = dueSlot, due <= now.wall else { return nil }
+        let shift = Duration.microseconds(corrections)
+        func point(_ slot: WallInstant, due: WallInstant) -> Points.Point {
+            Points.Point(label: slot + shift, age: now.wall - due)
+        }
+        var points = [point(first, due: due)]
+        let next = slot(after: first, schedule)
+        if job.policy.randomDelay > .zero {
+            slot = next
+            while points.count < Points.max, let slot, let due = dueSlot, due <= now.wall {
+                points.append(point(slot, due: due))
+                self.slot = self.slot(after: slot, schedule)
+            }
+        } else if let next, next <= now.wall {
+            points += later(than: first, of: schedule, at: now).map { point($0, due: $0) }
+            slot = slot(after: now.wall, schedule)
+        } else {
+            slot = next
+        }
+        // What comes next is known; what lies before it is dealt with.
+        seen = Swift.max(seen, slot.map { Swift.min($0 - .microseconds(1), now.wall) } ?? now.wall)
+        firings += points.count
+        return points.count == 1 ? Points(points[0]) : Points(points)
+    }
+
+    /// The slots after `first` and not after now; of very many, the latest.
+    private func later(
+        than first: WallInstant, of schedule: WallSchedule, at now: Now
+    ) -> [WallInstant] {
+        var slots: [WallInstant] = []
+        var bound = now.wall + .microseconds(1)
+        while slots.count < Points.max - 1, let slot = slot(before: bound, schedule), slot > first {
+            slots.append(slot)
+            bound = slot
+        }
+        return slots.reversed()
+    }
+}
+
+extension Schedule {
+    /// What of it counts time, if any does.
+    var span: Duration? {
+        switch self {
+        case .every(let span), .after(let span): span
+        case .wall: nil
+        }
+    }
+}
