@@ -1,6 +1,8 @@
 // Copyright 2026 the timerd authors
 // SPDX-License-Identifier: Apache-2.0
 
+public import TimerCore
+
 /// A place in a file; both count from 1, columns in code points.
 public struct SourceMark: Hashable, Comparable, Sendable {
     /// The line.
@@ -45,6 +47,27 @@ public struct ConfigError: Error, Hashable, Sendable, CustomStringConvertible {
     public var description: String {
         let place = mark.map { ":\($0.line):\($0.column)" } ?? ""
         return "\(file)\(place): \(message)" + (excerpt.map { "\n\($0)" } ?? "")
+    }
+}
+
+/// Something in a configuration that is no error and may still not be what was meant.
+///
+/// Its text is that of an error, with `warning:` behind the place and the code in brackets at the end.
+public struct ConfigWarning: Hashable, Sendable, CustomStringConvertible {
+    /// What kind of thing it is.
+    public var code: ScheduleFinding.Code
+    /// The file.
+    public var file: String
+    /// The place in it.
+    public var mark: SourceMark
+    /// What happens, and what to write if that is not meant.
+    public var message: String
+    /// The line and the caret.
+    public var excerpt: String?
+
+    public var description: String {
+        "\(file):\(mark.line):\(mark.column): warning: \(message) [\(code.rawValue)]"
+            + (excerpt.map { "\n\($0)" } ?? "")
     }
 }
 

@@ -15,6 +15,8 @@ public struct ConfigReading: Sendable {
     /// The names of jobs that are left out for an error, their own or one in the `[defaults]` of their file,
     /// and the files that are.
     public var rejected: [String]
+    /// What is no error and may still not be meant, if that was asked for.
+    public var warnings: [ConfigWarning]
 }
 
 /// The table `[daemon]`.
@@ -39,13 +41,14 @@ public enum ConfigReader {
     ///   - path: the main file.
     ///   - ownerUID: whose files are believed, beside root's.
     ///   - zones: the machine's time zones.
+    ///   - lintAt: as of when schedules are looked over for what may not be meant; nil: not at all.
     /// - Throws: `ConfigError` if the main file cannot be read or is no TOML; every lesser error is in what
     ///   is returned.
     public static func load(
-        path: String, ownerUID: UInt32, zones: ZoneFiles = ZoneFiles()
+        path: String, ownerUID: UInt32, zones: ZoneFiles = ZoneFiles(), lintAt: WallInstant? = nil
     ) throws(ConfigError) -> ConfigReading {
         let files = ConfigFiles(main: path, ownerUID: ownerUID)
-        var decoder = Decoder(zones: zones)
+        var decoder = Decoder(zones: zones, lintAt: lintAt)
         decoder.take(try Document(bytes: try files.readMain(), file: path))
         let (others, error) = files.others()
         if let error { decoder.leaveOut(file: error.file, error) }
@@ -63,9 +66,9 @@ public enum ConfigReader {
     ///
     /// - Throws: `ConfigError` if it is no TOML.
     public static func read(
-        _ bytes: [UInt8], file: String, zones: ZoneFiles = ZoneFiles()
+        _ bytes: [UInt8], file: String, zones: ZoneFiles = ZoneFiles(), lintAt: WallInstant? = nil
     ) throws(ConfigError) -> ConfigReading {
-        var decoder = Decoder(zones: zones)
+        var decoder = Decoder(zones: zones, lintAt: lintAt)
         decoder.take(try Document(bytes: bytes, file: file))
         return decoder.reading()
     }

@@ -11,9 +11,15 @@ struct Decoder {
     private var settings = DaemonSettings()
     private var errors: [ConfigError] = []
     private var rejected: [String] = []
+    private var warnings: [ConfigWarning] = []
+    private let lintAt: WallInstant?
     private let zones: ZoneFiles
 
-    init(zones: ZoneFiles) { self.zones = zones }
+    /// - Parameter lintAt: as of when schedules are looked over for what may not be meant; nil: not at all.
+    init(zones: ZoneFiles, lintAt: WallInstant?) {
+        self.zones = zones
+        self.lintAt = lintAt
+    }
 
     func reading() -> ConfigReading {
         var errors = errors
@@ -31,7 +37,8 @@ struct Decoder {
                         + "(raise jobs-max in [daemon])"))
         }
         return ConfigReading(
-            roster: Roster(kept), settings: settings, errors: errors, rejected: rejected)
+            roster: Roster(kept), settings: settings, errors: errors, rejected: rejected,
+            warnings: warnings)
     }
 
     /// A job cannot take the account of one that is there, nor two the account of one.
@@ -152,8 +159,23 @@ struct Decoder {
         }
         // What was refused above would only be said to be missing.
         guard reader.errors.count == before else { return nil }
-        return reader.attempt(subject) { () throws(Fault) in
+        let job = reader.attempt(subject) { () throws(Fault) in
             try draft.job(named: name, at: key.mark, zones: zones)
+        }
+        if let job { lint(job, draft, &reader) }
+        return job
+    }
+
+    private mutating func lint(_ job: Job, _ draft: Draft, _ reader: inout FileReader) {
+        guard let lintAt, case .wall(let schedule) = job.schedule else { return }
+        let marks = draft.scheduleMarks
+        for finding in schedule.findings(at: lintAt) where finding.source < marks.count {
+            let (key, mark) = marks[finding.source]
+            warnings.append(
+                ConfigWarning(
+                    code: finding.code, file: reader.document.file, mark: mark,
+                    message: "job \"\(job.name)\": \(key): \(finding.message)",
+                    excerpt: reader.document.text.excerpt(at: mark)))
         }
     }
 }

@@ -47,7 +47,7 @@ struct JobKey: Sendable {
                 draft.cron = try node.schedules(CronSpec.init)
             },
             JobKey("at", default: false) { node, draft throws(Fault) in
-                draft.at = try node.instant()
+                draft.at = (try node.instant(), node.mark)
             },
             JobKey("timezone") { node, draft throws(Fault) in
                 draft.timezone = (try node.string(), node.mark)
@@ -107,7 +107,7 @@ struct Draft {
     var after: Duration?
     var calendar: [(spec: CalendarSpec, mark: SourceMark)] = []
     var cron: [(spec: CronSpec, mark: SourceMark)] = []
-    var at: WallInstant?
+    var at: (instant: WallInstant, mark: SourceMark)?
     var timezone: (name: String, mark: SourceMark)?
     var gap: DSTRule.Gap?
     var overlap: DSTRule.Overlap?
@@ -151,7 +151,7 @@ struct Draft {
     /// The slots by the calendar clock, each in the zone its own text names, or the job, or the machine.
     private func wallSchedule(_ zones: ZoneFiles) throws(Fault) -> WallSchedule {
         var sources: [WallSchedule.Source] = []
-        if let at { sources.append(.at(at)) }
+        if let at { sources.append(.at(at.instant)) }
         let standard =
             calendar.isEmpty && cron.isEmpty
             ? ZoneRules.utc
@@ -165,6 +165,12 @@ struct Draft {
         }
         sources += cron.map { .cron($0.spec, standard) }
         return WallSchedule(sources, gap: gap, overlap: overlap)
+    }
+
+    /// Where each source of the schedule is written, in their order, and under which key.
+    var scheduleMarks: [(key: String, mark: SourceMark)] {
+        (at.map { [("at", $0.mark)] } ?? []) + calendar.map { ("calendar", $0.mark) }
+            + cron.map { ("cron", $0.mark) }
     }
 
     private static func rules(

@@ -9,27 +9,47 @@ import TimerCore
 /// `timerd check`: reads a configuration as the daemon would, and says what it finds.
 struct CheckCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "check", abstract: "Check a configuration; exits with 1 on any error.")
+        commandName: "check", abstract: "Check a configuration; exits with 1 on any error.",
+        discussion: """
+            What is no error and may still not be meant is a warning, with a code in brackets: never-fires, \
+            day-fields-both-restricted, uneven-step, skipped-months, leap-day-only, dst-skipped-time, \
+            dst-repeated-time.
+            """)
 
     @Argument(help: "The configuration file.")
     var file: String = Standard.config
 
     func run() throws {
         let errors: [ConfigError]
+        var warnings: [ConfigWarning] = []
         var jobs = 0
+        let clocks: Clocks
+        do throws(Clocks.Failure) { clocks = try Clocks() } catch {
+            throw ValidationError(error.description)
+        }
         do throws(ConfigError) {
-            let reading = try ConfigReader.load(path: file, ownerUID: geteuid())
+            let reading = try ConfigReader.load(
+                path: file, ownerUID: geteuid(), lintAt: clocks.now().wall)
             errors = reading.errors
+            warnings = reading.warnings
             jobs = reading.roster.jobs.count
         } catch {
             errors = [error]
         }
         for error in errors { report("\(error)") }
+        for warning in warnings { report("\(warning)") }
+        let found =
+            Self.count(errors.count, "error")
+            + (warnings.isEmpty ? "" : ", \(Self.count(warnings.count, "warning"))")
         guard errors.isEmpty else {
-            report(errors.count == 1 ? "1 error" : "\(errors.count) errors")
+            report(found)
             throw ExitCode(1)
         }
-        print("\(file): \(jobs == 1 ? "1 job" : "\(jobs) jobs"), no errors")
+        print("\(file): \(Self.count(jobs, "job")), \(found)")
+    }
+
+    private static func count(_ number: Int, _ word: String) -> String {
+        number == 0 ? "no \(word)s" : number == 1 ? "1 \(word)" : "\(number) \(word)s"
     }
 
     private func report(_ line: String) {

@@ -1,0 +1,211 @@
+// Copyright 2026 the timerd authors
+// SPDX-License-Identifier: Apache-2.0
+
+/// Something about a schedule that is no error and may still not be what was meant.
+public struct ScheduleFinding: Hashable, Sendable {
+    /// What kind of thing it is; the raw value is its name for people and programs.
+    public enum Code: String, CaseIterable, Hashable, Sendable {
+        /// No slot is ever to come.
+        case neverFires = "never-fires"
+        /// A crontab line restricts both day fields, and either is enough (crontab(5)).
+        case dayFieldsBothRestricted = "day-fields-both-restricted"
+        /// A step that does not divide its field evenly, so that one gap is shorter than the others.
+        case unevenStep = "uneven-step"
+        /// A day that some of the months do not have.
+        case skippedMonths = "skipped-months"
+        /// The 29th of February and no other day.
+        case leapDayOnly = "leap-day-only"
+        /// A slot lies where daylight saving time skips.
+        case dstSkippedTime = "dst-skipped-time"
+        /// A slot lies where daylight saving time repeats.
+        case dstRepeatedTime = "dst-repeated-time"
+    }
+
+    /// What kind of thing it is.
+    public var code: Code
+    /// Which source of the schedule it is about, by its index.
+    public var source: Int
+    /// What happens, and what to write if that is not meant.
+    public var message: String
+}
+
+extension WallSchedule {
+    /// How far ahead changes of the clocks are looked at.
+    static let findingsAhead: Duration = .seconds(5 * 366 * 86_400)
+
+    /// What may not be meant, as of `now`; in the order of the sources, each code once for each.
+    /// - Complexity: O(*n*) in the number of sources, each as its `next` and O(1) changes of its zone.
+    public func findings(at now: WallInstant) -> [ScheduleFinding] {
+        sources.enumerated().flatMap { index, source -> [ScheduleFinding] in
+            var found: [(ScheduleFinding.Code, String)] = []
+            switch source {
+            case .at(let instant):
+                if instant <= now { found = [(.neverFires, "\(instant.rfc3339) is past")] }
+            case .cron(let spec, let zone):
+                guard !spec.isReboot else { break }
+                found = Self.never(spec.next(after: now, in: zone))
+                if spec.pattern.days.isEither { found.append(Self.bothDays(spec)) }
+                found += Self.unevenSteps(spec.cronFields)
+                if found.first?.0 != .neverFires { found += spec.pattern.monthFindings }
+                found += clockFindings(spec, zone, at: now)
+            case .calendar(let spec, let zone):
+                found = Self.never(spec.next(after: now, in: zone))
+                found += Self.unevenSteps(spec.calendarFields)
+                if found.first?.0 != .neverFires { found += spec.pattern.monthFindings }
+                found += clockFindings(spec, zone, at: now)
+            }
+            return found.map { ScheduleFinding(code: $0.0, source: index, message: $0.1) }
+        }
+    }
+
+    private static func never(_ next: WallInstant?) -> [(ScheduleFinding.Code, String)] {
+        next == nil ? [(.neverFires, "no such time is to come before the year 2200")] : []
+    }
+
+    private static func bothDays(_ spec: CronSpec) -> (ScheduleFinding.Code, String) {
+        let fields = spec.description.split(separator: " ")
+        return (
+            .dayFieldsBothRestricted,
+            "fires on days that match the day of the month (\(fields[2])) or the weekday (\(fields[4])), "
+                + "not both; for both use calendar"
+        )
+    }
+
+    /// A field as written, with how many values it has and what it counts.
+    struct Field {
+        var text: Substring
+        var size: Int
+        var first: Int
+        var unit: String
+    }
+
+    private static func unevenSteps(_ fields: [Field]) -> [(ScheduleFinding.Code, String)] {
+        for field in fields {
+            for part in field.text.split(separator: ",") where !part.contains("..") {
+                let sides = part.split(separator: "/")
+                guard sides.count == 2, !sides[0].contains("-"), let step = Int(sides[1]), step > 0,
+                    field.size % step != 0
+                else { continue }
+                let start = Int(sides[0]) ?? field.first
+                let count = (field.first + field.size - 1 - start) / step
+                let last = start + count * step
+                let rest = start + field.size - last
+                return [
+                    (
+                        .unevenStep,
+                        "\"\(part)\" is not each \(step) \(field.unit)s: after \(last) it begins again at "
+                            + "\(start), \(rest) later; for a steady interval use every"
+                    )
+                ]
+            }
+        }
+        return []
+    }
+
+    /// Slots of a fixed schedule where the clocks of the zone will skip or repeat, unless a key says what
+    /// becomes of them.
+    private func clockFindings(
+        _ source: some SlotSource, _ zone: ZoneRules, at now: WallInstant
+    ) -> [(ScheduleFinding.Code, String)] {
+        guard source.standardRule == .fixed else { return [] }
+        var found: [(ScheduleFinding.Code, String)] = []
+        var at = now
+        while let change = zone.nextTransition(after: at), change - now < Self.findingsAhead {
+            let before = zone.offset(at: change - .microseconds(1))
+            let after = zone.offset(at: change)
+            let isGap = after > before
+            let code = isGap ? ScheduleFinding.Code.dstSkippedTime : .dstRepeatedTime
+            let isOpen = isGap ? gap == nil : overlap == nil
+            at = change
+            guard isOpen, !found.contains(where: { $0.0 == code }),
+                let local = source.pattern.slot(
+                    from: change + .seconds(min(before, after)),
+                    to: change + .seconds(max(before, after)))
+            else { continue }
+            // A local time, written as if it were UTC.
+            let text = local.rfc3339.dropLast().split(separator: "T")
+            let then = (change + .seconds(after)).rfc3339.dropLast().split(separator: "T")
+            let place = "in \(zone.name) on \(text[0]), \(text[1])"
+            found.append(
+                isGap
+                    ? (
+                        code,
+                        "\(place) does not exist: it fires at \(then[1]) instead; dst-gap says otherwise"
+                    )
+                    : (
+                        code,
+                        "\(place) comes twice: it fires the first time alone; dst-overlap says otherwise"
+                    ))
+        }
+        return found
+    }
+}
+
+extension SlotPattern {
+    /// The first slot of a stretch of the local clock, its end left out.
+    fileprivate func slot(from start: WallInstant, to end: WallInstant) -> WallInstant? {
+        next(notBefore: start.microsecondsSinceEpoch)
+            .flatMap { $0 < end.microsecondsSinceEpoch ? $0 : nil }
+            .map { WallInstant(microsecondsSinceEpoch: $0) }
+    }
+
+    private static let monthNames = [
+        "January", "February", "March", "April", "May", "June", "July", "August", "September",
+        "October", "November", "December",
+    ]
+
+    /// Months that do not have the day that is asked for.
+    fileprivate var monthFindings: [(ScheduleFinding.Code, String)] {
+        guard !days.isEither, days.ordinals.allSatisfy({ $0 == 0 }) else { return [] }
+        let wanted = (1...12).filter { months & 1 << $0 != 0 }
+        // 2001 was no leap year, 2000 was.
+        func has(_ month: Int, of year: Int) -> Bool {
+            days.byLength[CivilDate.days(in: month, of: year) - 28] != 0
+        }
+        let never = wanted.filter { !has($0, of: 2000) }
+        let leap = wanted.filter { has($0, of: 2000) && !has($0, of: 2001) }
+        if wanted.count == never.count + leap.count, !leap.isEmpty {
+            return [(.leapDayOnly, "fires on 29 February alone: in leap years")]
+        }
+        guard never.count + leap.count > 0 else { return [] }
+        let names =
+            never.map { Self.monthNames[$0 - 1] }
+            + leap.map { "\(Self.monthNames[$0 - 1]) but in leap years" }
+        return [
+            (
+                .skippedMonths,
+                "does not fire in \(names.joined(separator: ", ")), which \(names.count == 1 ? "has" : "have") "
+                    + "no such day; for the last day use ~01 (calendar) or L (cron)"
+            )
+        ]
+    }
+}
+
+extension CronSpec {
+    fileprivate var cronFields: [WallSchedule.Field] {
+        let kinds = [
+            (60, 0, "minute"), (24, 0, "hour"), (31, 1, "day"), (12, 1, "month"), (7, 0, "weekday"),
+        ]
+        return zip(description.split(separator: " "), kinds).map { text, kind in
+            WallSchedule.Field(text: text, size: kind.0, first: kind.1, unit: kind.2)
+        }
+    }
+}
+
+extension CalendarSpec {
+    /// The fields of the time, of the month and of the day, from the normal form.
+    fileprivate var calendarFields: [WallSchedule.Field] {
+        let parts = description.split(separator: " ")
+        guard let time = parts.firstIndex(where: { $0.contains(":") }), time > 0 else { return [] }
+        let clock = parts[time].split(separator: ":")
+        let date = parts[time - 1].split(whereSeparator: { $0 == "-" || $0 == "~" })
+        guard clock.count == 3, date.count == 3 else { return [] }
+        return [
+            WallSchedule.Field(text: clock[1], size: 60, first: 0, unit: "minute"),
+            WallSchedule.Field(text: clock[0], size: 24, first: 0, unit: "hour"),
+            WallSchedule.Field(text: clock[2], size: 60, first: 0, unit: "second"),
+            WallSchedule.Field(text: date[2], size: 31, first: 1, unit: "day"),
+            WallSchedule.Field(text: date[1], size: 12, first: 1, unit: "month"),
+        ]
+    }
+}

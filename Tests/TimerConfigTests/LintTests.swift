@@ -1,0 +1,86 @@
+// Copyright 2026 the timerd authors
+// SPDX-License-Identifier: Apache-2.0
+
+import Testing
+import TimerCore
+
+@testable import TimerConfig
+
+/// Schedules that are no error and may still not be meant. As of 2026-11-21.
+@Suite struct LintTests {
+    private func codes(_ table: String) throws -> [String] {
+        let now = try #require(WallInstant(rfc3339: "2026-11-21T08:00:00Z"))
+        let reading = try ConfigReader.read(
+            Array("[job.j]\n\(table)\nshell = \"true\"\n".utf8), file: "t.toml", lintAt: now)
+        #expect(reading.errors.isEmpty, "\(reading.errors)")
+        return reading.warnings.map(\.code.rawValue)
+    }
+
+    @Test(arguments: [
+        (#"cron = "0 4 30 2 *""#, ["never-fires"]),
+        (#"calendar = "*-02-30""#, ["never-fires"]),
+        (#"calendar = "2020-01-01""#, ["never-fires"]),
+        (#"at = "2026-01-01T00:00:00Z""#, ["never-fires"]),
+        (#"at = "2027-01-01T00:00:00Z""#, []),
+        (#"cron = "0 4 13 * 5""#, ["day-fields-both-restricted"]),
+        (#"cron = "0 4 13 * *""#, []),
+        (#"cron = "*/7 * * * *""#, ["uneven-step"]),
+        (#"cron = "*/5 * * * *""#, []),
+        (#"cron = "0 */5 * * *""#, ["uneven-step"]),
+        (#"calendar = "*:0/7""#, ["uneven-step"]),
+        (#"calendar = "*:0/15""#, []),
+        (#"calendar = "*:*:0/50""#, ["uneven-step"]),
+        (#"calendar = "*-*-1/2 04:00""#, ["uneven-step"]),
+        (#"cron = "0 4 31 * *""#, ["skipped-months"]),
+        (#"cron = "0 4 31 1,3 *""#, []),
+        (#"calendar = "*-*-29 04:00""#, ["skipped-months"]),
+        (#"calendar = "*-*~01 04:00""#, []),
+        (#"cron = "0 4 29 2 *""#, ["leap-day-only"]),
+        (#"calendar = "*-02-29 04:00""#, ["leap-day-only"]),
+        (#"cron = "@reboot""#, []),
+        (#"cron = "@daily""#, []),
+        (
+            "calendar = \"02:30\"\ntimezone = \"Europe/Berlin\"",
+            ["dst-skipped-time", "dst-repeated-time"]
+        ),
+        ("cron = \"30 1 * * *\"\ntimezone = \"America/New_York\"", ["dst-repeated-time"]),
+        ("cron = \"30 2 * * *\"\ntimezone = \"America/New_York\"", ["dst-skipped-time"]),
+        ("cron = \"*/30 * * * *\"\ntimezone = \"Europe/Berlin\"", []),
+        (
+            "calendar = \"02:30\"\ntimezone = \"Europe/Berlin\"\ndst-gap = \"skip\"",
+            ["dst-repeated-time"]
+        ),
+        (
+            "calendar = \"02:30\"\ntimezone = \"Europe/Berlin\"\ndst-gap = \"skip\"\ndst-overlap = \"both\"",
+            []
+        ),
+        ("calendar = \"12:00\"\ntimezone = \"Europe/Berlin\"", []),
+        (#"calendar = ["*:0/7", "*-02-30"]"#, ["uneven-step", "never-fires"]),
+    ])
+    func warnsOf(table: String, expected: [String]) throws {
+        // A zone without daylight saving, unless the table names one: the machine's own may have some.
+        let zoned =
+            table.contains("timezone") || table.contains("at =") ? "" : "timezone = \"UTC\"\n"
+        #expect(try codes(zoned + table).sorted() == expected.sorted(), "\(table)")
+    }
+
+    @Test func aWarningHasItsPlace() throws {
+        let now = try #require(WallInstant(rfc3339: "2026-11-21T08:00:00Z"))
+        let text = """
+            [job.backup]
+            shell = "true"
+            timezone = "Europe/Berlin"
+            dst-overlap = "first"
+            calendar = ["12:00", "02:30"]
+            """
+        let reading = try ConfigReader.read(Array(text.utf8), file: "t.toml", lintAt: now)
+        let expected = """
+            t.toml:5:22: warning: job "backup": calendar: in Europe/Berlin on 2027-03-28, 02:30:00 does not \
+            exist: it fires at 03:00:00 instead; dst-gap says otherwise [dst-skipped-time]
+              calendar = ["12:00", "02:30"]
+                                   ^
+            """
+        #expect(reading.warnings.map(\.description) == [expected])
+        #expect(try ConfigReader.read(Array(text.utf8), file: "t.toml").warnings.isEmpty)
+    }
+}
