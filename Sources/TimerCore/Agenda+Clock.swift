@@ -87,6 +87,39 @@ extension Agenda {
         return actions
     }
 
+    /// The names of all zones that schedules go by, the machine's own apart.
+    /// - Complexity: O(*n*) in the number of jobs.
+    public var zoneNames: [String] {
+        var names: Set<String> = []
+        for slot in order {
+            guard case .wall(let schedule) = entries[slot]?.job.schedule else { continue }
+            for zone in schedule.zones where !zone.isLocal { names.insert(zone.name) }
+        }
+        return names.sorted()
+    }
+
+    /// Has the schedules go by the zones as they are now; one whose zones are the same is not touched. A zone
+    /// that is not given stays as it was.
+    mutating func followZones(
+        _ zones: [String: ZoneRules], local: ZoneRules?, at now: Now
+    ) -> [Action] {
+        guard !isShutDown else { return [] }
+        var timers: [Action] = []
+        var changed: [Job.Name] = []
+        for slot in order {
+            guard var entry = entries[slot], case .wall(var schedule) = entry.job.schedule,
+                schedule.replaceZones({ $0.isLocal ? local : zones[$0.name] })
+            else { continue }
+            entry.job.schedule = .wall(schedule)
+            entry.seen = max(entry.seen, now.wall)
+            entry.slot = nil
+            timers += settle(slot, &entry, at: now)
+            entries[slot] = entry
+            changed.append(entry.job.name)
+        }
+        return changed.isEmpty ? [] : timers + [.tell(.zonesChanged(changed))]
+    }
+
     /// Writes down the accounts of the jobs whose time counts.
     mutating func checkpoint(at now: Now) -> [Action] {
         var records: [JobRecord] = []

@@ -87,6 +87,7 @@ public struct Agenda: Sendable {
         case .began(let run): noteBegin(of: run, at: now)
         case .ended(let run, let outcome, let usage): noteEnd(of: run, outcome, usage, at: now)
         case .clockChanged: followClock(at: now)
+        case .zonesChanged(let zones, let local): followZones(zones, local: local, at: now)
         case .checkpoint: checkpoint(at: now)
         case .shutdown: shutDown(at: now)
         }

@@ -17,6 +17,8 @@ public enum Event: Sendable {
     case ended(Run.ID, RunOutcome, RunUsage)
     /// The calendar clock was set, or may have been.
     case clockChanged
+    /// The machine's time zones were read again: those of these names, and the machine's own.
+    case zonesChanged([String: ZoneRules], local: ZoneRules?)
     /// It is time to write down what accrued.
     case checkpoint
     /// The daemon stops: nothing fires any more.

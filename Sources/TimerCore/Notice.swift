@@ -43,6 +43,8 @@ public enum Notice: Hashable, Sendable {
     case finished(Job.Name)
     /// The configuration was read again.
     case reloaded(added: [Job.Name], changed: [Job.Name], removed: [Job.Name], kept: Int)
+    /// The rules of time zones changed, and with them the slots of these jobs.
+    case zonesChanged([Job.Name])
     /// The calendar clock was set by so much; where that is a correction, of three hours and more, what lay
     /// between counts neither as missed nor as done.
     case clockStepped(by: Duration, isCorrection: Bool)

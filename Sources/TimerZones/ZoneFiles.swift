@@ -54,8 +54,10 @@ public final class ZoneFiles {
 
     /// The rules of the machine's own zone. Without the file it is UTC (localtime(5)).
     public func local() throws(Failure) -> ZoneRules {
-        guard access(localFile, F_OK) == 0 else { return .utc }
-        return try read(localFile, as: localName)
+        var rules = ZoneRules.utc
+        if access(localFile, F_OK) == 0 { rules = try read(localFile, as: localName) }
+        rules.isLocal = true
+        return rules
     }
 
     /// The name of the machine's own zone, from where its file's link leads; `localtime` if that tells none.

@@ -68,10 +68,11 @@ struct Daemon {
             let watch = try ClockWatch(queue: loop.executor.queue) {
                 loop.later { $0.receive(.clockChanged) }
             }
+            let zones = daemon.watchZones()
             daemon.begin()
             // Not dispatchMain(), which ends the main thread: a process without one shows up as defunct.
             stop.wait()
-            withExtendedLifetime((signals, watch)) { daemon.stop() }
+            withExtendedLifetime((signals, watch, zones)) { daemon.stop() }
         } catch {
             log.critical("Cannot start: \(error)")
             throw ExitCode(1)
@@ -176,6 +177,31 @@ struct Daemon {
             // What came of it is in the log.
             reloader.reload(by: "SIGHUP") { _ in }
         }
+    }
+
+    /// Without a watch the daemon works as well, but for changes of zones, which then need a reload.
+    private func watchZones() -> ZoneWatch? {
+        let loop = loop
+        let log = log
+        do throws(ZoneWatch.Failure) {
+            return try ZoneWatch {
+                loop.later { loop in
+                    let names = loop.zoneNames()
+                    Task { Self.readZones(names, for: loop, log: log) }
+                }
+            }
+        } catch {
+            log.warning("\(error); after a change of a time zone, use `timerctl reload`")
+            return nil
+        }
+    }
+
+    private static func readZones(_ names: [String], for loop: Loop, log: Logger) {
+        let zones = ZoneReading(of: names)
+        for failure in zones.failures {
+            log.warning("\(failure); its jobs go by the rules they have")
+        }
+        loop.later { $0.receive(.zonesChanged(zones.named, local: zones.local)) }
     }
 
     private func begin() {

@@ -52,6 +52,12 @@ extension Entry {
         case .finished: (.info, "fired for the last time; `timerctl start` begins it again")
         case .reloaded(let added, let changed, let removed, let kept):
             (.notice, reloaded(added: added, changed: changed, removed: removed, kept: kept))
+        case .zonesChanged(let jobs):
+            (
+                .notice,
+                "Time zones changed; the schedules of \(jobs.count == 1 ? "1 job" : "\(jobs.count) jobs") "
+                    + "were worked out anew (\(list(jobs)))"
+            )
         case .clockStepped(let step, let isCorrection): clockStepped(by: step, isCorrection)
         case .shutDown(let counting, let live):
             (
@@ -159,14 +165,17 @@ extension Entry {
     ) -> String {
         func names(_ word: String, _ jobs: [Job.Name]) -> String? {
             guard !jobs.isEmpty else { return nil }
-            let shown = jobs.prefix(10).map(\.description).joined(separator: ", ")
-            return "\(jobs.count) \(word) (\(shown)\(jobs.count > 10 ? ", …" : ""))"
+            return "\(jobs.count) \(word) (\(list(jobs)))"
         }
         let parts = [
             names("added", added), names("changed", changed), names("removed", removed),
             "\(kept) as before",
         ]
         return "Configuration reloaded: " + parts.compactMap { $0 }.joined(separator: ", ")
+    }
+
+    private static func list(_ jobs: [Job.Name]) -> String {
+        jobs.prefix(10).map(\.description).joined(separator: ", ") + (jobs.count > 10 ? ", …" : "")
     }
 
     private static func left(_ remaining: Duration?) -> String {
@@ -216,7 +225,7 @@ extension Entry {
         case .clockStepped(let step, _): ["TIMERD_STEP_USEC": usec(step)]
         case .skipsSet(_, let count, _): ["TIMERD_SKIPS": "\(count)"]
         case .renamed(_, let old): ["TIMERD_FORMERLY": "\(old)"]
-        case .finished, .reloaded, .shutDown: [:]
+        case .finished, .reloaded, .zonesChanged, .shutDown: [:]
         }
     }
 

@@ -127,6 +127,9 @@ actor Loop: QueueActor {
         perform(actions[...], at: now) { [notice] _ in done(notice) }
     }
 
+    /// The zones that schedules go by, by name.
+    func zoneNames() -> [String] { agenda.zoneNames }
+
     /// Everything there is to show.
     func snapshot() -> (Snapshot, rejected: [String]) {
         (agenda.snapshot(at: clocks.now()), rejected)
@@ -260,7 +263,7 @@ actor Loop: QueueActor {
         let now = clocks.now()
         pulse.beat(Heartbeat(life: life, at: now))
         // Where the kernel tells of no step, as in some containers, it is seen here.
-        if agenda.step(at: now) != nil { receive(.clockChanged) }
+        if agenda.isStirred(at: now) { receive(.clockChanged) }
         heartbeats += 1
         if heartbeats % Self.heartbeatsPerCheckpoint == 0 { receive(.checkpoint) }
     }

@@ -117,6 +117,7 @@ struct Entry {
         case renamed
         case finished
         case reloaded
+        case zonesChanged = "zones-changed"
         case clockStepped = "clock-stepped"
         case shutDown = "shut-down"
 
@@ -140,6 +141,7 @@ struct Entry {
             case .stopped: "132be4a8dcb44c549a01cbc50ca70a08"
             case .finished: "72e0b45752a64ee68441d841160a4713"
             case .reloaded: "afe471a1bc9f428d87b73cb92da17bb8"
+            case .zonesChanged: "042eba724d5c4eb0a84cf297750d8768"
             case .clockStepped: "9c1d5e0f4b7a4e6f8d2c3b4a5f6e7d81"
             case .shutDown: "3359449f3cf842bcacd3e0bd559bdf34"
             }
@@ -166,6 +168,7 @@ struct Entry {
         case .stopped(let job, _, _): (.stopped, job)
         case .finished(let job): (.finished, job)
         case .reloaded: (.reloaded, nil)
+        case .zonesChanged: (.zonesChanged, nil)
         case .clockStepped: (.clockStepped, nil)
         case .shutDown: (.shutDown, nil)
         }

@@ -225,3 +225,45 @@ extension Job {
         Job(name: name, command: .arguments(["true"]), schedule: .after(span))
     }
 }
+
+extension Job {
+    /// The job with another policy.
+    func with(_ change: (inout Policy) -> Void) -> Job {
+        var job = self
+        change(&job.policy)
+        return job
+    }
+
+    func counting(_ basis: TimeBasis) -> Job {
+        var job = self
+        job.count = basis
+        return job
+    }
+
+    /// Every so many minutes of the hour, in UTC.
+    static func cron(_ line: String, _ name: Job.Name = "backup") throws -> Job {
+        let schedule = WallSchedule([.cron(try CronSpec(line), .utc)])
+        return Job(name: name, command: .arguments(["true"]), schedule: .wall(schedule))
+    }
+}
+
+extension World {
+    /// What was let go, and why.
+    var skipped: [(count: Int, reason: String)] {
+        notices.compactMap {
+            if case .skipped(let firing, let reason) = $0 {
+                (firing.missed + 1, reason.word)
+            } else {
+                nil
+            }
+        }
+    }
+
+    /// The attempts that were started, of all firings.
+    var attempts: [Int] { started.map(\.id.attempt) }
+
+    mutating func end(_ run: Run, _ outcome: RunOutcome = .exited(0)) {
+        suspended.remove(run.id)
+        handle(.ended(run.id, outcome, RunUsage()))
+    }
+}

@@ -58,6 +58,35 @@ public struct WallSchedule: Hashable, Sendable {
         }.max()
     }
 
+    /// The zones its sources go by.
+    var zones: [ZoneRules] {
+        sources.compactMap { source in
+            switch source {
+            case .calendar(_, let zone), .cron(_, let zone): zone
+            case .at: nil
+            }
+        }
+    }
+
+    /// Puts other rules in the place of those it goes by, where there are some.
+    /// - Returns: whether any are others than before.
+    mutating func replaceZones(_ rules: (ZoneRules) -> ZoneRules?) -> Bool {
+        var isChanged = false
+        for index in sources.indices {
+            switch sources[index] {
+            case .calendar(let spec, let zone):
+                guard let new = rules(zone), new != zone else { continue }
+                sources[index] = .calendar(spec, new)
+            case .cron(let spec, let zone):
+                guard let new = rules(zone), new != zone else { continue }
+                sources[index] = .cron(spec, new)
+            case .at: continue
+            }
+            isChanged = true
+        }
+        return isChanged
+    }
+
     /// Whether it fires at each boot of the machine.
     var isAtReboot: Bool {
         sources.contains { source in

@@ -8,6 +8,8 @@
 public struct ZoneRules: Hashable, Sendable {
     /// The name it was read under, such as `Europe/Berlin`.
     public let name: String
+    /// Whether it was read as the machine's own zone, whatever its name, and so follows that one's changes.
+    public var isLocal = false
 
     /// The instants at which the offset changes, ascending, and the offset from each of them on; before the
     /// first it is `initial`.

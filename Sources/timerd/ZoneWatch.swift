@@ -1,0 +1,158 @@
+// Copyright 2026 the timerd authors
+// SPDX-License-Identifier: Apache-2.0
+
+import Dispatch
+import Glibc
+import Logging
+import TimerCore
+import TimerZones
+
+/// Hears of changes of the machine's time zones: of the link `/etc/localtime`, and of the zone files, which
+/// an update of the package tzdata replaces one after the other.
+///
+/// It works on a queue of its own, since reading files may wait for a disk.
+final class ZoneWatch: Sendable {
+    /// How long changes are gathered before the zones are read again.
+    static let delay: DispatchTimeInterval = .milliseconds(500)
+    /// The deepest folder below the zone files that is watched; the database has three levels.
+    static let depthMax = 4
+
+    private let queue = DispatchQueue(label: "timerd.zones", qos: .utility)
+    private let state: State
+
+    /// Why zones cannot be watched.
+    struct Failure: Error, CustomStringConvertible {
+        let description: String
+    }
+
+    /// To be used on the queue alone, which is what makes it safe to share.
+    private final class State: @unchecked Sendable {
+        let descriptor: Int32
+        let folder: String
+        let localFile: String
+        let changed: @Sendable () -> Void
+        var source: (any DispatchSourceRead)?
+        var isPlanned = false
+        /// The watch on the folder of the machine's own zone, where much else changes as well.
+        var localWatch: Int32 = -1
+
+        init(
+            descriptor: Int32, folder: String, localFile: String,
+            changed: @escaping @Sendable () -> Void
+        ) {
+            self.descriptor = descriptor
+            self.folder = folder
+            self.localFile = localFile
+            self.changed = changed
+        }
+    }
+
+    /// Calls `changed` on a queue of its own some time after each change.
+    init(
+        folder: String = ZoneFiles.standardFolder, local: String = ZoneFiles.standardLocal,
+        changed: @escaping @Sendable () -> Void
+    ) throws(Failure) {
+        let descriptor = inotify_init1(Int32(IN_CLOEXEC) | Int32(IN_NONBLOCK))
+        guard descriptor >= 0 else {
+            throw Failure(description: "cannot watch the time zones: \(systemError())")
+        }
+        state = State(
+            descriptor: descriptor, folder: folder, localFile: local, changed: changed)
+        let source = DispatchSource.makeReadSource(fileDescriptor: descriptor, queue: queue)
+        source.setEventHandler { @Sendable [weak self] in self?.read() }
+        source.setCancelHandler { @Sendable in close(descriptor) }
+        state.source = source
+        queue.sync { watchAll() }
+        source.activate()
+    }
+
+    deinit { state.source?.cancel() }
+
+    private func watchAll() {
+        let slash = state.localFile.lastIndex(of: "/") ?? state.localFile.startIndex
+        let folder = String(state.localFile[..<slash])
+        state.localWatch = add(folder.isEmpty ? "/" : folder)
+        watch(state.folder, depth: 1)
+    }
+
+    /// A folder that is not there is not watched; a machine without the zone files has no zones to change.
+    private func watch(_ folder: String, depth: Int) {
+        guard add(folder) >= 0, depth < Self.depthMax, let listing = opendir(folder) else { return }
+        defer { closedir(listing) }
+        while let entry = readdir(listing) {
+            guard entry.pointee.d_type == UInt8(DT_DIR) else { continue }
+            let name = withUnsafeBytes(of: &entry.pointee.d_name) { bytes in
+                String(decoding: bytes.prefix { $0 != 0 }, as: UTF8.self)
+            }
+            if !name.hasPrefix(".") { watch("\(folder)/\(name)", depth: depth + 1) }
+        }
+    }
+
+    private func add(_ folder: String) -> Int32 {
+        let events = IN_CREATE | IN_CLOSE_WRITE | IN_MOVED_TO | IN_DELETE
+        return inotify_add_watch(
+            state.descriptor, folder, UInt32(bitPattern: Int32(events)) | UInt32(IN_ONLYDIR))
+    }
+
+    private func read() {
+        var isMeant = false
+        var buffer = [UInt8](repeating: 0, count: 64 << 10)
+        while true {
+            let count = Glibc.read(state.descriptor, &buffer, buffer.count)
+            guard count > 0 else { break }
+            isMeant = buffer.withUnsafeBytes { isMeantBy($0[..<count]) } || isMeant
+        }
+        guard isMeant, !state.isPlanned else { return }
+        state.isPlanned = true
+        queue.asyncAfter(deadline: .now() + Self.delay) { [weak self] in
+            guard let self else { return }
+            state.isPlanned = false
+            // Folders that are new are watched from now on, the others still.
+            watchAll()
+            state.changed()
+        }
+    }
+
+    /// Whether any of the events is about a zone: all below the zone files are, and an overflow may be.
+    private func isMeantBy(_ bytes: Slice<UnsafeRawBufferPointer>) -> Bool {
+        let localName = state.localFile.split(separator: "/").last.map(String.init) ?? ""
+        let header = MemoryLayout<inotify_event>.size
+        var at = bytes.startIndex
+        while at + header <= bytes.endIndex {
+            let event = bytes.base.loadUnaligned(fromByteOffset: at, as: inotify_event.self)
+            let end = min(at + header + Int(event.len), bytes.endIndex)
+            let name = String(
+                decoding: bytes[(at + header)..<end].prefix { $0 != 0 }, as: UTF8.self)
+            if event.wd != state.localWatch || name == localName { return true }
+            at = end
+        }
+        return false
+    }
+}
+
+/// The zones as they are on the machine now.
+struct ZoneReading: Sendable {
+    /// Those that could be read, by name.
+    var named: [String: ZoneRules] = [:]
+    /// The machine's own; nil if it cannot be read.
+    var local: ZoneRules?
+    /// What could not be read, as sentences.
+    var failures: [String] = []
+
+    init(
+        of names: [String], folder: String = ZoneFiles.standardFolder,
+        local localFile: String = ZoneFiles.standardLocal
+    ) {
+        let files = ZoneFiles(folder: folder, local: localFile)
+        for name in names {
+            do throws(ZoneFiles.Failure) {
+                named[name] = try files.rules(named: name)
+            } catch {
+                failures.append("\(error)")
+            }
+        }
+        do throws(ZoneFiles.Failure) { local = try files.local() } catch {
+            failures.append("\(error)")
+        }
+    }
+}

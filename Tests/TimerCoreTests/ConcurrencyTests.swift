@@ -1,0 +1,109 @@
+// Copyright 2026 the timerd authors
+// SPDX-License-Identifier: Apache-2.0
+
+import Testing
+
+@testable import TimerCore
+
+/// A firing while a run of the job lives.
+@Suite struct ConcurrencyTests {
+    private func world(_ policy: Policy.Concurrency) -> World {
+        var world = World()
+        world.load([Job.every(.seconds(10)).with { $0.concurrency = policy }])
+        return world
+    }
+
+    @Test func queueHoldsOne_andLetsFurtherOnesGo() {
+        var world = world(.queue)
+        world.pass(.seconds(30))
+        #expect(world.started.count == 1)
+        #expect(world.show("backup").live.map(\.wait) == [nil, .turn])
+        #expect(world.skipped.map(\.reason) == ["queue-full"])
+        world.end(world.started[0])
+        #expect(world.started.count == 2)
+        world.end(world.started[1])
+        #expect(world.started.count == 2 && world.show("backup").live.isEmpty)
+    }
+
+    @Test func replaceEndsTheRun_andBeginsWhenItHasEnded() {
+        var world = world(.replace)
+        world.pass(.seconds(20))
+        #expect(world.asked == [world.started[0].id] && world.started.count == 1)
+        world.pass(.seconds(10))
+        #expect(world.asked.count == 1)
+        world.end(world.started[0], .signalled("SIGTERM"))
+        #expect(world.closed[world.started[0].id] == .replaced)
+        #expect(world.started.count == 2)
+        // The second firing waited and was replaced by the third.
+        #expect(world.closed.values.filter { $0 == .replaced }.count == 2)
+        #expect(
+            world.started[1].id.firing.scheduled - world.started[0].id.firing.scheduled
+                == .seconds(20))
+    }
+
+    @Test func allowRunsAll() {
+        var world = world(.allow)
+        world.pass(.seconds(50))
+        #expect(world.started.count == 5 && world.skipped.isEmpty)
+    }
+
+    @Test func whatWaitedPastItsDeadlineIsLost() {
+        var world = World()
+        world.load([
+            Job.every(.seconds(10)).with {
+                $0.concurrency = .queue
+                $0.startingDeadline = .seconds(5)
+            }
+        ])
+        world.pass(.seconds(28))
+        world.end(world.started[0])
+        #expect(world.started.count == 1)
+        #expect(world.closed.values.filter { $0 == .lost(.deadline) }.count == 1)
+        #expect(world.show("backup").lastSkip?.reason == .deadline)
+    }
+
+    @Test func aPauseHoldsWhatIsQueued() {
+        var world = world(.queue)
+        world.pass(.seconds(20))
+        _ = world.order(.pause, "backup")
+        world.end(world.started[0])
+        #expect(world.started.count == 1)
+        _ = world.order(.resume, "backup")
+        #expect(world.started.count == 2)
+    }
+
+    @Test func stopCallsOffWhatWaits() {
+        var world = world(.queue)
+        world.pass(.seconds(20))
+        _ = world.order(.stop, "backup")
+        world.end(world.started[0])
+        #expect(world.started.count == 1 && world.openRuns.isEmpty)
+        #expect(world.closed.values.filter { $0 == .stopped }.count == 1)
+    }
+
+    @Test func whatIsQueuedOutlivesTheDaemon() {
+        var world = world(.queue)
+        let job = Job.every(.seconds(10)).with { $0.concurrency = .queue }
+        world.pass(.seconds(20))
+        world.beat()
+        world.kill()
+        world.load([job])
+        // The first run may have done its work; the second never began.
+        #expect(world.closed[world.started[0].id] == .lost(.daemon))
+        #expect(world.started.count == 2)
+    }
+
+    @Test func callingOffAWaitingRunGivesItsPlaceToTheNext() {
+        var world = World(concurrentRunsMax: 1)
+        world.load([
+            .every(.seconds(10), "a"), .every(.seconds(11), "b"), .every(.seconds(12), "c"),
+        ])
+        world.pass(.seconds(13))
+        #expect(world.started.map(\.id.firing.job) == ["a"])
+        _ = world.order(.stop, "b")
+        world.end(world.started[0])
+        #expect(world.started.map(\.id.firing.job) == ["a", "c"])
+        world.end(world.started[1])
+        #expect(world.agenda.pendingRuns == 0)
+    }
+}

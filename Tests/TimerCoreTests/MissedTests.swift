@@ -1,0 +1,136 @@
+// Copyright 2026 the timerd authors
+// SPDX-License-Identifier: Apache-2.0
+
+import Testing
+
+@testable import TimerCore
+
+/// Slots that passed while nothing could fire.
+@Suite struct MissedTests {
+    /// The machine sleeps over five slots of a job each minute.
+    private func slept(_ job: Job) -> World {
+        var world = World()
+        world.load([job])
+        world.pass(.seconds(1))
+        world.sleep(.seconds(300))
+        world.handle(.clockChanged)
+        world.pass(.zero)
+        return world
+    }
+
+    @Test func runOnceMakesOneRunOfThem() throws {
+        let world = slept(try .cron("* * * * *"))
+        #expect(world.started.map(\.firing.missed) == [4])
+        #expect(world.skipped.isEmpty)
+    }
+
+    @Test func skipMakesNone_andTheNextSlotFires() throws {
+        var world = slept(try Job.cron("* * * * *").with { $0.onMissed = .skip })
+        #expect(world.started.isEmpty)
+        #expect(world.skipped.map(\.count) == [5] && world.skipped.map(\.reason) == ["missed"])
+        world.pass(.seconds(60))
+        #expect(world.started.map(\.firing.missed) == [0])
+    }
+
+    @Test func runAllMakesARunOfEach_oneAfterTheOther() throws {
+        var world = slept(try Job.cron("* * * * *").with { $0.onMissed = .runAll })
+        for count in 1...5 {
+            #expect(world.started.count == count)
+            if let last = world.started.last { world.end(last) }
+        }
+        #expect(world.started.count == 5)
+        let apart = zip(world.started, world.started.dropFirst()).map {
+            $1.id.firing.scheduled - $0.id.firing.scheduled
+        }
+        #expect(apart == Array(repeating: .seconds(60), count: 4))
+    }
+
+    @Test func runAllIsCapped_andTheCapIsSaid() throws {
+        var world = World()
+        world.load([try Job.cron("* * * * *").with { $0.onMissed = .runAll }])
+        world.sleep(.seconds(250 * 60))
+        world.handle(.clockChanged)
+        world.pass(.zero)
+        #expect(
+            world.skipped.map(\.count) == [150] && world.skipped.map(\.reason) == ["catch-up-max"])
+        #expect(world.show("backup").live.count == Agenda.catchUpMax)
+    }
+
+    @Test func whatTheDaemonIsAMomentLateForIsNotMissed() throws {
+        var world = World()
+        world.load([try Job.cron("* * * * *").with { $0.onMissed = .skip }])
+        world.block(.seconds(80))
+        world.handle(.wake("backup"))
+        #expect(world.started.count == 1 && world.skipped.isEmpty)
+    }
+
+    @Test func aFirstEverStartMissesNothing() throws {
+        var world = World()
+        world.load([try Job.cron("* * * * *").with { $0.onMissed = .runAll }])
+        world.pass(.zero)
+        #expect(world.started.isEmpty && world.skipped.isEmpty)
+    }
+
+    @Test(arguments: [(Policy.Missed.runOnce, 1), (.skip, 0), (.runAll, 1)])
+    func whatPassedWhileTheDaemonWasDown(policy: Policy.Missed, started: Int) throws {
+        var world = World()
+        let job = try Job.cron("* * * * *").with { $0.onMissed = policy }
+        world.load([job])
+        world.stopCleanly()
+        world.pass(.seconds(600))
+        world.load([job])
+        world.pass(.zero)
+        #expect(world.started.count == started)
+    }
+
+    @Test(arguments: [(Policy.Missed.runOnce, [2]), (.skip, []), (.runAll, [0])])
+    func intervalsThatWentOnWithoutTheDaemon(policy: Policy.Missed, missed: [Int]) {
+        var world = World()
+        let job = Job.every(.seconds(60)).counting(.uptime).with { $0.onMissed = policy }
+        world.load([job])
+        world.stopCleanly()
+        world.pass(.seconds(190))
+        world.load([job])
+        world.pass(.zero)
+        #expect(world.started.map(\.firing.missed) == missed)
+        #expect(world.show("backup").accrued == .seconds(10))
+    }
+
+    /// A clock set forward by less than three hours is caught up with once, whatever the policy.
+    @Test(arguments: Policy.Missed.allCases)
+    func aClockSetForwardIsCaughtUpWithOnce(policy: Policy.Missed) throws {
+        var world = World()
+        world.load([try Job.cron("* * * * *").with { $0.onMissed = policy }])
+        world.step(.seconds(3600))
+        #expect(world.started.map(\.firing.missed) == [59])
+    }
+
+    @Test func aFiringOlderThanItsDeadlineIsLetGoOnRecord() throws {
+        var world = World()
+        let job = try Job.cron("* * * * *").with { $0.startingDeadline = .seconds(90) }
+        world.load([job])
+        world.stopCleanly()
+        world.pass(.seconds(600))
+        world.load([job])
+        world.pass(.zero)
+        #expect(world.skipped.map(\.reason) == ["deadline"])
+        #expect(world.closed.values.contains(.lost(.deadline)))
+        #expect(world.started.count == 1)
+        let age = world.now.wall - world.started[0].id.firing.scheduled
+        #expect(age <= .seconds(90))
+    }
+
+    @Test func aStampFarInTheFutureIsClamped() throws {
+        var world = World()
+        let job = try Job.cron("* * * * *")
+        world.load([job])
+        world.pass(.seconds(60))
+        world.endRuns()
+        world.stopCleanly()
+        let future = world.now.wall + .seconds(86_400)
+        world.records["backup"]?.lastScheduled = future
+        world.load([job])
+        world.pass(.seconds(120))
+        #expect(world.started.count == 2)
+    }
+}

@@ -1,0 +1,118 @@
+// Copyright 2026 the timerd authors
+// SPDX-License-Identifier: Apache-2.0
+
+import Testing
+
+@testable import TimerCore
+
+/// Pauses that end, and what resuming does.
+@Suite struct PauseTests {
+    private func order(_ until: Order.PauseEnd, withRun: Bool = false) -> Event {
+        .order(Order(.pause, "backup", by: .user("ada"), until: until, withRun: withRun))
+    }
+
+    @Test func aPauseEndsByItself_andTheRestIsWaitedFor() {
+        var world = World()
+        world.load([.every(.seconds(60))])
+        world.pass(.seconds(20))
+        world.handle(order(.after(.seconds(100))))
+        world.pass(.seconds(139))
+        #expect(world.started.isEmpty)
+        world.pass(.seconds(1))
+        #expect(world.started.count == 1)
+        #expect(
+            world.notices.contains {
+                if case .resumed(_, .pauseEnd, _, _) = $0 { true } else { false }
+            })
+    }
+
+    @Test func aPauseIntoThePastIsRefused() {
+        var world = World()
+        world.load([.every(.seconds(60))])
+        world.handle(order(.at(world.now.wall)))
+        guard case .refused = world.answers.last else { Issue.record("not refused"); return }
+    }
+
+    /// The daemon is down when the pause ends: what counts without it counts from then on.
+    @Test(arguments: [
+        (TimeBasis.active, 20), (.uptime, 20 + 40), (.boottime, 20 + 40), (.wall, 20 + 40),
+    ])
+    func aPauseEndsOnTimeWithoutTheDaemon(basis: TimeBasis, accrued: Int) {
+        var world = World()
+        let job = Job.every(.seconds(600)).counting(basis)
+        world.load([job])
+        world.pass(.seconds(20))
+        world.handle(order(.after(.seconds(100))))
+        world.stopCleanly()
+        world.pass(.seconds(140))
+        world.load([job])
+        world.pass(.zero)
+        #expect(world.show("backup").phase == .armed)
+        #expect(world.show("backup").accrued == .seconds(accrued))
+    }
+
+    @Test func runsStandStillWithTheJob_ifItIsOrderedSo() {
+        var world = World()
+        world.load([.every(.seconds(60))])
+        world.pass(.seconds(60))
+        world.handle(order(.after(.seconds(10)), withRun: true))
+        #expect(world.suspended == [world.started[0].id])
+        world.pass(.seconds(10))
+        #expect(world.suspended.isEmpty)
+    }
+
+    @Test(arguments: [
+        (nil, 40), (Policy.Resume.keepRemaining, 40), (.nextSlot, 40), (.restart, 60),
+    ])
+    func resumingAnInterval(policy: Policy.Resume?, left: Int) {
+        var world = World()
+        world.load([Job.every(.seconds(60)).with { $0.onResume = policy }])
+        world.pass(.seconds(20))
+        _ = world.order(.pause, "backup")
+        world.pass(.seconds(300))
+        _ = world.order(.resume, "backup")
+        #expect(world.show("backup").remaining == .seconds(left) && world.started.isEmpty)
+    }
+
+    @Test(arguments: [(39, 0, 40), (40, 1, 60), (300, 1, 60)])
+    func fireIfDueFires_onceTheIntervalIsOver(paused: Int, started: Int, left: Int) {
+        var world = World()
+        world.load([Job.every(.seconds(60)).with { $0.onResume = .fireIfDue }])
+        world.pass(.seconds(20))
+        _ = world.order(.pause, "backup")
+        world.pass(.seconds(paused))
+        _ = world.order(.resume, "backup")
+        #expect(world.started.count == started)
+        #expect(world.show("backup").remaining == .seconds(left))
+    }
+
+    @Test(arguments: [
+        (nil, []), (Policy.Resume.nextSlot, []), (.keepRemaining, []), (.restart, []),
+        (.fireIfDue, [4]),
+    ])
+    func resumingASlot(policy: Policy.Resume?, missed: [Int]) throws {
+        var world = World()
+        world.load([try Job.cron("* * * * *").with { $0.onResume = policy }])
+        _ = world.order(.pause, "backup")
+        world.pass(.seconds(300))
+        _ = world.order(.resume, "backup")
+        world.pass(.zero)
+        #expect(world.started.map(\.firing.missed) == missed)
+    }
+
+    @Test func theNextFiringsAreLetGoByOrder() {
+        var world = World()
+        world.load([.every(.seconds(10))])
+        let order = Event.order(Order(.skipNext, "backup", by: .user("ada"), count: 2))
+        world.handle(order)
+        #expect(world.answers.last == .done && world.records["backup"]?.skips == 2)
+        world.handle(order)
+        guard case .unchanged = world.answers.last else { Issue.record("changed"); return }
+        world.beat()
+        world.kill()
+        world.load([.every(.seconds(10))])
+        world.pass(.seconds(30))
+        #expect(world.started.count == 1)
+        #expect(world.skipped.map(\.reason) == ["by-order", "by-order"])
+    }
+}

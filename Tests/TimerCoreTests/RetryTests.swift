@@ -1,0 +1,97 @@
+// Copyright 2026 the timerd authors
+// SPDX-License-Identifier: Apache-2.0
+
+import Testing
+
+@testable import TimerCore
+
+/// Further attempts at a firing.
+@Suite struct RetryTests {
+    private var job: Job {
+        Job.every(.seconds(600), first: .zero).with {
+            $0.retry.retries = 3
+            $0.retry.delay = .seconds(10)
+        }
+    }
+
+    @Test func aFailedRunIsTriedAgain_laterEachTime() {
+        var world = World()
+        world.load([job])
+        world.pass(.zero)
+        let start = world.now.awake
+        var instants: [Duration] = []
+        for attempt in 1...4 {
+            #expect(world.attempts == Array(1...attempt))
+            instants.append(world.now.awake - start)
+            world.end(world.started[attempt - 1], .exited(1))
+            if let instant = world.retryTimers["backup"] { world.pass(instant - world.now.awake) }
+        }
+        #expect(instants == [.zero, .seconds(10), .seconds(30), .seconds(70)])
+        #expect(world.started.count == 4 && world.show("backup").live.isEmpty)
+        #expect(Set(world.started.map(\.id.firing)).count == 1)
+    }
+
+    @Test(arguments: [
+        (RunOutcome.exited(2), true), (.signalled("SIGSEGV"), true), (.timedOut, true),
+        (.spawnFailed(errno: "ENOENT", what: "exec"), true), (.exited(0), false),
+        (.exited(75), false), (.stopped, false), (.lost(.daemon), false),
+    ])
+    func whatIsTriedAgain(outcome: RunOutcome, again: Bool) {
+        var world = World()
+        var job = job
+        job.execution.successExitCodes = [0, 75]
+        world.load([job])
+        world.pass(.zero)
+        world.end(world.started[0], outcome)
+        #expect((world.retryTimers["backup"] != nil) == again)
+    }
+
+    @Test func aPauseHoldsAFurtherAttempt_untilItIsResumed() {
+        var world = World()
+        world.load([job])
+        world.pass(.zero)
+        world.end(world.started[0], .exited(1))
+        _ = world.order(.pause, "backup")
+        world.pass(.seconds(3600))
+        #expect(world.started.count == 1)
+        _ = world.order(.resume, "backup")
+        #expect(world.attempts == [1, 2])
+    }
+
+    @Test func aFurtherAttemptOutlivesTheDaemon_andItsDelayGoesOn() {
+        var world = World()
+        world.load([job])
+        world.pass(.zero)
+        world.end(world.started[0], .exited(1))
+        world.pass(.seconds(4))
+        world.beat()
+        world.kill()
+        world.pass(.seconds(3))
+        world.load([job])
+        world.pass(.seconds(3) - .milliseconds(1))
+        #expect(world.started.count == 1)
+        world.pass(.milliseconds(1))
+        #expect(world.attempts == [1, 2])
+    }
+
+    @Test func aFiringWhileAnAttemptIsToComeIsLetGo() {
+        var world = World()
+        world.load([
+            Job.every(.seconds(10)).with {
+                $0.retry.retries = 1
+                $0.retry.delay = .seconds(15)
+            }
+        ])
+        world.pass(.seconds(10))
+        world.end(world.started[0], .exited(1))
+        world.pass(.seconds(10))
+        #expect(world.skipped.map(\.reason) == ["still-running"])
+        world.pass(.seconds(5))
+        #expect(world.attempts == [1, 2])
+    }
+
+    @Test(arguments: [(1, 10.0), (2, 20.0), (7, 600.0), (1000, 600.0)])
+    func theDelayGrowsUpToItsMost(attempt: Int, seconds: Double) {
+        #expect(Policy.Retry().delay(after: attempt) == .seconds(seconds))
+    }
+}
