@@ -20,6 +20,9 @@ let settings: [SwiftSetting] =
         .enableUpcomingFeature("InternalImportsByDefault"),
     ]
 
+/// What goes through millions of cases in the tests is optimised in every build.
+let optimised = settings + [.unsafeFlags(["-O"], .when(configuration: .debug))]
+
 /// A Swift test target of the same name as the room it tests.
 func tests(of room: String, _ more: Target.Dependency..., resources: [Resource]? = nil) -> Target {
     .testTarget(
@@ -50,7 +53,7 @@ let package = Package(
         .target(name: "CLinux", cSettings: cSettings),
         // The rooms. No arrow among Config, Store, Runner and Control, none from Systemd to any Timer*.
         .target(name: "Systemd", dependencies: ["CSystemd"], swiftSettings: settings),
-        .target(name: "TimerCore", swiftSettings: settings),
+        .target(name: "TimerCore", swiftSettings: optimised),
         .target(name: "TimerZones", dependencies: ["TimerCore"], swiftSettings: settings),
         .target(
             name: "TimerConfig", dependencies: ["TimerCore", "TimerZones", "CTomlPlusPlus"],
@@ -82,7 +85,11 @@ let package = Package(
             swiftSettings: settings),
         // The tests.
         tests(of: "Systemd"),
-        tests(of: "TimerCore", resources: [.copy("Data")]),
+        .target(name: "SeededRandom", path: "Tests/SeededRandom", swiftSettings: optimised),
+        tests(of: "TimerCore", "SeededRandom", resources: [.copy("Data")]),
+        .testTarget(
+            name: "LawTests", dependencies: ["SeededRandom", "TimerCore", "TimerZones"],
+            swiftSettings: optimised),
         tests(of: "TimerConfig", "TimerCore", "TimerZones"),
         tests(of: "TimerStore", "TimerCore"),
         tests(of: "TimerRunner", "TimerCore"),

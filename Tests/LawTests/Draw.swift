@@ -1,0 +1,64 @@
+// Copyright 2026 the timerd authors
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import SeededRandom
+
+@testable import TimerCore
+
+/// Schedules and instants drawn by chance.
+enum Draw {
+    /// Around changes of clocks of the last decades, to the microsecond now and then.
+    static func instant(_ random: inout SeededRandom) -> WallInstant {
+        let second = 946_684_800 + Int64(random.int(below: 1_200_000_000))
+        let fraction = random.int(below: 3) == 0 ? Int64(random.int(below: 1_000_000)) : 0
+        return WallInstant(microsecondsSinceEpoch: second * 1_000_000 + fraction)
+    }
+
+    /// A crontab line; a dense one has slots within hours of any instant.
+    static func cron(_ random: inout SeededRandom, isDense: Bool) -> String {
+        func field(_ low: Int, _ high: Int) -> String {
+            let first = low + random.int(below: high - low + 1)
+            let last = first + random.int(below: high - first + 1)
+            switch random.int(below: 8) {
+            case 0, 1, 2: return "*"
+            case 3: return "*/\(1 + random.int(below: high))"
+            case 4: return "\(first)-\(last)"
+            case 5: return "\(first)-\(last)/\(1 + random.int(below: 9))"
+            case 6: return "\(first),\(last)"
+            default: return "\(first)"
+            }
+        }
+        let hour = isDense && random.int(below: 4) > 0 ? "*" : field(0, 23)
+        let days =
+            isDense ? ["*", "*", "*"] : [field(1, 31), field(1, 12), field(0, 7)]
+        return ([field(0, 59), hour] + days).joined(separator: " ")
+    }
+
+    /// A calendar event in whole minutes.
+    static func calendar(_ random: inout SeededRandom, isDense: Bool) -> String {
+        func field(_ low: Int, _ high: Int) -> String {
+            let first = low + random.int(below: high - low + 1)
+            let last = first + random.int(below: high - first + 1)
+            switch random.int(below: 8) {
+            case 0, 1, 2: return "*"
+            // A step that leads nowhere is refused.
+            case 3 where first < high: return "\(first)/\(1 + random.int(below: high - first))"
+            case 4: return "\(first)..\(last)"
+            case 5 where first < last:
+                return "\(first)..\(last)/\(1 + random.int(below: last - first))"
+            case 6: return "\(first),\(last)"
+            default: return "\(first)"
+            }
+        }
+        let hour = isDense && random.int(below: 4) > 0 ? "*" : field(0, 23)
+        let time = "\(hour):\(field(0, 59))"
+        guard !isDense else { return time }
+        let weekdays = ["Mon", "Sat,Sun", "Mon..Fri", "Wed,Fri", "", "", ""]
+        let year = random.int(below: 4) == 0 ? "20\(10 + random.int(below: 50))" : "*"
+        let isFromEnd = random.int(below: 5) == 0
+        let day = isFromEnd ? "~0\(1 + random.int(below: 9))" : "-\(field(1, 31))"
+        let weekday = weekdays[random.int(below: weekdays.count)]
+        return (weekday.isEmpty ? "" : weekday + " ") + "\(year)-\(field(1, 12))\(day) \(time)"
+    }
+}
