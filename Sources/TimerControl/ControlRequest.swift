@@ -9,15 +9,19 @@ public enum ControlRequest: Hashable, Sendable {
     case list
     /// One job: `GET /v1/jobs/NAME`.
     case show(Job.Name)
-    /// An order: `POST /v1/jobs/NAME/VERB`, with `{"note": …}` if there is one.
-    case order(Order.Verb, Job.Name, note: String?)
+    /// Why a job has not run, and what could keep it from running: `GET /v1/jobs/NAME/why`.
+    case why(Job.Name)
+    /// An order: `POST /v1/jobs/NAME/VERB`, with what more there is to it as JSON.
+    case order(Order.Verb, Job.Name, OrderBody = OrderBody())
     /// Read the configuration again: `POST /v1/reload`.
     case reload
+    /// What reading it again would change: `GET /v1/reload`.
+    case previewReload
 
     /// Whether it changes anything, so that only some may ask it.
     public var isChange: Bool {
         switch self {
-        case .list, .show: false
+        case .list, .show, .why, .previewReload: false
         case .order, .reload: true
         }
     }
@@ -30,15 +34,16 @@ public enum ControlRequest: Hashable, Sendable {
         switch self {
         case .list: "/v1/jobs"
         case .show(let job): "/v1/jobs/\(job)"
+        case .why(let job): "/v1/jobs/\(job)/why"
         case .order(let verb, let job, _): "/v1/jobs/\(job)/\(verb.rawValue)"
-        case .reload: "/v1/reload"
+        case .reload, .previewReload: "/v1/reload"
         }
     }
 
     /// The body it carries, as JSON; empty without one.
     public var body: [UInt8] {
-        guard case .order(_, _, let note?) = self else { return [] }
-        return (try? ControlJSON.encode(OrderBody(note: note))) ?? []
+        guard case .order(_, _, let body) = self, body != OrderBody() else { return [] }
+        return (try? ControlJSON.encode(body)) ?? []
     }
 
     /// Why an HTTP request is none of these.
@@ -56,12 +61,15 @@ public enum ControlRequest: Hashable, Sendable {
         let parts = path.split(separator: "/", omittingEmptySubsequences: true).map(String.init)
         switch (parts.first, parts.count) {
         case ("v1", 2) where parts[1] == "jobs": self = .list
-        case ("v1", 2) where parts[1] == "reload": self = .reload
+        case ("v1", 2) where parts[1] == "reload":
+            self = method == "GET" ? .previewReload : .reload
         case ("v1", 3) where parts[1] == "jobs":
             self = .show(try Self.name(parts[2]))
+        case ("v1", 4) where parts[1] == "jobs" && parts[3] == "why":
+            self = .why(try Self.name(parts[2]))
         case ("v1", 4) where parts[1] == "jobs":
             guard let verb = Order.Verb(rawValue: parts[3]) else { throw .notFound(path) }
-            self = .order(verb, try Self.name(parts[2]), note: try Self.note(in: body))
+            self = .order(verb, try Self.name(parts[2]), try Self.order(in: body))
         default: throw .notFound(path)
         }
         guard method == self.method else { throw .methodNotAllowed(allowed: self.method) }
@@ -72,16 +80,28 @@ public enum ControlRequest: Hashable, Sendable {
         return name
     }
 
-    private static func note(in body: [UInt8]) throws(Fault) -> String? {
-        guard !body.isEmpty else { return nil }
-        guard let order = try? ControlJSON.decode(OrderBody.self, from: body) else {
+    private static func order(in body: [UInt8]) throws(Fault) -> OrderBody {
+        guard !body.isEmpty else { return OrderBody() }
+        guard var order = try? ControlJSON.decode(OrderBody.self, from: body) else {
             throw .badBody(#"the body must be JSON such as {"note": "disk swap"}"#)
         }
-        guard let note = order.note, !note.isEmpty else { return nil }
-        guard note.utf8.count <= OrderBody.noteBytesMax else {
+        if order.note?.isEmpty == true { order.note = nil }
+        guard (order.note ?? "").utf8.count <= OrderBody.noteBytesMax else {
             throw .badBody("a note has at most \(OrderBody.noteBytesMax) bytes")
         }
-        return note
+        if let until = order.until, WallInstant(rfc3339: until) == nil {
+            throw .badBody("until must be an instant such as 2026-12-24T18:00:00Z (RFC 3339)")
+        }
+        guard order.until == nil || order.forUsec == nil else {
+            throw .badBody("until and for_usec exclude each other")
+        }
+        if let span = order.forUsec, !(1...OrderBody.forUsecMax).contains(span) {
+            throw .badBody("for_usec must be from 1 to \(OrderBody.forUsecMax)")
+        }
+        if let count = order.count, !(0...OrderBody.countMax).contains(count) {
+            throw .badBody("count must be from 0 to \(OrderBody.countMax)")
+        }
+        return order
     }
 }
 

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import FoundationEssentials
-public import TimerCore
+import TimerCore
 
 /// What the control API says of a job. As JSON the names are in snake_case; instants are RFC 3339 in UTC,
 /// spans are microseconds, and what there is nothing to say of is left out.
@@ -51,6 +51,48 @@ public struct JobStatus: Codable, Hashable, Sendable {
     public var last: RunStatus?
     /// When its account was last written down.
     public var checkpoint: String
+    /// What counts as its time, where that is what it goes by: `active`, `uptime`, `boottime` or `wall`.
+    public var count: String?
+    /// How much of the accrued time, at most, is missing for want of a witness; absent if none is.
+    public var uncertainUsec: Int64?
+    /// How many further firings are to be let go by order; absent if none is.
+    public var skips: Int?
+    /// The latest firing that was let go since the daemon started.
+    public var skipped: SkipStatus?
+    /// What its policy says where that is not the default.
+    public var policy: PolicyStatus?
+}
+
+/// What a job's policy says; absent is the default.
+public struct PolicyStatus: Codable, Hashable, Sendable {
+    /// `skip` or `run-all`.
+    public var onMissed: String?
+    /// How old a firing may be when it starts.
+    public var startingDeadlineUsec: Int64?
+    /// What resuming does.
+    public var onResume: String?
+    /// `queue`, `replace` or `allow`.
+    public var concurrency: String?
+    /// How much later it may fire to share a wake-up.
+    public var accuracyUsec: Int64?
+    /// How much later it may fire by chance, drawn for each firing.
+    public var randomDelayUsec: Int64?
+    /// By how much its firings may be shifted by chance, the same for all.
+    public var randomOffsetUsec: Int64?
+    /// How many further attempts may follow a failed run.
+    public var retries: Int?
+}
+
+/// A firing that was let go.
+public struct SkipStatus: Codable, Hashable, Sendable {
+    /// When it was due; the first of several.
+    public var scheduled: String
+    /// How many were let go at once.
+    public var count: Int
+    /// Why: `still-running`, `queue-full`, `missed`, `catch-up-max`, `deadline` or `by-order`.
+    public var reason: String
+    /// When it was let go.
+    public var at: String
 }
 
 /// Who paused a job, when and why.
@@ -61,6 +103,10 @@ public struct PauseStatus: Codable, Hashable, Sendable {
     public var by: String
     /// What they wrote about it.
     public var note: String?
+    /// When it ends by itself.
+    public var until: String?
+    /// Whether runs that lived stand still as well; absent if not.
+    public var withRun: Bool?
 }
 
 /// What the control API says of a run.
@@ -81,6 +127,10 @@ public struct RunStatus: Codable, Hashable, Sendable {
     public var systemUsec: Int64?
     /// The largest resident set.
     public var peakBytes: Int64?
+    /// What it waits for: `place`, `turn` or `retry`; absent once it was told to start.
+    public var waits: String?
+    /// When it starts, if it waits for the delay before a further attempt.
+    public var startsAt: String?
 }
 
 /// What the control API says of the daemon and all its jobs.
@@ -115,69 +165,6 @@ public struct DaemonStatus: Codable, Hashable, Sendable {
     }
 }
 
-/// What came of an order to a job.
-public struct OrderReply: Codable, Hashable, Sendable {
-    /// Whether anything changed.
-    public var changed: Bool
-    /// Why nothing did.
-    public var reason: String?
-    /// The job as it stands now.
-    public var status: JobStatus
-
-    /// An answer as described.
-    public init(changed: Bool, reason: String?, status: JobStatus) {
-        self.changed = changed
-        self.reason = reason
-        self.status = status
-    }
-}
-
-/// What came of a reload that was accepted.
-public struct ReloadReply: Codable, Hashable, Sendable {
-    /// Jobs that are new.
-    public var added: [String]
-    /// Jobs whose definition changed; their accounts stay.
-    public var changed: [String]
-    /// Jobs that are gone; their accounts are kept for their names.
-    public var removed: [String]
-    /// How many jobs are as they were, timers and all.
-    public var kept: Int
-
-    /// A reload as described.
-    public init(added: [String], changed: [String], removed: [String], kept: Int) {
-        self.added = added
-        self.changed = changed
-        self.removed = removed
-        self.kept = kept
-    }
-}
-
-/// Why a request was not carried out.
-public struct ErrorReply: Codable, Hashable, Sendable, Error {
-    /// What is wrong, and what to do next.
-    public var error: String
-    /// The parts of it, one a line, such as the errors of a configuration.
-    public var details: [String]?
-
-    /// A refusal as described.
-    public init(_ error: String, details: [String]? = nil) {
-        self.error = error
-        self.details = details
-    }
-}
-
-/// What an order may carry.
-public struct OrderBody: Codable, Hashable, Sendable {
-    /// The most bytes a note may have.
-    public static let noteBytesMax = 1000
-
-    /// What to write beside it.
-    public var note: String?
-
-    /// An order's body.
-    public init(note: String? = nil) { self.note = note }
-}
-
 /// How the API's values become JSON and come back.
 public enum ControlJSON {
     /// One line of JSON with sorted names.
@@ -194,70 +181,5 @@ public enum ControlJSON {
         let decoder = JSONDecoder()
         decoder.keyDecodingStrategy = .convertFromSnakeCase
         return try decoder.decode(Value.self, from: Data(bytes))
-    }
-}
-
-extension JobStatus {
-    /// What a snapshot of a job looks like outside.
-    public init(_ snapshot: JobSnapshot) {
-        let job = snapshot.job
-        self.job = job.name.description
-        description = job.description
-        state = snapshot.phase.word
-        switch job.command {
-        case .arguments(let arguments): command = arguments
-        case .shell(let line): shell = line
-        }
-        switch job.schedule {
-        case .every(let span): everyUsec = span.wholeMicroseconds
-        case .after(let span): afterUsec = span.wholeMicroseconds
-        case .wall: break
-        }
-        next = snapshot.next?.rfc3339
-        remainingUsec = snapshot.remaining?.wholeMicroseconds
-        accruedUsec = snapshot.accrued.wholeMicroseconds
-        activeUsec = snapshot.active.wholeMicroseconds
-        firings = snapshot.firings
-        if case .paused(let pause) = snapshot.phase {
-            paused = PauseStatus(
-                since: pause.since.rfc3339, by: pause.by.description, note: pause.note)
-        }
-        running = snapshot.live.map { RunStatus($0) }
-        last = snapshot.lastRun.map { RunStatus($0) }
-        checkpoint = snapshot.checkpoint.rfc3339
-        if case .wall(let schedule) = job.schedule { show(schedule) }
-    }
-}
-
-extension JobStatus {
-    private mutating func show(_ schedule: WallSchedule) {
-        dstGap = schedule.gap?.rawValue
-        dstOverlap = schedule.overlap?.rawValue
-        for source in schedule.sources {
-            switch source {
-            case .calendar(let spec, let zone):
-                calendar = (calendar ?? []) + [spec.description]
-                if spec.zoneName == nil { timezone = zone.name }
-            case .cron(let spec, let zone):
-                cron = (cron ?? []) + [spec.description]
-                timezone = zone.name
-            case .at(let instant): at = instant.rfc3339
-            }
-        }
-    }
-}
-
-extension RunStatus {
-    /// What a run looks like outside.
-    public init(_ run: RunSummary) {
-        self.run = run.id.description
-        scheduled = run.id.firing.scheduled.rfc3339
-        began = run.began?.rfc3339
-        guard let outcome = run.outcome else { return }
-        self.outcome = outcome.description
-        elapsedUsec = run.usage.elapsed.wholeMicroseconds
-        userUsec = run.usage.user.wholeMicroseconds
-        systemUsec = run.usage.system.wholeMicroseconds
-        peakBytes = run.usage.peakResidentBytes
     }
 }

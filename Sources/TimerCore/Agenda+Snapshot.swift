@@ -55,7 +55,7 @@ extension Entry {
     fileprivate func snapshot(at now: Now) -> JobSnapshot {
         let remaining = remaining(at: now)
         return JobSnapshot(
-            job: job, phase: phase, active: active(at: now), accrued: accrued(at: now),
+            at: now, job: job, phase: phase, active: active(at: now), accrued: accrued(at: now),
             remaining: remaining,
             next: dueSlot ?? (ledger.isOpen ? remaining.map { now.wall + $0 } : nil),
             lastScheduled: lastScheduled, firings: firings, live: live, lastRun: lastRun,

@@ -17,6 +17,8 @@ public struct Snapshot: Hashable, Sendable {
 
 /// One job in a snapshot.
 public struct JobSnapshot: Hashable, Sendable {
+    /// When it was taken.
+    public var at: Now
     /// The job's definition.
     public var job: Job
     /// Where it stands.

@@ -66,6 +66,11 @@ struct JobArgument: ParsableArguments {
 }
 
 enum Terminal {
+    /// What the calendar clock says.
+    static var now: WallInstant {
+        WallInstant(microsecondsSinceEpoch: Int64(Date().timeIntervalSince1970 * 1_000_000))
+    }
+
     /// Says something on standard error.
     static func complain(_ message: String) {
         let bytes = Array((message + "\n").utf8)

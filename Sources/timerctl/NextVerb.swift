@@ -149,8 +149,7 @@ struct NextVerb: ParsableCommand {
 
     private func instant() throws -> WallInstant {
         guard let from else {
-            return WallInstant(
-                microsecondsSinceEpoch: Int64(Date().timeIntervalSince1970 * 1_000_000))
+            return Terminal.now
         }
         guard let instant = WallInstant(rfc3339: from) else {
             throw Connection.fail(

@@ -11,7 +11,14 @@ struct ReloadVerb: ParsableCommand {
 
     @OptionGroup var connection: Connection
 
+    @Flag(help: "Only say what would change, with the accrued time each job would go on from.")
+    var dryRun = false
+
     func run() throws {
+        guard !dryRun else {
+            let preview = try connection.ask(.previewReload, for: ReloadPreviewReply.self)
+            return try connection.show(preview) { Text.preview(preview) }
+        }
         let reply = try connection.ask(.reload, for: ReloadReply.self)
         try connection.show(reply) { Text.reload(reply) }
     }

@@ -2,19 +2,16 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import ArgumentParser
-import TimerControl
 import TimerCore
 
 struct ResumeVerb: ParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "resume", abstract: "Go on from the remaining time.")
+        commandName: "resume", abstract: "Go on, as each job's on-resume says.")
 
     @OptionGroup var connection: Connection
-    @OptionGroup var argument: JobArgument
+    @OptionGroup var argument: JobsArgument
 
     func run() throws {
-        let request = ControlRequest.order(.resume, argument.job, note: nil)
-        let reply = try connection.ask(request, for: OrderReply.self)
-        try connection.show(reply) { Text.order(reply, done: "resumed") }
+        try connection.order(.resume, try argument.names(connection), done: "resumed")
     }
 }

@@ -2,7 +2,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import ArgumentParser
-import TimerControl
 import TimerCore
 
 struct RunVerb: ParsableCommand {
@@ -10,11 +9,9 @@ struct RunVerb: ParsableCommand {
         commandName: "run", abstract: "Run a job now, apart from its schedule.")
 
     @OptionGroup var connection: Connection
-    @OptionGroup var argument: JobArgument
+    @OptionGroup var argument: JobsArgument
 
     func run() throws {
-        let request = ControlRequest.order(.run, argument.job, note: nil)
-        let reply = try connection.ask(request, for: OrderReply.self)
-        try connection.show(reply) { Text.order(reply, done: "fired") }
+        try connection.order(.run, try argument.names(connection), done: "fired")
     }
 }

@@ -2,7 +2,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import ArgumentParser
-import TimerControl
 import TimerCore
 
 struct StartVerb: ParsableCommand {
@@ -10,11 +9,9 @@ struct StartVerb: ParsableCommand {
         commandName: "start", abstract: "Begin a stopped or finished job at zero.")
 
     @OptionGroup var connection: Connection
-    @OptionGroup var argument: JobArgument
+    @OptionGroup var argument: JobsArgument
 
     func run() throws {
-        let request = ControlRequest.order(.start, argument.job, note: nil)
-        let reply = try connection.ask(request, for: OrderReply.self)
-        try connection.show(reply) { Text.order(reply, done: "started") }
+        try connection.order(.start, try argument.names(connection), done: "started")
     }
 }

@@ -2,7 +2,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import ArgumentParser
-import TimerControl
 import TimerCore
 
 struct StopVerb: ParsableCommand {
@@ -10,11 +9,9 @@ struct StopVerb: ParsableCommand {
         commandName: "stop", abstract: "End a job's timer and drop what it accrued.")
 
     @OptionGroup var connection: Connection
-    @OptionGroup var argument: JobArgument
+    @OptionGroup var argument: JobsArgument
 
     func run() throws {
-        let request = ControlRequest.order(.stop, argument.job, note: nil)
-        let reply = try connection.ask(request, for: OrderReply.self)
-        try connection.show(reply) { Text.order(reply, done: "stopped") }
+        try connection.order(.stop, try argument.names(connection), done: "stopped")
     }
 }

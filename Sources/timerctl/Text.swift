@@ -38,27 +38,81 @@ enum Text {
         ]
         if let pause = job.paused {
             let note = pause.note.map { " (\($0))" } ?? ""
-            lines.append(("Paused", "since \(instant(pause.since)) by \(pause.by)\(note)"))
+            let end = pause.until.map { ", until \(instant($0))" } ?? ""
+            let runs = pause.withRun == true ? ", with its runs" : ""
+            lines.append(
+                ("Paused", "since \(instant(pause.since)) by \(pause.by)\(note)\(end)\(runs)"))
         }
+        let unsure = job.uncertainUsec.map { ", at most \(span($0)) uncertain" } ?? ""
         lines += [
             ("Next", job.next.map { instant($0) }),
-            ("Left", job.remainingUsec.map { span($0) }), ("Accrued", span(job.accruedUsec)),
+            ("Left", job.remainingUsec.map { span($0) }),
+            ("Accrued", job.count.map { "\(span(job.accruedUsec)) of \($0) time\(unsure)" }),
             ("Active", span(job.activeUsec)), ("Firings", "\(job.firings)"),
+            ("Skips", job.skips.map { "the next \($0)" }),
+            ("Policy", job.policy.map { policy($0) }),
         ]
         for run in job.running {
-            let since = run.began.map { "began \(instant($0))" } ?? "waits for a place"
+            let since =
+                run.waits.map { waiting($0, run.startsAt) }
+                ?? run.began.map { "began \(instant($0))" } ?? "is being started"
             lines.append(("Running", "\(run.run), \(since)"))
         }
         if let last = job.last {
             lines.append(("Last run", "\(last.run), \(last.outcome ?? "-")"))
             lines.append(("", resources(last)))
         }
-        lines.append(("Checkpoint", instant(job.checkpoint)))
+        if let skip = job.skipped {
+            let count = skip.count == 1 ? "" : ", \(skip.count) firings"
+            lines.append(("Let go", "\(instant(skip.scheduled))\(count) (\(skip.reason))"))
+        }
+        lines.append(("Checkpoint", "\(instant(job.checkpoint))\(age(job.checkpoint))"))
         let shown = lines.compactMap { name, value in value.map { (name, $0) } }
         let width = shown.map(\.0.count).max() ?? 0
         return shown.map { name, value in
             String(repeating: " ", count: width - name.count) + name
                 + (name.isEmpty ? "  " : ": ") + value
+        }.joined(separator: "\n")
+    }
+
+    private static func waiting(_ word: String, _ startsAt: String?) -> String {
+        switch word {
+        case "place": "waits for a place"
+        case "turn": "waits for its turn"
+        default: "starts" + (startsAt.map { " at \(instant($0))" } ?? " after a delay")
+        }
+    }
+
+    private static func policy(_ policy: PolicyStatus) -> String {
+        func word(_ name: String, _ value: String?) -> String? { value.map { "\(name) \($0)" } }
+        func length(_ name: String, _ value: Int64?) -> String? {
+            value.map { "\(name) \(span($0))" }
+        }
+        return [
+            word("on-missed", policy.onMissed),
+            length("starting-deadline", policy.startingDeadlineUsec),
+            word("on-resume", policy.onResume), word("concurrency", policy.concurrency),
+            length("accuracy", policy.accuracyUsec),
+            length("random-delay", policy.randomDelayUsec),
+            length("random-offset", policy.randomOffsetUsec),
+            policy.retries.map { "retries \($0)" },
+        ].compactMap { $0 }.joined(separator: ", ")
+    }
+
+    /// ` (12s ago)`.
+    private static func age(_ text: String) -> String {
+        guard let instant = WallInstant(rfc3339: text) else { return "" }
+        return " (\(span(max(0, (Terminal.now - instant).wholeMicroseconds))) ago)"
+    }
+
+    /// The lines of `timerctl reload --dry-run`.
+    static func preview(_ preview: ReloadPreviewReply) -> String {
+        let parts = [
+            ("kept", preview.kept), ("changed", preview.changed), ("new", preview.added),
+            ("dropped", preview.removed),
+        ]
+        return parts.flatMap { word, lines in
+            lines.map { "\(word): \($0.job), \(span($0.accruedUsec)) accrued" }
         }.joined(separator: "\n")
     }
 
@@ -143,8 +197,10 @@ enum Text {
     }
 
     /// An instant of the API in the zone of whoever reads it.
-    private static func instant(_ text: String?) -> String {
-        guard let text else { return "-" }
+    private static func instant(_ text: String?) -> String { text.map { instant($0) } ?? "-" }
+
+    /// An instant of the API in the zone of whoever reads it.
+    static func instant(_ text: String) -> String {
         guard let instant = WallInstant(rfc3339: text) else { return text }
         var seconds = time_t(instant.secondsSinceEpoch)
         var parts = tm()

@@ -15,7 +15,8 @@ struct Timerctl: ParsableCommand {
         version: "0.1.0",
         subcommands: [
             ListVerb.self, ShowVerb.self, PauseVerb.self, ResumeVerb.self, StartVerb.self,
-            StopVerb.self, RunVerb.self, NextVerb.self, ReloadVerb.self,
+            StopVerb.self, RunVerb.self, SkipNextVerb.self, WhyVerb.self, NextVerb.self,
+            ReloadVerb.self,
         ])
 
     /// The status for wrong usage is 2, as of most tools, where the parser's own is 64.

@@ -40,14 +40,23 @@ struct Control: ControlService {
                     self.send(.ok, JobStatus(snapshot), reply)
                 }
             }
-        case .order(let verb, let job, let note):
-            let order = Order(verb, job, by: .user(peer.name), note: note)
+        case .why(let job):
+            loop.later { loop in
+                let (why, names) = loop.why(job)
+                Task {
+                    guard let why else { return self.noSuchJob(job, among: names, reply) }
+                    self.send(.ok, why, reply)
+                }
+            }
+        case .order(let verb, let job, let body):
+            let order = Order(verb, job, by: .user(peer.name), body)
             loop.later { loop in
                 loop.obey(order) { answer, snapshot in
                     Task { self.order(order, answer, snapshot, reply) }
                 }
             }
         case .reload: reload(by: peer, reply)
+        case .previewReload: previewReload(reply)
         }
     }
 
@@ -94,6 +103,17 @@ struct Control: ControlService {
         }
     }
 
+    private func previewReload(
+        _ reply: @escaping @Sendable (HTTPResponseStatus, [UInt8]) -> Void
+    ) {
+        reloader.preview { result in
+            switch result {
+            case .success(let preview): self.send(.ok, preview, reply)
+            case .failure(let error): self.send(.unprocessableEntity, error, reply)
+            }
+        }
+    }
+
     private func noSuchJob(
         _ job: Job.Name, among names: [Job.Name],
         _ reply: @Sendable (HTTPResponseStatus, [UInt8]) -> Void
@@ -112,5 +132,16 @@ struct Control: ControlService {
         } catch {
             reply(.internalServerError, ControlHandler.error("the answer is no JSON: \(error)"))
         }
+    }
+}
+
+extension Order {
+    /// An order as the control API carries it; what it holds was checked when it was read.
+    fileprivate init(_ verb: Verb, _ job: Job.Name, by author: Author, _ body: OrderBody) {
+        let instant = body.until.flatMap { WallInstant(rfc3339: $0) }
+        self.init(
+            verb, job, by: author, note: body.note,
+            until: instant.map { .at($0) } ?? body.forUsec.map { .after(.microseconds($0)) },
+            withRun: body.withRun ?? false, count: body.count ?? 1)
     }
 }

@@ -104,7 +104,9 @@ struct Daemon {
         recorder = Recorder(
             store: store, history: reading.settings.history, log: log, wall: { clocks.now().wall })
         loop = Loop(
-            agenda: Agenda(concurrentRunsMax: reading.settings.maxConcurrent), clocks: clocks,
+            agenda: Agenda(
+                concurrentRunsMax: reading.settings.maxConcurrent, seed: MachineID.seed),
+            clocks: clocks,
             recorder: recorder, pulse: Pulse(file: heartbeat, log: log), teller: teller,
             supervision: supervision)
         runner = try Self.makeRunner(marks: marks, loop: loop, teller: teller)
@@ -212,7 +214,7 @@ struct Daemon {
         recorder.keep([.prune(endedBefore: clocks.now().wall - reading.settings.history)])
         loop.later { loop in
             loop.begin(
-                reading.roster, rejected: reading.rejected, recalling: past, launcher: runner
+                reading.roster, rejected: reading.rejections, recalling: past, launcher: runner
             ) {
                 supervision.ready("Started")
             }
@@ -260,6 +262,18 @@ extension SupervisorEnvironment {
                     + "the socket unit needs ListenStream= with a path")
         }
         return socket.descriptor
+    }
+}
+
+extension ConfigReading {
+    /// What was left out, each with what is wrong with it.
+    var rejections: [Rejection] {
+        rejected.map { name in
+            let own = errors.filter { error in
+                error.message.hasPrefix("job \"\(name)\":") || error.file == name
+            }
+            return Rejection(name: name, errors: own.map(\.description))
+        }
     }
 }
 

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Dispatch
+import TimerControl
 import TimerCore
 import TimerStore
 
@@ -55,7 +56,7 @@ actor Loop: QueueActor {
     private var watchdogTimer: (any DispatchSourceTimer)?
     private var heartbeats = 0
     private var isStatusPlanned = false
-    private var rejected: [String] = []
+    private var rejected: [Rejection] = []
     private var drained: (@Sendable () -> Void)?
 
     init(
@@ -73,7 +74,7 @@ actor Loop: QueueActor {
     /// Begins the life: takes up every account, arms the timers and settles what the last life left.
     /// `ready` is called once the accounts are written, so that from then on each sign of life counts.
     func begin(
-        _ roster: Roster, rejected: [String], recalling past: Recollection,
+        _ roster: Roster, rejected: [Rejection], recalling past: Recollection,
         launcher: any RunLauncher, ready: @escaping @Sendable () -> Void
     ) {
         life = past.life
@@ -117,7 +118,7 @@ actor Loop: QueueActor {
 
     /// Takes a new roster and says what changed once it is on the disk.
     func reload(
-        _ roster: Roster, rejected: [String], done: @escaping @Sendable (Notice?) -> Void
+        _ roster: Roster, rejected: [Rejection], done: @escaping @Sendable (Notice?) -> Void
     ) {
         self.rejected = rejected
         let now = clocks.now()
@@ -132,13 +133,33 @@ actor Loop: QueueActor {
 
     /// Everything there is to show.
     func snapshot() -> (Snapshot, rejected: [String]) {
-        (agenda.snapshot(at: clocks.now()), rejected)
+        (agenda.snapshot(at: clocks.now()), rejected.map(\.name))
     }
 
     /// One job; nil if there is none of the name, and then the names there are.
     func snapshot(of job: Job.Name) -> (JobSnapshot?, names: [Job.Name]) {
         let found = agenda.snapshot(of: job, at: clocks.now())
         return (found, found == nil ? agenda.names : [])
+    }
+
+    /// What a reload to this roster would do; nothing is changed.
+    func preview(_ roster: Roster) -> ReloadPreview {
+        agenda.preview(roster, at: clocks.now())
+    }
+
+    /// What is needed to say why a job has not run; nil if nobody knows the name, and then the names there
+    /// are.
+    func why(_ job: Job.Name) -> (WhyReply?, names: [Job.Name]) {
+        let now = clocks.now()
+        let found = agenda.snapshot(of: job, at: now)
+        let rejection = rejected.first { $0.name == job.description }
+        guard found != nil || rejection != nil else { return (nil, agenda.names) }
+        return (
+            WhyReply(
+                job: job.description, now: now.wall.rfc3339, status: found.map { JobStatus($0) },
+                rejected: rejection, live: agenda.liveRuns,
+                maxConcurrent: agenda.concurrentRunsMax), []
+        )
     }
 
     /// Takes the timers down and closes the accounts; `closed` is called once they are on the disk, and

@@ -49,12 +49,36 @@ final class Reloader: Sendable {
         }
     }
 
+    /// Says what a reload would change, or why it would be refused. Nothing is changed.
+    func preview(
+        done: @escaping @Sendable (Result<ReloadPreviewReply, ErrorReply>) -> Void
+    ) {
+        queue.async { [self] in
+            var errors: [String]
+            do throws(ConfigError) {
+                let reading = try ConfigReader.load(path: path, ownerUID: user)
+                if reading.errors.isEmpty {
+                    return loop.later { loop in
+                        done(.success(ReloadPreviewReply(loop.preview(reading.roster))))
+                    }
+                }
+                errors = reading.errors.map(\.description)
+            } catch {
+                errors = [error.description]
+            }
+            let count = errors.count == 1 ? "1 error" : "\(errors.count) errors"
+            done(
+                .failure(
+                    ErrorReply("\(path): \(count); a reload would be refused", details: errors)))
+        }
+    }
+
     private func take(
         _ reading: ConfigReading,
         _ done: @escaping @Sendable (Result<ReloadReply, ErrorReply>) -> Void
     ) {
         loop.later { loop in
-            loop.reload(reading.roster, rejected: reading.rejected) { notice in
+            loop.reload(reading.roster, rejected: reading.rejections) { notice in
                 self.supervision.ready("Configuration reloaded")
                 guard case .reloaded(let added, let changed, let removed, let kept) = notice else {
                     return done(.failure(ErrorReply("the daemon is stopping")))

@@ -24,7 +24,7 @@ import TimerCore
     @Test func aCleanStopForfeitsNothing() throws {
         let daemon = try LiveDaemon("[job.a]\nevery = \"1h\"\nFIRE\n")
         try daemon.start()
-        _ = try daemon.ask(.order(.pause, name("a"), note: "window"))
+        _ = try daemon.ask(.order(.pause, name("a"), OrderBody(note: "window")))
         let before = try daemon.show("a").accruedUsec
         #expect(daemon.stop() == 0)
         try daemon.start()

@@ -10,9 +10,12 @@ import TimerCore
     private static let name = Job.Name("backup")!
 
     @Test(arguments: [
-        ControlRequest.list, .show(name), .reload, .order(.pause, name, note: "disk \"swap\"\n"),
-        .order(.resume, name, note: nil), .order(.start, name, note: nil),
-        .order(.stop, name, note: nil), .order(.run, name, note: nil),
+        ControlRequest.list, .show(name), .why(name), .reload, .previewReload,
+        .order(.pause, name, OrderBody(note: "disk \"swap\"\n")),
+        .order(.pause, name, OrderBody(until: "2026-12-24T18:00:00Z", withRun: true)),
+        .order(.pause, name, OrderBody(forUsec: 90_000_000)), .order(.resume, name),
+        .order(.start, name), .order(.stop, name), .order(.run, name),
+        .order(.skipNext, name, OrderBody(count: 3)),
     ])
     func isReadAsItWasWritten(request: ControlRequest) throws {
         let read = try ControlRequest(
@@ -28,7 +31,24 @@ import TimerCore
         ("POST", "/v1/jobs/a/frob", "", .notFound("/v1/jobs/a/frob")),
         ("GET", "/v1/jobs/a/pause", "", .methodNotAllowed(allowed: "POST")),
         ("DELETE", "/v1/jobs/a", "", .methodNotAllowed(allowed: "GET")),
-        ("GET", "/v1/reload", "", .methodNotAllowed(allowed: "POST")),
+        ("DELETE", "/v1/reload", "", .methodNotAllowed(allowed: "POST")),
+        ("POST", "/v1/jobs/a/why", "", .methodNotAllowed(allowed: "GET")),
+        (
+            "POST", "/v1/jobs/a/pause", #"{"until": "noon"}"#,
+            .badBody("until must be an instant such as 2026-12-24T18:00:00Z (RFC 3339)")
+        ),
+        (
+            "POST", "/v1/jobs/a/pause", #"{"until": "2026-12-24T18:00:00Z", "for_usec": 1}"#,
+            .badBody("until and for_usec exclude each other")
+        ),
+        (
+            "POST", "/v1/jobs/a/pause", #"{"for_usec": -1}"#,
+            .badBody("for_usec must be from 1 to 3153600000000000")
+        ),
+        (
+            "POST", "/v1/jobs/a/skip-next", #"{"count": -1}"#,
+            .badBody("count must be from 0 to 1000000")
+        ),
         (
             "POST", "/v1/jobs/a/pause", "note",
             .badBody(#"the body must be JSON such as {"note": "disk swap"}"#)
@@ -50,9 +70,9 @@ import TimerCore
 
     @Test func onlyOrdersAndReloadsChangeAnything() {
         #expect(!ControlRequest.list.isChange && !ControlRequest.show(Self.name).isChange)
-        #expect(ControlRequest.reload.isChange)
+        #expect(ControlRequest.reload.isChange && !ControlRequest.previewReload.isChange)
         for verb in Order.Verb.allCases {
-            #expect(ControlRequest.order(verb, Self.name, note: nil).isChange)
+            #expect(ControlRequest.order(verb, Self.name).isChange)
         }
     }
 

@@ -1,0 +1,164 @@
+// Copyright 2026 the timerd authors
+// SPDX-License-Identifier: Apache-2.0
+
+public import TimerCore
+
+/// What came of an order to a job.
+public struct OrderReply: Codable, Hashable, Sendable {
+    /// Whether anything changed.
+    public var changed: Bool
+    /// Why nothing did.
+    public var reason: String?
+    /// The job as it stands now.
+    public var status: JobStatus
+
+    /// An answer as described.
+    public init(changed: Bool, reason: String?, status: JobStatus) {
+        self.changed = changed
+        self.reason = reason
+        self.status = status
+    }
+}
+
+/// What came of a reload that was accepted.
+public struct ReloadReply: Codable, Hashable, Sendable {
+    /// Jobs that are new.
+    public var added: [String]
+    /// Jobs whose definition changed; their accounts stay.
+    public var changed: [String]
+    /// Jobs that are gone; their accounts are kept for their names.
+    public var removed: [String]
+    /// How many jobs are as they were, timers and all.
+    public var kept: Int
+
+    /// A reload as described.
+    public init(added: [String], changed: [String], removed: [String], kept: Int) {
+        self.added = added
+        self.changed = changed
+        self.removed = removed
+        self.kept = kept
+    }
+}
+
+/// Why a request was not carried out.
+public struct ErrorReply: Codable, Hashable, Sendable, Error {
+    /// What is wrong, and what to do next.
+    public var error: String
+    /// The parts of it, one a line, such as the errors of a configuration.
+    public var details: [String]?
+
+    /// A refusal as described.
+    public init(_ error: String, details: [String]? = nil) {
+        self.error = error
+        self.details = details
+    }
+}
+
+/// What an order may carry.
+public struct OrderBody: Codable, Hashable, Sendable {
+    /// The most bytes a note may have.
+    public static let noteBytesMax = 1000
+    /// The longest pause that ends by itself: a hundred years.
+    public static let forUsecMax: Int64 = 100 * 365 * 86_400 * 1_000_000
+    /// The most firings one order lets go.
+    public static let countMax = 1_000_000
+
+    /// What to write beside it.
+    public var note: String?
+    /// Of a pause: when it ends by itself, RFC 3339.
+    public var until: String?
+    /// Of a pause: how long it lasts.
+    public var forUsec: Int64?
+    /// Of a pause: whether runs that live stand still as well.
+    public var withRun: Bool?
+    /// Of `skip-next`: how many firings are let go; absent is one.
+    public var count: Int?
+
+    /// An order's body.
+    public init(
+        note: String? = nil, until: String? = nil, forUsec: Int64? = nil, withRun: Bool? = nil,
+        count: Int? = nil
+    ) {
+        self.note = note
+        self.until = until
+        self.forUsec = forUsec
+        self.withRun = withRun
+        self.count = count
+    }
+}
+
+/// What a reload would do, with the accrued time each job would go on from.
+public struct ReloadPreviewReply: Codable, Hashable, Sendable {
+    /// One job of it.
+    public struct Line: Codable, Hashable, Sendable {
+        /// Its name.
+        public var job: String
+        /// Its active time since its last grid point; of one that is removed, what is kept for its name.
+        public var accruedUsec: Int64
+    }
+
+    /// Jobs that are as they were, timers and all.
+    public var kept: [Line]
+    /// Jobs whose definition changed; their accounts stay.
+    public var changed: [Line]
+    /// Jobs that are new.
+    public var added: [Line]
+    /// Jobs that are gone; their accounts are kept for their names.
+    public var removed: [Line]
+
+    /// A preview as the API tells it.
+    public init(_ preview: ReloadPreview) {
+        func lines(_ lines: [ReloadPreview.Line]) -> [Line] {
+            lines.map {
+                Line(job: $0.job.description, accruedUsec: $0.accrued.wholeMicroseconds)
+            }
+        }
+        kept = lines(preview.kept)
+        changed = lines(preview.changed)
+        added = lines(preview.added)
+        removed = lines(preview.removed)
+    }
+}
+
+/// A job the configuration names and the daemon could not accept.
+public struct Rejection: Codable, Hashable, Sendable {
+    /// Its name, or the file.
+    public var name: String
+    /// What is wrong with it.
+    public var errors: [String]
+
+    /// A rejection as described.
+    public init(name: String, errors: [String]) {
+        self.name = name
+        self.errors = errors
+    }
+}
+
+/// What is needed to say why a job has not run.
+public struct WhyReply: Codable, Hashable, Sendable {
+    /// The job's name.
+    public var job: String
+    /// When this was said.
+    public var now: String
+    /// The job; absent if it is rejected.
+    public var status: JobStatus?
+    /// What is wrong with it, if the configuration was not accepted.
+    public var rejected: Rejection?
+    /// How many runs live, of all jobs.
+    public var live: Int
+    /// How many may.
+    public var maxConcurrent: Int
+
+    /// An answer as described.
+    public init(
+        job: String, now: String, status: JobStatus?, rejected: Rejection?, live: Int,
+        maxConcurrent: Int
+    ) {
+        self.job = job
+        self.now = now
+        self.status = status
+        self.rejected = rejected
+        self.live = live
+        self.maxConcurrent = maxConcurrent
+    }
+}

@@ -1,0 +1,118 @@
+// Copyright 2026 the timerd authors
+// SPDX-License-Identifier: Apache-2.0
+
+public import TimerCore
+
+extension JobStatus {
+    /// What a snapshot of a job looks like outside.
+    public init(_ snapshot: JobSnapshot) {
+        let job = snapshot.job
+        self.job = job.name.description
+        description = job.description
+        state = snapshot.phase.word
+        switch job.command {
+        case .arguments(let arguments): command = arguments
+        case .shell(let line): shell = line
+        }
+        switch job.schedule {
+        case .every(let span): everyUsec = span.wholeMicroseconds
+        case .after(let span): afterUsec = span.wholeMicroseconds
+        case .wall: break
+        }
+        next = snapshot.next?.rfc3339
+        remainingUsec = snapshot.remaining?.wholeMicroseconds
+        accruedUsec = snapshot.accrued.wholeMicroseconds
+        activeUsec = snapshot.active.wholeMicroseconds
+        firings = snapshot.firings
+        if case .paused(let pause) = snapshot.phase {
+            paused = PauseStatus(
+                since: pause.since.rfc3339, by: pause.by.description, note: pause.note,
+                until: pause.until?.rfc3339, withRun: pause.withRun ? true : nil)
+        }
+        running = snapshot.live.map { RunStatus($0, at: snapshot.at) }
+        last = snapshot.lastRun.map { RunStatus($0, at: snapshot.at) }
+        checkpoint = snapshot.checkpoint.rfc3339
+        if job.schedule.counts { count = job.count.rawValue }
+        if snapshot.uncertain > .zero { uncertainUsec = snapshot.uncertain.wholeMicroseconds }
+        if snapshot.skips > 0 { skips = snapshot.skips }
+        skipped = snapshot.lastSkip.map { SkipStatus($0) }
+        policy = PolicyStatus(job.policy)
+        if case .wall(let schedule) = job.schedule { show(schedule) }
+    }
+}
+
+extension JobStatus {
+    private mutating func show(_ schedule: WallSchedule) {
+        dstGap = schedule.gap?.rawValue
+        dstOverlap = schedule.overlap?.rawValue
+        for source in schedule.sources {
+            switch source {
+            case .calendar(let spec, let zone):
+                calendar = (calendar ?? []) + [spec.description]
+                if spec.zoneName == nil { timezone = zone.name }
+            case .cron(let spec, let zone):
+                cron = (cron ?? []) + [spec.description]
+                timezone = zone.name
+            case .at(let instant): at = instant.rfc3339
+            }
+        }
+    }
+}
+
+extension RunStatus {
+    /// What a run looks like outside.
+    public init(_ run: RunSummary, at now: Now) {
+        switch run.wait {
+        case .place: waits = "place"
+        case .turn: waits = "turn"
+        case .retry(let instant):
+            waits = "retry"
+            startsAt = (now.wall + (instant - now.awake)).rfc3339
+        case nil: break
+        }
+        self.run = run.id.description
+        scheduled = run.id.firing.scheduled.rfc3339
+        began = run.began?.rfc3339
+        guard let outcome = run.outcome else { return }
+        self.outcome = outcome.description
+        elapsedUsec = run.usage.elapsed.wholeMicroseconds
+        userUsec = run.usage.user.wholeMicroseconds
+        systemUsec = run.usage.system.wholeMicroseconds
+        peakBytes = run.usage.peakResidentBytes
+    }
+}
+
+extension Schedule {
+    /// Whether it goes by time that counts, and not by the calendar clock.
+    fileprivate var counts: Bool {
+        switch self {
+        case .every, .after: true
+        case .wall: false
+        }
+    }
+}
+
+extension SkipStatus {
+    init(_ skip: SkippedFiring) {
+        scheduled = skip.firing.id.scheduled.rfc3339
+        count = skip.firing.missed + 1
+        reason = skip.reason.word
+        at = skip.at.rfc3339
+    }
+}
+
+extension PolicyStatus {
+    /// Nil if everything is the default.
+    init?(_ policy: Policy) {
+        let plain = Policy()
+        guard policy != plain else { return nil }
+        if policy.onMissed != plain.onMissed { onMissed = policy.onMissed.rawValue }
+        startingDeadlineUsec = policy.startingDeadline?.wholeMicroseconds
+        onResume = policy.onResume?.rawValue
+        if policy.concurrency != plain.concurrency { concurrency = policy.concurrency.rawValue }
+        if policy.accuracy > .zero { accuracyUsec = policy.accuracy.wholeMicroseconds }
+        if policy.randomDelay > .zero { randomDelayUsec = policy.randomDelay.wholeMicroseconds }
+        if policy.randomOffset > .zero { randomOffsetUsec = policy.randomOffset.wholeMicroseconds }
+        if policy.retry.retries > 0 { retries = policy.retry.retries }
+    }
+}

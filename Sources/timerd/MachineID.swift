@@ -1,0 +1,35 @@
+// Copyright 2026 the timerd authors
+// SPDX-License-Identifier: Apache-2.0
+
+import Glibc
+
+/// The machine's identity (machine-id(5)), as far as chance is drawn from it.
+enum MachineID {
+    /// The same on one machine for ever, and another on each. The id itself is confidential and stays here:
+    /// only a hash of it is used. Without one it is the host's name.
+    static var seed: UInt64 {
+        hash(read("/etc/machine-id") ?? hostName)
+    }
+
+    static func hash(_ bytes: [UInt8]) -> UInt64 {
+        // FNV-1a.
+        bytes.reduce(0xcbf2_9ce4_8422_2325) { ($0 ^ UInt64($1)) &* 0x100_0000_01b3 }
+    }
+
+    private static func read(_ path: String) -> [UInt8]? {
+        let descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK)
+        guard descriptor >= 0 else { return nil }
+        defer { close(descriptor) }
+        var bytes = [UInt8](repeating: 0, count: 64)
+        let count = Glibc.read(descriptor, &bytes, bytes.count)
+        let digits = bytes.prefix(max(0, count)).filter { $0 > 32 }
+        // Before the first boot it may be empty or say "uninitialized".
+        return digits.count == 32 ? digits : nil
+    }
+
+    private static var hostName: [UInt8] {
+        var name = [CChar](repeating: 0, count: 256)
+        guard gethostname(&name, name.count) == 0 else { return [] }
+        return name.prefix { $0 != 0 }.map { UInt8(bitPattern: $0) }
+    }
+}
