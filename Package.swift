@@ -67,8 +67,8 @@ let package = Package(
         .executableTarget(
             name: "timerd",
             dependencies: [
-                "Systemd", "TimerCore", "TimerConfig", "TimerStore", "TimerRunner", "TimerControl",
-                "CLinux",
+                "Systemd", "TimerCore", "TimerZones", "TimerConfig", "TimerStore", "TimerRunner",
+                "TimerControl", "CLinux",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
                 .product(name: "Logging", package: "swift-log"),
                 .product(name: "NIOCore", package: "swift-nio"),
@@ -95,7 +95,7 @@ let package = Package(
         tests(of: "TimerRunner", "TimerCore"),
         tests(of: "TimerControl", "TimerCore"),
         tests(
-            of: "timerd", "Systemd", "TimerCore", "TimerStore",
+            of: "timerd", "Systemd", "TimerCore", "TimerZones", "TimerStore",
             .product(name: "Logging", package: "swift-log")),
         .testTarget(name: "HouseTests", swiftSettings: settings),
         .testTarget(

@@ -33,6 +33,21 @@ extension Agenda {
         return counted.1 <= slot.1 ? counted : slot
     }
 
+    /// The job whose timer rings first, and in how long if no clock is set and the machine does not sleep; nil
+    /// if none is set. Zero for one that should have rung.
+    /// - Complexity: O(1).
+    public func nextRing(at now: Now) -> (job: Job.Name, after: Duration)? {
+        let rings = [
+            due.first.map { ($0.slot, $0.due - now.awake) },
+            wallDue.first.map { ($0.slot, $0.due - now.wall) },
+            retryDue.first.map { ($0.slot, $0.due - now.awake) },
+        ]
+        guard let first = rings.compactMap({ $0 }).min(by: { $0.1 < $1.1 }),
+            let entry = entries[first.0]
+        else { return nil }
+        return (entry.job.name, max(.zero, first.1))
+    }
+
     /// How long ago the earliest timer should have rung; nil if none should have yet.
     /// - Complexity: O(1).
     public func lateness(at now: Now) -> Duration? {

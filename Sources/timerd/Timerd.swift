@@ -11,5 +11,6 @@ struct Timerd: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "timerd",
         abstract: "A scheduler that can pause a job and lose nothing.",
-        version: versionNumber, subcommands: [RunCommand.self, CheckCommand.self])
+        version: versionNumber,
+        subcommands: [RunCommand.self, CheckCommand.self, SimulateCommand.self])
 }

@@ -1,0 +1,180 @@
+// Copyright 2026 the timerd authors
+// SPDX-License-Identifier: Apache-2.0
+
+import TimerCore
+
+/// A machine that exists on paper: its clocks move as fast as the agenda takes them, faults come when they
+/// were ordered, and runs take as long as they were said to. The agenda is the daemon's own.
+struct Simulation {
+    /// Something that happens to the machine or the daemon.
+    enum Fault: Hashable, Sendable {
+        case pause(Job.Name)
+        case resume(Job.Name)
+        /// The machine sleeps for so long.
+        case sleep(Duration)
+        /// The calendar clock is set by so much.
+        case step(Duration)
+        /// The daemon stops cleanly, and the machine is off for so long.
+        case reboot(Duration)
+    }
+
+    /// What is told of, in the order of the time.
+    enum Line: Hashable, Sendable {
+        case fault(Fault, at: WallInstant)
+        case told(Notice, at: WallInstant)
+    }
+
+    /// The clock that orders everything: how long the machine has existed.
+    private var elapsed: Duration = .zero
+    private var now: Now
+    private var agenda: Agenda
+    private let roster: Roster
+    private let seed: UInt64
+    private let concurrentRunsMax: Int
+    private let runTime: @Sendable (Job.Name) -> Duration
+    private let fails: Set<Job.Name>
+    private var records: [Job.Name: JobRecord] = [:]
+    private var lives: Int64 = 0
+    private var previous: Recollection.PreviousLife?
+    /// When the runs that live will end, the latest first.
+    private var ends: [(run: Run.ID, at: Duration)] = []
+    private let tell: (Line) -> Void
+
+    /// A machine whose clocks read `start` when it is switched on and the daemon begins.
+    ///
+    /// - Parameters:
+    ///   - runTime: how long the runs of a job take.
+    ///   - fails: the jobs whose runs all fail.
+    ///   - tell: takes every line, as it comes.
+    init(
+        _ roster: Roster, from start: WallInstant, concurrentRunsMax: Int, seed: UInt64,
+        runTime: @escaping @Sendable (Job.Name) -> Duration, fails: Set<Job.Name> = [],
+        tell: @escaping (Line) -> Void
+    ) {
+        self.roster = roster
+        self.seed = seed
+        self.concurrentRunsMax = concurrentRunsMax
+        self.runTime = runTime
+        self.fails = fails
+        self.tell = tell
+        agenda = Agenda(concurrentRunsMax: concurrentRunsMax, seed: seed)
+        now = Now(
+            wall: start, awake: AwakeInstant(nanoseconds: 1), boot: BootInstant(nanoseconds: 1),
+            bootID: Self.bootID(1))
+    }
+
+    /// Runs to `end` by the calendar clock. Faults come when that clock first reads their instant.
+    ///
+    /// - Complexity: O(*f* log *n*) for *f* firings of *n* jobs.
+    mutating func run(until end: WallInstant, faults: [(at: WallInstant, fault: Fault)]) {
+        var faults = faults.sorted { $0.at < $1.at }[...]
+        begin()
+        while true {
+            let limit = faults.first.map { min($0.at, end) } ?? end
+            let toLimit = max(.zero, limit - now.wall)
+            let toRing = agenda.nextRing(at: now)
+            let toEnd = ends.last.map { max(.zero, $0.at - elapsed) }
+            // What is due at the very instant of a fault comes first.
+            if let toEnd, toEnd <= toLimit, toEnd <= toRing?.after ?? toEnd {
+                pass(toEnd)
+                endRun()
+            } else if let toRing, toRing.after <= toLimit {
+                // Timers of the calendar clock are good to the microsecond.
+                pass(toRing.after)
+                handle(.wake(toRing.job))
+            } else {
+                pass(toLimit)
+                guard let next = faults.popFirst(), next.at <= end else { return }
+                suffer(next.fault)
+            }
+        }
+    }
+
+    private mutating func pass(_ span: Duration) {
+        elapsed += span
+        now.wall = now.wall + span
+        now.awake = now.awake + span
+        now.boot = BootInstant(nanoseconds: now.boot.nanoseconds + span.wholeNanoseconds)
+    }
+
+    // MARK: - The daemon
+
+    private mutating func begin() {
+        lives += 1
+        let past = Recollection(
+            life: lives, previous: previous, records: Array(records.values))
+        previous = Recollection.PreviousLife(life: lives, began: now, ended: nil)
+        handle(.load(roster, past))
+    }
+
+    private mutating func handle(_ event: Event) {
+        var actions = agenda.handle(event, at: now)[...]
+        while let action = actions.popFirst() {
+            switch action {
+            case .begin(_, let start, let saved):
+                for record in saved { records[record.job] = record }
+                start.forEach { startRun($0) }
+            case .start(let runs): runs.forEach { startRun($0) }
+            case .end(let run, _):
+                if let index = ends.firstIndex(where: { $0.run == run }) {
+                    ends.append((run, elapsed))
+                    ends.remove(at: index)
+                }
+            case .save(let saved, _): for record in saved { records[record.job] = record }
+            case .erase(let jobs): for job in jobs { records[job] = nil }
+            case .tell(let notice): tell(.told(notice, at: now.wall))
+            case .arm, .armAt, .disarm, .armRetry, .disarmRetry, .suspend, .resume, .close, .answer:
+                break
+            }
+        }
+    }
+
+    private mutating func startRun(_ run: Run) {
+        let end = elapsed + runTime(run.id.firing.job)
+        // The latest first, and of one instant the last started: it ends last.
+        let index = ends.firstIndex { $0.at <= end } ?? ends.endIndex
+        ends.insert((run.id, end), at: index)
+    }
+
+    private mutating func endRun() {
+        guard let run = ends.popLast()?.run else { return }
+        let outcome = RunOutcome.exited(fails.contains(run.firing.job) ? 1 : 0)
+        handle(.ended(run, outcome, RunUsage(elapsed: runTime(run.firing.job))))
+    }
+
+    // MARK: - Faults
+
+    private mutating func suffer(_ fault: Fault) {
+        tell(.fault(fault, at: now.wall))
+        switch fault {
+        case .pause(let job): handle(.order(Order(.pause, job, by: .user("you"))))
+        case .resume(let job): handle(.order(Order(.resume, job, by: .user("you"))))
+        case .sleep(let span):
+            now.wall = now.wall + span
+            now.boot = BootInstant(nanoseconds: now.boot.nanoseconds + span.wholeNanoseconds)
+            handle(.clockChanged)
+        case .step(let span):
+            now.wall = now.wall + span
+            handle(.clockChanged)
+        case .reboot(let span): reboot(off: span)
+        }
+    }
+
+    private mutating func reboot(off span: Duration) {
+        handle(.shutdown)
+        while let run = ends.popLast()?.run { handle(.ended(run, .stopped, RunUsage())) }
+        previous?.ended = now
+        agenda = Agenda(concurrentRunsMax: concurrentRunsMax, seed: seed)
+        now = Now(
+            wall: now.wall + span, awake: AwakeInstant(nanoseconds: 1),
+            boot: BootInstant(nanoseconds: 1), bootID: Self.bootID(lives + 1))
+        elapsed += span
+        begin()
+    }
+
+    private static func bootID(_ number: Int64) -> BootID {
+        let digits = String(number, radix: 16)
+        // 32 hexadecimal digits are a boot id.
+        return BootID(String(repeating: "0", count: 32 - digits.utf8.count) + digits)!
+    }
+}
