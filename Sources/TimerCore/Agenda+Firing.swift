@@ -170,7 +170,7 @@ extension Agenda {
         _ count: Int, of points: Points, _ entry: inout Entry, at now: Now, into batch: inout Batch
     ) {
         let firing = entry.firing(points[count - 1], missed: count - 1, at: now)
-        let run = Run(firing: firing, job: entry.job)
+        let run = entry.run(firing)
         batch.runs.append(run)
         batch.ends.append(.close(run.id, .lost(.deadline), RunUsage()))
         entry.lastRun = RunSummary(id: run.id, outcome: .lost(.deadline))

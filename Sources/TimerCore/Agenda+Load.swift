@@ -269,7 +269,7 @@ extension Agenda {
     /// Has a run that outlived the daemon back among the live ones.
     private mutating func takeOver(_ open: Recollection.OpenRun) {
         let slot = slots[open.id.firing.job]
-        live[open.id] = ToldRun(firing: open.firing, job: slot.flatMap { entries[$0]?.job })
+        live[open.id] = ToldRun(firing: open.firing, job: slot.flatMap { entries[$0]?.boxedJob })
         guard let slot else { return }
         entries[slot]?.live.append(RunSummary(id: open.id, began: open.recorded))
     }
@@ -281,7 +281,7 @@ extension Agenda {
         into batch: inout Batch
     ) {
         var entry = found
-        let run = Run(firing: open.firing, attempt: open.id.attempt, job: entry.job)
+        let run = entry.run(open.firing, attempt: open.id.attempt)
         entry.live.append(RunSummary(id: run.id, wait: .turn))
         entry.held.append(HeldRun(run: run, retryAt: nil))
         if run.id.attempt > 1 {

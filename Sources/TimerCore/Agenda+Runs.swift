@@ -13,7 +13,7 @@ extension Agenda {
             entry.skips -= 1
             return letGo(firing, .byOrder(left: entry.skips), &entry, at: now, into: &batch)
         }
-        let run = Run(firing: firing, job: entry.job)
+        let run = entry.run(firing)
         if let reason = place(run, &entry, isCatchUp: isCatchUp, at: now, into: &batch) {
             return letGo(firing, reason, &entry, at: now, into: &batch)
         }
@@ -88,7 +88,7 @@ extension Agenda {
             if let index { entry.live[index].wait = .place }
             return
         }
-        live[run.id] = ToldRun(firing: run.firing, job: run.job)
+        live[run.id] = ToldRun(run)
         if let index { entry.live[index].wait = nil }
         batch.start.append(run)
     }
@@ -108,7 +108,7 @@ extension Agenda {
         // The end of a run is told once; a second telling would free a place that is not taken.
         guard let ended = live.removeValue(forKey: run) else { return [] }
         let outcome = ending.removeValue(forKey: run) ?? told
-        let codes = ended.job?.execution.successExitCodes ?? [0]
+        let codes = ended.job?.wrappedValue.execution.successExitCodes ?? [0]
         var batch = Batch()
         batch.notices.append(
             .tell(.runEnded(run, outcome, usage, failed: !outcome.isSuccess(codes))))
@@ -135,17 +135,19 @@ extension Agenda {
         _ run: Run.ID, _ ended: ToldRun, _ slot: Int, _ entry: inout Entry, at now: Now,
         into batch: inout Batch
     ) {
-        guard let job = ended.job, run.attempt <= job.policy.retry.retries, entry.phase != .stopped
+        guard let boxed = ended.job, entry.phase != .stopped,
+            run.attempt <= boxed.wrappedValue.policy.retry.retries
         else { return }
-        let delay = job.policy.retry.delay(after: run.attempt)
-        let attempt = Run(firing: ended.firing, attempt: run.attempt + 1, job: job)
+        let retry = boxed.wrappedValue.policy.retry
+        let delay = retry.delay(after: run.attempt)
+        let attempt = Run(firing: ended.firing, attempt: run.attempt + 1, job: boxed)
         let instant = now.awake + delay
         entry.live.append(RunSummary(id: attempt.id, wait: .retry(instant)))
         entry.held.append(HeldRun(run: attempt, retryAt: instant))
         batch.runs.append(attempt)
         batch.timers += settleRetry(slot, entry)
         batch.notices.append(
-            .tell(.retrying(attempt.id, after: delay, retries: job.policy.retry.retries)))
+            .tell(.retrying(attempt.id, after: delay, retries: retry.retries)))
     }
 
     /// Gives free places to the runs that wait for one, in their order.
@@ -155,7 +157,7 @@ extension Agenda {
             guard let slot = slots[run.id.firing.job], var entry = entries[slot],
                 let index = entry.live.firstIndex(where: { $0.id == run.id })
             else {
-                live[run.id] = ToldRun(firing: run.firing, job: run.job)
+                live[run.id] = ToldRun(run)
                 batch.start.append(run)
                 continue
             }
@@ -164,7 +166,7 @@ extension Agenda {
                 entry.held.append(HeldRun(run: run, retryAt: nil))
             } else if !lapse(run, &entry, at: now, into: &batch) {
                 entry.live[index].wait = nil
-                live[run.id] = ToldRun(firing: run.firing, job: run.job)
+                live[run.id] = ToldRun(run)
                 batch.start.append(run)
             }
             entries[slot] = entry
@@ -174,6 +176,8 @@ extension Agenda {
     /// Starts what of the job's held runs may start now: further attempts whose time has come, and the one
     /// whose turn it is.
     mutating func release(_ slot: Int, at now: Now, into batch: inout Batch) {
+        // Nearly always there is nothing to do.
+        if entries[slot]?.held.isEmpty == true, retryDue[slot] == nil { return }
         guard !isShutDown, var entry = entries[slot] else {
             retryDue.remove(slot)
             return

@@ -43,9 +43,9 @@ extension Agenda {
             retryDue.first.map { ($0.slot, $0.due - now.awake) },
         ]
         guard let first = rings.compactMap({ $0 }).min(by: { $0.1 < $1.1 }),
-            let entry = entries[first.0]
+            let job = entries[first.0]?.job.name
         else { return nil }
-        return (entry.job.name, max(.zero, first.1))
+        return (job, max(.zero, first.1))
     }
 
     /// How long ago the earliest timer should have rung; nil if none should have yet.

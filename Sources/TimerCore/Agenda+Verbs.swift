@@ -205,7 +205,7 @@ extension Agenda {
         }
         var batch = Batch()
         let point = Points.Point(label: now.wall, age: .zero)
-        let run = Run(firing: entry.firing(point, missed: 0, at: now), job: entry.job)
+        let run = entry.run(entry.firing(point, missed: 0, at: now))
         _ = place(run, &entry, isCatchUp: false, at: now, into: &batch)
         batch.records.append(entry.record(at: now, life: life))
         entries[slot] = entry

@@ -107,7 +107,17 @@ public struct Agenda: Sendable {
 struct ToldRun: Sendable {
     var firing: Firing
     /// Nil for one of a former life whose job the configuration does not name any more.
-    var job: Job?
+    var job: Boxed<Job>?
+
+    init(_ run: Run) {
+        firing = run.firing
+        job = run.boxedJob
+    }
+
+    init(firing: Firing, job: Boxed<Job>?) {
+        self.firing = firing
+        self.job = job
+    }
 }
 
 /// A run of a job that is on record and waits in the job's own line.

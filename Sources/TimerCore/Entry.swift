@@ -3,7 +3,8 @@
 
 /// One job with everything the agenda knows of it.
 struct Entry: Sendable {
-    var job: Job
+    /// Behind a reference: entries are copied at each step, and the definition hardly ever changes.
+    @Boxed var job: Job
     var phase: Phase
     var ledger: Ledger
     /// Firings since the job began at zero.
@@ -35,7 +36,7 @@ struct Entry: Sendable {
 
     /// A job nobody ever saw before, with nothing counted yet.
     init(new job: Job, at now: Now, seed: UInt64) {
-        self.job = job
+        _job = Boxed(wrappedValue: job)
         chance = Chance(seed: seed, job: job.name)
         phase =
             job.paused ? .paused(Pause(since: now.wall, by: .configuration)) : .armed
@@ -44,6 +45,13 @@ struct Entry: Sendable {
         checkpoint = now.wall
         seen = now.wall
         if case .wall(let schedule) = job.schedule, schedule.isAtReboot { slot = now.wall }
+    }
+
+    var boxedJob: Boxed<Job> { _job }
+
+    /// A run of it.
+    func run(_ firing: Firing, attempt: Int = 1) -> Run {
+        Run(firing: firing, attempt: attempt, job: _job)
     }
 
     /// The reading of the clock its ledger counts by.

@@ -68,13 +68,19 @@ public struct Run: Hashable, Sendable {
     /// The firing it is an attempt at.
     public var firing: Firing
     /// What it executes, and how: the job as it was when it fired, whatever a reload does meanwhile.
-    public var job: Job
+    @Boxed public var job: Job
 
     /// The attempt of this number at `firing`.
     public init(firing: Firing, attempt: Int = 1, job: Job) {
+        self.init(firing: firing, attempt: attempt, job: Boxed(wrappedValue: job))
+    }
+
+    var boxedJob: Boxed<Job> { _job }
+
+    init(firing: Firing, attempt: Int = 1, job: Boxed<Job>) {
         self.id = ID(firing: firing.id, attempt: attempt)
         self.firing = firing
-        self.job = job
+        _job = job
     }
 }
 
