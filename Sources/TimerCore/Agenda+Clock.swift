@@ -27,6 +27,7 @@ extension Agenda {
     /// Takes note of a step of the calendar clock and of a sleep of the machine, if there was one.
     mutating func noteClocks(at now: Now) -> [Action] {
         let step = step(at: now)
+        lastStep = step ?? .zero
         previousNow = lastNow
         lastNow = now
         guard let previousNow, previousNow.bootID == now.bootID else { return [] }
@@ -61,6 +62,7 @@ extension Agenda {
     private mutating func correct(by step: Duration, at now: Now) -> [Action] {
         steppedOver = nil
         var timers: [Action] = []
+        var records: [JobRecord] = []
         for slot in order {
             guard var entry = entries[slot] else { continue }
             // Labels of firings follow the new time too, or they would stay ahead of it for as long as it
@@ -71,9 +73,11 @@ extension Agenda {
             entry.seen = now.wall
             entry.slot = nil
             timers += settle(slot, &entry, at: now)
+            // Or a life that begins would look for slots by the old time.
+            records.append(entry.record(at: now, life: life))
             entries[slot] = entry
         }
-        return timers
+        return timers + (records.isEmpty ? [] : [.save(records, durable: true)])
     }
 
     /// Fires what is due by the clocks as they are now, and sets every timer of the calendar clock again.

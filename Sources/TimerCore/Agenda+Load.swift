@@ -240,10 +240,10 @@ extension Agenda {
         _ runs: [Recollection.OpenRun], at now: Now
     ) -> (actions: [Action], start: [Run]) {
         var batch = Batch()
-        for open in runs {
-            if open.isLive {
-                takeOver(open)
-            } else if !open.wasBegun, open.bootID == now.bootID,
+        // Whoever lives has his place already.
+        for open in runs where open.isLive { takeOver(open) }
+        for open in runs where !open.isLive {
+            if !open.wasBegun, open.bootID == now.bootID,
                 let slot = slots[open.id.firing.job], let entry = entries[slot],
                 entry.phase != .stopped
             {
@@ -307,9 +307,11 @@ extension Entry {
         firings = record.firings
         lastScheduled = record.lastScheduled
         configuredPaused = record.configuredPaused
-        // What passed since the account was written is missed; a reading far in the future was wrong.
-        let last = max(record.lastScheduled ?? record.at.wall, record.at.wall)
-        seen = last - now.wall >= Agenda.correctionMin ? now.wall : last
+        // What passed since is missed, but for the time in which the configuration did not name the job; a
+        // reading far in the future was wrong.
+        let last = record.seen ?? max(record.lastScheduled ?? record.at.wall, record.at.wall)
+        let isWrong = last - now.wall >= Agenda.correctionMin
+        seen = isWrong ? now.wall : record.removed == nil ? last : max(last, now.wall)
         if record.at.bootID == now.bootID { slot = nil }
         if case .paused(let pause) = phase { noteEnd(of: pause, since: record, at: now) }
         // A life that begins takes its schedule up without looking back at what the pause held.
@@ -318,21 +320,20 @@ extension Entry {
     }
 
     /// What counted since a pause ended by itself while no daemon ran. The pause is ended when its timer
-    /// rings, at once.
+    /// rings, at once. Where a sleep or a set clock leaves it open how much lies after the end, it is the
+    /// least there can be: time is never gained.
     private mutating func noteEnd(of pause: Pause, since record: JobRecord, at now: Now) {
-        guard let until = pause.until, until <= now.wall else { return }
-        let passed = now.wall - max(until, record.at.wall)
+        guard let until = pause.until, until <= now.wall, record.basis != .active else { return }
         let isSameBoot = record.at.bootID == now.bootID
+        let booted = isSameBoot ? now.boot - record.at.boot : now.sinceBoot.boot
+        let awake = isSameBoot ? now.awake - record.at.awake : now.sinceBoot.awake
+        let step = isSameBoot ? (now.wall - record.at.wall) - booted : .zero
+        let passed = now.wall - max(until, record.at.wall) - max(.zero, step)
         switch record.basis {
         case .active: break
-        case .uptime:
-            countedAfterPause = min(
-                passed, isSameBoot ? now.awake - record.at.awake : now.sinceBoot.awake)
-        case .boottime:
-            countedAfterPause = min(
-                passed, isSameBoot ? now.boot - record.at.boot : now.sinceBoot.boot)
-        case .wall:
-            countedAfterPause = isSameBoot ? min(passed, now.boot - record.at.boot) : passed
+        case .uptime: countedAfterPause = min(passed, booted) - (booted - awake)
+        case .boottime: countedAfterPause = min(passed, booted)
+        case .wall: countedAfterPause = isSameBoot ? min(passed, booted) : passed
         }
         countedAfterPause = max(.zero, countedAfterPause)
     }

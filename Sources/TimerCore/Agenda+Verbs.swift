@@ -140,7 +140,8 @@ extension Agenda {
     /// What a timer that rang late would have counted since the end of the pause, and did in this life.
     private func countedSince(_ until: WallInstant, _ basis: TimeBasis, at now: Now) -> Duration {
         guard let previousNow, previousNow.bootID == now.bootID else { return .zero }
-        let late = now.wall - until
+        // What the clock was set over did not pass.
+        let late = now.wall - until - max(.zero, lastStep)
         switch basis {
         case .boottime, .wall: return max(.zero, min(late, now.boot - previousNow.boot))
         case .active, .uptime:

@@ -42,6 +42,8 @@ public struct Agenda: Sendable {
     /// The reading of the clocks the last event came with, and the one before it.
     var lastNow: Now?
     var previousNow: Now?
+    /// By how much the calendar clock was set just before the last event.
+    var lastStep: Duration = .zero
     /// Until when nothing could fire: the beginning of the life, or the end of the machine's last sleep.
     var darkUntil: Now?
     /// The stretch of the calendar that its clock was last set over, forwards, by less than a correction.

@@ -121,7 +121,8 @@ struct Entry: Sendable {
             job: job.name, phase: phase, active: active(at: now), accrued: accrued(at: now),
             isCounting: ledger.isOpen || countsAway, firings: firings,
             lastScheduled: lastScheduled, configuredPaused: configuredPaused, removed: removed,
-            at: now, life: life, basis: job.count, uncertain: uncertain, skips: skips)
+            at: now, life: life, basis: job.count, uncertain: uncertain, skips: skips,
+            seen: seen)
     }
 
     /// The scheduled instant for a firing due at `instant`: never that of an earlier firing, even if the

@@ -99,13 +99,16 @@ public struct JobRecord: Hashable, Sendable {
     public var uncertain: Duration
     /// How many further firings are to be let go by order.
     public var skips: Int
+    /// Up to when the slots of the calendar clock are dealt with; nil in a record of a version that did not
+    /// keep it.
+    public var seen: WallInstant?
 
     /// A record as described.
     public init(
         job: Job.Name, phase: Phase, active: Duration, accrued: Duration, isCounting: Bool,
         firings: Int, lastScheduled: WallInstant?, configuredPaused: Bool, removed: WallInstant?,
         at: Now, life: Life.ID, basis: TimeBasis = .active, uncertain: Duration = .zero,
-        skips: Int = 0
+        skips: Int = 0, seen: WallInstant? = nil
     ) {
         self.job = job
         self.phase = phase
@@ -121,5 +124,6 @@ public struct JobRecord: Hashable, Sendable {
         self.basis = basis
         self.uncertain = uncertain
         self.skips = skips
+        self.seen = seen
     }
 }

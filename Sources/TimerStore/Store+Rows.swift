@@ -12,8 +12,8 @@ extension Store {
             INSERT OR REPLACE INTO job (name, phase, pause_since_us, pause_by, pause_note, active_ns,
                 accrued_ns, counting, firings, last_scheduled_us, configured_paused, removed_us, at_us,
                 at_awake_ns, at_boot_ns, boot_id, life, basis, uncertain_ns, skips, pause_until_us,
-                pause_with_run)
-            VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+                pause_with_run, seen_us)
+            VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
             """,
             [
                 .text(record.job.description), .text(record.phase.word),
@@ -28,7 +28,7 @@ extension Store {
                 .text(record.at.bootID.description), .integer(record.life),
                 .text(record.basis.rawValue), .integer(record.uncertain.wholeNanoseconds),
                 .integer(Int64(record.skips)), Value(pause?.until?.microsecondsSinceEpoch),
-                Value(pause?.withRun ?? false),
+                Value(pause?.withRun ?? false), Value(record.seen?.microsecondsSinceEpoch),
             ], doing: "write a job's account")
     }
 
@@ -39,7 +39,8 @@ extension Store {
             """
             SELECT name, phase, pause_since_us, pause_by, pause_note, active_ns, accrued_ns, counting,
                 firings, last_scheduled_us, configured_paused, removed_us, at_us, at_awake_ns,
-                at_boot_ns, boot_id, life, basis, uncertain_ns, skips, pause_until_us, pause_with_run
+                at_boot_ns, boot_id, life, basis, uncertain_ns, skips, pause_until_us, pause_with_run,
+                seen_us
             FROM job ORDER BY name
             """, doing: "read the jobs' accounts"
         ) { row in
@@ -153,7 +154,8 @@ extension JobRecord {
             lastScheduled: row.integer(9).map { WallInstant(microsecondsSinceEpoch: $0) },
             configuredPaused: configuredPaused != 0,
             removed: row.integer(11).map { WallInstant(microsecondsSinceEpoch: $0) }, at: at,
-            life: life, basis: basis, uncertain: .nanoseconds(uncertain), skips: Int(skips))
+            life: life, basis: basis, uncertain: .nanoseconds(uncertain), skips: Int(skips),
+            seen: row.integer(22).map { WallInstant(microsecondsSinceEpoch: $0) })
     }
 }
 

@@ -93,6 +93,24 @@ import Testing
         #expect(world.started.count == 2)
     }
 
+    @Test func runsThatOutliveTheDaemonKeepTheirPlaces() {
+        var world = World(concurrentRunsMax: 2)
+        world.hasRunner = true
+        let jobs = [
+            Job.every(.seconds(10), "a"), .every(.seconds(10), "b"), .every(.seconds(10), "c"),
+        ]
+        world.load(jobs)
+        world.pass(.seconds(10))
+        #expect(world.started.map(\.id.firing.job) == ["a", "b"])
+        world.beat()
+        world.kill()
+        // Labels that went back, as after a correction of the clock: what waits comes first by its label.
+        world.load(Array(jobs.reversed()))
+        #expect(world.started.count == 2 && world.agenda.liveRuns == 2)
+        world.end(world.started[0])
+        #expect(world.started.map(\.id.firing.job) == ["a", "b", "c"])
+    }
+
     @Test func callingOffAWaitingRunGivesItsPlaceToTheNext() {
         var world = World(concurrentRunsMax: 1)
         world.load([

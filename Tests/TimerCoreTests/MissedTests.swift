@@ -120,6 +120,71 @@ import Testing
         #expect(age <= .seconds(90))
     }
 
+    @Test func slotsThatWereFoundMissedOutliveAnotherKill() throws {
+        var world = World()
+        let job = try Job.cron("*/5 * * * *")
+        world.load([job])
+        world.kill()
+        world.pass(.seconds(800))
+        world.load([job])
+        world.kill()
+        world.load([job])
+        world.pass(.zero)
+        #expect(world.started.map(\.firing.missed) == [2])
+    }
+
+    @Test func aSlotThatWaitsToShareAWakeUpOutlivesAStop() throws {
+        var world = World()
+        let job = try Job.cron("*/5 * * * *").with { $0.accuracy = .seconds(90) }
+        world.load([job])
+        let slot = try #require(world.wallTimers["backup"])
+        world.pass(slot - world.now.wall - .seconds(60))
+        world.stopCleanly()
+        world.load([job])
+        world.pass(.seconds(60))
+        #expect(world.started.count == 1)
+    }
+
+    @Test func slotsThatWereDoneAreNotDoneAgain_afterAClockSetBackAndAKill() throws {
+        var world = World()
+        let job = try Job.cron("*/5 * * * *")
+        world.load([job])
+        world.sleep(.seconds(800))
+        world.handle(.clockChanged)
+        world.endRuns()
+        let count = world.started.count
+        world.step(.seconds(-600))
+        world.kill()
+        world.load([job])
+        world.pass(.seconds(500))
+        #expect(world.started.count == count)
+    }
+
+    @Test func whatTheConfigurationDidNotNameWasNotMissed() throws {
+        var world = World()
+        let job = try Job.cron("* * * * *")
+        world.load([job])
+        world.handle(.reload(Roster()))
+        world.pass(.seconds(600))
+        world.handle(.reload(Roster([job])))
+        world.pass(.zero)
+        #expect(world.started.isEmpty)
+    }
+
+    @Test func aCorrectionIsKeptOverAKill() throws {
+        var world = World()
+        let schedule = WallSchedule([.at(world.now.wall + .seconds(60))])
+        let job = Job(name: "backup", command: .arguments(["true"]), schedule: .wall(schedule))
+        let hourly = try Job.cron("0 * * * *", "hourly")
+        world.load([job, hourly])
+        world.step(.seconds(5 * 3600))
+        #expect(world.records["backup"]?.phase == .finished)
+        world.kill()
+        world.load([job, hourly])
+        world.pass(.zero)
+        #expect(world.started.isEmpty)
+    }
+
     @Test func aStampFarInTheFutureIsClamped() throws {
         var world = World()
         let job = try Job.cron("* * * * *")
@@ -129,6 +194,7 @@ import Testing
         world.stopCleanly()
         let future = world.now.wall + .seconds(86_400)
         world.records["backup"]?.lastScheduled = future
+        world.records["backup"]?.seen = future
         world.load([job])
         world.pass(.seconds(120))
         #expect(world.started.count == 2)

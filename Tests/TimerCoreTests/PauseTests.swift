@@ -51,6 +51,44 @@ import Testing
         #expect(world.show("backup").accrued == .seconds(accrued))
     }
 
+    @Test func aClockSetOverTheEndOfAPauseAddsNoTime() {
+        var world = World()
+        world.load([.every(.seconds(180))])
+        world.handle(order(.after(.seconds(180))))
+        world.pass(.seconds(60))
+        world.step(.seconds(4920))
+        #expect(world.show("backup").phase == .armed && world.show("backup").accrued == .zero)
+    }
+
+    /// The least there can be, where the machine slept while the daemon was down.
+    @Test(arguments: [(TimeBasis.uptime, 150), (.boottime, 250)])
+    func aSleepAfterTheEndOfAPauseWithoutTheDaemon(basis: TimeBasis, accrued: Int) {
+        var world = World()
+        let job = Job.every(.seconds(6000)).counting(basis)
+        world.load([job])
+        world.handle(order(.after(.seconds(100))))
+        world.stopCleanly()
+        world.pass(.seconds(100))
+        world.sleep(.seconds(100))
+        world.pass(.seconds(150))
+        world.load([job])
+        world.pass(.zero)
+        #expect(world.show("backup").accrued == .seconds(accrued))
+    }
+
+    @Test func fireIfDueRemembersThePauseOverARestart() throws {
+        var world = World()
+        let job = try Job.cron("* * * * *").with { $0.onResume = .fireIfDue }
+        world.load([job])
+        _ = world.order(.pause, "backup")
+        world.pass(.seconds(120))
+        world.stopCleanly()
+        world.load([job])
+        world.pass(.seconds(1))
+        _ = world.order(.resume, "backup")
+        #expect(world.started.map(\.firing.missed) == [1])
+    }
+
     @Test func runsStandStillWithTheJob_ifItIsOrderedSo() {
         var world = World()
         world.load([.every(.seconds(60))])

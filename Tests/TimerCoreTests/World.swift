@@ -24,6 +24,8 @@ struct World {
     /// Runs told to end, and those that stand still.
     var asked: [Run.ID] = []
     var suspended: Set<Run.ID> = []
+    /// Whether runs outlive the daemon.
+    var hasRunner = false
     /// How often a timer rang.
     var rings = 0
     var started: [Run] = []
@@ -55,7 +57,7 @@ struct World {
         let open = openRuns.values.sorted { $0.0.id.description < $1.0.id.description }.map {
             Recollection.OpenRun(
                 id: $0.0.id, firing: $0.0.firing, bootID: $0.2, wasBegun: $0.begun,
-                recorded: recorded[$0.0.id])
+                recorded: recorded[$0.0.id], isLive: hasRunner && $0.begun)
         }
         handle(
             .load(
