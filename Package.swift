@@ -35,6 +35,9 @@ let package = Package(
     products: [
         .executable(name: "timerd", targets: ["timerd"]),
         .executable(name: "timerctl", targets: ["timerctl"]),
+        // For Benchmarks/, which measures the core without a daemon.
+        .library(name: "TimerCore", targets: ["TimerCore"]),
+        .library(name: "TimerZones", targets: ["TimerZones"]),
     ],
     dependencies: [
         .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.0"),

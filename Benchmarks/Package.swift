@@ -1,0 +1,33 @@
+// swift-tools-version: 6.2
+// Copyright 2026 the timerd authors
+// SPDX-License-Identifier: Apache-2.0
+
+import PackageDescription
+
+/// As in the package that is measured.
+let settings: [SwiftSetting] = [
+    .swiftLanguageMode(.v6),
+    .enableUpcomingFeature("ExistentialAny"),
+    .enableUpcomingFeature("MemberImportVisibility"),
+    .enableUpcomingFeature("InternalImportsByDefault"),
+]
+
+let core: [Target.Dependency] = [
+    .product(name: "TimerCore", package: "timerd"),
+    .product(name: "TimerZones", package: "timerd"),
+]
+
+let package = Package(
+    name: "timerd-benchmarks",
+    dependencies: [.package(name: "timerd", path: "..")],
+    targets: [
+        // What both programs below do their work on.
+        .target(name: "Workload", dependencies: core, swiftSettings: settings),
+        // The cases `next` and `agenda`: figures as lines of JSON.
+        .executableTarget(
+            name: "CoreBench", dependencies: core + ["Workload"], swiftSettings: settings),
+        // The core's paths whose instructions are counted by `make bench-guard`.
+        .executableTarget(
+            name: "PathGuard", dependencies: core + ["Workload"], swiftSettings: settings),
+    ]
+)

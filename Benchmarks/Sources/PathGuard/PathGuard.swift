@@ -1,0 +1,71 @@
+// Copyright 2026 the timerd authors
+// SPDX-License-Identifier: Apache-2.0
+
+import TimerCore
+import Workload
+
+/// One path of the core, to be run under callgrind, which counts the instructions of `pathguard_measured`
+/// alone: `PathGuard next EXPRESSIONS | wake | load`.
+@main
+struct PathGuard {
+    static func main() {
+        let arguments = Array(CommandLine.arguments.dropFirst())
+        do {
+            switch arguments.first {
+            case "next" where arguments.count == 2: try next(try Expression.read(arguments[1]))
+            case "wake": try wake()
+            case "load": try load()
+            default: throw Failure("usage: PathGuard next EXPRESSIONS | wake | load")
+            }
+        } catch {
+            fail("PathGuard", error)
+        }
+    }
+
+    /// Twenty slots of every expression in a zone with daylight saving time.
+    private static func next(_ expressions: [Expression]) throws {
+        let zone = try Timetable.zone("Europe/Berlin")
+        let tables =
+            try expressions.compactMap(\.calendar).map { try Timetable(calendar: $0, in: zone) }
+            + expressions.compactMap(\.cron).map { try Timetable(cron: $0, in: zone) }
+        let start = WallInstant(secondsSinceEpoch: 1_767_225_600)
+        measured {
+            for table in tables {
+                var at = start
+                for _ in 0..<20 { at = table.next(after: at) ?? start }
+            }
+        }
+    }
+
+    /// One wake among 10 000 jobs.
+    private static func wake() throws {
+        let crowd = try Crowd(10_000, .every)
+        var agenda = crowd.agenda()
+        guard let next = crowd.nextWake(of: agenda, at: crowd.start) else {
+            throw Failure("nothing is due")
+        }
+        var started = 0
+        measured { started = agenda.handle(.wake(next.job), at: next.now).started.count }
+        guard started == 1 else { throw Failure("a wake started \(started) runs, not 1") }
+    }
+
+    /// Loading 1000 jobs.
+    private static func load() throws {
+        let crowd = try Crowd(1000, .calendar)
+        var count = 0
+        measured { count = crowd.agenda().jobCount }
+        guard count == 1000 else { throw Failure("\(count) jobs were loaded, not 1000") }
+    }
+
+    private static func measured(_ body: @escaping () -> Void) {
+        work = body
+        callMeasured()
+    }
+}
+
+/// One thread sets it, calls it and ends.
+private nonisolated(unsafe) var work: () -> Void = {}
+
+/// Known to callgrind by this name (--toggle-collect).
+@_cdecl("pathguard_measured") @inline(never)
+func callMeasured() { work() }

@@ -1,0 +1,2 @@
+# Copyright 2026 the timerd authors
+# SPDX-License-Identifier: Apache-2.0

@@ -1,0 +1,57 @@
+# Copyright 2026 the timerd authors
+# SPDX-License-Identifier: Apache-2.0
+
+"""Runs the cases named on the command line, or all of them, and writes the report.
+
+Each case yields figures, one line of JSON each, kept below .build/results/; the report is made of the
+latest of every case."""
+
+import json
+import os
+import platform
+import subprocess
+import sys
+import time
+
+from . import agenda, burst, durable, next, places, punctual, report, scale
+
+CASES = {
+    "next": next, "agenda": agenda, "burst": burst, "scale": scale, "punctual": punctual,
+    "durable": durable}
+
+
+def machine():
+    """What the figures were made on."""
+    model = "unknown processor"
+    with open("/proc/cpuinfo", encoding="utf-8") as file:
+        for line in file:
+            if line.startswith("model name"):
+                model = line.split(":", 1)[1].strip()
+                break
+    commit = subprocess.run(
+        ["git", "-C", places.PROJECT, "rev-parse", "--short", "HEAD"], stdout=subprocess.PIPE, text=True)
+    return {
+        "at": time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime()), "processor": model,
+        "cores": os.cpu_count(), "kernel": platform.release(), "commit": commit.stdout.strip(),
+        "load": round(os.getloadavg()[0], 2)}
+
+
+def main():
+    names = sys.argv[1:] or list(CASES)
+    for name in names:
+        if name not in CASES:
+            sys.exit(f"bench: no case {name!r}; there are {', '.join(CASES)}")
+    places.RESULTS.mkdir(parents=True, exist_ok=True)
+    for name in names:
+        lines = [{"case": name, "machine": machine()}]
+        print(json.dumps(lines[0]), flush=True)
+        for figure in CASES[name].run(os.environ.get("LONG") == "1"):
+            if figure is not None:
+                lines.append(figure)
+                print(json.dumps(figure), flush=True)
+        text = "".join(json.dumps(line) + "\n" for line in lines)
+        (places.RESULTS / f"{name}.jsonl").write_text(text)
+    report.write()
+
+
+main()

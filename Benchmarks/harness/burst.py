@@ -1,0 +1,123 @@
+# Copyright 2026 the timerd authors
+# SPDX-License-Identifier: Apache-2.0
+
+"""Many jobs due at one instant: how long after it the processes begin."""
+
+import math
+import os
+import subprocess
+import sys
+import time
+
+from . import daemon, places
+
+COUNTS = [1, 10, 100, 1000]
+ROUNDS = 5
+# How long the slowest may take, in seconds.
+PATIENCE = 60
+
+
+def figure(who, count, at, file, round):
+    """What is reported of one burst: milliseconds after the instant it was due."""
+    late = [(real - at * 1_000_000_000) / 1e6 for real, _ in daemon.stamps(file)]
+    if len(late) < count:
+        print(f"burst: {who} began {len(late)} of {count}", file=sys.stderr)
+        return None
+    return {
+        "case": "burst", "who": who, "jobs": count, "round": round, "first_ms": late[0],
+        "median_ms": late[len(late) // 2], "p99_ms": late[math.ceil(len(late) * 0.99) - 1],
+        "last_ms": late[-1]}
+
+
+def settle(file, count, at):
+    """Waits for the burst to be over."""
+    time.sleep(max(0, at - time.time()))
+    size = 16 * count
+    daemon.wait_for(lambda: file.stat().st_size >= size, PATIENCE)
+
+
+def bare(count, round):
+    daemon.quiet()
+    with daemon.folder() as path:
+        file = daemon.stamp_file(path / "stamps")
+        at = math.ceil(time.time() + 0.5)
+        subprocess.run([places.BARE, "burst", str(count), str(at), places.STAMP, file], check=True)
+        return figure("bare posix_spawn", count, at, file, round)
+
+
+def timerd(count, round, live=None):
+    """With the default of 64 runs at once, or with another limit."""
+    daemon.quiet()
+    with daemon.folder() as path:
+        file = daemon.stamp_file(path / "stamps")
+        at = math.ceil(time.time() + 2)
+        head = f"[daemon]\nmax-concurrent = {live}\n" if live else ""
+        text = head + "".join(
+            daemon.job(f"job-{index}", f'at = "{daemon.rfc3339(at)}"', [places.STAMP, file])
+            for index in range(count))
+        with daemon.Timerd(path, {"timerd.toml": text}) as process:
+            process.wait_until_ready()
+            if time.time() > at - 0.5:
+                raise RuntimeError("timerd was not ready in time")
+            settle(file, count, at)
+        who = "timerd" if live is None else f"timerd, max-concurrent = {live}"
+        return figure(who, count, at, file, round)
+
+
+def apscheduler(count, round):
+    daemon.quiet()
+    with daemon.folder() as path:
+        file = daemon.stamp_file(path / "stamps")
+        at = math.ceil(time.time() + 4)
+        with daemon.apscheduler(path, "burst", count, at, places.STAMP, file):
+            settle(file, count, at)
+        return figure("APScheduler", count, at, file, round)
+
+
+def cronstable(count, round):
+    daemon.quiet()
+    with daemon.folder() as path:
+        file = daemon.stamp_file(path / "stamps")
+        at = math.ceil(time.time() + 5 + count / 100)
+        due = time.gmtime(at)
+        schedule = f"{due.tm_sec} {due.tm_min} {due.tm_hour} {due.tm_mday} {due.tm_mon} * *"
+        jobs = [(f"job-{index}", schedule, [places.STAMP, file]) for index in range(count)]
+        with daemon.cronstable(path, jobs):
+            settle(file, count, at)
+        return figure("cronstable", count, at, file, round)
+
+
+def cron(rounds):
+    """One daemon, a minute for each burst: cron knows of nothing shorter."""
+    with daemon.folder() as path:
+        bursts = []
+        lines = ["PATH=/usr/bin:/bin", "TZ=UTC"]
+        minute = (int(time.time()) + 10) // 60 * 60 + 60
+        for round in range(rounds):
+            for count in COUNTS:
+                file = daemon.stamp_file(path / f"stamps-{round}-{count}")
+                due = time.localtime(minute)
+                line = f"{due.tm_min} {due.tm_hour} * * * root {places.STAMP} {file}"
+                lines += [line] * count
+                bursts.append((count, minute, file, round))
+                minute += 60
+        with daemon.cron(path, lines):
+            for count, at, file, round in bursts:
+                settle(file, count, at)
+                yield figure("Debian cron", count, at, file, round)
+
+
+def run(long):
+    for round in range(ROUNDS):
+        for count in COUNTS:
+            yield bare(count, round)
+            yield timerd(count, round)
+    for count in COUNTS:
+        for round in range(3):
+            yield timerd(count, round, live=1000)
+            yield apscheduler(count, round)
+            yield cronstable(count, round)
+    if os.geteuid() == 0:
+        yield from cron(3 if long else 1)
+    else:
+        print("burst: cron needs root; it is left out", file=sys.stderr)

@@ -1,0 +1,212 @@
+# Copyright 2026 the timerd authors
+# SPDX-License-Identifier: Apache-2.0
+
+"""Schedulers as child processes: timerd and its peers, each with the same jobs."""
+
+import array
+import contextlib
+import os
+import pathlib
+import shutil
+import signal
+import socket
+import struct
+import subprocess
+import tempfile
+import time
+
+from . import places
+
+
+@contextlib.contextmanager
+def folder():
+    """An empty folder that is gone afterwards."""
+    places.WORK.mkdir(parents=True, exist_ok=True)
+    path = pathlib.Path(tempfile.mkdtemp(dir=places.WORK))
+    try:
+        yield path
+    finally:
+        shutil.rmtree(path, ignore_errors=True)
+
+
+def stamps(path):
+    """When each process began: pairs of nanoseconds by CLOCK_REALTIME and CLOCK_MONOTONIC, sorted."""
+    data = pathlib.Path(path).read_bytes()
+    return sorted(struct.iter_unpack("=qq", data[: len(data) // 16 * 16]))
+
+
+def stamp_file(path):
+    """An empty file for stamps."""
+    path.write_bytes(b"")
+    return path
+
+
+def wait_for(condition, seconds):
+    """Whether the condition came true in time."""
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        if condition():
+            return True
+        time.sleep(0.02)
+    return condition()
+
+
+def busy():
+    """Processor seconds of the whole machine so far that were not idle, and all there were."""
+    fields = [int(field) for field in pathlib.Path("/proc/stat").read_text().split("\n")[0].split()[1:9]]
+    return sum(fields) - fields[3] - fields[4], sum(fields)
+
+
+def quiet(seconds=5):
+    """Waits until others leave the machine alone, but not for ever."""
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        before = busy()
+        time.sleep(0.5)
+        after = busy()
+        if (after[0] - before[0]) < 0.1 * (after[1] - before[1]):
+            return
+
+
+class Process:
+    """A child process that is ended when it is left."""
+
+    def __init__(self, command, log, **options):
+        self.log = open(log, "wb")
+        self.began = time.monotonic()
+        self.child = subprocess.Popen(
+            command, stdout=self.log, stderr=self.log, stdin=subprocess.DEVNULL, **options)
+        self.pid = self.child.pid
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.end()
+
+    def end(self, number=signal.SIGTERM, seconds=60):
+        if self.child.poll() is None:
+            self.child.send_signal(number)
+            try:
+                self.child.wait(seconds)
+            except subprocess.TimeoutExpired:
+                self.child.kill()
+                self.child.wait()
+        self.log.close()
+
+    def status(self):
+        """Numbers of /proc/PID/smaps_rollup, in bytes."""
+        found = {}
+        for line in pathlib.Path(f"/proc/{self.pid}/smaps_rollup").read_text().splitlines()[1:]:
+            name, value, _ = line.split()
+            found[name.rstrip(":")] = int(value) * 1024
+        return found
+
+    def switches(self):
+        """How often its threads went to sleep of their own will."""
+        total = 0
+        for task in pathlib.Path(f"/proc/{self.pid}/task").iterdir():
+            for line in (task / "status").read_text().splitlines():
+                if line.startswith("voluntary_ctxt_switches"):
+                    total += int(line.split()[1])
+        return total
+
+    def processor_seconds(self):
+        fields = pathlib.Path(f"/proc/{self.pid}/stat").read_text().rsplit(") ", 1)[1].split()
+        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+    def written(self):
+        """Bytes it caused to be written to disks."""
+        for line in pathlib.Path(f"/proc/{self.pid}/io").read_text().splitlines():
+            if line.startswith("write_bytes"):
+                return int(line.split()[1])
+        return 0
+
+
+class Timerd(Process):
+    """timerd's release binary on configuration files of its own."""
+
+    def __init__(self, path, files, **environment):
+        """`files`: texts by name, of which timerd.toml is the first."""
+        self.path = path
+        (path / "jobs.d").mkdir(exist_ok=True)
+        for name, text in files.items():
+            (path / name).write_text(text)
+            (path / name).chmod(0o600)
+        self.socket = path / "run/control.sock"
+        self.ready = None
+        notify = path / "notify"
+        notify.unlink(missing_ok=True)
+        self.notify = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+        self.notify.bind(str(notify))
+        command = [
+            places.TIMERD, "run", "--config", path / "timerd.toml", "--state", path / "state",
+            "--runtime", path / "run", "--log", "stderr"]
+        super().__init__(
+            command, path / "log", env={**os.environ, "NOTIFY_SOCKET": str(notify), **environment})
+
+    def wait_until_ready(self, seconds=120):
+        """Seconds from its start to READY=1, which it says once every timer is set."""
+        self.notify.settimeout(seconds)
+        while self.ready is None:
+            if b"READY=1" in self.notify.recv(65536).split(b"\n"):
+                self.ready = time.monotonic() - self.began
+        # Nobody reads on; a full socket is no concern of a scheduler's.
+        self.notify.close()
+        return self.ready
+
+    def error(self):
+        return (self.path / "log").read_text(errors="replace")[-2000:]
+
+
+def job(name, schedule, command):
+    """One job of a configuration of timerd."""
+    words = ", ".join(f'"{word}"' for word in command)
+    return f"[job.{name}]\n{schedule}\ncommand = [{words}]\n"
+
+
+def rfc3339(second):
+    return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(second))
+
+
+def cronstable(path, jobs):
+    """cronstable on jobs given as (name, schedule of seven fields, command)."""
+    text = ["jobs:"]
+    for name, schedule, command in jobs:
+        words = "".join(f"\n      - {word}" for word in command)
+        text.append(
+            f"  - name: {name}\n    schedule: \"{schedule}\"\n    command:{words}\n"
+            "    captureStderr: false")
+    (path / "cronstable.yaml").write_text("\n".join(text) + "\n")
+    return Process(
+        [places.VENV / "cronstable", "-c", path / "cronstable.yaml"], path / "log", cwd=path)
+
+
+def apscheduler(path, *arguments):
+    """APScheduler 3 with a blocking scheduler; see peers/apscheduler_jobs.py."""
+    return Process(
+        [places.VENV / "python", places.HERE / "peers/apscheduler_jobs.py", *map(str, arguments)],
+        path / "log")
+
+
+CRON = r"""
+set -e
+mount -t tmpfs tmpfs /run
+mount -t tmpfs tmpfs /var/spool
+mkdir -p /var/spool/cron/crontabs /run/etc /run/work
+mount -t overlay overlay -o lowerdir=/etc,upperdir=/run/etc,workdir=/run/work /etc
+rm -f /etc/crontab /etc/cron.d/*
+cp "$1" /etc/cron.d/bench
+cp -r "$2/etc/pam.d/cron" /etc/pam.d/
+chmod 644 /etc/cron.d/bench
+exec "$2/usr/sbin/cron" -f
+"""
+
+
+def cron(path, lines):
+    """Debian's cron with nothing but these lines of a crontab, in a mount namespace of its own, so that
+    it meets none of the machine's own crontabs. Needs root."""
+    (path / "crontab").write_text("\n".join(lines) + "\n")
+    return Process(
+        ["unshare", "--mount", "--propagation", "private", "sh", "-c", CRON, "sh", path / "crontab",
+         places.DEBIAN], path / "log")

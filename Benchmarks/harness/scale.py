@@ -1,0 +1,158 @@
+# Copyright 2026 the timerd authors
+# SPDX-License-Identifier: Apache-2.0
+
+"""Many armed jobs: the time until all timers are set, memory, the table of them, and what an idle daemon
+costs."""
+
+import os
+import pathlib
+import re
+import subprocess
+import sys
+import time
+
+from . import daemon, places
+
+COUNTS = [1000, 10_000, 100_000]
+IDLE_JOBS = 1000
+ROUNDS = 5
+# Each file is to stay below the 8 MiB timerd reads.
+JOBS_PER_FILE = 10_000
+
+
+def files(count):
+    """A configuration of so many jobs, none of them due within a day, in as many files as it takes."""
+    found = {"timerd.toml": "[defaults]\nenvironment = { LANG = \"C.UTF-8\" }\n"}
+    for start in range(0, count, JOBS_PER_FILE):
+        found[f"jobs.d/{start:06}.toml"] = "".join(
+            daemon.job(f"job-{index}", 'every = "1d"', ["/bin/true"])
+            for index in range(start, min(count, start + JOBS_PER_FILE)))
+    return found
+
+
+def memory(process):
+    status = process.status()
+    return {"anonymous_bytes": status["Anonymous"], "resident_bytes": status["Rss"]}
+
+
+def timed(command, rounds=ROUNDS):
+    """Seconds from exec to exit, the median of several."""
+    figures = []
+    for _ in range(rounds):
+        began = time.monotonic()
+        subprocess.run(command, stdout=subprocess.DEVNULL, check=True)
+        figures.append(time.monotonic() - began)
+    return sorted(figures)[rounds // 2]
+
+
+def timerd(count):
+    daemon.quiet()
+    with daemon.folder() as path, daemon.Timerd(path, files(count)) as process:
+        ready = process.wait_until_ready()
+        first = memory(process)
+        listed = timed([places.TIMERCTL, "list", "--socket", process.socket])
+        shown = timed([places.TIMERCTL, "show", f"job-{count - 1}", "--socket", process.socket])
+        return {
+            "case": "scale", "who": "timerd", "jobs": count, "ready_s": ready, **first,
+            "list_s": listed, "show_s": shown, "after_list_resident_bytes": memory(process)["resident_bytes"]}
+
+
+def again(count):
+    """A second start, which finds an account for every job."""
+    daemon.quiet()
+    with daemon.folder() as path:
+        with daemon.Timerd(path, files(count)) as process:
+            process.wait_until_ready()
+        with daemon.Timerd(path, files(count)) as process:
+            return {
+                "case": "scale", "who": "timerd, second start", "jobs": count,
+                "ready_s": process.wait_until_ready(), **memory(process)}
+
+
+def steady(process, seconds):
+    """Waits until a daemon that says nothing of it is done with starting: it stands still for a second."""
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        before = process.processor_seconds()
+        time.sleep(1)
+        if process.processor_seconds() - before < 0.02:
+            return
+
+
+def peer(who, count, start):
+    with daemon.folder() as path, start(path) as process:
+        steady(process, 300)
+        return {
+            "case": "scale", "who": who, "jobs": count, **memory(process),
+            "start_cpu_s": process.processor_seconds()}
+
+
+def peers(count):
+    """The same jobs in the others: at 04:05 each day, or once a day."""
+    file = places.WORK / "never"
+    if os.geteuid() == 0:
+        lines = [f"5 4 * * * root /bin/true {index}" for index in range(count)]
+        yield peer("Debian cron", count, lambda path: daemon.cron(path, lines))
+    yield peer(
+        "APScheduler", count,
+        lambda path: daemon.apscheduler(path, "idle", count, "-", places.STAMP, file))
+    jobs = [(f"job-{index}", "5 4 * * *", ["/bin/true"]) for index in range(count)]
+    yield peer("cronstable", count, lambda path: daemon.cronstable(path, jobs))
+
+
+# A day in seven columns, then the call: the lines of `strace -c -f`.
+CALL = re.compile(r"^\s*[\d.]+\s+[\d.]+\s+\d+\s+(\d+)\s+(?:\d+\s+)?(\w+)$", re.M)
+
+
+def idle(seconds):
+    """Wake-ups and processor time first, undisturbed; system calls in a second stretch, under strace."""
+    with daemon.folder() as path, daemon.Timerd(path, files(IDLE_JOBS)) as process:
+        process.wait_until_ready()
+        time.sleep(2)
+        switches, processor, written = process.switches(), process.processor_seconds(), process.written()
+        time.sleep(seconds)
+        figure = {
+            "case": "scale", "who": "timerd", "idle_jobs": IDLE_JOBS, "seconds": seconds,
+            "wakeups": process.switches() - switches,
+            "cpu_s": round(process.processor_seconds() - processor, 3),
+            "written_bytes": process.written() - written}
+        summary = path / "strace"
+        subprocess.run(
+            ["timeout", "-s", "INT", str(seconds), "strace", "-c", "-f", "-o", summary, "-p",
+             str(process.pid)], stderr=subprocess.DEVNULL)
+        calls = {name: int(count) for count, name in CALL.findall(summary.read_text())}
+        calls.pop("total", None)
+        return {**figure, "syscalls": sum(calls.values()), "calls": calls}
+
+
+def idle_peer(who, start, seconds):
+    with daemon.folder() as path, start(path) as process:
+        steady(process, 120)
+        switches, processor = process.switches(), process.processor_seconds()
+        time.sleep(seconds)
+        return {
+            "case": "scale", "who": who, "idle_jobs": IDLE_JOBS, "seconds": seconds,
+            "wakeups": process.switches() - switches,
+            "cpu_s": round(process.processor_seconds() - processor, 3)}
+
+
+def idle_peers(seconds):
+    file = places.WORK / "never"
+    if os.geteuid() == 0:
+        lines = [f"5 4 * * * root /bin/true {index}" for index in range(IDLE_JOBS)]
+        yield idle_peer("Debian cron", lambda path: daemon.cron(path, lines), seconds)
+    yield idle_peer(
+        "APScheduler",
+        lambda path: daemon.apscheduler(path, "idle", IDLE_JOBS, "-", places.STAMP, file), seconds)
+    jobs = [(f"job-{index}", "5 4 * * *", ["/bin/true"]) for index in range(IDLE_JOBS)]
+    yield idle_peer("cronstable", lambda path: daemon.cronstable(path, jobs), seconds)
+
+
+def run(long):
+    for count in COUNTS:
+        yield timerd(count)
+        yield again(count)
+    for count in COUNTS if long else COUNTS[:1]:
+        yield from peers(count)
+    yield idle(60)
+    yield from idle_peers(60)
