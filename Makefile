@@ -8,9 +8,12 @@ STATE := .timerd
 # The Swift runtime is linked in, so that the binaries run where no Swift is; symbols stay out of them.
 RELEASE := -c release --static-swift-stdlib -Xlinker -s
 PACKAGES := libsystemd-dev libsqlite3-dev libtomlplusplus-dev pkg-config g++
-FORMATTED := Package.swift Sources Tests
+FORMATTED := Package.swift Sources Tests Benchmarks/Package.swift Benchmarks/Sources
 
-.PHONY: help run status build test test-systemd format check-format setup clean
+# The cases to run, such as CASES="next agenda"; none named are all. LONG=1 takes ten times as long.
+CASES ?=
+
+.PHONY: help run status build test test-systemd bench bench-guard format check-format setup clean
 
 help:
 	@echo 'make run           set up, build, and run the daemon here on config/timerd.toml'
@@ -18,6 +21,8 @@ help:
 	@echo 'make test          set up, build and test'
 	@echo 'make test-systemd  test under a real systemd, in a container (needs root)'
 	@echo 'make build         release binaries in .build/release/'
+	@echo 'make bench         measure it beside its peers, into Benchmarks/RESULTS.md (20 minutes)'
+	@echo 'make bench-guard   compare the instructions of the core'"'"'s paths with those recorded'
 	@echo 'make format        put the sources into the form CI demands'
 
 # Debian's packages that are missing, and only those. Root installs them; others are told the command.
@@ -55,6 +60,12 @@ test: setup
 test-systemd: build
 	Tests/Machine/run .build/release
 
+bench: build
+	Benchmarks/run $(CASES)
+
+bench-guard:
+	Benchmarks/guard
+
 format:
 	$(SWIFT) format -i -r $(FORMATTED)
 
@@ -62,4 +73,4 @@ check-format:
 	$(SWIFT) format lint --strict -r $(FORMATTED)
 
 clean:
-	rm -rf .build $(STATE)
+	rm -rf .build Benchmarks/.build $(STATE)

@@ -1,2 +1,233 @@
+# Copyright 2026 the timerd authors
+# SPDX-License-Identifier: Apache-2.0
+
+"""Makes RESULTS.md and plots/ of the figures below .build/results."""
+
+import json
+import math
+import statistics
+
+from . import places, svg
+
+PLOTS = places.HERE / "plots"
+HEAD = """# Results
+
+Made by `make bench`; do not edit. Each table is of one run on one machine, so its ratios hold and its times
+are that machine's. What was measured, and how: [README.md](README.md).
+"""
+
+
+def mean(values):
+    """The geometric mean, which is what ratios have."""
+    return math.exp(statistics.fmean(math.log(value) for value in values))
+
+
+def time(nanoseconds):
+    for unit, length in (("s", 1e9), ("ms", 1e6), ("µs", 1e3)):
+        if nanoseconds >= length:
+            return f"{nanoseconds / length:.3g} {unit}"
+    return f"{nanoseconds:.0f} ns"
+
+
+def size(count):
+    return f"{count / 1e6:.1f} MB" if count >= 1e5 else f"{count / 1e3:.1f} kB"
+
+
+def table(head, rows):
+    lines = ["| " + " | ".join(head) + " |", "|" + "---|" * len(head)]
+    return "\n".join(lines + ["| " + " | ".join(map(str, row)) + " |" for row in rows]) + "\n"
+
+
+def code(expression):
+    return "`" + expression.replace("|", "\\|") + "`"
+
+
+def plot(name, picture):
+    PLOTS.mkdir(exist_ok=True)
+    (PLOTS / f"{name}.svg").write_text(picture)
+    return f"\n![{name}](plots/{name}.svg)\n"
+
+
+class Goals:
+    """What was to be reached, and whether it was."""
+
+    def __init__(self):
+        self.rows = []
+
+    def most(self, what, figure, limit, show="{:.2f}".format):
+        self.rows.append((what, show(figure), f"≤ {show(limit)}", "met" if figure <= limit else "**missed**"))
+
+    def least(self, what, figure, limit, show="{:.2f}".format):
+        self.rows.append((what, show(figure), f"≥ {show(limit)}", "met" if figure >= limit else "**missed**"))
+
+
+def next_slot(figures, goals):
+    slowest = [row for row in figures if row["class"] == "slowest"]
+    rows = [row for row in figures if row["class"] != "slowest"]
+    ours = {(row["grammar"], row["zone"], row["expression"]): row for row in rows if row["who"] == "timerd"}
+    groups = {}
+    for row in rows:
+        who = row["who"] + (f" ({row['grammar']})" if row["who"] == "timerd" else "")
+        groups.setdefault((row["class"], row["zone"], who), []).append(row)
+    lines = []
+    for (kind, zone, who), found in groups.items():
+        pairs = [(row, ours[row["grammar"], row["zone"], row["expression"]]) for row in found]
+        ratio = mean([row["ns"] / mine["ns"] for row, mine in pairs])
+        same = sum(row["slots"] == mine["slots"] for row, mine in pairs)
+        slowest_call = max(row.get("worst_ns", 0) for row in found)
+        lines.append((
+            kind, zone, who, len(found), time(statistics.fmean(row["ns"] for row in found)),
+            time(slowest_call) if slowest_call else "", f"{ratio:.1f}",
+            "" if who.startswith("timerd") else f"{same} of {len(found)}"))
+    lines.sort(key=lambda row: (row[0], row[1]))
+    calendar = [row["ns"] for row in ours.values() if row["class"] == "ordinary"]
+    goals.most("next: ordinary schedules, mean of a call", statistics.fmean(calendar), 1000, time)
+    worst = max(row["worst_ns"] for row in [*ours.values(), *slowest])
+    goals.most("next: the slowest call of all", worst, 100_000, time)
+    text = table(
+        ["class", "zone", "who", "expressions", "mean of a call", "slowest call", "time by timerd's", "same slots"],
+        lines)
+    for row in slowest:
+        text += (
+            f"\nOver all {row['zones']} zones of the machine, timerd's slowest call took {time(row['worst_ns'])}: "
+            f"{code(row['expression'])} in {row['zone']}.\n")
+    zone = "Europe/Berlin"
+    by_text = {}
+    for row in rows:
+        if row["zone"] == zone:
+            by_text.setdefault((row["grammar"], row["class"], row["expression"]), {})[row["who"]] = row["ns"]
+    for grammar, others in (("calendar", ["systemd"]), ("cron", ["croniter", "cronsim"])):
+        text += f"\nEach {grammar} expression in {zone}, mean of a call:\n\n" + table(
+            ["class", "expression", "timerd", *others],
+            [(kind, code(expression), *(time(found[who]) if who in found else "" for who in ["timerd", *others]))
+             for (of, kind, expression), found in by_text.items() if of == grammar])
+    bars = []
+    for who in ("timerd (calendar)", "timerd (cron)", "systemd", "cronsim", "croniter",
+                "systemd (zone in the expression)"):
+        found = groups.get(("ordinary", zone, who))
+        if found:
+            bars.append((who, statistics.fmean(row["ns"] for row in found)))
+    return text + plot("next", svg.bars(f"One next slot, ordinary schedules, {zone}", "nanoseconds", bars))
+
+
+def agenda(figures, goals):
+    top = [row for row in figures if row["jobs"] == max(row["jobs"] for row in figures)]
+    goals.most("agenda: one wake among 100 000 jobs, mean", max(row["wake_mean_ns"] for row in top), 5000, time)
+    goals.most("agenda: load of 100 000 jobs", max(row["load_ns"] for row in top), 1e9, time)
+    series = []
+    for kind in ("every", "calendar"):
+        points = [(row["jobs"], row["wake_mean_ns"]) for row in figures if row["kind"] == kind]
+        series.append((f"wake, {kind}", points))
+        points = [(row["jobs"], row["load_ns"] / row["jobs"]) for row in figures if row["kind"] == kind]
+        series.append((f"load, {kind}, per job", points))
+    return table(
+        ["schedule", "jobs", "load", "per job", "wake", "99 %", "end of a run", "look at one", "look at all"],
+        [(row["kind"], row["jobs"], time(row["load_ns"]), time(row["load_ns"] / row["jobs"]),
+          time(row["wake_mean_ns"]), time(row["wake_p99_ns"]), time(row["end_ns"]),
+          time(row["snapshot_one_ns"]), time(row["snapshot_all_ns"])) for row in figures]
+    ) + plot("agenda", svg.lines("The agenda as the jobs grow", "jobs", "nanoseconds", series))
+
+
+def burst(figures, goals):
+    groups = {}
+    for row in figures:
+        groups.setdefault((row["jobs"], row["who"]), []).append(row)
+    middle = lambda rows, key: statistics.median(row[key] for row in rows)
+    last = {key: middle(rows, "last_ms") for key, rows in groups.items()}
+    rows = []
+    for (jobs, who), found in sorted(groups.items(), key=lambda item: (item[0][0], last[item[0]])):
+        rows.append((
+            jobs, who, len(found), *(f"{middle(found, key):.1f}" for key in
+            ("first_ms", "median_ms", "p99_ms", "last_ms")), f"{last[jobs, who] / last[jobs, 'bare posix_spawn']:.2f}"))
+    goals.most("burst: last of 1000, by the bare limit's", last[1000, "timerd"] / last[1000, "bare posix_spawn"], 1.25)
+    peers = [last[1000, who] for jobs, who in last if jobs == 1000 and not who.startswith(("timerd", "bare"))]
+    goals.most("burst: last of 1000, by the best peer's", last[1000, "timerd"] / min(peers), 0.4)
+    series = {}
+    for (jobs, who), value in sorted(last.items()):
+        if "max-concurrent" not in who:
+            series.setdefault(who, []).append((jobs, value))
+    return table(
+        ["jobs", "who", "rounds", "first, ms", "median, ms", "99 %, ms", "last, ms", "last by the limit's"], rows
+    ) + plot("burst", svg.lines(
+        "Jobs due at one instant: the last start", "jobs", "milliseconds after it was due", list(series.items())))
+
+
+def scale(figures, _goals):
+    armed = [row for row in figures if "jobs" in row]
+    text = table(
+        ["jobs", "who", "start to ready", "anonymous", "resident", "`list`", "`show`", "resident after `list`"],
+        [(row["jobs"], row["who"], time(row["ready_s"] * 1e9) if "ready_s" in row else "",
+          size(row["anonymous_bytes"]), size(row["resident_bytes"]),
+          time(row["list_s"] * 1e9) if "list_s" in row else "", time(row["show_s"] * 1e9) if "show_s" in row else "",
+          size(row["after_list_resident_bytes"]) if "list_s" in row else "")
+         for row in sorted(armed, key=lambda row: row["jobs"])])
+    idle = [row for row in figures if "idle_jobs" in row]
+    text += "\nIdle, with 1000 jobs of which none is due:\n\n" + table(
+        ["who", "seconds", "wake-ups", "processor time", "written", "system calls", "of which"],
+        [(row["who"], row["seconds"], row["wakeups"], time(row["cpu_s"] * 1e9),
+          size(row["written_bytes"]) if "written_bytes" in row else "", row.get("syscalls", ""),
+          ", ".join(f"{name} {count}" for name, count in sorted(
+              row.get("calls", {}).items(), key=lambda item: -item[1])[:5])) for row in idle])
+    points = [(row["jobs"], row["anonymous_bytes"] / 1e6) for row in armed if row["who"] == "timerd"]
+    ready = [(row["jobs"], row["ready_s"] * 1000) for row in armed if row["who"] == "timerd"]
+    return text + plot("scale", svg.lines(
+        "Armed jobs", "jobs", "milliseconds, megabytes",
+        [("start to ready, ms", ready), ("anonymous memory, MB", points)]))
+
+
+def punctual(figures, goals):
+    bare = {row["load"]: row for row in figures if row["who"] == "bare timerfd"}
+    for row in figures:
+        if row["who"] == "timerd":
+            for key, word in (("median_ms", "median"), ("p99_ms", "99 %")):
+                goals.most(
+                    f"punctual: {word}, {row['load']}, by the bare timer's", row[key] / bare[row["load"]][key], 2)
+    rows = [(row["load"], row["who"], row["firings"], *(f"{row[key]:.2f}" for key in
+             ("median_ms", "p99_ms", "max_ms")), f"{row['median_ms'] / bare[row['load']]['median_ms']:.2f}",
+             f"{row['p99_ms'] / bare[row['load']]['p99_ms']:.2f}") for row in figures]
+    bars = [(f"{row['who']}, {row['load']}", row["median_ms"]) for row in figures]
+    return table(
+        ["machine", "who", "firings", "median, ms", "99 %, ms", "most, ms", "median by bare", "99 % by bare"], rows
+    ) + plot("punctual", svg.bars("One job each second: median lateness of its start", "milliseconds", bars))
+
+
+def durable(figures, goals):
+    rate = lambda who: statistics.median(row["per_s"] for row in figures if row["who"] == who and "per_s" in row)
+    ours, bare = rate("timerd"), rate("bare posix_spawn")
+    goals.least("durable: firings a second, by the bare limit's", ours / bare, 0.8)
+    full = [row for row in figures if row["who"] == "timerd" and "per_s" in row]
+    middle = lambda key: statistics.median(row[key] for row in full)
+    text = table(
+        ["who", "runs a second", "by the limit's", "processor time each", "written each"],
+        [("bare posix_spawn", f"{bare:.0f}", "1.00", "", ""),
+         ("timerd, every run recorded", f"{ours:.0f}", f"{ours / bare:.2f}",
+          time(middle("cpu_us_per_firing") * 1000), size(middle("bytes_per_firing")))])
+    steady = [row for row in figures if "offered_per_s" in row]
+    return text + "\nAt a rate it keeps up with:\n\n" + table(
+        ["firings due a second", "recorded a second", "written each", "fsyncs a second"],
+        [(row["offered_per_s"], f"{row['steady_per_s']:.0f}", size(row["bytes_per_firing"]),
+          f"{row['fsyncs_per_s']:.1f}") for row in steady])
+
+
+SECTIONS = [
+    ("next", "The next slot of a schedule", next_slot), ("agenda", "The agenda", agenda),
+    ("burst", "Many jobs due at one instant", burst), ("scale", "Many armed jobs", scale),
+    ("punctual", "One job each second", punctual), ("durable", "Recorded firings", durable)]
+
+
 def write():
-    pass
+    goals = Goals()
+    sections = []
+    for name, title, make in SECTIONS:
+        path = places.RESULTS / f"{name}.jsonl"
+        if not path.exists():
+            continue
+        rows = [json.loads(line) for line in path.read_text().splitlines()]
+        machine = rows[0]["machine"]
+        sections.append(
+            f"## `{name}`: {title}\n\n{machine['at']}, commit {machine['commit']}, {machine['processor']}, "
+            f"{machine['cores']} cores, Linux {machine['kernel']}; load of the machine before "
+            f"{machine['load']}.\n\n{make(rows[1:], goals)}")
+    text = HEAD + "\n" + table(["goal", "reached", "wanted", ""], goals.rows) + "\n" + "\n".join(sections)
+    (places.HERE / "RESULTS.md").write_text(text)
+    print(f"{places.HERE / 'RESULTS.md'} is written")

@@ -83,7 +83,7 @@ struct NextCase {
     private func slots(_ table: Timetable) -> String {
         var at = Self.start
         var folded: UInt64 = 14_695_981_039_346_656_037
-        for _ in 0..<100 {
+        for _ in 0..<25 {
             guard let slot = table.next(after: at) else { break }
             folded = (folded ^ UInt64(slot.microsecondsSinceEpoch)) &* 1_099_511_628_211
             at = slot
