@@ -129,11 +129,13 @@ class Timerd(Process):
     def __init__(self, path, files, **environment):
         """`files`: texts by name, of which timerd.toml is the first."""
         self.path = path
+        # As under systemd, where it is in /run: a tmpfs.
+        self.runtime = pathlib.Path(tempfile.mkdtemp(dir="/dev/shm", prefix="timerd-bench-"))
         (path / "jobs.d").mkdir(exist_ok=True)
         for name, text in files.items():
             (path / name).write_text(text)
             (path / name).chmod(0o600)
-        self.socket = path / "run/control.sock"
+        self.socket = self.runtime / "control.sock"
         self.ready = None
         notify = path / "notify"
         notify.unlink(missing_ok=True)
@@ -141,9 +143,13 @@ class Timerd(Process):
         self.notify.bind(str(notify))
         command = [
             places.TIMERD, "run", "--config", path / "timerd.toml", "--state", path / "state",
-            "--runtime", path / "run", "--log", "stderr"]
+            "--runtime", self.runtime, "--log", "stderr"]
         super().__init__(
             command, path / "log", env={**os.environ, "NOTIFY_SOCKET": str(notify), **environment})
+
+    def end(self, *how):
+        super().end(*how)
+        shutil.rmtree(self.runtime, ignore_errors=True)
 
     def wait_until_ready(self, seconds=120):
         """Seconds from its start to READY=1, which it says once every timer is set."""
