@@ -63,7 +63,8 @@ test-systemd: build
 bench: build
 	Benchmarks/run $(CASES)
 
-bench-guard:
+bench-guard: PACKAGES += valgrind
+bench-guard: setup
 	Benchmarks/guard
 
 format:
