@@ -142,10 +142,18 @@ extension Agenda {
         } else if let old = job.formerly, slots[old] == nil,
             let record = retired.removeValue(forKey: old)
         {
-            entry.adopt(record, at: now)
+            var account = record
+            // One that this very reload took out was not without its job for a moment.
+            if account.removed == now.wall { account.removed = nil }
+            entry.adopt(account, at: now)
             renamed.append(old)
             told = [.tell(.renamed(job.name, from: old))]
         }
+        // A job that was gone for a while may have runs that live since before.
+        for run in live.keys where run.firing.job == job.name {
+            entry.live.append(RunSummary(id: run))
+        }
+        entry.live.sort { $0.id.firing.scheduled < $1.id.firing.scheduled }
         let slot: Int
         if let free = freeSlots.popLast() {
             slot = free
@@ -303,6 +311,7 @@ extension Entry {
         ledger = Ledger(active: record.active, accrued: record.accrued)
         uncertain = record.uncertain
         skips = record.skips
+        corrections = record.corrections
         phase = record.phase
         firings = record.firings
         lastScheduled = record.lastScheduled
@@ -323,7 +332,7 @@ extension Entry {
     /// rings, at once. Where a sleep or a set clock leaves it open how much lies after the end, it is the
     /// least there can be: time is never gained.
     private mutating func noteEnd(of pause: Pause, since record: JobRecord, at now: Now) {
-        guard let until = pause.until, until <= now.wall, record.basis != .active else { return }
+        guard let until = pause.until, until <= now.wall, record.removed == nil else { return }
         let isSameBoot = record.at.bootID == now.bootID
         let booted = isSameBoot ? now.boot - record.at.boot : now.sinceBoot.boot
         let awake = isSameBoot ? now.awake - record.at.awake : now.sinceBoot.awake

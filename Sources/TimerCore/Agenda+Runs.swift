@@ -163,7 +163,12 @@ extension Agenda {
             }
             if entry.phase.isPaused {
                 entry.live[index].wait = .turn
-                entry.held.append(HeldRun(run: run, retryAt: nil))
+                // It came before whatever is held behind it.
+                let place = entry.held.firstIndex { held in
+                    entry.live.firstIndex { $0.id == held.run.id } ?? index > index
+                }
+                entry.held.insert(
+                    HeldRun(run: run, retryAt: nil), at: place ?? entry.held.endIndex)
             } else if !lapse(run, &entry, at: now, into: &batch) {
                 entry.live[index].wait = nil
                 live[run.id] = ToldRun(run)

@@ -118,11 +118,12 @@ struct Entry: Sendable {
         // What goes on counting without the daemon is known by the clocks alone.
         let countsAway = phase == .armed && job.count != .active && removed == nil
         return JobRecord(
-            job: job.name, phase: phase, active: active(at: now), accrued: accrued(at: now),
+            job: job.name, phase: phase, active: active(at: now) + countedAfterPause,
+            accrued: accrued(at: now) + countedAfterPause,
             isCounting: ledger.isOpen || countsAway, firings: firings,
             lastScheduled: lastScheduled, configuredPaused: configuredPaused, removed: removed,
             at: now, life: life, basis: job.count, uncertain: uncertain, skips: skips,
-            seen: seen)
+            seen: seen, corrections: corrections)
     }
 
     /// The scheduled instant for a firing due at `instant`: never that of an earlier firing, even if the

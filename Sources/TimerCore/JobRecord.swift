@@ -102,13 +102,16 @@ public struct JobRecord: Hashable, Sendable {
     /// Up to when the slots of the calendar clock are dealt with; nil in a record of a version that did not
     /// keep it.
     public var seen: WallInstant?
+    /// How often the calendar clock was corrected backwards, to tell the slots of one reading from those of
+    /// another.
+    public var corrections: Int
 
     /// A record as described.
     public init(
         job: Job.Name, phase: Phase, active: Duration, accrued: Duration, isCounting: Bool,
         firings: Int, lastScheduled: WallInstant?, configuredPaused: Bool, removed: WallInstant?,
         at: Now, life: Life.ID, basis: TimeBasis = .active, uncertain: Duration = .zero,
-        skips: Int = 0, seen: WallInstant? = nil
+        skips: Int = 0, seen: WallInstant? = nil, corrections: Int = 0
     ) {
         self.job = job
         self.phase = phase
@@ -125,5 +128,6 @@ public struct JobRecord: Hashable, Sendable {
         self.uncertain = uncertain
         self.skips = skips
         self.seen = seen
+        self.corrections = corrections
     }
 }

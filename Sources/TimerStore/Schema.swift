@@ -60,6 +60,7 @@ enum Schema {
         ALTER TABLE job ADD COLUMN uncertain_ns INTEGER NOT NULL DEFAULT 0 CHECK (uncertain_ns >= 0);
         ALTER TABLE job ADD COLUMN skips INTEGER NOT NULL DEFAULT 0 CHECK (skips >= 0);
         ALTER TABLE job ADD COLUMN seen_us INTEGER;
+        ALTER TABLE job ADD COLUMN corrections INTEGER NOT NULL DEFAULT 0 CHECK (corrections >= 0);
         ALTER TABLE job ADD COLUMN pause_until_us INTEGER;
         ALTER TABLE job ADD COLUMN pause_with_run INTEGER NOT NULL DEFAULT 0;
         """

@@ -12,8 +12,8 @@ extension Store {
             INSERT OR REPLACE INTO job (name, phase, pause_since_us, pause_by, pause_note, active_ns,
                 accrued_ns, counting, firings, last_scheduled_us, configured_paused, removed_us, at_us,
                 at_awake_ns, at_boot_ns, boot_id, life, basis, uncertain_ns, skips, pause_until_us,
-                pause_with_run, seen_us)
-            VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+                pause_with_run, seen_us, corrections)
+            VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
             """,
             [
                 .text(record.job.description), .text(record.phase.word),
@@ -29,6 +29,7 @@ extension Store {
                 .text(record.basis.rawValue), .integer(record.uncertain.wholeNanoseconds),
                 .integer(Int64(record.skips)), Value(pause?.until?.microsecondsSinceEpoch),
                 Value(pause?.withRun ?? false), Value(record.seen?.microsecondsSinceEpoch),
+                .integer(Int64(record.corrections)),
             ], doing: "write a job's account")
     }
 
@@ -40,7 +41,7 @@ extension Store {
             SELECT name, phase, pause_since_us, pause_by, pause_note, active_ns, accrued_ns, counting,
                 firings, last_scheduled_us, configured_paused, removed_us, at_us, at_awake_ns,
                 at_boot_ns, boot_id, life, basis, uncertain_ns, skips, pause_until_us, pause_with_run,
-                seen_us
+                seen_us, corrections
             FROM job ORDER BY name
             """, doing: "read the jobs' accounts"
         ) { row in
@@ -146,7 +147,8 @@ extension JobRecord {
             let bootID = row.text(15).flatMap({ BootID($0) }),
             let at = row.now(from: 12, bootID: bootID), let life = row.integer(16),
             let basis = row.text(17).flatMap({ TimeBasis(rawValue: $0) }),
-            let uncertain = row.integer(18), let skips = row.integer(19)
+            let uncertain = row.integer(18), let skips = row.integer(19),
+            let corrections = row.integer(23)
         else { return nil }
         self.init(
             job: name, phase: phase, active: .nanoseconds(active), accrued: .nanoseconds(accrued),
@@ -155,7 +157,8 @@ extension JobRecord {
             configuredPaused: configuredPaused != 0,
             removed: row.integer(11).map { WallInstant(microsecondsSinceEpoch: $0) }, at: at,
             life: life, basis: basis, uncertain: .nanoseconds(uncertain), skips: Int(skips),
-            seen: row.integer(22).map { WallInstant(microsecondsSinceEpoch: $0) })
+            seen: row.integer(22).map { WallInstant(microsecondsSinceEpoch: $0) },
+            corrections: Int(corrections))
     }
 }
 

@@ -111,6 +111,34 @@ import Testing
         #expect(world.started.map(\.id.firing.job) == ["a", "b", "c"])
     }
 
+    @Test func aJobThatComesBackKnowsTheRunThatLivesSinceBefore() {
+        var world = World()
+        let job = Job.every(.seconds(10))
+        world.load([job])
+        world.pass(.seconds(10))
+        world.handle(.reload(Roster()))
+        world.handle(.reload(Roster([job])))
+        world.pass(.seconds(10))
+        #expect(world.started.count == 1 && world.skipped.map(\.reason) == ["still-running"])
+        world.endRuns()
+        world.pass(.seconds(10))
+        #expect(world.started.count == 2)
+    }
+
+    @Test func whatIsHeldKeepsItsOrderThroughAPause() {
+        var world = World(concurrentRunsMax: 1)
+        let queued = Job.every(.seconds(10), "a").with { $0.concurrency = .queue }
+        world.load([.every(.seconds(1000), "z", first: .seconds(1)), queued])
+        world.pass(.seconds(25))
+        #expect(world.show("a").live.map(\.wait) == [.place, .turn])
+        _ = world.order(.pause, "a")
+        world.endRuns()
+        _ = world.order(.resume, "a")
+        world.endRuns()
+        let own = world.started.filter { $0.id.firing.job == "a" }.map(\.id.firing.scheduled)
+        #expect(own.count == 2 && own == own.sorted())
+    }
+
     @Test func callingOffAWaitingRunGivesItsPlaceToTheNext() {
         var world = World(concurrentRunsMax: 1)
         world.load([

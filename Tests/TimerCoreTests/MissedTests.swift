@@ -171,6 +171,21 @@ import Testing
         #expect(world.started.isEmpty)
     }
 
+    @Test func slotsOfACorrectedClockAreLabelledApart_evenOverAKill() throws {
+        var world = World()
+        let job = try Job.cron("0 */2 * * *")
+        world.load([job])
+        world.pass(.seconds(7200))
+        world.endRuns()
+        world.step(.seconds(-25_200))
+        world.kill()
+        world.load([job])
+        world.pass(.seconds(30_000))
+        world.endRuns()
+        // The world itself refuses a run of an identity that was there before.
+        #expect(world.started.count >= 2)
+    }
+
     @Test func aCorrectionIsKeptOverAKill() throws {
         var world = World()
         let schedule = WallSchedule([.at(world.now.wall + .seconds(60))])

@@ -76,6 +76,21 @@ import Testing
         #expect(world.show("backup").accrued == .seconds(accrued))
     }
 
+    @Test func whatCountedAfterAPauseOutlivesAnotherStop() {
+        var world = World()
+        let job = Job.every(.seconds(6000)).counting(.wall)
+        world.load([job])
+        world.handle(order(.after(.seconds(100))))
+        world.kill()
+        world.pass(.seconds(600))
+        world.load([job])
+        world.stopCleanly()
+        world.pass(.seconds(4))
+        world.load([job])
+        world.pass(.zero)
+        #expect(world.show("backup").accrued == .seconds(504))
+    }
+
     @Test func fireIfDueRemembersThePauseOverARestart() throws {
         var world = World()
         let job = try Job.cron("* * * * *").with { $0.onResume = .fireIfDue }
