@@ -142,11 +142,18 @@ extension Entry {
         } else {
             slot = next
         }
+        // Slots closer than any interval may be share a firing, or there would be no end of them.
+        if let next = slot, next - first < Self.slotsApartMin {
+            slot = slot(after: now.wall + Self.slotsApartMin - .microseconds(1), schedule)
+        }
         // What comes next is known; what lies before it is dealt with.
         seen = Swift.max(seen, slot.map { Swift.min($0 - .microseconds(1), now.wall) } ?? now.wall)
         firings += points.count
         return points.count == 1 ? Points(points[0]) : Points(points)
     }
+
+    /// Slots closer than this are one.
+    static let slotsApartMin: Duration = .milliseconds(1)
 
     /// The slots after `first` and not after now; of very many, the latest.
     private func later(

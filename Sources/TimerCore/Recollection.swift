@@ -165,12 +165,12 @@ extension Recollection {
             }
             // Both clocks begin at zero with the boot. How long the last boot went on without a witness,
             // nobody knows: at most for all the rest of the time that passed.
-            let known = witnessed(record) + .nanoseconds(counted.nanoseconds)
+            let known = witnessed(record) + sinceBoot(record, at: now)
             return Credit(counted: known, uncertain: max(.zero, now.wall - record.at.wall - known))
         case .wall:
             if isSameBoot { return Credit(counted: max(.zero, now.boot - record.at.boot)) }
             // A calendar clock that was wrong at the boot does not take away what is known.
-            let known = witnessed(record) + .nanoseconds(now.boot.nanoseconds)
+            let known = witnessed(record) + sinceBoot(record, at: now)
             return Credit(counted: max(known, now.wall - record.at.wall))
         }
     }
@@ -183,6 +183,18 @@ extension Recollection {
         else { return .zero }
         return max(
             .zero, heartbeat.at.counted(record.basis) - record.at.counted(record.basis))
+    }
+
+    /// What counted since this boot began, by a clock that begins at zero with it. No more than the calendar
+    /// clock says passed since the last sign of the boot before: in a container both clocks are the
+    /// machine's, and go on from boot to boot.
+    private func sinceBoot(_ record: JobRecord, at now: Now) -> Duration {
+        let isWitness =
+            heartbeat.map { $0.life == record.life && $0.at.bootID == record.at.bootID } ?? false
+        let last =
+            isWitness ? max(heartbeat?.at.wall ?? record.at.wall, record.at.wall) : record.at.wall
+        let counted = Duration.nanoseconds(now.counted(record.basis).nanoseconds)
+        return max(.zero, min(counted, now.wall - last))
     }
 
     /// The most that may be missing from a record of active time after its credit.

@@ -56,6 +56,14 @@ import Testing
         #expect(world.show("backup").live.count == Agenda.catchUpMax)
     }
 
+    @Test func aScheduleOfEachMicrosecondFiresAThousandTimesASecond() throws {
+        var world = World()
+        let schedule = WallSchedule([.calendar(try CalendarSpec("*:*:0/0.000001"), .utc)])
+        world.load([Job(name: "storm", command: .arguments(["true"]), schedule: .wall(schedule))])
+        world.pass(.milliseconds(50))
+        #expect((40...52).contains(world.rings), "\(world.rings)")
+    }
+
     @Test func whatTheDaemonIsAMomentLateForIsNotMissed() throws {
         var world = World()
         world.load([try Job.cron("* * * * *").with { $0.onMissed = .skip }])

@@ -88,6 +88,21 @@ import Testing
         #expect(world.records["backup"]?.uncertain == .seconds(995))
     }
 
+    /// The clocks of a container go on while its boot id changes.
+    @Test(arguments: [TimeBasis.uptime, .boottime, .wall])
+    func aContainersBootGainsNothing(basis: TimeBasis) {
+        var world = World()
+        let job = Job.every(.seconds(6000)).counting(basis)
+        world.load([job])
+        world.pass(.seconds(20))
+        world.handle(.checkpoint)
+        let awake = world.awake
+        world.reboot(away: .seconds(3))
+        world.awake = awake + 3_000_000_000
+        world.load([job])
+        #expect(world.show("backup").accrued <= .seconds(23))
+    }
+
     @Test func anotherBasisKeepsWhatAccrued() {
         var world = World()
         world.load([Job.every(.seconds(600))])

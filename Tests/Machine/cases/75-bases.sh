@@ -1,0 +1,48 @@
+# Copyright 2026 the timerd authors
+# SPDX-License-Identifier: Apache-2.0
+# Four jobs with the four bases of time, over a stopped daemon, a pause and a reboot of the machine.
+
+fresh
+for count in active uptime boottime wall; do
+    printf '[job.%s]\ncommand = ["true"]\nevery = "1h"\ncount = "%s"\n' "$count" "$count"
+done | configure
+inside systemctl reload timerd
+inside systemctl enable timerd
+wait_for 10 'some time has accrued' at_least 1000000 number wall accrued_usec
+# passed FROM SECONDS: so many have passed since then.
+passed() { [ "$(microseconds)" -ge $(($1 + $2 * 1000000)) ]; }
+
+# The daemon is stopped for 3 s: only active time stands still. What is told is as of some moment between two
+# looks at the clock.
+before=$(number active accrued_usec)
+inside systemctl stop timerd
+stopped=$(microseconds)
+wait_for 10 'three seconds' passed "$stopped" 3
+inside systemctl start timerd
+after=$(number active accrued_usec)
+expect 'active time stood still' test $((after - before)) -lt 2500000
+for count in uptime boottime wall; do
+    expect "$count went on" test "$(number $count accrued_usec)" -ge $((before + 3000000))
+done
+expect_journal 'uptime: takes up .* (uptime time)' TIMERD_EVENT=recovered TIMERD_JOB=uptime
+
+# A pause stops all four.
+inside timerctl pause --all --note 'disk swap'
+held=$(number wall accrued_usec)
+active=$(number active accrued_usec)
+now=$(microseconds)
+wait_for 10 'a second' passed "$now" 1
+expect 'nothing counts while it is paused' equals "$held" number wall accrued_usec
+inside timerctl resume --all
+
+# The machine goes down and comes up: by the calendar clock all of it passed.
+before=$(microseconds)
+reboot_machine
+wait_for 20 'the daemon' inside timerctl list
+told=$(number wall accrued_usec)
+after=$(microseconds)
+expect "all time counts ($held, then $told)" test "$told" -ge $((held + (after - before) / 2))
+expect "no more than passed ($held, then $told)" test "$told" -le $((held + after - now))
+told=$(number active accrued_usec)
+expect "active time did not ($active, then $told)" test "$told" -lt $((active + after - before))
+inside systemctl disable timerd
