@@ -100,7 +100,7 @@ public struct Explanation {
             switch run.waits {
             case "place":
                 say(
-                    "Run \(run.run) waits for a place: \(reply.live) runs of all jobs live, "
+                    "Run \(run.run) waits for a place: \(reply.live == 1 ? "1 run" : "\(reply.live) runs") of all jobs are live, "
                         + "\(reply.maxConcurrent) may (max-concurrent).")
             case "turn":
                 say(

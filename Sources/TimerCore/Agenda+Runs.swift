@@ -111,7 +111,7 @@ extension Agenda {
         let codes = ended.job?.wrappedValue.execution.successExitCodes ?? [0]
         var batch = Batch()
         batch.notices.append(
-            .tell(.runEnded(run, outcome, usage, failed: !outcome.isSuccess(codes))))
+            .tell(.runEnded(run, outcome, usage, failed: outcome.isFailure(codes))))
         if let slot = slots[run.firing.job], var entry = entries[slot] {
             if let index = entry.live.firstIndex(where: { $0.id == run }) {
                 var summary = entry.live.remove(at: index)

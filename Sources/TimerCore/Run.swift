@@ -179,6 +179,14 @@ public enum RunOutcome: Hashable, Sendable, LosslessStringConvertible {
         if case .exited(let code) = self { codes.contains(code) } else { false }
     }
 
+    /// Whether it is something to worry about: not what it was for, and nobody's intention.
+    public func isFailure(_ codes: Set<Int32> = [0]) -> Bool {
+        switch self {
+        case .exited, .signalled, .timedOut, .spawnFailed, .lost: !isSuccess(codes)
+        case .replaced, .stopped: false
+        }
+    }
+
     /// Whether a further attempt may be made after it, having failed. What was ended on purpose is not made
     /// up for, and what is lost may have done its work.
     public func isRetried(_ codes: Set<Int32>) -> Bool {

@@ -139,7 +139,8 @@ extension Entry {
     private static func ended(
         _ run: Run.ID, _ outcome: RunOutcome, _ usage: RunUsage, failed: Bool
     ) -> (Logger.Level, String) {
-        let level: Logger.Level = failed ? .error : .info
+        let isMeant = outcome == .replaced || outcome == .stopped
+        let level: Logger.Level = failed ? .error : isMeant ? .notice : .info
         switch outcome {
         case .exited(0) where !failed:
             return (level, "ran well in \(span(usage.elapsed, .milliseconds(1)))")

@@ -1,0 +1,204 @@
+// Copyright 2026 the timerd authors
+// SPDX-License-Identifier: Apache-2.0
+
+import Testing
+import TimerCore
+
+@testable import TimerControl
+
+/// What `why` says of a job in each of its states.
+@Suite struct ExplanationTests {
+    /// An agenda and its clocks; runs start when they are told to and end when the test says so.
+    private struct Machine {
+        var agenda: Agenda
+        var seconds: Int64 = 1_795_000_020
+        var started: [Run] = []
+
+        init(_ jobs: [Job], max: Int = 64) {
+            agenda = Agenda(concurrentRunsMax: max)
+            handle(.load(Roster(jobs), Recollection(life: 1)))
+        }
+
+        var now: Now {
+            Now(
+                wall: WallInstant(secondsSinceEpoch: seconds),
+                awake: AwakeInstant(nanoseconds: seconds * 1_000_000_000),
+                boot: BootInstant(nanoseconds: seconds * 1_000_000_000),
+                bootID: BootID(String(repeating: "0", count: 32))!)
+        }
+
+        mutating func handle(_ event: Event) {
+            for action in agenda.handle(event, at: now) {
+                switch action {
+                case .begin(_, let start, _): started += start
+                case .start(let runs): started += runs
+                default: break
+                }
+            }
+        }
+
+        /// Lets time pass and rings the job's timer then.
+        mutating func pass(_ seconds: Int64, ring job: String = "backup") {
+            self.seconds += seconds
+            handle(.wake(Job.Name(job)!))
+        }
+
+        mutating func order(
+            _ verb: Order.Verb, note: String? = nil, until: Order.PauseEnd? = nil, count: Int = 1
+        ) {
+            handle(
+                .order(
+                    Order(
+                        verb, Job.Name("backup")!, by: .user("ada"), note: note, until: until,
+                        count: count)))
+        }
+
+        func why(_ job: String = "backup", rejected: Rejection? = nil) -> [String] {
+            let snapshot = agenda.snapshot(of: Job.Name(job)!, at: now)
+            let reply = WhyReply(
+                job: job, now: now.wall.rfc3339, status: snapshot.map { JobStatus($0) },
+                rejected: rejected, live: agenda.liveRuns, maxConcurrent: agenda.concurrentRunsMax)
+            return Explanation(reply) { $0 }.sentences
+        }
+    }
+
+    private func job(
+        _ schedule: Schedule = .every(.seconds(60)), _ name: String = "backup",
+        _ change: (inout Policy) -> Void = { _ in }
+    ) -> Job {
+        var policy = Policy()
+        change(&policy)
+        return Job(
+            name: Job.Name(name)!, command: .arguments(["true"]), schedule: schedule, policy: policy
+        )
+    }
+
+    @Test func armed() {
+        var machine = Machine([job()])
+        machine.pass(20)
+        #expect(
+            machine.why()
+                == [
+                    "It fires next at 2026-11-18T11:08:00Z (in 40s), when 40s more of active time passed; "
+                        + "20s accrued.",
+                    "It has never run.",
+                    "Its time stands still while the daemon is down and while the machine sleeps or is off.",
+                ])
+    }
+
+    @Test func paused() {
+        var machine = Machine([job()])
+        machine.pass(20)
+        machine.order(.pause, note: "disk swap")
+        machine.pass(100)
+        let why = machine.why()
+        #expect(
+            why[0] == "It is paused since 2026-11-18T11:07:20Z by ada (disk swap); until "
+                + "`timerctl resume backup`.")
+        #expect(why[1] == "It keeps 20s accrued; 40s is left when it is resumed.")
+    }
+
+    @Test func pausedForAWhile() {
+        var machine = Machine([job()])
+        machine.order(.pause, until: .after(.seconds(3600)))
+        #expect(machine.why()[0].hasSuffix("the pause ends at 2026-11-18T12:07:00Z (in 1h)."))
+    }
+
+    @Test func stoppedAndFinished() {
+        var machine = Machine([job(.after(.seconds(10)))])
+        machine.pass(10)
+        #expect(
+            machine.why()[0].hasPrefix("It has fired for the last time; `timerctl start backup`"))
+        machine.order(.stop)
+        #expect(machine.why()[0] == "It is stopped; `timerctl start backup` begins it at zero.")
+    }
+
+    @Test func waitingForAPlace() {
+        var machine = Machine([job(), job(.every(.seconds(60)), "other")], max: 1)
+        machine.pass(60)
+        let why = machine.why("other")
+        #expect(
+            why.contains {
+                $0.hasSuffix(
+                    "waits for a place: 1 runs of all jobs are live, 1 may (max-concurrent).")
+            }, "\(why)")
+    }
+
+    @Test func heldByItsLastRun() {
+        var machine = Machine([job(.every(.seconds(60)), "backup") { $0.concurrency = .queue }])
+        machine.pass(60)
+        machine.pass(60)
+        #expect(machine.why().contains { $0.hasSuffix("waits for the one before it to end.") })
+        machine.pass(60)
+        #expect(
+            machine.why().contains {
+                $0 == "Its firing of 2026-11-18T11:10:00Z was let go: another one waited already "
+                    + "(concurrency)."
+            })
+    }
+
+    @Test func letGoForItsLastRun() {
+        var machine = Machine([job()])
+        machine.pass(60)
+        machine.pass(60)
+        let why = machine.why()
+        #expect(why.contains { $0.contains("lives since") || $0.contains("is being started") })
+        #expect(
+            why.contains { $0.hasSuffix("was let go: its last run had not ended (concurrency).") })
+        #expect(why.contains("A firing while a run lives is let go (concurrency = \"forbid\")."))
+    }
+
+    @Test func inRetry() throws {
+        var machine = Machine([job(.every(.seconds(600)), "backup") { $0.retry.retries = 2 }])
+        machine.pass(600)
+        let run = try #require(machine.started.first)
+        machine.handle(.ended(run.id, .exited(1), RunUsage(elapsed: .seconds(2))))
+        let why = machine.why()
+        #expect(
+            why.contains {
+                $0.hasPrefix("A further attempt, run backup:20261118T111700.000000Z:2, starts at")
+                    && $0.hasSuffix("(in 10s).")
+            }, "\(why)")
+        #expect(why.contains { $0.hasSuffix("ended with exited(1), after 2s.") })
+    }
+
+    @Test func letGoByOrder() {
+        var machine = Machine([job()])
+        machine.order(.skipNext, count: 2)
+        #expect(
+            machine.why().contains(
+                "The next 2 firings are let go by order; `timerctl skip-next backup 0` takes that back."
+            ))
+        machine.pass(60)
+        #expect(
+            machine.why().contains { $0.hasSuffix("was let go: somebody ordered so (skip-next).") })
+    }
+
+    @Test func tooOldToStart() throws {
+        let schedule = WallSchedule([.cron(try CronSpec("0 * * * *"), .utc)])
+        var machine = Machine([
+            job(.wall(schedule), "backup") { $0.startingDeadline = .seconds(60) }
+        ])
+        machine.pass(2 * 3600)
+        let why = machine.why()
+        #expect(
+            why.contains { $0.contains("were let go: it was older than starting-deadline.") },
+            "\(why)")
+        #expect(
+            why.contains { $0.contains("It was never begun: it was older than starting-deadline.") }
+        )
+        #expect(
+            why.contains("A firing that cannot start within 1min is let go (starting-deadline)."))
+    }
+
+    @Test func rejected() {
+        let machine = Machine([])
+        let why = machine.why(
+            rejected: Rejection(name: "backup", errors: ["t.toml:3:1: unknown key"]))
+        #expect(
+            why == [
+                "The configuration rejects it, so it is not in force:", "t.toml:3:1: unknown key",
+                "Correct it and `timerctl reload`.",
+            ])
+    }
+}
