@@ -100,8 +100,8 @@ public struct Explanation {
             switch run.waits {
             case "place":
                 say(
-                    "Run \(run.run) waits for a place: \(reply.live == 1 ? "1 run" : "\(reply.live) runs") of all jobs are live, "
-                        + "\(reply.maxConcurrent) may (max-concurrent).")
+                    "Run \(run.run) waits for a place: \(reply.live) of \(reply.maxConcurrent) are taken "
+                        + "(max-concurrent).")
             case "turn":
                 say(
                     job.state == "paused"
@@ -181,7 +181,8 @@ public struct Explanation {
                 "A firing that cannot start within \(span(deadline)) is let go (starting-deadline)."
             )
         }
-        if reply.live >= reply.maxConcurrent {
+        if reply.live >= reply.maxConcurrent, !job.running.contains(where: { $0.waits == "place" })
+        {
             say(
                 "All \(reply.maxConcurrent) places for runs are taken now (max-concurrent): it would wait."
             )

@@ -123,7 +123,15 @@ struct Entry: Sendable {
             isCounting: ledger.isOpen || countsAway, firings: firings,
             lastScheduled: lastScheduled, configuredPaused: configuredPaused, removed: removed,
             at: now, life: life, basis: job.count, uncertain: uncertain, skips: skips,
-            seen: seen, corrections: corrections)
+            seen: seen(at: now), corrections: corrections)
+    }
+
+    /// Up to when slots are dealt with, for whoever takes the account up with another schedule: what passed
+    /// without a slot counts as dealt with, and a slot that waits to fire does not.
+    private func seen(at now: Now) -> WallInstant {
+        guard case .wall = job.schedule else { return max(seen, now.wall) }
+        guard phase == .armed, let slot else { return seen }
+        return max(seen, min(slot - .microseconds(1), now.wall))
     }
 
     /// The scheduled instant for a firing due at `instant`: never that of an earlier firing, even if the

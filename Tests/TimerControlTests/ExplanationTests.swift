@@ -120,7 +120,7 @@ import TimerCore
         #expect(
             why.contains {
                 $0.hasSuffix(
-                    "waits for a place: 1 runs of all jobs are live, 1 may (max-concurrent).")
+                    "waits for a place: 1 of 1 are taken (max-concurrent).")
             }, "\(why)")
     }
 

@@ -194,6 +194,18 @@ import Testing
         #expect(world.started.count >= 2)
     }
 
+    @Test func aScheduleThatIsNewAfterARestartMissedNothingBeforeTheStop() throws {
+        var world = World()
+        world.load([.every(.seconds(6000))])
+        world.pass(.seconds(3060))
+        let past = WallSchedule([.at(world.now.wall - .seconds(60))])
+        world.stopCleanly()
+        let job = Job(name: "backup", command: .arguments(["true"]), schedule: .wall(past))
+        world.load([job])
+        world.pass(.zero)
+        #expect(world.started.isEmpty)
+    }
+
     @Test func aCorrectionIsKeptOverAKill() throws {
         var world = World()
         let schedule = WallSchedule([.at(world.now.wall + .seconds(60))])
