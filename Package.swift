@@ -95,7 +95,7 @@ let package = Package(
             swiftSettings: optimised),
         tests(of: "TimerConfig", "TimerCore", "TimerZones"),
         tests(of: "TimerStore", "TimerCore"),
-        tests(of: "TimerRunner", "TimerCore"),
+        tests(of: "TimerRunner", "TimerCore", "CSpawn"),
         tests(of: "TimerControl", "TimerCore"),
         tests(
             of: "timerd", "Systemd", "TimerCore", "TimerZones", "TimerStore",

@@ -14,7 +14,9 @@
 #include <string.h>
 #include <sys/eventfd.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/signalfd.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -30,10 +32,14 @@ enum { STACK_BYTES = 64 * 1024 };
 /// How many signals the kernel knows, 1 and up; its masks have a bit for each.
 enum { SIGNALS = 64 };
 
+/// How many supplementary groups a user may be in.
+enum { CSPAWN_GROUPS_MAX = 1024 };
+
 typedef struct {
     const cspawn_request *request;
     cspawn_step step;
     int error;
+    int limit;
 } child_context;
 
 /// Whoever shares its memory with the parent must not return through atexit handlers or stdio.
@@ -56,10 +62,11 @@ static int reset_signals(void) {
 }
 
 /// The nice value is a thread's on Linux, and dispatch sets its threads' by the queue's QoS: it is not the
-/// job's. Only a privileged process may lower it; to stay at the parent's is no failure then.
+/// job's. Only a privileged process may lower it; to stay at the parent's is no failure where nobody asked
+/// for another.
 static int set_nice(int nice) {
     if (setpriority(PRIO_PROCESS, 0, nice) == 0) return 0;
-    return errno == EACCES || errno == EPERM ? 0 : -1;
+    return nice == 0 && (errno == EACCES || errno == EPERM) ? 0 : -1;
 }
 
 /// Where close_range(2) is not known (before Linux 5.9) or filtered: what /proc lists, else every number.
@@ -115,6 +122,68 @@ static int limit_open_files(uint64_t most) {
     return setrlimit(RLIMIT_NOFILE, &limit);
 }
 
+/// The limits a job declares. Raising a hard one takes a privilege, so this comes before that is given up.
+static int set_limits(child_context *context) {
+    const cspawn_request *request = context->request;
+    context->limit = -1;
+    if (limit_open_files(request->open_files) != 0) return -1;
+    for (context->limit = 0; context->limit < request->limit_count; context->limit++) {
+        const cspawn_limit *wanted = &request->limits[context->limit];
+        struct rlimit limit = {.rlim_cur = wanted->soft, .rlim_max = wanted->hard};
+        if (setrlimit((__rlimit_resource_t)wanted->resource, &limit) != 0) return -1;
+    }
+    return 0;
+}
+
+/// Whether two lists hold the same numbers, in any order; some kernels sort them.
+static bool has_same_groups(const gid_t *left, const gid_t *right, int count) {
+    for (int index = 0; index < count; index++) {
+        int there = 0, here = 0;
+        for (int other = 0; other < count; other++) {
+            if (right[other] == left[index]) there++;
+            if (left[other] == left[index]) here++;
+        }
+        if (there != here) return false;
+    }
+    return true;
+}
+
+/// By the system calls themselves: the C library's functions would change every thread of the parent, whose
+/// thread list this process shares (nptl(7)). Each is looked at again, since a job that runs as somebody
+/// else than was asked for is worse than one that does not run.
+static void switch_user(child_context *context) {
+    const cspawn_request *request = context->request;
+    int count = request->group_count;
+    // Room for NGROUPS_MAX would not fit on this stack, and nobody is in so many.
+    gid_t groups[CSPAWN_GROUPS_MAX];
+    errno = E2BIG;
+    if (count > CSPAWN_GROUPS_MAX) give_up(context, CSPAWN_STEP_GROUPS);
+    if (syscall(SYS_setgroups, count, request->groups) != 0) give_up(context, CSPAWN_STEP_GROUPS);
+    long found = syscall(SYS_getgroups, CSPAWN_GROUPS_MAX, groups);
+    errno = EPERM;
+    if (found != count || !has_same_groups(groups, request->groups, count)) {
+        give_up(context, CSPAWN_STEP_GROUPS);
+    }
+    gid_t gids[3];
+    gid_t group = request->group;
+    if (syscall(SYS_setresgid, group, group, group) != 0) give_up(context, CSPAWN_STEP_GROUP);
+    if (syscall(SYS_getresgid, &gids[0], &gids[1], &gids[2]) != 0 || gids[0] != group
+        || gids[1] != group || gids[2] != group) {
+        errno = EPERM;
+        give_up(context, CSPAWN_STEP_GROUP);
+    }
+    uid_t uids[3];
+    uid_t user = request->user;
+    if (syscall(SYS_setresuid, user, user, user) != 0) give_up(context, CSPAWN_STEP_USER);
+    if (syscall(SYS_getresuid, &uids[0], &uids[1], &uids[2]) != 0 || uids[0] != user
+        || uids[1] != user || uids[2] != user
+        // And there is no way back.
+        || (user != 0 && syscall(SYS_setresuid, -1, 0, -1) == 0)) {
+        errno = EPERM;
+        give_up(context, CSPAWN_STEP_USER);
+    }
+}
+
 /// The first candidate there is. As in execvp(3), one that is not there or may not be executed is passed
 /// over, but EACCES is what is told in the end. Unlike there, a file the kernel cannot execute (ENOEXEC)
 /// is not handed to a shell: whoever wants one asks for it.
@@ -140,9 +209,16 @@ static int child_main(void *argument) {
     if (setsid() < 0) give_up(context, CSPAWN_STEP_SESSION);
     if (reset_signals() != 0) give_up(context, CSPAWN_STEP_SIGNALS);
     if (set_nice(request->nice) != 0) give_up(context, CSPAWN_STEP_NICE);
+    if (request->control_group >= 0 && write(request->control_group, "0", 1) != 1) {
+        give_up(context, CSPAWN_STEP_CONTROL_GROUP);
+    }
+    if (place_descriptors(request) != 0) give_up(context, CSPAWN_STEP_DESCRIPTORS);
+    if (set_limits(context) != 0) give_up(context, CSPAWN_STEP_LIMITS);
+    if (request->switches_user) switch_user(context);
     // Not the parent's: clone without CLONE_FS gave the child its own mask and directory.
     umask(request->umask);
-    // Before the program is looked for, so that a path relative to the directory means what it says.
+    // As the user it is to be: on a file server only that one may get in. And before the program is looked
+    // for, so that a path relative to the directory means what it says.
     if (chdir(request->directory) != 0) {
         int error = errno;
         if (!request->may_run_in_root || chdir("/") != 0) {
@@ -150,8 +226,6 @@ static int child_main(void *argument) {
             give_up(context, CSPAWN_STEP_DIRECTORY);
         }
     }
-    if (place_descriptors(request) != 0) give_up(context, CSPAWN_STEP_DESCRIPTORS);
-    if (limit_open_files(request->open_files) != 0) give_up(context, CSPAWN_STEP_LIMITS);
     // Dispatch queues block SIGTERM in their threads, and execve passes the mask on. Last, so that no signal
     // meets the child before it stands on its own.
     const uint64_t none = 0;
@@ -203,6 +277,7 @@ cspawn_result cspawn_start(const cspawn_request *request) {
         bury(pidfd);
         result.step = context.step;
         result.error = context.error;
+        result.limit = context.limit;
     } else {
         result.pid = pid;
         result.pidfd = pidfd;
@@ -234,6 +309,84 @@ int cspawn_reap(int pidfd, cspawn_end *end) {
     end->system_microseconds = usage.ru_stime.tv_sec * 1000000LL + usage.ru_stime.tv_usec;
     end->peak_kibibytes = usage.ru_maxrss;
     return 1;
+}
+
+int64_t cspawn_peak(void) {
+    struct rusage usage;
+    return getrusage(RUSAGE_SELF, &usage) == 0 ? usage.ru_maxrss : 0;
+}
+
+int cspawn_open_process(pid_t pid) {
+    int pidfd = (int)syscall(SYS_pidfd_open, pid, 0U);
+    // The kernel sets FD_CLOEXEC itself (pidfd_open(2)).
+    return pidfd;
+}
+
+void cspawn_block_child_signal(void) {
+    sigset_t set;
+    sigemptyset(&set);
+    sigaddset(&set, SIGCHLD);
+    pthread_sigmask(SIG_BLOCK, &set, NULL);
+}
+
+int cspawn_adopt_orphans(void) {
+    if (prctl(PR_SET_CHILD_SUBREAPER, 1) != 0) return -1;
+    sigset_t set;
+    sigemptyset(&set);
+    sigaddset(&set, SIGCHLD);
+    return signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+}
+
+pid_t cspawn_next_ended(int watch) {
+    struct signalfd_siginfo infos[16];
+    while (read(watch, infos, sizeof infos) > 0) {}
+    siginfo_t info = {0};
+    int result;
+    do {
+        result = waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT);
+    } while (result != 0 && errno == EINTR);
+    return result == 0 ? info.si_pid : 0;
+}
+
+void cspawn_bury(pid_t pid) {
+    siginfo_t info;
+    while (waitid(P_PID, (id_t)pid, &info, WEXITED | WNOHANG) != 0 && errno == EINTR) {}
+}
+
+bool cspawn_group_lives(pid_t group) { return kill(-group, 0) == 0 || errno == EPERM; }
+
+int cspawn_detach(void) {
+    int ends[2];
+    if (pipe2(ends, O_CLOEXEC) != 0) return -1;
+    pid_t pid = fork();
+    if (pid < 0) {
+        int error = errno;
+        close(ends[0]);
+        close(ends[1]);
+        errno = error;
+        return -1;
+    }
+    if (pid == 0) {
+        close(ends[0]);
+        setsid();
+        return ends[1];
+    }
+    close(ends[1]);
+    char word;
+    ssize_t count;
+    do {
+        count = read(ends[0], &word, 1);
+    } while (count < 0 && errno == EINTR);
+    if (count == 1) _exit(0);
+    int status = 0;
+    while (waitpid(pid, &status, 0) < 0 && errno == EINTR) {}
+    _exit(WIFEXITED(status) && WEXITSTATUS(status) != 0 ? WEXITSTATUS(status) : 1);
+}
+
+void cspawn_tell_parent(int descriptor) {
+    // Nobody is there to be told if it fails.
+    if (write(descriptor, "", 1) < 0) {}
+    close(descriptor);
 }
 
 int cspawn_signal(int pidfd, int signal) {

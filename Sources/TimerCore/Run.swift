@@ -92,7 +92,8 @@ public struct RunUsage: Hashable, Sendable {
     public var user: Duration
     /// CPU time in the kernel.
     public var system: Duration
-    /// The largest resident set, in bytes.
+    /// The largest resident set, in bytes; 0 where it is not known. The kernel begins its count at that of
+    /// the runner, so only what is larger can be told.
     public var peakResidentBytes: Int64
 
     /// What a run used; by default nothing, as of a run whose process never was.

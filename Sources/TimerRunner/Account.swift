@@ -3,16 +3,27 @@
 
 import Glibc
 
-/// The user this process runs as.
-struct Account {
+/// The user a run executes as.
+struct Account: Hashable, Sendable {
     /// Where programs named without a slash are looked for, unless a job declares its own PATH.
     static let searchPath = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
     /// The most bytes an entry of the user database may have.
     static let entryBytesMax = 1 << 20
+    /// The most supplementary groups of a user.
+    static let groupsMax = 1024
 
     var name: String
     var home: String
     var shell: String
+    /// What to switch to; nil if that is what this process is already.
+    var identity: Identity?
+
+    struct Identity: Hashable, Sendable {
+        var user: UInt32
+        var group: UInt32
+        /// Supplementary groups, as initgroups(3) sets them.
+        var groups: [UInt32]
+    }
 
     /// What a job's environment has of it.
     var variables: [String: String] {
@@ -25,39 +36,148 @@ struct Account {
     /// empty field is what login(1) takes for it.
     static func current() -> Account {
         let user = geteuid()
-        var size = 1024
-        while size <= entryBytesMax {
-            var entry = passwd()
-            var found: UnsafeMutablePointer<passwd>?
-            var buffer = [CChar](repeating: 0, count: size)
-            let account: Account?
-            let code: Int32
-            (account, code) = buffer.withUnsafeMutableBufferPointer { buffer in
-                // A buffer of at least one byte has an address.
-                let code = getpwuid_r(user, &entry, buffer.baseAddress!, buffer.count, &found)
-                guard code == 0, found != nil else { return (nil, code) }
-                return (Account(entry), 0)
-            }
-            if let account { return account }
-            // ERANGE: the entry needs more room.
-            guard code == ERANGE || code == EINTR else { break }
-            if code == ERANGE { size *= 2 }
+        guard let entry = try? Entry.find({ getpwuid_r(user, $0, $1, $2, $3) }) else {
+            return Account(name: "\(user)", home: "/", shell: "/bin/sh")
         }
-        return Account(name: "\(user)", home: "/", shell: "/bin/sh")
+        return Account(name: entry.name, home: entry.home, shell: entry.shell)
     }
 
-    private init(name: String, home: String, shell: String) {
+    /// Looks up who a run is to be, each time anew: users come and go while the runner stays. Who is not
+    /// root may name only what it is itself.
+    static func resolve(
+        user: String?, group: String?, current: Account
+    ) throws(Spawner.Failure) -> Account {
+        guard user != nil || group != nil else { return current }
+        var account = current
+        var uid = geteuid()
+        var gid = getegid()
+        if let user {
+            let entry = try lookUp(user)
+            account = Account(name: entry.name, home: entry.home, shell: entry.shell)
+            uid = entry.uid
+            gid = entry.gid
+        }
+        if let group { gid = try lookUpGroup(group) }
+        guard geteuid() == 0 else {
+            let what = user.map { "user \($0)" } ?? "group \(group ?? "")"
+            guard uid == geteuid() else { throw Spawner.failure(EPERM, "switch to the \(what)") }
+            guard group == nil || gid == getegid() else {
+                throw Spawner.failure(EPERM, "switch to the group \(group ?? "")")
+            }
+            return account
+        }
+        account.identity = Identity(
+            user: uid, group: gid, groups: try groups(of: account.name, with: gid))
+        return account
+    }
+
+    /// The user database takes numbers for names here and there, and a typing error becomes root: only what
+    /// cannot be a number is a name.
+    private static func isName(_ text: String) -> Bool {
+        guard let first = text.utf8.first, text.utf8.count <= 256 else { return false }
+        let isLetter = (UInt8(ascii: "a")...UInt8(ascii: "z")).contains(first | 0x20)
+        return (isLetter || first == UInt8(ascii: "_"))
+            && text.utf8.allSatisfy { $0 > 32 && $0 != 127 && !":/".utf8.contains($0) }
+    }
+
+    private static func lookUp(_ user: String) throws(Spawner.Failure) -> Entry {
+        let what = "look up the user \(user.debugDescription)"
+        guard isName(user) else { throw Spawner.failure(EINVAL, "\(what): no name of a user") }
+        let entry: Entry
+        do throws(Entry.Failure) {
+            entry = try Entry.find { getpwnam_r(user, $0, $1, $2, $3) }
+        } catch {
+            throw Spawner.failure(error.code, what)
+        }
+        guard entry.name == user else { throw Spawner.failure(ENOENT, what) }
+        return entry
+    }
+
+    private static func lookUpGroup(_ name: String) throws(Spawner.Failure) -> gid_t {
+        let what = "look up the group \(name.debugDescription)"
+        guard isName(name) else { throw Spawner.failure(EINVAL, "\(what): no name of a group") }
+        var size = 1024
+        while true {
+            var entry = group()
+            var found: UnsafeMutablePointer<group>?
+            var buffer = [CChar](repeating: 0, count: size)
+            let code = getgrnam_r(name, &entry, &buffer, buffer.count, &found)
+            if code == ERANGE, size < entryBytesMax {
+                size *= 2
+            } else if code != EINTR {
+                guard found != nil else { throw Spawner.failure(code == 0 ? ENOENT : code, what) }
+                return entry.gr_gid
+            }
+        }
+    }
+
+    private static func groups(
+        of user: String, with group: gid_t
+    ) throws(Spawner.Failure) -> [UInt32] {
+        var count = Int32(groupsMax)
+        var groups = [gid_t](repeating: 0, count: groupsMax)
+        guard getgrouplist(user, group, &groups, &count) >= 0 else {
+            throw Spawner.failure(E2BIG, "look up the groups of \(user)")
+        }
+        return Array(groups.prefix(Int(count)))
+    }
+
+    init(name: String, home: String, shell: String) {
         self.name = name
         self.home = home
         self.shell = shell
     }
+}
 
-    /// The strings of an entry are good only as long as its buffer.
+/// An entry of the user database. Its strings are copies: those of the database are good only as long as
+/// the buffer they are in.
+private struct Entry {
+    var name: String
+    var home: String
+    var shell: String
+    var uid: uid_t
+    var gid: gid_t
+
+    /// The errno of a look-up; ENOENT if there is nobody.
+    struct Failure: Error {
+        var code: Int32
+    }
+
+    typealias LookUp = (
+        UnsafeMutablePointer<passwd>, UnsafeMutablePointer<CChar>, Int,
+        UnsafeMutablePointer<UnsafeMutablePointer<passwd>?>
+    ) -> Int32
+
+    static func find(_ lookUp: LookUp) throws(Failure) -> Entry {
+        var size = 1024
+        while true {
+            var entry = passwd()
+            var found: UnsafeMutablePointer<passwd>?
+            var buffer = [CChar](repeating: 0, count: size)
+            let result: Entry?
+            let code: Int32
+            (result, code) = buffer.withUnsafeMutableBufferPointer { buffer in
+                // A buffer of at least one byte has an address.
+                let code = lookUp(&entry, buffer.baseAddress!, buffer.count, &found)
+                return code == 0 && found != nil ? (Entry(entry), 0) : (nil, code)
+            }
+            if let result { return result }
+            // ERANGE: the entry needs more room.
+            if code == ERANGE, size < Account.entryBytesMax {
+                size *= 2
+            } else if code != EINTR {
+                throw Failure(code: code == 0 ? ENOENT : code)
+            }
+        }
+    }
+
     private init(_ entry: passwd) {
         let home = String(cString: entry.pw_dir)
         let shell = String(cString: entry.pw_shell)
-        self.init(
-            name: String(cString: entry.pw_name), home: home.isEmpty ? "/" : home,
-            shell: shell.isEmpty ? "/bin/sh" : shell)
+        name = String(cString: entry.pw_name)
+        self.home = home.isEmpty ? "/" : home
+        self.shell = shell.isEmpty ? "/bin/sh" : shell
+        uid = entry.pw_uid
+        gid = entry.pw_gid
     }
 }

@@ -9,8 +9,11 @@ import TimerCore
 /// What the runner's thread is to do, left for it by others.
 final class Inbox: Sendable {
     enum Word: Sendable {
-        case start([RunRequest])
+        case start([Preparation])
         case signal(Run.ID, Int32)
+        case end(Run.ID, grace: Duration)
+        case suspend(Run.ID)
+        case resume(Run.ID)
         case forget(Run.ID)
         case settle(@Sendable () -> Void)
         case shutDown(Duration)

@@ -7,12 +7,8 @@ public import TimerCore
 public struct RunRequest: Hashable, Sendable {
     /// Which run.
     public var id: Run.ID
-    /// What it executes.
-    public var command: Job.Command
-    /// The declared part of its environment.
-    public var environment: [String: String]
-    /// Where it runs; nil: the home directory of its user.
-    public var workingDirectory: String?
+    /// What it executes, and how.
+    public var definition: Definition
     /// How many firings are folded into it.
     public var missed: Int
     /// The job's active time in all.
@@ -20,12 +16,17 @@ public struct RunRequest: Hashable, Sendable {
 
     /// What to start for a run.
     public init(_ run: Run) {
-        id = run.id
-        command = run.job.command
-        environment = run.job.environment
-        workingDirectory = run.job.workingDirectory
-        missed = run.firing.missed
-        active = run.firing.active
+        self.init(
+            id: run.id, definition: Definition(run.job), missed: run.firing.missed,
+            active: run.firing.active)
+    }
+
+    /// What to start for a run of this definition.
+    public init(id: Run.ID, definition: Definition, missed: Int, active: Duration) {
+        self.id = id
+        self.definition = definition
+        self.missed = missed
+        self.active = active
     }
 }
 
@@ -33,18 +34,51 @@ public struct RunRequest: Hashable, Sendable {
 /// process, one `began` and then its lines. Output of what a run left behind may follow its end. Of runs
 /// that a shutdown finds still waiting for their start nothing is told: they have no mark.
 public enum RunnerEvent: Hashable, Sendable {
-    /// The process of a run started.
-    case began(Run.ID, pid: Int32)
+    /// The process of a run started, at this time of the calendar clock.
+    case began(Run.ID, pid: Int32, at: WallInstant)
     /// A line of its output, without the newline; `isCut` if the line went on beyond the limit.
     case output(Run.ID, RunStream, line: [UInt8], isCut: Bool)
-    /// A run ended; `tail` is the last of what it wrote.
-    case ended(Run.ID, RunOutcome, RunUsage, tail: [UInt8])
+    /// So many lines of its output are lost here: it wrote faster than they were taken.
+    case dropped(Run.ID, lines: Int)
+    /// A run ended.
+    case ended(Run.ID, RunEnd)
+
+    /// Whose event it is.
+    public var run: Run.ID {
+        switch self {
+        case .began(let run, _, _), .output(let run, _, _, _), .dropped(let run, _),
+            .ended(let run, _):
+            run
+        }
+    }
+}
+
+/// How a run ended, and everything that is known of it then.
+public struct RunEnd: Hashable, Sendable {
+    /// How it ended.
+    public var outcome: RunOutcome
+    /// What it used.
+    public var usage: RunUsage
+    /// When, by the calendar clock.
+    public var at: WallInstant
+    /// The last of what it wrote, on both streams.
+    public var tail: [UInt8]
+
+    /// An end as described.
+    public init(
+        _ outcome: RunOutcome, _ usage: RunUsage = RunUsage(), at: WallInstant, tail: [UInt8] = []
+    ) {
+        self.outcome = outcome
+        self.usage = usage
+        self.at = at
+        self.tail = tail
+    }
 }
 
 /// Where a process wrote something.
-public enum RunStream: Hashable, Sendable {
+public enum RunStream: UInt8, Hashable, Sendable {
     /// Descriptor 1.
-    case stdout
+    case stdout = 1
     /// Descriptor 2.
-    case stderr
+    case stderr = 2
 }

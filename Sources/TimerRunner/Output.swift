@@ -1,6 +1,8 @@
 // Copyright 2026 the timerd authors
 // SPDX-License-Identifier: Apache-2.0
 
+import Glibc
+
 /// Cuts a stream of bytes into lines of bounded length.
 struct LineCutter {
     /// The most bytes of a line; a longer one comes in pieces.
@@ -12,29 +14,34 @@ struct LineCutter {
     mutating func take(
         _ bytes: UnsafeRawBufferPointer, each: (_ line: [UInt8], _ isCut: Bool) -> Void
     ) {
-        var rest = bytes[...]
-        while !rest.isEmpty {
+        var start = 0
+        while start < bytes.count {
+            let rest = UnsafeRawBufferPointer(rebasing: bytes[start...])
             let room = Self.lineBytesMax - partial.count
-            let piece = rest.prefix(room)
-            if let newline = piece.firstIndex(of: UInt8(ascii: "\n")) {
-                partial += rest[..<newline]
-                rest = rest[(newline + 1)...]
+            let piece = UnsafeRawBufferPointer(rebasing: rest.prefix(room))
+            if let newline = Self.newline(in: piece) {
+                partial.append(contentsOf: UnsafeRawBufferPointer(rebasing: piece[..<newline]))
+                start += newline + 1
                 each(partial, false)
                 partial.removeAll(keepingCapacity: true)
             } else {
-                partial += piece
-                rest = rest[piece.endIndex...]
+                partial.append(contentsOf: piece)
+                start += piece.count
                 // A newline right behind a line of just that length ends it, and no piece follows.
-                guard partial.count == Self.lineBytesMax, let next = rest.first else { return }
-                if next == UInt8(ascii: "\n") {
-                    rest = rest.dropFirst()
-                    each(partial, false)
-                } else {
-                    each(partial, true)
-                }
+                guard partial.count == Self.lineBytesMax, start < bytes.count else { return }
+                let isWhole = bytes[start] == UInt8(ascii: "\n")
+                if isWhole { start += 1 }
+                each(partial, !isWhole)
                 partial.removeAll(keepingCapacity: true)
             }
         }
+    }
+
+    private static func newline(in bytes: UnsafeRawBufferPointer) -> Int? {
+        guard let base = bytes.baseAddress,
+            let found = memchr(base, Int32(UInt8(ascii: "\n")), bytes.count)
+        else { return nil }
+        return UnsafeRawPointer(found) - base
     }
 
     /// Hands out what is left when the stream ends.
@@ -47,16 +54,20 @@ struct LineCutter {
 
 /// The last bytes of what a run wrote.
 struct Tail {
-    /// How many bytes are kept.
-    static let bytesMax = 8 << 10
+    /// The most bytes that are kept of any run.
+    static let bytesMax = 1 << 20
 
-    private(set) var bytes: [UInt8] = []
+    private let limit: Int
+    private var bytes: [UInt8] = []
+
+    /// - Parameter limit: how many bytes are kept.
+    init(limit: Int) { self.limit = max(0, min(limit, Self.bytesMax)) }
 
     mutating func take(_ more: UnsafeRawBufferPointer) {
-        bytes += more.suffix(Self.bytesMax)
+        bytes.append(contentsOf: UnsafeRawBufferPointer(rebasing: more.suffix(limit)))
         // Cut back now and then, not at each byte.
-        if bytes.count > 2 * Self.bytesMax { bytes.removeFirst(bytes.count - Self.bytesMax) }
+        if bytes.count > 2 * limit { bytes.removeFirst(bytes.count - limit) }
     }
 
-    var last: [UInt8] { Array(bytes.suffix(Self.bytesMax)) }
+    var last: [UInt8] { Array(bytes.suffix(limit)) }
 }

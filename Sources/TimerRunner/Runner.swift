@@ -6,54 +6,118 @@ import Dispatch
 import Glibc
 public import TimerCore
 
-/// Owns the processes of runs: starts them, reads what they write, and tells how they end.
+/// Owns the processes of runs: starts them, reads what they write, ends them when their time is up, and
+/// tells how they end.
 ///
 /// All of it happens on one thread of its own, however many processes there are; calls only leave word for
 /// it and return at once. What it tells comes on that thread, in order for each run.
 ///
-/// Before a run is begun its mark, an empty file named after it, is made in the marks directory. It stays
-/// until the run is forgotten, so that after a crash a run without a mark is known never to have begun.
+/// Before a run is begun its mark, a file named after it, is made in the marks directory. It stays until the
+/// run is forgotten, so that after a crash a run without a mark is known never to have begun, and the next
+/// runner finds the process of one with a mark.
 ///
-/// The end of its process is the end of a run. What a process left behind with its output in hand is read
-/// on, for at most `leftoversMax` runs; beyond, the oldest's pipes are closed, and whoever writes there
-/// gets SIGPIPE.
+/// The end of its process is the end of a run; of one that was made to end, the end of its process group.
+/// What a process left behind with its output in hand is read on, for at most `leftoversMax` runs; beyond,
+/// the oldest's pipes are closed, and whoever writes there gets SIGPIPE.
 ///
 /// A runner is to be shut down. One that is let go without is shut down with no grace, without waiting.
 public final class Runner: Sendable {
     /// How many ended runs may have somebody left behind who still holds their output.
     public static let leftoversMax = 256
 
-    /// How long a shutdown waits after SIGKILL. A process that outlives it stands still in the kernel, or
-    /// became another user's, and is given up as `lost(daemon)`.
+    /// How long is waited after SIGKILL. A process that outlives it stands still in the kernel, or became
+    /// another user's. A shutdown gives it up as `lost(runner)`.
     public static let killPatience: Duration = .seconds(5)
 
-    /// The longest grace of a shutdown; a longer one is cut to it.
+    /// The longest grace; a longer one is cut to it.
     public static let graceMax: Duration = .seconds(86_400)
 
     private let inbox: Inbox
     private let marks: Marks
+    private let account = Account.current()
     /// Signalled when the thread has ended.
     private let done = DispatchSemaphore(value: 0)
+
+    /// What a runner may do beyond its own children.
+    public struct Options: Hashable, Sendable {
+        /// Take the ends of all processes its runs leave behind (PR_SET_CHILD_SUBREAPER). SIGCHLD must be
+        /// blocked in every thread of this process (`blockChildSignal`), and nobody else in it may have
+        /// children.
+        public var adoptsOrphans = false
+        /// Give each run a control group of its own below this process's.
+        public var usesControlGroups = false
+
+        /// Neither.
+        public init() {}
+    }
 
     /// Starts the runner's thread.
     ///
     /// It undoes an ignored SIGCHLD, which would have the kernel throw the ends of processes away, and
     /// raises this process's soft limit of open files towards the hard one; jobs get the former one.
     ///
+    /// Before it returns, `handler` is told of everything an earlier runner left in the marks: runs that
+    /// ended, runs that are lost, and runs that live and are taken up, as begun. Of those the end is awaited
+    /// and their time limit holds, but how they end is not to be known any more: `lost(runner)`.
+    ///
     /// - Parameters:
     ///   - marks: a descriptor of the directory of marks; the runner makes its own of it.
     ///   - handler: takes what the runner tells; called on the runner's thread, so it must not wait.
     /// - Throws: `Failure`; no thread and no descriptor is left behind.
     public init(
-        marks directory: Int32, handler: @escaping @Sendable (RunnerEvent) -> Void
+        marks directory: Int32, options: Options = Options(),
+        handler: @escaping @Sendable (RunnerEvent) -> Void
     ) throws(Failure) {
         cspawn_claim_ends()
         inbox = try Inbox()
         marks = try Marks(in: directory)
-        try RunnerThread.begin(inbox: inbox, marks: marks, done: done, handler: handler)
+        var beginning = RunnerThread.Beginning(
+            inbox: inbox, marks: marks, found: [], handler: handler)
+        if options.usesControlGroups { beginning.groups = try ControlGroups() }
+        if options.adoptsOrphans {
+            let watch = cspawn_adopt_orphans()
+            guard watch >= 0 else { throw Failure("cannot take orphaned processes", errno) }
+            beginning.orphanWatch = watch
+        }
+        do throws(Failure) {
+            try RunnerThread.begin(Self.recall(&beginning), done: done)
+        } catch {
+            for found in beginning.found { close(found.pidfd) }
+            if let watch = beginning.orphanWatch { close(watch) }
+            beginning.groups?.closeAll()
+            throw error
+        }
     }
 
     deinit { inbox.leave(.shutDown(.zero)) }
+
+    /// Finds again what the marks tell of, and tells it.
+    private static func recall(
+        _ beginning: inout RunnerThread.Beginning
+    ) -> RunnerThread.Beginning {
+        let handler = beginning.handler
+        for (run, finding) in beginning.marks.found() {
+            switch finding {
+            case .ended(let end): handler(.ended(run, end))
+            case .lost(let loss): handler(.ended(run, RunEnd(.lost(loss), at: RunnerThread.wall())))
+            case .begun(let process):
+                // First the descriptor, then the check: from then on it is this process and no other.
+                let pidfd = cspawn_open_process(process.pid)
+                guard pidfd >= 0, Marks.start(of: process.pid) == process.start else {
+                    if pidfd >= 0 { close(pidfd) }
+                    handler(.ended(run, RunEnd(.lost(.runner), at: RunnerThread.wall())))
+                    continue
+                }
+                beginning.found.append((run, process, pidfd))
+                handler(.began(run, pid: process.pid, at: process.beganAt))
+            }
+        }
+        return beginning
+    }
+
+    /// Blocks SIGCHLD in the calling thread, and so in those it makes. For `Options.adoptsOrphans`, before
+    /// there are others.
+    public static func blockChildSignal() { cspawn_block_child_signal() }
 
     /// Why there is no runner.
     public struct Failure: Error, Hashable, CustomStringConvertible {
@@ -65,12 +129,23 @@ public final class Runner: Sendable {
         }
     }
 
-    /// Begins the runs, in this order. A run that has a mark is not begun again but told as ended,
-    /// `lost(daemon)`. After a shutdown nothing is begun and nothing told.
+    /// Begins the runs, in this order. Their users are looked up and their environment files read before
+    /// this returns; whatever keeps a run from beginning is told as its end. A run that has a mark is not
+    /// begun again but told as ended, `lost(runner)`. After a shutdown nothing is begun and nothing told.
     public func start(_ requests: [RunRequest]) {
         guard !requests.isEmpty else { return }
-        inbox.leave(.start(requests))
+        inbox.leave(.start(requests.map { Preparation($0, current: account) }))
     }
+
+    /// Ends a run: SIGTERM to its process group, after `grace` SIGKILL. It ends as `stopped`; one that waits
+    /// for its start is not begun. A second call may only shorten the grace.
+    public func end(_ run: Run.ID, grace: Duration) { inbox.leave(.end(run, grace: grace)) }
+
+    /// Stops the process group of a run where it stands, by SIGSTOP; its time limit stands still with it.
+    public func suspend(_ run: Run.ID) { inbox.leave(.suspend(run)) }
+
+    /// Lets a run go on that stands still, and its time limit with it.
+    public func resume(_ run: Run.ID) { inbox.leave(.resume(run)) }
 
     /// Sends a signal to the process group of a run. One that still waits for its start gets it right after;
     /// for a run that has ended it is ignored.
@@ -99,5 +174,7 @@ public final class Runner: Sendable {
     /// The names of all marks in a directory: the runs that were begun and not forgotten. Empty if it
     /// cannot be read.
     /// - Complexity: O(n) in the entries of the directory.
-    public static func marks(in directory: Int32) -> Set<String> { Marks.names(in: directory) }
+    public static func marks(in directory: Int32) -> Set<String> {
+        Set(Marks.names(in: directory).filter { !$0.hasPrefix(".") })
+    }
 }

@@ -17,36 +17,73 @@ extension RunnerThread {
 
     // MARK: - Ends
 
-    /// Takes the end of the process, if it has ended, and tells it.
+    /// Takes the end of the process, if it has ended. Unless it was made to end, that is the end of the run.
     mutating func takeEnd(of serial: UInt64) {
         guard let child = children[serial], let pidfd = child.pidfd else { return }
-        var taken = cspawn_end()
-        switch cspawn_reap(pidfd, &taken) {
-        case 0: return
-        case 1: end(serial, child.wasStopped ? .stopped : Self.outcome(of: taken), taken)
-        // Somebody else in this process took it: a wait for any child.
-        default: end(serial, .lost(.daemon), taken)
+        var end = cspawn_end()
+        let isKnown: Bool
+        if child.isOwn {
+            let result = cspawn_reap(pidfd, &end)
+            if result == 0 { return }
+            // Else somebody else in this process took it: a wait for any child.
+            isKnown = result == 1
+        } else {
+            var ending = pollfd(fd: pidfd, events: Int16(POLLIN), revents: 0)
+            guard poll(&ending, 1, 0) > 0 else { return }
+            isKnown = false
+        }
+        closeWatched(pidfd)
+        processes[child.pid] = nil
+        children[serial]?.pidfd = nil
+        children[serial]?.taken = Child.Taken(end: end, isKnown: isKnown)
+        if case .running = child.stage {
+            finish(serial, isKnown ? Self.outcome(of: end) : .lost(.runner))
+        } else {
+            lookAtGroup(of: serial, at: Self.awake())
         }
     }
 
-    /// Ends a run. The end of its process is its end: whoever it left behind with a pipe in hand does not
-    /// hold it up. What is in the pipes already still belongs to it.
-    mutating func end(_ serial: UInt64, _ outcome: RunOutcome, _ taken: cspawn_end) {
-        guard let pidfd = children[serial]?.pidfd else { return }
-        closeWatched(pidfd)
-        children[serial]?.pidfd = nil
+    /// Takes the ends of processes that were left to this one, which are nobody's to know.
+    /// - Complexity: O(*n*) in the children for each.
+    mutating func takeOrphans() {
+        guard let orphanWatch else { return }
+        for _ in 0..<256 {
+            let pid = cspawn_next_ended(orphanWatch)
+            guard pid > 0 else { return }
+            if let serial = processes[pid] { takeEnd(of: serial) } else { cspawn_bury(pid) }
+        }
+        // There may be more, and the kernel has told of them already.
+        var more = epoll_event(
+            events: EPOLLIN.rawValue, data: epoll_data_t(u64: Self.orphans))
+        epoll_ctl(epoll, EPOLL_CTL_MOD, orphanWatch, &more)
+    }
+
+    /// Ends a run. Whoever it left behind with a pipe in hand does not hold it up; what is in the pipes
+    /// already still belongs to it.
+    mutating func finish(_ serial: UInt64, _ outcome: RunOutcome) {
+        if let pidfd = children[serial]?.pidfd {
+            closeWatched(pidfd)
+            children[serial]?.pidfd = nil
+        }
         for stream in 0..<2 {
             readSome(of: serial, stream: stream, most: Self.drainBytesMax)
             finishLine(of: serial, stream: stream)
         }
         guard let child = children[serial] else { return }
         serials[child.id] = nil
-        let usage = RunUsage(
-            elapsed: .nanoseconds(Self.awake() - child.began),
-            user: .microseconds(taken.user_microseconds),
-            system: .microseconds(taken.system_microseconds),
-            peakResidentBytes: taken.peak_kibibytes << 10)
-        handler(.ended(child.id, outcome, usage, tail: child.tail.last))
+        processes[child.pid] = nil
+        if child.hasControlGroup { groups?.remove(serial) }
+        var usage = RunUsage(elapsed: .nanoseconds(Self.awake() - child.began))
+        if let taken = child.taken, taken.isKnown {
+            usage.user = .microseconds(taken.end.user_microseconds)
+            usage.system = .microseconds(taken.end.system_microseconds)
+            // No more than this process itself had: then that is all there is to know.
+            let peak = taken.end.peak_kibibytes
+            usage.peakResidentBytes = peak > child.peakFloor ? peak << 10 : 0
+        }
+        let end = RunEnd(outcome, usage, at: Self.wall(), tail: child.tail.last)
+        marks.note(end, of: child.id)
+        handler(.ended(child.id, end))
         keepLeftovers(of: serial)
     }
 
@@ -106,13 +143,13 @@ extension RunnerThread {
             return
         }
         // The end has been told: what comes now goes into no tail.
-        children[serial]?.tail = Tail()
+        children[serial]?.tail = Tail(limit: 0)
         leftovers.append(serial)
         if leftovers.count > Runner.leftoversMax { drop(leftovers.removeFirst()) }
     }
 
     private mutating func dropIfDone(_ serial: UInt64) {
-        guard let child = children[serial], child.pidfd == nil,
+        guard let child = children[serial], serials[child.id] != serial,
             child.streams.allSatisfy({ $0 == nil })
         else { return }
         children[serial] = nil

@@ -10,21 +10,53 @@ extension RunnerThread {
     /// - Complexity: O(`startsPerTurn`).
     mutating func startSome() {
         for _ in 0..<Self.startsPerTurn {
-            guard let request = waiting.popFirst() else { return }
-            start(request)
+            guard let preparation = waiting.popFirst() else { return }
+            start(preparation)
         }
     }
 
-    private mutating func start(_ request: RunRequest) {
-        let signals = early.isEmpty ? nil : early.removeValue(forKey: request.id)
+    private mutating func start(_ preparation: Preparation) {
+        let run = preparation.request.id
         do throws(Spawner.Failure) {
-            try marks.make(for: request.id)
-            let child = try spawn(request)
-            handler(.began(request.id, pid: child.pid))
-            for number in signals ?? [] { kill(child, number) }
+            let mark = try marks.make(for: run)
+            defer { close(mark) }
+            let child = try spawn(preparation)
+            marks.note(
+                Marks.Process(
+                    pid: child.pid, start: Marks.start(of: child.pid) ?? "?", began: child.began,
+                    beganAt: child.beganAt, deadline: child.deadline,
+                    killTimeout: child.killTimeout), in: mark)
+            handler(.began(run, pid: child.pid, at: child.beganAt))
+            obeyEarly(run)
         } catch {
-            handler(.ended(request.id, error.outcome, RunUsage(), tail: []))
+            early[run] = nil
+            let end = RunEnd(error.outcome, at: Self.wall())
+            marks.note(end, of: run)
+            handler(.ended(run, end))
         }
+    }
+
+    /// Takes up a run that an earlier runner began. How it ends, the kernel tells only its parent.
+    mutating func adopt(_ run: Run.ID, _ process: Marks.Process, _ pidfd: Int32) {
+        serial += 1
+        guard Self.watch(pidfd, token: serial << 2, in: epoll) else {
+            close(pidfd)
+            return handler(.ended(run, RunEnd(.lost(.runner), at: Self.wall())))
+        }
+        var child = Child(
+            id: run, pid: process.pid, pidfd: pidfd, began: process.began,
+            beganAt: process.beganAt, streams: [nil, nil], tail: Tail(limit: 0),
+            killTimeout: process.killTimeout)
+        child.isOwn = false
+        child.deadline = process.deadline
+        add(child)
+    }
+
+    private mutating func add(_ child: Child) {
+        children[serial] = child
+        serials[child.id] = serial
+        processes[child.pid] = serial
+        if let deadline = child.deadline { alarms.set(serial, at: deadline) }
     }
 
     /// The pipes of a run; both ends of each are open.
@@ -51,8 +83,11 @@ extension RunnerThread {
     }
 
     /// Starts the process with its pipes and has them all watched; or leaves nothing behind.
-    private mutating func spawn(_ request: RunRequest) throws(Spawner.Failure) -> Child {
+    private mutating func spawn(_ preparation: Preparation) throws(Spawner.Failure) -> Child {
+        let ready = try preparation.result.get()
+        let definition = preparation.request.definition
         let began = Self.awake()
+        let beganAt = Self.wall()
         let pipes = try Pipes()
         defer {
             close(pipes.output.writing)
@@ -60,25 +95,36 @@ extension RunnerThread {
         }
         serial += 1
         let process: Spawner.Process
+        var surroundings = Spawner.Surroundings(
+            output: pipes.output.writing, error: pipes.error.writing)
+        let peakFloor = cspawn_peak()
         do throws(Spawner.Failure) {
             guard Self.watch(pipes.output.reading, token: serial << 2 | 1, in: epoll),
                 Self.watch(pipes.error.reading, token: serial << 2 | 2, in: epoll)
             else { throw Spawner.failure(errno, "watch a pipe") }
-            process = try spawner.spawn(
-                request, output: pipes.output.writing, error: pipes.error.writing)
+            if let groups { surroundings.controlGroup = try groups.make(serial) }
+            defer { if groups != nil { close(surroundings.controlGroup) } }
+            process = try spawner.spawn(definition, ready, in: surroundings)
             try watch(process)
         } catch {
             closeWatched(pipes.output.reading)
             closeWatched(pipes.error.reading)
+            groups?.remove(serial)
             throw error
         }
-        let child = Child(
-            id: request.id, pid: process.pid, pidfd: process.pidfd, began: began,
+        var child = Child(
+            id: preparation.request.id, pid: process.pid, pidfd: process.pidfd, began: began,
+            beganAt: beganAt,
             streams: [pipes.output.reading, pipes.error.reading].map {
                 Child.Stream(descriptor: $0)
-            })
-        children[serial] = child
-        serials[request.id] = serial
+            }, tail: Tail(limit: definition.execution.outputTail),
+            killTimeout: definition.execution.killTimeout)
+        child.peakFloor = peakFloor
+        child.hasControlGroup = groups != nil
+        child.deadline = definition.execution.timeout.map {
+            began.addingReportingOverflow($0.wholeNanoseconds)
+        }.flatMap { $0.overflow ? nil : $0.partialValue }
+        add(child)
         return child
     }
 

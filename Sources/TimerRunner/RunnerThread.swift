@@ -6,25 +6,6 @@ import Dispatch
 import Glibc
 import TimerCore
 
-/// One run that lives, or whose output still comes.
-struct Child {
-    var id: Run.ID
-    var pid: Int32
-    /// Nil once its end is taken.
-    var pidfd: Int32?
-    var began: Int64
-    /// Standard output and standard error; nil once closed.
-    var streams: [Stream?]
-    var tail = Tail()
-    /// A shutdown found it alive and signalled it.
-    var wasStopped = false
-
-    struct Stream {
-        var descriptor: Int32
-        var lines = LineCutter()
-    }
-}
-
 /// The runner's own thread: one epoll(7) over its inbox, its processes and their pipes.
 struct RunnerThread: ~Copyable {
     /// How many runs are begun before the ends and the output of others are looked at again.
@@ -34,38 +15,54 @@ struct RunnerThread: ~Copyable {
     /// The most bytes read from one pipe at the end of its process: what a pipe may hold at most without
     /// privilege (pipe(7), pipe-max-size).
     static let drainBytesMax = 1 << 20
+    /// What stands in an event for the ends of orphans.
+    static let orphans = UInt64.max
 
     let inbox: Inbox
     let marks: Marks
     let epoll: Int32
+    let orphanWatch: Int32?
     let spawner: Spawner
     let handler: @Sendable (RunnerEvent) -> Void
+    var groups: ControlGroups?
     /// The number of the latest child; 0 is the inbox.
     var serial: UInt64 = 0
     var children: [UInt64: Child] = [:]
-    /// The children whose processes live.
+    /// The children whose runs live.
     var serials: [Run.ID: UInt64] = [:]
-    /// The children whose processes ended while somebody else holds their pipes, oldest first.
+    /// The children whose processes live, by their numbers.
+    var processes: [Int32: UInt64] = [:]
+    /// The children whose runs ended while somebody else holds their pipes, oldest first.
     var leftovers: [UInt64] = []
-    /// What is yet to be begun, and the signals that came for it meanwhile.
-    var waiting: ArraySlice<RunRequest> = []
-    var early: [Run.ID: [Int32]] = [:]
-    /// When to kill, and when to give up, once shut down.
-    var killAt: Int64?
-    var giveUpAt: Int64?
+    var alarms = Alarms()
+    /// What is yet to be begun, and the words that came for it meanwhile.
+    var waiting: ArraySlice<Preparation> = []
+    var early: [Run.ID: [Inbox.Word]] = [:]
     var isShutDown = false
     /// Who waits until every end that has come to pass is told.
     var settling: [@Sendable () -> Void] = []
     var buffer = [UInt8](repeating: 0, count: 64 << 10)
 
-    private init(
-        inbox: Inbox, marks: Marks, epoll: Int32, handler: @escaping @Sendable (RunnerEvent) -> Void
-    ) {
-        self.inbox = inbox
-        self.marks = marks
+    /// What a thread begins with.
+    struct Beginning {
+        var inbox: Inbox
+        var marks: Marks
+        /// The runs an earlier runner left, with descriptors of their processes.
+        var found: [(run: Run.ID, process: Marks.Process, pidfd: Int32)]
+        var orphanWatch: Int32?
+        var groups: ControlGroups?
+        var handler: @Sendable (RunnerEvent) -> Void
+    }
+
+    private init(_ beginning: Beginning, epoll: Int32) {
+        inbox = beginning.inbox
+        marks = beginning.marks
+        orphanWatch = beginning.orphanWatch
+        groups = beginning.groups
+        handler = beginning.handler
         self.epoll = epoll
-        self.handler = handler
         spawner = Spawner(openFiles: Self.openFilesBefore)
+        for (run, process, pidfd) in beginning.found { adopt(run, process, pidfd) }
     }
 
     /// The soft limit of open files this process had before it was raised, so as to hold three descriptors
@@ -85,21 +82,23 @@ struct RunnerThread: ~Copyable {
 
     /// Starts the thread, which signals `done` as the last thing it does.
     static func begin(
-        inbox: Inbox, marks: Marks, done: DispatchSemaphore,
-        handler: @escaping @Sendable (RunnerEvent) -> Void
+        _ beginning: Beginning, done: DispatchSemaphore
     ) throws(Runner.Failure) {
+        let inbox = beginning.inbox
         let epoll = epoll_create1(Int32(EPOLL_CLOEXEC))
         guard epoll >= 0 else { throw Runner.Failure("cannot make an epoll", errno) }
-        guard watch(inbox.descriptor, token: 0, in: epoll) else {
+        guard watch(inbox.descriptor, token: 0, in: epoll),
+            beginning.orphanWatch.map({ watch($0, token: orphans, in: epoll) }) ?? true
+        else {
             let code = errno
             close(epoll)
-            throw Runner.Failure("cannot watch an eventfd", code)
+            throw Runner.Failure("cannot watch a descriptor", code)
         }
         let body = Body {
-            var thread = RunnerThread(inbox: inbox, marks: marks, epoll: epoll, handler: handler)
+            var thread = RunnerThread(beginning, epoll: epoll)
             thread.run()
             close(epoll)
-            for case .forget(let run) in inbox.close() { marks.remove(run) }
+            for case .forget(let run) in inbox.close() { beginning.marks.remove(run) }
             done.signal()
         }
         let code = start(Unmanaged.passRetained(body))
@@ -147,8 +146,11 @@ struct RunnerThread: ~Copyable {
             let settled = settling
             let count = epoll_wait(epoll, &events, Int32(events.count), patience())
             for event in events.prefix(Int(max(0, count))) {
-                let token = event.data.u64
-                if token == 0 { for word in inbox.take() { obey(word) } } else { serve(token) }
+                switch event.data.u64 {
+                case 0: for word in inbox.take() { obey(word) }
+                case Self.orphans: takeOrphans()
+                case let token: serve(token)
+                }
             }
             // Fewer events than there is room for: that was all of them.
             if count >= 0, count < events.count {
@@ -156,77 +158,55 @@ struct RunnerThread: ~Copyable {
                 settling.removeFirst(settled.count)
             }
             startSome()
-            stopIfTime()
+            let now = Self.awake()
+            while let serial = alarms.pop(due: now) { attend(to: serial, at: now) }
         }
         for settled in settling { settled() }
         for serial in Array(children.keys) { drop(serial) }
+        groups?.closeAll()
+        if let orphanWatch { close(orphanWatch) }
     }
 
     /// How long to wait for something, in milliseconds; -1 for ever.
     private func patience() -> Int32 {
         if !waiting.isEmpty || !settling.isEmpty { return 0 }
-        guard let next = killAt ?? giveUpAt else { return -1 }
-        return Int32(clamping: max(0, (next - Self.awake()) / 1_000_000 + 1))
+        guard let next = alarms.next else { return -1 }
+        // Rounded up, so as not to turn in vain; a day at most, lest the number not fit.
+        return Int32(min(86_400_000, max(0, (next - Self.awake() + 999_999) / 1_000_000)))
     }
 
     private mutating func obey(_ word: Inbox.Word) {
         switch word {
-        case .start(let requests): if !isShutDown { waiting += requests }
+        case .start(let preparations): if !isShutDown { waiting += preparations }
         case .signal(let run, let number):
-            if let serial = serials[run], let child = children[serial] {
-                kill(child, number)
-            } else if waiting.contains(where: { $0.id == run }) {
-                early[run, default: []].append(number)
-            }
+            guard let child = child(of: run, or: word) else { return }
+            kill(child, number)
+        case .end(let run, let grace): end(run, grace: grace)
+        case .suspend(let run):
+            guard child(of: run, or: word) != nil else { return }
+            suspend(run)
+        case .resume(let run):
+            guard child(of: run, or: word) != nil else { return }
+            resume(run)
         case .forget(let run): marks.remove(run)
         case .settle(let done): settling.append(done)
         case .shutDown(let grace): shutDown(grace)
         }
     }
 
-    // MARK: - Stopping
-
-    private mutating func shutDown(_ grace: Duration) {
-        let until = Self.awake() + max(.zero, min(grace, Runner.graceMax)).wholeNanoseconds
-        guard !isShutDown else {
-            if let killAt { self.killAt = min(killAt, until) }
-            return
+    /// The child of a run. A word for a run that still waits for its start is kept until then.
+    private mutating func child(of run: Run.ID, or word: Inbox.Word) -> Child? {
+        if let serial = serials[run] { return children[serial] }
+        if waiting.contains(where: { $0.request.id == run }) {
+            early[run, default: []].append(word)
         }
-        isShutDown = true
-        // What was never begun has no mark, and the next life begins it.
-        waiting = []
-        early = [:]
-        killAt = until
-        // Who ended before it was asked to was not stopped.
-        for serial in Array(serials.values) { takeEnd(of: serial) }
-        stopAll(SIGTERM)
-        // Who stands still takes SIGTERM only once it goes on.
-        stopAll(SIGCONT)
+        return nil
     }
 
-    private mutating func stopIfTime() {
-        let now = Self.awake()
-        if let killAt, now >= killAt {
-            self.killAt = nil
-            giveUpAt = now + Runner.killPatience.wholeNanoseconds
-            stopAll(SIGKILL)
-        } else if let giveUpAt, now >= giveUpAt {
-            self.giveUpAt = nil
-            for serial in Array(serials.values) { end(serial, .lost(.daemon), cspawn_end()) }
-        }
-    }
-
-    private mutating func stopAll(_ number: Int32) {
-        for serial in serials.values {
-            children[serial]?.wasStopped = true
-            if let child = children[serial] { kill(child, number) }
-        }
-    }
-
-    /// The group's number is the process's, and stays its own until its end is taken.
-    func kill(_ child: Child, _ number: Int32) {
-        guard child.pidfd != nil else { return }
-        Glibc.kill(-child.pid, number)
+    /// What was said of a run before it was begun.
+    mutating func obeyEarly(_ run: Run.ID) {
+        guard !early.isEmpty, let words = early.removeValue(forKey: run) else { return }
+        for word in words { obey(word) }
     }
 
     // MARK: - The kernel
@@ -245,9 +225,16 @@ struct RunnerThread: ~Copyable {
     }
 
     /// CLOCK_MONOTONIC, in nanoseconds.
-    static func awake() -> Int64 {
+    static func awake() -> Int64 { read(CLOCK_MONOTONIC) }
+
+    /// The calendar clock.
+    static func wall() -> WallInstant {
+        WallInstant(microsecondsSinceEpoch: read(CLOCK_REALTIME) / 1000)
+    }
+
+    private static func read(_ clock: Int32) -> Int64 {
         var time = timespec()
-        clock_gettime(CLOCK_MONOTONIC, &time)
+        clock_gettime(clock, &time)
         return Int64(time.tv_sec) * 1_000_000_000 + Int64(time.tv_nsec)
     }
 }

@@ -5,16 +5,56 @@ import CSpawn
 import Glibc
 import TimerCore
 
-/// Starts processes. What is the same for all of them is looked up once.
+/// A request with everything that had to be looked up or read for it, which may take its time: that is done
+/// before the runner's thread has it.
+struct Preparation: Sendable {
+    let request: RunRequest
+    let result: Result<Ready, Spawner.Failure>
+
+    struct Ready: Sendable {
+        var account: Account
+        var variables: [String: String]
+    }
+
+    /// - Parameter current: the account of the runner.
+    init(_ request: RunRequest, current: Account) {
+        self.request = request
+        do throws(Spawner.Failure) {
+            let execution = request.definition.execution
+            let account = try Account.resolve(
+                user: execution.user, group: execution.group, current: current)
+            let file = try execution.environmentFile.map { (path) throws(Spawner.Failure) in
+                try EnvironmentFile.load(path)
+            }
+            let variables = Self.environment(of: request, account: account, file: file ?? [:])
+            result = .success(Ready(account: account, variables: variables))
+        } catch {
+            result = .failure(error)
+        }
+    }
+
+    /// Built from nothing: what the runner's own environment holds is no job's business. As in systemd the
+    /// file has the last word over what is declared.
+    private static func environment(
+        of request: RunRequest, account: Account, file: [String: String]
+    ) -> [String: String] {
+        account.variables.merging(request.definition.environment) { $1 }.merging(file) { $1 }
+            .merging([
+                "TIMERD_JOB": request.id.firing.job.description,
+                "TIMERD_RUN_ID": request.id.description,
+                "TIMERD_SCHEDULED": request.id.firing.scheduled.rfc3339,
+                "TIMERD_MISSED": "\(request.missed)",
+                "TIMERD_ACTIVE_SECONDS": "\(request.active.components.seconds)",
+            ]) { $1 }
+    }
+}
+
+/// Starts processes.
 struct Spawner {
-    private let account: Account
     private let openFiles: UInt64
 
-    /// - Parameter openFiles: the soft limit of open files jobs get.
-    init(openFiles: UInt64) {
-        account = Account.current()
-        self.openFiles = openFiles
-    }
+    /// - Parameter openFiles: the soft limit of open files jobs get that declare none.
+    init(openFiles: UInt64) { self.openFiles = openFiles }
 
     /// A process that runs.
     struct Process {
@@ -27,32 +67,57 @@ struct Spawner {
         var outcome: RunOutcome
     }
 
-    /// Starts the process of a run with these descriptors as 1 and 2, and nothing to read at 0.
+    /// Where a process writes to, and the control group it is in; -1 for none of its own.
+    struct Surroundings {
+        var output: Int32
+        var error: Int32
+        var controlGroup: Int32 = -1
+    }
+
+    /// Starts the process of a run in these surroundings, with nothing to read at 0.
     ///
     /// It runs in the declared directory, which must be there, or else in its user's home; in `/` where
     /// that is not there just now, as under Debian's cron.
-    func spawn(_ request: RunRequest, output: Int32, error: Int32) throws(Failure) -> Process {
-        let variables = environment(of: request)
-        let program = Program(request.command, path: variables["PATH"] ?? "")
+    func spawn(
+        _ definition: Definition, _ ready: Preparation.Ready, in surroundings: Surroundings
+    ) throws(Failure) -> Process {
+        let variables = ready.variables
+        let program = Program(definition.command, path: variables["PATH"] ?? "")
         try Self.check(program, variables)
         let input = open("/dev/null", O_RDONLY | O_CLOEXEC)
         guard input >= 0 else { throw Self.failure(errno, "open /dev/null") }
         defer { close(input) }
-        let directory = request.workingDirectory ?? account.home
+        let directory = definition.workingDirectory ?? ready.account.home
+        let execution = definition.execution
+        let names = execution.limits.keys.sorted { $0.rawValue < $1.rawValue }
+        let limits = names.map { name in
+            // Nil is no limit, RLIM_INFINITY.
+            let limit = execution.limits[name].flatMap { $0 } ?? .max
+            return cspawn_limit(resource: name.number, soft: limit, hard: limit)
+        }
+        let identity = ready.account.identity
         let result = withCStrings(program.candidates) { candidates in
             withCStrings(program.arguments) { arguments in
                 withCStrings(variables.map { "\($0.key)=\($0.value)" }) { environment in
                     directory.withCString { directory in
-                        candidates.withMemoryRebound(
-                            to: UnsafePointer<CChar>?.self, capacity: program.candidates.count + 1
-                        ) { candidates in
-                            var start = cspawn_request(
-                                candidates: candidates, arguments: arguments,
-                                environment: environment, directory: directory,
-                                may_run_in_root: request.workingDirectory == nil, input: input,
-                                output: output, error: error, umask: 0o022, nice: 0,
-                                open_files: openFiles)
-                            return cspawn_start(&start)
+                        limits.withUnsafeBufferPointer { limits in
+                            (identity?.groups ?? []).withUnsafeBufferPointer { groups in
+                                var start = cspawn_request(
+                                    candidates: UnsafeMutableRawPointer(candidates)
+                                        .assumingMemoryBound(to: UnsafePointer<CChar>?.self),
+                                    arguments: arguments, environment: environment,
+                                    directory: directory,
+                                    may_run_in_root: definition.workingDirectory == nil,
+                                    input: input, output: surroundings.output,
+                                    error: surroundings.error, umask: execution.umask,
+                                    nice: Int32(clamping: execution.nice), open_files: openFiles,
+                                    limits: limits.baseAddress, limit_count: Int32(limits.count),
+                                    switches_user: identity != nil, user: identity?.user ?? 0,
+                                    group: identity?.group ?? 0, groups: groups.baseAddress,
+                                    group_count: Int32(groups.count),
+                                    control_group: surroundings.controlGroup)
+                                return cspawn_start(&start)
+                            }
                         }
                     }
                 }
@@ -60,8 +125,7 @@ struct Spawner {
         }
         guard result.step == CSPAWN_STEP_NONE else {
             throw Self.failure(
-                result.error,
-                Self.describe(result.step, directory: directory, program: program.name))
+                result.error, Self.describe(result, definition, ready.account, program.name, names))
         }
         return Process(pid: result.pid, pidfd: result.pidfd)
     }
@@ -90,30 +154,48 @@ struct Spawner {
     }
 
     private static func describe(
-        _ step: cspawn_step, directory: String, program: String
+        _ result: cspawn_result, _ definition: Definition, _ account: Account, _ program: String,
+        _ limits: [Execution.Limit]
     ) -> String {
-        switch step {
-        case CSPAWN_STEP_STACK: "allocate a stack"
-        case CSPAWN_STEP_CLONE: "clone"
-        case CSPAWN_STEP_SESSION: "setsid"
-        case CSPAWN_STEP_SIGNALS: "reset the signals"
-        case CSPAWN_STEP_NICE: "set the nice value"
-        case CSPAWN_STEP_DIRECTORY: "chdir \(directory)"
-        case CSPAWN_STEP_DESCRIPTORS: "set up the descriptors"
-        case CSPAWN_STEP_LIMITS: "set the limit of open files"
-        default: "exec \(program)"
+        switch result.step {
+        case CSPAWN_STEP_STACK: return "allocate a stack"
+        case CSPAWN_STEP_CLONE: return "clone"
+        case CSPAWN_STEP_SESSION: return "setsid"
+        case CSPAWN_STEP_SIGNALS: return "reset the signals"
+        case CSPAWN_STEP_NICE: return "set the nice value \(definition.execution.nice)"
+        case CSPAWN_STEP_CONTROL_GROUP: return "enter its control group"
+        case CSPAWN_STEP_DESCRIPTORS: return "set up the descriptors"
+        case CSPAWN_STEP_LIMITS:
+            let index = Int(result.limit)
+            guard limits.indices.contains(index) else { return "set the limit of open files" }
+            return "set the limit \(limits[index].rawValue)"
+        case CSPAWN_STEP_GROUPS: return "set the groups of \(account.name)"
+        case CSPAWN_STEP_GROUP: return "set the group of \(account.name)"
+        case CSPAWN_STEP_USER: return "switch to the user \(account.name)"
+        case CSPAWN_STEP_DIRECTORY:
+            return "chdir \(definition.workingDirectory ?? account.home)"
+        default: return "exec \(program)"
         }
     }
+}
 
-    /// Built from nothing: what the daemon's own environment holds is no job's business.
-    private func environment(of request: RunRequest) -> [String: String] {
-        account.variables.merging(request.environment) { $1 }.merging([
-            "TIMERD_JOB": request.id.firing.job.description,
-            "TIMERD_RUN_ID": request.id.description,
-            "TIMERD_SCHEDULED": request.id.firing.scheduled.rfc3339,
-            "TIMERD_MISSED": "\(request.missed)",
-            "TIMERD_ACTIVE_SECONDS": "\(request.active.components.seconds)",
-        ]) { $1 }
+extension Execution.Limit {
+    /// Its number for setrlimit(2).
+    fileprivate var number: Int32 {
+        let number =
+            switch self {
+            case .as: RLIMIT_AS
+            case .core: RLIMIT_CORE
+            case .cpu: RLIMIT_CPU
+            case .data: RLIMIT_DATA
+            case .fsize: RLIMIT_FSIZE
+            case .memlock: __RLIMIT_MEMLOCK
+            case .nofile: RLIMIT_NOFILE
+            case .nproc: __RLIMIT_NPROC
+            case .rss: __RLIMIT_RSS
+            case .stack: RLIMIT_STACK
+            }
+        return Int32(number.rawValue)
     }
 }
 

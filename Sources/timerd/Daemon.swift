@@ -160,9 +160,10 @@ struct Daemon {
     ) throws -> Runner {
         try Runner(marks: marks.descriptor) { event in
             switch event {
-            case .began(let run, _): loop.later { $0.receive(.began(run)) }
-            case .ended(let run, let outcome, let usage, _):
-                loop.later { $0.receive(.ended(run, outcome, usage)) }
+            case .began(let run, _, _): loop.later { $0.receive(.began(run)) }
+            case .ended(let run, let end):
+                loop.later { $0.receive(.ended(run, end.outcome, end.usage)) }
+            case .dropped: break
             case .output(let run, let stream, let line, _):
                 teller.pass(line, of: run, toStderr: stream == .stderr)
             }
@@ -280,11 +281,6 @@ extension ConfigReading {
 extension Runner: RunLauncher {
     func start(_ runs: [Run]) { start(runs.map { RunRequest($0) }) }
 
-    func end(_ run: Run.ID, grace: Duration) { signal(run, SIGTERM) }
-
-    func suspend(_ run: Run.ID) { signal(run, SIGSTOP) }
-
-    func resume(_ run: Run.ID) { signal(run, SIGCONT) }
 }
 
 extension Recollection {

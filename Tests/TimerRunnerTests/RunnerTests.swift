@@ -1,106 +1,14 @@
 // Copyright 2026 the timerd authors
 // SPDX-License-Identifier: Apache-2.0
 
+import CSpawn
 import Dispatch
 import Foundation
 import Glibc
-import Synchronization
 import Testing
 import TimerCore
 
 @testable import TimerRunner
-
-/// A runner with a directory of marks of its own, and everything it told.
-final class Bench: Sendable {
-    let marks: String
-    private let descriptor: Int32
-    private let told = Mutex<[RunnerEvent]>([])
-    private let more = DispatchSemaphore(value: 0)
-    private let next = Mutex(0)
-    let runner: Runner
-
-    private final class Box: Sendable {
-        let handler = Mutex<(@Sendable (RunnerEvent) -> Void)?>(nil)
-    }
-
-    init() throws {
-        marks = "/tmp/timerd-marks-\(UUID().uuidString)"
-        mkdir(marks, 0o700)
-        descriptor = open(marks, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
-        let box = Box()
-        runner = try Runner(marks: descriptor) { event in
-            box.handler.withLock { $0 }?(event)
-        }
-        box.handler.withLock { handler in
-            handler = { [weak self] event in
-                guard let self else { return }
-                told.withLock { $0.append(event) }
-                more.signal()
-            }
-        }
-    }
-
-    deinit {
-        close(descriptor)
-        try? FileManager.default.removeItem(atPath: marks)
-    }
-
-    var events: [RunnerEvent] { told.withLock { $0 } }
-    var markNames: Set<String> { Runner.marks(in: descriptor) }
-
-    /// Waits until what was told satisfies the condition, for at most a minute.
-    func wait(until isDone: ([RunnerEvent]) -> Bool) {
-        while !isDone(events) {
-            guard more.wait(timeout: .now() + 60) == .success else {
-                Issue.record("nothing more was told: \(events.suffix(5))")
-                return
-            }
-        }
-    }
-
-    func request(
-        _ command: Job.Command, environment: [String: String] = [:], in directory: String? = nil
-    )
-        -> RunRequest
-    {
-        let number = next.withLock { number in
-            number += 1
-            return number
-        }
-        let job = Job(
-            name: Job.Name("probe")!, command: command, schedule: .every(.seconds(1)),
-            environment: environment, workingDirectory: directory)
-        let scheduled = WallInstant(microsecondsSinceEpoch: 1_795_000_000_000_000 + Int64(number))
-        let firing = Firing(
-            id: Firing.ID(job: job.name, scheduled: scheduled), missed: 2, active: .seconds(90))
-        return RunRequest(Run(firing: firing, job: job))
-    }
-
-    /// Runs a command to its end.
-    func run(_ request: RunRequest) -> (outcome: RunOutcome, lines: [String], errors: [String]) {
-        runner.start([request])
-        return end(of: request)
-    }
-
-    func end(of request: RunRequest) -> (outcome: RunOutcome, lines: [String], errors: [String]) {
-        wait { $0.contains { if case .ended(request.id, _, _, _) = $0 { true } else { false } } }
-        var outcome = RunOutcome.timedOut
-        var lines: [RunStream: [String]] = [:]
-        for event in events {
-            switch event {
-            case .ended(request.id, let found, _, _): outcome = found
-            case .output(request.id, let stream, let line, _):
-                lines[stream, default: []].append(String(decoding: line, as: UTF8.self))
-            default: break
-            }
-        }
-        return (outcome, lines[.stdout] ?? [], lines[.stderr] ?? [])
-    }
-
-    func shell(_ line: String) -> (outcome: RunOutcome, lines: [String], errors: [String]) {
-        run(request(.shell(line)))
-    }
-}
 
 @Suite struct OutcomeTests {
     @Test func tellsExitCodesAndSignals() throws {
@@ -138,61 +46,22 @@ final class Bench: Sendable {
     @Test func accountsForWhatARunUsed() throws {
         let bench = try Bench()
         defer { bench.runner.shutdown(grace: .zero) }
-        let request = bench.request(.shell("i=0; while [ $i -lt 20000 ]; do i=$((i+1)); done"))
-        #expect(bench.run(request).outcome == .exited(0))
-        for case .ended(_, _, let usage, _) in bench.events {
-            #expect(usage.elapsed > .zero && usage.user + usage.system > .zero)
-            #expect(usage.user + usage.system <= usage.elapsed + .milliseconds(100))
-            #expect(usage.peakResidentBytes > 100_000)
-        }
-    }
-}
-
-@Suite struct ChildTests {
-    /// Started from a dispatch queue, whose threads block signals.
-    @Test func hasOwnSessionNoMaskDefaultDispositionsAndThreeDescriptors() throws {
-        let bench = try Bench()
-        defer { bench.runner.shutdown(grace: .zero) }
-        signal(SIGPIPE, SIG_IGN)
-        let request = bench.request(
-            .shell(
-                """
-                grep -E '^(SigBlk|SigIgn|SigCgt):' /proc/self/status
-                echo fds; ls -m /proc/$$/fd
-                echo ids $$ $(cut -d' ' -f5,6,19 /proc/$$/stat)
-                echo umask $(umask)
-                echo in $(readlink /proc/$$/fd/0)
-                """), in: "/")
-        DispatchQueue(label: "starter", qos: .background).sync { bench.runner.start([request]) }
-        let lines = bench.end(of: request).lines
-        #expect(lines.contains("SigBlk:\t0000000000000000"))
-        #expect(lines.contains("SigIgn:\t0000000000000000"))
-        #expect(lines.contains("0, 1, 2"))
-        #expect(lines.contains("umask 0022") && lines.contains("in /dev/null"))
-        let ids = try #require(lines.first { $0.hasPrefix("ids ") }).split(separator: " ")
-        #expect(ids[1] == ids[2] && ids[1] == ids[3], "its group and its session are its own")
-        #expect(ids[4] == "0", "the nice value")
+        let end = bench.shell("i=0; while [ $i -lt 20000 ]; do i=$((i+1)); done")
+        #expect(end.outcome == .exited(0))
+        #expect(end.usage.elapsed > .zero && end.usage.user + end.usage.system > .zero)
+        #expect(end.usage.user + end.usage.system <= end.usage.elapsed + .milliseconds(100))
     }
 
-    @Test func hasABuiltEnvironment() throws {
-        setenv("TIMERD_TEST_SECRET", "x", 1)
-        setenv("NOTIFY_SOCKET_TEST", "x", 1)
+    /// The kernel begins a child's count at what this process had, which is no business of the job's.
+    @Test func thePeakOfARunIsItsOwn_orNotTold() throws {
         let bench = try Bench()
         defer { bench.runner.shutdown(grace: .zero) }
-        let request = bench.request(
-            .arguments(["/usr/bin/env"]), environment: ["WHOM": "a b", "PATH": "/bin"], in: "/tmp")
-        let lines = Set(bench.run(request).lines)
-        let account = getpwuid(geteuid())!
-        let user = String(cString: account.pointee.pw_name)
-        #expect(
-            lines == [
-                "PATH=/bin", "HOME=\(String(cString: account.pointee.pw_dir))",
-                "SHELL=\(String(cString: account.pointee.pw_shell))", "USER=\(user)",
-                "LOGNAME=\(user)", "WHOM=a b", "TIMERD_JOB=probe", "TIMERD_MISSED=2",
-                "TIMERD_RUN_ID=\(request.id)", "TIMERD_ACTIVE_SECONDS=90",
-                "TIMERD_SCHEDULED=\(request.id.firing.scheduled.rfc3339)",
-            ])
-        #expect(bench.run(bench.request(.arguments(["pwd"]), in: "/tmp")).lines == ["/tmp"])
+        #expect(bench.shell("true").usage.peakResidentBytes == 0)
+        let size = (Int(cspawn_peak()) + 100_000) << 10
+        let end = bench.shell("dd if=/dev/zero of=/dev/null bs=\(size) count=1 2>/dev/null")
+        #expect(end.outcome == .exited(0))
+        #expect(end.usage.peakResidentBytes >= size)
+        #expect(end.usage.peakResidentBytes < size + 100 << 20)
     }
 }
 
@@ -231,9 +100,7 @@ final class Bench: Sendable {
         var total = 0
         for case .output(_, _, let line, _) in bench.events { total += line.count }
         #expect(total == 5_000_000)
-        for case .ended(_, _, _, let tail) in bench.events {
-            #expect(tail.count == Tail.bytesMax)
-        }
+        #expect(bench.end(of: request).tail.count == 8192)
     }
 
     @Test func aGrandchildWithThePipeInHandHoldsUpNoOutcome() throws {
@@ -268,10 +135,8 @@ final class Bench: Sendable {
         #expect(bench.run(request).outcome == .exited(0))
         #expect(bench.markNames == [request.id.description])
         bench.runner.start([request])
-        bench.wait { events in
-            events.count { if case .ended = $0 { true } else { false } } == 2
-        }
-        guard case .ended(_, .lost(.daemon), _, _) = bench.events.last else {
+        bench.wait(forEnds: 2)
+        guard case .ended(_, let end) = bench.events.last, end.outcome == .lost(.runner) else {
             Issue.record("it ran twice: \(bench.events)")
             return
         }
@@ -304,29 +169,5 @@ final class Bench: Sendable {
         }
         bench.runner.shutdown(grace: .milliseconds(200))
         #expect(requests.allSatisfy { bench.end(of: $0).outcome == .stopped })
-    }
-
-    @Test func twoThousandRunsLeaveNoDescriptorAndNoZombie() throws {
-        let bench = try Bench()
-        #expect(bench.run(bench.request(.arguments(["/bin/true"]))).outcome == .exited(0))
-        let before = try FileManager.default.contentsOfDirectory(atPath: "/proc/self/task").count
-        let requests = (0..<2000).map { number in
-            bench.request(.arguments(number % 10 == 0 ? ["/no/such"] : ["/bin/true"]))
-        }
-        bench.runner.start(requests)
-        bench.wait { events in
-            events.count { if case .ended = $0 { true } else { false } } == 2001
-        }
-        for request in requests { bench.runner.forget(request.id) }
-        bench.runner.shutdown(grace: .zero)
-        let failed = bench.events.count {
-            if case .ended(_, .spawnFailed, _, _) = $0 { true } else { false }
-        }
-        #expect(failed == 200)
-        // Other tests run beside this one, so only this runner's own pipes and processes are counted.
-        let threads = try FileManager.default.contentsOfDirectory(atPath: "/proc/self/task").count
-        #expect(threads <= before + 8)
-        let fds = try FileManager.default.contentsOfDirectory(atPath: "/proc/self/fd").count
-        #expect(fds < 200, "descriptors: \(fds)")
     }
 }

@@ -19,11 +19,21 @@ typedef enum {
     CSPAWN_STEP_SESSION,
     CSPAWN_STEP_SIGNALS,
     CSPAWN_STEP_NICE,
-    CSPAWN_STEP_DIRECTORY,
+    CSPAWN_STEP_CONTROL_GROUP,
     CSPAWN_STEP_DESCRIPTORS,
     CSPAWN_STEP_LIMITS,
+    CSPAWN_STEP_GROUPS,
+    CSPAWN_STEP_GROUP,
+    CSPAWN_STEP_USER,
+    CSPAWN_STEP_DIRECTORY,
     CSPAWN_STEP_EXEC,
 } cspawn_step;
+
+/// A limit of setrlimit(2); UINT64_MAX is none.
+typedef struct {
+    int resource;
+    uint64_t soft, hard;
+} cspawn_limit;
 
 /// What to start, and how.
 typedef struct {
@@ -42,10 +52,22 @@ typedef struct {
     int input, output, error;
     /// The file mode creation mask.
     mode_t umask;
-    /// The nice value, -20 to 19. Without the privilege to lower it to that, the parent's stays.
+    /// The nice value, -20 to 19. Without the privilege to lower it to 0, the parent's stays; any other
+    /// that cannot be had fails the start.
     int nice;
     /// The soft limit of open files (setrlimit(2), RLIMIT_NOFILE); never above the hard one.
     uint64_t open_files;
+    /// Further limits, set in this order.
+    const cspawn_limit *_Nullable limits;
+    int limit_count;
+    /// Whether to become another user: the supplementary groups, the group and the user.
+    bool switches_user;
+    uid_t user;
+    gid_t group;
+    const gid_t *_Nullable groups;
+    int group_count;
+    /// The file cgroup.procs of the control group to run in, open for writing; -1 for the parent's own.
+    int control_group;
 } cspawn_request;
 
 /// What came of a start: a process, or the step that failed with its errno.
@@ -54,6 +76,8 @@ typedef struct {
     int pidfd;
     cspawn_step step;
     int error;
+    /// Which of the limits could not be set; -1 for the soft limit of open files.
+    int limit;
 } cspawn_result;
 
 /// Starts a process in a session of its own and returns once it runs its program or has failed to.
@@ -75,13 +99,36 @@ typedef struct {
     int status;
     int64_t user_microseconds;
     int64_t system_microseconds;
-    /// The largest resident set, in KiB.
+    /// The largest resident set, in KiB. The kernel begins the count of a process at that of whoever started
+    /// it and shared its memory with it until execve: a figure no larger than `cspawn_peak` at the start says
+    /// only that the process had no more than that.
     int64_t peak_kibibytes;
 } cspawn_end;
+
+/// The largest resident set this process had so far, in KiB.
+int64_t cspawn_peak(void);
 
 /// Takes the end of the process behind the descriptor, without waiting. Returns 1 if it had ended, 0 if it
 /// lives, -1 with errno set if it cannot be known.
 int cspawn_reap(int pidfd, cspawn_end *_Nonnull end);
+
+/// A descriptor of the process with this number, closed on exec; -1 with errno set if there is none.
+int cspawn_open_process(pid_t pid);
+
+/// Makes this process the one that orphaned processes below it become children of (prctl(2),
+/// PR_SET_CHILD_SUBREAPER), so that it can take their ends too. Returns a descriptor that becomes readable
+/// when a child ends, or -1 with errno set. SIGCHLD must be blocked in every thread.
+int cspawn_adopt_orphans(void);
+
+/// The number of a child that has ended and whose end is not taken; 0 without one. Empties the descriptor
+/// of `cspawn_adopt_orphans` first.
+pid_t cspawn_next_ended(int watch);
+
+/// Takes the end of a child that has ended, and tells nobody.
+void cspawn_bury(pid_t pid);
+
+/// Whether a process group has any member left, be it only one whose end nobody took.
+bool cspawn_group_lives(pid_t group);
 
 /// Sends a signal through a descriptor of a process. Returns 0, or -1 with errno set.
 int cspawn_signal(int pidfd, int signal);
@@ -91,6 +138,18 @@ int cspawn_pipe(int *_Nonnull reading, int *_Nonnull writing);
 
 /// An eventfd(2) that is closed on exec and does not block. Returns it, or -1.
 int cspawn_eventfd(void);
+
+/// Blocks SIGCHLD in the calling thread, and in those it makes from then on.
+void cspawn_block_child_signal(void);
+
+/// Goes on in a process of its own, in a session of its own, while the calling process waits for it: until
+/// the new one calls `cspawn_tell_parent` or ends, whose status it then exits with. To be called before
+/// there are other threads. Returns a descriptor for `cspawn_tell_parent` in the new process, or -1 with
+/// errno set in the old one.
+int cspawn_detach(void);
+
+/// Lets the process that waits in `cspawn_detach` exit with 0.
+void cspawn_tell_parent(int descriptor);
 
 /// The name of a signal without its SIG, "KILL"; NULL for a number without one.
 const char *_Nullable cspawn_signal_name(int signal);

@@ -1,0 +1,40 @@
+// Copyright 2026 the timerd authors
+// SPDX-License-Identifier: Apache-2.0
+
+/// When which child is to be looked at again: a binary heap. An alarm that is not needed any more is left
+/// in and rings in vain.
+struct Alarms {
+    private var heap: [(at: Int64, serial: UInt64)] = []
+
+    /// The earliest instant.
+    var next: Int64? { heap.first?.at }
+
+    /// - Complexity: O(log n).
+    mutating func set(_ serial: UInt64, at instant: Int64) {
+        heap.append((instant, serial))
+        var place = heap.count - 1
+        while place > 0, heap[(place - 1) / 2].at > heap[place].at {
+            heap.swapAt(place, (place - 1) / 2)
+            place = (place - 1) / 2
+        }
+    }
+
+    /// Takes out one that is due; nil without one.
+    /// - Complexity: O(log n).
+    mutating func pop(due now: Int64) -> UInt64? {
+        guard let first = heap.first, first.at <= now else { return nil }
+        let last = heap.removeLast()
+        guard !heap.isEmpty else { return first.serial }
+        heap[0] = last
+        var place = 0
+        while true {
+            var least = place
+            for child in [2 * place + 1, 2 * place + 2] where child < heap.count {
+                if heap[child].at < heap[least].at { least = child }
+            }
+            guard least != place else { return first.serial }
+            heap.swapAt(place, least)
+            place = least
+        }
+    }
+}

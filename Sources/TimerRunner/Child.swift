@@ -1,0 +1,50 @@
+// Copyright 2026 the timerd authors
+// SPDX-License-Identifier: Apache-2.0
+
+import CSpawn
+import TimerCore
+
+/// One run that lives, or whose output still comes. Instants are of CLOCK_MONOTONIC, in nanoseconds.
+struct Child {
+    var id: Run.ID
+    var pid: Int32
+    /// Nil once its end is taken.
+    var pidfd: Int32?
+    /// Whether its end will be told to this process: not for one that an earlier runner began.
+    var isOwn = true
+    var began: Int64
+    var beganAt: WallInstant
+    /// Standard output and standard error; nil once closed.
+    var streams: [Stream?]
+    var tail: Tail
+    var stage = Stage.running
+    /// When its time is up; nil for no limit, and while it stands still.
+    var deadline: Int64?
+    /// What was left of its time when it was made to stand still.
+    var left: Int64?
+    var killTimeout: Duration
+    /// The largest resident set of this process when it was started, in KiB.
+    var peakFloor: Int64 = 0
+    /// The end of its process, while others of its group are given the time to follow.
+    var taken: Taken?
+    var hasControlGroup = false
+
+    struct Stream {
+        var descriptor: Int32
+        var lines = LineCutter()
+    }
+
+    struct Taken {
+        var end: cspawn_end
+        var isKnown: Bool
+    }
+
+    /// How far its ending has got.
+    enum Stage {
+        case running
+        /// It was told to end, for this outcome, and is killed at this instant.
+        case ending(RunOutcome, killAt: Int64)
+        /// It was killed; at this instant it is given up.
+        case killed(RunOutcome, giveUpAt: Int64)
+    }
+}

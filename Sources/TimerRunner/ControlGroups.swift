@@ -1,0 +1,116 @@
+// Copyright 2026 the timerd authors
+// SPDX-License-Identifier: Apache-2.0
+
+import Glibc
+
+/// A control group (cgroups(7), version 2) for each run below the runner's own, so that SIGKILL also
+/// reaches whoever left the run's process group. The runner's own must be its to divide: systemd says so
+/// with `Delegate=yes`.
+struct ControlGroups {
+    private static let prefix = "timerd-run-"
+
+    private let directory: Int32
+    /// Those of runs that are over and whose processes are not.
+    private var lingering: [UInt64] = []
+
+    /// - Throws: `Runner.Failure` if no group can be made below the runner's own.
+    init() throws(Runner.Failure) {
+        guard let path = Self.own() else {
+            throw Runner.Failure("cannot find a control group of version 2 to divide", ENOENT)
+        }
+        directory = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
+        guard directory >= 0 else {
+            throw Runner.Failure("cannot open the control group \(path)", errno)
+        }
+        removeStale()
+        let probe = Self.prefix + "0"
+        guard mkdirat(directory, probe, 0o755) == 0 else {
+            let code = errno
+            close(directory)
+            throw Runner.Failure("cannot make a control group in \(path)", code)
+        }
+        unlinkat(directory, probe, AT_REMOVEDIR)
+    }
+
+    /// Makes the group of a child.
+    /// - Returns: its cgroup.procs, open for writing, which the caller closes.
+    func make(_ serial: UInt64) throws(Spawner.Failure) -> Int32 {
+        let name = Self.prefix + "\(serial)"
+        guard mkdirat(directory, name, 0o755) == 0 || errno == EEXIST else {
+            throw Spawner.failure(errno, "make a control group")
+        }
+        let file = openat(directory, "\(name)/cgroup.procs", O_WRONLY | O_CLOEXEC)
+        guard file >= 0 else {
+            let code = errno
+            unlinkat(directory, name, AT_REMOVEDIR)
+            throw Spawner.failure(code, "open a control group")
+        }
+        return file
+    }
+
+    /// Sends SIGKILL to everybody in the group (cgroup.kill, since Linux 5.14).
+    func kill(_ serial: UInt64) {
+        let file = openat(directory, Self.prefix + "\(serial)/cgroup.kill", O_WRONLY | O_CLOEXEC)
+        guard file >= 0 else { return }
+        _ = write(file, "1", 1)
+        close(file)
+    }
+
+    /// The run is over. Its group goes as soon as nobody is in it any more.
+    mutating func remove(_ serial: UInt64) {
+        lingering.append(serial)
+        // Of many that are held, a few are tried at each end.
+        for _ in 0..<min(4, lingering.count) {
+            let serial = lingering.removeLast()
+            let isGone =
+                unlinkat(directory, Self.prefix + "\(serial)", AT_REMOVEDIR) == 0 || errno == ENOENT
+            if !isGone { lingering.insert(serial, at: 0) }
+        }
+    }
+
+    func closeAll() { close(directory) }
+
+    /// What a runner before this one left, as far as it is empty.
+    private func removeStale() {
+        let copy = openat(directory, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC)
+        guard copy >= 0 else { return }
+        guard let listing = fdopendir(copy) else {
+            close(copy)
+            return
+        }
+        defer { closedir(listing) }
+        while let entry = readdir(listing) {
+            let name = withUnsafeBytes(of: &entry.pointee.d_name) { bytes in
+                String(decoding: bytes.prefix { $0 != 0 }, as: UTF8.self)
+            }
+            if name.hasPrefix(Self.prefix) { unlinkat(directory, name, AT_REMOVEDIR) }
+        }
+    }
+
+    /// The path of this process's own group: where version 2 is mounted (proc(5), mountinfo), and below it
+    /// what /proc/self/cgroup says on the line that begins with `0::`.
+    private static func own() -> String? {
+        guard let mounts = text("/proc/self/mountinfo"), let groups = text("/proc/self/cgroup")
+        else { return nil }
+        let mount = mounts.split(separator: "\n").lazy.map { $0.split(separator: " ") }.first {
+            words in
+            guard let dash = words.firstIndex(of: "-"), dash + 1 < words.count else { return false }
+            return words[dash + 1] == "cgroup2"
+        }
+        let group = groups.split(separator: "\n").first { $0.hasPrefix("0::/") }
+        guard let mount, mount.count > 4, let group else { return nil }
+        return "\(mount[4])\(group.dropFirst(3))"
+    }
+
+    private static func text(_ path: String) -> String? {
+        let file = open(path, O_RDONLY | O_CLOEXEC)
+        guard file >= 0 else { return nil }
+        defer { close(file) }
+        var bytes: [UInt8] = []
+        var buffer = [UInt8](repeating: 0, count: 65_536)
+        while case let count = read(file, &buffer, buffer.count), count > 0 {
+            bytes += buffer[..<count]
+        }
+        return String(decoding: bytes, as: UTF8.self)
+    }
+}

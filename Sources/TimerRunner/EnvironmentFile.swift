@@ -1,0 +1,171 @@
+// Copyright 2026 the timerd authors
+// SPDX-License-Identifier: Apache-2.0
+
+import Glibc
+
+/// A file of variables, in the form of systemd's `EnvironmentFile=` (systemd.exec(5)): lines `NAME=value`,
+/// blank ones and those that begin with `#` or `;` left out. A value may be quoted as in a shell; within
+/// double quotes and without quotes a backslash takes the next character as it is, and joins lines before a
+/// newline. Where systemd passes over what it cannot read, here it is an error with its line: a job without
+/// its credentials had better not run.
+struct EnvironmentFile {
+    /// The most bytes a file may have.
+    static let bytesMax = 1 << 20
+
+    /// What is wrong with a file.
+    struct Fault: Error, Hashable {
+        /// 1 for the first.
+        var line: Int
+        var what: String
+    }
+
+    /// Reads the file. A `-` before its path lets it be missing.
+    static func load(_ path: String) throws(Spawner.Failure) -> [String: String] {
+        let isOptional = path.hasPrefix("-")
+        let path = isOptional ? String(path.dropFirst()) : path
+        let what = "read the environment file \(path)"
+        // Without O_NONBLOCK, opening a FIFO would wait for a writer.
+        let file = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY)
+        guard file >= 0 else {
+            if isOptional, errno == ENOENT { return [:] }
+            throw Spawner.failure(errno, what)
+        }
+        defer { close(file) }
+        var status = stat()
+        guard fstat(file, &status) == 0 else { throw Spawner.failure(errno, what) }
+        guard status.st_mode & S_IFMT == S_IFREG else {
+            throw Spawner.failure(EINVAL, "\(what), which is no regular file")
+        }
+        var bytes: [UInt8] = []
+        var buffer = [UInt8](repeating: 0, count: 16_384)
+        while true {
+            let count = read(file, &buffer, buffer.count)
+            if count == 0 { break }
+            guard count > 0 || errno == EINTR else { throw Spawner.failure(errno, what) }
+            bytes += buffer.prefix(max(0, count))
+            guard bytes.count <= bytesMax else {
+                throw Spawner.failure(EFBIG, "\(what), which has more than \(bytesMax) bytes")
+            }
+        }
+        do throws(Fault) {
+            return try parse(bytes)
+        } catch {
+            throw Spawner.failure(EINVAL, "\(what), line \(error.line): \(error.what)")
+        }
+    }
+
+    /// Reads the text of a file.
+    static func parse(_ bytes: [UInt8]) throws(Fault) -> [String: String] {
+        guard let text = String(validating: bytes, as: UTF8.self) else {
+            throw Fault(line: 1, what: "the file is not UTF-8")
+        }
+        var parser = Parser(rest: text.unicodeScalars[...])
+        var variables: [String: String] = [:]
+        while let (name, value) = try parser.next() { variables[name] = value }
+        return variables
+    }
+
+    private struct Parser {
+        var rest: Substring.UnicodeScalarView
+        var line = 1
+
+        private mutating func take() -> Unicode.Scalar? {
+            let scalar = rest.popFirst()
+            if scalar == "\n" { line += 1 }
+            return scalar
+        }
+
+        /// The next variable; nil at the end.
+        mutating func next() throws(Fault) -> (String, String)? {
+            while let first = rest.first {
+                switch first {
+                case " ", "\t", "\r", "\n": _ = take()
+                case "#", ";": while let scalar = take(), scalar != "\n" {}
+                default: return (try name(), try value())
+                }
+            }
+            return nil
+        }
+
+        private mutating func name() throws(Fault) -> String {
+            var name = ""
+            let start = line
+            while let scalar = take(), scalar != "\n" {
+                guard scalar == "=" else {
+                    name.unicodeScalars.append(scalar)
+                    continue
+                }
+                while name.last == " " || name.last == "\t" { name.removeLast() }
+                if let fault = EnvironmentFile.fault(inName: name) {
+                    throw Fault(line: start, what: fault)
+                }
+                return name
+            }
+            throw Fault(line: start, what: "no NAME=value")
+        }
+
+        private mutating func value() throws(Fault) -> String {
+            var value = String.UnicodeScalarView()
+            // What of it blanks at its end may be cut back to.
+            var firm = 0
+            while let scalar = rest.first, scalar == " " || scalar == "\t" { _ = take() }
+            let start = line
+            while let scalar = take(), scalar != "\n" {
+                switch scalar {
+                case "'", "\"":
+                    try quoted(by: scalar, from: start, into: &value)
+                    firm = value.count
+                case "\\":
+                    guard let next = take() else { continue }
+                    if next != "\n" { value.append(next) }
+                    firm = value.count
+                case " ", "\t", "\r": value.append(scalar)
+                default:
+                    value.append(scalar)
+                    firm = value.count
+                }
+            }
+            value.removeLast(value.count - firm)
+            guard !value.contains("\0") else { throw Fault(line: start, what: "a NUL character") }
+            return String(value)
+        }
+
+        private mutating func quoted(
+            by quote: Unicode.Scalar, from start: Int, into value: inout String.UnicodeScalarView
+        ) throws(Fault) {
+            while let scalar = take() {
+                if scalar == quote { return }
+                guard scalar == "\\", quote == "\"", let next = rest.first else {
+                    value.append(scalar)
+                    continue
+                }
+                // As in a shell: any other backslash stands for itself.
+                switch next {
+                case "\"", "\\", "`", "$": value.append(next)
+                case "\n": break
+                default:
+                    value.append(scalar)
+                    continue
+                }
+                _ = take()
+            }
+            throw Fault(line: start, what: "a quote is not closed")
+        }
+    }
+
+    /// What is wrong with the name of a variable; nil if nothing is.
+    private static func fault(inName name: String) -> String? {
+        let isWord = name.utf8.allSatisfy { byte in
+            byte == UInt8(ascii: "_") || (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(byte)
+                || (UInt8(ascii: "a")...UInt8(ascii: "z")).contains(byte | 0x20)
+        }
+        guard let first = name.utf8.first, isWord, first > UInt8(ascii: "9") else {
+            return "\(name.debugDescription) is no name of a variable"
+        }
+        let isReserved = ["TIMERD_", "LISTEN_", "WATCHDOG_"].contains { name.hasPrefix($0) }
+        guard !isReserved, name != "NOTIFY_SOCKET", name != "CREDENTIALS_DIRECTORY" else {
+            return "\(name) is set by timerd or systemd and by nobody else"
+        }
+        return nil
+    }
+}

@@ -1,0 +1,135 @@
+// Copyright 2026 the timerd authors
+// SPDX-License-Identifier: Apache-2.0
+
+import CSpawn
+import Glibc
+import TimerCore
+
+/// Making runs end: for their time limit, by order, for the runner's own stop.
+///
+/// A run that is made to end is over once its whole process group is, so that what comes after it does not
+/// meet the last of it. SIGKILL after the grace makes sure of that. Whoever left the group is out of reach,
+/// but for a control group of the run's own.
+extension RunnerThread {
+    /// How often a group is looked at that outlives its leader: often enough that its number cannot come
+    /// round to another group in between.
+    static let groupLook: Int64 = 10_000_000
+
+    mutating func end(_ run: Run.ID, grace: Duration) {
+        guard let serial = serials[run] else { return cancel(run) }
+        // Who ended before it was asked to was not stopped.
+        takeEnd(of: serial)
+        end(serial, .stopped, grace: grace)
+    }
+
+    /// A run that was not begun is not begun.
+    private mutating func cancel(_ run: Run.ID) {
+        guard let index = waiting.firstIndex(where: { $0.request.id == run }) else { return }
+        waiting.remove(at: index)
+        early[run] = nil
+        handler(.ended(run, RunEnd(.stopped, at: Self.wall())))
+    }
+
+    /// Sends SIGTERM to the group, and SIGKILL after the grace. What is ending already may only end sooner.
+    mutating func end(_ serial: UInt64, _ outcome: RunOutcome, grace: Duration) {
+        guard let child = children[serial], serials[child.id] == serial else { return }
+        let span = max(.zero, min(grace, Runner.graceMax)).wholeNanoseconds
+        let killAt = Self.awake() + span
+        switch child.stage {
+        case .running:
+            children[serial]?.stage = .ending(outcome, killAt: killAt)
+            children[serial]?.deadline = nil
+            children[serial]?.left = nil
+            kill(child, SIGTERM)
+            // Who stands still takes SIGTERM only once it goes on.
+            kill(child, SIGCONT)
+        case .ending(let outcome, let before):
+            guard killAt < before else { return }
+            children[serial]?.stage = .ending(outcome, killAt: killAt)
+        case .killed: return
+        }
+        alarms.set(serial, at: killAt)
+    }
+
+    /// Its alarm rang, for whatever it was set, or for nothing any more.
+    mutating func attend(to serial: UInt64, at now: Int64) {
+        guard let child = children[serial], serials[child.id] == serial else { return }
+        switch child.stage {
+        case .running:
+            guard let deadline = child.deadline, now >= deadline else { return }
+            // Its end may have come just before.
+            takeEnd(of: serial)
+            end(serial, .timedOut, grace: child.killTimeout)
+        case .ending(let outcome, let killAt):
+            guard now >= killAt else { break }
+            let giveUpAt = now + Runner.killPatience.wholeNanoseconds
+            children[serial]?.stage = .killed(outcome, giveUpAt: giveUpAt)
+            kill(child, SIGKILL)
+            if child.hasControlGroup { groups?.kill(serial) }
+            alarms.set(serial, at: giveUpAt)
+        case .killed(let outcome, let giveUpAt):
+            guard now >= giveUpAt else { break }
+            if child.taken != nil { return finish(serial, outcome) }
+            // Only the stop of the runner cannot wait: else whatever still stands in the kernel is waited
+            // for, so that no other run meets it.
+            if isShutDown { return finish(serial, .lost(.runner)) }
+        }
+        lookAtGroup(of: serial, at: now)
+    }
+
+    /// The leader of the group ended. The others have as long as it had.
+    mutating func lookAtGroup(of serial: UInt64, at now: Int64) {
+        guard let child = children[serial], child.taken != nil else { return }
+        guard cspawn_group_lives(child.pid) else {
+            switch child.stage {
+            case .running: return
+            case .ending(let outcome, _), .killed(let outcome, _): return finish(serial, outcome)
+            }
+        }
+        alarms.set(serial, at: now + Self.groupLook)
+    }
+
+    mutating func shutDown(_ grace: Duration) {
+        isShutDown = true
+        // What was never begun has no mark, and the next life begins it.
+        waiting = []
+        early = [:]
+        for serial in Array(serials.values) {
+            takeEnd(of: serial)
+            end(serial, .stopped, grace: grace)
+        }
+    }
+
+    // MARK: - Standing still
+
+    /// Stops the group where it stands. Its time limit stands still with it.
+    mutating func suspend(_ run: Run.ID) {
+        guard let serial = serials[run], let child = children[serial],
+            case .running = child.stage
+        else { return }
+        if let deadline = child.deadline {
+            children[serial]?.left = max(0, deadline - Self.awake())
+            children[serial]?.deadline = nil
+        }
+        kill(child, SIGSTOP)
+    }
+
+    /// Lets it go on, and its time limit with it.
+    mutating func resume(_ run: Run.ID) {
+        guard let serial = serials[run], let child = children[serial] else { return }
+        if let left = child.left {
+            let deadline = Self.awake() + left
+            children[serial]?.left = nil
+            children[serial]?.deadline = deadline
+            alarms.set(serial, at: deadline)
+        }
+        kill(child, SIGCONT)
+    }
+
+    /// The group's number is the process's, and nobody else's while the process is not taken or the group
+    /// has a member.
+    func kill(_ child: Child, _ number: Int32) {
+        guard child.pidfd != nil || child.taken != nil else { return }
+        Glibc.kill(-child.pid, number)
+    }
+}

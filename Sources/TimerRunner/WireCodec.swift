@@ -1,0 +1,171 @@
+// Copyright 2026 the timerd authors
+// SPDX-License-Identifier: Apache-2.0
+
+import TimerCore
+
+/// Puts values into bytes: whole numbers in little-endian order, strings and lists with their count before
+/// them. Everything has one form only, so that equal values have equal bytes.
+struct WireWriter {
+    private(set) var bytes: [UInt8] = []
+
+    mutating func put(_ value: UInt8) { bytes.append(value) }
+
+    mutating func put(_ value: UInt64) {
+        for shift in stride(from: 0, to: 64, by: 8) {
+            bytes.append(UInt8(truncatingIfNeeded: value >> shift))
+        }
+    }
+
+    mutating func put(_ value: Int64) { put(UInt64(bitPattern: value)) }
+
+    mutating func put(_ value: Int) { put(Int64(value)) }
+
+    mutating func put(_ value: Bool) { put(UInt8(value ? 1 : 0)) }
+
+    mutating func put(_ value: [UInt8]) {
+        put(value.count)
+        bytes += value
+    }
+
+    mutating func put(_ value: String) {
+        put(value.utf8.count)
+        bytes += value.utf8
+    }
+
+    mutating func put(_ value: Duration) {
+        put(value.components.seconds)
+        put(value.components.attoseconds)
+    }
+
+    mutating func put(_ value: WallInstant) { put(value.microsecondsSinceEpoch) }
+
+    mutating func put(_ value: Run.ID) { put(value.description) }
+
+    mutating func put<Value>(_ value: Value?, _ put: (inout Self, Value) -> Void) {
+        self.put(value != nil)
+        if let value { put(&self, value) }
+    }
+
+    mutating func put<Value>(_ values: [Value], _ put: (inout Self, Value) -> Void) {
+        self.put(values.count)
+        for value in values { put(&self, value) }
+    }
+
+    mutating func put(_ end: RunEnd) {
+        put(end.outcome.description)
+        put(end.usage.elapsed)
+        put(end.usage.user)
+        put(end.usage.system)
+        put(end.usage.peakResidentBytes)
+        put(end.at)
+        put(end.tail)
+    }
+
+    mutating func put(_ definition: Definition) {
+        switch definition.command {
+        case .arguments(let arguments):
+            put(UInt8(0))
+            put(arguments) { $0.put($1) }
+        case .shell(let line):
+            put(UInt8(1))
+            put(line)
+        }
+        put(definition.environment.sorted { $0.key < $1.key }) {
+            $0.put($1.key)
+            $0.put($1.value)
+        }
+        put(definition.workingDirectory) { $0.put($1) }
+        let execution = definition.execution
+        put(execution.environmentFile) { $0.put($1) }
+        put(execution.user) { $0.put($1) }
+        put(execution.group) { $0.put($1) }
+        put(UInt64(execution.umask))
+        put(execution.nice)
+        put(execution.limits.sorted { $0.key.rawValue < $1.key.rawValue }) {
+            $0.put($1.key.rawValue)
+            $0.put($1.value) { $0.put($1) }
+        }
+        put(execution.timeout) { $0.put($1) }
+        put(execution.killTimeout)
+        put(execution.outputTail)
+    }
+}
+
+/// Takes values out of bytes that may be anything.
+struct WireReader {
+    /// What is there is not what was to be read.
+    struct Fault: Error {}
+
+    private var bytes: ArraySlice<UInt8>
+
+    init(_ bytes: ArraySlice<UInt8>) { self.bytes = bytes }
+
+    /// Everything was read.
+    func finish() throws(Fault) { if !bytes.isEmpty { throw Fault() } }
+
+    mutating func byte() throws(Fault) -> UInt8 {
+        guard let byte = bytes.popFirst() else { throw Fault() }
+        return byte
+    }
+
+    mutating func unsigned() throws(Fault) -> UInt64 {
+        guard bytes.count >= 8 else { throw Fault() }
+        var value: UInt64 = 0
+        for (place, byte) in bytes.prefix(8).enumerated() { value |= UInt64(byte) << (8 * place) }
+        bytes.removeFirst(8)
+        return value
+    }
+
+    mutating func signed() throws(Fault) -> Int64 { Int64(bitPattern: try unsigned()) }
+
+    mutating func flag() throws(Fault) -> Bool {
+        switch try byte() {
+        case 0: false
+        case 1: true
+        default: throw Fault()
+        }
+    }
+
+    /// A count of what takes at least `size` bytes each: never more than there can be.
+    mutating func count(of size: Int = 1) throws(Fault) -> Int {
+        let count = try signed()
+        guard count >= 0, count <= bytes.count / size else { throw Fault() }
+        return Int(count)
+    }
+
+    mutating func array() throws(Fault) -> [UInt8] {
+        let count = try count()
+        defer { bytes.removeFirst(count) }
+        return Array(bytes.prefix(count))
+    }
+
+    mutating func string() throws(Fault) -> String {
+        guard let text = String(validating: try array(), as: UTF8.self) else { throw Fault() }
+        return text
+    }
+
+    mutating func span() throws(Fault) -> Duration {
+        let seconds = try signed()
+        return Duration(secondsComponent: seconds, attosecondsComponent: try signed())
+    }
+
+    mutating func instant() throws(Fault) -> WallInstant {
+        WallInstant(microsecondsSinceEpoch: try signed())
+    }
+
+    mutating func run() throws(Fault) -> Run.ID {
+        guard let run = Run.ID(try string()) else { throw Fault() }
+        return run
+    }
+
+    mutating func end() throws(Fault) -> RunEnd {
+        guard let outcome = RunOutcome(try string()) else { throw Fault() }
+        var usage = RunUsage()
+        usage.elapsed = try span()
+        usage.user = try span()
+        usage.system = try span()
+        usage.peakResidentBytes = try signed()
+        let at = try instant()
+        return RunEnd(outcome, usage, at: at, tail: try array())
+    }
+}

@@ -1,0 +1,141 @@
+// Copyright 2026 the timerd authors
+// SPDX-License-Identifier: Apache-2.0
+
+import Dispatch
+import Foundation
+import Glibc
+import Synchronization
+import Testing
+import TimerCore
+
+@testable import TimerRunner
+
+/// A runner with a directory of marks of its own, and everything it told.
+final class Bench: Sendable {
+    let marks: String
+    private let descriptor: Int32
+    private let teller: Teller
+    private let next = Mutex(0)
+    let runner: Runner
+
+    /// What the runner told, and whoever wants to be called when it tells of a start.
+    private final class Teller: Sendable {
+        let told = Mutex<[RunnerEvent]>([])
+        let ends = Mutex(0)
+        let more = DispatchSemaphore(value: 0)
+        let onBegan = Mutex<(@Sendable (Int32) -> Void)?>(nil)
+
+        func take(_ event: RunnerEvent) {
+            told.withLock { $0.append(event) }
+            if case .ended = event { ends.withLock { $0 += 1 } }
+            if case .began(_, let pid, _) = event { onBegan.withLock { $0 }?(pid) }
+            more.signal()
+        }
+    }
+
+    /// - Parameter marks: a directory of marks an earlier runner left; nil for a new one.
+    init(marks: String? = nil, options: Runner.Options = Runner.Options()) throws {
+        self.marks = marks ?? "/tmp/timerd-marks-\(UUID().uuidString)"
+        mkdir(self.marks, 0o700)
+        descriptor = open(self.marks, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
+        let teller = Teller()
+        self.teller = teller
+        runner = try Runner(marks: descriptor, options: options) { teller.take($0) }
+    }
+
+    deinit {
+        close(descriptor)
+        try? FileManager.default.removeItem(atPath: marks)
+    }
+
+    var events: [RunnerEvent] { teller.told.withLock { $0 } }
+    var markNames: Set<String> {
+        Set((try? FileManager.default.contentsOfDirectory(atPath: marks)) ?? [])
+    }
+
+    /// Calls this on the runner's thread when a process starts.
+    func onBegan(_ body: @escaping @Sendable (_ pid: Int32) -> Void) {
+        teller.onBegan.withLock { $0 = body }
+    }
+
+    /// Asks for the shutdown without waiting for it. Returns once the runner has the word.
+    func shutdownSoon(grace: Duration) {
+        Thread.detachNewThread { [runner] in runner.shutdown(grace: grace) }
+        // The word is left before the thread waits; whoever calls this holds the runner's thread.
+        usleep(100_000)
+    }
+
+    /// Waits until what was told satisfies the condition, for at most a minute.
+    func wait(until isDone: ([RunnerEvent]) -> Bool) {
+        while !isDone(events) {
+            guard teller.more.wait(timeout: .now() + 60) == .success else {
+                Issue.record("nothing more was told: \(events.suffix(5))")
+                return
+            }
+        }
+    }
+
+    /// Waits until so many runs have ended.
+    func wait(forEnds count: Int) { wait { _ in ends >= count } }
+
+    var ends: Int { teller.ends.withLock { $0 } }
+
+    func wait(forLine line: String) {
+        let line = Array(line.utf8)
+        wait { $0.contains { if case .output(_, _, line, _) = $0 { true } else { false } } }
+    }
+
+    func request(
+        _ command: Job.Command, environment: [String: String] = [:], in directory: String? = nil,
+        _ execution: (inout Execution) -> Void = { _ in }
+    ) -> RunRequest {
+        let number = next.withLock { number in
+            number += 1
+            return number
+        }
+        var definition = Definition(command)
+        definition.environment = environment
+        definition.workingDirectory = directory
+        execution(&definition.execution)
+        let scheduled = WallInstant(microsecondsSinceEpoch: 1_795_000_000_000_000 + Int64(number))
+        let firing = Firing.ID(job: Job.Name("probe")!, scheduled: scheduled)
+        return RunRequest(
+            id: Run.ID(firing: firing), definition: definition, missed: 2, active: .seconds(90))
+    }
+
+    struct End {
+        var outcome: RunOutcome
+        var lines: [String]
+        var errors: [String]
+        var usage: RunUsage
+        var tail: [UInt8]
+    }
+
+    /// Runs a command to its end.
+    func run(_ request: RunRequest) -> End {
+        runner.start([request])
+        return end(of: request)
+    }
+
+    func end(of request: RunRequest) -> End {
+        wait { $0.contains { if case .ended(request.id, _) = $0 { true } else { false } } }
+        for case .ended(request.id, let end) in events {
+            return End(
+                outcome: end.outcome, lines: lines(of: request),
+                errors: lines(of: request, .stderr),
+                usage: end.usage, tail: end.tail)
+        }
+        return End(outcome: .replaced, lines: [], errors: [], usage: RunUsage(), tail: [])
+    }
+
+    func lines(of request: RunRequest, _ stream: RunStream = .stdout) -> [String] {
+        events.compactMap { event in
+            guard case .output(request.id, stream, let line, _) = event else { return nil }
+            return String(decoding: line, as: UTF8.self)
+        }
+    }
+
+    func shell(_ line: String, _ execution: (inout Execution) -> Void = { _ in }) -> End {
+        run(request(.shell(line), execution))
+    }
+}

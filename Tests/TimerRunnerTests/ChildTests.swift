@@ -1,0 +1,277 @@
+// Copyright 2026 the timerd authors
+// SPDX-License-Identifier: Apache-2.0
+
+import Dispatch
+import Foundation
+import Glibc
+import Testing
+import TimerCore
+
+@testable import TimerRunner
+
+/// Everything a process has from whoever started it, as a program run as a job reports it.
+@Suite struct ChildTests {
+    /// Prints it, one thing a line.
+    private static let probe = """
+        #define _GNU_SOURCE
+        #include <dirent.h>
+        #include <grp.h>
+        #include <signal.h>
+        #include <stdio.h>
+        #include <stdlib.h>
+        #include <sys/prctl.h>
+        #include <sys/resource.h>
+        #include <sys/stat.h>
+        #include <sys/syscall.h>
+        #include <unistd.h>
+        extern char **environ;
+        int main(int count, char **arguments) {
+            for (int i = 0; i < count; i++) printf("argument %s\\n", arguments[i]);
+            unsigned long mask = 0;
+            syscall(SYS_rt_sigprocmask, SIG_BLOCK, NULL, &mask, 8);
+            printf("mask %lx\\n", mask);
+            for (int i = 1; i <= 64; i++) {
+                unsigned long action[4] = {0};
+                if (syscall(SYS_rt_sigaction, i, NULL, action, 8) == 0 && action[0] != 0) {
+                    printf("signal %d %lx\\n", i, action[0]);
+                }
+            }
+            sigset_t pending;
+            sigpending(&pending);
+            for (int i = 1; i <= 64; i++) if (sigismember(&pending, i) == 1) printf("pending %d\\n", i);
+            printf("nice %d\\n", getpriority(PRIO_PROCESS, 0));
+            printf("leads %d %d\\n", getsid(0) == getpid(), getpgrp() == getpid());
+            mode_t mode = umask(0);
+            printf("umask %o\\n", mode);
+            for (int i = 0; i < RLIM_NLIMITS; i++) {
+                struct rlimit limit;
+                if (getrlimit(i, &limit) == 0)
+                    printf("limit %d %lu %lu\\n", i, (unsigned long)limit.rlim_cur, (unsigned long)limit.rlim_max);
+            }
+            DIR *listing = opendir("/proc/self/fd");
+            for (struct dirent *entry; (entry = readdir(listing));) {
+                int number = atoi(entry->d_name);
+                if (entry->d_name[0] == '.' || number == dirfd(listing)) continue;
+                struct stat status;
+                fstat(number, &status);
+                printf("descriptor %d %s\\n", number, S_ISFIFO(status.st_mode) ? "pipe" : S_ISCHR(status.st_mode) ? "device" : "other");
+            }
+            for (char **variable = environ; *variable; variable++) printf("variable %s\\n", *variable);
+            char path[4096];
+            printf("in %s\\n", getcwd(path, sizeof path));
+            uid_t u[3]; gid_t g[3], groups[1024];
+            getresuid(&u[0], &u[1], &u[2]);
+            getresgid(&g[0], &g[1], &g[2]);
+            printf("user %u %u %u group %u %u %u\\n", u[0], u[1], u[2], g[0], g[1], g[2]);
+            int n = getgroups(1024, groups);
+            for (int i = 0; i < n; i++) printf("member %u\\n", groups[i]);
+            printf("no-new-privs %d dumpable %d death-signal-free\\n", prctl(PR_GET_NO_NEW_PRIVS, 0, 0, 0, 0), prctl(PR_GET_DUMPABLE, 0, 0, 0, 0));
+            return 0;
+        }
+        """
+
+    /// Builds the program, once for each test, where everybody may run it.
+    private func build() throws -> String {
+        let folder = "/tmp/timerd-probe-\(UUID().uuidString)"
+        mkdir(folder, 0o755)
+        chmod(folder, 0o755)
+        try Self.probe.write(toFile: "\(folder)/probe.c", atomically: true, encoding: .utf8)
+        let compiler = Process()
+        compiler.executableURL = URL(fileURLWithPath: "/usr/bin/cc")
+        compiler.arguments = ["-o", "\(folder)/probe", "\(folder)/probe.c"]
+        try compiler.run()
+        compiler.waitUntilExit()
+        try #require(compiler.terminationStatus == 0)
+        return folder
+    }
+
+    private func limits() -> [String] {
+        (0..<16).compactMap { number in
+            var limit = rlimit()
+            guard getrlimit(__rlimit_resource_t(UInt32(number)), &limit) == 0 else { return nil }
+            return "limit \(number) \(limit.rlim_cur) \(limit.rlim_max)"
+        }
+    }
+
+    /// Started from a dispatch queue, whose threads block signals and have a nice value, in a process that
+    /// ignores and handles signals and has descriptors that are not closed on exec.
+    @Test func hasExactlyWhatIsListed() async throws {
+        await #expect(processExitsWith: .success) {
+            try ChildTests().expectExactlyWhatIsListed()
+        }
+    }
+
+    private func expectExactlyWhatIsListed() throws {
+        let folder = try build()
+        defer { try? FileManager.default.removeItem(atPath: folder) }
+        for number in [SIGPIPE, SIGHUP, SIGTERM, SIGUSR1] { signal(number, SIG_IGN) }
+        signal(SIGUSR2) { _ in }
+        setenv("TIMERD_TEST_SECRET", "x", 1)
+        setenv("NOTIFY_SOCKET", "/x", 1)
+        Glibc.umask(0o077)
+        let leak = dup(1)
+        defer { close(leak) }
+        let before = limits()
+        let bench = try Bench()
+        defer { bench.runner.shutdown(grace: .zero) }
+        let request = bench.request(
+            .arguments(["\(folder)/probe", "a b"]), environment: ["WHOM": "a b", "PATH": "/bin"],
+            in: "/tmp")
+        DispatchQueue(label: "starter", qos: .background).sync { bench.runner.start([request]) }
+        let end = bench.end(of: request)
+        #expect(end.outcome == .exited(0) && end.errors == [])
+        let account = getpwuid(geteuid())!
+        let user = String(cString: account.pointee.pw_name)
+        let id = "\(getuid()) \(geteuid()) \(geteuid())"
+        let group = "\(getgid()) \(getegid()) \(getegid())"
+        var members = [gid_t](repeating: 0, count: 1024)
+        let count = getgroups(1024, &members)
+        let expected =
+            [
+                "argument \(folder)/probe", "argument a b", "mask 0", "nice 0", "leads 1 1",
+                "umask 22", "descriptor 0 device", "descriptor 1 pipe", "descriptor 2 pipe",
+                "variable PATH=/bin", "variable HOME=\(String(cString: account.pointee.pw_dir))",
+                "variable SHELL=\(String(cString: account.pointee.pw_shell))",
+                "variable USER=\(user)", "variable LOGNAME=\(user)", "variable WHOM=a b",
+                "variable TIMERD_JOB=probe", "variable TIMERD_MISSED=2",
+                "variable TIMERD_RUN_ID=\(request.id)", "variable TIMERD_ACTIVE_SECONDS=90",
+                "variable TIMERD_SCHEDULED=\(request.id.firing.scheduled.rfc3339)", "in /tmp",
+                "user \(id) group \(group)", "no-new-privs 0 dumpable 1 death-signal-free",
+            ] + before + members.prefix(Int(count)).map { "member \($0)" }
+        #expect(end.lines.sorted() == expected.sorted())
+    }
+
+    @Test func hasWhatIsDeclared() throws {
+        let folder = try build()
+        defer { try? FileManager.default.removeItem(atPath: folder) }
+        let bench = try Bench()
+        defer { bench.runner.shutdown(grace: .zero) }
+        let request = bench.request(.arguments(["\(folder)/probe"])) {
+            $0.umask = 0o027
+            $0.nice = 5
+            $0.limits = [
+                .nofile: 100, .core: .some(0), .fsize: 1 << 30, .cpu: 60, .as: 8 << 30,
+            ]
+        }
+        let lines = bench.run(request).lines
+        for line in [
+            "umask 27", "nice 5", "limit \(RLIMIT_NOFILE.rawValue) 100 100",
+            "limit \(RLIMIT_CORE.rawValue) 0 0", "limit \(RLIMIT_CPU.rawValue) 60 60",
+            "limit \(RLIMIT_FSIZE.rawValue) \(1 << 30) \(1 << 30)",
+            "limit \(RLIMIT_AS.rawValue) \(8 << 30) \(8 << 30)",
+        ] { #expect(lines.contains(line), "\(line) is not in \(lines)") }
+    }
+
+    @Test(.enabled(if: geteuid() == 0, "only root can become another user"))
+    func isTheDeclaredUser_withItsGroupsAndNoOthers() throws {
+        let folder = try build()
+        defer { try? FileManager.default.removeItem(atPath: folder) }
+        let bench = try Bench()
+        defer { bench.runner.shutdown(grace: .zero) }
+        let end = bench.run(
+            bench.request(.arguments(["\(folder)/probe"])) { $0.user = "nobody" })
+        #expect(end.outcome == .exited(0))
+        let entry = getpwnam("nobody")!
+        let uid = entry.pointee.pw_uid
+        let gid = entry.pointee.pw_gid
+        #expect(end.lines.contains("user \(uid) \(uid) \(uid) group \(gid) \(gid) \(gid)"))
+        #expect(end.lines.filter { $0.hasPrefix("member") } == ["member \(gid)"])
+        #expect(end.lines.contains("variable USER=nobody"))
+        #expect(end.lines.contains("variable HOME=\(String(cString: entry.pointee.pw_dir))"))
+        let grouped = bench.run(
+            bench.request(.arguments(["\(folder)/probe"])) {
+                $0.user = "nobody"
+                $0.group = "adm"
+            })
+        let adm = getgrnam("adm")!.pointee.gr_gid
+        #expect(grouped.lines.contains("user \(uid) \(uid) \(uid) group \(adm) \(adm) \(adm)"))
+        // The parent is who it was.
+        #expect(geteuid() == 0 && getuid() == 0)
+    }
+
+    @Test(arguments: [
+        ("nosuchuser", "spawn-failed(ENOENT, look up the user \"nosuchuser\")"),
+        ("0", "spawn-failed(EINVAL, look up the user \"0\": no name of a user)"),
+        ("65534", "spawn-failed(EINVAL, look up the user \"65534\": no name of a user)"),
+        ("-1", "spawn-failed(EINVAL, look up the user \"-1\": no name of a user)"),
+        ("0x0", "spawn-failed(EINVAL, look up the user \"0x0\": no name of a user)"),
+        ("+0", "spawn-failed(EINVAL, look up the user \"+0\": no name of a user)"),
+        ("", "spawn-failed(EINVAL, look up the user \"\": no name of a user)"),
+    ])
+    func anUnknownUserRefusesTheJob(user: String, outcome: String) throws {
+        let bench = try Bench()
+        defer { bench.runner.shutdown(grace: .zero) }
+        #expect(bench.shell("true") { $0.user = user }.outcome.description == outcome)
+        let group = bench.shell("true") { $0.group = user }.outcome.description
+        let expected = outcome.replacing("the user", with: "the group")
+            .replacing("of a user", with: "of a group")
+        #expect(group == expected)
+    }
+
+    @Test func whoIsNotRootIsOnlyItself() throws {
+        let account = Account(name: "me", home: "/", shell: "/bin/sh")
+        let own = String(cString: getpwuid(geteuid())!.pointee.pw_name)
+        let found = try Account.resolve(user: own, group: nil, current: account)
+        #expect(found.name == own)
+        #expect((found.identity != nil) == (geteuid() == 0))
+    }
+}
+
+@Suite struct EnvironmentFileTests {
+    private func parse(_ text: String) -> [String: String] {
+        (try? EnvironmentFile.parse(Array(text.utf8))) ?? ["fault": "it"]
+    }
+
+    @Test(
+        arguments: [
+            ("", [:]), ("# A=1\n; B=2\n\n  \t\nC=3", ["C": "3"]), ("A=1\nA=2", ["A": "2"]),
+            ("A = b c \t\nD=", ["A": "b c", "D": ""]), ("A='b \" $c' d\n", ["A": "b \" $c d"]),
+            ("A=\"b\\\"c\\$d\\n\"", ["A": "b\"c$d\\n"]), ("A=b\\ c\\\\", ["A": "b c\\"]),
+            ("A=one\\\ntwo\nB=3", ["A": "onetwo", "B": "3"]),
+            ("A='x\ny'\nB=z\r\n", ["A": "x\ny", "B": "z"]),
+            ("A=ä#x ;y", ["A": "ä#x ;y"]), ("A=b=c", ["A": "b=c"]), ("A=\" x \"  ", ["A": " x "]),
+        ] as [(String, [String: String])])
+    func isReadAsSystemdReadsIt(text: String, variables: [String: String]) {
+        #expect(parse(text) == variables)
+    }
+
+    @Test(arguments: [
+        ("A=1\nB", 2, "no NAME=value"), ("1A=x", 1, "\"1A\" is no name of a variable"),
+        ("A='x\n\n", 1, "a quote is not closed"),
+        ("NOTIFY_SOCKET=/x", 1, "NOTIFY_SOCKET is set by timerd or systemd and by nobody else"),
+        ("\nTIMERD_JOB=x", 2, "TIMERD_JOB is set by timerd or systemd and by nobody else"),
+        ("A=\0", 1, "a NUL character"), ("export A=1", 1, "\"export A\" is no name of a variable"),
+    ])
+    func whatCannotBeReadIsAnError(text: String, line: Int, what: String) {
+        #expect(throws: EnvironmentFile.Fault(line: line, what: what)) {
+            try EnvironmentFile.parse(Array(text.utf8))
+        }
+    }
+
+    @Test func addsToTheEnvironment_andMayBeMissingOnlyBehindADash() throws {
+        let bench = try Bench()
+        defer { bench.runner.shutdown(grace: .zero) }
+        let path = "\(bench.marks)-environment"
+        defer { unlink(path) }
+        try "A=file\nB='two words'\n".write(toFile: path, atomically: true, encoding: .utf8)
+        func run(_ file: String) -> Bench.End {
+            bench.run(
+                bench.request(
+                    .shell("echo $A-$B-$C"), environment: ["A": "declared", "C": "c"],
+                    in: "/"
+                ) { $0.environmentFile = file })
+        }
+        #expect(run(path).lines == ["file-two words-c"])
+        #expect(run("-/no/such").lines == ["declared--c"])
+        #expect(
+            run("/no/such").outcome.description
+                == "spawn-failed(ENOENT, read the environment file /no/such)")
+        #expect(
+            run("/").outcome.description
+                == "spawn-failed(EINVAL, read the environment file /, which is no regular file)")
+        try "A\n".write(toFile: path, atomically: true, encoding: .utf8)
+        #expect(
+            run(path).outcome.description
+                == "spawn-failed(EINVAL, read the environment file \(path), line 1: no NAME=value)")
+    }
+}

@@ -1,0 +1,257 @@
+// Copyright 2026 the timerd authors
+// SPDX-License-Identifier: Apache-2.0
+
+import CSpawn
+import Dispatch
+import Foundation
+import Glibc
+import Testing
+import TimerCore
+
+@testable import TimerRunner
+
+/// Runs that would go on for ever, or end where nobody expects it.
+@Suite struct LimitTests {
+    private func span(_ body: () -> Void) -> Duration {
+        let clock = ContinuousClock()
+        return clock.measure(body)
+    }
+
+    private func lives(_ pid: Int32) -> Bool { kill(pid, 0) == 0 }
+
+    @Test func aRunThatOutlivesItsTimeIsEnded() throws {
+        let bench = try Bench()
+        defer { bench.runner.shutdown(grace: .zero) }
+        let end = bench.shell("trap 'echo bye; exit 0' TERM; echo up; sleep 300 & wait") {
+            $0.timeout = .milliseconds(300)
+        }
+        #expect(end.outcome == .timedOut && end.lines == ["up", "bye"])
+        #expect(end.usage.elapsed >= .milliseconds(300) && end.usage.elapsed < .seconds(5))
+    }
+
+    @Test func oneThatIgnoresSIGTERMIsKilled_andItsWholeGroup() throws {
+        let bench = try Bench()
+        defer { bench.runner.shutdown(grace: .zero) }
+        let end = bench.shell("trap '' TERM; sleep 300 & echo $!; while :; do sleep 300; done") {
+            $0.timeout = .milliseconds(200)
+            $0.killTimeout = .milliseconds(300)
+        }
+        #expect(end.outcome == .timedOut)
+        #expect(end.usage.elapsed >= .milliseconds(500) && end.usage.elapsed < .seconds(5))
+        #expect(!lives(try #require(Int32(end.lines[0]))))
+    }
+
+    /// A shell dies of SIGTERM; who it waited for has the same time to go. Only then is the run over.
+    @Test func itIsOverWhenItsGroupIs() throws {
+        let bench = try Bench()
+        defer { bench.runner.shutdown(grace: .zero) }
+        let end = bench.shell(
+            "sh -c 'trap \"sleep 0.5; echo cleaned; exit\" TERM; echo up; while :; do sleep 0.1; done'; :"
+        ) { $0.timeout = .milliseconds(200) }
+        #expect(end.outcome == .timedOut && end.lines == ["up", "cleaned"])
+    }
+
+    @Test func aRunThatIsOrderedToEndIsStopped_andOneThatWaitsIsNotBegun() throws {
+        let bench = try Bench()
+        let first = bench.request(.shell("echo up; exec sleep 300"))
+        bench.runner.start([first])
+        bench.wait(forLine: "up")
+        bench.runner.end(first.id, grace: .seconds(60))
+        #expect(bench.end(of: first).outcome == .stopped)
+        // More than are begun in one turn, the last of them called off at once.
+        let others = (0..<200).map { _ in bench.request(.arguments(["/bin/true"])) }
+        bench.runner.start(others)
+        bench.runner.end(others[199].id, grace: .zero)
+        bench.wait(forEnds: 201)
+        #expect(bench.end(of: others[199]).outcome == .stopped)
+        #expect(others.dropLast().allSatisfy { bench.end(of: $0).outcome == .exited(0) })
+        bench.runner.shutdown(grace: .zero)
+    }
+
+    @Test func theGraceMayBeShortened() throws {
+        let bench = try Bench()
+        defer { bench.runner.shutdown(grace: .zero) }
+        let request = bench.request(.shell("trap '' TERM; echo up; while :; do sleep 300; done"))
+        bench.runner.start([request])
+        bench.wait(forLine: "up")
+        let span = span {
+            bench.runner.end(request.id, grace: .seconds(60))
+            bench.runner.end(request.id, grace: .milliseconds(100))
+            bench.runner.end(request.id, grace: .seconds(60))
+            _ = bench.end(of: request)
+        }
+        #expect(bench.end(of: request).outcome == .stopped && span < .seconds(10))
+    }
+
+    @Test func itsTimeStandsStillWithIt() throws {
+        let bench = try Bench()
+        defer { bench.runner.shutdown(grace: .zero) }
+        let request = bench.request(.shell("echo up; while :; do sleep 0.05; done")) {
+            $0.timeout = .milliseconds(600)
+        }
+        bench.runner.start([request])
+        bench.wait(forLine: "up")
+        bench.runner.suspend(request.id)
+        usleep(1_000_000)
+        #expect(bench.events.count == 2, "it ended while it stood still")
+        bench.runner.resume(request.id)
+        let end = bench.end(of: request)
+        #expect(end.outcome == .timedOut)
+        #expect(end.usage.elapsed >= .milliseconds(1600) && end.usage.elapsed < .seconds(6))
+        // One that stands still can be ended too.
+        let other = bench.request(.shell("echo standing; exec sleep 300"))
+        bench.runner.start([other])
+        bench.wait(forLine: "standing")
+        bench.runner.suspend(other.id)
+        bench.runner.end(other.id, grace: .seconds(60))
+        #expect(bench.end(of: other).outcome == .stopped)
+    }
+
+    @Test func manyTimesUpAtOnceAreEachInTime() throws {
+        let bench = try Bench()
+        defer { bench.runner.shutdown(grace: .zero) }
+        var seed = SystemRandomNumberGenerator()
+        let requests = (0..<100).map { _ in
+            let timeout = Duration.milliseconds(Int.random(in: 50...1500, using: &seed))
+            return (bench.request(.arguments(["sleep", "300"])) { $0.timeout = timeout }, timeout)
+        }
+        bench.runner.start(requests.map(\.0))
+        for (request, timeout) in requests {
+            let end = bench.end(of: request)
+            #expect(end.outcome == .timedOut)
+            #expect(end.usage.elapsed >= timeout && end.usage.elapsed < timeout + .seconds(1))
+        }
+    }
+
+    @Test func outputWithoutANewlineAndBinaryOutputArriveWhole_inBoundedPieces() throws {
+        let bench = try Bench()
+        defer { bench.runner.shutdown(grace: .zero) }
+        let request = bench.request(
+            .shell(
+                "head -c 1000000 /dev/urandom | tee /dev/stderr | md5sum | cut -c1-32 >/dev/null"))
+        #expect(bench.run(request).outcome == .exited(0))
+        var bytes = 0
+        for case .output(_, .stderr, let line, let isCut) in bench.events {
+            #expect(line.count <= LineCutter.lineBytesMax)
+            bytes += line.count + (isCut ? 0 : 1)
+        }
+        // The last line may have no newline.
+        #expect((1_000_000...1_000_001).contains(bytes))
+    }
+
+    /// A tenth of a gigabyte here, ten where `TIMERD_SOAK` is set. What is kept of it does not grow.
+    @Test func outputWithoutEndTakesNoMemory() async {
+        await #expect(processExitsWith: .success) {
+            let folder = "/tmp/timerd-marks-\(UUID().uuidString)"
+            mkdir(folder, 0o700)
+            defer { try? FileManager.default.removeItem(atPath: folder) }
+            let marks = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
+            let done = DispatchSemaphore(value: 0)
+            nonisolated(unsafe) var bytes = 0
+            // Written on the runner's thread, read once that is shut down.
+            let runner = try Runner(marks: marks) { event in
+                switch event {
+                case .output(_, _, let line, _): bytes += line.count
+                case .ended: done.signal()
+                case .began, .dropped: break
+                }
+            }
+            let isSoak = ProcessInfo.processInfo.environment["TIMERD_SOAK"] != nil
+            let size = isSoak ? 10_000_000_000 : 100_000_000
+            var definition = Definition(.shell("head -c \(size) /dev/zero"))
+            definition.execution.outputTail = 100
+            let id = Run.ID("probe:20261121T043852.000000Z:1")!
+            runner.start([RunRequest(id: id, definition: definition, missed: 0, active: .zero)])
+            done.wait()
+            runner.shutdown(grace: .zero)
+            #expect(bytes == size)
+            #expect(cspawn_peak() < 200_000, "KiB")
+        }
+    }
+
+    @Test func aTailIsAsLongAsIsAskedFor() throws {
+        let bench = try Bench()
+        defer { bench.runner.shutdown(grace: .zero) }
+        for size in [0, 1, 100, 70_000] {
+            let end = bench.shell("yes 12345678 | head -n 10000") { $0.outputTail = size }
+            #expect(end.tail.count == size)
+            #expect(
+                String(decoding: end.tail.suffix(10), as: UTF8.self).hasSuffix(size > 0 ? "\n" : "")
+            )
+        }
+    }
+}
+
+/// A runner after one that was killed.
+@Suite struct RecallTests {
+    private func mark(_ folder: String, _ name: String, _ text: String) throws {
+        try text.write(toFile: "\(folder)/\(name)", atomically: true, encoding: .utf8)
+    }
+
+    private var boot: String {
+        (try? String(contentsOfFile: "/proc/sys/kernel/random/boot_id", encoding: .utf8))?
+            .trimmingCharacters(in: .whitespacesAndNewlines) ?? "?"
+    }
+
+    @Test func whatEndedIsKnown_whatDiedIsLost_whatIsFromBeforeTheBootIsLostToIt() throws {
+        let folder = "/tmp/timerd-marks-\(UUID().uuidString)"
+        mkdir(folder, 0o700)
+        func name(_ number: Int) -> String { "probe:20261121T043852.00000\(number)Z:1" }
+        let line = "timerd-run 1 \(boot) 1 7 5000 1795000000000000 - 10000000000\n"
+        try mark(folder, name(0), line + "ended 1795000000500000 500000 3 4 8192 exited(3)\n")
+        try mark(folder, name(1), line)
+        try mark(folder, name(2), "")
+        try mark(folder, name(3), line.replacing(boot, with: "another"))
+        try mark(folder, name(4), "ended 5 0 0 0 0 spawn-failed(ENOENT, exec /no such)\n")
+        try mark(folder, "no-run", line)
+        let bench = try Bench(marks: folder)
+        defer { bench.runner.shutdown(grace: .zero) }
+        let ends = bench.events.compactMap { event -> (String, RunEnd)? in
+            if case .ended(let run, let end) = event { (run.description, end) } else { nil }
+        }
+        #expect(ends.map(\.0) == (0..<5).map(name))
+        #expect(
+            ends.map(\.1.outcome.description) == [
+                "exited(3)", "lost(runner)", "lost(runner)", "lost(reboot)",
+                "spawn-failed(ENOENT, exec /no such)",
+            ])
+        #expect(ends[0].1.usage.elapsed == .milliseconds(500))
+        #expect(ends[0].1.usage.peakResidentBytes == 8192)
+        #expect(ends[0].1.at == WallInstant(microsecondsSinceEpoch: 1_795_000_000_500_000))
+        #expect(bench.events.count == 5)
+    }
+
+    /// The process belongs to nobody who could tell how it ends; that it lives, ends and can be ended is
+    /// known all the same.
+    @Test(arguments: ["ends by itself", "is ordered to end", "outlives its time"])
+    func whatLivesIsTakenUp(and what: String) throws {
+        let folder = "/tmp/timerd-marks-\(UUID().uuidString)"
+        let first = try Bench(marks: folder)
+        let request = first.request(.shell("echo up; exec sleep 300")) {
+            if what == "outlives its time" { $0.timeout = .seconds(1) }
+        }
+        first.runner.start([request])
+        first.wait(forLine: "up")
+        guard case .began(_, let pid, let at) = first.events[0] else {
+            Issue.record("not begun: \(first.events)")
+            return
+        }
+        // As the mark would be found by a runner that comes after a kill.
+        let second = try Bench(marks: folder)
+        #expect(second.events == [.began(request.id, pid: pid, at: at)])
+        switch what {
+        case "ends by itself": kill(pid, SIGKILL)
+        case "is ordered to end": second.runner.end(request.id, grace: .seconds(60))
+        default: break
+        }
+        let outcome: RunOutcome =
+            switch what {
+            case "ends by itself": .lost(.runner)
+            case "is ordered to end": .stopped
+            default: .timedOut
+            }
+        #expect(second.end(of: request).outcome == outcome)
+        second.runner.shutdown(grace: .zero)
+        first.runner.shutdown(grace: .zero)
+    }
+}
