@@ -34,6 +34,7 @@ let package = Package(
     name: "timerd",
     products: [
         .executable(name: "timerd", targets: ["timerd"]),
+        .executable(name: "timerd-runner", targets: ["timerd-runner"]),
         .executable(name: "timerctl", targets: ["timerctl"]),
         // For Benchmarks/, which measures the core without a daemon.
         .library(name: "TimerCore", targets: ["TimerCore"]),
@@ -56,6 +57,7 @@ let package = Package(
         .target(name: "CLinux", cSettings: cSettings),
         // The rooms. No arrow among Config, Store, Runner and Control, none from Systemd to any Timer*.
         .target(name: "Systemd", dependencies: ["CSystemd"], swiftSettings: settings),
+        .target(name: "HostFiles", swiftSettings: settings),
         .target(name: "TimerCore", swiftSettings: optimised),
         .target(name: "TimerZones", dependencies: ["TimerCore"], swiftSettings: settings),
         .target(
@@ -71,12 +73,19 @@ let package = Package(
             name: "timerd",
             dependencies: [
                 "Systemd", "TimerCore", "TimerZones", "TimerConfig", "TimerStore", "TimerRunner",
-                "TimerControl", "CLinux",
+                "TimerControl", "CLinux", "HostFiles",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
                 .product(name: "Logging", package: "swift-log"),
                 .product(name: "NIOCore", package: "swift-nio"),
                 .product(name: "NIOHTTP1", package: "swift-nio"),
                 .product(name: "NIOPosix", package: "swift-nio"),
+            ],
+            swiftSettings: settings),
+        .executableTarget(
+            name: "timerd-runner",
+            dependencies: [
+                "HostFiles", "Systemd", "TimerConfig", "TimerCore", "TimerRunner",
+                .product(name: "ArgumentParser", package: "swift-argument-parser"),
             ],
             swiftSettings: settings),
         .executableTarget(
@@ -98,11 +107,13 @@ let package = Package(
         tests(of: "TimerRunner", "TimerCore", "CSpawn"),
         tests(of: "TimerControl", "TimerCore"),
         tests(
-            of: "timerd", "Systemd", "TimerCore", "TimerZones", "TimerStore",
+            of: "timerd", "HostFiles", "Systemd", "TimerCore", "TimerRunner", "TimerStore",
+            "TimerZones",
             .product(name: "Logging", package: "swift-log")),
         .testTarget(name: "HouseTests", swiftSettings: settings),
         .testTarget(
-            name: "LifeTests", dependencies: ["timerd", "timerctl", "TimerControl", "TimerCore"],
+            name: "LifeTests",
+            dependencies: ["timerd", "timerd-runner", "timerctl", "TimerControl", "TimerCore"],
             swiftSettings: settings),
     ],
     cLanguageStandard: .gnu17,

@@ -356,6 +356,7 @@ void cspawn_bury(pid_t pid) {
 bool cspawn_group_lives(pid_t group) { return kill(-group, 0) == 0 || errno == EPERM; }
 
 int cspawn_detach(void) {
+    if (syscall(SYS_close_range, 3U, ~0U, 0U) != 0) close_listed();
     int ends[2];
     if (pipe2(ends, O_CLOEXEC) != 0) return -1;
     pid_t pid = fork();

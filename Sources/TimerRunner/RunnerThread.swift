@@ -94,48 +94,17 @@ struct RunnerThread: ~Copyable {
             close(epoll)
             throw Runner.Failure("cannot watch a descriptor", code)
         }
-        let body = Body {
+        let code = WorkerThread.start("timerd.runner") {
             var thread = RunnerThread(beginning, epoll: epoll)
             thread.run()
             close(epoll)
             for case .forget(let run) in inbox.close() { beginning.marks.remove(run) }
             done.signal()
         }
-        let code = start(Unmanaged.passRetained(body))
         guard code == 0 else {
             close(epoll)
             throw Runner.Failure("cannot start a thread", code)
         }
-    }
-
-    private final class Body {
-        let run: () -> Void
-
-        init(run: @escaping () -> Void) { self.run = run }
-    }
-
-    /// Runs the body on a detached thread that takes no signal: those of the process are for the threads
-    /// that expect them. Only what the thread itself would cause stays open.
-    private static func start(_ body: Unmanaged<Body>) -> Int32 {
-        var blocked = sigset_t()
-        var before = sigset_t()
-        sigfillset(&blocked)
-        for fault in [SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGTRAP, SIGABRT, SIGSYS] {
-            sigdelset(&blocked, fault)
-        }
-        pthread_sigmask(SIG_SETMASK, &blocked, &before)
-        defer { pthread_sigmask(SIG_SETMASK, &before, nil) }
-        var id = pthread_t()
-        let code = pthread_create(
-            &id, nil,
-            { body in
-                guard let body else { return nil }
-                cspawn_name_thread("timerd.runner")
-                Unmanaged<Body>.fromOpaque(body).takeRetainedValue().run()
-                return nil
-            }, body.toOpaque())
-        if code == 0 { pthread_detach(id) } else { body.release() }
-        return code
     }
 
     // MARK: - The turn

@@ -106,6 +106,7 @@ final class Connection {
 enum Value {
     case integer(Int64)
     case text(String)
+    case bytes([UInt8])
     case null
 
     init(_ integer: Int64?) { self = integer.map(Value.integer) ?? .null }
@@ -119,6 +120,10 @@ enum Value {
             // SQLITE_TRANSIENT, a cast macro Swift does not import: SQLite makes its own copy.
             let transient = unsafeBitCast(-1, to: sqlite3_destructor_type.self)
             return sqlite3_bind_text(statement, index, text, -1, transient)
+        case .bytes(let bytes):
+            let transient = unsafeBitCast(-1, to: sqlite3_destructor_type.self)
+            return sqlite3_bind_blob64(
+                statement, index, bytes, sqlite3_uint64(bytes.count), transient)
         case .null: return sqlite3_bind_null(statement, index)
         }
     }
@@ -131,6 +136,12 @@ struct Row {
     func integer(_ column: Int32) -> Int64? {
         sqlite3_column_type(statement, column) == SQLITE_NULL
             ? nil : sqlite3_column_int64(statement, column)
+    }
+
+    func bytes(_ column: Int32) -> [UInt8]? {
+        guard let start = sqlite3_column_blob(statement, column) else { return nil }
+        let count = Int(sqlite3_column_bytes(statement, column))
+        return Array(UnsafeRawBufferPointer(start: start, count: count))
     }
 
     func text(_ column: Int32) -> String? {

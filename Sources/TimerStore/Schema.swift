@@ -4,7 +4,7 @@
 /// The tables, and the steps that lead from each version of them to the next. A step, once released, is
 /// never changed: a database made by any version becomes the present one by running those it lacks.
 enum Schema {
-    static let steps = [first, policies]
+    static let steps = [first, policies, output]
 
     /// The version of the tables this program works with, as PRAGMA user_version keeps it.
     static var version: Int64 { Int64(steps.count) }
@@ -63,5 +63,11 @@ enum Schema {
         ALTER TABLE job ADD COLUMN corrections INTEGER NOT NULL DEFAULT 0 CHECK (corrections >= 0);
         ALTER TABLE job ADD COLUMN pause_until_us INTEGER;
         ALTER TABLE job ADD COLUMN pause_with_run INTEGER NOT NULL DEFAULT 0;
+        """
+
+    /// The last of what a run wrote, and the order its history is read in.
+    private static let output = """
+        ALTER TABLE run ADD COLUMN tail BLOB;
+        CREATE INDEX run_of_job ON run (job, ended_us) WHERE outcome IS NOT NULL;
         """
 }

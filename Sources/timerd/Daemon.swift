@@ -4,6 +4,7 @@
 import ArgumentParser
 import Dispatch
 import Glibc
+import HostFiles
 import Logging
 import Systemd
 import TimerConfig
@@ -18,6 +19,8 @@ struct Daemon {
     static let group = "timerd"
     /// How long runs that live at a stop have between SIGTERM and SIGKILL.
     static let stopGrace: Duration = .seconds(10)
+    /// How long a runner is waited for at the start.
+    static let runnerPatience: Duration = .seconds(20)
     /// How long any other step of a stop may take.
     static let stepTime: DispatchTimeInterval = .seconds(5)
 
@@ -26,6 +29,8 @@ struct Daemon {
         var state: String
         var runtime: String
         var socket: String
+        /// The socket of a runner that is not the daemon's to start and stop; nil: it is.
+        var runner: String?
         var log: RunCommand.LogTarget
     }
 
@@ -36,7 +41,7 @@ struct Daemon {
     let teller: Teller
     let recorder: Recorder
     let loop: Loop
-    let runner: Runner
+    let runner: RunnerClient
     let reloader: Reloader
     let server: ControlServer
     private let life: Beginning
@@ -96,8 +101,9 @@ struct Daemon {
         var past = try store.beginLife(at: clocks.now())
         let heartbeat = try HeartbeatFile(in: runtime)
         past.heartbeat = heartbeat.read()
-        let marks = try runtime.subdirectory("runs")
-        past.noteBegun(Runner.marks(in: marks.descriptor))
+        let reach = RunnerReach(options, runtime: runtime, log: log)
+        runner = try reach.connect(patience: Self.runnerPatience)
+        past.note(runner.holdings)
         life = Beginning(reading: reading, past: past)
 
         teller = Teller(log: log)
@@ -109,7 +115,6 @@ struct Daemon {
             clocks: clocks,
             recorder: recorder, pulse: Pulse(file: heartbeat, log: log), teller: teller,
             supervision: supervision)
-        runner = try Self.makeRunner(marks: marks, loop: loop, teller: teller)
         reloader = Reloader(
             path: options.config, user: geteuid(), loop: loop, supervision: supervision,
             clocks: clocks, log: log)
@@ -118,7 +123,7 @@ struct Daemon {
             config: options.config)
         let socket =
             try environment.controlSocket()
-            ?? ControlSocket.bind(at: options.socket, group: Self.group)
+            ?? UnixSocket.bind(at: options.socket, admitting: .group(Self.group))
         server = try ControlServer.listen(
             on: socket, for: Control(loop: loop, reloader: reloader, about: about))
     }
@@ -153,21 +158,6 @@ struct Daemon {
                 """)
         }
         return reading
-    }
-
-    private static func makeRunner(
-        marks: Directory, loop: Loop, teller: Teller
-    ) throws -> Runner {
-        try Runner(marks: marks.descriptor) { event in
-            switch event {
-            case .began(let run, _, _): loop.later { $0.receive(.began(run)) }
-            case .ended(let run, let end):
-                loop.later { $0.receive(.ended(run, end.outcome, end.usage)) }
-            case .dropped: break
-            case .output(let run, let stream, let line, _):
-                teller.pass(line, of: run, toStderr: stream == .stderr)
-            }
-        }
     }
 
     private func takeSignals(_ stop: DispatchSemaphore) -> Signals {
@@ -212,6 +202,7 @@ struct Daemon {
         let past = life.past
         let runner = runner
         let supervision = supervision
+        listenToRunner(adopting: Set(past.openRuns.filter(\.isLive).map(\.id)))
         recorder.keep([.prune(endedBefore: clocks.now().wall - reading.settings.history)])
         loop.later { loop in
             loop.begin(
@@ -222,7 +213,38 @@ struct Daemon {
         }
     }
 
-    /// Every step has a time limit, so that a daemon that is told to stop ends.
+    /// Passes on what the runner tells. What is worth a line in the log counts as seen once it is written
+    /// there, so that no line a job writes is lost with the daemon.
+    private func listenToRunner(adopting runs: Set<Run.ID>) {
+        let (loop, teller, log) = (loop, teller, log)
+        runner.begin(adopting: runs) { news, seen in
+            switch news {
+            case .event(.began(let run, _, _)):
+                loop.later { $0.receive(.began(run)) }
+                teller.afterwards(seen)
+            case .event(.output(let run, let stream, let line, _)):
+                teller.pass(line, of: run, toStderr: stream == .stderr, done: seen)
+            case .event(.dropped(let run, let lines)):
+                teller.passDrops(lines, of: run, done: seen)
+            case .event(.ended(let run, let end)):
+                // Behind its last lines.
+                teller.afterwards {
+                    loop.later { $0.receive(end, of: run) }
+                    seen()
+                }
+            case .away(let why):
+                log.error(
+                    "No runner: \(why). Runs that come due wait for it; those that live go on")
+            case .back(let isSame):
+                log.notice(
+                    isSame ? "The runner is there again" : "There is a new runner, which carries on"
+                )
+            }
+        }
+    }
+
+    /// Every step has a time limit, so that a daemon that is told to stop ends. Jobs end with a runner that
+    /// is the daemon's own; with another's they go on.
     private func stop() {
         supervision.stopping()
         supervision.extendTimeout(Self.stopGrace + .seconds(20))
@@ -238,11 +260,14 @@ struct Daemon {
             }
         }
         waitFor(closed, "close the accounts")
-        runner.shutdown(grace: Self.stopGrace)
-        waitFor(drained, "record the ends of the last runs")
+        if options.runner == nil {
+            runner.shutdown(grace: Self.stopGrace)
+            waitFor(drained, "record the ends of the last runs")
+        }
         let now = clocks.now()
         recorder.keep([.endLife(now)], durable: true) { _ in ended.signal() }
         waitFor(ended, "record the stop")
+        runner.close()
         server.stop()
         teller.flush()
     }
@@ -278,18 +303,20 @@ extension ConfigReading {
     }
 }
 
-extension Runner: RunLauncher {
-    func start(_ runs: [Run]) { start(runs.map { RunRequest($0) }) }
-
-}
+extension RunnerClient: RunLauncher {}
 
 extension Recollection {
-    /// Adds which of the open runs were begun. Where the runtime directory lost its memory though nobody
-    /// stopped the daemon, any of them may have been: none is begun twice.
-    fileprivate mutating func noteBegun(_ marks: Set<String>) {
+    /// Adds which of the open runs were begun, and which the runner still has to tell the end of. Where the
+    /// runtime directory lost its memory though nobody stopped the daemon, any other may have been begun:
+    /// none is begun twice.
+    fileprivate mutating func note(_ holdings: [RunnerClient.Holding]) {
+        let held = Dictionary(holdings.map { ($0.run, $0) }) { first, _ in first }
         let hasNoMemory = heartbeat == nil && previous?.ended == nil
         for index in openRuns.indices {
-            openRuns[index].wasBegun = hasNoMemory || marks.contains(openRuns[index].id.description)
+            let holding = held[openRuns[index].id]
+            openRuns[index].isLive = holding != nil
+            openRuns[index].wasBegun = hasNoMemory || holding != nil
+            if let began = holding?.began { openRuns[index].recorded = began }
         }
     }
 }

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Glibc
+import HostFiles
 import TimerCore
 
 /// The file that shows a later daemon when this one was alive last. It lies in the runtime directory, and

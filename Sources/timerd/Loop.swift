@@ -4,6 +4,7 @@
 import Dispatch
 import TimerControl
 import TimerCore
+import TimerRunner
 import TimerStore
 
 /// Who starts runs. What becomes of them comes back as events of the loop.
@@ -16,6 +17,8 @@ protocol RunLauncher: Sendable {
     func suspend(_ run: Run.ID)
     /// Has it go on.
     func resume(_ run: Run.ID)
+    /// Sends a signal to its process group.
+    func signal(_ run: Run.ID, _ number: Int32)
     /// Calls `done` once every end that has come to pass by now is told.
     func settle(_ done: @escaping @Sendable () -> Void)
     /// The end of this run is written down: nothing needs to be known of it any more.
@@ -58,6 +61,8 @@ actor Loop: QueueActor {
     private var isStatusPlanned = false
     private var rejected: [Rejection] = []
     private var drained: (@Sendable () -> Void)?
+    /// The end of a run while it is being dealt with.
+    private var ended: (run: Run.ID, end: RunEnd)?
 
     init(
         agenda: Agenda, clocks: Clocks, recorder: Recorder, pulse: Pulse, teller: Teller,
@@ -93,6 +98,14 @@ actor Loop: QueueActor {
     func receive(_ event: Event) {
         let now = clocks.now()
         perform(agenda.handle(event, at: now)[...], at: now)
+    }
+
+    /// A run ended.
+    func receive(_ end: RunEnd, of run: Run.ID) {
+        // What the agenda decides by is written with what else is known of the run.
+        ended = (run, end)
+        receive(.ended(run, end.outcome, end.usage))
+        ended = nil
     }
 
     /// A timer rang. If it rang late, the daemon stood still, and runs may have ended meanwhile whose ends
@@ -221,7 +234,9 @@ actor Loop: QueueActor {
         case .suspend(let run): launcher?.suspend(run)
         case .resume(let run): launcher?.resume(run)
         case .close(let run, let outcome, let usage):
-            let change = Store.Change.close(run, outcome, usage, at: now.wall)
+            let end = ended.flatMap { $0.run == run ? $0.end : nil }
+            let change = Store.Change.close(
+                run, outcome, usage, at: end?.at ?? now.wall, tail: end?.tail ?? [])
             recorder.keep([change]) { [launcher] _ in launcher?.forget(run) }
         case .save(let records, let durable):
             recorder.keep(records.map { .save($0) }, durable: durable)

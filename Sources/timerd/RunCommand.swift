@@ -25,6 +25,13 @@ struct RunCommand: ParsableCommand {
     @Option(help: "The control socket (default: control.sock in the runtime directory).")
     var socket: String?
 
+    @Option(
+        help: """
+            The socket of a runner that somebody else starts and stops (default: one is started, and \
+            stopped with the daemon).
+            """)
+    var runner: String?
+
     @Option(help: "Where the log goes: the journal if standard error leads there, unless told.")
     var log: LogTarget = .auto
 
@@ -37,7 +44,7 @@ struct RunCommand: ParsableCommand {
     func run() throws {
         let options = Daemon.Options(
             config: config, state: state, runtime: runtime,
-            socket: socket ?? "\(runtime)/\(ControlPath.fileName)", log: log)
+            socket: socket ?? "\(runtime)/\(ControlPath.fileName)", runner: runner, log: log)
         try Daemon.run(options)
     }
 }

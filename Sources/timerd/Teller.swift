@@ -3,24 +3,13 @@
 
 import Dispatch
 import Logging
-import Synchronization
 import TimerCore
 
 /// Says in the log what the agenda tells and the jobs write, on a queue of its own: a thousand jobs that
 /// fire at once do not wait for a thousand lines to be written.
 final class Teller: Sendable {
-    /// The most lines of jobs' output that wait to be written. A job that writes faster than the log takes
-    /// it loses lines, and the log says how many: memory is not for it to fill.
-    static let waitingLinesMax = 10_000
-
-    private struct Backlog {
-        var waiting = 0
-        var dropped = 0
-    }
-
     private let queue = DispatchQueue(label: "timerd.log", qos: .utility)
     private let log: Logger
-    private let backlog = Mutex(Backlog())
 
     init(log: Logger) { self.log = log }
 
@@ -32,18 +21,12 @@ final class Teller: Sendable {
         }
     }
 
-    /// Passes on a line a job wrote.
-    func pass(_ line: [UInt8], of run: Run.ID, toStderr: Bool) {
-        let hasRoom = backlog.withLock { backlog in
-            guard backlog.waiting < Self.waitingLinesMax else {
-                backlog.dropped += 1
-                return false
-            }
-            backlog.waiting += 1
-            return true
-        }
-        guard hasRoom else { return }
-        queue.async { [self] in
+    /// Passes on a line a job wrote, and calls `done` when it is written. Whoever calls this waits with
+    /// further lines while too many are not: memory is not for a job to fill.
+    func pass(
+        _ line: [UInt8], of run: Run.ID, toStderr: Bool, done: @escaping @Sendable () -> Void
+    ) {
+        queue.async { [log] in
             let text = String(decoding: line, as: UTF8.self)
             log.log(
                 level: toStderr ? .warning : .info, "\(text)",
@@ -51,23 +34,28 @@ final class Teller: Sendable {
                     LogField.identifier: "\(run.firing.job)", "TIMERD_JOB": "\(run.firing.job)",
                     "TIMERD_RUN_ID": "\(run)", "TIMERD_EVENT": "output",
                 ])
-            reportDrops()
+            done()
         }
     }
 
-    private func reportDrops() {
-        let dropped = backlog.withLock { backlog in
-            backlog.waiting -= 1
-            // Once it has caught up, so that it is said once for each time the log fell behind.
-            guard backlog.waiting == 0 else { return 0 }
-            defer { backlog.dropped = 0 }
-            return backlog.dropped
+    /// Says that a job wrote faster than the log took its lines.
+    func passDrops(_ lines: Int, of run: Run.ID, done: @escaping @Sendable () -> Void) {
+        queue.async { [log] in
+            log.warning(
+                """
+                \(run.firing.job): \(lines) lines of output were dropped here: run \(run) wrote faster \
+                than they were taken
+                """,
+                metadata: [
+                    "TIMERD_EVENT": "output-dropped", "TIMERD_DROPPED": "\(lines)",
+                    "TIMERD_JOB": "\(run.firing.job)", "TIMERD_RUN_ID": "\(run)",
+                ])
+            done()
         }
-        guard dropped > 0 else { return }
-        log.warning(
-            "\(dropped) lines of output were dropped: the jobs wrote faster than the log took them",
-            metadata: ["TIMERD_EVENT": "output-dropped", "TIMERD_DROPPED": "\(dropped)"])
     }
+
+    /// Calls this once everything told so far is said.
+    func afterwards(_ body: @escaping @Sendable () -> Void) { queue.async(execute: body) }
 
     /// Waits until everything told so far is said.
     func flush() { queue.sync {} }

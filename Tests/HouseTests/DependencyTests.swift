@@ -41,6 +41,16 @@ import Testing
             ("TimerStore", ["TimerCore", "CSQLite"]),
             ("TimerRunner", ["TimerCore", "CSpawn", "Glibc", "Dispatch", "Synchronization"]),
             ("TimerControl", ["TimerCore", "FoundationEssentials", "Glibc"]),
+            // It must stay small: no store, no HTTP, no log library.
+            (
+                "timerd-runner",
+                [
+                    "TimerRunner", "TimerConfig", "TimerCore", "Systemd", "HostFiles",
+                    "ArgumentParser", "Dispatch", "Glibc",
+                ]
+            ),
+            // Directories and sockets as a daemon must treat them, for both programs.
+            ("HostFiles", ["Glibc"]),
             // It could be any daemon's: it knows nothing of jobs.
             ("Systemd", ["CSystemd", "Glibc", "Synchronization"]),
             // It must start in milliseconds.
@@ -64,7 +74,7 @@ import Testing
     @Test func nothingThatIsInstalledImportsAllOfFoundation() throws {
         for room in [
             "TimerCore", "TimerConfig", "TimerStore", "TimerRunner", "TimerControl", "Systemd",
-            "timerd", "timerctl",
+            "HostFiles", "timerd", "timerd-runner", "timerctl",
         ] {
             #expect(try imports(of: room)["Foundation"] == nil, "\(room)")
         }
@@ -77,7 +87,7 @@ import Testing
         ]
         let rooms = [
             "TimerCore", "TimerConfig", "TimerStore", "TimerRunner", "TimerControl", "Systemd",
-            "timerd", "timerctl",
+            "HostFiles", "timerd", "timerd-runner", "timerctl",
         ]
         for library in libraries {
             let users = try rooms.filter { try imports(of: $0)[library] != nil }

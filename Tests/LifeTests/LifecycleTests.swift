@@ -102,25 +102,6 @@ import TimerCore
         _ = daemon.stop()
     }
 
-    @Test func aRunThatLivedAtAKillIsLost_andNotRunAgain() throws {
-        let daemon = try LiveDaemon(
-            "[job.a]\nevery = \"1h\"\nfirst = \"0s\"\nshell = \"echo up $$ > FOLDER/fired; exec sleep 600\"\n"
-        )
-        try daemon.write(
-            try String(contentsOfFile: daemon.config, encoding: .utf8)
-                .replacing("FOLDER", with: daemon.folder))
-        try daemon.start()
-        let up = try #require(daemon.nextFiring(until: daemon.ready + 10))
-        _ = daemon.kill()
-        try daemon.start()
-        #expect(try daemon.show("a").last?.outcome == "lost(daemon)")
-        #expect(daemon.nextFiring(until: daemon.ready + 1) == nil)
-        if let pid = up.text.split(separator: " ").last.flatMap({ Int32($0) }) {
-            kill(pid, SIGKILL)
-        }
-        _ = daemon.stop()
-    }
-
     @Test func twoDaemonsDoNotKeepOneAccount() throws {
         let daemon = try LiveDaemon("[job.a]\nevery = \"1h\"\nFIRE\n")
         try daemon.start()

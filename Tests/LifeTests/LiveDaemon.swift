@@ -45,6 +45,7 @@ final class LiveDaemon {
 
     deinit {
         if let process, process.isRunning { Glibc.kill(process.processIdentifier, SIGKILL) }
+        if let runner = runner() { Glibc.kill(runner, SIGTERM) }
         close(manager)
         close(firings)
         try? FileManager.default.removeItem(atPath: folder)
@@ -73,8 +74,9 @@ final class LiveDaemon {
         process.environment = [
             "NOTIFY_SOCKET": "\(folder)/notify", "PATH": "/usr/bin:/bin",
         ].merging(variables) { $1 }
-        _ = FileManager.default.createFile(atPath: "\(folder)/log", contents: nil)
-        process.standardError = FileHandle(forWritingAtPath: "\(folder)/log")
+        // Added to, life after life; the runner of an earlier one may have it open as well.
+        let log = open("\(folder)/log", O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0o600)
+        process.standardError = FileHandle(fileDescriptor: log, closeOnDealloc: true)
         self.process = process
         begun = Self.now()
         try process.run()
@@ -119,6 +121,29 @@ final class LiveDaemon {
 
     func signal(_ number: Int32) {
         if let process { Glibc.kill(process.processIdentifier, number) }
+    }
+
+    /// The process of the runner that listens; nil if none does.
+    func runner() -> Int32? {
+        let socket = Glibc.socket(AF_UNIX, Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue), 0)
+        defer { close(socket) }
+        var address = sockaddr_un()
+        address.sun_family = sa_family_t(AF_UNIX)
+        withUnsafeMutableBytes(of: &address.sun_path) {
+            $0.copyBytes(from: "\(folder)/run/runner.sock".utf8)
+        }
+        let connected = withUnsafePointer(to: &address) {
+            $0.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+                connect(socket, $0, socklen_t(MemoryLayout<sockaddr_un>.size))
+            }
+        }
+        // Who listens, not who accepted: struct ucred of unix(7) is pid, uid, gid.
+        var peer: (Int32, UInt32, UInt32) = (0, 0, 0)
+        var size = socklen_t(MemoryLayout<(Int32, UInt32, UInt32)>.size)
+        guard connected == 0, getsockopt(socket, SOL_SOCKET, SO_PEERCRED, &peer, &size) == 0 else {
+            return nil
+        }
+        return peer.0
     }
 
     /// Kills the daemon and returns the instant from which it cannot have counted any more.

@@ -4,6 +4,7 @@
 import Dispatch
 import Foundation
 import Glibc
+import HostFiles
 import Logging
 import Synchronization
 import Systemd
@@ -196,14 +197,14 @@ private final class TimerBench: @unchecked Sendable {
     @Test func aStaleSocketIsReplaced_andNothingElseIs() throws {
         defer { clean() }
         let path = "\(folder)/control.sock"
-        let first = try ControlSocket.bind(at: path, group: "nobody-has-this")
+        let first = try UnixSocket.bind(at: path, admitting: .group("nobody-has-this"))
         #expect(Glibc.listen(first, 1) == 0)
         #expect(
             failure { () throws(Directory.Failure) in
-                _ = try ControlSocket.bind(at: path, group: "x")
+                _ = try UnixSocket.bind(at: path, admitting: .group("x"))
             }.contains("another daemon listens there"))
         close(first)
-        let second = try ControlSocket.bind(at: path, group: "x")
+        let second = try UnixSocket.bind(at: path, admitting: .group("x"))
         var status = stat()
         #expect(lstat(path, &status) == 0 && status.st_mode & S_IFMT == S_IFSOCK)
         close(second)
@@ -211,7 +212,7 @@ private final class TimerBench: @unchecked Sendable {
         _ = FileManager.default.createFile(atPath: path, contents: nil)
         #expect(
             failure { () throws(Directory.Failure) in
-                _ = try ControlSocket.bind(at: path, group: "x")
+                _ = try UnixSocket.bind(at: path, admitting: .group("x"))
             }.contains("is there and is no socket"))
     }
 }

@@ -142,7 +142,8 @@ int cspawn_eventfd(void);
 /// Blocks SIGCHLD in the calling thread, and in those it makes from then on.
 void cspawn_block_child_signal(void);
 
-/// Goes on in a process of its own, in a session of its own, while the calling process waits for it: until
+/// Closes every descriptor beyond 2 and goes on in a process of its own, in a session of its own, while the
+/// calling process waits for it: until
 /// the new one calls `cspawn_tell_parent` or ends, whose status it then exits with. To be called before
 /// there are other threads. Returns a descriptor for `cspawn_tell_parent` in the new process, or -1 with
 /// errno set in the old one.

@@ -1,18 +1,23 @@
 // Copyright 2026 the timerd authors
 // SPDX-License-Identifier: Apache-2.0
 
-import Glibc
-import TimerCore
+public import Glibc
 
 /// A directory, opened once: everything below it is reached by its descriptor, whatever its path leads to
 /// later.
-final class Directory: Sendable {
-    let path: String
-    let descriptor: Int32
+public final class Directory: Sendable {
+    /// As it was named.
+    public let path: String
+    /// An open descriptor of it, as long as this value lives.
+    public let descriptor: Int32
 
     /// Why a directory cannot be used.
-    struct Failure: Error, CustomStringConvertible {
-        let description: String
+    public struct Failure: Error, Hashable, CustomStringConvertible {
+        /// The place, what is wrong, and what to do next.
+        public let description: String
+
+        /// A failure as described.
+        public init(description: String) { self.description = description }
     }
 
     private init(path: String, descriptor: Int32) {
@@ -26,7 +31,7 @@ final class Directory: Sendable {
     ///
     /// - Parameter followLink: whether the last part of the path may be a symbolic link, as systemd makes
     ///   the state directory of a dynamic user one. Links on the way to it are root's business.
-    static func open(_ path: String, followLink: Bool = false) throws(Failure) -> Directory {
+    public static func open(_ path: String, followLink: Bool = false) throws(Failure) -> Directory {
         var made = ""
         for part in path.split(separator: "/").dropLast() {
             made += (made.isEmpty && !path.hasPrefix("/") ? "" : "/") + part
@@ -38,7 +43,7 @@ final class Directory: Sendable {
     }
 
     /// Opens the directory of this name in this one, or makes it, with the same check.
-    func subdirectory(_ name: String) throws(Failure) -> Directory {
+    public func subdirectory(_ name: String) throws(Failure) -> Directory {
         mkdirat(descriptor, name, 0o700)
         return try Self.adopt("\(path)/\(name)", at: descriptor, name: name, followLink: false)
     }
@@ -72,7 +77,7 @@ final class Directory: Sendable {
     }
 
     /// The path with every link resolved, for those who cannot take a descriptor.
-    func resolvedPath() throws(Failure) -> String {
+    public func resolvedPath() throws(Failure) -> String {
         var buffer = [UInt8](repeating: 0, count: Int(PATH_MAX))
         let count = buffer.withUnsafeMutableBytes {
             readlink(
@@ -86,7 +91,7 @@ final class Directory: Sendable {
     }
 
     /// Opens a file in this directory, never through a link.
-    func open(_ name: String, flags: Int32, mode: mode_t = 0o600) throws(Failure) -> Int32 {
+    public func open(_ name: String, flags: Int32, mode: mode_t = 0o600) throws(Failure) -> Int32 {
         let file = openat(descriptor, name, flags | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, mode)
         guard file >= 0 else {
             throw Failure(description: "\(path)/\(name): cannot be opened: \(systemError())")
@@ -101,17 +106,26 @@ final class Directory: Sendable {
     }
 
     /// Takes the directory for this process alone until it ends, so that no two daemons keep one account.
-    func lock() throws(Failure) {
-        let name = "timerd.lock"
+    ///
+    /// - Parameters:
+    ///   - name: the file the lock is on.
+    ///   - program: whoever holds it if not this process, and the option that chooses another directory.
+    public func lock(
+        _ name: String = "timerd.lock", of program: String = "timerd", option: String = "--state"
+    ) throws(Failure) {
         let file = try open(name, flags: O_RDWR | O_CREAT)
         guard flock(file, LOCK_EX | LOCK_NB) == 0 else {
             let code = errno
             close(file)
             throw Failure(
                 description: code == EWOULDBLOCK
-                    ? "\(path): another timerd is using it; stop that one, or choose another --state"
+                    ? "\(path): another \(program) is using it; stop that one, or choose another "
+                        + option
                     : "\(path)/\(name): cannot be locked: \(systemError(code))")
         }
         // The descriptor stays open as long as the process: closing it would free the lock.
     }
 }
+
+/// The sentence for the current errno, or another one's.
+func systemError(_ code: Int32 = errno) -> String { String(cString: strerror(code)) }

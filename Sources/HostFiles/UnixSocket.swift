@@ -3,14 +3,24 @@
 
 import Glibc
 
-/// A unix socket of our own, bound and ready to listen on.
-enum ControlSocket {
+/// Unix sockets of our own.
+public enum UnixSocket {
+    /// Who may connect beside the owner and root.
+    public enum Guest: Hashable, Sendable {
+        /// The members of this group, if there is one of the name.
+        case group(String)
+        /// The user of this number.
+        case user(UInt32)
+    }
+
     /// Binds a socket at the path. Its mode is the owner's alone from the first instant, since the daemon's
-    /// umask is 077; then members of `group`, if there is such a group and we may, are let in.
+    /// umask is 077; then the guest, if there is such a one and we may, is let in.
     ///
     /// A socket left there by a daemon that died is replaced; anything else, and a socket somebody listens
     /// on, is left alone.
-    static func bind(at path: String, group: String) throws(Directory.Failure) -> Int32 {
+    public static func bind(
+        at path: String, admitting guest: Guest
+    ) throws(Directory.Failure) -> Int32 {
         let parts = path.split(separator: "/", omittingEmptySubsequences: true).map(String.init)
         guard let name = parts.last else {
             throw Directory.Failure(description: "--socket: \"\(path)\" names no file")
@@ -35,7 +45,7 @@ enum ControlSocket {
                 description: "\(path): cannot be bound: \(systemError(code)); "
                     + "choose another path with --socket")
         }
-        admit(group, to: name, in: directory)
+        admit(guest, to: name, in: directory)
         return socket
     }
 
@@ -63,20 +73,37 @@ enum ControlSocket {
         unlinkat(directory.descriptor, name, 0)
     }
 
-    /// Who is not in the group cannot even connect; without the group, nobody but the owner and root can.
-    private static func admit(_ group: String, to name: String, in directory: Directory) {
+    /// Connects to a listening socket, without waiting.
+    /// - Returns: the connection, not blocking; or nil with errno set.
+    public static func connect(to path: String) -> Int32? {
+        let socket = Glibc.socket(
+            AF_UNIX, Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue | SOCK_NONBLOCK.rawValue), 0
+        )
+        guard socket >= 0 else { return nil }
+        guard withAddress(path, { Glibc.connect(socket, $0, $1) }) == 0 else {
+            let code = errno
+            close(socket)
+            errno = code
+            return nil
+        }
+        return socket
+    }
+
+    /// Who is let in, by the socket's group or owner; without one, nobody but the owner and root.
+    private static func admit(_ guest: Guest, to name: String, in directory: Directory) {
         guard geteuid() == 0 else { return }
-        var entry = Glibc.group()
-        var found: UnsafeMutablePointer<Glibc.group>?
-        var buffer = [CChar](repeating: 0, count: 65_536)
-        guard getgrnam_r(group, &entry, &buffer, buffer.count, &found) == 0, found != nil else {
-            return
-        }
         let flags = AT_SYMLINK_NOFOLLOW
-        guard fchownat(directory.descriptor, name, geteuid(), entry.gr_gid, flags) == 0 else {
-            return
+        switch guest {
+        case .user(let user): fchownat(directory.descriptor, name, user, getegid(), flags)
+        case .group(let group):
+            var entry = Glibc.group()
+            var found: UnsafeMutablePointer<Glibc.group>?
+            var buffer = [CChar](repeating: 0, count: 65_536)
+            guard getgrnam_r(group, &entry, &buffer, buffer.count, &found) == 0, found != nil,
+                fchownat(directory.descriptor, name, geteuid(), entry.gr_gid, flags) == 0
+            else { return }
+            fchmodat(directory.descriptor, name, 0o660, 0)
         }
-        fchmodat(directory.descriptor, name, 0o660, 0)
     }
 
     private static func withAddress(

@@ -1,0 +1,101 @@
+// Copyright 2026 the timerd authors
+// SPDX-License-Identifier: Apache-2.0
+
+import Glibc
+
+/// A connection that carries frames and never blocks. What cannot be written yet is kept; whoever sends
+/// bounds how much that is.
+struct FrameSocket: ~Copyable {
+    let descriptor: Int32
+    /// Whether more may come: not if the other end is gone or sent a frame that is too long.
+    private(set) var isOpen = true
+    private var incoming: [UInt8] = []
+    private var taken = 0
+    private var outgoing: [UInt8] = []
+    private var written = 0
+    private var buffer = [UInt8](repeating: 0, count: 64 << 10)
+
+    /// - Parameter descriptor: a connected stream socket that does not block; closed with this value.
+    init(_ descriptor: Int32) { self.descriptor = descriptor }
+
+    deinit { close(descriptor) }
+
+    /// How many bytes wait to be written.
+    var backlog: Int { outgoing.count - written }
+
+    /// Adds a frame to what is to be written.
+    mutating func send(_ payload: [UInt8]) {
+        let count = UInt32(payload.count)
+        for shift in stride(from: 0, to: 32, by: 8) {
+            outgoing.append(UInt8(truncatingIfNeeded: count >> shift))
+        }
+        outgoing += payload
+    }
+
+    /// Writes what the other end takes now. False if it is gone.
+    mutating func flush() -> Bool {
+        while written < outgoing.count {
+            let count = outgoing.withUnsafeBytes { bytes in
+                Glibc.send(
+                    descriptor, bytes.baseAddress! + written, bytes.count - written,
+                    Int32(MSG_NOSIGNAL))
+            }
+            if count > 0 {
+                written += count
+            } else if errno == EAGAIN {
+                // What is written goes now and then, not at each write.
+                if written > 1 << 20 {
+                    outgoing.removeFirst(written)
+                    written = 0
+                }
+                return true
+            } else if errno != EINTR {
+                return false
+            }
+        }
+        outgoing.removeAll(keepingCapacity: true)
+        written = 0
+        return true
+    }
+
+    /// Reads some of what is there, for `next`.
+    mutating func fill() {
+        if taken > 0 {
+            incoming.removeFirst(taken)
+            taken = 0
+        }
+        let count = recv(descriptor, &buffer, buffer.count, 0)
+        if count > 0 {
+            incoming += buffer[..<count]
+        } else if count == 0 || (errno != EAGAIN && errno != EINTR) {
+            isOpen = false
+        }
+    }
+
+    /// Takes the next whole frame of what was read; nil without one.
+    mutating func next() -> ArraySlice<UInt8>? {
+        guard incoming.count - taken >= 4 else { return nil }
+        var length = 0
+        for place in 0..<4 { length |= Int(incoming[taken + place]) << (8 * place) }
+        guard length <= Wire.frameBytesMax else {
+            isOpen = false
+            incoming = []
+            taken = 0
+            return nil
+        }
+        guard incoming.count - taken - 4 >= length else { return nil }
+        defer { taken += 4 + length }
+        return incoming[(taken + 4)..<(taken + 4 + length)]
+    }
+
+    /// Who is at the other end, as the kernel knows it (unix(7), SO_PEERCRED); nil if it does not.
+    static func peer(of descriptor: Int32) -> UInt32? {
+        // Laid out as struct ucred, which Glibc shows only with _GNU_SOURCE: pid, uid, gid.
+        var credentials: (Int32, UInt32, UInt32) = (0, .max, .max)
+        var size = socklen_t(MemoryLayout<(Int32, UInt32, UInt32)>.size)
+        guard getsockopt(descriptor, SOL_SOCKET, SO_PEERCRED, &credentials, &size) == 0 else {
+            return nil
+        }
+        return credentials.1
+    }
+}

@@ -1,0 +1,69 @@
+// Copyright 2026 the timerd authors
+// SPDX-License-Identifier: Apache-2.0
+
+import CSpawn
+import Glibc
+
+/// Where a runner listens if nobody says otherwise.
+public enum RunnerSocket {
+    /// The socket's name in the runtime directory.
+    public static let fileName = "runner.sock"
+}
+
+/// Starting a runner as a process that outlives whoever starts it.
+public enum RunnerProcess {
+    /// How to say that a process which went on apart is ready.
+    public struct Readiness: Sendable {
+        fileprivate let descriptor: Int32
+
+        /// Lets the process that waits return.
+        public func tell() { cspawn_tell_parent(descriptor) }
+    }
+
+    /// Goes on in a process of its own, in a session of its own, and closes every descriptor beyond 2: whoever
+    /// waits for the end of who started this would wait for this too. The calling process waits for it to be
+    /// ready, and exits with 0 then or with its status if it ends before. To be called before there are other
+    /// threads.
+    public static func detach() throws(Runner.Failure) -> Readiness {
+        let descriptor = cspawn_detach()
+        guard descriptor >= 0 else { throw Runner.Failure("cannot fork", errno) }
+        return Readiness(descriptor: descriptor)
+    }
+
+    /// Starts a program with these arguments that returns at once, as `timerd-runner --detach` does, and
+    /// waits for it. It has nothing to read, and this process's standard output and error.
+    ///
+    /// - Throws: `RunnerClient.Failure` if it cannot be started or does not exit with 0.
+    public static func start(
+        _ path: String, _ arguments: [String]
+    ) throws(RunnerClient.Failure) {
+        var actions = posix_spawn_file_actions_t()
+        var attributes = posix_spawnattr_t()
+        posix_spawn_file_actions_init(&actions)
+        posix_spawnattr_init(&attributes)
+        defer {
+            posix_spawn_file_actions_destroy(&actions)
+            posix_spawnattr_destroy(&attributes)
+        }
+        posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0)
+        // This process ignores signals, and its threads block some: neither is for a program to inherit.
+        var none = sigset_t()
+        var all = sigset_t()
+        sigemptyset(&none)
+        sigfillset(&all)
+        posix_spawnattr_setsigmask(&attributes, &none)
+        posix_spawnattr_setsigdefault(&attributes, &all)
+        posix_spawnattr_setflags(
+            &attributes, Int16(POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF))
+        var strings = ([path] + arguments).map { strdup($0) } + [nil]
+        defer { for string in strings { free(string) } }
+        var pid: pid_t = 0
+        let code = posix_spawn(&pid, path, &actions, &attributes, &strings, environ)
+        guard code == 0 else {
+            throw .init("\(path) cannot be started: \(String(cString: strerror(code)))")
+        }
+        var status: Int32 = 0
+        while waitpid(pid, &status, 0) < 0, errno == EINTR {}
+        guard status == 0 else { throw .init("\(path) could not begin; its own words say why") }
+    }
+}

@@ -1,0 +1,228 @@
+// Copyright 2026 the timerd authors
+// SPDX-License-Identifier: Apache-2.0
+
+import TimerCore
+
+/// What a scheduler and a runner say to each other, over a stream socket: frames of a length (4 bytes,
+/// little-endian), a kind (1 byte) and what belongs to it.
+///
+/// The scheduler begins with `hello`; the runner answers with what it holds and then tells what happens.
+/// Everything it tells has a number, counted from 1 since the runner began, and is kept until the scheduler
+/// has `seen` it; on a new connection what was not seen is told again.
+enum Wire {
+    /// The version both must have.
+    static let version: UInt64 = 1
+    /// The most bytes of a frame: the longest tail of a run fits.
+    static let frameBytesMax = 4 << 20
+    /// The most runs named in one frame.
+    static let runsPerFrame = 500
+}
+
+/// A run the scheduler wants started: which job's, and by which version of its definition. The runner knows
+/// the rest itself, or the run is refused.
+struct RunOrder: Hashable, Sendable {
+    var run: Run.ID
+    var fingerprint: UInt64
+    var missed: Int
+    var active: Duration
+
+    init(run: Run.ID, fingerprint: UInt64, missed: Int, active: Duration) {
+        self.run = run
+        self.fingerprint = fingerprint
+        self.missed = missed
+        self.active = active
+    }
+
+    init(_ run: Run) {
+        self.init(
+            run: run.id, fingerprint: Definition(run.job).fingerprint, missed: run.firing.missed,
+            active: run.firing.active)
+    }
+}
+
+/// From the scheduler.
+enum WireRequest: Hashable {
+    case hello(version: UInt64)
+    case start([RunOrder])
+    case end(Run.ID, grace: Duration)
+    case suspend(Run.ID)
+    case resume(Run.ID)
+    case signal(Run.ID, Int32)
+    case settle(UInt64)
+    case forget([Run.ID])
+    case seen(UInt64)
+    case shutDown(grace: Duration)
+
+    var bytes: [UInt8] {
+        var writer = WireWriter()
+        switch self {
+        case .hello(let version):
+            writer.put(UInt8(1))
+            writer.put(version)
+        case .start(let orders):
+            writer.put(UInt8(2))
+            writer.put(orders) {
+                $0.put($1.run)
+                $0.put($1.fingerprint)
+                $0.put($1.missed)
+                $0.put($1.active)
+            }
+        case .end(let run, let grace):
+            writer.put(UInt8(3))
+            writer.put(run)
+            writer.put(grace)
+        case .suspend(let run):
+            writer.put(UInt8(4))
+            writer.put(run)
+        case .resume(let run):
+            writer.put(UInt8(5))
+            writer.put(run)
+        case .signal(let run, let number):
+            writer.put(UInt8(6))
+            writer.put(run)
+            writer.put(Int64(number))
+        case .settle(let token):
+            writer.put(UInt8(7))
+            writer.put(token)
+        case .forget(let runs):
+            writer.put(UInt8(8))
+            writer.put(runs) { $0.put($1) }
+        case .seen(let number):
+            writer.put(UInt8(9))
+            writer.put(number)
+        case .shutDown(let grace):
+            writer.put(UInt8(10))
+            writer.put(grace)
+        }
+        return writer.bytes
+    }
+
+    init(_ bytes: ArraySlice<UInt8>) throws(WireReader.Fault) {
+        var reader = WireReader(bytes)
+        switch try reader.byte() {
+        case 1: self = .hello(version: try reader.unsigned())
+        case 2:
+            var orders: [RunOrder] = []
+            for _ in 0..<(try reader.count(of: 40)) {
+                orders.append(
+                    RunOrder(
+                        run: try reader.run(), fingerprint: try reader.unsigned(),
+                        missed: Int(try reader.signed()), active: try reader.span()))
+            }
+            self = .start(orders)
+        case 3: self = .end(try reader.run(), grace: try reader.span())
+        case 4: self = .suspend(try reader.run())
+        case 5: self = .resume(try reader.run())
+        case 6:
+            let run = try reader.run()
+            guard let number = Int32(exactly: try reader.signed()) else { throw .init() }
+            self = .signal(run, number)
+        case 7: self = .settle(try reader.unsigned())
+        case 8:
+            var runs: [Run.ID] = []
+            for _ in 0..<(try reader.count(of: 8)) { runs.append(try reader.run()) }
+            self = .forget(runs)
+        case 9: self = .seen(try reader.unsigned())
+        case 10: self = .shutDown(grace: try reader.span())
+        default: throw .init()
+        }
+        try reader.finish()
+    }
+}
+
+/// From the runner.
+enum WireReply: Hashable {
+    /// The answer to `hello`: the runner's version, and a number no other runner has.
+    case welcome(version: UInt64, instance: UInt64)
+    /// A run it has not been told to forget: when its process started, if it did, and whether it is over.
+    case holds(Run.ID, began: WallInstant?, isOver: Bool)
+    /// That was all it holds.
+    case complete
+    case event(UInt64, RunnerEvent)
+    case settled(UInt64, token: UInt64)
+    /// Every run has ended, and none is started any more.
+    case down
+
+    var bytes: [UInt8] {
+        var writer = WireWriter()
+        switch self {
+        case .welcome(let version, let instance):
+            writer.put(UInt8(1))
+            writer.put(version)
+            writer.put(instance)
+        case .holds(let run, let began, let isOver):
+            writer.put(UInt8(2))
+            writer.put(run)
+            writer.put(began) { $0.put($1) }
+            writer.put(isOver)
+        case .complete: writer.put(UInt8(3))
+        case .event(let number, let event): Self.put(number, event, into: &writer)
+        case .settled(let number, let token):
+            writer.put(UInt8(8))
+            writer.put(number)
+            writer.put(token)
+        case .down: writer.put(UInt8(9))
+        }
+        return writer.bytes
+    }
+
+    private static func put(_ number: UInt64, _ event: RunnerEvent, into writer: inout WireWriter) {
+        func head(_ kind: UInt8) {
+            writer.put(kind)
+            writer.put(number)
+            writer.put(event.run)
+        }
+        switch event {
+        case .began(_, let pid, let at):
+            head(4)
+            writer.put(Int64(pid))
+            writer.put(at)
+        case .output(_, let stream, let line, let isCut):
+            head(5)
+            writer.put(stream.rawValue)
+            writer.put(line)
+            writer.put(isCut)
+        case .dropped(_, let lines):
+            head(6)
+            writer.put(lines)
+        case .ended(_, let end):
+            head(7)
+            writer.put(end)
+        }
+    }
+
+    init(_ bytes: ArraySlice<UInt8>) throws(WireReader.Fault) {
+        var reader = WireReader(bytes)
+        let kind = try reader.byte()
+        switch kind {
+        case 1: self = .welcome(version: try reader.unsigned(), instance: try reader.unsigned())
+        case 2:
+            let run = try reader.run()
+            let began = try reader.flag() ? try reader.instant() : nil
+            self = .holds(run, began: began, isOver: try reader.flag())
+        case 3: self = .complete
+        case 4...7: self = .event(try reader.unsigned(), try Self.event(kind, &reader))
+        case 8: self = .settled(try reader.unsigned(), token: try reader.unsigned())
+        case 9: self = .down
+        default: throw .init()
+        }
+        try reader.finish()
+    }
+
+    private static func event(
+        _ kind: UInt8, _ reader: inout WireReader
+    ) throws(WireReader.Fault) -> RunnerEvent {
+        let run = try reader.run()
+        switch kind {
+        case 4:
+            guard let pid = Int32(exactly: try reader.signed()) else { throw .init() }
+            return .began(run, pid: pid, at: try reader.instant())
+        case 5:
+            guard let stream = RunStream(rawValue: try reader.byte()) else { throw .init() }
+            let line = try reader.array()
+            return .output(run, stream, line: line, isCut: try reader.flag())
+        case 6: return .dropped(run, lines: Int(try reader.signed()))
+        default: return .ended(run, try reader.end())
+        }
+    }
+}

@@ -1,0 +1,128 @@
+// Copyright 2026 the timerd authors
+// SPDX-License-Identifier: Apache-2.0
+
+import ArgumentParser
+import Dispatch
+import Glibc
+import HostFiles
+import Systemd
+import TimerConfig
+import TimerCore
+import TimerRunner
+
+/// The runner's program: it owns the processes of jobs, so that whatever becomes of the scheduler, they go
+/// on, end in their time, and their ends are known.
+@main
+struct TimerdRunner: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "timerd-runner",
+        abstract: "Own the processes of timerd's jobs, apart from its scheduler.",
+        discussion: """
+            SIGTERM and SIGINT end every job and then the runner. The configuration is read again when the \
+            scheduler asks for what it did not say the last time.
+            """,
+        version: "0.1.0")
+
+    @Option(help: "The configuration file; files in jobs.d beside it are read as well.")
+    var config: String
+
+    @Option(help: "The directory for the socket and the marks of begun runs; lost at a reboot.")
+    var runtime: String
+
+    @Option(help: "The socket (default: runner.sock in the runtime directory).")
+    var socket: String?
+
+    @Option(help: "The user whose scheduler is served, beside root (default: this program's).")
+    var schedulerUser: String?
+
+    @Flag(help: "Return once the socket is ready, and go on in a session apart.")
+    var detach = false
+
+    @Flag(help: "Give each run a control group below this program's, which must be its to divide.")
+    var controlGroups = false
+
+    /// How long jobs have from SIGTERM to SIGKILL when the runner is told to end.
+    static let grace: Duration = .seconds(10)
+
+    func run() throws {
+        umask(0o077)
+        let environment = SupervisorEnvironment.take()
+        do {
+            let user = try scheduler()
+            let ready = detach ? try RunnerProcess.detach() : nil
+            // Before there are other threads, which all follow.
+            Runner.blockChildSignal()
+            signal(SIGPIPE, SIG_IGN)
+            let server = try makeServer(environment, for: user)
+            let signals = takeSignals(server)
+            _ = environment.notify.ready(status: "Serving")
+            ready?.tell()
+            server.run()
+            withExtendedLifetime(signals) {}
+        } catch {
+            Self.say("cannot start: \(error)")
+            throw ExitCode(1)
+        }
+    }
+
+    private func scheduler() throws -> UInt32 {
+        guard let schedulerUser else { return geteuid() }
+        var entry = passwd()
+        var found: UnsafeMutablePointer<passwd>?
+        var buffer = [CChar](repeating: 0, count: 65_536)
+        guard getpwnam_r(schedulerUser, &entry, &buffer, buffer.count, &found) == 0, found != nil
+        else {
+            throw Directory.Failure(
+                description: "--scheduler-user: there is no user \"\(schedulerUser)\"")
+        }
+        return entry.pw_uid
+    }
+
+    private func makeServer(
+        _ environment: SupervisorEnvironment, for user: UInt32
+    ) throws -> RunnerServer {
+        let directory = try Directory.open(runtime)
+        try directory.lock("runner.lock", of: "timerd-runner", option: "--runtime")
+        let marks = try directory.subdirectory("runs")
+        let socket =
+            try environment.sockets.first(where: \.isListeningUnixStream)?.descriptor
+            ?? UnixSocket.bind(
+                at: socket ?? "\(runtime)/\(RunnerSocket.fileName)", admitting: .user(user))
+        let path = config
+        var settings = RunnerServer.Settings(
+            socket: socket, users: [user, geteuid()], marks: marks.descriptor,
+            catalogue: { Self.read(path) }, say: { Self.say($0) })
+        settings.options.adoptsOrphans = true
+        settings.options.usesControlGroups = controlGroups
+        return try RunnerServer(settings)
+    }
+
+    /// Reads it as the scheduler does, with the same checks; jobs in error are none here either.
+    private static func read(
+        _ path: String
+    ) -> Result<RunnerServer.Catalogue, RunnerServer.Unreadable> {
+        do throws(ConfigError) {
+            let roster = try ConfigReader.load(path: path, ownerUID: geteuid()).roster
+            return .success(
+                Dictionary(roster.jobs.map { ($0.name, Definition($0)) }) { first, _ in first })
+        } catch {
+            return .failure(RunnerServer.Unreadable("\(error.file): \(error.message)"))
+        }
+    }
+
+    private func takeSignals(_ server: RunnerServer) -> [any DispatchSourceSignal] {
+        [SIGTERM, SIGINT].map { number in
+            signal(number, SIG_IGN)
+            let source = DispatchSource.makeSignalSource(signal: number, queue: .global())
+            source.setEventHandler { @Sendable in server.end(grace: Self.grace) }
+            source.activate()
+            return source
+        }
+    }
+
+    /// Under systemd standard error leads to the journal; in the foreground it is the scheduler's.
+    private static func say(_ text: String) {
+        let bytes = Array("timerd-runner: \(text)\n".utf8)
+        _ = write(STDERR_FILENO, bytes, bytes.count)
+    }
+}

@@ -1,0 +1,63 @@
+// Copyright 2026 the timerd authors
+// SPDX-License-Identifier: Apache-2.0
+
+import Glibc
+import HostFiles
+import Logging
+import TimerRunner
+
+/// Where the runner is, and who starts it.
+struct RunnerReach {
+    private let socket: String
+    /// What to start it with; nil if that is somebody else's business.
+    private let arguments: [String]?
+
+    init(_ options: Daemon.Options, runtime: Directory, log: Logger) {
+        socket = options.runner ?? "\(options.runtime)/\(RunnerSocket.fileName)"
+        arguments =
+            options.runner == nil
+            ? ["--detach", "--config", options.config, "--runtime", options.runtime] : nil
+    }
+
+    /// Reaches the runner, and starts one if none is there.
+    func connect(patience: Duration) throws(RunnerClient.Failure) -> RunnerClient {
+        let (socket, arguments) = (socket, arguments)
+        return try RunnerClient(patience: patience) {
+            do throws(RunnerClient.Failure) {
+                return .success(try Self.dial(socket, arguments))
+            } catch {
+                return .failure(error)
+            }
+        }
+    }
+
+    private static func dial(
+        _ socket: String, _ arguments: [String]?
+    ) throws(RunnerClient.Failure) -> Int32 {
+        if let connection = UnixSocket.connect(to: socket) { return connection }
+        guard let arguments, errno == ENOENT || errno == ECONNREFUSED else {
+            throw RunnerClient.Failure(
+                "no runner listens at \(socket): \(systemError()); is timerd-runner running?")
+        }
+        try RunnerProcess.start(try program(), arguments)
+        guard let connection = UnixSocket.connect(to: socket) else {
+            throw RunnerClient.Failure(
+                "the runner that was started does not listen at \(socket): \(systemError())")
+        }
+        return connection
+    }
+
+    /// The runner's program lies beside the daemon's own.
+    private static func program() throws(RunnerClient.Failure) -> String {
+        var buffer = [UInt8](repeating: 0, count: Int(PATH_MAX))
+        let count = buffer.withUnsafeMutableBytes {
+            readlink(
+                "/proc/self/exe", $0.baseAddress!.assumingMemoryBound(to: CChar.self), $0.count)
+        }
+        let path = String(decoding: buffer[..<max(0, count)], as: UTF8.self)
+        guard let slash = path.lastIndex(of: "/") else {
+            throw RunnerClient.Failure("cannot tell where timerd lies: \(systemError())")
+        }
+        return "\(path[..<slash])/timerd-runner"
+    }
+}

@@ -1,0 +1,221 @@
+// Copyright 2026 the timerd authors
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import Glibc
+import Testing
+import TimerControl
+import TimerCore
+
+/// Jobs outlive the scheduler, and most of what can happen to the runner.
+@Suite struct RunnerLifeTests {
+    /// A daemon whose jobs' commands may name its `FOLDER`.
+    private func make(_ jobs: String) throws -> LiveDaemon {
+        let daemon = try LiveDaemon(jobs)
+        try daemon.write(jobs.replacing("FOLDER", with: daemon.folder))
+        return daemon
+    }
+
+    private func wait(_ seconds: Double = 30, until isDone: () throws -> Bool) rethrows -> Bool {
+        let deadline = LiveDaemon.now() + seconds
+        while LiveDaemon.now() < deadline {
+            if try isDone() { return true }
+            usleep(20_000)
+        }
+        return try isDone()
+    }
+
+    private func lives(_ pid: Int32) -> Bool {
+        let status = try? String(contentsOfFile: "/proc/\(pid)/stat", encoding: .utf8)
+        return status.map { !$0.contains(") Z ") } ?? false
+    }
+
+    @Test func aRunOutlivesTheDaemon_andItsEndIsRecordedByTheNextOne() throws {
+        let daemon = try make(
+            """
+            [job.a]
+            every = "1h"
+            first = "0s"
+            shell = "echo up $$ > FOLDER/fired; read go < FOLDER/go; echo last words; exit 3"
+            """)
+        mkfifo("\(daemon.folder)/go", 0o600)
+        try daemon.start()
+        #expect(daemon.nextFiring(until: daemon.ready + 10)?.text.hasPrefix("up ") == true)
+        _ = daemon.kill()
+        // It ends while no scheduler is there.
+        try "go\n".write(toFile: "\(daemon.folder)/go", atomically: false, encoding: .utf8)
+        LiveDaemon.pass(until: LiveDaemon.now() + 0.3)
+        try daemon.start()
+        #expect(try wait { try daemon.show("a").last != nil })
+        let last = try #require(try daemon.show("a").last)
+        #expect(last.outcome == "exited(3)")
+        #expect(daemon.waitForLog("last words"))
+        #expect(try #require(last.elapsedUsec) < 20_000_000 && last.userUsec != nil)
+        #expect(daemon.nextFiring(until: LiveDaemon.now() + 0.5) == nil, "it ran twice")
+        #expect(daemon.stop() == 0)
+        #expect(daemon.runner() == nil, "a clean stop ends the runner")
+    }
+
+    @Test func aRunThatLivesStillForbidsAnother_andItsTimeIsUpOnTimeWithoutAScheduler() throws {
+        let daemon = try make(
+            """
+            [job.a]
+            every = "1s"
+            timeout = "3s"
+            shell = "echo up $$ > FOLDER/fired; sleep 600"
+            """)
+        try daemon.start()
+        let up = try #require(daemon.nextFiring(until: daemon.ready + 10))
+        let pid = try #require(up.text.split(separator: " ").last.flatMap { Int32($0) })
+        _ = daemon.kill()
+        try daemon.start()
+        #expect(daemon.waitForLog("has not ended; this firing is let go"))
+        _ = daemon.kill()
+        #expect(wait(10) { !lives(pid) })
+        let late = LiveDaemon.now() - up.at - 3
+        #expect(late > -0.2 && late < 1.5, "\(late) s late")
+        try daemon.start()
+        #expect(try wait { try daemon.show("a").last?.outcome == "timed-out" })
+        #expect(daemon.stop() == 0)
+    }
+
+    /// Each run once, each line of output at least once, each end as it was.
+    @Test func aHundredKillsOfTheSchedulerTouchNoneOfAHundredJobs() throws {
+        var jobs = ""
+        for number in 0..<100 {
+            jobs += """
+                [job.j\(number)]
+                every = "1h"
+                first = "0s"
+                shell = '''
+                echo $TIMERD_RUN_ID >> FOLDER/starts
+                n=0; while [ $n -lt 30 ]; do echo line-$TIMERD_JOB-$n-; n=$((n+1)); sleep 1; done
+                [ \(number % 10) = 9 ] && kill -USR1 $$
+                exit \(number % 10)'''
+
+                """
+        }
+        let daemon = try make("[daemon]\nmax-concurrent = 200\n" + jobs)
+        let seed = UInt64.random(in: 0 ... .max)
+        print("kills: seed \(seed)")
+        var state = seed
+        func random() -> Double {
+            state = state &* 6_364_136_223_846_793_005 &+ 1_442_695_040_888_963_407
+            return Double(state >> 40) / Double(1 << 24)
+        }
+        let began = LiveDaemon.now()
+        for _ in 0..<100 {
+            try daemon.start()
+            LiveDaemon.pass(until: LiveDaemon.now() + random() * 0.25)
+            _ = daemon.kill()
+            if random() < 0.2 { LiveDaemon.pass(until: LiveDaemon.now() + random()) }
+        }
+        print("kills: 100 in \(LiveDaemon.now() - began) s")
+        try daemon.start()
+        var names: [String] = []
+        for number in 0..<100 {
+            let name = "j\(number)"
+            names.append(name)
+            #expect(try wait(90) { try daemon.show(name).last != nil }, "\(name) never ended")
+            let last = try #require(try daemon.show(name).last)
+            let digit = number % 10
+            #expect(last.outcome == (digit == 9 ? "signalled(SIGUSR1)" : "exited(\(digit))"))
+            let elapsed = try #require(last.elapsedUsec)
+            #expect(elapsed > 29_000_000 && elapsed < 60_000_000, "\(name) took \(elapsed) us")
+            #expect(last.userUsec != nil && last.systemUsec != nil)
+        }
+        let starts = try String(contentsOfFile: "\(daemon.folder)/starts", encoding: .utf8)
+            .split(separator: "\n")
+        #expect(starts.count == 100 && Set(starts).count == 100)
+        #expect(daemon.stop() == 0)
+        var counts: [Substring: Int] = [:]
+        for line in daemon.log.split(separator: "\n") {
+            if let place = line.range(of: "| line-") {
+                counts[line[place.upperBound...], default: 0] += 1
+            }
+        }
+        for name in names {
+            for number in 0..<30 {
+                #expect(counts["\(name)-\(number)-", default: 0] > 0, "\(name): line \(number)")
+            }
+        }
+        print("lines: \(counts.count) different, \(counts.values.reduce(0, +)) in all")
+    }
+
+    @Test func whatAKilledRunnerHeldIsFoundAgain_andEndsLost_andWhatComesNextRuns() throws {
+        let daemon = try make(
+            """
+            [job.a]
+            every = "1h"
+            first = "0s"
+            shell = "echo up $$ > FOLDER/fired; read go < FOLDER/go"
+            [job.b]
+            every = "1h"
+            FIRE
+            """)
+        mkfifo("\(daemon.folder)/go", 0o600)
+        try daemon.start()
+        let up = try #require(daemon.nextFiring(until: daemon.ready + 10))
+        let pid = try #require(up.text.split(separator: " ").last.flatMap { Int32($0) })
+        let first = try #require(daemon.runner())
+        kill(first, SIGKILL)
+        #expect(daemon.waitForLog("There is a new runner, which carries on"))
+        #expect(lives(pid) && daemon.runner() != first)
+        #expect(try daemon.show("a").running.count == 1)
+        _ = try daemon.ask(.order(.run, Job.Name("b")!))
+        #expect(daemon.nextFiring(until: LiveDaemon.now() + 10)?.text == "b 0")
+        try "go\n".write(toFile: "\(daemon.folder)/go", atomically: false, encoding: .utf8)
+        #expect(try wait { try daemon.show("a").last?.outcome == "lost(runner)" })
+        #expect(daemon.log.split(separator: "\n").count { $0.contains("is lost(runner)") } == 1)
+        #expect(daemon.stop() == 0)
+    }
+
+    @Test func bothKilledWithTheirJobs_isSaidOnceForEach() throws {
+        let daemon = try make(
+            """
+            [defaults]
+            concurrency = "allow"
+            [job.a]
+            every = "1h"
+            first = "0s"
+            shell = "echo up $$ > FOLDER/fired; exec sleep 600"
+            [job.b]
+            every = "1h"
+            first = "0s"
+            shell = "echo up $$ > FOLDER/fired; exec sleep 600"
+            """)
+        try daemon.start()
+        var pids: [Int32] = []
+        for _ in 0..<2 {
+            let up = try #require(daemon.nextFiring(until: daemon.ready + 10))
+            pids.append(try #require(up.text.split(separator: " ").last.flatMap { Int32($0) }))
+        }
+        let runner = try #require(daemon.runner())
+        _ = daemon.kill()
+        kill(runner, SIGKILL)
+        for pid in pids { kill(pid, SIGKILL) }
+        try daemon.start()
+        #expect(try wait { try daemon.show("b").last?.outcome == "lost(runner)" })
+        #expect(try wait { try daemon.show("a").last?.outcome == "lost(runner)" })
+        #expect(daemon.log.split(separator: "\n").count { $0.contains("is lost(runner)") } == 2)
+        #expect(daemon.nextFiring(until: LiveDaemon.now() + 0.5) == nil)
+        #expect(daemon.stop() == 0)
+    }
+
+    @Test func aDefinitionTheRunnerDoesNotFindIsNotRun() throws {
+        let daemon = try make("[job.a]\nevery = \"1h\"\nFIRE\n")
+        try daemon.start()
+        // Changed on the disk and not reloaded: what fired is not what is there.
+        try daemon.write("[job.a]\nevery = \"1h\"\nshell = \"echo other 0 > FOLDER/fired\"\n")
+        _ = try daemon.ask(.order(.run, Job.Name("a")!))
+        #expect(try wait { try daemon.show("a").last != nil })
+        let outcome = try #require(try daemon.show("a").last?.outcome)
+        #expect(outcome.hasPrefix("spawn-failed(ESTALE, find the job as it fired"), "\(outcome)")
+        #expect(try daemon.ask(.reload).status == 200)
+        try daemon.write("[job.a]\nevery = \"1h\"\nFIRE\n")
+        #expect(try daemon.ask(.reload).status == 200)
+        _ = try daemon.ask(.order(.run, Job.Name("a")!))
+        #expect(daemon.nextFiring(until: LiveDaemon.now() + 10)?.text == "a 0")
+        #expect(daemon.stop() == 0)
+    }
+}
