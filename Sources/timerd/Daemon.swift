@@ -202,7 +202,6 @@ struct Daemon {
         let past = life.past
         let runner = runner
         let supervision = supervision
-        listenToRunner(adopting: Set(past.openRuns.filter(\.isLive).map(\.id)))
         recorder.keep([.prune(endedBefore: clocks.now().wall - reading.settings.history)])
         loop.later { loop in
             loop.begin(
@@ -211,6 +210,8 @@ struct Daemon {
                 supervision.ready("Started")
             }
         }
+        // Behind the beginning: the end of a run that nobody knows yet would be passed over.
+        listenToRunner(adopting: Set(past.openRuns.filter(\.isLive).map(\.id)))
     }
 
     /// Passes on what the runner tells. What is worth a line in the log counts as seen once it is written

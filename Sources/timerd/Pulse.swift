@@ -14,7 +14,7 @@ final class Pulse: Sendable {
         var hasFailed = false
     }
 
-    private let queue = DispatchQueue(label: "timerd.pulse", qos: .userInitiated)
+    private let queue = DispatchQueue(label: "timerd.pulse", qos: .default)
     private let state: Mutex<State>
     private let log: Logger
 

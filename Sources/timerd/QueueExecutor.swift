@@ -9,7 +9,7 @@ import TimerCore
 final class QueueExecutor: SerialExecutor {
     let queue: DispatchQueue
 
-    init(label: String, qos: DispatchQoS = .userInitiated) {
+    init(label: String, qos: DispatchQoS = .default) {
         queue = DispatchQueue(label: label, qos: qos)
     }
 

@@ -16,7 +16,7 @@ final class Reloader: Sendable {
     private let supervision: Supervision
     private let clocks: Clocks
     private let log: Logger
-    private let queue = DispatchQueue(label: "timerd.config", qos: .userInitiated)
+    private let queue = DispatchQueue(label: "timerd.config", qos: .default)
 
     init(
         path: String, user: UInt32, loop: Loop, supervision: Supervision, clocks: Clocks,

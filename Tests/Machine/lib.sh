@@ -149,8 +149,8 @@ configure() { cat >"$MACHINE_ROOT/etc/timerd/timerd.toml"; chmod 644 "$MACHINE_R
 
 # fresh: the daemon as if it were just installed, with the configuration of the tests.
 fresh() {
-    inside systemctl stop timerd
-    inside systemctl reset-failed timerd 2>/dev/null || true
+    inside systemctl stop timerd.socket timerd timerd-runner
+    inside systemctl reset-failed timerd timerd-runner 2>/dev/null || true
     inside rm -rf /var/lib/timerd /etc/systemd/system/timerd.service.d
     inside systemctl daemon-reload
     configure <"$MACHINE_HERE/timerd.toml"

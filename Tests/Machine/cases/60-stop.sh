@@ -1,6 +1,7 @@
 # Copyright 2026 the timerd authors
 # SPDX-License-Identifier: Apache-2.0
-# A stop is clean, ends what runs, and is said to be clean at the next start.
+# Jobs outlive the scheduler: its stop is clean and touches none of them, its restart finds them again, and so
+# does that of a runner that was killed. A stop of the runner ends them in order.
 
 fresh
 configure <<'TOML'
@@ -8,14 +9,34 @@ configure <<'TOML'
 shell = "trap 'echo ended in order; exit 0' TERM; echo up; while :; do sleep 0.1; done"
 every = "1h"
 first = "0s"
+[job.short]
+shell = "sleep 4; echo worked on; exit 7"
+every = "1h"
+first = "0s"
 TOML
 inside systemctl reload timerd
 wait_for 10 'the run is up' in_journal '^up$' -t long
 accrued=$(number long accrued_usec)
-inside systemctl stop timerd
+
+# The scheduler goes away while one of them ends.
+inside systemctl stop timerd timerd.socket
 expect 'it ended well' equals success property Result
-expect_journal 'ended in order' -t long
-expect_journal 'ended with stopped' TIMERD_JOB=long TIMERD_EVENT=run-ended
+wait_for 10 'the job is no child of the scheduler' sh -c '! pgrep -f "[e]cho worked on"'
 inside systemctl start timerd
 expect_journal 'the last daemon stopped cleanly' -u timerd
+expect_journal '^worked on$' -t short
+expect_journal 'ended with exited(7) after 4' TIMERD_JOB=short TIMERD_EVENT=run-ended
 expect 'nothing was forfeited' test "$(number long accrued_usec)" -ge "$accrued"
+is_running() { inside timerctl show long --json | grep -q '"running":\[{"began"'; }
+expect 'the other one runs on' is_running
+
+# The runner is killed: who it held is found again, and its end is told.
+inside systemctl kill -s KILL timerd-runner
+wait_for 10 'there is a runner again' inside systemctl is-active timerd-runner
+wait_for 10 'the run is found again' is_running
+
+# The runner is stopped: it ends what it holds.
+inside systemctl stop timerd-runner
+wait_for 10 'nobody is left' sh -c '! pgrep -f "[e]cho ended in order"'
+inside systemctl start timerd-runner
+wait_for 20 'the end of the run is told' in_journal 'run long:.* \(ended with\|is lost\)' TIMERD_JOB=long TIMERD_EVENT=run-ended

@@ -1,0 +1,17 @@
+# Copyright 2026 the timerd authors
+# SPDX-License-Identifier: Apache-2.0
+# The scheduler needs no privilege and has none.
+
+fresh
+exposure() { inside systemd-analyze security --no-pager timerd.service | awk '/Overall exposure level/ { print $(NF - 2) }'; }
+expect "the exposure is 1.5 at most ($(exposure))" awk "BEGIN { exit !($(exposure) <= 1.5) }"
+main=$(property MainPID)
+expect 'its user is timerd' equals timerd inside ps -o user= -p "$main"
+expect 'it has no capability' equals 0000000000000000 inside awk '/^CapEff/ { print $2 }' "/proc/$main/status"
+expect 'it has no children' test -z "$(inside ps -o pid= --ppid "$main")"
+# Only root and its own user may change anything; its group may look.
+inside useradd -G timerd looker 2>/dev/null || true
+inside useradd stranger 2>/dev/null || true
+expect 'the group may look' inside setpriv --reuid looker --init-groups --regid looker timerctl list
+expect_status 1 'and not touch' inside setpriv --reuid looker --init-groups --regid looker timerctl pause slow
+expect_status 1 'a stranger may not even look' inside setpriv --reuid stranger --init-groups --regid stranger timerctl list
