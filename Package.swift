@@ -102,6 +102,7 @@ let package = Package(
         .testTarget(
             name: "LawTests", dependencies: ["SeededRandom", "TimerCore", "TimerZones"],
             swiftSettings: optimised),
+        .testTarget(name: "ModelTests", dependencies: ["TimerCore"], swiftSettings: settings),
         tests(of: "TimerConfig", "TimerCore", "TimerZones"),
         tests(of: "TimerStore", "TimerCore"),
         tests(of: "TimerRunner", "TimerCore", "CSpawn"),

@@ -1,0 +1,282 @@
+// Copyright 2026 the timerd authors
+// SPDX-License-Identifier: Apache-2.0
+
+extension Checker {
+    /// What a killed daemon, and a power cut, may cost at most.
+    private static let lossAtKill = Unit.second
+    private static let lossAtPowerCut = 30 * Unit.second
+    private static let recordKept = 30 * 24 * Unit.hour
+
+    // MARK: - A life ends
+
+    mutating func die(_ death: Death, runsLiveOn: Bool) {
+        self.death = death
+        doRunsLiveOn = runsLiveOn
+        isUp = false
+        setWhileDown = 0
+        wasOff = false
+        for job in states.indices {
+            states[job].mayLose = 0
+            states[job].mayGain = 0
+            states[job].sinceDeath = 0
+            guard states[job].phase == .armed, states[job].removed == nil else { continue }
+            if death == .killed, states[job].spec.basis == .active {
+                states[job].mayLose = Self.lossAtKill
+            }
+        }
+    }
+
+    /// How much less may be known of a job's time for what befalls the machine while no daemon lives.
+    mutating func widen(_ how: Passing, of job: Int) {
+        guard how == .off, states[job].phase == .armed else { return }
+        let unwritten = death == .stopped ? 0 : Self.lossAtPowerCut
+        switch states[job].spec.basis {
+        case .active: states[job].mayLose = unwritten
+        // How long the boot went on, nobody saw.
+        case .uptime, .boottime: states[job].mayLose = unwritten + states[job].sinceDeath
+        case .wall: break
+        }
+    }
+
+    // MARK: - A life begins
+
+    mutating func load(_ jobs: [PlainJob], _ seen: ArraySlice<Seen>) {
+        lives += 1
+        isUp = true
+        isShutDown = false
+        darkUntil = boot
+        steppedOver = nil
+        waiting = []
+        places = 0
+        let open = takeOpenRuns()
+        for job in states.indices where states[job].isKnown {
+            states[job].lastLabel = states[job].writtenLabel
+            states[job].corrections = 0
+            if states[job].afterPause > 0, Leniency.pausesLose {
+                states[job].isAfterPauseVague = true
+            }
+            var (less, more) = (states[job].mayLose, states[job].mayGain)
+            if states[job].spec.basis == .wall, wasOff, states[job].phase == .armed {
+                // Across boots there is the calendar clock alone.
+                less += setWhileDown
+                more += setWhileDown
+            }
+            if Leniency.finishedByACorrectionIsNotKept, states[job].phase == .finished,
+                states[job].writtenPhase == .armed
+            {
+                states[job].phase = .armed
+                less += states[job].accrued
+                more += Int64.max / 4
+            }
+            if less > 0 || more > 0 { vague.append((job, less, more)) }
+            states[job].mayLose = 0
+        }
+        let before = roster
+        roster = []
+        for job in before where !jobs.contains(where: { $0.name == job }) {
+            states[job].isPresent = false
+            states[job].removed = wall
+            states[job].isJustRemoved = true
+        }
+        for spec in jobs { add(spec, isLoad: true) }
+        for job in states.indices { states[job].isJustRemoved = false }
+        for job in states.indices where states[job].isKnown && !states[job].isPresent {
+            guard let removed = states[job].removed, wall - removed > Self.recordKept else {
+                continue
+            }
+            states[job] = State()
+            erased.append(job)
+        }
+        settle(open)
+    }
+
+    /// The runs that were not seen to end, in the order of their labels.
+    private mutating func takeOpenRuns() -> [Attempt] {
+        var open = orphans
+        orphans = []
+        for job in states.indices {
+            open += states[job].runs
+            states[job].runs = []
+        }
+        open.sort { ($0.label, $0.job, $0.attempt) < ($1.label, $1.job, $1.attempt) }
+        return open
+    }
+
+    /// A run that was begun is never begun again: it lives still, or it is lost. One that never was is begun
+    /// now, or waits as it did; but not over a boot.
+    private mutating func settle(_ found: [Attempt]) {
+        let isAlive = found.map { $0.isBegun && doRunsLiveOn && $0.boot == bootNumber }
+        // Whoever lives has his place, whatever is begun now.
+        for index in found.indices where isAlive[index] { takeOver(found[index]) }
+        for index in found.indices where !isAlive[index] {
+            let run = found[index]
+            let state = states[run.job]
+            if !run.isBegun, run.boot == bootNumber, state.isPresent, state.phase != .stopped {
+                takeUp(run)
+            } else {
+                acts.append(
+                    act(.close, run, run.boot == bootNumber ? .lostDaemon : .lostReboot))
+            }
+        }
+    }
+
+    private mutating func takeOver(_ found: Attempt) {
+        var run = found
+        places += 1
+        run.isToBeReplaced = false
+        if states[run.job].isPresent {
+            run.told = states[run.job].spec
+            states[run.job].runs.append(run)
+        } else {
+            run.told = nil
+            orphans.append(run)
+        }
+    }
+
+    private mutating func takeUp(_ found: Attempt) {
+        var run = found
+        let job = run.job
+        let spec = states[job].spec
+        run.told = spec
+        run.wait = .turn
+        numbers += 1
+        run.rank = numbers
+        if run.attempt > 1 {
+            let delay = spec.retryDelay(after: run.attempt - 1)
+            run.wait = .retry(awake + max(0, delay - max(0, wall - run.recorded)))
+        }
+        states[job].runs.append(run)
+        release(job)
+    }
+
+    // MARK: - The configuration
+
+    /// Gives the job the account of its name if there is one, or else that of the name it had.
+    private mutating func add(_ spec: PlainJob, isLoad: Bool) {
+        let job = spec.name
+        roster.append(job)
+        if !states[job].isKnown, let old = spec.formerly, states[old].isKnown,
+            !states[old].isPresent
+        {
+            states[job] = states[old]
+            states[old] = State()
+            for index in vague.indices where vague[index].job == old { vague[index].job = job }
+            erased.append(old)
+        }
+        guard states[job].isKnown else {
+            states[job] = State()
+            states[job].spec = spec
+            states[job].isPresent = true
+            states[job].isKnown = true
+            states[job].seen = wall
+            states[job].isConfiguredPaused = spec.paused
+            if spec.paused { pauseByConfiguration(job) }
+            finishWithoutSlots(job)
+            return
+        }
+        adopt(spec, isLoad: isLoad)
+    }
+
+    private mutating func adopt(_ spec: PlainJob, isLoad: Bool) {
+        let job = spec.name
+        let old = states[job].spec
+        let wasAway =
+            states[job].removed != nil && !states[job].isJustRemoved
+            && !Leniency.removedJobsMissSlots
+        let isOther =
+            !old.hasSchedule(of: spec) || old.randomOffset != spec.randomOffset || old.name != job
+        states[job].spec = spec
+        states[job].isPresent = true
+        let written = states[job].isJustRemoved && !isLoad ? wall : states[job].written
+        let last = max(states[job].lastLabel ?? written, written)
+        if states[job].removed != nil, !states[job].isJustRemoved {
+            states[job].isAfterPauseVague = Leniency.pausesGain
+        }
+        states[job].removed = nil
+        states[job].isJustRemoved = false
+        states[job].corrections = 0
+        if old.concurrency == .allow { states[job].mayOverlap = true }
+        if last - wall >= 3 * Unit.hour || wasAway {
+            // A reading so far in the future was wrong; and while it was not there, a job had no slots.
+            states[job].seen = wall
+        } else if Leniency.slotsAreForgotten {
+            states[job].seen = last
+        } else if isOther {
+            states[job].seen = max(states[job].seen, written)
+        }
+        if follow(spec.paused, job) { states[job].seen = max(states[job].seen, wall) }
+        leaveFinished(job)
+        finishWithoutSlots(job)
+    }
+
+    private mutating func pauseByConfiguration(_ job: Int) {
+        states[job].phase = .paused
+        states[job].isPausedByConfiguration = true
+        states[job].isPausedWithRun = false
+        states[job].pausedSince = wall
+        states[job].pausedFor = 0
+        states[job].pausedUntil = nil
+        states[job].afterPause = 0
+    }
+
+    /// Follows `paused` of the configuration where that changed. Whether a pause is over by it.
+    private mutating func follow(_ paused: Bool, _ job: Int) -> Bool {
+        guard states[job].isConfiguredPaused != paused else { return false }
+        states[job].isConfiguredPaused = paused
+        if paused, states[job].phase == .armed {
+            pauseByConfiguration(job)
+        } else if !paused, states[job].phase == .paused, states[job].isPausedByConfiguration {
+            states[job].phase = .armed
+            return true
+        }
+        return false
+    }
+
+    /// A job that fired for the last time, and recurs now, begins at zero.
+    private mutating func leaveFinished(_ job: Int) {
+        guard states[job].phase == .finished, states[job].spec.kind != .after else { return }
+        if !states[job].spec.isCounted, !hasSlots(job) { return }
+        states[job].phase = .armed
+        states[job].firings = 0
+        states[job].accrued = 0
+    }
+
+    mutating func reload(_ jobs: [PlainJob]) {
+        let before = roster
+        roster = []
+        for job in before where !jobs.contains(where: { $0.name == job }) { remove(job) }
+        for spec in jobs {
+            let job = spec.name
+            guard states[job].isPresent else {
+                add(spec, isLoad: false)
+                continue
+            }
+            roster.append(job)
+            if states[job].spec != spec { change(spec) }
+        }
+        for job in states.indices { states[job].isJustRemoved = false }
+    }
+
+    private mutating func remove(_ job: Int) {
+        if states[job].phase == .paused, states[job].isPausedWithRun { resumeRuns(job) }
+        callOff(job, .stopped)
+        orphans += states[job].runs
+        states[job].runs = []
+        states[job].isPresent = false
+        states[job].removed = wall
+        states[job].isJustRemoved = true
+    }
+
+    private mutating func change(_ spec: PlainJob) {
+        let job = spec.name
+        let old = states[job].spec
+        if !old.hasSchedule(of: spec) || old.randomOffset != spec.randomOffset {
+            states[job].seen = wall
+        }
+        if old.concurrency == .allow { states[job].mayOverlap = true }
+        states[job].spec = spec
+        let isOver = follow(spec.paused, job)
+        leaveFinished(job)
+        if isOver { unpause(job, byItself: false, []) } else { finishWithoutSlots(job) }
+    }
+}

@@ -1,0 +1,182 @@
+// Copyright 2026 the timerd authors
+// SPDX-License-Identifier: Apache-2.0
+
+extension Checker {
+    mutating func obey(
+        _ verb: PlainVerb, _ job: Int, until: Int64?, withRun: Bool, count: Int,
+        _ seen: ArraySlice<Seen>
+    ) {
+        guard states[job].isPresent else {
+            answer = Seen.Answer.noSuchJob
+            return
+        }
+        guard !isShutDown else {
+            answer = Seen.Answer.refused
+            return
+        }
+        answer = Seen.Answer.unchanged
+        let phase = states[job].phase
+        switch verb {
+        case .pause:
+            if phase == .armed {
+                pause(job, until: until, withRun: withRun)
+            } else if phase == .paused, withRun, !states[job].isPausedWithRun {
+                states[job].isPausedWithRun = true
+                suspendRuns(job)
+                answer = Seen.Answer.done
+            }
+        case .resume:
+            guard phase == .paused else { return }
+            unpause(job, byItself: false, seen)
+            answer = Seen.Answer.done
+        case .start:
+            guard phase == .stopped || phase == .finished else { return }
+            states[job].phase = .armed
+            states[job].firings = 0
+            states[job].accrued = 0
+            states[job].seen = wall
+            finishWithoutSlots(job)
+            answer = Seen.Answer.done
+        case .stop:
+            guard phase != .stopped else { return }
+            if phase == .paused, states[job].isPausedWithRun { resumeRuns(job) }
+            states[job].phase = .stopped
+            states[job].accrued = 0
+            states[job].skips = 0
+            callOff(job, .stopped)
+            answer = Seen.Answer.done
+        case .run: run(job)
+        case .skipNext:
+            guard phase == .armed || phase == .paused, states[job].skips != count else { return }
+            states[job].skips = count
+            answer = Seen.Answer.done
+        }
+    }
+
+    private mutating func pause(_ job: Int, until: Int64?, withRun: Bool) {
+        if let until, until <= wall {
+            answer = Seen.Answer.refused
+            return
+        }
+        states[job].phase = .paused
+        states[job].isPausedByConfiguration = false
+        states[job].isPausedWithRun = withRun
+        states[job].pausedSince = wall
+        states[job].pausedFor = 0
+        states[job].pausedUntil = until
+        states[job].afterPause = 0
+        states[job].isAfterPauseVague = false
+        if withRun { suspendRuns(job) }
+        answer = Seen.Answer.done
+    }
+
+    private mutating func suspendRuns(_ job: Int) {
+        for run in states[job].runs where run.isBegun { acts.append(act(.suspend, run)) }
+    }
+
+    mutating func resumeRuns(_ job: Int) {
+        for run in states[job].runs where run.isBegun { acts.append(act(.resume, run)) }
+    }
+
+    /// A run apart from the schedule.
+    private mutating func run(_ job: Int) {
+        let concurrency = states[job].spec.concurrency
+        let isHeld = states[job].runs.contains { $0.wait == .turn }
+        if (concurrency == .forbid && !states[job].runs.isEmpty)
+            || (concurrency == .queue && isHeld)
+        {
+            answer = Seen.Answer.refused
+            return
+        }
+        let label = takeLabel(wall, job)
+        _ = place(job, label, missed: 0, isCatchUp: false)
+        tokens.append(Seen(kind: .fired, job: job, label: label, attempt: 1))
+        answer = Seen.Answer.done
+    }
+
+    // MARK: - A pause ends
+
+    /// - Parameter byItself: whether its end had come, and nobody ordered it.
+    mutating func unpause(_ job: Int, byItself: Bool, _ seen: ArraySlice<Seen>) {
+        states[job].phase = .armed
+        if states[job].isPausedWithRun { resumeRuns(job) }
+        tokens.append(Seen(kind: .resumed, job: job))
+        let end = byItself ? min(states[job].pausedUntil ?? wall, wall) : wall
+        let due =
+            states[job].spec.isCounted
+            ? takeUpInterval(job, end: end, seen) : takeUpSlots(job, end: end)
+        if byItself {
+            let credit = states[job].afterPause
+            states[job].accrued += credit
+            states[job].active += credit
+            if states[job].isAfterPauseVague {
+                // By what the calendar was set while no daemon lived, if the machine was off too.
+                var more = states[job].spec.basis == .wall && wasOff ? setWhileDown : 0
+                if Leniency.pausesGain { more = Int64.max / 4 }
+                if credit > 0 || more > 0 { vague.append((job, credit, more)) }
+            }
+        }
+        states[job].afterPause = 0
+        states[job].isAfterPauseVague = false
+        // What the daemon takes it for has to be known before it is asked what is due.
+        if let account = seen.first(where: { $0.kind == .account && $0.job == job }),
+            vague.contains(where: { $0.job == job && $0.less + $0.more > 0 })
+        {
+            adoptVague(account)
+        }
+        finishWithoutSlots(job)
+        if let due {
+            begin(job, due.label, missed: due.missed, isCatchUp: false)
+            if states[job].spec.kind == .after { states[job].phase = .finished }
+        }
+        release(job)
+    }
+
+    /// The slots of a pause are forgotten, or make one firing.
+    private mutating func takeUpSlots(_ job: Int, end: Int64) -> (label: Int64, missed: Int)? {
+        let since = max(states[job].seen, min(states[job].pausedSince, wall))
+        states[job].seen = max(states[job].seen, end)
+        guard states[job].spec.onResume == .fireIfDue, let first = slot(job, after: since),
+            first <= end
+        else { return nil }
+        var missed = 0
+        if states[job].spec.kind == .slots {
+            missed = Int((end - first) / states[job].spec.span)
+        } else {
+            var at = first
+            while let next = slot(job, after: at), next <= end {
+                at = next
+                missed += 1
+            }
+        }
+        states[job].firings += Int64(missed) + 1
+        return (takeLabel(first + states[job].corrections * Unit.microsecond, job), missed)
+    }
+
+    private mutating func takeUpInterval(
+        _ job: Int, end: Int64, _ seen: ArraySlice<Seen>
+    ) -> (label: Int64, missed: Int)? {
+        switch states[job].spec.onResume ?? .keepRemaining {
+        case .keepRemaining, .nextSlot: return nil
+        case .restart:
+            states[job].accrued = 0
+            return nil
+        case .fireIfDue:
+            let due = target(job) + delay(job, ordinal: states[job].firings)
+            let left = due - states[job].accrued
+            let real = states[job].pausedFor
+            let calendar = wall - states[job].pausedSince
+            var isDue = real >= left
+            if isDue != (calendar >= left) {
+                // By which clock a pause is measured shows only where somebody set the calendar's.
+                isDue = seen.contains {
+                    ($0.kind == .fired || $0.kind == .skipped) && $0.job == job
+                }
+            }
+            guard isDue else { return nil }
+            states[job].accrued = 0
+            states[job].firings += 1
+            return (takeLabel(wall, job), 0)
+        }
+    }
+}

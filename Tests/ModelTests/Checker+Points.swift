@@ -1,0 +1,262 @@
+// Copyright 2026 the timerd authors
+// SPDX-License-Identifier: Apache-2.0
+
+/// Grid points or slots that have come due, in order: each `span` apart, or one by one.
+struct Passed {
+    var count: Int
+    var label: Int64
+    var age: Int64
+    var span: Int64 = 0
+    var list: [(label: Int64, age: Int64)] = []
+
+    func label(_ index: Int) -> Int64 {
+        list.isEmpty ? label + Int64(index) * span : list[index].label
+    }
+
+    func age(_ index: Int) -> Int64 {
+        list.isEmpty ? age - Int64(index) * span : list[index].age
+    }
+
+    /// How many of those from `start` on, up to the first that is not, are older than `limit`.
+    func countOlder(than limit: Int64, from start: Int) -> Int {
+        var low = start
+        if list.isEmpty {
+            // They grow younger by the same span each.
+            guard age(start) > limit else { return 0 }
+            if span == 0 { return 1 }
+            return min(count - start, Int((age(start) - limit - 1) / span) + 1)
+        }
+        while low < count, list[low].age > limit { low += 1 }
+        return low - start
+    }
+}
+
+extension Checker {
+    // MARK: - Chance
+
+    /// What is drawn for a job is the same for ever on one machine: FNV-1a of its name into the seed, then
+    /// the finish of SplitMix64.
+    private func draw(_ job: Int, _ ordinal: Int64, below bound: Int64) -> Int64 {
+        let microseconds = UInt64(bound / Unit.microsecond)
+        var mixed = (seed ^ 0xcbf2_9ce4_8422_2325) ^ UInt64(97 + job)
+        mixed = mixed &* 0x100_0000_01b3
+        mixed = mixed &+ UInt64(bitPattern: ordinal) &* 0x9e37_79b9_7f4a_7c15
+        mixed = (mixed ^ (mixed >> 30)) &* 0xbf58_476d_1ce4_e5b9
+        mixed = (mixed ^ (mixed >> 27)) &* 0x94d0_49bb_1331_11eb
+        mixed ^= mixed >> 31
+        return Int64(mixed % microseconds) * Unit.microsecond
+    }
+
+    /// By how much all points of the job are shifted.
+    func offset(_ job: Int) -> Int64 {
+        let most = states[job].spec.randomOffset
+        return most > 0 ? draw(job, .max, below: most) : 0
+    }
+
+    /// By how much the point of this number, or of this slot in microseconds, is delayed.
+    func delay(_ job: Int, ordinal: Int64) -> Int64 {
+        let most = states[job].spec.randomDelay
+        return most > 0 ? draw(job, ordinal, below: most) : 0
+    }
+
+    // MARK: - Where the points lie
+
+    /// The accrued time of the next grid point.
+    func target(_ job: Int) -> Int64 {
+        let state = states[job]
+        switch state.spec.kind {
+        case .after: return state.spec.span + offset(job)
+        case .every, .slots, .at:
+            guard state.firings == 0 else { return state.spec.span }
+            return (state.spec.first ?? state.spec.span) + offset(job)
+        }
+    }
+
+    /// The first slot after an instant, without the job's offset.
+    private func plainSlot(_ spec: PlainJob, after instant: Int64) -> Int64? {
+        if spec.kind == .at { return spec.instants.first { $0 > instant } }
+        let since = instant - spec.phase
+        let quotient = since / spec.span
+        let whole = since < 0 && quotient * spec.span != since ? quotient - 1 : quotient
+        return (whole + 1) * spec.span + spec.phase
+    }
+
+    func slot(_ job: Int, after instant: Int64) -> Int64? {
+        let shift = offset(job)
+        return plainSlot(states[job].spec, after: instant - shift).map { $0 + shift }
+    }
+
+    /// When the next slot is due.
+    func dueSlot(_ job: Int) -> Int64? {
+        slot(job, after: states[job].seen).map { due($0, job) }
+    }
+
+    private func due(_ slot: Int64, _ job: Int) -> Int64 {
+        slot + delay(job, ordinal: slot / Unit.microsecond)
+    }
+
+    /// Whether a job that is finished would have further slots.
+    func hasSlots(_ job: Int) -> Bool {
+        plainSlot(states[job].spec, after: states[job].seen) != nil
+    }
+
+    /// A job that has no slots any more is finished.
+    mutating func finishWithoutSlots(_ job: Int) {
+        guard !states[job].spec.isCounted, states[job].phase == .armed else { return }
+        if slot(job, after: states[job].seen) == nil { states[job].phase = .finished }
+    }
+
+    // MARK: - Points come due
+
+    /// So many points of delays of their own are told apart at once; the rest comes next.
+    private static let passedMax = 10_000
+
+    func isDue(_ job: Int) -> Bool {
+        guard states[job].phase == .armed, let left = leftToDue(job) else { return false }
+        return left <= 0
+    }
+
+    mutating func fire(_ job: Int) {
+        if states[job].spec.isCounted {
+            let passed = passGrid(job)
+            if states[job].spec.kind == .after {
+                states[job].phase = .finished
+                states[job].accrued = 0
+            }
+            make(passed, job)
+        } else {
+            let passed = passSlots(job)
+            finishWithoutSlots(job)
+            make(passed, job)
+        }
+    }
+
+    private mutating func passGrid(_ job: Int) -> Passed {
+        let state = states[job]
+        let target = target(job)
+        let span = state.spec.span
+        let age = state.accrued - target - delay(job, ordinal: state.firings)
+        var passed = Passed(count: 1, label: wall - (state.accrued - target), age: age, span: span)
+        if state.spec.kind == .every {
+            if state.spec.randomDelay == 0 {
+                passed.count += Int(age / span)
+            } else {
+                passed.list = [(passed.label, age)]
+                while passed.count < Self.passedMax {
+                    let point = target + Int64(passed.count) * span
+                    let due = point + delay(job, ordinal: state.firings + Int64(passed.count))
+                    guard due <= state.accrued else { break }
+                    passed.list.append((wall - (state.accrued - point), state.accrued - due))
+                    passed.count += 1
+                }
+            }
+            states[job].accrued -= target + Int64(passed.count - 1) * span
+        }
+        states[job].firings += Int64(passed.count)
+        return passed
+    }
+
+    private mutating func passSlots(_ job: Int) -> Passed {
+        let state = states[job]
+        guard let first = slot(job, after: state.seen) else {
+            return Passed(count: 1, label: 0, age: 0)
+        }
+        let shift = state.corrections * Unit.microsecond
+        var passed = Passed(count: 0, label: first + shift, age: wall - first)
+        var last = first
+        if state.spec.kind == .slots, state.spec.randomDelay == 0 {
+            passed.span = state.spec.span
+            passed.count = Int((wall - first) / state.spec.span) + 1
+            last = first + Int64(passed.count - 1) * state.spec.span
+        } else {
+            var next: Int64? = first
+            while passed.count < Self.passedMax, let slot = next, due(slot, job) <= wall {
+                passed.list.append((slot + shift, wall - due(slot, job)))
+                passed.count += 1
+                last = slot
+                next = self.slot(job, after: slot)
+            }
+        }
+        states[job].seen = max(state.seen, last)
+        states[job].firings += Int64(passed.count)
+        return passed
+    }
+
+    // MARK: - What becomes of them
+
+    private mutating func make(_ passed: Passed, _ job: Int) {
+        let spec = states[job].spec
+        var at = 0
+        if let deadline = spec.deadline {
+            let old = passed.countOlder(than: deadline + spec.accuracy, from: 0)
+            if old > 0 {
+                let label = takeLabel(passed.label(old - 1), job)
+                rows.append(
+                    Seen(kind: .row, job: job, label: label, attempt: 1, value: Int64(old - 1)))
+                acts.append(
+                    Seen(
+                        kind: .close, job: job, label: label, attempt: 1,
+                        value: PlainOutcome.lostDeadline.rawValue))
+                letGo(job, label, old, Seen.Reason.deadline)
+            }
+            at = old
+            if at == passed.count { return }
+        }
+        let missed = countMissed(passed, from: at, accuracy: spec.accuracy)
+        let rest = passed.count - at
+        if missed == 0 || spec.onMissed == .runOnce {
+            begin(job, takeLabel(passed.label(at), job), missed: rest - 1, isCatchUp: false)
+        } else if spec.onMissed == .skip {
+            letGo(job, takeLabel(passed.label(at), job), missed, Seen.Reason.missed)
+            if missed == rest { return }
+            let label = takeLabel(passed.label(at + missed), job)
+            begin(job, label, missed: rest - missed - 1, isCatchUp: false)
+        } else {
+            makeEach(passed, from: at, job)
+        }
+    }
+
+    private mutating func makeEach(_ passed: Passed, from start: Int, _ job: Int) {
+        var at = start
+        let over = passed.count - at - 100
+        if over > 0 {
+            letGo(job, takeLabel(passed.label(at), job), over, Seen.Reason.catchUpMax)
+            at += over
+        }
+        let isForbidden = states[job].spec.concurrency == .forbid && !states[job].runs.isEmpty
+        for index in at..<passed.count {
+            let label = takeLabel(passed.label(index), job)
+            if isForbidden {
+                letGo(job, label, 1, Seen.Reason.stillRunning)
+            } else {
+                begin(job, label, missed: 0, isCatchUp: true)
+            }
+        }
+    }
+
+    /// A point is missed if it was due more than a second before the dark was over, or is more than a minute
+    /// late; what the clock was merely set over is not.
+    private func countMissed(_ passed: Passed, from start: Int, accuracy: Int64) -> Int {
+        let bound = min(60 * Unit.second, max(0, boot - darkUntil) + Unit.second)
+        let count = passed.countOlder(than: bound + accuracy, from: start)
+        guard count > 0, let steppedOver, steppedOver.through <= wall else { return count }
+        for index in 0..<count {
+            let due = wall - passed.age(start + index)
+            if due > steppedOver.after, due <= steppedOver.through { return index }
+        }
+        return count
+    }
+
+    /// The label of a firing: never that of one before it, until the clock is corrected.
+    mutating func takeLabel(_ wanted: Int64, _ job: Int) -> Int64 {
+        var label = wanted
+        if let last = states[job].lastLabel, label <= last { label = last + Unit.microsecond }
+        states[job].lastLabel = label
+        return label
+    }
+
+    mutating func letGo(_ job: Int, _ label: Int64, _ count: Int, _ reason: Int) {
+        tokens.append(
+            Seen(kind: .skipped, job: job, label: label, value: Int64(count), reason: reason))
+    }
+}

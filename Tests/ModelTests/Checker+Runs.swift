@@ -1,0 +1,235 @@
+// Copyright 2026 the timerd authors
+// SPDX-License-Identifier: Apache-2.0
+
+extension Checker {
+    /// A firing that is to be: let go by order, or by a run that lives, or on record.
+    mutating func begin(_ job: Int, _ label: Int64, missed: Int, isCatchUp: Bool) {
+        if states[job].skips > 0 {
+            states[job].skips -= 1
+            return letGo(job, label, missed + 1, Seen.Reason.byOrder)
+        }
+        if let reason = place(job, label, missed: missed, isCatchUp: isCatchUp) {
+            return letGo(job, label, missed + 1, reason)
+        }
+        tokens.append(
+            Seen(kind: .fired, job: job, label: label, attempt: 1, value: Int64(missed)))
+    }
+
+    /// Puts a firing on record and starts it or has it wait. The reason if it is not to be.
+    mutating func place(_ job: Int, _ label: Int64, missed: Int, isCatchUp: Bool) -> Int? {
+        let concurrency = states[job].spec.concurrency
+        if !states[job].runs.isEmpty, !isCatchUp {
+            switch concurrency {
+            case .forbid: return Seen.Reason.stillRunning
+            case .queue:
+                if states[job].runs.contains(where: { $0.wait == .turn }) {
+                    return Seen.Reason.queueFull
+                }
+            case .replace: replace(job)
+            case .allow: break
+            }
+        }
+        rows.append(Seen(kind: .row, job: job, label: label, attempt: 1, value: Int64(missed)))
+        let isFirst = states[job].runs.isEmpty
+        numbers += 1
+        states[job].runs.append(
+            Attempt(
+                number: numbers, job: job, label: label, attempt: 1, missed: Int64(missed),
+                told: states[job].spec, wait: .turn, recorded: wall, boot: bootNumber,
+                rank: numbers))
+        if isFirst || concurrency == .allow { admit(numbers, job) }
+        return nil
+    }
+
+    /// Those that only wait are closed, those that live are asked to end.
+    private mutating func replace(_ job: Int) {
+        callOff(job, .replaced)
+        for index in states[job].runs.indices where !states[job].runs[index].isToBeReplaced {
+            states[job].runs[index].isToBeReplaced = true
+            acts.append(act(.end, states[job].runs[index]))
+        }
+    }
+
+    mutating func callOff(_ job: Int, _ outcome: PlainOutcome) {
+        for run in states[job].runs where run.wait != .none {
+            waiting.removeAll { $0 == run.number }
+            acts.append(act(.close, run, outcome))
+        }
+        states[job].runs.removeAll { $0.wait != .none }
+    }
+
+    func act(_ kind: Seen.Kind, _ run: Attempt, _ outcome: PlainOutcome? = nil) -> Seen {
+        Seen(
+            kind: kind, job: run.job, label: run.label, attempt: run.attempt,
+            value: outcome?.rawValue ?? 0)
+    }
+
+    func index(of number: Int, _ job: Int) -> Int? {
+        states[job].runs.firstIndex { $0.number == number }
+    }
+
+    /// Takes a place, or gets in line for one: first come, first served.
+    private mutating func admit(_ number: Int, _ job: Int) {
+        guard let index = index(of: number, job) else { return }
+        guard places < runsMax, waiting.isEmpty, !isShutDown else {
+            waiting.append(number)
+            states[job].runs[index].wait = .place
+            return
+        }
+        start(index, job)
+    }
+
+    private mutating func start(_ index: Int, _ job: Int) {
+        places += 1
+        states[job].runs[index].wait = .none
+        states[job].runs[index].isBegun = true
+        starts.append(act(.start, states[job].runs[index]))
+    }
+
+    /// A place is free: it goes to whoever waits longest. A paused job's run waits for its turn instead.
+    private mutating func fillPlaces() {
+        while !isShutDown, places < runsMax, !waiting.isEmpty {
+            let number = waiting.removeFirst()
+            guard let job = roster.first(where: { index(of: number, $0) != nil }),
+                let index = index(of: number, job)
+            else { continue }
+            if states[job].phase == .paused {
+                states[job].runs[index].wait = .turn
+                // It had its turn already.
+                numbers += 1
+                states[job].runs[index].rank =
+                    Leniency.heldRunsChangeOrder ? numbers : numbers - 1_000_000_000
+            } else if !lapse(index, job) {
+                start(index, job)
+            }
+        }
+    }
+
+    /// A first attempt that waited past its starting deadline is closed.
+    private mutating func lapse(_ index: Int, _ job: Int) -> Bool {
+        let run = states[job].runs[index]
+        guard run.attempt == 1, let told = run.told, let deadline = told.deadline,
+            wall - run.label > deadline + told.accuracy + told.randomDelay
+        else { return false }
+        states[job].runs.remove(at: index)
+        acts.append(act(.close, run, .lostDeadline))
+        letGo(job, run.label, Int(run.missed) + 1, Seen.Reason.deadline)
+        return true
+    }
+
+    /// Starts what of the job's waiting runs may start: further attempts whose time has come, and the oldest
+    /// of those that wait for their turn if no other lives.
+    mutating func release(_ job: Int) {
+        guard !isShutDown, states[job].isPresent, states[job].phase != .paused else { return }
+        for run in states[job].runs {
+            if case .retry(let at) = run.wait, at <= awake { admit(run.number, job) }
+        }
+        while let index = nextInTurn(job),
+            states[job].spec.concurrency == .allow
+                || states[job].runs.allSatisfy({ $0.wait == .turn })
+        {
+            if !lapse(index, job) { admit(states[job].runs[index].number, job) }
+        }
+    }
+
+    private func nextInTurn(_ job: Int) -> Int? {
+        var first: Int?
+        for (index, run) in states[job].runs.enumerated() where run.wait == .turn {
+            if first.map({ run.rank < states[job].runs[$0].rank }) ?? true { first = index }
+        }
+        return first
+    }
+
+    mutating func end(_ job: Int, _ label: Int64, _ attempt: Int, _ told: PlainOutcome) {
+        func isIt(_ run: Attempt) -> Bool {
+            run.isBegun && run.job == job && run.label == label && run.attempt == attempt
+        }
+        if let index = orphans.firstIndex(where: isIt) {
+            let run = orphans.remove(at: index)
+            places -= 1
+            let outcome = run.isToBeReplaced ? .replaced : told
+            acts.append(act(.close, run, outcome))
+            fillPlaces()
+            return
+        }
+        guard let index = states[job].runs.firstIndex(where: isIt) else { return }
+        let run = states[job].runs.remove(at: index)
+        places -= 1
+        let outcome = run.isToBeReplaced ? .replaced : told
+        acts.append(act(.close, run, outcome))
+        if let spec = run.told, outcome.isRetried(spec), run.attempt <= spec.retries,
+            states[job].phase != .stopped
+        {
+            numbers += 1
+            var next = run
+            next.number = numbers
+            next.attempt += 1
+            next.wait = .retry(awake + spec.retryDelay(after: run.attempt))
+            next.recorded = wall
+            next.boot = bootNumber
+            next.isBegun = false
+            next.isToBeReplaced = false
+            states[job].runs.append(next)
+            rows.append(
+                Seen(
+                    kind: .row, job: job, label: label, attempt: next.attempt, value: run.missed))
+        }
+        fillPlaces()
+        release(job)
+    }
+
+    // MARK: - The daemon is woken
+
+    /// Fires whatever is due. In which order jobs that are due by one reading of the clocks come is not laid
+    /// down, so it is taken from what is told.
+    mutating func wake(_ seen: ArraySlice<Seen>) {
+        var isDueJob = 0
+        for job in roster where isDue(job) || isPauseOver(job) { isDueJob |= 1 << job }
+        var told = 0
+        for one in seen where isToken(one) {
+            // What was said of the job's step before this one.
+            if told < tokens.count {
+                told += 1
+                continue
+            }
+            let job = one.job
+            if isPauseOver(job) {
+                unpause(job, byItself: true, seen)
+            } else if states[job].isPresent, isDue(job) {
+                fire(job)
+            } else {
+                continue
+            }
+            isDueJob &= ~(1 << job)
+            told += 1
+        }
+        if isDueJob != 0 {
+            for job in roster where isDueJob & (1 << job) != 0 {
+                fail(.missed, "job \(job) is due and was passed over")
+            }
+        }
+        releaseRetries()
+    }
+
+    private func isToken(_ one: Seen) -> Bool {
+        one.kind == .fired || one.kind == .skipped || one.kind == .resumed
+    }
+
+    private func isPauseOver(_ job: Int) -> Bool {
+        guard states[job].phase == .paused, let until = states[job].pausedUntil else {
+            return false
+        }
+        return until <= wall
+    }
+
+    private mutating func releaseRetries() {
+        var due: [(at: Int64, job: Int)] = []
+        for job in roster where states[job].phase != .paused {
+            for run in states[job].runs {
+                if case .retry(let at) = run.wait, at <= awake { due.append((at, job)) }
+            }
+        }
+        if due.count > 1 { due.sort { ($0.at, $0.job) < ($1.at, $1.job) } }
+        for one in due { release(one.job) }
+    }
+}

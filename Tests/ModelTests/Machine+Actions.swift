@@ -1,0 +1,311 @@
+// Copyright 2026 the timerd authors
+// SPDX-License-Identifier: Apache-2.0
+
+import TimerCore
+
+extension Machine {
+    /// Tells the daemon something and does what it says.
+    mutating func tell(_ event: Event, _ told: Told) {
+        counts.told += 1
+        atOnce += 1
+        let start = timeline.seen.count
+        for action in agenda.handle(event, at: now) { perform(action) }
+        append(.told(told, seen: start..<timeline.seen.count))
+    }
+
+    mutating func append(_ line: Line) {
+        if !isSpoilt { timeline.lines.append(line) }
+    }
+
+    mutating func note(_ seen: Seen) {
+        timeline.seen.append(seen)
+        if seen.kind == .nonsense {
+            let count = timeline.seen.count
+            append(.told(.checkpoint, seen: count - 1..<count))
+        }
+    }
+
+    private func index(_ name: Job.Name) -> Int { Int(name.description.utf8.first ?? 97) - 97 }
+
+    private func seen(_ kind: Seen.Kind, _ run: Run.ID, _ value: Int64 = 0) -> Seen {
+        Seen(
+            kind: kind, job: index(run.firing.job), label: nanoseconds(run.firing.scheduled),
+            attempt: run.attempt, value: value)
+    }
+
+    private func nanoseconds(_ instant: WallInstant) -> Int64 {
+        instant.microsecondsSinceEpoch * Unit.microsecond
+    }
+
+    private mutating func perform(_ action: Action) {
+        switch action {
+        case .arm(let job, let instant):
+            timers[index(job)] = instant.nanoseconds
+            wallTimers[index(job)] = nil
+        case .armAt(let job, let instant):
+            wallTimers[index(job)] = nanoseconds(instant)
+            timers[index(job)] = nil
+        case .disarm(let job):
+            timers[index(job)] = nil
+            wallTimers[index(job)] = nil
+        case .armRetry(let job, let instant): retryTimers[index(job)] = instant.nanoseconds
+        case .disarmRetry(let job): retryTimers[index(job)] = nil
+        case .begin(let runs, let start, let records):
+            for run in runs { record(run) }
+            for record in records { keep(record) }
+            for run in start { begin(run) }
+        case .start(let runs): for run in runs { begin(run) }
+        case .end(let run, _):
+            timeline.seen.append(seen(.end, run))
+            askToEnd(run)
+        case .suspend(let run):
+            timeline.seen.append(seen(.suspend, run))
+            if let index = alive.firstIndex(where: { $0.id == run }) { suspend(index) }
+        case .resume(let run):
+            timeline.seen.append(seen(.resume, run))
+            if let index = alive.firstIndex(where: { $0.id == run }) { resume(index) }
+        case .close(let run, let outcome, _):
+            timeline.seen.append(seen(.close, run, plain(outcome).rawValue))
+            rows.removeAll { $0.run.id == run }
+        case .save(let records, _): for record in records { keep(record) }
+        case .erase(let jobs):
+            for job in jobs {
+                records[index(job)] = nil
+                timeline.seen.append(Seen(kind: .erased, job: index(job)))
+            }
+        case .tell(let notice): hear(notice)
+        case .answer(let answer):
+            let value =
+                switch answer {
+                case .done: Seen.Answer.done
+                case .unchanged: Seen.Answer.unchanged
+                case .refused: Seen.Answer.refused
+                case .noSuchJob: Seen.Answer.noSuchJob
+                }
+            timeline.seen.append(Seen(kind: .answer, value: value))
+        }
+    }
+
+    private mutating func hear(_ notice: Notice) {
+        switch notice {
+        case .fired(let run, _, _):
+            timeline.seen.append(seen(.fired, run.id, Int64(run.firing.missed)))
+        case .skipped(let firing, let reason):
+            let code =
+                switch reason {
+                case .stillRunning: Seen.Reason.stillRunning
+                case .queueFull: Seen.Reason.queueFull
+                case .missed: Seen.Reason.missed
+                case .catchUpMax: Seen.Reason.catchUpMax
+                case .deadline: Seen.Reason.deadline
+                case .byOrder: Seen.Reason.byOrder
+                }
+            timeline.seen.append(
+                Seen(
+                    kind: .skipped, job: index(firing.id.job),
+                    label: nanoseconds(firing.id.scheduled), value: Int64(firing.missed) + 1,
+                    reason: code))
+        case .resumed(let job, _, _, _):
+            timeline.seen.append(Seen(kind: .resumed, job: index(job)))
+        default: break
+        }
+    }
+
+    // MARK: - The store
+
+    private mutating func record(_ run: Run) {
+        timeline.seen.append(seen(.row, run.id, Int64(run.firing.missed)))
+        if !recorded.insert(run.id).inserted {
+            isSpoilt = Leniency.labelsComeAgain && counts.corrections > 0
+            timeline.seen.append(Seen(kind: .nonsense, job: index(run.id.firing.job)))
+        }
+        rows.append(
+            Row(run: run, isBegun: false, boot: boot, recorded: now.wall))
+    }
+
+    private mutating func keep(_ record: JobRecord) {
+        let job = index(record.job)
+        records[job] = record
+        let phase =
+            switch record.phase {
+            case .armed: 0
+            case .paused: 1
+            case .stopped: 2
+            case .finished: 3
+            }
+        timeline.seen.append(
+            Seen(
+                kind: .account, job: job, label: record.lastScheduled.map(nanoseconds) ?? 0,
+                attempt: phase, value: record.accrued.wholeNanoseconds,
+                more: record.active.wholeNanoseconds, reason: record.skips))
+    }
+
+    // MARK: - The processes
+
+    private mutating func begin(_ run: Run) {
+        timeline.seen.append(seen(.start, run.id))
+        guard let row = rows.firstIndex(where: { $0.run.id == run.id }), !rows[row].isBegun else {
+            timeline.seen.append(Seen(kind: .nonsense, job: index(run.id.firing.job)))
+            return
+        }
+        rows[row].isBegun = true
+        let job = index(run.id.firing.job)
+        let span = run.job.schedule.plainSpan
+        // Most are over soon; some outlast several firings.
+        var length: Int64
+        switch draw(below: 8) {
+        case 0: length = 0
+        case 1...4: length = Int64(draw(below: 2_000_000)) * Unit.microsecond
+        case 5, 6: length = span / 16 * Int64(draw(below: 16))
+        default: length = span / 8 * Int64(draw(below: 32))
+        }
+        length = length / Unit.microsecond * Unit.microsecond
+        let outcomes: [PlainOutcome] = [
+            .fine, .fine, .fine, .fine, .fine, .failed, .failed, .two, .signalled, .timedOut,
+            .spawnFailed, .stopped,
+        ]
+        let outcome = outcomes[Int(draw(below: UInt64(outcomes.count)))]
+        alive.append(Alive(id: run.id, job: job, ends: awake + length, outcome: outcome))
+    }
+
+    private mutating func askToEnd(_ run: Run.ID) {
+        guard let index = alive.firstIndex(where: { $0.id == run }) else { return }
+        resume(index)
+        let grace = Int64(draw(below: 10_000_000)) * Unit.microsecond
+        alive[index].ends = min(alive[index].ends, awake + grace)
+        alive[index].outcome = .signalled
+    }
+
+    private mutating func suspend(_ index: Int) {
+        guard alive[index].left == nil, alive[index].ends > awake else { return }
+        alive[index].left = alive[index].ends - awake
+    }
+
+    mutating func resume(_ index: Int) {
+        guard let left = alive[index].left else { return }
+        alive[index].ends = awake + left
+        alive[index].left = nil
+    }
+
+    mutating func finish(_ index: Int) {
+        let one = alive.remove(at: index)
+        counts.ends += 1
+        if one.outcome != .fine { counts.failures += 1 }
+        tell(
+            .ended(one.id, real(one.outcome), RunUsage()),
+            .ended(
+                one.job, label: nanoseconds(one.id.firing.scheduled), attempt: one.id.attempt,
+                one.outcome))
+    }
+
+    private func real(_ outcome: PlainOutcome) -> RunOutcome {
+        switch outcome {
+        case .fine: .exited(0)
+        case .failed: .exited(1)
+        case .two: .exited(2)
+        case .signalled: .signalled("SIGTERM")
+        case .timedOut: .timedOut
+        case .spawnFailed: .spawnFailed(errno: "ENOENT", what: "exec")
+        case .replaced: .replaced
+        case .stopped: .stopped
+        case .lostReboot: .lost(.reboot)
+        case .lostDaemon: .lost(.daemon)
+        case .lostDeadline: .lost(.deadline)
+        }
+    }
+
+    private func plain(_ outcome: RunOutcome) -> PlainOutcome {
+        switch outcome {
+        case .exited(let code): code == 0 ? .fine : code == 2 ? .two : .failed
+        case .signalled: .signalled
+        case .timedOut: .timedOut
+        case .spawnFailed: .spawnFailed
+        case .replaced: .replaced
+        case .stopped: .stopped
+        case .lost(.reboot): .lostReboot
+        case .lost(.daemon), .lost(.runner): .lostDaemon
+        case .lost(.deadline): .lostDeadline
+        }
+    }
+}
+
+extension Schedule {
+    /// How long a run may take to be a slow one.
+    fileprivate var plainSpan: Int64 {
+        switch self {
+        case .every(let span), .after(let span): span.wholeNanoseconds
+        case .wall: 60 * Unit.second
+        }
+    }
+}
+
+// MARK: - The roster, as the configuration's reader would have it
+
+extension Job {
+    /// The job of a plain description.
+    init(_ plain: PlainJob) {
+        var policy = Policy()
+        policy.onMissed = [.runOnce, .skip, .runAll][Int(plain.onMissed.rawValue)]
+        policy.startingDeadline = plain.deadline.map { .nanoseconds($0) }
+        policy.onResume = plain.onResume.map {
+            [.keepRemaining, .nextSlot, .fireIfDue, .restart][Int($0.rawValue)]
+        }
+        policy.concurrency = [.forbid, .queue, .replace, .allow][Int(plain.concurrency.rawValue)]
+        policy.accuracy = .nanoseconds(plain.accuracy)
+        policy.randomDelay = .nanoseconds(plain.randomDelay)
+        policy.randomOffset = .nanoseconds(plain.randomOffset)
+        policy.retry.retries = plain.retries
+        policy.retry.delay = .nanoseconds(plain.retryDelay)
+        policy.retry.backoff = Double(plain.backoffHalves) / 2
+        policy.retry.delayMax = .nanoseconds(plain.retryMax)
+        var execution = Execution()
+        if plain.isTwoFine { execution.successExitCodes = [0, 2] }
+        let schedule: Schedule =
+            switch plain.kind {
+            case .every: .every(.nanoseconds(plain.span))
+            case .after: .after(.nanoseconds(plain.span))
+            case .slots: .wall(WallPattern.all[plain.pattern].schedule)
+            case .at:
+                .wall(
+                    WallSchedule(
+                        plain.instants.map {
+                            .at(WallInstant(microsecondsSinceEpoch: $0 / Unit.microsecond))
+                        }))
+            }
+        self.init(
+            name: Machine.allNames[plain.name], command: .arguments(["true"]), schedule: schedule,
+            first: plain.first.map { .nanoseconds($0) },
+            count: [.active, .uptime, .boottime, .wall][Int(plain.basis.rawValue)],
+            paused: plain.paused, policy: policy, execution: execution,
+            formerly: plain.formerly.map { Machine.allNames[$0] })
+    }
+}
+
+/// Slots of the day so simple that whoever checks them needs no calendar: each so far from the one before,
+/// from some time after midnight UTC on.
+struct WallPattern {
+    let schedule: WallSchedule
+    let span: Int64
+    let phase: Int64
+
+    static let all: [WallPattern] = [
+        calendar("*:*:0/20", 20, 0), cron("* * * * *", 60, 0), cron("*/5 * * * *", 300, 0),
+        calendar("*:0/10:05", 600, 5), cron("7,27,47 * * * *", 1200, 420),
+        cron("17 * * * *", 3600, 1020), cron("30 */2 * * *", 7200, 1800),
+        cron("15 6 * * *", 86_400, 22_500),
+    ].compactMap(\.self)
+
+    private static func cron(_ text: String, _ span: Int64, _ phase: Int64) -> WallPattern? {
+        guard let spec = try? CronSpec(text) else { return nil }
+        return WallPattern(
+            schedule: WallSchedule([.cron(spec, .utc)]), span: span * Unit.second,
+            phase: phase * Unit.second)
+    }
+
+    private static func calendar(_ text: String, _ span: Int64, _ phase: Int64) -> WallPattern? {
+        guard let spec = try? CalendarSpec(text) else { return nil }
+        return WallPattern(
+            schedule: WallSchedule([.calendar(spec, .utc)]), span: span * Unit.second,
+            phase: phase * Unit.second)
+    }
+}

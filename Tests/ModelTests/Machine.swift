@@ -1,0 +1,400 @@
+// Copyright 2026 the timerd authors
+// SPDX-License-Identifier: Apache-2.0
+
+import TimerCore
+
+/// A machine around an agenda: its clocks, its timers, its store and the processes of its runs. It does what
+/// the actions say and writes down what befell and what was seen. It decides nothing.
+struct Machine {
+    /// A row of a run that was not closed.
+    struct Row {
+        var run: Run
+        var isBegun: Bool
+        var boot: BootID
+        var recorded: WallInstant
+    }
+
+    /// A process.
+    struct Alive {
+        var id: Run.ID
+        var job: Int
+        var ends: Int64
+        var outcome: PlainOutcome
+        /// What it had left when it was told to stand still.
+        var left: Int64?
+    }
+
+    static let names = 8
+    static let allNames: [Job.Name] = (0..<names).compactMap { Job.Name(Script.letter($0)) }
+    static let author = Author.user("ada")
+
+    var timeline = Timeline()
+    /// How many things of each kind befell it.
+    var counts = Counts()
+
+    var agenda: Agenda
+    var random: UInt64
+    var wall: Int64
+    var awake: Int64
+    var asleep: Int64 = 0
+    var bootNumber = 1
+    var boot = Machine.bootID(1)
+
+    var life: Life.ID = 0
+    var previous: Recollection.PreviousLife?
+    var began: Now
+    var beat: Heartbeat?
+    var records: [JobRecord?] = Array(repeating: nil, count: Machine.names)
+    var rows: [Row] = []
+    /// The labels of attempts that were recorded, lest one is twice.
+    var recorded: Set<Run.ID> = []
+
+    var timers: [Int64?] = Array(repeating: nil, count: Machine.names)
+    var wallTimers: [Int64?] = Array(repeating: nil, count: Machine.names)
+    var retryTimers: [Int64?] = Array(repeating: nil, count: Machine.names)
+    var alive: [Alive] = []
+
+    var jobs: [PlainJob]
+    var edited: [PlainJob]
+    var isStirred = false
+    /// Whether a label came again, as it is known to: no more can be said then.
+    var isSpoilt = false
+    /// How often something happened at one instant.
+    var atOnce = 0
+    private let budget: Int
+
+    /// How many things the daemon was told, and how many of what kind befell it.
+    struct Counts {
+        var told = 0, wakes = 0, orders = 0, ends = 0, failures = 0, loads = 0, checkpoints = 0
+        var blocks = 0, sleeps = 0, sets = 0, corrections = 0, reloads = 0
+        var stops = 0, kills = 0, powerCuts = 0, reboots = 0
+
+        static func += (sum: inout Counts, one: Counts) {
+            sum.told += one.told
+            sum.wakes += one.wakes
+            sum.orders += one.orders
+            sum.ends += one.ends
+            sum.failures += one.failures
+            sum.loads += one.loads
+            sum.checkpoints += one.checkpoints
+            sum.blocks += one.blocks
+            sum.sleeps += one.sleeps
+            sum.sets += one.sets
+            sum.corrections += one.corrections
+            sum.reloads += one.reloads
+            sum.stops += one.stops
+            sum.kills += one.kills
+            sum.powerCuts += one.powerCuts
+            sum.reboots += one.reboots
+        }
+    }
+
+    private static func bootID(_ number: Int) -> BootID {
+        let digits = String(number, radix: 16)
+        return BootID(String(repeating: "0", count: 32 - digits.count) + digits)!
+    }
+
+    /// What becomes of a script: everything that befell and was seen. It ends early once the daemon was told
+    /// so many things.
+    static func run(_ script: Script, budget: Int = 300) -> (timeline: Timeline, counts: Counts) {
+        var machine = Machine(script, budget: budget)
+        machine.load()
+        for step in script.steps where machine.counts.told < budget && !machine.isSpoilt {
+            machine.take(step)
+        }
+        if !machine.isSpoilt {
+            machine.stir()
+            machine.pass(Unit.second)
+        }
+        return (machine.timeline, machine.counts)
+    }
+
+    private init(_ script: Script, budget: Int) {
+        agenda = Agenda(concurrentRunsMax: script.runsMax, seed: script.seed)
+        random = script.seed
+        wall = script.wall
+        awake = 1000 * Unit.second
+        jobs = script.jobs
+        edited = script.jobs
+        self.budget = budget
+        timeline.wall = wall
+        timeline.awake = awake
+        timeline.runsMax = script.runsMax
+        timeline.seed = script.seed
+        began = Now(
+            wall: WallInstant(microsecondsSinceEpoch: 0), awake: AwakeInstant(nanoseconds: 0),
+            boot: BootInstant(nanoseconds: 0), bootID: boot)
+    }
+
+    var now: Now { reading(before: 0) }
+
+    /// What the clocks read so much awake time ago.
+    func reading(before span: Int64) -> Now {
+        Now(
+            wall: WallInstant(microsecondsSinceEpoch: (wall - span) / Unit.microsecond),
+            awake: AwakeInstant(nanoseconds: awake - span),
+            boot: BootInstant(nanoseconds: awake + asleep - span), bootID: boot)
+    }
+
+    mutating func draw(below bound: UInt64) -> UInt64 {
+        random &+= 0x9e37_79b9_7f4a_7c15
+        var mixed = random
+        mixed = (mixed ^ (mixed >> 30)) &* 0xbf58_476d_1ce4_e5b9
+        mixed = (mixed ^ (mixed >> 27)) &* 0x94d0_49bb_1331_11eb
+        return (mixed ^ (mixed >> 31)) % bound
+    }
+
+    // MARK: - Steps
+
+    mutating func take(_ step: Step) {
+        switch step {
+        case .pass(let span):
+            stir()
+            pass(span)
+        case .block(let span):
+            stir()
+            counts.blocks += 1
+            move(span, .blocked)
+        case .sleep(let span, let quiet):
+            counts.sleeps += 1
+            append(.passed(.asleep, span))
+            asleep += span
+            wall += span
+            isStirred = true
+            if !quiet { stir() }
+        case .set(let span, let quiet):
+            counts.sets += 1
+            if abs(span) >= 3 * Unit.hour { counts.corrections += 1 }
+            append(.passed(.step, span))
+            wall += span
+            isStirred = true
+            if !quiet { stir() }
+        case .down(let death, let since, let gaps, let runsLiveOn):
+            goDown(death, since, gaps, runsLiveOn: runsLiveOn)
+        case .order(let verb, let job, let until, let withRun, let count):
+            order(verb, job, until: until.map { wall + $0 }, withRun: withRun, count: count)
+        case .checkpoint:
+            counts.checkpoints += 1
+            tell(.checkpoint, .checkpoint)
+        case .edit(let job):
+            edited.removeAll { $0.name == job.name }
+            edited.append(job)
+        case .remove(let job): edited.removeAll { $0.name == job }
+        case .reload:
+            counts.reloads += 1
+            configure()
+            tell(.reload(Roster(jobs.map(Job.init))), .reload(jobs))
+        }
+    }
+
+    /// The configuration is read as it was edited.
+    private mutating func configure() {
+        let before = jobs
+        jobs = edited
+        // As its reader demands: an account has one heir, and none while its job is there.
+        var heirs: [Int] = []
+        for index in jobs.indices {
+            guard let old = jobs[index].formerly else { continue }
+            if heirs.contains(old) || jobs.contains(where: { $0.name == old }) {
+                jobs[index].formerly = nil
+            }
+            heirs.append(old)
+        }
+        guard Leniency.removedJobsForgetTheirRuns else { return }
+        jobs.removeAll { job in
+            !before.contains { $0.name == job.name } && alive.contains { $0.job == job.name }
+        }
+    }
+
+    /// The word that the machine slept, or that its clock was set, comes before any time goes by.
+    mutating func stir() {
+        guard isStirred else { return }
+        isStirred = false
+        tell(.clockChanged, .clockChanged)
+    }
+
+    mutating func order(
+        _ verb: PlainVerb, _ job: Int, until: Int64?, withRun: Bool, count: Int
+    ) {
+        counts.orders += 1
+        let real: Order.Verb =
+            switch verb {
+            case .pause: .pause
+            case .resume: .resume
+            case .start: .start
+            case .stop: .stop
+            case .run: .run
+            case .skipNext: .skipNext
+            }
+        let end = until.map {
+            Order.PauseEnd.at(WallInstant(microsecondsSinceEpoch: $0 / Unit.microsecond))
+        }
+        tell(
+            .order(
+                Order(
+                    real, Self.allNames[job], by: Self.author, until: end, withRun: withRun,
+                    count: count)),
+            .order(verb, job, until: until, withRun: withRun, count: count))
+    }
+
+    // MARK: - Lives
+
+    mutating func load() {
+        counts.loads += 1
+        func isAlive(_ row: Row) -> Bool { alive.contains { $0.id == row.run.id } }
+        let open = rows.sorted {
+            if Leniency.livingRunsComeLater, isAlive($0) != isAlive($1) { return isAlive($0) }
+            return ($0.run.id.firing.scheduled, $0.run.id.firing.job, $0.run.id.attempt)
+                < ($1.run.id.firing.scheduled, $1.run.id.firing.job, $1.run.id.attempt)
+        }.map { row in
+            Recollection.OpenRun(
+                id: row.run.id, firing: row.run.firing, bootID: row.boot, wasBegun: row.isBegun,
+                recorded: row.recorded, isLive: isAlive(row))
+        }
+        life += 1
+        began = now
+        let past = Recollection(
+            life: life, previous: previous, heartbeat: beat, records: records.compactMap(\.self),
+            openRuns: open)
+        tell(.load(Roster(jobs.map(Job.init)), past), .load(jobs))
+    }
+
+    mutating func goDown(
+        _ death: Death, _ sinceCheckpoint: Int64, _ gaps: [Gap], runsLiveOn: Bool
+    ) {
+        stir()
+        if death == .stopped {
+            counts.stops += 1
+            tell(.shutdown, .shutdown)
+            configure()
+        } else {
+            // There is one every 25 s.
+            tell(.checkpoint, .checkpoint)
+            pass(sinceCheckpoint)
+            stir()
+            if death == .killed { counts.kills += 1 } else { counts.powerCuts += 1 }
+        }
+        previous = Recollection.PreviousLife(
+            life: life, began: began, ended: death == .stopped ? now : nil)
+        let liveOn = runsLiveOn && death != .powerCut
+        append(.died(death, runsLiveOn: liveOn))
+        if !liveOn { alive = [] }
+        for index in alive.indices where alive[index].left != nil { resume(index) }
+        agenda = Agenda(concurrentRunsMax: agenda.concurrentRunsMax, seed: timeline.seed)
+        for job in 0..<Self.names {
+            timers[job] = nil
+            wallTimers[job] = nil
+            retryTimers[job] = nil
+        }
+        if death == .powerCut {
+            if case .reboot = gaps.first {} else { reboot(10 * Unit.second, isWrongBy: 0) }
+        }
+        for gap in gaps { take(gap) }
+        load()
+    }
+
+    mutating func take(_ gap: Gap) {
+        switch gap {
+        case .awake(let span):
+            append(.passed(.awake, span))
+            awake += span
+            wall += span
+        case .asleep(let span):
+            append(.passed(.asleep, span))
+            asleep += span
+            wall += span
+        case .set(let span):
+            append(.passed(.step, span))
+            wall += span
+        case .reboot(let span, let wrong): reboot(span, isWrongBy: wrong)
+        }
+    }
+
+    mutating func reboot(_ span: Int64, isWrongBy wrong: Int64) {
+        counts.reboots += 1
+        alive = []
+        beat = nil
+        append(.passed(.off, span))
+        append(.booted)
+        if wrong != 0 { append(.passed(.step, wrong)) }
+        wall += span + wrong
+        awake = 0
+        asleep = 0
+        bootNumber += 1
+        boot = Self.bootID(bootNumber)
+        take(.awake(5 * Unit.second))
+    }
+
+    // MARK: - Time
+
+    /// Lets awake time go by: every timer rings when it is due, and runs end.
+    mutating func pass(_ span: Int64) {
+        let end = awake + span
+        while counts.told < budget * 2, atOnce < 2000, !isSpoilt {
+            let ring = nextRing()
+            let ending = nextEnd()
+            // Both may be due by now; then either may be heard first.
+            let rings = ring.map { max(awake, $0.at) } ?? .max
+            let ends = ending.map { max(awake, alive[$0].ends) } ?? .max
+            guard min(rings, ends) <= end else {
+                move(end - awake, .awake)
+                return
+            }
+            if let ending, ends < rings || (ends == rings && draw(below: 2) == 0) {
+                move(ends - awake, .awake)
+                finish(ending)
+            } else if let ring {
+                // No timer is more exact than a microsecond.
+                let span = rings - awake
+                move((span + Unit.microsecond - 1) / Unit.microsecond * Unit.microsecond, .awake)
+                rouse(ring.job)
+            }
+        }
+        if atOnce >= 2000 { note(Seen(kind: .nonsense)) }
+    }
+
+    func nextRing() -> (at: Int64, job: Int)? {
+        var first: (at: Int64, job: Int)?
+        func consider(_ at: Int64, _ job: Int) {
+            if first.map({ at < $0.at }) ?? true { first = (at, job) }
+        }
+        for job in 0..<Self.names {
+            if let at = timers[job] { consider(at, job) }
+            if let at = retryTimers[job] { consider(at, job) }
+            if let at = wallTimers[job] { consider(awake + at - wall, job) }
+        }
+        return first
+    }
+
+    func nextEnd() -> Int? {
+        var first: Int?
+        for index in alive.indices where alive[index].left == nil {
+            if first.map({ alive[index].ends < alive[$0].ends }) ?? true { first = index }
+        }
+        return first
+    }
+
+    mutating func move(_ span: Int64, _ how: Passing) {
+        guard span > 0 else { return }
+        atOnce = 0
+        append(.passed(how, span))
+        awake += span
+        wall += span
+        guard agenda.isCounting else { return }
+        // A sign of life twice a second; after a standstill at once.
+        let since = how == .blocked ? 0 : (awake - began.awake.nanoseconds) % (Unit.second / 2)
+        if since < span { beat(before: since) }
+    }
+
+    mutating func beat(before span: Int64) {
+        beat = Heartbeat(life: life, at: reading(before: span))
+    }
+
+    mutating func rouse(_ job: Int) {
+        if let at = timers[job], at <= awake { timers[job] = nil }
+        if let at = wallTimers[job], at <= wall { wallTimers[job] = nil }
+        if let at = retryTimers[job], at <= awake { retryTimers[job] = nil }
+        counts.wakes += 1
+        tell(.wake(Self.allNames[job]), .wake(job))
+    }
+}

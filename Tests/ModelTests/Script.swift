@@ -1,0 +1,120 @@
+// Copyright 2026 the timerd authors
+// SPDX-License-Identifier: Apache-2.0
+
+/// One case: a roster, and what befalls it.
+struct Script {
+    var jobs: [PlainJob] = []
+    var steps: [Step] = []
+    var runsMax = 64
+    /// What chance is drawn by: that of the jobs, and that of how long runs take and how they end.
+    var seed: UInt64 = 0
+    /// What the calendar reads at the start.
+    var wall: Int64 = 0
+}
+
+/// One thing that befalls the machine or the daemon.
+enum Step: Equatable {
+    case pass(Int64)
+    /// Time passes and the daemon stands still.
+    case block(Int64)
+    /// The machine sleeps. If `quiet`, the next order comes before the word of it.
+    case sleep(Int64, quiet: Bool)
+    /// The calendar clock is set.
+    case set(Int64, quiet: Bool)
+    /// The daemon goes down, and comes up after this. Its last checkpoint was so long before.
+    case down(Death, sinceCheckpoint: Int64, [Gap], runsLiveOn: Bool)
+    /// `until`: so much later.
+    case order(PlainVerb, Int, until: Int64?, withRun: Bool, count: Int)
+    case checkpoint
+    /// The configuration is edited: a job changed or added, or removed.
+    case edit(PlainJob)
+    case remove(Int)
+    case reload
+}
+
+/// What befalls the machine while no daemon lives.
+enum Gap: Equatable {
+    case awake(Int64)
+    case asleep(Int64)
+    case set(Int64)
+    /// Off, and on again; the calendar clock that comes back may be wrong.
+    case reboot(Int64, isWrongBy: Int64)
+}
+
+extension Script {
+    /// The case in words, one line each.
+    var text: String {
+        var lines = ["seed \(seed), at most \(runsMax) runs, it is \(Script.span(wall))"]
+        for job in jobs { lines.append("  job " + Script.text(of: job)) }
+        for step in steps { lines.append("  " + Script.text(of: step)) }
+        return lines.joined(separator: "\n")
+    }
+
+    static func letter(_ job: Int) -> String { String(UnicodeScalar(UInt8(97 + job))) }
+
+    static func span(_ nanoseconds: Int64) -> String {
+        let sign = nanoseconds < 0 ? "-" : ""
+        let microseconds = String(abs(nanoseconds) % Unit.second / Unit.microsecond)
+        let whole = "\(sign)\(abs(nanoseconds) / Unit.second)"
+        guard microseconds != "0" else { return whole + "s" }
+        return whole + "." + String(repeating: "0", count: 6 - microseconds.count) + microseconds
+            + "s"
+    }
+
+    private static func text(of job: PlainJob) -> String {
+        let plain = PlainJob()
+        var words = [letter(job.name) + ":"]
+        switch job.kind {
+        case .every, .after: words.append("\(job.kind) \(span(job.span)) of \(job.basis) time")
+        case .slots: words.append("every \(span(job.span)) of the day, from \(span(job.phase))")
+        case .at: words.append("at " + job.instants.map(span).joined(separator: ", "))
+        }
+        if let first = job.first { words.append("first \(span(first))") }
+        if job.paused { words.append("paused") }
+        if job.onMissed != .runOnce { words.append("on-missed \(job.onMissed)") }
+        if let deadline = job.deadline { words.append("deadline \(span(deadline))") }
+        if let resume = job.onResume { words.append("on-resume \(resume)") }
+        if job.concurrency != .forbid { words.append("\(job.concurrency)") }
+        if job.accuracy > 0 { words.append("accuracy \(span(job.accuracy))") }
+        if job.randomDelay > 0 { words.append("random-delay \(span(job.randomDelay))") }
+        if job.randomOffset > 0 { words.append("random-offset \(span(job.randomOffset))") }
+        if job.retries > 0 {
+            words.append(
+                "\(job.retries) retries after \(span(job.retryDelay)), times "
+                    + "\(job.backoffHalves)/2, at most \(span(job.retryMax))")
+        }
+        if job.isTwoFine != plain.isTwoFine { words.append("2 is a success") }
+        if let old = job.formerly { words.append("formerly \(letter(old))") }
+        return words.joined(separator: " ")
+    }
+
+    private static func text(of step: Step) -> String {
+        switch step {
+        case .pass(let time): "pass \(span(time))"
+        case .block(let time): "the daemon stands still for \(span(time))"
+        case .sleep(let time, let quiet): "sleep \(span(time))\(quiet ? ", quietly" : "")"
+        case .set(let time, let quiet): "set the clock by \(span(time))\(quiet ? ", quietly" : "")"
+        case .down(let death, let since, let gaps, let runsLiveOn):
+            "\(death) \(span(since)) after a checkpoint; "
+                + gaps.map { text(of: $0) }.joined(separator: ", ")
+                + (runsLiveOn ? "; runs live on" : "") + "; start"
+        case .order(let verb, let job, let until, let withRun, let count):
+            "\(verb) \(letter(job))" + (until.map { " until in \(span($0))" } ?? "")
+                + (withRun ? " with its run" : "") + (verb == .skipNext ? " \(count)" : "")
+        case .checkpoint: "checkpoint"
+        case .edit(let job): "edit " + text(of: job)
+        case .remove(let job): "remove \(letter(job))"
+        case .reload: "reload"
+        }
+    }
+
+    private static func text(of gap: Gap) -> String {
+        switch gap {
+        case .awake(let time): "\(span(time)) go by"
+        case .asleep(let time): "sleep \(span(time))"
+        case .set(let time): "set the clock by \(span(time))"
+        case .reboot(let time, let wrong):
+            "off for \(span(time))" + (wrong == 0 ? "" : ", wrong by \(span(wrong))")
+        }
+    }
+}
