@@ -61,13 +61,6 @@ extension Checker {
                 less += setWhileDown
                 more += setWhileDown
             }
-            if Leniency.finishedByACorrectionIsNotKept, states[job].phase == .finished,
-                states[job].writtenPhase == .armed
-            {
-                states[job].phase = .armed
-                less += states[job].accrued
-                more += Int64.max / 4
-            }
             if less > 0 || more > 0 { vague.append((job, less, more)) }
             states[job].mayLose = 0
         }
@@ -182,26 +175,23 @@ extension Checker {
         let old = states[job].spec
         let wasAway =
             states[job].removed != nil && !states[job].isJustRemoved
-            && !Leniency.removedJobsMissSlots
         let isOther =
             !old.hasSchedule(of: spec) || old.randomOffset != spec.randomOffset || old.name != job
         states[job].spec = spec
         states[job].isPresent = true
         let written = states[job].isJustRemoved && !isLoad ? wall : states[job].written
-        let last = max(states[job].lastLabel ?? written, written)
-        if states[job].removed != nil, !states[job].isJustRemoved {
-            states[job].isAfterPauseVague = Leniency.pausesGain
-        }
+        if wasAway, Leniency.removedPausesCount { states[job].afterPauseMost = Int64.max / 4 }
         states[job].removed = nil
         states[job].isJustRemoved = false
         states[job].corrections = 0
         if old.concurrency == .allow { states[job].mayOverlap = true }
-        if last - wall >= 3 * Unit.hour || wasAway {
-            // A reading so far in the future was wrong; and while it was not there, a job had no slots.
+        if states[job].seen - wall >= 3 * Unit.hour {
+            // A reading so far in the future was wrong.
             states[job].seen = wall
-        } else if Leniency.slotsAreForgotten {
-            states[job].seen = last
-        } else if isOther {
+        } else if wasAway {
+            // While it was not there, a job had no slots.
+            states[job].seen = max(states[job].seen, wall)
+        } else if isOther, !isLoad || !Leniency.changedSlotsLookBack {
             states[job].seen = max(states[job].seen, written)
         }
         if follow(spec.paused, job) { states[job].seen = max(states[job].seen, wall) }
@@ -217,6 +207,7 @@ extension Checker {
         states[job].pausedFor = 0
         states[job].pausedUntil = nil
         states[job].afterPause = 0
+        states[job].afterPauseMost = 0
     }
 
     /// Follows `paused` of the configuration where that changed. Whether a pause is over by it.

@@ -65,6 +65,7 @@ extension Checker {
         states[job].pausedFor = 0
         states[job].pausedUntil = until
         states[job].afterPause = 0
+        states[job].afterPauseMost = 0
         states[job].isAfterPauseVague = false
         if withRun { suspendRuns(job) }
         answer = Seen.Answer.done
@@ -109,17 +110,22 @@ extension Checker {
             let credit = states[job].afterPause
             states[job].accrued += credit
             states[job].active += credit
-            if states[job].isAfterPauseVague {
-                // By what the calendar was set while no daemon lived, if the machine was off too.
-                var more = states[job].spec.basis == .wall && wasOff ? setWhileDown : 0
-                if Leniency.pausesGain { more = Int64.max / 4 }
+            if states[job].isAfterPauseVague || states[job].afterPauseMost > 0 {
+                // A clock that was set in a boot no daemon knows says nothing of when the pause ended.
+                var more =
+                    !wasOff || setWhileDown == 0
+                    ? 0 : states[job].spec.basis == .wall ? setWhileDown + boot : boot
+                more += states[job].afterPauseMost
                 if credit > 0 || more > 0 { vague.append((job, credit, more)) }
             }
         }
         states[job].afterPause = 0
+        states[job].afterPauseMost = 0
         states[job].isAfterPauseVague = false
         // What the daemon takes it for has to be known before it is asked what is due.
-        if let account = seen.first(where: { $0.kind == .account && $0.job == job }),
+        if let account = seen.first(where: {
+                $0.kind == .account && $0.job == job && $0.attempt != Phase.paused.rawValue
+            }),
             vague.contains(where: { $0.job == job && $0.less + $0.more > 0 })
         {
             adoptVague(account)

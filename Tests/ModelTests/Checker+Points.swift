@@ -177,7 +177,10 @@ extension Checker {
                 next = self.slot(job, after: slot)
             }
         }
-        states[job].seen = max(state.seen, last)
+        // What comes next is known; what lies before is dealt with.
+        let next = slot(job, after: last)
+        states[job].seen = max(
+            state.seen, next.map { min($0 - Unit.microsecond, wall) } ?? wall)
         states[job].firings += Int64(passed.count)
         return passed
     }

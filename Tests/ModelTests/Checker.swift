@@ -72,6 +72,8 @@ struct Checker {
         var isPausedWithRun = false
         /// What counted since the pause was over, before that was noticed.
         var afterPause: Int64 = 0
+        /// The same where the clock was set back to before the end of a pause that was over by then.
+        var afterPauseMost: Int64 = 0
         /// Whether nobody but this checker can know that exactly.
         var isAfterPauseVague = false
         var removed: Int64?
@@ -80,7 +82,6 @@ struct Checker {
         /// When its account was written last, and the label it had then.
         var written: Int64 = 0
         var writtenLabel: Int64?
-        var writtenPhase = Phase.armed
         /// Whether runs of it may live on from a time when they might overlap.
         var mayOverlap = false
         /// Its runs that live or wait, oldest first.
@@ -235,6 +236,8 @@ struct Checker {
             }
             guard let until = states[job].pausedUntil else { return }
             if wall < until {
+                states[job].afterPauseMost = max(
+                    states[job].afterPauseMost, states[job].afterPause)
                 states[job].afterPause = 0
                 return
             }
@@ -356,7 +359,9 @@ struct Checker {
         }
         // Of several in one transaction, the last one stays.
         for (index, one) in accounts.enumerated()
-        where !accounts[(index + 1)...].contains(where: { $0.job == one.job }) {
+        where !accounts[(index + 1)...].contains(where: { $0.job == one.job })
+            && !erased.contains(one.job)
+        {
             compareAccount(one)
         }
         if cursor.row < rows.count { fail(.missed, "not recorded: \(rows[cursor.row])") }
@@ -436,7 +441,6 @@ struct Checker {
         adoptVague(one)
         let state = states[job]
         states[job].written = wall
-        states[job].writtenPhase = Phase(rawValue: one.attempt) ?? .armed
         states[job].writtenLabel = one.label == 0 ? nil : one.label
         guard state.accrued == one.value, state.active == one.more,
             state.phase.rawValue == one.attempt, state.skips == one.reason,

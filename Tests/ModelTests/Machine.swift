@@ -243,7 +243,6 @@ struct Machine {
         counts.loads += 1
         func isAlive(_ row: Row) -> Bool { alive.contains { $0.id == row.run.id } }
         let open = rows.sorted {
-            if Leniency.livingRunsComeLater, isAlive($0) != isAlive($1) { return isAlive($0) }
             return ($0.run.id.firing.scheduled, $0.run.id.firing.job, $0.run.id.attempt)
                 < ($1.run.id.firing.scheduled, $1.run.id.firing.job, $1.run.id.attempt)
         }.map { row in

@@ -66,7 +66,8 @@ extension Script {
         var words = [letter(job.name) + ":"]
         switch job.kind {
         case .every, .after: words.append("\(job.kind) \(span(job.span)) of \(job.basis) time")
-        case .slots: words.append("every \(span(job.span)) of the day, from \(span(job.phase))")
+        case .slots: words.append(
+                "every \(span(job.span)) of the day, from \(span(job.phase)), \(job.basis) time")
         case .at: words.append("at " + job.instants.map(span).joined(separator: ", "))
         }
         if let first = job.first { words.append("first \(span(first))") }
