@@ -19,11 +19,19 @@ extension Checker {
             states[job].mayLose = 0
             states[job].mayGain = 0
             states[job].sinceDeath = 0
+            settleCredit(job)
             guard states[job].phase == .armed, states[job].removed == nil else { continue }
             if death == .killed, states[job].spec.basis == .active {
                 states[job].mayLose = Self.lossAtKill
             }
         }
+    }
+
+    /// What counted since the end of a pause is on record, and is its own from now on.
+    private mutating func settleCredit(_ job: Int) {
+        states[job].accrued += states[job].creditedAfterPause
+        states[job].active += states[job].creditedAfterPause
+        states[job].creditedAfterPause = 0
     }
 
     /// How much less may be known of a job's time for what befalls the machine while no daemon lives.
@@ -51,17 +59,14 @@ extension Checker {
         let open = takeOpenRuns()
         for job in states.indices where states[job].isKnown {
             states[job].lastLabel = states[job].writtenLabel
-            states[job].corrections = 0
-            if states[job].afterPause > 0, Leniency.pausesLose {
-                states[job].isAfterPauseVague = true
-            }
+            noteEndOfPause(job)
             var (less, more) = (states[job].mayLose, states[job].mayGain)
             if states[job].spec.basis == .wall, wasOff, states[job].phase == .armed {
                 // Across boots there is the calendar clock alone.
                 less += setWhileDown
                 more += setWhileDown
             }
-            if less > 0 || more > 0 { vague.append((job, less, more)) }
+            if less > 0 || more > 0 { vague.append((job, less, more, false)) }
             states[job].mayLose = 0
         }
         let before = roster
@@ -132,8 +137,6 @@ extension Checker {
         let spec = states[job].spec
         run.told = spec
         run.wait = .turn
-        numbers += 1
-        run.rank = numbers
         if run.attempt > 1 {
             let delay = spec.retryDelay(after: run.attempt - 1)
             run.wait = .retry(awake + max(0, delay - max(0, wall - run.recorded)))
@@ -156,6 +159,7 @@ extension Checker {
             for index in vague.indices where vague[index].job == old { vague[index].job = job }
             erased.append(old)
         }
+        defer { takeRunsBack(job) }
         guard states[job].isKnown else {
             states[job] = State()
             states[job].spec = spec
@@ -170,20 +174,43 @@ extension Checker {
         adopt(spec, isLoad: isLoad)
     }
 
+    /// A job that was gone for a while may have runs that live since before.
+    private mutating func takeRunsBack(_ job: Int) {
+        guard orphans.contains(where: { $0.job == job }) else { return }
+        states[job].runs += orphans.filter { $0.job == job }
+        states[job].runs.sort { $0.label < $1.label }
+        orphans.removeAll { $0.job == job }
+    }
+
+    /// What counted since the end of a pause, before this life, is known from now on.
+    private mutating func noteEndOfPause(_ job: Int) {
+        guard states[job].phase == .paused, states[job].removed == nil else { return }
+        let counted = states[job].afterPause
+        states[job].afterPause = 0
+        states[job].creditedAfterPause += counted
+        if states[job].isAfterPauseVague {
+            // A clock that was set in a boot no daemon knows says nothing of when the pause ended.
+            let more =
+                !wasOff || setWhileDown == 0
+                ? 0 : states[job].spec.basis == .wall ? setWhileDown + boot : boot
+            vague.append((job, counted, more, true))
+        }
+        states[job].isAfterPauseVague = false
+    }
+
     private mutating func adopt(_ spec: PlainJob, isLoad: Bool) {
         let job = spec.name
         let old = states[job].spec
         let wasAway =
             states[job].removed != nil && !states[job].isJustRemoved
         let isOther =
-            !old.hasSchedule(of: spec) || old.randomOffset != spec.randomOffset || old.name != job
+            !old.hasSchedule(of: spec) || old.randomOffset != spec.randomOffset
+            || (old.name != job && spec.randomOffset > 0)
         states[job].spec = spec
         states[job].isPresent = true
         let written = states[job].isJustRemoved && !isLoad ? wall : states[job].written
-        if wasAway, Leniency.removedPausesCount { states[job].afterPauseMost = Int64.max / 4 }
         states[job].removed = nil
         states[job].isJustRemoved = false
-        states[job].corrections = 0
         if old.concurrency == .allow { states[job].mayOverlap = true }
         if states[job].seen - wall >= 3 * Unit.hour {
             // A reading so far in the future was wrong.
@@ -191,7 +218,7 @@ extension Checker {
         } else if wasAway {
             // While it was not there, a job had no slots.
             states[job].seen = max(states[job].seen, wall)
-        } else if isOther, !isLoad || !Leniency.changedSlotsLookBack {
+        } else if isOther, !Leniency.changedSlotsLookBack {
             states[job].seen = max(states[job].seen, written)
         }
         if follow(spec.paused, job) { states[job].seen = max(states[job].seen, wall) }
@@ -207,7 +234,7 @@ extension Checker {
         states[job].pausedFor = 0
         states[job].pausedUntil = nil
         states[job].afterPause = 0
-        states[job].afterPauseMost = 0
+        states[job].creditedAfterPause = 0
     }
 
     /// Follows `paused` of the configuration where that changed. Whether a pause is over by it.
@@ -256,6 +283,7 @@ extension Checker {
         states[job].isPresent = false
         states[job].removed = wall
         states[job].isJustRemoved = true
+        settleCredit(job)
     }
 
     private mutating func change(_ spec: PlainJob) {

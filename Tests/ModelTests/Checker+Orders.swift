@@ -108,19 +108,15 @@ extension Checker {
             ? takeUpInterval(job, end: end, seen) : takeUpSlots(job, end: end)
         if byItself {
             let credit = states[job].afterPause
-            states[job].accrued += credit
-            states[job].active += credit
+            states[job].accrued += credit + states[job].creditedAfterPause
+            states[job].active += credit + states[job].creditedAfterPause
             if states[job].isAfterPauseVague || states[job].afterPauseMost > 0 {
-                // A clock that was set in a boot no daemon knows says nothing of when the pause ended.
-                var more =
-                    !wasOff || setWhileDown == 0
-                    ? 0 : states[job].spec.basis == .wall ? setWhileDown + boot : boot
-                more += states[job].afterPauseMost
-                if credit > 0 || more > 0 { vague.append((job, credit, more)) }
+                vague.append((job, credit, states[job].afterPauseMost, false))
             }
         }
         states[job].afterPause = 0
         states[job].afterPauseMost = 0
+        states[job].creditedAfterPause = 0
         states[job].isAfterPauseVague = false
         // What the daemon takes it for has to be known before it is asked what is due.
         if let account = seen.first(where: {

@@ -35,8 +35,7 @@ extension Checker {
         states[job].runs.append(
             Attempt(
                 number: numbers, job: job, label: label, attempt: 1, missed: Int64(missed),
-                told: states[job].spec, wait: .turn, recorded: wall, boot: bootNumber,
-                rank: numbers))
+                told: states[job].spec, wait: .turn, recorded: wall, boot: bootNumber))
         if isFirst || concurrency == .allow { admit(numbers, job) }
         return nil
     }
@@ -95,10 +94,6 @@ extension Checker {
             else { continue }
             if states[job].phase == .paused {
                 states[job].runs[index].wait = .turn
-                // It had its turn already.
-                numbers += 1
-                states[job].runs[index].rank =
-                    Leniency.heldRunsChangeOrder ? numbers : numbers - 1_000_000_000
             } else if !lapse(index, job) {
                 start(index, job)
             }
@@ -124,20 +119,12 @@ extension Checker {
         for run in states[job].runs {
             if case .retry(let at) = run.wait, at <= awake { admit(run.number, job) }
         }
-        while let index = nextInTurn(job),
+        while let index = states[job].runs.firstIndex(where: { $0.wait == .turn }),
             states[job].spec.concurrency == .allow
                 || states[job].runs.allSatisfy({ $0.wait == .turn })
         {
             if !lapse(index, job) { admit(states[job].runs[index].number, job) }
         }
-    }
-
-    private func nextInTurn(_ job: Int) -> Int? {
-        var first: Int?
-        for (index, run) in states[job].runs.enumerated() where run.wait == .turn {
-            if first.map({ run.rank < states[job].runs[$0].rank }) ?? true { first = index }
-        }
-        return first
     }
 
     mutating func end(_ job: Int, _ label: Int64, _ attempt: Int, _ told: PlainOutcome) {

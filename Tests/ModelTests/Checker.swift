@@ -42,8 +42,6 @@ struct Checker {
         var wait = Wait.none
         var recorded: Int64
         var boot: Int
-        /// Among those that wait for their turn, the lowest comes first.
-        var rank = 0
         var isBegun = false
         var isToBeReplaced = false
     }
@@ -72,6 +70,8 @@ struct Checker {
         var isPausedWithRun = false
         /// What counted since the pause was over, before that was noticed.
         var afterPause: Int64 = 0
+        /// What counted since the pause was over, before this life.
+        var creditedAfterPause: Int64 = 0
         /// The same where the clock was set back to before the end of a pause that was over by then.
         var afterPauseMost: Int64 = 0
         /// Whether nobody but this checker can know that exactly.
@@ -144,7 +144,7 @@ struct Checker {
     var erased: [Int] = []
     var accounts: [Seen] = []
     /// Jobs whose account may be other than it is thought, by up to so much less and more.
-    var vague: [(job: Int, less: Int64, more: Int64)] = []
+    var vague: [(job: Int, less: Int64, more: Int64, isOfPause: Bool)] = []
 
     var fault: Fault?
     /// How many firings were judged: started, and let go.
@@ -235,6 +235,7 @@ struct Checker {
                 states[job].pausedFor += span - over
             }
             guard let until = states[job].pausedUntil else { return }
+            if how != .awake { states[job].isAfterPauseVague = true }
             if wall < until {
                 states[job].afterPauseMost = max(
                     states[job].afterPauseMost, states[job].afterPause)
@@ -242,7 +243,6 @@ struct Checker {
                 return
             }
             if isCounting { states[job].afterPause += min(span, wall - until) }
-            if how != .awake { states[job].isAfterPauseVague = true }
         case .stopped, .finished: return
         }
         if !isUp { widen(how, of: job) }
@@ -424,12 +424,15 @@ struct Checker {
     mutating func adoptVague(_ one: Seen) {
         let job = one.job
         for index in vague.indices where vague[index].job == job {
-            let difference = one.value - states[job].accrued
+            let credited = states[job].creditedAfterPause
+            let isPaused = vague[index].isOfPause
+            let difference = one.value - states[job].accrued - credited
             let isWithin = difference >= -vague[index].less && difference <= vague[index].more
             // The parts cannot be known, only that both accounts tell the same.
-            if isWithin, one.more - states[job].active == difference {
-                states[job].accrued = one.value
-                states[job].active = one.more
+            if isWithin, one.more - states[job].active - credited == difference {
+                states[job].creditedAfterPause += isPaused ? difference : 0
+                states[job].accrued += isPaused ? 0 : difference
+                states[job].active += isPaused ? 0 : difference
                 vague[index].less = 0
                 vague[index].more = 0
             }
@@ -442,15 +445,17 @@ struct Checker {
         let state = states[job]
         states[job].written = wall
         states[job].writtenLabel = one.label == 0 ? nil : one.label
-        guard state.accrued == one.value, state.active == one.more,
+        let accrued = state.accrued + state.creditedAfterPause
+        let active = state.active + state.creditedAfterPause
+        guard accrued == one.value, active == one.more,
             state.phase.rawValue == one.attempt, state.skips == one.reason,
             state.lastLabel ?? 0 == one.label
         else {
             return fail(
                 .account,
                 "job \(job): accrued \(one.value), active \(one.more), phase \(one.attempt), "
-                    + "\(one.reason) to be let go, last \(one.label); expected \(state.accrued), "
-                    + "\(state.active), \(state.phase.rawValue), \(state.skips), "
+                    + "\(one.reason) to be let go, last \(one.label); expected \(accrued), "
+                    + "\(active), \(state.phase.rawValue), \(state.skips), "
                     + "\(state.lastLabel ?? 0); within \(vague)")
         }
     }

@@ -14,7 +14,7 @@ extension Machine {
     }
 
     mutating func append(_ line: Line) {
-        if !isSpoilt { timeline.lines.append(line) }
+        timeline.lines.append(line)
     }
 
     mutating func note(_ seen: Seen) {
@@ -116,7 +116,6 @@ extension Machine {
     private mutating func record(_ run: Run) {
         timeline.seen.append(seen(.row, run.id, Int64(run.firing.missed)))
         if !recorded.insert(run.id).inserted {
-            isSpoilt = Leniency.labelsComeAgain && counts.corrections > 0
             timeline.seen.append(Seen(kind: .nonsense, job: index(run.id.firing.job)))
         }
         rows.append(

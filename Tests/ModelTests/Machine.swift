@@ -57,8 +57,6 @@ struct Machine {
     var jobs: [PlainJob]
     var edited: [PlainJob]
     var isStirred = false
-    /// Whether a label came again, as it is known to: no more can be said then.
-    var isSpoilt = false
     /// How often something happened at one instant.
     var atOnce = 0
     private let budget: Int
@@ -99,13 +97,11 @@ struct Machine {
     static func run(_ script: Script, budget: Int = 300) -> (timeline: Timeline, counts: Counts) {
         var machine = Machine(script, budget: budget)
         machine.load()
-        for step in script.steps where machine.counts.told < budget && !machine.isSpoilt {
+        for step in script.steps where machine.counts.told < budget {
             machine.take(step)
         }
-        if !machine.isSpoilt {
-            machine.stir()
-            machine.pass(Unit.second)
-        }
+        machine.stir()
+        machine.pass(Unit.second)
         return (machine.timeline, machine.counts)
     }
 
@@ -189,7 +185,6 @@ struct Machine {
 
     /// The configuration is read as it was edited.
     private mutating func configure() {
-        let before = jobs
         jobs = edited
         // As its reader demands: an account has one heir, and none while its job is there.
         var heirs: [Int] = []
@@ -199,10 +194,6 @@ struct Machine {
                 jobs[index].formerly = nil
             }
             heirs.append(old)
-        }
-        guard Leniency.removedJobsForgetTheirRuns else { return }
-        jobs.removeAll { job in
-            !before.contains { $0.name == job.name } && alive.contains { $0.job == job.name }
         }
     }
 
@@ -329,7 +320,7 @@ struct Machine {
     /// Lets awake time go by: every timer rings when it is due, and runs end.
     mutating func pass(_ span: Int64) {
         let end = awake + span
-        while counts.told < budget * 2, atOnce < 2000, !isSpoilt {
+        while counts.told < budget * 2, atOnce < 2000 {
             let ring = nextRing()
             let ending = nextEnd()
             // Both may be due by now; then either may be heard first.
