@@ -59,7 +59,9 @@ extension Checker {
         let open = takeOpenRuns()
         for job in states.indices where states[job].isKnown {
             states[job].lastLabel = states[job].writtenLabel
-            noteEndOfPause(job)
+            if jobs.contains(where: { $0.name == job || $0.formerly == job }) {
+                noteEndOfPause(job)
+            }
             var (less, more) = (states[job].mayLose, states[job].mayGain)
             if states[job].spec.basis == .wall, wasOff, states[job].phase == .armed {
                 // Across boots there is the calendar clock alone.
@@ -106,16 +108,19 @@ extension Checker {
         let isAlive = found.map { $0.isBegun && doRunsLiveOn && $0.boot == bootNumber }
         // Whoever lives has his place, whatever is begun now.
         for index in found.indices where isAlive[index] { takeOver(found[index]) }
+        var takenUp: [Int] = []
         for index in found.indices where !isAlive[index] {
             let run = found[index]
             let state = states[run.job]
             if !run.isBegun, run.boot == bootNumber, state.isPresent, state.phase != .stopped {
                 takeUp(run)
+                takenUp.append(run.job)
             } else {
                 acts.append(
                     act(.close, run, run.boot == bootNumber ? .lostDaemon : .lostReboot))
             }
         }
+        for job in takenUp { release(job) }
     }
 
     private mutating func takeOver(_ found: Attempt) {
@@ -142,7 +147,6 @@ extension Checker {
             run.wait = .retry(awake + max(0, delay - max(0, wall - run.recorded)))
         }
         states[job].runs.append(run)
-        release(job)
     }
 
     // MARK: - The configuration
@@ -190,12 +194,14 @@ extension Checker {
         states[job].creditedAfterPause += counted
         if states[job].isAfterPauseVague {
             // A clock that was set in a boot no daemon knows says nothing of when the pause ended.
-            let more =
+            var more =
                 !wasOff || setWhileDown == 0
                 ? 0 : states[job].spec.basis == .wall ? setWhileDown + boot : boot
+            more += states[job].setBackInPause
             vague.append((job, counted, more, true))
         }
         states[job].isAfterPauseVague = false
+        states[job].setBackInPause = 0
     }
 
     private mutating func adopt(_ spec: PlainJob, isLoad: Bool) {

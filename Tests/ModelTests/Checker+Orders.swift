@@ -120,8 +120,8 @@ extension Checker {
         states[job].isAfterPauseVague = false
         // What the daemon takes it for has to be known before it is asked what is due.
         if let account = seen.first(where: {
-                $0.kind == .account && $0.job == job && $0.attempt != Phase.paused.rawValue
-            }),
+            $0.kind == .account && $0.job == job && $0.attempt != Phase.paused.rawValue
+        }),
             vague.contains(where: { $0.job == job && $0.less + $0.more > 0 })
         {
             adoptVague(account)
@@ -171,8 +171,10 @@ extension Checker {
             var isDue = real >= left
             if isDue != (calendar >= left) {
                 // By which clock a pause is measured shows only where somebody set the calendar's.
+                let label = max(wall, (states[job].lastLabel ?? 0) + Unit.microsecond)
                 isDue = seen.contains {
                     ($0.kind == .fired || $0.kind == .skipped) && $0.job == job
+                        && $0.label == label
                 }
             }
             guard isDue else { return nil }

@@ -108,7 +108,7 @@ extension Checker {
 
     // MARK: - Points come due
 
-    /// So many points of delays of their own are told apart at once; the rest comes next.
+    /// So many points are told apart at once.
     private static let passedMax = 10_000
 
     func isDue(_ job: Int) -> Bool {
@@ -168,6 +168,18 @@ extension Checker {
             passed.span = state.spec.span
             passed.count = Int((wall - first) / state.spec.span) + 1
             last = first + Int64(passed.count - 1) * state.spec.span
+            if passed.count > Self.passedMax {
+                // The first, and the latest of the others.
+                passed.list = [(first + shift, passed.age)]
+                for index in (passed.count - Self.passedMax + 1)..<passed.count {
+                    passed.list.append(
+                        (
+                            passed.label + Int64(index) * passed.span,
+                            passed.age - Int64(index) * passed.span
+                        ))
+                }
+                passed.count = Self.passedMax
+            }
         } else {
             var next: Int64? = first
             while passed.count < Self.passedMax, let slot = next, due(slot, job) <= wall {

@@ -74,6 +74,9 @@ struct Checker {
         var creditedAfterPause: Int64 = 0
         /// The same where the clock was set back to before the end of a pause that was over by then.
         var afterPauseMost: Int64 = 0
+        /// By how much the clock was set back since the pause was written down: that hides as much of a step
+        /// forward from whoever sees only both.
+        var setBackInPause: Int64 = 0
         /// Whether nobody but this checker can know that exactly.
         var isAfterPauseVague = false
         var removed: Int64?
@@ -236,6 +239,7 @@ struct Checker {
             }
             guard let until = states[job].pausedUntil else { return }
             if how != .awake { states[job].isAfterPauseVague = true }
+            if how == .step, span < 0 { states[job].setBackInPause -= span }
             if wall < until {
                 states[job].afterPauseMost = max(
                     states[job].afterPauseMost, states[job].afterPause)

@@ -10,6 +10,7 @@ extension Machine {
         atOnce += 1
         let start = timeline.seen.count
         for action in agenda.handle(event, at: now) { perform(action) }
+        guard !isSpoilt else { return }
         append(.told(told, seen: start..<timeline.seen.count))
     }
 
@@ -116,6 +117,9 @@ extension Machine {
     private mutating func record(_ run: Run) {
         timeline.seen.append(seen(.row, run.id, Int64(run.firing.missed)))
         if !recorded.insert(run.id).inserted {
+            // Such a label may be one that was raised, and be a slot's after the clock was corrected backwards.
+            let isRaised = run.id.firing.scheduled.microsecondsSinceEpoch % 1_000_000 != 0
+            if isRaised, counts.corrections > 0 { return isSpoilt = true }
             timeline.seen.append(Seen(kind: .nonsense, job: index(run.id.firing.job)))
         }
         rows.append(

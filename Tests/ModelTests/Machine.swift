@@ -57,6 +57,10 @@ struct Machine {
     var jobs: [PlainJob]
     var edited: [PlainJob]
     var isStirred = false
+    /// Whether a label came again that may: no more can be said of this machine.
+    var isSpoilt = false {
+        didSet { counts.told += budget * 2 }
+    }
     /// How often something happened at one instant.
     var atOnce = 0
     private let budget: Int

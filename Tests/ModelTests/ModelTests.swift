@@ -11,6 +11,16 @@ import Testing
         ProcessInfo.processInfo.environment[name].flatMap { Double($0) }
     }
 
+    /// The last lines of what was seen.
+    private static func tail(of script: Script, upTo line: Int) -> String {
+        let timeline = Machine.run(script).timeline
+        return timeline.lines.prefix(line + 1).suffix(14).map { line in
+            guard case .told(let told, let seen) = line else { return "    \(line)" }
+            return (["    \(told)"] + timeline.seen[seen].map { "        \($0.text)" })
+                .joined(separator: "\n")
+        }.joined(separator: "\n")
+    }
+
     @Test func whatIsSeenIsWhatTheDefinitionsDemand() {
         let seed =
             ProcessInfo.processInfo.environment["TIMERD_TEST_SEED"].flatMap { UInt64($0) }
@@ -38,6 +48,7 @@ import Testing
                     """
                     case \(done - 1): \(shown.kind.rawValue): \(shown.text)
                     \(small.text)
+                    \(Self.tail(of: small, upTo: shown.line))
                     TIMERD_TEST_SEED=\(seed)
                     """)
                 failed += 1

@@ -66,7 +66,8 @@ extension Script {
         var words = [letter(job.name) + ":"]
         switch job.kind {
         case .every, .after: words.append("\(job.kind) \(span(job.span)) of \(job.basis) time")
-        case .slots: words.append(
+        case .slots:
+            words.append(
                 "every \(span(job.span)) of the day, from \(span(job.phase)), \(job.basis) time")
         case .at: words.append("at " + job.instants.map(span).joined(separator: ", "))
         }
@@ -117,5 +118,26 @@ extension Script {
         case .reboot(let time, let wrong):
             "off for \(span(time))" + (wrong == 0 ? "" : ", wrong by \(span(wrong))")
         }
+    }
+}
+
+extension Seen {
+    /// The same in words.
+    var text: String {
+        var words = ["\(kind) \(Script.letter(job))"]
+        if label != 0 { words.append("of \(Script.span(label))") }
+        switch kind {
+        case .account:
+            words.append(
+                "accrued \(Script.span(value)), active \(Script.span(more)), phase \(attempt), "
+                    + "\(reason) to be let go")
+        case .close: words.append("attempt \(attempt) \(PlainOutcome(rawValue: value) ?? .fine)")
+        case .skipped: words.append("\(value), reason \(reason)")
+        case .row, .fired: words.append("attempt \(attempt), \(value) folded in")
+        case .start, .end, .suspend, .resume: words.append("attempt \(attempt)")
+        case .resumed, .erased, .nonsense: break
+        case .answer: words.append("\(value)")
+        }
+        return words.joined(separator: " ")
     }
 }
