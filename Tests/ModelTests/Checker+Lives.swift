@@ -63,10 +63,11 @@ extension Checker {
                 noteEndOfPause(job)
             }
             var (less, more) = (states[job].mayLose, states[job].mayGain)
-            if states[job].spec.basis == .wall, wasOff, states[job].phase == .armed {
-                // Across boots there is the calendar clock alone.
+            if wasOff, states[job].phase == .armed, states[job].spec.basis != .active {
+                // Across boots there is the calendar clock alone: it is all that `wall` counts, and no time
+                // is believed that it does not tell of.
                 less += setWhileDown
-                more += setWhileDown
+                if states[job].spec.basis == .wall { more += setWhileDown }
             }
             if less > 0 || more > 0 { vague.append((job, less, more, false)) }
             states[job].mayLose = 0

@@ -43,7 +43,8 @@ import Testing
             skips += verdict.skips
             done += 1
             if let fault = verdict.fault {
-                let (small, shown) = Shrinker.shrink(script, fault)
+                let (small, shown) = Shrinker.shrink(
+                    script, fault, triesMax: Int(Self.number("TIMERD_TEST_TRIES") ?? 4000))
                 Issue.record(
                     """
                     case \(done - 1): \(shown.kind.rawValue): \(shown.text)

@@ -7,11 +7,19 @@ struct Shrinker {
     private var best: Script
     private var fault: Fault
     private var tries = 0
-    private static let triesMax = 4000
+    private let triesMax: Int
 
-    /// The smallest script found that fails as `script` does, and how.
-    static func shrink(_ script: Script, _ fault: Fault) -> (Script, Fault) {
-        var shrinker = Shrinker(best: script, fault: fault)
+    private init(best: Script, fault: Fault, triesMax: Int) {
+        self.best = best
+        self.fault = fault
+        self.triesMax = triesMax
+    }
+
+    /// The smallest script found that fails as `script` does, and how, after so many tries at most.
+    static func shrink(
+        _ script: Script, _ fault: Fault, triesMax: Int
+    ) -> (Script, Fault) {
+        var shrinker = Shrinker(best: script, fault: fault, triesMax: triesMax)
         var before = -1
         while size(shrinker.best) != before, shrinker.tries < triesMax {
             before = size(shrinker.best)
@@ -26,7 +34,7 @@ struct Shrinker {
     /// Takes the other script if it fails in the same way.
     private mutating func attempt(_ other: Script) -> Bool {
         tries += 1
-        guard tries < Self.triesMax, let found = Self.fault(of: other), found.kind == fault.kind
+        guard tries < triesMax, let found = Self.fault(of: other), found.kind == fault.kind
         else { return false }
         best = other
         fault = found
