@@ -17,6 +17,7 @@ extension Checker {
         wasOff = false
         for job in states.indices {
             states[job].mayLose = 0
+            states[job].isTakenUp = false
             states[job].mayGain = 0
             states[job].sinceDeath = 0
             settleCredit(job)
@@ -115,13 +116,15 @@ extension Checker {
             let state = states[run.job]
             if !run.isBegun, run.boot == bootNumber, state.isPresent, state.phase != .stopped {
                 takeUp(run)
+                states[run.job].isTakenUp = true
                 takenUp.append(run.job)
+                if Leniency.openRunsComeOneByOne { release(run.job) }
             } else {
                 acts.append(
                     act(.close, run, run.boot == bootNumber ? .lostDaemon : .lostReboot))
             }
         }
-        for job in takenUp { release(job) }
+        if !Leniency.openRunsComeOneByOne { for job in takenUp { release(job) } }
     }
 
     private mutating func takeOver(_ found: Attempt) {
@@ -205,17 +208,27 @@ extension Checker {
         states[job].setBackInPause = 0
     }
 
+    /// Up to when a job has dealt with its slots by then: all up to that, unless one of them waits, or all
+    /// are to be looked at when its pause ends.
+    private func dealtWith(_ job: Int, by then: Int64) -> Int64 {
+        let state = states[job]
+        if state.spec.isCounted { return max(state.seen, then) }
+        guard state.phase == .armed, let next = slot(job, after: state.seen) else {
+            return state.seen
+        }
+        return max(state.seen, min(next - Unit.microsecond, then))
+    }
+
     private mutating func adopt(_ spec: PlainJob, isLoad: Bool) {
         let job = spec.name
         let old = states[job].spec
         let wasAway =
             states[job].removed != nil && !states[job].isJustRemoved
-        let isOther =
-            !old.hasSchedule(of: spec) || old.randomOffset != spec.randomOffset
-            || (old.name != job && spec.randomOffset > 0)
+        // A record says so much for whatever schedule follows.
+        let dealtWith = dealtWith(job, by: states[job].written)
+        let isForgotten = Leniency.stoppedSlotsAreForgotten && death == .stopped && !old.isCounted
         states[job].spec = spec
         states[job].isPresent = true
-        let written = states[job].isJustRemoved && !isLoad ? wall : states[job].written
         states[job].removed = nil
         states[job].isJustRemoved = false
         if old.concurrency == .allow { states[job].mayOverlap = true }
@@ -225,8 +238,8 @@ extension Checker {
         } else if wasAway {
             // While it was not there, a job had no slots.
             states[job].seen = max(states[job].seen, wall)
-        } else if isOther, !Leniency.changedSlotsLookBack {
-            states[job].seen = max(states[job].seen, written)
+        } else if isLoad, !isForgotten {
+            states[job].seen = dealtWith
         }
         if follow(spec.paused, job) { states[job].seen = max(states[job].seen, wall) }
         leaveFinished(job)
@@ -266,7 +279,7 @@ extension Checker {
         states[job].accrued = 0
     }
 
-    mutating func reload(_ jobs: [PlainJob]) {
+    mutating func reload(_ jobs: [PlainJob], _ seen: ArraySlice<Seen>) {
         let before = roster
         roster = []
         for job in before where !jobs.contains(where: { $0.name == job }) { remove(job) }
@@ -277,12 +290,13 @@ extension Checker {
                 continue
             }
             roster.append(job)
-            if states[job].spec != spec { change(spec) }
+            if states[job].spec != spec { change(spec, seen) }
         }
         for job in states.indices { states[job].isJustRemoved = false }
     }
 
     private mutating func remove(_ job: Int) {
+        states[job].seen = dealtWith(job, by: wall)
         if states[job].phase == .paused, states[job].isPausedWithRun { resumeRuns(job) }
         callOff(job, .stopped)
         orphans += states[job].runs
@@ -293,7 +307,7 @@ extension Checker {
         settleCredit(job)
     }
 
-    private mutating func change(_ spec: PlainJob) {
+    private mutating func change(_ spec: PlainJob, _ seen: ArraySlice<Seen>) {
         let job = spec.name
         let old = states[job].spec
         if !old.hasSchedule(of: spec) || old.randomOffset != spec.randomOffset {
@@ -303,6 +317,6 @@ extension Checker {
         states[job].spec = spec
         let isOver = follow(spec.paused, job)
         leaveFinished(job)
-        if isOver { unpause(job, byItself: false, []) } else { finishWithoutSlots(job) }
+        if isOver { unpause(job, byItself: false, seen) } else { finishWithoutSlots(job) }
     }
 }

@@ -87,6 +87,8 @@ struct Checker {
         var writtenLabel: Int64?
         /// Whether runs of it may live on from a time when they might overlap.
         var mayOverlap = false
+        /// Whether runs of it were taken up in this life.
+        var isTakenUp = false
         /// Its runs that live or wait, oldest first.
         var runs: [Attempt] = []
 
@@ -303,7 +305,7 @@ struct Checker {
             noteClocks()
             switch told {
             case .load: break
-            case .reload(let jobs): if !isShutDown { reload(jobs) }
+            case .reload(let jobs): if !isShutDown { reload(jobs, seen) }
             case .wake, .clockChanged: if !isShutDown { wake(seen) }
             case .order(let verb, let job, let until, let withRun, let count):
                 obey(verb, job, until: until, withRun: withRun, count: count, seen)
@@ -418,7 +420,9 @@ struct Checker {
             fail(.overlapping, "\(living.count) runs live, \(runsMax) may: \(one)")
         }
         let state = states[one.job]
-        guard state.spec.concurrency != .allow, !state.mayOverlap else { return }
+        guard state.spec.concurrency != .allow, !state.mayOverlap,
+            !Leniency.openRunsComeOneByOne || !state.isTakenUp
+        else { return }
         if living.count(where: { $0.job == one.job }) > 1 {
             fail(.overlapping, "job \(one.job): a second run lives: \(one)")
         }

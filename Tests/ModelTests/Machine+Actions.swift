@@ -72,6 +72,7 @@ extension Machine {
         case .erase(let jobs):
             for job in jobs {
                 records[index(job)] = nil
+                renamed.insert(index(job))
                 timeline.seen.append(Seen(kind: .erased, job: index(job)))
             }
         case .tell(let notice): hear(notice)
@@ -119,7 +120,9 @@ extension Machine {
         if !recorded.insert(run.id).inserted {
             // Such a label may be one that was raised, and be a slot's after the clock was corrected backwards.
             let isRaised = run.id.firing.scheduled.microsecondsSinceEpoch % 1_000_000 != 0
-            if isRaised, counts.corrections > 0 { return isSpoilt = true }
+            // And another job may have had the name before.
+            let isReused = renamed.contains(index(run.id.firing.job))
+            if isReused || (isRaised && counts.corrections > 0) { return isSpoilt = true }
             timeline.seen.append(Seen(kind: .nonsense, job: index(run.id.firing.job)))
         }
         rows.append(

@@ -57,6 +57,8 @@ struct Machine {
     var jobs: [PlainJob]
     var edited: [PlainJob]
     var isStirred = false
+    /// Names whose records were removed.
+    var renamed: Set<Int> = []
     /// Whether a label came again that may: no more can be said of this machine.
     var isSpoilt = false {
         didSet { counts.told += budget * 2 }
