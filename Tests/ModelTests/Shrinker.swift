@@ -8,18 +8,22 @@ struct Shrinker {
     private var fault: Fault
     private var tries = 0
     private let triesMax: Int
+    private let judge: (Script) -> Fault?
 
-    private init(best: Script, fault: Fault, triesMax: Int) {
+    private init(
+        best: Script, fault: Fault, triesMax: Int, judge: @escaping (Script) -> Fault?
+    ) {
         self.best = best
         self.fault = fault
         self.triesMax = triesMax
+        self.judge = judge
     }
 
     /// The smallest script found that fails as `script` does, and how, after so many tries at most.
     static func shrink(
-        _ script: Script, _ fault: Fault, triesMax: Int
+        _ script: Script, _ fault: Fault, triesMax: Int, judge: @escaping (Script) -> Fault?
     ) -> (Script, Fault) {
-        var shrinker = Shrinker(best: script, fault: fault, triesMax: triesMax)
+        var shrinker = Shrinker(best: script, fault: fault, triesMax: triesMax, judge: judge)
         var before = -1
         while size(shrinker.best) != before, shrinker.tries < triesMax {
             before = size(shrinker.best)
@@ -34,15 +38,11 @@ struct Shrinker {
     /// Takes the other script if it fails in the same way.
     private mutating func attempt(_ other: Script) -> Bool {
         tries += 1
-        guard tries < triesMax, let found = Self.fault(of: other), found.kind == fault.kind
+        guard tries < triesMax, let found = judge(other), found.kind == fault.kind
         else { return false }
         best = other
         fault = found
         return true
-    }
-
-    static func fault(of script: Script) -> Fault? {
-        Checker.judge(Machine.run(script).timeline, names: Machine.names).fault
     }
 
     private static func size(_ script: Script) -> Int {

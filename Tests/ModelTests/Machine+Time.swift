@@ -1,0 +1,77 @@
+// Copyright 2026 the timerd authors
+// SPDX-License-Identifier: Apache-2.0
+
+import TimerCore
+
+extension Machine {
+    /// Lets awake time go by: every timer rings when it is due, and runs end.
+    mutating func pass(_ span: Int64) {
+        let end = awake + span
+        while counts.told < budget * 2, atOnce < 2000 {
+            let ring = nextRing()
+            let ending = nextEnd()
+            // Both may be due by now; then either may be heard first.
+            let rings = ring.map { max(awake, $0.at) } ?? .max
+            let ends = ending.map { max(awake, alive[$0].ends) } ?? .max
+            guard min(rings, ends) <= end else {
+                move(end - awake, .awake)
+                return
+            }
+            if let ending, ends < rings || (ends == rings && draw(below: 2) == 0) {
+                move(ends - awake, .awake)
+                finish(ending)
+            } else if let ring {
+                // No timer is more exact than a microsecond.
+                let span = rings - awake
+                move((span + Unit.microsecond - 1) / Unit.microsecond * Unit.microsecond, .awake)
+                rouse(ring.job)
+            }
+        }
+        if atOnce >= 2000 { note(Seen(kind: .nonsense)) }
+    }
+
+    func nextRing() -> (at: Int64, job: Int)? {
+        var first: (at: Int64, job: Int)?
+        func consider(_ at: Int64, _ job: Int) {
+            if first.map({ at < $0.at }) ?? true { first = (at, job) }
+        }
+        for job in 0..<Self.names {
+            if let at = timers[job] { consider(at, job) }
+            if let at = retryTimers[job] { consider(at, job) }
+            if let at = wallTimers[job] { consider(awake + at - wall, job) }
+        }
+        return first
+    }
+
+    func nextEnd() -> Int? {
+        var first: Int?
+        for index in alive.indices where alive[index].left == nil {
+            if first.map({ alive[index].ends < alive[$0].ends }) ?? true { first = index }
+        }
+        return first
+    }
+
+    mutating func move(_ span: Int64, _ how: Passing) {
+        guard span > 0 else { return }
+        atOnce = 0
+        append(.passed(how, span))
+        awake += span
+        wall += span
+        guard agenda.isCounting else { return }
+        // A sign of life twice a second; after a standstill at once.
+        let since = how == .blocked ? 0 : (awake - began.awake.nanoseconds) % (Unit.second / 2)
+        if since < span { beat(before: since) }
+    }
+
+    mutating func beat(before span: Int64) {
+        beat = Heartbeat(life: life, at: reading(before: span))
+    }
+
+    mutating func rouse(_ job: Int) {
+        if let at = timers[job], at <= awake { timers[job] = nil }
+        if let at = wallTimers[job], at <= wall { wallTimers[job] = nil }
+        if let at = retryTimers[job], at <= awake { retryTimers[job] = nil }
+        counts.wakes += 1
+        tell(.wake(Self.allNames[job]), .wake(job))
+    }
+}
