@@ -4,7 +4,7 @@
 extension Checker {
     // MARK: - What has to be seen, and what was
 
-    mutating func compare(_ seen: ArraySlice<Seen>) {
+    func compare(_ seen: ArraySlice<Seen>) {
         var cursor = (row: 0, start: 0, act: 0, token: 0, erased: 0)
         var answered: Int64 = 0
         accounts.removeAll(keepingCapacity: true)
@@ -42,7 +42,7 @@ extension Checker {
         if answered != answer { fail(.answer, "answered \(answered), expected \(answer)") }
     }
 
-    private mutating func expect(_ one: Seen, _ wanted: [Seen], _ cursor: inout Int) {
+    private func expect(_ one: Seen, _ wanted: [Seen], _ cursor: inout Int) {
         guard cursor < wanted.count else { return blame(one, nil) }
         guard wanted[cursor] == one else { return blame(one, wanted[cursor]) }
         cursor += 1
@@ -51,7 +51,7 @@ extension Checker {
     }
 
     /// Puts a name to a difference.
-    private mutating func blame(_ one: Seen, _ wanted: Seen?) {
+    private func blame(_ one: Seen, _ wanted: Seen?) {
         let state = states[one.job]
         guard let wanted, wanted.kind == one.kind, wanted.job == one.job else {
             if one.kind == .row || one.kind == .start {
@@ -73,7 +73,7 @@ extension Checker {
     }
 
     /// What holds whatever else does, by what was seen alone: runs do not overlap, and no more live than may.
-    private mutating func tally(_ one: Seen) {
+    private func tally(_ one: Seen) {
         let id = RunName(job: one.job, label: one.label, attempt: one.attempt)
         guard one.kind == .start else {
             living.removeAll { $0 == id }
@@ -93,7 +93,7 @@ extension Checker {
     }
 
     /// Takes an account for what is not exactly known, if it lies within what is.
-    mutating func adoptVague(_ one: Seen) {
+    func adoptVague(_ one: Seen) {
         let job = one.job
         for index in vague.indices where vague[index].job == job {
             let credited = states[job].creditedAfterPause
@@ -111,7 +111,7 @@ extension Checker {
         }
     }
 
-    private mutating func compareAccount(_ one: Seen) {
+    private func compareAccount(_ one: Seen) {
         let job = one.job
         adoptVague(one)
         let state = states[job]

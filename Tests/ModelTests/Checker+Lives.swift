@@ -9,7 +9,7 @@ extension Checker {
 
     // MARK: - A life ends
 
-    mutating func die(_ death: Death, runsLiveOn: Bool) {
+    func die(_ death: Death, runsLiveOn: Bool) {
         self.death = death
         doRunsLiveOn = runsLiveOn
         isUp = false
@@ -29,14 +29,14 @@ extension Checker {
     }
 
     /// What counted since the end of a pause is on record, and is its own from now on.
-    private mutating func settleCredit(_ job: Int) {
+    private func settleCredit(_ job: Int) {
         states[job].accrued += states[job].creditedAfterPause
         states[job].active += states[job].creditedAfterPause
         states[job].creditedAfterPause = 0
     }
 
     /// How much less may be known of a job's time for what befalls the machine while no daemon lives.
-    mutating func widen(_ how: Passing, of job: Int) {
+    func widen(_ how: Passing, of job: Int) {
         guard how == .off, states[job].phase == .armed else { return }
         let unwritten = death == .stopped ? 0 : Self.lossAtPowerCut
         switch states[job].spec.basis {
@@ -49,7 +49,7 @@ extension Checker {
 
     // MARK: - A life begins
 
-    mutating func load(_ jobs: [PlainJob], _ seen: ArraySlice<Seen>) {
+    func load(_ jobs: [PlainJob], _ seen: ArraySlice<Seen>) {
         lives += 1
         isUp = true
         isShutDown = false
@@ -93,7 +93,7 @@ extension Checker {
     }
 
     /// The runs that were not seen to end, in the order of their labels.
-    private mutating func takeOpenRuns() -> [Attempt] {
+    private func takeOpenRuns() -> [Attempt] {
         var open = orphans
         orphans = []
         for job in states.indices {
@@ -106,7 +106,7 @@ extension Checker {
 
     /// A run that was begun is never begun again: it lives still, or it is lost. One that never was is begun
     /// now, or waits as it did; but not over a boot.
-    private mutating func settle(_ found: [Attempt]) {
+    private func settle(_ found: [Attempt]) {
         let isAlive = found.map { $0.isBegun && doRunsLiveOn && $0.boot == bootNumber }
         // Whoever lives has his place, whatever is begun now.
         for index in found.indices where isAlive[index] { takeOver(found[index]) }
@@ -127,7 +127,7 @@ extension Checker {
         if !Leniency.openRunsComeOneByOne { for job in takenUp { release(job) } }
     }
 
-    private mutating func takeOver(_ found: Attempt) {
+    private func takeOver(_ found: Attempt) {
         var run = found
         places += 1
         run.isToBeReplaced = false
@@ -140,7 +140,7 @@ extension Checker {
         }
     }
 
-    private mutating func takeUp(_ found: Attempt) {
+    private func takeUp(_ found: Attempt) {
         var run = found
         let job = run.job
         let spec = states[job].spec
@@ -156,7 +156,7 @@ extension Checker {
     // MARK: - The configuration
 
     /// Gives the job the account of its name if there is one, or else that of the name it had.
-    private mutating func add(_ spec: PlainJob, isLoad: Bool) {
+    private func add(_ spec: PlainJob, isLoad: Bool) {
         let job = spec.name
         roster.append(job)
         if !states[job].isKnown, let old = spec.formerly, states[old].isKnown,
@@ -183,7 +183,7 @@ extension Checker {
     }
 
     /// A job that was gone for a while may have runs that live since before.
-    private mutating func takeRunsBack(_ job: Int) {
+    private func takeRunsBack(_ job: Int) {
         guard orphans.contains(where: { $0.job == job }) else { return }
         states[job].runs += orphans.filter { $0.job == job }
         states[job].runs.sort { $0.label < $1.label }
@@ -191,7 +191,7 @@ extension Checker {
     }
 
     /// What counted since the end of a pause, before this life, is known from now on.
-    private mutating func noteEndOfPause(_ job: Int) {
+    private func noteEndOfPause(_ job: Int) {
         guard states[job].phase == .paused, states[job].removed == nil else { return }
         let counted = states[job].afterPause
         states[job].afterPause = 0
@@ -219,7 +219,7 @@ extension Checker {
         return max(state.seen, min(next - Unit.microsecond, then))
     }
 
-    private mutating func adopt(_ spec: PlainJob, isLoad: Bool) {
+    private func adopt(_ spec: PlainJob, isLoad: Bool) {
         let job = spec.name
         let old = states[job].spec
         let wasAway =
@@ -246,7 +246,7 @@ extension Checker {
         finishWithoutSlots(job)
     }
 
-    private mutating func pauseByConfiguration(_ job: Int) {
+    private func pauseByConfiguration(_ job: Int) {
         states[job].phase = .paused
         states[job].isPausedByConfiguration = true
         states[job].isPausedWithRun = false
@@ -258,7 +258,7 @@ extension Checker {
     }
 
     /// Follows `paused` of the configuration where that changed. Whether a pause is over by it.
-    private mutating func follow(_ paused: Bool, _ job: Int) -> Bool {
+    private func follow(_ paused: Bool, _ job: Int) -> Bool {
         guard states[job].isConfiguredPaused != paused else { return false }
         states[job].isConfiguredPaused = paused
         if paused, states[job].phase == .armed {
@@ -271,7 +271,7 @@ extension Checker {
     }
 
     /// A job that fired for the last time, and recurs now, begins at zero.
-    private mutating func leaveFinished(_ job: Int) {
+    private func leaveFinished(_ job: Int) {
         guard states[job].phase == .finished, states[job].spec.kind != .after else { return }
         if !states[job].spec.isCounted, !hasSlots(job) { return }
         states[job].phase = .armed
@@ -279,7 +279,7 @@ extension Checker {
         states[job].accrued = 0
     }
 
-    mutating func reload(_ jobs: [PlainJob], _ seen: ArraySlice<Seen>) {
+    func reload(_ jobs: [PlainJob], _ seen: ArraySlice<Seen>) {
         let before = roster
         roster = []
         for job in before where !jobs.contains(where: { $0.name == job }) { remove(job) }
@@ -295,7 +295,7 @@ extension Checker {
         for job in states.indices { states[job].isJustRemoved = false }
     }
 
-    private mutating func remove(_ job: Int) {
+    private func remove(_ job: Int) {
         states[job].seen = dealtWith(job, by: wall)
         if states[job].phase == .paused, states[job].isPausedWithRun { resumeRuns(job) }
         callOff(job, .stopped)
@@ -307,7 +307,7 @@ extension Checker {
         settleCredit(job)
     }
 
-    private mutating func change(_ spec: PlainJob, _ seen: ArraySlice<Seen>) {
+    private func change(_ spec: PlainJob, _ seen: ArraySlice<Seen>) {
         let job = spec.name
         let old = states[job].spec
         if !old.hasSchedule(of: spec) || old.randomOffset != spec.randomOffset {

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 extension Checker {
-    mutating func obey(
+    func obey(
         _ verb: PlainVerb, _ job: Int, until: Int64?, withRun: Bool, count: Int,
         _ seen: ArraySlice<Seen>
     ) {
@@ -53,7 +53,7 @@ extension Checker {
         }
     }
 
-    private mutating func pause(_ job: Int, until: Int64?, withRun: Bool) {
+    private func pause(_ job: Int, until: Int64?, withRun: Bool) {
         if let until, until <= wall {
             answer = Seen.Answer.refused
             return
@@ -71,16 +71,16 @@ extension Checker {
         answer = Seen.Answer.done
     }
 
-    private mutating func suspendRuns(_ job: Int) {
+    private func suspendRuns(_ job: Int) {
         for run in states[job].runs where run.isBegun { acts.append(act(.suspend, run)) }
     }
 
-    mutating func resumeRuns(_ job: Int) {
+    func resumeRuns(_ job: Int) {
         for run in states[job].runs where run.isBegun { acts.append(act(.resume, run)) }
     }
 
     /// A run apart from the schedule.
-    private mutating func run(_ job: Int) {
+    private func run(_ job: Int) {
         let concurrency = states[job].spec.concurrency
         let isHeld = states[job].runs.contains { $0.wait == .turn }
         if (concurrency == .forbid && !states[job].runs.isEmpty)
@@ -98,7 +98,7 @@ extension Checker {
     // MARK: - A pause ends
 
     /// - Parameter byItself: whether its end had come, and nobody ordered it.
-    mutating func unpause(_ job: Int, byItself: Bool, _ seen: ArraySlice<Seen>) {
+    func unpause(_ job: Int, byItself: Bool, _ seen: ArraySlice<Seen>) {
         states[job].phase = .armed
         if states[job].isPausedWithRun { resumeRuns(job) }
         tokens.append(Seen(kind: .resumed, job: job))
@@ -135,7 +135,7 @@ extension Checker {
     }
 
     /// The slots of a pause are forgotten, or make one firing.
-    private mutating func takeUpSlots(_ job: Int, end: Int64) -> (label: Int64, missed: Int)? {
+    private func takeUpSlots(_ job: Int, end: Int64) -> (label: Int64, missed: Int)? {
         let since = max(states[job].seen, min(states[job].pausedSince, wall))
         states[job].seen = max(states[job].seen, end)
         guard states[job].spec.onResume == .fireIfDue, let first = slot(job, after: since),
@@ -155,7 +155,7 @@ extension Checker {
         return (takeLabel(first + states[job].corrections * Unit.microsecond, job), missed)
     }
 
-    private mutating func takeUpInterval(
+    private func takeUpInterval(
         _ job: Int, end: Int64, _ seen: ArraySlice<Seen>
     ) -> (label: Int64, missed: Int)? {
         switch states[job].spec.onResume ?? .keepRemaining {

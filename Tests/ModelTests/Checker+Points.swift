@@ -101,7 +101,7 @@ extension Checker {
     }
 
     /// A job that has no slots any more is finished.
-    mutating func finishWithoutSlots(_ job: Int) {
+    func finishWithoutSlots(_ job: Int) {
         guard !states[job].spec.isCounted, states[job].phase == .armed else { return }
         if slot(job, after: states[job].seen) == nil { states[job].phase = .finished }
     }
@@ -116,7 +116,7 @@ extension Checker {
         return left <= 0
     }
 
-    mutating func fire(_ job: Int) {
+    func fire(_ job: Int) {
         if states[job].spec.isCounted {
             let passed = passGrid(job)
             if states[job].spec.kind == .after {
@@ -131,7 +131,7 @@ extension Checker {
         }
     }
 
-    private mutating func passGrid(_ job: Int) -> Passed {
+    private func passGrid(_ job: Int) -> Passed {
         let state = states[job]
         let target = target(job)
         let span = state.spec.span
@@ -156,7 +156,7 @@ extension Checker {
         return passed
     }
 
-    private mutating func passSlots(_ job: Int) -> Passed {
+    private func passSlots(_ job: Int) -> Passed {
         let state = states[job]
         guard let first = slot(job, after: state.seen) else {
             return Passed(count: 1, label: 0, age: 0)
@@ -199,7 +199,7 @@ extension Checker {
 
     // MARK: - What becomes of them
 
-    private mutating func make(_ passed: Passed, _ job: Int) {
+    private func make(_ passed: Passed, _ job: Int) {
         let spec = states[job].spec
         var at = 0
         if let deadline = spec.deadline {
@@ -231,7 +231,7 @@ extension Checker {
         }
     }
 
-    private mutating func makeEach(_ passed: Passed, from start: Int, _ job: Int) {
+    private func makeEach(_ passed: Passed, from start: Int, _ job: Int) {
         var at = start
         let over = passed.count - at - 100
         if over > 0 {
@@ -263,14 +263,14 @@ extension Checker {
     }
 
     /// The label of a firing: never that of one before it, until the clock is corrected.
-    mutating func takeLabel(_ wanted: Int64, _ job: Int) -> Int64 {
+    func takeLabel(_ wanted: Int64, _ job: Int) -> Int64 {
         var label = wanted
         if let last = states[job].lastLabel, label <= last { label = last + Unit.microsecond }
         states[job].lastLabel = label
         return label
     }
 
-    mutating func letGo(_ job: Int, _ label: Int64, _ count: Int, _ reason: Int) {
+    func letGo(_ job: Int, _ label: Int64, _ count: Int, _ reason: Int) {
         tokens.append(
             Seen(kind: .skipped, job: job, label: label, value: Int64(count), reason: reason))
     }

@@ -3,7 +3,7 @@
 
 extension Checker {
     /// A firing that is to be: let go by order, or by a run that lives, or on record.
-    mutating func begin(_ job: Int, _ label: Int64, missed: Int, isCatchUp: Bool) {
+    func begin(_ job: Int, _ label: Int64, missed: Int, isCatchUp: Bool) {
         if states[job].skips > 0 {
             states[job].skips -= 1
             return letGo(job, label, missed + 1, Seen.Reason.byOrder)
@@ -16,7 +16,7 @@ extension Checker {
     }
 
     /// Puts a firing on record and starts it or has it wait. The reason if it is not to be.
-    mutating func place(_ job: Int, _ label: Int64, missed: Int, isCatchUp: Bool) -> Int? {
+    func place(_ job: Int, _ label: Int64, missed: Int, isCatchUp: Bool) -> Int? {
         let concurrency = states[job].spec.concurrency
         if !states[job].runs.isEmpty, !isCatchUp {
             switch concurrency {
@@ -41,7 +41,7 @@ extension Checker {
     }
 
     /// Those that only wait are closed, those that live are asked to end.
-    private mutating func replace(_ job: Int) {
+    private func replace(_ job: Int) {
         callOff(job, .replaced)
         for index in states[job].runs.indices where !states[job].runs[index].isToBeReplaced {
             states[job].runs[index].isToBeReplaced = true
@@ -49,7 +49,7 @@ extension Checker {
         }
     }
 
-    mutating func callOff(_ job: Int, _ outcome: PlainOutcome) {
+    func callOff(_ job: Int, _ outcome: PlainOutcome) {
         for run in states[job].runs where run.wait != .none {
             waiting.removeAll { $0 == run.number }
             acts.append(act(.close, run, outcome))
@@ -68,7 +68,7 @@ extension Checker {
     }
 
     /// Takes a place, or gets in line for one: first come, first served.
-    private mutating func admit(_ number: Int, _ job: Int) {
+    private func admit(_ number: Int, _ job: Int) {
         guard let index = index(of: number, job) else { return }
         guard places < runsMax, waiting.isEmpty, !isShutDown else {
             waiting.append(number)
@@ -78,7 +78,7 @@ extension Checker {
         start(index, job)
     }
 
-    private mutating func start(_ index: Int, _ job: Int) {
+    private func start(_ index: Int, _ job: Int) {
         places += 1
         states[job].runs[index].wait = .none
         states[job].runs[index].isBegun = true
@@ -86,7 +86,7 @@ extension Checker {
     }
 
     /// A place is free: it goes to whoever waits longest. A paused job's run waits for its turn instead.
-    private mutating func fillPlaces() {
+    private func fillPlaces() {
         while !isShutDown, places < runsMax, !waiting.isEmpty {
             let number = waiting.removeFirst()
             guard let job = roster.first(where: { index(of: number, $0) != nil }),
@@ -101,7 +101,7 @@ extension Checker {
     }
 
     /// A first attempt that waited past its starting deadline is closed.
-    private mutating func lapse(_ index: Int, _ job: Int) -> Bool {
+    private func lapse(_ index: Int, _ job: Int) -> Bool {
         let run = states[job].runs[index]
         guard run.attempt == 1, let told = run.told, let deadline = told.deadline,
             wall - run.label > deadline + told.accuracy + told.randomDelay
@@ -114,7 +114,7 @@ extension Checker {
 
     /// Starts what of the job's waiting runs may start: further attempts whose time has come, and the oldest
     /// of those that wait for their turn if no other lives.
-    mutating func release(_ job: Int) {
+    func release(_ job: Int) {
         guard !isShutDown, states[job].isPresent, states[job].phase != .paused else { return }
         for run in states[job].runs {
             if case .retry(let at) = run.wait, at <= awake { admit(run.number, job) }
@@ -127,7 +127,7 @@ extension Checker {
         }
     }
 
-    mutating func end(_ job: Int, _ label: Int64, _ attempt: Int, _ told: PlainOutcome) {
+    func end(_ job: Int, _ label: Int64, _ attempt: Int, _ told: PlainOutcome) {
         func isIt(_ run: Attempt) -> Bool {
             run.isBegun && run.job == job && run.label == label && run.attempt == attempt
         }
@@ -169,7 +169,7 @@ extension Checker {
 
     /// Fires whatever is due. In which order jobs that are due by one reading of the clocks come is not laid
     /// down, so it is taken from what is told.
-    mutating func wake(_ seen: ArraySlice<Seen>) {
+    func wake(_ seen: ArraySlice<Seen>) {
         var isDueJob = 0
         for job in roster where isDue(job) || isPauseOver(job) { isDueJob |= 1 << job }
         var told = 0
@@ -209,7 +209,7 @@ extension Checker {
         return until <= wall
     }
 
-    private mutating func releaseRetries() {
+    private func releaseRetries() {
         var due: [(at: Int64, job: Int)] = []
         for job in roster where states[job].phase != .paused {
             for run in states[job].runs {

@@ -7,7 +7,7 @@
 /// each policy does with it), follows the timeline by itself, and shares nothing with the agenda but the
 /// words. Where the definitions leave room (how much a killed daemon may lose; which of two jobs due at one
 /// instant comes first) it takes what it saw, after it made sure that it lies within.
-struct Checker {
+final class Checker {
     var states: [State]
     /// The runs that were seen to start and not to end.
     var living: [RunName] = []
@@ -70,7 +70,7 @@ struct Checker {
     static func judge(_ timeline: Timeline, names: Int) -> (
         fault: Fault?, firings: Int, skips: Int
     ) {
-        var checker = Checker(timeline, names: names)
+        let checker = Checker(timeline, names: names)
         for index in timeline.lines.indices {
             switch timeline.lines[index] {
             case .passed(let how, let span): checker.pass(span, how)
@@ -89,7 +89,7 @@ struct Checker {
         return (checker.fault, checker.firings, checker.skips)
     }
 
-    mutating func fail(_ kind: Fault.Kind, _ text: String) {
+    func fail(_ kind: Fault.Kind, _ text: String) {
         if fault == nil { fault = Fault(kind: kind, text: text) }
     }
 
@@ -104,7 +104,7 @@ struct Checker {
         }
     }
 
-    mutating func pass(_ span: Int64, _ how: Passing) {
+    func pass(_ span: Int64, _ how: Passing) {
         if how == .awake, isUp, !isShutDown { findLate(within: span) }
         let before = wall
         wall += span
@@ -127,7 +127,7 @@ struct Checker {
         }
     }
 
-    private mutating func pass(_ span: Int64, _ how: Passing, of job: Int, from before: Int64) {
+    private func pass(_ span: Int64, _ how: Passing, of job: Int, from before: Int64) {
         let isCounting = counts(states[job].spec.basis, how)
         switch states[job].phase {
         case .armed:
@@ -156,7 +156,7 @@ struct Checker {
     }
 
     /// Whoever has to start within this time has not.
-    private mutating func findLate(within span: Int64) {
+    private func findLate(within span: Int64) {
         for job in roster {
             let left = leftToDeadline(job)
             if let left, left < span {
@@ -192,7 +192,7 @@ struct Checker {
 
     // MARK: - The daemon is told something
 
-    mutating func follow(_ told: Told, _ seen: ArraySlice<Seen>) {
+    func follow(_ told: Told, _ seen: ArraySlice<Seen>) {
         rows.removeAll(keepingCapacity: true)
         starts.removeAll(keepingCapacity: true)
         acts.removeAll(keepingCapacity: true)
@@ -223,7 +223,7 @@ struct Checker {
     }
 
     /// Half a second is the least that is a sleep or a step; three hours the least that is a correction.
-    private mutating func noteClocks() {
+    private func noteClocks() {
         if slept >= Unit.second / 2 { darkUntil = boot }
         guard abs(stepped) >= Unit.second / 2 else { return }
         if abs(stepped) >= 3 * Unit.hour {

@@ -5,7 +5,7 @@ import TimerCore
 
 extension Machine {
     /// Tells the daemon something and does what it says.
-    mutating func tell(_ event: Event, _ told: Told) {
+    func tell(_ event: Event, _ told: Told) {
         counts.told += 1
         atOnce += 1
         let start = timeline.seen.count
@@ -14,11 +14,11 @@ extension Machine {
         append(.told(told, seen: start..<timeline.seen.count))
     }
 
-    mutating func append(_ line: Line) {
+    func append(_ line: Line) {
         timeline.lines.append(line)
     }
 
-    mutating func note(_ seen: Seen) {
+    func note(_ seen: Seen) {
         timeline.seen.append(seen)
         if seen.kind == .nonsense {
             let count = timeline.seen.count
@@ -38,7 +38,7 @@ extension Machine {
         instant.microsecondsSinceEpoch * Unit.microsecond
     }
 
-    private mutating func perform(_ action: Action) {
+    private func perform(_ action: Action) {
         switch action {
         case .arm(let job, let instant):
             timers[index(job)] = instant.nanoseconds
@@ -88,7 +88,7 @@ extension Machine {
         }
     }
 
-    private mutating func hear(_ notice: Notice) {
+    private func hear(_ notice: Notice) {
         switch notice {
         case .fired(let run, _, _):
             timeline.seen.append(seen(.fired, run.id, Int64(run.firing.missed)))
@@ -115,7 +115,7 @@ extension Machine {
 
     // MARK: - The store
 
-    private mutating func record(_ run: Run) {
+    private func record(_ run: Run) {
         timeline.seen.append(seen(.row, run.id, Int64(run.firing.missed)))
         if !recorded.insert(run.id).inserted {
             // Such a label may be one that was raised, and be a slot's after the clock was corrected backwards.
@@ -129,7 +129,7 @@ extension Machine {
             Row(run: run, isBegun: false, boot: boot, recorded: now.wall))
     }
 
-    private mutating func keep(_ record: JobRecord) {
+    private func keep(_ record: JobRecord) {
         let job = index(record.job)
         records[job] = record
         let phase =
@@ -148,7 +148,7 @@ extension Machine {
 
     // MARK: - The processes
 
-    private mutating func begin(_ run: Run) {
+    private func begin(_ run: Run) {
         timeline.seen.append(seen(.start, run.id))
         guard let row = rows.firstIndex(where: { $0.run.id == run.id }), !rows[row].isBegun else {
             timeline.seen.append(Seen(kind: .nonsense, job: index(run.id.firing.job)))
@@ -174,7 +174,7 @@ extension Machine {
         alive.append(Alive(id: run.id, job: job, ends: awake + length, outcome: outcome))
     }
 
-    private mutating func askToEnd(_ run: Run.ID) {
+    private func askToEnd(_ run: Run.ID) {
         guard let index = alive.firstIndex(where: { $0.id == run }) else { return }
         resume(index)
         let grace = Int64(draw(below: 10_000_000)) * Unit.microsecond
@@ -182,18 +182,18 @@ extension Machine {
         alive[index].outcome = .signalled
     }
 
-    private mutating func suspend(_ index: Int) {
+    private func suspend(_ index: Int) {
         guard alive[index].left == nil, alive[index].ends > awake else { return }
         alive[index].left = alive[index].ends - awake
     }
 
-    mutating func resume(_ index: Int) {
+    func resume(_ index: Int) {
         guard let left = alive[index].left else { return }
         alive[index].ends = awake + left
         alive[index].left = nil
     }
 
-    mutating func finish(_ index: Int) {
+    func finish(_ index: Int) {
         let one = alive.remove(at: index)
         counts.ends += 1
         if one.outcome != .fine { counts.failures += 1 }

@@ -5,7 +5,7 @@ import TimerCore
 
 extension Machine {
     /// Lets awake time go by: every timer rings when it is due, and runs end.
-    mutating func pass(_ span: Int64) {
+    func pass(_ span: Int64) {
         let end = awake + span
         while counts.told < budget * 2, atOnce < 2000 {
             let ring = nextRing()
@@ -51,7 +51,7 @@ extension Machine {
         return first
     }
 
-    mutating func move(_ span: Int64, _ how: Passing) {
+    func move(_ span: Int64, _ how: Passing) {
         guard span > 0 else { return }
         atOnce = 0
         append(.passed(how, span))
@@ -63,11 +63,11 @@ extension Machine {
         if since < span { beat(before: since) }
     }
 
-    mutating func beat(before span: Int64) {
+    func beat(before span: Int64) {
         beat = Heartbeat(life: life, at: reading(before: span))
     }
 
-    mutating func rouse(_ job: Int) {
+    func rouse(_ job: Int) {
         if let at = timers[job], at <= awake { timers[job] = nil }
         if let at = wallTimers[job], at <= wall { wallTimers[job] = nil }
         if let at = retryTimers[job], at <= awake { retryTimers[job] = nil }

@@ -5,7 +5,7 @@ import TimerCore
 
 /// A machine around an agenda: its clocks, its timers, its store and the processes of its runs. It does what
 /// the actions say and writes down what befell and what was seen. It decides nothing.
-struct Machine {
+final class Machine {
     /// A row of a run that was not closed.
     struct Row {
         var run: Run
@@ -65,7 +65,7 @@ struct Machine {
     }
     /// How often something happened at one instant.
     var atOnce = 0
-    private let budget: Int
+    let budget: Int
 
     /// How many things the daemon was told, and how many of what kind befell it.
     struct Counts {
@@ -101,7 +101,7 @@ struct Machine {
     /// What becomes of a script: everything that befell and was seen. It ends early once the daemon was told
     /// so many things.
     static func run(_ script: Script, budget: Int = 300) -> (timeline: Timeline, counts: Counts) {
-        var machine = Machine(script, budget: budget)
+        let machine = Machine(script, budget: budget)
         machine.load()
         for step in script.steps where machine.counts.told < budget {
             machine.take(step)
@@ -138,7 +138,7 @@ struct Machine {
             boot: BootInstant(nanoseconds: awake + asleep - span), bootID: boot)
     }
 
-    mutating func draw(below bound: UInt64) -> UInt64 {
+    func draw(below bound: UInt64) -> UInt64 {
         random &+= 0x9e37_79b9_7f4a_7c15
         var mixed = random
         mixed = (mixed ^ (mixed >> 30)) &* 0xbf58_476d_1ce4_e5b9
@@ -148,7 +148,7 @@ struct Machine {
 
     // MARK: - Steps
 
-    mutating func take(_ step: Step) {
+    func take(_ step: Step) {
         switch step {
         case .pass(let span):
             stir()
@@ -190,7 +190,7 @@ struct Machine {
     }
 
     /// The configuration is read as it was edited.
-    private mutating func configure() {
+    private func configure() {
         jobs = edited
         // As its reader demands: an account has one heir, and none while its job is there.
         var heirs: [Int] = []
@@ -205,14 +205,14 @@ struct Machine {
 
     /// The word that the machine slept, or that its clock was set, comes before any time goes by; but a timer
     /// that is overdue by then may ring first.
-    mutating func stir() {
+    func stir() {
         guard isStirred else { return }
         isStirred = false
         if let ring = nextRing(), ring.at <= awake, draw(below: 3) == 0 { rouse(ring.job) }
         tell(.clockChanged, .clockChanged)
     }
 
-    mutating func order(
+    func order(
         _ verb: PlainVerb, _ job: Int, until: Int64?, withRun: Bool, count: Int
     ) {
         counts.orders += 1
@@ -238,7 +238,7 @@ struct Machine {
 
     // MARK: - Lives
 
-    mutating func load() {
+    func load() {
         counts.loads += 1
         func isAlive(_ row: Row) -> Bool { alive.contains { $0.id == row.run.id } }
         let open = rows.sorted {
@@ -257,7 +257,7 @@ struct Machine {
         tell(.load(Roster(jobs.map(Job.init)), past), .load(jobs))
     }
 
-    mutating func goDown(
+    func goDown(
         _ death: Death, _ sinceCheckpoint: Int64, _ gaps: [Gap], runsLiveOn: Bool
     ) {
         stir()
@@ -291,7 +291,7 @@ struct Machine {
         load()
     }
 
-    mutating func take(_ gap: Gap) {
+    func take(_ gap: Gap) {
         switch gap {
         case .awake(let span):
             append(.passed(.awake, span))
@@ -308,7 +308,7 @@ struct Machine {
         }
     }
 
-    mutating func reboot(_ span: Int64, isWrongBy wrong: Int64) {
+    func reboot(_ span: Int64, isWrongBy wrong: Int64) {
         counts.reboots += 1
         alive = []
         beat = nil
