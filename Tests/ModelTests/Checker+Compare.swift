@@ -58,7 +58,8 @@ extension Checker {
                 if state.phase == .paused || state.phase == .stopped {
                     return fail(.whilePaused, "job \(one.job): \(one)")
                 }
-                if let left = leftToDue(one.job), left > 0, one.attempt == 1 {
+                let isDue = tokens.contains { $0.job == one.job }
+                if !isDue, let left = leftToDue(one.job), left > 0, one.attempt == 1 {
                     return fail(.early, "job \(one.job), \(left) ns before its time: \(one)")
                 }
             }
