@@ -9,7 +9,7 @@ import TimerCore
 
 /// What every verb is told, and how it asks.
 struct Connection: ParsableArguments {
-    @Option(help: "The daemon's control socket.")
+    @Option(help: "The daemon's control socket.", completion: .file())
     var socket: String = ControlPath.standard(
         uid: geteuid(), environment: ProcessInfo.processInfo.environment)
 
@@ -51,10 +51,15 @@ struct Connection: ParsableArguments {
     }
 }
 
+extension CompletionKind {
+    /// The names of the jobs there are, as the daemon tells them to the shell.
+    static var jobNames: CompletionKind { .shellCommand("timerctl list --names 2>/dev/null") }
+}
+
 /// The name of a job as an argument.
 struct JobArgument: ParsableArguments {
     @Argument(
-        help: "The job's name.",
+        help: "The job's name.", completion: .jobNames,
         transform: { text in
             guard let name = Job.Name(text) else {
                 throw ValidationError(

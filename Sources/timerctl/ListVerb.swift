@@ -10,8 +10,16 @@ struct ListVerb: ParsableCommand {
 
     @OptionGroup var connection: Connection
 
+    @Flag(help: "Print the names alone, one a line, for scripts and shells.")
+    var names = false
+
+    func validate() throws {
+        if names, connection.json { throw ValidationError("--names and --json exclude each other") }
+    }
+
     func run() throws {
         let status = try connection.ask(.list, for: DaemonStatus.self)
+        guard !names else { return status.jobs.forEach { print($0.job) } }
         try connection.show(status) { Text.table(status) }
     }
 }

@@ -17,7 +17,7 @@ struct NextVerb: ParsableCommand {
 
     @OptionGroup var connection: Connection
 
-    @Argument(help: "The job's name.")
+    @Argument(help: "The job's name.", completion: .jobNames)
     var job: String?
 
     @Option(help: "A calendar event of systemd, such as \"Mon..Fri 08:30\".")

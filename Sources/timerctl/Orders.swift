@@ -8,7 +8,7 @@ import TimerCore
 /// The jobs an order is for: names, or all there are.
 struct JobsArgument: ParsableArguments {
     @Argument(
-        help: "The jobs' names.",
+        help: "The jobs' names.", completion: .jobNames,
         transform: { text in
             guard let name = Job.Name(text) else {
                 throw ValidationError(

@@ -16,7 +16,7 @@ struct CheckCommand: ParsableCommand {
             dst-repeated-time.
             """)
 
-    @Argument(help: "The configuration file.")
+    @Argument(help: "The configuration file.", completion: .file(extensions: ["toml"]))
     var file: String = Standard.config
 
     func run() throws {

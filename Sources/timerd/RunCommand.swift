@@ -13,16 +13,20 @@ struct RunCommand: ParsableCommand {
             SIGTERM and SIGINT stop it cleanly, SIGHUP reads the configuration again.
             """)
 
-    @Option(help: "The configuration file; files in jobs.d beside it are read as well.")
+    @Option(
+        help: "The configuration file; files in jobs.d beside it are read as well.",
+        completion: .file(extensions: ["toml"]))
     var config: String = Standard.config
 
-    @Option(help: "The directory of the durable account.")
+    @Option(help: "The directory of the durable account.", completion: .directory)
     var state: String = Standard.state
 
-    @Option(help: "The directory of what need not outlive a reboot.")
+    @Option(help: "The directory of what need not outlive a reboot.", completion: .directory)
     var runtime: String = Standard.runtime
 
-    @Option(help: "The control socket (default: control.sock in the runtime directory).")
+    @Option(
+        help: "The control socket (default: control.sock in the runtime directory).",
+        completion: .file())
     var socket: String?
 
     @Option(

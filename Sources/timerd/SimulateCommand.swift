@@ -19,7 +19,9 @@ struct SimulateCommand: ParsableCommand {
             machine's clock.
             """)
 
-    @Option(help: "The configuration file; files in jobs.d beside it are read as well.")
+    @Option(
+        help: "The configuration file; files in jobs.d beside it are read as well.",
+        completion: .file(extensions: ["toml"]))
     var config: String = Standard.config
 
     @Option(help: "From when (default: now).")
