@@ -1,0 +1,132 @@
+// Copyright 2026 the timerd authors
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import Logging
+import Testing
+import TimerCore
+
+@testable import timerd
+
+/// What `journalctl -x` adds to the entries: systemd/timerd.catalog, against the entries themselves.
+@Suite struct CatalogTests {
+    /// One entry of the catalog, as systemd reads it (src/libsystemd/sd-journal/catalog.c): a header of
+    /// `Name: value` lines up to an empty line, then text.
+    private struct Explanation {
+        var header: [String: String] = [:]
+        var text = ""
+
+        /// The fields it takes from the journal entry, written `@FIELD@`.
+        var fields: Set<String> {
+            let all = header.values.joined(separator: "\n") + "\n" + text
+            let parts = all.split(separator: "@", omittingEmptySubsequences: false)
+            return Set(stride(from: 1, to: parts.count, by: 2).map { String(parts[$0]) })
+        }
+    }
+
+    private static func catalog() throws -> [(id: String, explanation: Explanation)] {
+        let root = URL(fileURLWithPath: #filePath).deletingLastPathComponent()
+            .deletingLastPathComponent().deletingLastPathComponent()
+        let file = root.appendingPathComponent("systemd/timerd.catalog")
+        var found: [(id: String, explanation: Explanation)] = []
+        var isHeader = false
+        for line in try String(contentsOf: file, encoding: .utf8).components(separatedBy: "\n") {
+            // systemd passes over such a line wherever it stands.
+            if line.hasPrefix("#") || line.hasPrefix(";") { continue }
+            if line.hasPrefix("-- ") {
+                found.append((String(line.dropFirst(3)), Explanation()))
+                isHeader = true
+            } else if isHeader, line.isEmpty {
+                isHeader = false
+            } else if isHeader {
+                let parts = line.split(separator: ":", maxSplits: 1)
+                try #require(parts.count == 2, "no header: \(line)")
+                found[found.count - 1].explanation.header[String(parts[0])] =
+                    parts[1].trimmingCharacters(in: .whitespaces)
+            } else if !found.isEmpty {
+                found[found.count - 1].explanation.text += line + "\n"
+            }
+        }
+        return found
+    }
+
+    @Test func eachKindOfEntryIsExplainedOnce_andNothingElseIs() throws {
+        let ids = try Self.catalog().map(\.id)
+        #expect(ids.count == Set(ids).count)
+        #expect(Set(ids) == Set(Entry.Kind.allCases.map(\.messageID)))
+        for id in ids {
+            #expect(id.count == 32 && id.allSatisfy { "0123456789abcdef".contains($0) }, "\(id)")
+        }
+    }
+
+    @Test func eachExplanationHasItsHeaderAndSaysWhereMoreIs() throws {
+        for (id, explanation) in try Self.catalog() {
+            let header = explanation.header
+            #expect(header["Subject"]?.isEmpty == false, "\(id)")
+            #expect(header["Defined-By"] == "timerd", "\(id)")
+            #expect(header["Support"]?.hasPrefix("https://") == true, "\(id)")
+            #expect(header["Documentation"]?.contains("man:timer") == true, "\(id)")
+            #expect(explanation.text.count > 80, "\(id)")
+            let longest = explanation.text.split(separator: "\n").map(\.count).max() ?? 0
+            #expect(longest <= 116, "\(id) has a line of \(longest)")
+        }
+    }
+
+    /// systemd puts the bare name of a field where the entry does not have it.
+    @Test(arguments: Samples.all)
+    func eachFieldItNamesIsInTheEntry(_ notice: Notice) throws {
+        let entry = Entry(notice)
+        let explanations = try Self.catalog()
+        let explanation = try #require(
+            explanations.first { .string($0.id) == entry.metadata["MESSAGE_ID"] }?.explanation)
+        for field in explanation.fields {
+            #expect(entry.metadata[field] != nil, "\(field) of \(explanation.header)")
+        }
+    }
+
+    @Test func thereIsASampleOfEachKind() {
+        let kinds = Set(Samples.all.compactMap { Entry($0).metadata["TIMERD_EVENT"]?.description })
+        #expect(kinds == Set(Entry.Kind.allCases.map(\.rawValue)))
+    }
+}
+
+/// A notice of each kind, with as little in it as there can be.
+private enum Samples {
+    private static let job = Job.Name("backup")!
+    private static let firing = Firing(
+        id: Firing.ID(job: job, scheduled: WallInstant(secondsSinceEpoch: 0)), missed: 0,
+        active: .zero)
+    private static let run = Run(
+        firing: firing,
+        job: Job(name: job, command: .shell("true"), schedule: .every(.seconds(60))))
+    private static let author = Author.user("root")
+
+    static let all: [Notice] = [
+        .lifeBegan(.firstStart, away: nil, jobs: 0, wereCounting: 0),
+        .recovered(job, accrued: .zero, credited: .zero, forfeitedAtMost: .zero, .active),
+        .fired(run, late: .zero, remaining: nil),
+        .skipped(firing, .stillRunning(run.id)), .skipped(firing, .queueFull(run.id)),
+        .skipped(firing, .missed), .skipped(firing, .catchUpMax), .skipped(firing, .deadline),
+        .skipped(firing, .byOrder(left: 0)),
+        .held(run, behind: run.id),
+        .replacing(run.id, by: run.id),
+        .retrying(run.id, after: .zero, retries: 1),
+        .runBegan(run.id),
+        .runEnded(run.id, .exited(0), RunUsage(), failed: false),
+        .runEnded(run.id, .lost(.daemon), RunUsage(), failed: true),
+        .runTakenUp(run.id),
+        .paused(
+            job, Pause(since: WallInstant(secondsSinceEpoch: 0), by: author), accrued: .zero,
+            remaining: nil),
+        .resumed(job, by: author, accrued: .zero, remaining: nil),
+        .started(job, by: author, remaining: nil),
+        .stopped(job, by: author, dropped: .zero),
+        .skipsSet(job, 1, by: author),
+        .renamed(job, from: Job.Name("rapport")!),
+        .finished(job),
+        .reloaded(added: [], changed: [], removed: [], kept: 0),
+        .zonesChanged([job]),
+        .clockStepped(by: .seconds(1), isCorrection: false),
+        .shutDown(counting: 0, live: 0),
+    ]
+}
