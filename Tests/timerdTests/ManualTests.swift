@@ -1,0 +1,98 @@
+// Copyright 2026 the timerd authors
+// SPDX-License-Identifier: Apache-2.0
+
+import ArgumentParser
+import Foundation
+import Testing
+import TimerConfig
+
+@testable import timerctl
+@testable import timerd
+
+/// The pages in man/, against what the programs know. In them `.It Ic` begins what is said of a verb or a key,
+/// `.It Fl` of an option.
+@Suite struct ManualTests {
+    private static let root = URL(fileURLWithPath: #filePath).deletingLastPathComponent()
+        .deletingLastPathComponent().deletingLastPathComponent()
+
+    /// What a page explains: the words behind a macro in its `.It` lines, unescaped.
+    private func items(_ macro: String, in page: String) throws -> [String] {
+        try text(of: "man/\(page)").split(separator: "\n").flatMap { line -> [String] in
+            let words = line.split(separator: " ")
+            guard words.first == ".It" else { return [] }
+            return zip(words, words.dropFirst()).filter { $0.0 == macro }
+                .map { $0.1.replacingOccurrences(of: "\\-", with: "-") }
+        }
+    }
+
+    private func text(of file: String) throws -> String {
+        try String(contentsOf: Self.root.appendingPathComponent(file), encoding: .utf8)
+    }
+
+    @Test func timerdTomlExplainsEachKeyOnce() throws {
+        let keys = ConfigReader.knownKeys
+        let items = try items("Ic", in: "timerd.toml.5")
+        #expect(items.sorted() == (keys.daemon + keys.job).sorted())
+    }
+
+    /// One command as `--experimental-dump-help` tells it.
+    private struct Tool: Decodable {
+        var command: Command
+
+        struct Command: Decodable {
+            var commandName: String
+            var aliases: [String]?
+            var arguments: [Argument]?
+            var subcommands: [Command]?
+        }
+
+        struct Argument: Decodable {
+            var kind: String
+            var names: [Name]?
+            var shouldDisplay: Bool
+        }
+
+        struct Name: Decodable {
+            var kind: String
+            var name: String
+        }
+
+        init(_ help: String) throws {
+            self = try JSONDecoder().decode(Tool.self, from: Data(help.utf8))
+        }
+
+        var verbs: [Command] {
+            (command.subcommands ?? []).filter { $0.commandName != "help" }
+        }
+
+        /// `--socket`, `-n`: without their dash, as `.Fl` has them.
+        var options: Set<String> {
+            let arguments = ([command] + verbs).flatMap { $0.arguments ?? [] }
+            let names = arguments.filter { $0.kind != "positional" && $0.shouldDisplay }
+                .flatMap { $0.names ?? [] }
+            return Set(names.map { $0.kind == "long" ? "-\($0.name)" : $0.name })
+        }
+    }
+
+    @Test(arguments: [
+        ("timerctl.1", Timerctl._dumpHelp()), ("timerd.8", Timerd._dumpHelp()),
+    ])
+    func eachPageExplainsEveryVerbAndOption_andNoOther(page: String, help: String) throws {
+        let tool = try Tool(help)
+        #expect(try items("Ic", in: page).sorted() == tool.verbs.map(\.commandName).sorted())
+        #expect(try Set(items("Fl", in: page)) == tool.options)
+        let text = try text(of: "man/\(page)")
+        for alias in tool.verbs.flatMap({ $0.aliases ?? [] }) {
+            #expect(text.contains(".Ic \(alias)"), "\(alias)")
+        }
+    }
+
+    @Test func everythingHasTheVersionOfThePackage() throws {
+        let version = Timerd.versionNumber
+        #expect(Timerctl.configuration.version == version)
+        #expect(try text(of: "debian/changelog").hasPrefix("timerd (\(version)-1) "))
+        for page in ["timerd.8", "timerctl.1", "timerd.toml.5"] {
+            #expect(try text(of: "man/\(page)").contains("\n.Os timerd \(version)\n"), "\(page)")
+        }
+    }
+}
