@@ -5,15 +5,27 @@
 
 SWIFT ?= swift
 STATE := .timerd
+BINARIES := timerd timerd-runner timerctl
+# Those of them that complete their arguments in a shell.
+COMPLETED := timerd timerctl
 # The Swift runtime is linked in, so that the binaries run where no Swift is; symbols stay out of them.
 RELEASE := -c release --static-swift-stdlib -Xlinker -s
 PACKAGES := libsystemd-dev libsqlite3-dev libtomlplusplus-dev pkg-config g++
 FORMATTED := Package.swift Sources Tests Benchmarks/Package.swift Benchmarks/Sources
 
+# Where things go: `make install DESTDIR=/tmp/x PREFIX=/usr UNITS=/lib/systemd/system`.
+PREFIX ?= /usr/local
+UNITS ?= $(PREFIX)/lib/systemd/system
+ZSH ?= $(PREFIX)/share/zsh/site-functions
+# The binaries that are installed, and where `make deb` leaves the package.
+BIN ?= .build/release
+DIST ?= dist
+
 # The cases to run, such as CASES="next agenda"; none named are all. LONG=1 takes ten times as long.
 CASES ?=
 
-.PHONY: help run status build test test-systemd bench bench-guard format check-format setup clean
+.PHONY: help run status build test test-systemd bench bench-guard format check-format setup clean \
+    install uninstall deb check-deb
 
 help:
 	@echo 'make run           set up, build, and run the daemon here on config/timerd.toml'
@@ -21,6 +33,10 @@ help:
 	@echo 'make test          set up, build and test'
 	@echo 'make test-systemd  test under a real systemd, in a container (needs root)'
 	@echo 'make build         release binaries in .build/release/'
+	@echo 'make deb           a Debian package, in dist/'
+	@echo 'make check-deb     look it over with lintian'
+	@echo 'make install       install what is built, below PREFIX=/usr/local and DESTDIR='
+	@echo 'make uninstall     take it away again; the configuration and the accounts stay'
 	@echo 'make bench         measure it beside its peers, into Benchmarks/RESULTS.md (20 minutes)'
 	@echo 'make bench-guard   compare the instructions of the core'"'"'s paths with those recorded'
 	@echo 'make format        put the sources into the form CI demands'
@@ -57,8 +73,61 @@ test: setup
 	$(SWIFT) test --skip-build --skip LifeTests $(SWIFTFLAGS)
 	$(SWIFT) test --skip-build --filter LifeTests $(SWIFTFLAGS)
 
-test-systemd: build
+# One of its cases installs the package.
+test-systemd: deb
 	Tests/Machine/run .build/release
+
+# What `install` writes, but for the configuration: files, and below them what they are made from.
+share = $(DESTDIR)$(PREFIX)/share
+lib = $(DESTDIR)$(PREFIX)/lib
+units = $(notdir $(wildcard systemd/*.service systemd/*.socket systemd/*.slice systemd/*.target))
+installed = $(BINARIES:%=$(DESTDIR)$(PREFIX)/bin/%) $(units:%=$(DESTDIR)$(UNITS)/%) \
+    $(lib)/sysusers.d/timerd.conf $(lib)/tmpfiles.d/timerd.conf $(lib)/systemd/catalog/timerd.catalog \
+    $(foreach page,$(notdir $(wildcard man/*)),$(share)/man/man$(lastword $(subst ., ,$(page)))/$(page)) \
+    $(COMPLETED:%=$(share)/bash-completion/completions/%) $(COMPLETED:%=$(DESTDIR)$(ZSH)/_%) \
+    $(COMPLETED:%=$(share)/fish/vendor_completions.d/%.fish) $(share)/doc/timerd/examples/timerd.toml
+
+# It builds nothing, so that root leaves no files of its own in .build.
+install:
+	@for binary in $(BINARIES); do [ -x $(BIN)/$$binary ] \
+	    || { echo "no $$binary in $(BIN); make build first" >&2; exit 1; }; done
+	install -d $(sort $(dir $(installed))) $(DESTDIR)/etc/timerd/jobs.d
+	install -m 755 $(BINARIES:%=$(BIN)/%) $(DESTDIR)$(PREFIX)/bin/
+	@# The units name the programs by their paths.
+	for unit in $(units); do \
+	    sed 's|/usr/bin/timer|$(PREFIX)/bin/timer|' systemd/$$unit >$(DESTDIR)$(UNITS)/$$unit \
+	        && chmod 644 $(DESTDIR)$(UNITS)/$$unit || exit 1; done
+	install -m 644 systemd/timerd.sysusers.conf $(lib)/sysusers.d/timerd.conf
+	install -m 644 systemd/timerd.tmpfiles.conf $(lib)/tmpfiles.d/timerd.conf
+	install -m 644 systemd/timerd.catalog $(lib)/systemd/catalog/timerd.catalog
+	for page in man/*; do install -m 644 $$page $(share)/man/man$${page##*.}/ || exit 1; done
+	@# bash reads its script and does not run it, so that one begins with no interpreter.
+	umask 022 && for binary in $(COMPLETED); do \
+	    script="$(BIN)/$$binary --generate-completion-script" \
+	        && $$script bash | sed '1 { /^#!/ d }' >$(share)/bash-completion/completions/$$binary \
+	        && $$script zsh >$(DESTDIR)$(ZSH)/_$$binary \
+	        && $$script fish >$(share)/fish/vendor_completions.d/$$binary.fish || exit 1; done
+	install -m 644 config/timerd.toml $(share)/doc/timerd/examples/timerd.toml
+	@# What an administrator wrote stays.
+	[ -e $(DESTDIR)/etc/timerd/timerd.toml ] \
+	    || install -m 644 config/system.toml $(DESTDIR)/etc/timerd/timerd.toml
+	@[ -n "$(DESTDIR)" ] || echo 'now: systemd-sysusers && journalctl --update-catalog &&' \
+	    'systemctl daemon-reload && systemctl enable --now timerd'
+
+uninstall:
+	rm -f $(installed)
+	-rmdir --ignore-fail-on-non-empty -p $(share)/doc/timerd/examples
+
+deb: PACKAGES += debhelper
+deb: build
+	@mkdir -p $(DIST)
+	DIST=$(DIST) DEB_RULES_REQUIRES_ROOT=no debian/rules binary
+	dh_clean
+	@ls -l $(DIST)/*.deb
+
+check-deb: PACKAGES += lintian
+check-deb: deb
+	lintian --fail-on error,warning $(DIST)/timerd_*.deb
 
 bench: build
 	Benchmarks/run $(CASES)
@@ -74,4 +143,4 @@ check-format:
 	$(SWIFT) format lint --strict -r $(FORMATTED)
 
 clean:
-	rm -rf .build Benchmarks/.build $(STATE)
+	rm -rf .build Benchmarks/.build $(STATE) $(DIST)

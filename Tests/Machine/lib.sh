@@ -4,6 +4,11 @@
 # What the cases use. They run on the host, with `set -eu`, and reach into the machine with `inside`. It is
 # kept to what dash knows, so that a case may read it in a `sh -c` too.
 
+# install_timerd DIRECTORY: puts timerd into the machine, from the binaries in the directory.
+install_timerd() {
+    make -s -C "$MACHINE_HERE/../.." install DESTDIR="$MACHINE_ROOT" PREFIX=/usr BIN="$1" >/dev/null
+}
+
 # The machine's PID 1, as the host numbers it. Until nspawn has set the container up, its child is still in
 # the host's own namespaces, where a `systemctl poweroff` would be the host's: only a systemd that is PID 1
 # of a namespace of its own will do.

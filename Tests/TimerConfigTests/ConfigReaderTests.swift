@@ -339,11 +339,10 @@ import TimerZones
     }
 
     @Test func mutatedConfigurationsAreReadOrRefused_andNothingElse() throws {
-        let path = try #require(shippedConfig())
         let seed = UInt64.random(in: 0 ... .max)
         print("mutations: seed \(seed)")
         var random = SplitMix(state: seed)
-        let original = try [UInt8](Data(contentsOf: URL(fileURLWithPath: path)))
+        let original = Array(try shipped("timerd.toml").utf8)
             .split(separator: 10).filter { $0.first != 35 }.joined(separator: [10])
         let base = Array(original)
         for _ in 0..<20_000 {
@@ -366,8 +365,7 @@ import TimerZones
     }
 
     @Test func theShippedConfigurationIsGood_andHasEveryKeyThereIs() throws {
-        let path = try #require(shippedConfig())
-        let text = try String(contentsOfFile: path, encoding: .utf8)
+        let text = try shipped("timerd.toml")
         let reading = try read(text)
         #expect(reading.errors.isEmpty && reading.rejected.isEmpty)
         #expect(reading.roster.jobs.count >= 2)
@@ -377,10 +375,23 @@ import TimerZones
         }
     }
 
-    private func shippedConfig() -> String? {
+    /// A fresh installation runs nothing; what it suggests is good.
+    @Test func theInstalledConfigurationHasNoJob_andIsGoodWithItsCommentsTakenOff() throws {
+        let text = try shipped("system.toml")
+        let reading = try read(text)
+        #expect(reading.errors.isEmpty && reading.roster.jobs.isEmpty)
+        let lines = text.split(separator: "\n").map { line in
+            line.hasPrefix("#") && !line.hasPrefix("# ") ? line.dropFirst() : line
+        }
+        let suggested = try read(lines.joined(separator: "\n"))
+        #expect(suggested.errors.isEmpty && suggested.roster.jobs.count == 1)
+    }
+
+    private func shipped(_ name: String) throws -> String {
         let root = URL(fileURLWithPath: #filePath).deletingLastPathComponent()
             .deletingLastPathComponent().deletingLastPathComponent()
-        return root.appendingPathComponent("config/timerd.toml").path
+        return try String(
+            contentsOf: root.appendingPathComponent("config/\(name)"), encoding: .utf8)
     }
 }
 

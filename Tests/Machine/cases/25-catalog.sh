@@ -1,0 +1,26 @@
+# Copyright 2026 the timerd authors
+# SPDX-License-Identifier: Apache-2.0
+# `journalctl -x` explains the entries, with what they are about in the place of their fields.
+
+catalog=$MACHINE_HERE/../../systemd/timerd.catalog
+
+fresh
+inside journalctl --update-catalog
+# systemd read every entry, and none of another's.
+for id in $(sed -n 's/^-- //p' "$catalog"); do
+    expect "entry $id" sh -c 'echo "$1" | grep -q "^Defined-By: timerd$"' sh \
+        "$(inside journalctl --dump-catalog "$id")"
+done
+
+inside timerctl pause slow --note 'disk swap'
+inside timerctl resume slow
+explained() { journal -x TIMERD_JOB=slow "TIMERD_EVENT=$1" -o short | sed -n 's/^░░ \{0,1\}//p'; }
+is_explained() { explained "$1" | grep -q -- "$2"; }
+wait_for 5 'the subject names the job' is_explained paused '^Subject: Job slow was paused$'
+expect 'it says where more is' is_explained paused '^Documentation: man:timerctl(1) man:timerd(8)$'
+expect 'it says what to do' is_explained paused 'timerctl resume slow'
+expect 'the other one is told as well' is_explained resumed '^Subject: Job slow was resumed$'
+wait_for 10 'an end of a run' in_journal 'tick: ran well' TIMERD_JOB=tick TIMERD_EVENT=run-ended
+ended=$(journal -x TIMERD_JOB=tick TIMERD_EVENT=run-ended -n 1)
+expect 'the outcome is in it' sh -c 'echo "$1" | grep -q "ended with exited(0), after [0-9]* µs"' sh "$ended"
+expect_status 1 'no field is left open' sh -c 'echo "$1" | grep "@[A-Z_]*@"' sh "$ended"

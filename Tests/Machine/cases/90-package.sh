@@ -1,0 +1,93 @@
+# Copyright 2026 the timerd authors
+# SPDX-License-Identifier: Apache-2.0
+# The Debian package: a fresh installation runs, an upgrade keeps the accounts, removal keeps them too and
+# stops the daemon, and purging leaves nothing. What `make install` wrote goes first and comes back at the end.
+
+repository=$MACHINE_HERE/../..
+packages=$MACHINE_ROOT/root/packages
+apt() { inside env DEBIAN_FRONTEND=noninteractive apt-get -q -y -o Dpkg::Use-Pty=0 "$@"; }
+has_user() { inside getent passwd timerd; }
+active() { [ "$(property ActiveState)" = active ]; }
+
+deb=$(find "$repository/dist" -name 'timerd_*.deb' 2>/dev/null | sort -V | tail -1)
+[ -n "$deb" ] || fail 'no package in dist/; make deb'
+mkdir -p "$packages"
+cp "$deb" "$packages/first.deb"
+version=$(dpkg-deb -f "$deb" Version)
+# The same with a higher version, as an upgrade is.
+dpkg-deb -R "$deb" "$packages/tree"
+sed -i "s/^Version: .*/Version: $version+1/" "$packages/tree/DEBIAN/control"
+dpkg-deb -Znone -b "$packages/tree" "$packages/second.deb" >/dev/null
+rm -r "$packages/tree"
+
+# As on a machine that never had timerd, and one that may start services: images for containers forbid it.
+inside rm -f /usr/sbin/policy-rc.d
+# Indexing all manuals of the machine anew, four times, takes most of a minute.
+inside rm -f /var/lib/man-db/auto-update
+inside systemctl stop timerd.socket timerd timerd-runner
+make -s -C "$repository" uninstall DESTDIR="$MACHINE_ROOT" PREFIX=/usr
+inside rm -rf /etc/timerd /var/lib/timerd
+inside sh -c 'userdel timerd; groupdel timerd; systemctl daemon-reload' 2>/dev/null || true
+expect_status 4 'nothing of it is left' inside systemctl status timerd
+expect_status 2 'nor of its user' has_user
+date +%s.%6N >"$MACHINE_WORK/since"
+
+apt install /root/packages/first.deb
+expect 'it runs' active
+expect 'it answers' inside timerctl list
+expect 'it is enabled' inside systemctl is-enabled timerd
+expect 'its user is there' has_user
+expect 'the configuration has no job' equals '' inside timerctl list --names
+expect 'dpkg takes care of the configuration' sh -c 'echo "$1" | grep -q "^ /etc/timerd/timerd.toml "' sh \
+    "$(inside dpkg-query -W -f '${Conffiles}' timerd)"
+expect 'its entries are explained at once' sh -c 'echo "$1" | grep -q "The configuration is read, the accounts of 0 jobs"' sh \
+    "$(journal -x -u timerd)"
+
+# What an administrator makes of it, and what the jobs make of their time.
+configure <<'TOML'
+[job.slow]
+command = ["true"]
+every = "1h"
+[job.held]
+command = ["true"]
+every = "1h"
+TOML
+inside systemctl reload timerd
+wait_for 10 'some time has accrued' at_least 500000 number held accrued_usec
+inside timerctl pause held --note 'disk swap'
+held=$(number held accrued_usec)
+slow=$(number slow accrued_usec)
+pid=$(property MainPID)
+
+apt install /root/packages/second.deb
+expect 'the new version is there' equals "$version+1" inside dpkg-query -W -f '${Version}' timerd
+expect 'it runs after the upgrade' active
+expect_status 1 'it is another process' test "$(property MainPID)" = "$pid"
+expect_journal 'the last daemon stopped cleanly' -u timerd
+expect 'the account goes on' at_least "$slow" number slow accrued_usec
+expect 'the pause is kept' equals paused word held state
+expect 'with its note' equals 'disk swap' word held note
+expect 'and to the microsecond' equals "$held" number held accrued_usec
+
+apt remove timerd
+expect_status 3 'it is stopped' inside systemctl is-active timerd
+expect 'its program is gone' inside test ! -e /usr/bin/timerd
+expect 'its accounts are there' inside test -s /var/lib/timerd/timerd.db
+expect 'its configuration is there' inside grep -q job.held /etc/timerd/timerd.toml
+
+apt install /root/packages/second.deb
+expect 'it runs again' active
+expect 'with the same account' equals "$held" number held accrued_usec
+
+apt purge timerd
+left=$(inside find /etc /run /usr/bin /usr/lib /usr/share /var/lib \
+    '(' -path '*timerd*' -o -path '*timerctl*' ')' -not -path '/var/lib/dpkg/*')
+expect "nothing is left of it ($left)" test -z "$left"
+
+inside rm -r /root/packages
+install_timerd "$MACHINE_BIN"
+inside systemd-sysusers
+inside journalctl --update-catalog
+inside systemctl daemon-reload
+fresh
+expect 'the machine is as it was' active
