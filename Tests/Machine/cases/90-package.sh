@@ -8,6 +8,15 @@ packages=$MACHINE_ROOT/root/packages
 apt() { inside env DEBIAN_FRONTEND=noninteractive apt-get -q -y -o Dpkg::Use-Pty=0 "$@"; }
 has_user() { inside getent passwd timerd; }
 active() { [ "$(property ActiveState)" = active ]; }
+# left FOLDER...: what there is of timerd below these.
+left() { inside find "$@" '(' -path '*timerd*' -o -path '*timerctl*' ')' -not -path '/var/lib/dpkg/*'; }
+# completed WORD...: what bash makes of the last word of `timerctl WORD...`.
+completed() {
+    # shellcheck disable=SC2016  # for the shell in the machine
+    inside bash -c '. /usr/share/bash-completion/completions/timerctl
+        COMP_WORDS=(timerctl "$@") COMP_CWORD=$# COMP_LINE="timerctl $*" COMP_POINT=${#COMP_LINE}
+        _timerctl timerctl "${!#}" "${COMP_WORDS[$# - 1]}"; echo "${COMPREPLY[*]}"' bash "$@"
+}
 
 deb=$(find "$repository/dist" -name 'timerd_*.deb' 2>/dev/null | sort -V | tail -1)
 [ -n "$deb" ] || fail 'no package in dist/; make deb'
@@ -28,7 +37,7 @@ inside systemctl stop timerd.socket timerd timerd-runner
 make -s -C "$repository" uninstall DESTDIR="$MACHINE_ROOT" PREFIX=/usr
 inside rm -rf /etc/timerd /var/lib/timerd
 inside sh -c 'userdel timerd; groupdel timerd; systemctl daemon-reload' 2>/dev/null || true
-expect_status 4 'nothing of it is left' inside systemctl status timerd
+expect 'make uninstall left nothing' equals '' left /usr/bin /usr/lib /usr/share /usr/local
 expect_status 2 'nor of its user' has_user
 date +%s.%6N >"$MACHINE_WORK/since"
 
@@ -53,6 +62,7 @@ command = ["true"]
 every = "1h"
 TOML
 inside systemctl reload timerd
+expect 'the names of the jobs are completed' equals held completed pause h
 wait_for 10 'some time has accrued' at_least 500000 number held accrued_usec
 inside timerctl pause held --note 'disk swap'
 held=$(number held accrued_usec)
@@ -80,9 +90,7 @@ expect 'it runs again' active
 expect 'with the same account' equals "$held" number held accrued_usec
 
 apt purge timerd
-left=$(inside find /etc /run /usr/bin /usr/lib /usr/share /var/lib \
-    '(' -path '*timerd*' -o -path '*timerctl*' ')' -not -path '/var/lib/dpkg/*')
-expect "nothing is left of it ($left)" test -z "$left"
+expect 'nothing is left of it' equals '' left /etc /run /usr /var/lib
 
 inside rm -r /root/packages
 install_timerd "$MACHINE_BIN"
