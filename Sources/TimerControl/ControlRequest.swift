@@ -13,6 +13,14 @@ public enum ControlRequest: Hashable, Sendable {
     case why(Job.Name)
     /// An order: `POST /v1/jobs/NAME/VERB`, with what more there is to it as JSON.
     case order(Order.Verb, Job.Name, OrderBody = OrderBody())
+    /// The runs that ended, the latest first: `GET /v1/runs`, with `job`, `failed`, `since` and `limit` as a
+    /// query.
+    case history(HistoryQuery)
+    /// What a job wrote: `GET /v1/jobs/NAME/log`, with `run` and `after` as a query.
+    case log(Job.Name, run: Run.ID?, after: UInt64?)
+    /// End the runs of a job that live, or send them a signal: `POST /v1/jobs/NAME/kill`, with `run` as a
+    /// query for one of them and `{"signal": …}` for a signal.
+    case kill(Job.Name, run: Run.ID?, KillBody)
     /// Read the configuration again: `POST /v1/reload`.
     case reload
     /// What reading it again would change: `GET /v1/reload`.
@@ -21,8 +29,8 @@ public enum ControlRequest: Hashable, Sendable {
     /// Whether it changes anything, so that only some may ask it.
     public var isChange: Bool {
         switch self {
-        case .list, .show, .why, .previewReload: false
-        case .order, .reload: true
+        case .list, .show, .why, .history, .log, .previewReload: false
+        case .order, .kill, .reload: true
         }
     }
 
@@ -36,14 +44,25 @@ public enum ControlRequest: Hashable, Sendable {
         case .show(let job): "/v1/jobs/\(job)"
         case .why(let job): "/v1/jobs/\(job)/why"
         case .order(let verb, let job, _): "/v1/jobs/\(job)/\(verb.rawValue)"
+        case .history(let query): "/v1/runs" + query.text
+        case .log(let job, let run, let after):
+            "/v1/jobs/\(job)/log"
+                + QueryText.write([("run", run?.description), ("after", after.map { "\($0)" })])
+        case .kill(let job, let run, _):
+            "/v1/jobs/\(job)/kill" + QueryText.write([("run", run?.description)])
         case .reload, .previewReload: "/v1/reload"
         }
     }
 
     /// The body it carries, as JSON; empty without one.
     public var body: [UInt8] {
-        guard case .order(_, _, let body) = self, body != OrderBody() else { return [] }
-        return (try? ControlJSON.encode(body)) ?? []
+        switch self {
+        case .order(_, _, let body) where body != OrderBody():
+            return (try? ControlJSON.encode(body)) ?? []
+        case .kill(_, _, let body) where body != KillBody():
+            return (try? ControlJSON.encode(body)) ?? []
+        default: return []
+        }
     }
 
     /// Why an HTTP request is none of these.
@@ -54,12 +73,25 @@ public enum ControlRequest: Hashable, Sendable {
         case methodNotAllowed(allowed: String)
         /// The body cannot be used.
         case badBody(String)
+        /// The query behind the path cannot be used.
+        case badQuery(String)
     }
 
     /// Reads a request of HTTP.
     public init(method: String, path: String, body: [UInt8]) throws(Fault) {
-        let parts = path.split(separator: "/", omittingEmptySubsequences: true).map(String.init)
+        let halves = path.split(separator: "?", maxSplits: 1, omittingEmptySubsequences: false)
+        let query = halves.count > 1 ? try QueryText.read(String(halves[1])) : [:]
+        let parts = halves[0].split(separator: "/", omittingEmptySubsequences: true)
+            .map(String.init)
         switch (parts.first, parts.count) {
+        case ("v1", 2) where parts[1] == "runs": self = .history(try HistoryQuery(query))
+        case ("v1", 4) where parts[1] == "jobs" && parts[3] == "log":
+            let after = query["after"].map { UInt64($0) }
+            if case .some(nil) = after { throw .badQuery("after must be a whole number") }
+            self = .log(try Self.name(parts[2]), run: try Self.run(query), after: after ?? nil)
+        case ("v1", 4) where parts[1] == "jobs" && parts[3] == "kill":
+            self = .kill(
+                try Self.name(parts[2]), run: try Self.run(query), try KillBody(reading: body))
         case ("v1", 2) where parts[1] == "jobs": self = .list
         case ("v1", 2) where parts[1] == "reload":
             self = method == "GET" ? .previewReload : .reload
@@ -78,6 +110,12 @@ public enum ControlRequest: Hashable, Sendable {
     private static func name(_ text: String) throws(Fault) -> Job.Name {
         guard let name = Job.Name(text) else { throw .notFound(text) }
         return name
+    }
+
+    private static func run(_ query: [String: String]) throws(Fault) -> Run.ID? {
+        guard let text = query["run"] else { return nil }
+        guard let run = Run.ID(text) else { throw .badQuery("\"\(text)\" is no run") }
+        return run
     }
 
     private static func order(in body: [UInt8]) throws(Fault) -> OrderBody {

@@ -62,6 +62,7 @@ extension JobStatus {
 extension RunStatus {
     /// What a run looks like outside.
     public init(_ run: RunSummary, at now: Now) {
+        self.init(run)
         switch run.wait {
         case .place: waits = "place"
         case .turn: waits = "turn"
@@ -70,6 +71,10 @@ extension RunStatus {
             startsAt = (now.wall + (instant - now.awake)).rfc3339
         case nil: break
         }
+    }
+
+    /// What a run that waits for nothing looks like outside.
+    public init(_ run: RunSummary) {
         self.run = run.id.description
         scheduled = run.id.firing.scheduled.rfc3339
         began = run.began?.rfc3339
@@ -78,7 +83,8 @@ extension RunStatus {
         elapsedUsec = run.usage.elapsed.wholeMicroseconds
         userUsec = run.usage.user.wholeMicroseconds
         systemUsec = run.usage.system.wholeMicroseconds
-        peakBytes = run.usage.peakResidentBytes
+        // 0 is not known: no more than the runner itself had.
+        peakBytes = run.usage.peakResidentBytes > 0 ? run.usage.peakResidentBytes : nil
     }
 }
 

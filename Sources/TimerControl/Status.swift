@@ -125,7 +125,7 @@ public struct RunStatus: Codable, Hashable, Sendable {
     public var userUsec: Int64?
     /// CPU time in the kernel.
     public var systemUsec: Int64?
-    /// The largest resident set.
+    /// The largest resident set; absent where it is not known, since it was no more than the runner's own.
     public var peakBytes: Int64?
     /// What it waits for: `place`, `turn` or `retry`; absent once it was told to start.
     public var waits: String?

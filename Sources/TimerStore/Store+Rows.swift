@@ -1,7 +1,7 @@
 // Copyright 2026 the timerd authors
 // SPDX-License-Identifier: Apache-2.0
 
-import TimerCore
+public import TimerCore
 
 extension Store {
     func save(_ record: JobRecord) throws(StoreError) {
@@ -81,6 +81,62 @@ extension Store {
         return runs
     }
 
+    /// A run that ended, with all that is kept of it.
+    public struct PastRun: Hashable, Sendable {
+        /// The run.
+        public var summary: RunSummary
+        /// When it ended, on the calendar clock.
+        public var ended: WallInstant
+        /// How many firings were folded into it.
+        public var missed: Int
+        /// The last of what it wrote.
+        public var tail: [UInt8]
+    }
+
+    /// The runs that ended, the latest first.
+    ///
+    /// - Parameters:
+    ///   - job: whose; nil: of any.
+    ///   - since: only those that ended since then.
+    ///   - mayHaveFailed: leaves those out that ended with exit code 0.
+    ///   - limit: how many at most.
+    /// - Complexity: O(*m* log *n*) for *m* runs of one job.
+    public func history(
+        of job: Job.Name?, since: WallInstant?, mayHaveFailed: Bool, limit: Int
+    ) throws(StoreError) -> [PastRun] {
+        var runs: [PastRun] = []
+        try connection.run(
+            """
+            SELECT job, scheduled_us, attempt, outcome, ended_us, elapsed_us, user_us, system_us,
+                peak_bytes, missed, tail
+            FROM run WHERE outcome IS NOT NULL \(job == nil ? "AND ?1 IS NULL" : "AND job = ?1")
+                AND ended_us >= ?2 \(mayHaveFailed ? "AND outcome != 'exited(0)'" : "")
+            ORDER BY ended_us DESC, scheduled_us DESC LIMIT ?3
+            """,
+            [
+                Value(job?.description), .integer(since?.microsecondsSinceEpoch ?? .min),
+                .integer(Int64(limit)),
+            ], doing: "read the history"
+        ) { row in
+            guard let run = PastRun(row) else { return }
+            runs.append(run)
+        }
+        return runs
+    }
+
+    /// One run that ended; nil if there is none of this identity.
+    public func pastRun(_ run: Run.ID) throws(StoreError) -> PastRun? {
+        var found: PastRun?
+        try connection.run(
+            """
+            SELECT job, scheduled_us, attempt, outcome, ended_us, elapsed_us, user_us, system_us,
+                peak_bytes, missed, tail
+            FROM run WHERE outcome IS NOT NULL AND job = ? AND scheduled_us = ? AND attempt = ?
+            """, identity(run), doing: "read a run"
+        ) { found = PastRun($0) }
+        return found
+    }
+
     /// The latest closed run of each job.
     func lastRuns() throws(StoreError) -> [RunSummary] {
         var runs: [RunSummary] = []
@@ -133,6 +189,24 @@ extension Store {
         throw StoreError(
             code: .corrupt, path: connection.path, what: "\(unreadable) cannot be made sense of",
             hint: "restore it from a backup, or move it away to start with empty accounts")
+    }
+}
+
+extension Store.PastRun {
+    /// Reads a row of `history`; nil for one that no version of this program wrote, by which nothing is
+    /// decided.
+    fileprivate init?(_ row: Row) {
+        guard let id = Run.ID(row), let outcome = row.text(3).flatMap({ RunOutcome($0) }),
+            let end = row.integer(4)
+        else { return nil }
+        let usage = RunUsage(
+            elapsed: .microseconds(row.integer(5) ?? 0), user: .microseconds(row.integer(6) ?? 0),
+            system: .microseconds(row.integer(7) ?? 0), peakResidentBytes: row.integer(8) ?? 0)
+        ended = WallInstant(microsecondsSinceEpoch: end)
+        let began = usage.elapsed > .zero ? ended - usage.elapsed : nil
+        summary = RunSummary(id: id, began: began, outcome: outcome, usage: usage)
+        missed = Int(row.integer(9) ?? 0)
+        tail = row.bytes(10) ?? []
     }
 }
 

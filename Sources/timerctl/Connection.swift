@@ -58,16 +58,15 @@ extension CompletionKind {
 
 /// The name of a job as an argument.
 struct JobArgument: ParsableArguments {
-    @Argument(
-        help: "The job's name.", completion: .jobNames,
-        transform: { text in
-            guard let name = Job.Name(text) else {
-                throw ValidationError(
-                    "\"\(text)\": \(Job.Name.fault(in: text) ?? "not a job name")")
-            }
-            return name
-        })
+    @Argument(help: "The job's name.", completion: .jobNames, transform: Self.name)
     var job: Job.Name
+
+    static func name(_ text: String) throws -> Job.Name {
+        guard let name = Job.Name(text) else {
+            throw ValidationError("\"\(text)\": \(Job.Name.fault(in: text) ?? "not a job name")")
+        }
+        return name
+    }
 }
 
 enum Terminal {

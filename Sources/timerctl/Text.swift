@@ -186,18 +186,18 @@ enum Text {
     private static func resources(_ run: RunStatus) -> String? {
         guard let elapsed = run.elapsedUsec, let user = run.userUsec, let system = run.systemUsec
         else { return nil }
-        let memory = (run.peakBytes ?? 0) / 1024
-        return "took \(span(elapsed)), CPU \(span(user + system)), peak memory \(memory) KiB"
+        let memory = run.peakBytes.map { ", peak memory \($0 / 1024) KiB" } ?? ""
+        return "took \(span(elapsed)), CPU \(span(user + system))\(memory)"
     }
 
-    private static func span(_ microseconds: Int64?) -> String {
+    static func span(_ microseconds: Int64?) -> String {
         guard let microseconds else { return "-" }
         let accuracy: Duration = microseconds >= 60_000_000 ? .seconds(1) : .milliseconds(1)
         return TimeSpan.text(.microseconds(microseconds), accuracy: accuracy)
     }
 
     /// An instant of the API in the zone of whoever reads it.
-    private static func instant(_ text: String?) -> String { text.map { instant($0) } ?? "-" }
+    static func instant(_ text: String?) -> String { text.map { instant($0) } ?? "-" }
 
     /// An instant of the API in the zone of whoever reads it.
     static func instant(_ text: String) -> String {
@@ -220,7 +220,7 @@ enum Text {
                 separator: "'\\''") + "'"
     }
 
-    private static func aligned(_ rows: [[String]]) -> [String] {
+    static func aligned(_ rows: [[String]]) -> [String] {
         let columns = rows.first?.count ?? 0
         let widths = (0..<columns).map { column in rows.map { $0[column].count }.max() ?? 0 }
         return rows.map { row in

@@ -16,7 +16,7 @@ struct Timerctl: ParsableCommand {
         subcommands: [
             ListVerb.self, ShowVerb.self, PauseVerb.self, ResumeVerb.self, StartVerb.self,
             StopVerb.self, RunVerb.self, SkipNextVerb.self, WhyVerb.self, NextVerb.self,
-            ReloadVerb.self,
+            HistoryVerb.self, LogVerb.self, KillVerb.self, ReloadVerb.self,
         ])
 
     /// The status for wrong usage is 2, as of most tools, where the parser's own is 64.

@@ -11,6 +11,8 @@ import TimerCore
 struct Control: ControlService {
     let loop: Loop
     let reloader: Reloader
+    let recorder: Recorder
+    let recent: RecentOutput
     let about: About
 
     /// What never changes while the daemon lives.
@@ -55,6 +57,9 @@ struct Control: ControlService {
                     Task { self.order(order, answer, snapshot, reply) }
                 }
             }
+        case .history(let query): history(query, reply)
+        case .log(let job, let run, let after): log(of: job, run: run, after: after, reply)
+        case .kill(let job, let run, let body): kill(job, run: run, body, by: peer, reply)
         case .reload: reload(by: peer, reply)
         case .previewReload: previewReload(reply)
         }
@@ -114,7 +119,7 @@ struct Control: ControlService {
         }
     }
 
-    private func noSuchJob(
+    func noSuchJob(
         _ job: Job.Name, among names: [Job.Name],
         _ reply: @Sendable (HTTPResponseStatus, [UInt8]) -> Void
     ) {
@@ -123,7 +128,7 @@ struct Control: ControlService {
         send(.notFound, ErrorReply("no job is named \"\(job)\"\(hint)"), reply)
     }
 
-    private func send(
+    func send(
         _ status: HTTPResponseStatus, _ value: some Encodable,
         _ reply: @Sendable (HTTPResponseStatus, [UInt8]) -> Void
     ) {

@@ -115,7 +115,7 @@ final class ControlHandler: ChannelInboundHandler {
         switch fault {
         case .notFound(let path): (.notFound, error("there is nothing at \(path)"))
         case .methodNotAllowed(let allowed): (.methodNotAllowed, error("use \(allowed)"))
-        case .badBody(let why): (.badRequest, error(why))
+        case .badBody(let why), .badQuery(let why): (.badRequest, error(why))
         }
     }
 

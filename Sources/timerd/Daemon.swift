@@ -40,6 +40,7 @@ struct Daemon {
     let supervision: Supervision
     let teller: Teller
     let recorder: Recorder
+    let recent = RecentOutput()
     let loop: Loop
     let runner: RunnerClient
     let reloader: Reloader
@@ -125,7 +126,9 @@ struct Daemon {
             try environment.controlSocket()
             ?? UnixSocket.bind(at: options.socket, admitting: .group(Self.group))
         server = try ControlServer.listen(
-            on: socket, for: Control(loop: loop, reloader: reloader, about: about))
+            on: socket,
+            for: Control(
+                loop: loop, reloader: reloader, recorder: recorder, recent: recent, about: about))
     }
 
     private static func makeLog(_ target: RunCommand.LogTarget, clocks: Clocks) -> Logger {
@@ -217,13 +220,14 @@ struct Daemon {
     /// Passes on what the runner tells. What is worth a line in the log counts as seen once it is written
     /// there, so that no line a job writes is lost with the daemon.
     private func listenToRunner(adopting runs: Set<Run.ID>) {
-        let (loop, teller, log) = (loop, teller, log)
+        let (loop, teller, recent, log) = (loop, teller, recent, log)
         runner.begin(adopting: runs) { news, seen in
             switch news {
             case .event(.began(let run, _, _)):
                 loop.later { $0.receive(.began(run)) }
                 teller.afterwards(seen)
             case .event(.output(let run, let stream, let line, _)):
+                recent.add(line, of: run, toStderr: stream == .stderr)
                 teller.pass(line, of: run, toStderr: stream == .stderr, done: seen)
             case .event(.dropped(let run, let lines)):
                 teller.passDrops(lines, of: run, done: seen)

@@ -83,6 +83,7 @@ actor Loop: QueueActor {
         launcher: any RunLauncher, ready: @escaping @Sendable () -> Void
     ) {
         life = past.life
+        teller.follow(roster)
         self.launcher = launcher
         self.rejected = rejected
         let now = clocks.now()
@@ -134,6 +135,7 @@ actor Loop: QueueActor {
         _ roster: Roster, rejected: [Rejection], done: @escaping @Sendable (Notice?) -> Void
     ) {
         self.rejected = rejected
+        teller.follow(roster)
         let now = clocks.now()
         let actions = agenda.handle(.reload(roster), at: now)
         var notice: Notice?
@@ -143,6 +145,36 @@ actor Loop: QueueActor {
 
     /// The zones that schedules go by, by name.
     func zoneNames() -> [String] { agenda.zoneNames }
+
+    /// Ends the runs of a job that live, or sends them a signal.
+    ///
+    /// - Parameters:
+    ///   - run: only this one; nil: all of them.
+    ///   - signal: nil: SIGTERM, and after the job's `kill-timeout` SIGKILL.
+    /// - Returns: those it was done to; nil if there is no such job.
+    func kill(_ job: Job.Name, run: Run.ID?, signal: Int32?) -> [Run.ID]? {
+        guard let snapshot = agenda.snapshot(of: job, at: clocks.now()) else { return nil }
+        let runs = snapshot.live.filter { $0.wait == nil && (run == nil || $0.id == run) }
+        for run in runs {
+            if let signal {
+                launcher?.signal(run.id, signal)
+            } else {
+                launcher?.end(run.id, grace: snapshot.job.execution.killTimeout)
+            }
+        }
+        return runs.map(\.id)
+    }
+
+    /// Says something in the log, in its turn.
+    func say(_ text: String) { teller.say(text) }
+
+    /// The exit codes that are no failure, of each job that has others than 0.
+    func successCodes() -> [Job.Name: Set<Int32>] {
+        let jobs = agenda.snapshot(at: clocks.now()).jobs
+        return Dictionary(
+            jobs.map { ($0.job.name, $0.job.execution.successExitCodes) }.filter { $0.1 != [0] }
+        ) { first, _ in first }
+    }
 
     /// Everything there is to show.
     func snapshot() -> (Snapshot, rejected: [String]) {
@@ -241,7 +273,7 @@ actor Loop: QueueActor {
         case .save(let records, let durable):
             recorder.keep(records.map { .save($0) }, durable: durable)
         case .erase(let jobs): recorder.keep(jobs.map { .erase($0) })
-        case .tell(let notice): teller.tell(notice)
+        case .tell(let notice): teller.tell(notice, tail: ended?.end.tail ?? [])
         case .answer(let word): answer?(word)
         }
     }

@@ -73,6 +73,23 @@ actor Recorder: QueueActor {
         }
     }
 
+    /// Reads from the store, behind everything that was handed over before and can be written.
+    nonisolated func read<Value: Sendable>(
+        _ body: @escaping @Sendable (Store) throws(StoreError) -> Value,
+        _ done: @escaping @Sendable (Result<Value, StoreError>) -> Void
+    ) {
+        keep([])
+        later { recorder in
+            recorder.later { recorder in
+                do throws(StoreError) {
+                    done(.success(try body(recorder.store)))
+                } catch {
+                    done(.failure(error))
+                }
+            }
+        }
+    }
+
     private func take(_ request: Request) {
         pending.append(request)
         if let trouble {

@@ -3,6 +3,7 @@
 
 import Dispatch
 import Logging
+import Synchronization
 import TimerCore
 
 /// Says in the log what the agenda tells and the jobs write, on a queue of its own: a thousand jobs that
@@ -11,14 +12,56 @@ final class Teller: Sendable {
     private let queue = DispatchQueue(label: "timerd.log", qos: .utility)
     private let log: Logger
 
+    /// How much is said of the runs of those jobs of which not all is.
+    private let levels = Mutex<[Job.Name: Execution.LogLevel]>([:])
+
     init(log: Logger) { self.log = log }
 
-    /// Says it soon, in the order of the calls.
-    func tell(_ notice: Notice) {
-        queue.async { [log] in
+    /// Goes by what the jobs of this roster declare from here on.
+    func follow(_ roster: Roster) {
+        let declared = roster.jobs.map { ($0.name, $0.execution.log) }.filter { $0.1 != .all }
+        levels.withLock { $0 = Dictionary(declared) { first, _ in first } }
+    }
+
+    private func level(of job: Job.Name) -> Execution.LogLevel {
+        levels.withLock { $0[job] ?? .all }
+    }
+
+    /// Says it soon, in the order of the calls, unless it is of a run and its job wants less said.
+    ///
+    /// - Parameter tail: of the end of a run, the last of what it wrote.
+    func tell(_ notice: Notice, tail: [UInt8] = []) {
+        queue.async { [self] in
+            if case .runEnded(let run, _, _, failed: true) = notice {
+                if level(of: run.firing.job) == .failures { write(tail, of: run) }
+            } else if let job = notice.ofGoodRun, level(of: job) != .all {
+                return
+            }
             let entry = Entry(notice)
             log.log(level: entry.level, "\(entry.message)", metadata: entry.metadata)
         }
+    }
+
+    /// Writes what a failed run wrote last, of which nothing was said while it ran.
+    private func write(_ tail: [UInt8], of run: Run.ID) {
+        for line in tail.split(separator: UInt8(ascii: "\n")) {
+            write(Array(line), of: run, toStderr: false)
+        }
+    }
+
+    private func write(_ line: [UInt8], of run: Run.ID, toStderr: Bool) {
+        let text = String(decoding: line, as: UTF8.self)
+        log.log(
+            level: toStderr ? .warning : .info, "\(text)",
+            metadata: [
+                LogField.identifier: "\(run.firing.job)", "TIMERD_JOB": "\(run.firing.job)",
+                "TIMERD_RUN_ID": "\(run)", "TIMERD_EVENT": "output",
+            ])
+    }
+
+    /// Says something that is no notice of the agenda's.
+    func say(_ text: String) {
+        queue.async { [log] in log.notice("\(text)") }
     }
 
     /// Passes on a line a job wrote, and calls `done` when it is written. Whoever calls this waits with
@@ -26,14 +69,8 @@ final class Teller: Sendable {
     func pass(
         _ line: [UInt8], of run: Run.ID, toStderr: Bool, done: @escaping @Sendable () -> Void
     ) {
-        queue.async { [log] in
-            let text = String(decoding: line, as: UTF8.self)
-            log.log(
-                level: toStderr ? .warning : .info, "\(text)",
-                metadata: [
-                    LogField.identifier: "\(run.firing.job)", "TIMERD_JOB": "\(run.firing.job)",
-                    "TIMERD_RUN_ID": "\(run)", "TIMERD_EVENT": "output",
-                ])
+        queue.async { [self] in
+            if level(of: run.firing.job) == .all { write(line, of: run, toStderr: toStderr) }
             done()
         }
     }
@@ -159,6 +196,20 @@ struct Entry {
         case .zonesChanged: (.zonesChanged, nil)
         case .clockStepped: (.clockStepped, nil)
         case .shutDown: (.shutDown, nil)
+        }
+    }
+}
+
+extension Notice {
+    /// The job, if this is of a run that has not failed: what `log` may leave out.
+    fileprivate var ofGoodRun: Job.Name? {
+        switch self {
+        case .fired(let run, _, _), .held(let run, _): run.id.firing.job
+        case .runBegan(let run), .runTakenUp(let run), .runEnded(let run, _, _, failed: false):
+            run.firing.job
+        case .lifeBegan, .recovered, .skipped, .replacing, .retrying, .runEnded, .paused, .resumed,
+            .started, .stopped, .skipsSet, .renamed, .finished, .reloaded, .clockStepped, .shutDown:
+            nil
         }
     }
 }

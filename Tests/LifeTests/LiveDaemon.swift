@@ -165,6 +165,21 @@ final class LiveDaemon {
         return (reply.status, String(decoding: reply.body, as: UTF8.self))
     }
 
+    /// Runs the command line against this daemon.
+    func timerctl(_ arguments: String...) throws -> (status: Int32, text: String) {
+        let process = Process()
+        process.executableURL = URL(fileURLWithPath: "\(Self.programs)/timerctl")
+        process.arguments = arguments + ["--socket", socket]
+        let output = Pipe()
+        process.standardOutput = output
+        process.standardError = FileHandle.nullDevice
+        try process.run()
+        let text = String(
+            decoding: output.fileHandleForReading.readDataToEndOfFile(), as: UTF8.self)
+        process.waitUntilExit()
+        return (process.terminationStatus, text)
+    }
+
     func show(_ job: String) throws -> JobStatus {
         let reply = try ControlClient(path: socket).send(.show(Job.Name(job)!))
         return try ControlJSON.decode(JobStatus.self, from: reply.body)

@@ -218,4 +218,56 @@ import TimerCore
         #expect(daemon.nextFiring(until: LiveDaemon.now() + 10)?.text == "a 0")
         #expect(daemon.stop() == 0)
     }
+
+    @Test func whatRanIsInTheHistory_andWhatItWroteInTheLog() throws {
+        let daemon = try make(
+            """
+            [job.a]
+            every = "1h"
+            shell = "echo one; echo two >&2; exit $(cat FOLDER/code)"
+            success-exit-codes = [0, 7]
+            [job.b]
+            every = "1h"
+            shell = "exec 2>/dev/null; echo up 0 > FOLDER/fired; echo says; trap 'echo bye; exit 1' TERM; while :; do sleep 0.1; done"
+            """)
+        try daemon.start()
+        for (number, code) in [0, 3, 7].enumerated() {
+            try "\(code)\n".write(
+                toFile: "\(daemon.folder)/code", atomically: true, encoding: .utf8)
+            _ = try daemon.ask(.order(.run, Job.Name("a")!))
+            #expect(
+                try wait {
+                    try daemon.timerctl("history", "--json").text.count("run\":") == number + 1
+                })
+        }
+        let all = try daemon.timerctl("history", "a")
+        let results = all.text.split(separator: "\n").filter { $0.hasPrefix("a ") }
+        #expect(results.count == 3)
+        #expect(results[0].contains("exited(7)") && results[2].contains("exited(0)"))
+        #expect(all.text.contains("    | one\n") && all.text.contains("    | two\n"))
+        let failed = try daemon.timerctl("history", "--failed", "--since", "1h", "--json").text
+        #expect(failed.contains("exited(3)") && failed.count("run\":") == 1)
+        let log = try daemon.timerctl("log", "a").text
+        #expect(log.split(separator: "\n").sorted() == ["one", "two"])
+
+        // One that lives.
+        #expect(try daemon.timerctl("kill", "b").status == 1)
+        _ = try daemon.ask(.order(.run, Job.Name("b")!))
+        #expect(daemon.nextFiring(until: LiveDaemon.now() + 10)?.text == "up 0")
+        #expect(try wait { try daemon.timerctl("log", "b").text == "says\n" })
+        let run = try #require(try daemon.show("b").running.first?.run)
+        #expect(try daemon.timerctl("kill", run, "--signal", "WINCH").status == 0)
+        #expect(try daemon.show("b").running.count == 1)
+        #expect(try daemon.timerctl("kill", "b").text == "\(run): is being ended\n")
+        #expect(try wait { try daemon.show("b").last?.outcome == "stopped" })
+        let kept = try daemon.timerctl("log", "b", "--run", run).text
+        #expect(kept == "says\nbye\n")
+        #expect(try daemon.timerctl("log", "nosuch").status == 4)
+        #expect(daemon.stop() == 0)
+    }
+}
+
+extension String {
+    /// How often the text is in it.
+    fileprivate func count(_ text: String) -> Int { components(separatedBy: text).count - 1 }
 }

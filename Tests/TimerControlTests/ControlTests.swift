@@ -8,6 +8,7 @@ import TimerCore
 
 @Suite struct ControlRequestTests {
     private static let name = Job.Name("backup")!
+    private static let run = Run.ID("backup:20261121T043852.000000Z:1")!
 
     @Test(arguments: [
         ControlRequest.list, .show(name), .why(name), .reload, .previewReload,
@@ -15,7 +16,13 @@ import TimerCore
         .order(.pause, name, OrderBody(until: "2026-12-24T18:00:00Z", withRun: true)),
         .order(.pause, name, OrderBody(forUsec: 90_000_000)), .order(.resume, name),
         .order(.start, name), .order(.stop, name), .order(.run, name),
-        .order(.skipNext, name, OrderBody(count: 3)),
+        .order(.skipNext, name, OrderBody(count: 3)), .history(HistoryQuery()),
+        .history(
+            HistoryQuery(
+                job: name, failed: true, since: WallInstant(secondsSinceEpoch: 1_795_000_000),
+                limit: 1000)),
+        .log(name, run: nil, after: nil), .log(name, run: run, after: .max),
+        .kill(name, run: nil, KillBody()), .kill(name, run: run, KillBody(signal: "usr1")),
     ])
     func isReadAsItWasWritten(request: ControlRequest) throws {
         let read = try ControlRequest(
@@ -48,6 +55,24 @@ import TimerCore
         (
             "POST", "/v1/jobs/a/skip-next", #"{"count": -1}"#,
             .badBody("count must be from 0 to 1000000")
+        ),
+        ("POST", "/v1/runs", "", .methodNotAllowed(allowed: "GET")),
+        ("GET", "/v1/jobs/a/kill", "", .methodNotAllowed(allowed: "POST")),
+        ("GET", "/v1/runs?limit=0", "", .badQuery("limit must be from 1 to 1000")),
+        ("GET", "/v1/runs?limit=1001", "", .badQuery("limit must be from 1 to 1000")),
+        ("GET", "/v1/runs?job=%41%2", "", .badQuery("\"job=%41%2\" is no name=value")),
+        ("GET", "/v1/runs?job=a%20b", "", .badQuery("\"a b\" is no job")),
+        (
+            "GET", "/v1/runs?since=noon", "",
+            .badQuery("since must be an instant such as 2026-12-24T18:00:00Z (RFC 3339)")
+        ),
+        ("GET", "/v1/jobs/a/log?after=-1", "", .badQuery("after must be a whole number")),
+        ("GET", "/v1/jobs/a/log?run=a", "", .badQuery("\"a\" is no run")),
+        (
+            "POST", "/v1/jobs/a/kill", #"{"signal": "9"}"#,
+            .badBody(
+                "unknown signal \"9\"; one of HUP, INT, QUIT, ABRT, KILL, USR1, USR2, ALRM, TERM, "
+                    + "CONT, STOP, TSTP, WINCH")
         ),
         (
             "POST", "/v1/jobs/a/pause", "note",

@@ -1,0 +1,217 @@
+// Copyright 2026 the timerd authors
+// SPDX-License-Identifier: Apache-2.0
+
+import Glibc
+public import TimerCore
+
+/// Which of the runs that ended are asked for.
+public struct HistoryQuery: Hashable, Sendable {
+    /// The most runs of one answer.
+    public static let limitMax = 1000
+
+    /// Of this job; nil: of any.
+    public var job: Job.Name?
+    /// Only those that did not do what they were for.
+    public var failed: Bool
+    /// Only those that ended since then.
+    public var since: WallInstant?
+    /// How many at most, from 1 to `limitMax`.
+    public var limit: Int
+
+    /// A query as described.
+    public init(
+        job: Job.Name? = nil, failed: Bool = false, since: WallInstant? = nil, limit: Int = 20
+    ) {
+        self.job = job
+        self.failed = failed
+        self.since = since
+        self.limit = limit
+    }
+
+    var text: String {
+        QueryText.write([
+            ("job", job?.description), ("failed", failed ? "1" : nil), ("since", since?.rfc3339),
+            ("limit", "\(limit)"),
+        ])
+    }
+
+    init(_ query: [String: String]) throws(ControlRequest.Fault) {
+        self.init()
+        if let text = query["job"] {
+            guard let name = Job.Name(text) else { throw .badQuery("\"\(text)\" is no job") }
+            job = name
+        }
+        failed = query["failed"].map { $0 != "0" } ?? false
+        if let text = query["since"] {
+            guard let instant = WallInstant(rfc3339: text) else {
+                throw .badQuery("since must be an instant such as 2026-12-24T18:00:00Z (RFC 3339)")
+            }
+            since = instant
+        }
+        if let text = query["limit"] {
+            guard let number = Int(text), (1...Self.limitMax).contains(number) else {
+                throw .badQuery("limit must be from 1 to \(Self.limitMax)")
+            }
+            limit = number
+        }
+    }
+}
+
+/// A run that ended.
+public struct PastRun: Codable, Hashable, Sendable {
+    /// What is said of any run.
+    public var status: RunStatus
+    /// When it ended.
+    public var ended: String
+    /// How many firings were folded into it.
+    public var missed: Int
+    /// The last of what it wrote; bytes that are no UTF-8 are replaced.
+    public var output: String
+
+    /// A run as described.
+    public init(status: RunStatus, ended: String, missed: Int, output: String) {
+        self.status = status
+        self.ended = ended
+        self.missed = missed
+        self.output = output
+    }
+}
+
+/// The runs that were asked for, the latest first.
+public struct HistoryReply: Codable, Hashable, Sendable {
+    /// The runs.
+    public var runs: [PastRun]
+
+    /// An answer as described.
+    public init(runs: [PastRun]) { self.runs = runs }
+}
+
+/// What a job wrote.
+public struct LogReply: Codable, Hashable, Sendable {
+    /// A line as it came.
+    public struct Line: Codable, Hashable, Sendable {
+        /// The run that wrote it.
+        public var run: String
+        /// Whether to its standard error.
+        public var isError: Bool
+        /// The line; bytes that are no UTF-8 are replaced.
+        public var text: String
+
+        /// A line as described.
+        public init(run: String, isError: Bool, text: String) {
+            self.run = run
+            self.isError = isError
+            self.text = text
+        }
+    }
+
+    /// The run that is over, where that is what was asked for or nothing newer is known.
+    public var past: PastRun?
+    /// The lines of runs that live, and those that came since the last answer.
+    public var lines: [Line]
+    /// What to ask on from.
+    public var last: UInt64
+
+    /// An answer as described.
+    public init(past: PastRun?, lines: [Line], last: UInt64) {
+        self.past = past
+        self.lines = lines
+        self.last = last
+    }
+}
+
+/// What a kill may carry.
+public struct KillBody: Codable, Hashable, Sendable {
+    /// The signals that may be sent, by their names without SIG.
+    public static let signals: [(name: String, number: Int32)] = [
+        ("HUP", SIGHUP), ("INT", SIGINT), ("QUIT", SIGQUIT), ("ABRT", SIGABRT), ("KILL", SIGKILL),
+        ("USR1", SIGUSR1), ("USR2", SIGUSR2), ("ALRM", SIGALRM), ("TERM", SIGTERM),
+        ("CONT", SIGCONT), ("STOP", SIGSTOP), ("TSTP", SIGTSTP), ("WINCH", SIGWINCH),
+    ]
+
+    /// The name of a signal; nil: end the run, by SIGTERM and after its time by SIGKILL.
+    public var signal: String?
+
+    /// A kill's body.
+    public init(signal: String? = nil) { self.signal = signal }
+
+    init(reading body: [UInt8]) throws(ControlRequest.Fault) {
+        guard !body.isEmpty else { return }
+        guard let read = try? ControlJSON.decode(KillBody.self, from: body) else {
+            throw .badBody(#"the body must be JSON such as {"signal": "HUP"}"#)
+        }
+        self = read
+        guard let signal, Self.number(of: signal) == nil else { return }
+        let names = Self.signals.map(\.name).joined(separator: ", ")
+        throw .badBody("unknown signal \"\(signal)\"; one of \(names)")
+    }
+
+    /// The number of a signal on this machine, by its name with or without SIG; nil for another.
+    public static func number(of name: String) -> Int32? {
+        let short = name.uppercased()
+        return signals.first { $0.name == short || "SIG\($0.name)" == short }?.number
+    }
+}
+
+/// The runs a kill reached.
+public struct KillReply: Codable, Hashable, Sendable {
+    /// The runs.
+    public var runs: [String]
+
+    /// An answer as described.
+    public init(runs: [String]) { self.runs = runs }
+}
+
+/// The part of a path behind `?`.
+enum QueryText {
+    static func write(_ pairs: [(String, String?)]) -> String {
+        let given = pairs.compactMap { name, value in value.map { "\(name)=\(encode($0))" } }
+        return given.isEmpty ? "" : "?" + given.joined(separator: "&")
+    }
+
+    static func read(_ text: String) throws(ControlRequest.Fault) -> [String: String] {
+        var pairs: [String: String] = [:]
+        for part in text.split(separator: "&") {
+            let halves = part.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
+            guard let value = decode(halves.count > 1 ? halves[1] : "") else {
+                throw .badQuery("\"\(part)\" is no name=value")
+            }
+            pairs[String(halves[0])] = value
+        }
+        return pairs
+    }
+
+    /// Everything but the unreserved characters of RFC 3986 and the colon, which a query may have.
+    private static func encode(_ text: String) -> String {
+        var result = ""
+        for byte in text.utf8 {
+            let isPlain =
+                (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(byte)
+                || (UInt8(ascii: "a")...UInt8(ascii: "z")).contains(byte | 0x20)
+                || "-._~:".utf8.contains(byte)
+            if isPlain {
+                result.unicodeScalars.append(Unicode.Scalar(byte))
+            } else {
+                result += "%" + (byte < 16 ? "0" : "") + String(byte, radix: 16, uppercase: true)
+            }
+        }
+        return result
+    }
+
+    private static func decode(_ text: Substring) -> String? {
+        var bytes: [UInt8] = []
+        var rest = text.utf8[...]
+        while let byte = rest.popFirst() {
+            guard byte == UInt8(ascii: "%") else {
+                bytes.append(byte)
+                continue
+            }
+            guard rest.count >= 2, let digits = String(rest.prefix(2)),
+                let value = UInt8(digits, radix: 16)
+            else { return nil }
+            bytes.append(value)
+            rest = rest.dropFirst(2)
+        }
+        return String(validating: bytes, as: UTF8.self)
+    }
+}

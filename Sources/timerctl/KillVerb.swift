@@ -1,0 +1,52 @@
+// Copyright 2026 the timerd authors
+// SPDX-License-Identifier: Apache-2.0
+
+import ArgumentParser
+import TimerControl
+import TimerCore
+
+struct KillVerb: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "kill",
+        abstract: "End the runs of a job that live, or one of them; or send them a signal.",
+        discussion: """
+            Without --signal a run gets SIGTERM and, after the job's kill-timeout, SIGKILL, and ends as \
+            stopped. A signal goes to every process of the run's group, and how the run ends is its own affair.
+            """)
+
+    @OptionGroup var connection: Connection
+
+    @Argument(help: "The job's name, or a run as `timerctl show` names it.", transform: Self.target)
+    var target: Target
+
+    @Option(help: "The name of a signal, such as HUP.", transform: Self.signal)
+    var signal: String?
+
+    /// A job, or one run of it.
+    struct Target: Hashable, Sendable {
+        var job: Job.Name
+        var run: Run.ID?
+    }
+
+    private static func target(_ text: String) throws -> Target {
+        if let run = Run.ID(text) { return Target(job: run.firing.job, run: run) }
+        return Target(job: try JobArgument.name(text), run: nil)
+    }
+
+    private static func signal(_ text: String) throws -> String {
+        guard KillBody.number(of: text) != nil else {
+            let names = KillBody.signals.map(\.name).joined(separator: ", ")
+            throw ValidationError("unknown signal \"\(text)\"; one of \(names)")
+        }
+        return text
+    }
+
+    func run() throws {
+        let reply = try connection.ask(
+            .kill(target.job, run: target.run, KillBody(signal: signal)), for: KillReply.self)
+        try connection.show(reply) {
+            let what = signal.map { "\($0) sent" } ?? "is being ended"
+            return reply.runs.map { "\($0): \(what)" }.joined(separator: "\n")
+        }
+    }
+}
