@@ -249,7 +249,7 @@ extension Agenda {
     ) -> (actions: [Action], start: [Run]) {
         var batch = Batch()
         // Whoever lives has his place already.
-        for open in runs where open.isLive { takeOver(open) }
+        for open in runs where open.isLive { takeOver(open, into: &batch) }
         for open in runs where !open.isLive {
             if !open.wasBegun, open.bootID == now.bootID,
                 let slot = slots[open.id.firing.job], let entry = entries[slot],
@@ -275,7 +275,8 @@ extension Agenda {
     }
 
     /// Has a run that outlived the daemon back among the live ones.
-    private mutating func takeOver(_ open: Recollection.OpenRun) {
+    private mutating func takeOver(_ open: Recollection.OpenRun, into batch: inout Batch) {
+        batch.notices.append(.tell(.runTakenOver(open.id)))
         let slot = slots[open.id.firing.job]
         live[open.id] = ToldRun(firing: open.firing, job: slot.flatMap { entries[$0]?.boxedJob })
         guard let slot else { return }

@@ -27,6 +27,8 @@ public enum Notice: Hashable, Sendable {
     case runEnded(Run.ID, RunOutcome, RunUsage, failed: Bool)
     /// A run that was recorded before the last life ended, and never begun, is begun now.
     case runTakenUp(Run.ID)
+    /// A run outlived the last daemon and is back among the live ones.
+    case runTakenOver(Run.ID)
     /// A job was paused.
     case paused(Job.Name, Pause, accrued: Duration, remaining: Duration?)
     /// A job was resumed.

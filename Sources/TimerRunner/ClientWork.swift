@@ -76,7 +76,11 @@ struct ClientWork: ~Copyable {
             }
             flush()
             if isClosing { return leave() }
-            if socket == nil { reach() }
+            if socket == nil {
+                reach()
+                // With what the runner holds, more may have come than was asked for.
+                if socket != nil { continue }
+            }
             wait()
         }
     }

@@ -29,6 +29,8 @@ extension Entry {
             ended(run, outcome, usage, failed: failed)
         case .runTakenUp(let run):
             (.notice, "run \(run) was recorded before the daemon went down and begins now")
+        case .runTakenOver(let run):
+            (.notice, "run \(run) outlived the last daemon and is taken over")
         case .paused(_, let pause, let accrued, let remaining):
             (
                 .notice,
@@ -215,7 +217,8 @@ extension Entry {
             ["TIMERD_RUN_ID": "\(run)", "TIMERD_REPLACED_BY": "\(other)"]
         case .retrying(let run, let delay, _):
             ["TIMERD_RUN_ID": "\(run)", "TIMERD_DELAY_USEC": usec(delay)]
-        case .runBegan(let run), .runTakenUp(let run): ["TIMERD_RUN_ID": "\(run)"]
+        case .runBegan(let run), .runTakenUp(let run), .runTakenOver(let run):
+            ["TIMERD_RUN_ID": "\(run)"]
         case .runEnded(let run, let outcome, let usage, _): ended(run, outcome, usage)
         case .paused(_, _, let accrued, let remaining),
             .resumed(_, _, let accrued, let remaining):

@@ -134,6 +134,7 @@ struct Entry {
         case runBegan = "run-began"
         case runEnded = "run-ended"
         case runTakenUp = "run-taken-up"
+        case runTakenOver = "run-taken-over"
         case paused
         case resumed
         case started
@@ -160,6 +161,7 @@ struct Entry {
             case .runBegan: "720c42b63b20440f94fefedd13311bd6"
             case .runEnded: "adba0b97016b4e94b4265864c35602eb"
             case .runTakenUp: "9f37c77c565c475ba9ffb92eb440c802"
+            case .runTakenOver: "5b0f4c3e9a4d4a0f8e2b6c7d1f3a9e52"
             case .paused: "d9a7b41daf174e07a47d762208bdfd26"
             case .resumed: "d122d58047494229b6d241623fadce5c"
             case .started: "c23b8ffa95884236a2bc401b6388143c"
@@ -187,6 +189,7 @@ struct Entry {
         case .runBegan(let run): (.runBegan, run.firing.job)
         case .runEnded(let run, _, _, _): (.runEnded, run.firing.job)
         case .runTakenUp(let run): (.runTakenUp, run.firing.job)
+        case .runTakenOver(let run): (.runTakenOver, run.firing.job)
         case .paused(let job, _, _, _): (.paused, job)
         case .resumed(let job, _, _, _): (.resumed, job)
         case .started(let job, _, _): (.started, job)
@@ -205,10 +208,13 @@ extension Notice {
     fileprivate var ofGoodRun: Job.Name? {
         switch self {
         case .fired(let run, _, _), .held(let run, _): run.id.firing.job
-        case .runBegan(let run), .runTakenUp(let run), .runEnded(let run, _, _, failed: false):
+        case .runBegan(let run), .runTakenUp(let run), .runTakenOver(let run),
+            .runEnded(let run, _, _, failed: false):
             run.firing.job
         case .lifeBegan, .recovered, .skipped, .replacing, .retrying, .runEnded, .paused, .resumed,
-            .started, .stopped, .skipsSet, .renamed, .finished, .reloaded, .clockStepped, .shutDown:
+            .started, .stopped, .skipsSet, .renamed, .finished, .reloaded, .zonesChanged,
+            .clockStepped,
+            .shutDown:
             nil
         }
     }

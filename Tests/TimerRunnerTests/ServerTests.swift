@@ -1,0 +1,271 @@
+// Copyright 2026 the timerd authors
+// SPDX-License-Identifier: Apache-2.0
+
+import Dispatch
+import Foundation
+import Glibc
+import Synchronization
+import Testing
+import TimerCore
+
+@testable import TimerRunner
+
+/// A runner behind a socket, with a configuration that can be changed.
+private final class Desk: Sendable {
+    final class Configuration: Sendable {
+        let jobs = Mutex<RunnerServer.Catalogue>([:])
+        let reads = Mutex(0)
+        let said = Mutex<[String]>([])
+    }
+
+    let folder = "/tmp/timerd-desk-\(UUID().uuidString)"
+    let configuration = Configuration()
+    let server: RunnerServer
+    private let finished = DispatchSemaphore(value: 0)
+
+    init() throws {
+        mkdir(folder, 0o755)
+        let socket = Glibc.socket(AF_UNIX, Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue), 0)
+        _ = Self.withAddress("\(folder)/s") { bind(socket, $0, $1) }
+        chmod("\(folder)/s", 0o777)
+        mkdir("\(folder)/marks", 0o700)
+        let marks = open("\(folder)/marks", O_RDONLY | O_DIRECTORY | O_CLOEXEC)
+        defer { close(marks) }
+        let configuration = configuration
+        server = try RunnerServer(
+            RunnerServer.Settings(
+                socket: socket, users: [], marks: marks,
+                catalogue: {
+                    configuration.reads.withLock { $0 += 1 }
+                    return .success(configuration.jobs.withLock { $0 })
+                }, say: { text in configuration.said.withLock { $0.append(text) } }))
+        let (server, finished) = (server, finished)
+        Thread.detachNewThread {
+            server.run()
+            finished.signal()
+        }
+    }
+
+    func stop() {
+        server.end(grace: .zero)
+        #expect(finished.wait(timeout: .now() + 30) == .success)
+        try? FileManager.default.removeItem(atPath: folder)
+    }
+
+    /// A connection as a scheduler would make it; -1 if there is none to be had.
+    func connect() -> Int32 {
+        let socket = Glibc.socket(AF_UNIX, Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue), 0)
+        guard Self.withAddress("\(folder)/s", { Glibc.connect(socket, $0, $1) }) == 0 else {
+            close(socket)
+            return -1
+        }
+        _ = fcntl(socket, F_SETFL, O_NONBLOCK)
+        return socket
+    }
+
+    func client(_ handler: @escaping RunnerClient.Handler) throws -> RunnerClient {
+        let client = try RunnerClient(patience: .seconds(10)) { [self] in
+            let socket = connect()
+            return socket >= 0 ? .success(socket) : .failure(.init("nobody listens"))
+        }
+        client.begin(adopting: Set(client.holdings.map(\.run)), handler)
+        return client
+    }
+
+    private static func withAddress(
+        _ path: String, _ body: (UnsafePointer<sockaddr>, socklen_t) -> Int32
+    ) -> Int32 {
+        var address = sockaddr_un()
+        address.sun_family = sa_family_t(AF_UNIX)
+        withUnsafeMutableBytes(of: &address.sun_path) { $0.copyBytes(from: path.utf8) }
+        return withUnsafePointer(to: &address) {
+            $0.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+                body($0, socklen_t(MemoryLayout<sockaddr_un>.size))
+            }
+        }
+    }
+}
+
+/// What a client told, and whoever waits for it.
+private final class Ear: Sendable {
+    private let heard = Mutex<[RunnerEvent]>([])
+    private let more = DispatchSemaphore(value: 0)
+    let seesAll: Bool
+
+    init(seesAll: Bool = true) { self.seesAll = seesAll }
+
+    func take(_ news: RunnerClient.News, _ seen: @Sendable () -> Void) {
+        if case .event(let event) = news {
+            heard.withLock { $0.append(event) }
+            if seesAll { seen() }
+        }
+        more.signal()
+    }
+
+    var events: [RunnerEvent] { heard.withLock { $0 } }
+
+    func wait(until isDone: ([RunnerEvent]) -> Bool) {
+        while !isDone(events) {
+            guard more.wait(timeout: .now() + 30) == .success else {
+                Issue.record("nothing more was told: \(events.suffix(5))")
+                return
+            }
+        }
+    }
+
+    func end(of run: Run) -> RunnerEvent? {
+        wait { $0.contains { if case .ended(run.id, _) = $0 { true } else { false } } }
+        return events.first { if case .ended(run.id, _) = $0 { true } else { false } }
+    }
+}
+
+@Suite struct ServerTests {
+    private func job(_ line: String) -> Job {
+        Job(name: Job.Name("probe")!, command: .shell(line), schedule: .every(.seconds(1)))
+    }
+
+    private func run(_ job: Job, _ number: Int = 0) -> Run {
+        let scheduled = WallInstant(microsecondsSinceEpoch: 1_795_000_000_000_000 + Int64(number))
+        let firing = Firing.ID(job: job.name, scheduled: scheduled)
+        return Run(firing: Firing(id: firing, missed: 0, active: .zero), job: job)
+    }
+
+    private func outcome(_ event: RunnerEvent?) -> String {
+        if case .ended(_, let end) = event { end.outcome.description } else { "\(event as Any)" }
+    }
+
+    @Test func runsWhatItReadItself_andReadsAgainForWhatItDoesNotKnow() throws {
+        let desk = try Desk()
+        let ear = Ear()
+        let client = try desk.client { ear.take($0, $1) }
+        let first = job("exit 3")
+        desk.configuration.jobs.withLock { $0 = [first.name: Definition(first)] }
+        client.start((0..<3).map { run(first, $0) })
+        for number in 0..<3 { #expect(outcome(ear.end(of: run(first, number))) == "exited(3)") }
+        #expect(desk.configuration.reads.withLock { $0 } == 1)
+
+        // What somebody else would like it to run.
+        client.start([run(job("exit 4"), 3)])
+        #expect(
+            outcome(ear.end(of: run(first, 3))).hasPrefix(
+                "spawn-failed(ESTALE, find the job as it fired"))
+        let second = job("exit 5")
+        desk.configuration.jobs.withLock { $0 = [second.name: Definition(second)] }
+        client.start([run(second, 4)])
+        #expect(outcome(ear.end(of: run(second, 4))) == "exited(5)")
+        desk.configuration.jobs.withLock { $0 = [:] }
+        client.start([run(first, 5)])
+        #expect(outcome(ear.end(of: run(first, 5))).hasPrefix("spawn-failed(ENOENT, find the job"))
+        client.close()
+        desk.stop()
+    }
+
+    /// Another client takes the place of one that is gone, and is told what that one had not had forgotten.
+    @Test func whoComesNextIsToldWhatTheLastOneLeft_andStartsNothingTwice() throws {
+        let desk = try Desk()
+        let job = job("echo $$; exit 3")
+        desk.configuration.jobs.withLock { $0 = [job.name: Definition(job)] }
+        let deaf = Ear(seesAll: false)
+        let first = try desk.client { deaf.take($0, $1) }
+        first.start([run(job)])
+        let told = deaf.end(of: run(job))
+        first.close()
+
+        let ear = Ear()
+        let second = try desk.client { ear.take($0, $1) }
+        #expect(second.holdings.map(\.run) == [run(job).id] && second.holdings[0].isOver)
+        #expect(ear.end(of: run(job)) == told)
+        #expect(ear.events == deaf.events)
+        second.start([run(job)])
+        second.forget(run(job).id)
+        second.close()
+        let third = try desk.client { _, _ in }
+        #expect(third.holdings.isEmpty)
+        third.close()
+        desk.stop()
+    }
+
+    /// The one that was there is closed when another comes, and comes again: nobody is left out for good.
+    @Test func theConnectionThatBreaksIsMadeAgain_andNothingIsLostOrToldTwice() throws {
+        let desk = try Desk()
+        let job = job("for i in 1 2 3 4 5 6 7 8 9; do echo $i; sleep 0.1; done")
+        desk.configuration.jobs.withLock { $0 = [job.name: Definition(job)] }
+        let ear = Ear()
+        let client = try desk.client { ear.take($0, $1) }
+        client.start([run(job)])
+        for _ in 0..<5 {
+            usleep(150_000)
+            // Whoever connects last has the place of the one before.
+            let other = desk.connect()
+            close(other)
+        }
+        #expect(outcome(ear.end(of: run(job))) == "exited(0)")
+        let lines = ear.events.compactMap { event -> String? in
+            guard case .output(_, _, let line, _) = event else { return nil }
+            return String(decoding: line, as: UTF8.self)
+        }
+        #expect(lines == ["1", "2", "3", "4", "5", "6", "7", "8", "9"])
+        #expect(ear.events.count { if case .ended = $0 { true } else { false } } == 1)
+        client.close()
+        desk.stop()
+    }
+
+    @Test func aStopEndsWhatRuns_andSaysSo() throws {
+        let desk = try Desk()
+        let job = job("echo up; exec sleep 300")
+        desk.configuration.jobs.withLock { $0 = [job.name: Definition(job)] }
+        let ear = Ear()
+        let client = try desk.client { ear.take($0, $1) }
+        client.start([run(job)])
+        ear.wait { $0.contains { if case .output = $0 { true } else { false } } }
+        client.shutdown(grace: .seconds(30))
+        #expect(outcome(ear.end(of: run(job))) == "stopped")
+        client.forget(run(job).id)
+        client.close()
+        desk.stop()
+    }
+
+    @Test func whoSendsNonsenseIsClosed_andTheRunnerGoesOn() throws {
+        let desk = try Desk()
+        for bytes: [UInt8] in [
+            [255, 255, 255, 255, 0], [1, 0, 0, 0, 99], [0, 0, 0, 0],
+            [9, 0, 0, 0] + [UInt8](repeating: 9, count: 9),
+        ] {
+            let socket = desk.connect()
+            _ = send(socket, bytes, bytes.count, Int32(MSG_NOSIGNAL))
+            var wanted = pollfd(fd: socket, events: Int16(POLLIN), revents: 0)
+            #expect(poll(&wanted, 1, 10_000) == 1)
+            var byte: UInt8 = 0
+            #expect(recv(socket, &byte, 1, 0) <= 0, "\(bytes) was answered")
+            close(socket)
+        }
+        let client = try desk.client { _, _ in }
+        #expect(client.holdings.isEmpty)
+        client.close()
+        desk.stop()
+    }
+
+    @Test(.enabled(if: geteuid() == 0, "only root can become somebody else"))
+    func anybodyElseIsTurnedAway() async {
+        await #expect(processExitsWith: .success) {
+            let desk = try Desk()
+            // The kernel takes down who connects at that moment.
+            seteuid(65_534)
+            let socket = desk.connect()
+            seteuid(0)
+            #expect(socket >= 0)
+            let hello = WireRequest.hello(version: Wire.version).bytes
+            let frame = [UInt8(hello.count), 0, 0, 0] + hello
+            _ = send(socket, frame, frame.count, Int32(MSG_NOSIGNAL))
+            var wanted = pollfd(fd: socket, events: Int16(POLLIN), revents: 0)
+            #expect(poll(&wanted, 1, 10_000) == 1)
+            var byte: UInt8 = 0
+            #expect(recv(socket, &byte, 1, 0) <= 0)
+            #expect(
+                desk.configuration.said.withLock { $0 } == [
+                    "refused a connection of uid 65534; only root and the scheduler's user may ask"
+                ])
+            desk.stop()
+        }
+    }
+}
