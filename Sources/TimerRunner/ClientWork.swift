@@ -23,6 +23,8 @@ struct ClientWork: ~Copyable {
     private var token: UInt64 = 0
     private var down: (@Sendable () -> Void)?
     private var isClosing = false
+    /// The runner was told to end: no other is looked for.
+    private var isEnding = false
     private var retryAt: Int64 = 0
     private var pause = RunnerClient.retryMin
     private var connectedAt: Int64 = RunnerThread.awake()
@@ -76,7 +78,7 @@ struct ClientWork: ~Copyable {
             }
             flush()
             if isClosing { return leave() }
-            if socket == nil {
+            if socket == nil, !isEnding {
                 reach()
                 // With what the runner holds, more may have come than was asked for.
                 if socket != nil { continue }
@@ -92,7 +94,8 @@ struct ClientWork: ~Copyable {
             let events = (socket?.backlog ?? 0) > 0 ? POLLIN | POLLOUT : POLLIN
             wanted.append(pollfd(fd: descriptor, events: Int16(events), revents: 0))
         } else {
-            time = Int32(clamping: max(0, (retryAt - RunnerThread.awake()) / 1_000_000 + 1))
+            let left = (retryAt - RunnerThread.awake()) / 1_000_000 + 1
+            time = isEnding ? -1 : Int32(clamping: max(0, left))
         }
         _ = poll(&wanted, nfds_t(wanted.count), time)
     }
@@ -145,6 +148,7 @@ struct ClientWork: ~Copyable {
             runs[run] = nil
             send(.forget([run]))
         case .shutDown(let grace, let down):
+            isEnding = true
             guard socket != nil else { return down() }
             self.down = down
             send(.shutDown(grace: grace))
@@ -230,10 +234,9 @@ struct ClientWork: ~Copyable {
     private mutating func lose(_ why: String) {
         for done in settling.values { done() }
         settling = [:]
-        let wasEnding = down != nil
         down?()
         down = nil
-        if !isClosing, !wasEnding { handler(.away(why)) {} }
+        if !isClosing, !isEnding { handler(.away(why)) {} }
     }
 
     private mutating func reach() {

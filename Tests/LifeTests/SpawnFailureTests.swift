@@ -1,0 +1,109 @@
+// Copyright 2026 the timerd authors
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import Glibc
+import Testing
+import TimerControl
+import TimerCore
+
+/// What becomes of runs whose process cannot be: the system calls of the real runner are made to fail.
+@Suite(
+    .serialized,
+    .enabled(
+        if: access("/usr/bin/strace", X_OK) == 0 && geteuid() == 0,
+        "strace makes the calls fail, and only root may look into a process that is not its child"))
+struct SpawnFailureTests {
+    /// strace on a runner, until it is let go of.
+    private final class Fault {
+        private let process = Process()
+
+        init(_ call: String, _ error: String, in runner: Int32) throws {
+            process.executableURL = URL(fileURLWithPath: "/usr/bin/strace")
+            process.arguments = [
+                "-f", "-p", "\(runner)", "-o", "/dev/null", "-e", "trace=\(call)", "-e",
+                "inject=\(call):error=\(error)",
+            ]
+            process.standardError = FileHandle.nullDevice
+            try process.run()
+            // Every thread must have its tracer.
+            let deadline = LiveDaemon.now() + 20
+            while LiveDaemon.now() < deadline, !Self.isTraced(runner) { usleep(10_000) }
+            #expect(Self.isTraced(runner))
+        }
+
+        func end() {
+            // It may have its signals blocked, as whoever starts it from a queue has; what it looks into
+            // goes on without it.
+            Glibc.kill(process.processIdentifier, SIGKILL)
+            process.waitUntilExit()
+        }
+
+        private static func isTraced(_ runner: Int32) -> Bool {
+            let folder = "/proc/\(runner)/task"
+            let threads = (try? FileManager.default.contentsOfDirectory(atPath: folder)) ?? []
+            return threads.allSatisfy { thread in
+                let status = try? String(
+                    contentsOfFile: "\(folder)/\(thread)/status", encoding: .utf8)
+                return status?.contains("TracerPid:\t0\n") == false
+            }
+        }
+    }
+
+    private func wait(until isDone: () throws -> Bool) rethrows -> Bool {
+        let deadline = LiveDaemon.now() + 30
+        while LiveDaemon.now() < deadline {
+            if try isDone() { return true }
+            usleep(20_000)
+        }
+        return try isDone()
+    }
+
+    /// Each attempt fails by name, each waits for its delay, and afterwards all is as before.
+    @Test(arguments: [
+        ("clone", "EAGAIN", "clone"), ("clone", "ENOMEM", "clone"),
+        ("pipe2", "EMFILE", "make a pipe"), ("epoll_ctl", "ENOSPC", "watch a pipe"),
+        ("setsid", "EPERM", "setsid"), ("rt_sigaction", "EINVAL", "reset the signals"),
+        ("dup2", "EBUSY", "set up the descriptors"), ("chdir", "EIO", "chdir /"),
+        ("prlimit64", "EPERM", "set the limit of open files"),
+        ("setgroups", "EPERM", "set the groups of nobody"),
+        ("setresgid", "EAGAIN", "set the group of nobody"),
+        ("setresuid", "EAGAIN", "switch to the user nobody"),
+        ("setpriority", "EINVAL", "set the nice value 0"), ("execve", "ENOMEM", "exec /bin/true"),
+        ("execve", "ETXTBSY", "exec /bin/true"), ("execve", "ELIBBAD", "exec /bin/true"),
+    ])
+    func aStepThatFailsIsNamed_andTheRetryPolicyApplies(
+        call: String, error: String, step: String
+    ) throws {
+        let daemon = try LiveDaemon(
+            """
+            [job.a]
+            every = "1h"
+            command = ["/bin/true"]
+            user = "nobody"
+            working-directory = "/"
+            retries = 2
+            retry-delay = "300ms"
+            retry-backoff = 1.0
+            """)
+        try daemon.start()
+        let runner = try #require(daemon.runner())
+        func runs() throws -> [PastRun] {
+            let reply = try ControlClient(path: daemon.socket).send(.history(HistoryQuery()))
+            return try ControlJSON.decode(HistoryReply.self, from: reply.body).runs
+        }
+        let fault = try Fault(call, error, in: runner)
+        _ = try daemon.ask(.order(.run, Job.Name("a")!))
+        #expect(try wait { try runs().count == 3 })
+        fault.end()
+        let failed = try runs()
+        #expect(failed.allSatisfy { $0.status.outcome == "spawn-failed(\(error), \(step))" })
+        #expect(failed.map(\.status.run).map { $0.last } == ["3", "2", "1"])
+        let ends = failed.map { WallInstant(rfc3339: $0.ended)! }
+        #expect(ends[0] - ends[1] >= .milliseconds(290) && ends[1] - ends[2] >= .milliseconds(290))
+        #expect(daemon.runner() == runner)
+        _ = try daemon.ask(.order(.run, Job.Name("a")!))
+        #expect(try wait { try runs().first?.status.outcome == "exited(0)" })
+        #expect(daemon.stop() == 0)
+    }
+}
