@@ -61,6 +61,37 @@ static int reset_signals(void) {
     return 0;
 }
 
+/// Adds text to a line as far as there is room, up to a NUL or the given end.
+static size_t add(char *line, size_t used, size_t room, const char *text, char end) {
+    for (; *text != '\0' && *text != end && used < room; text++) line[used++] = *text;
+    return used;
+}
+
+/// Writes down which process this is.
+static int write_mark(const cspawn_request *request) {
+    char stat[1024];
+    int file = open("/proc/self/stat", O_RDONLY | O_CLOEXEC);
+    if (file < 0) return -1;
+    ssize_t count = read(file, stat, sizeof stat - 1);
+    close(file);
+    if (count < 0) return -1;
+    stat[count] = '\0';
+    // The second field, the program's name, may hold blanks and parentheses; the state behind it is the
+    // third.
+    const char *field = strrchr(stat, ')');
+    for (int number = 2; field != NULL && number < 22; number++) {
+        field = strchr(field + 1, ' ');
+    }
+    char line[512];
+    size_t used = add(line, 0, sizeof line, request->mark_head, '\0');
+    used = add(line, used, sizeof line, stat, ' ');
+    used = add(line, used, sizeof line, " ", '\0');
+    used = add(line, used, sizeof line, field != NULL ? field + 1 : "?", ' ');
+    used = add(line, used, sizeof line, request->mark_tail, '\0');
+    if (write(request->mark, line, used) == (ssize_t)used) return 0;
+    return -1;
+}
+
 /// The nice value is a thread's on Linux, and dispatch sets its threads' by the queue's QoS: it is not the
 /// job's. Only a privileged process may lower it; to stay at the parent's is no failure where nobody asked
 /// for another.
@@ -207,6 +238,7 @@ static int child_main(void *argument) {
     // A session, and with it a group, of its own: a signal reaches the whole group, and no terminal of the
     // daemon's can stop or interrupt it.
     if (setsid() < 0) give_up(context, CSPAWN_STEP_SESSION);
+    if (request->mark >= 0 && write_mark(request) != 0) give_up(context, CSPAWN_STEP_MARK);
     if (reset_signals() != 0) give_up(context, CSPAWN_STEP_SIGNALS);
     if (set_nice(request->nice) != 0) give_up(context, CSPAWN_STEP_NICE);
     if (request->control_group >= 0 && write(request->control_group, "0", 1) != 1) {

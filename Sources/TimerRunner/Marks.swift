@@ -5,7 +5,8 @@ import Glibc
 import TimerCore
 
 /// The directory of marks: a file for each run that was begun and is not forgotten. A run without one
-/// never began. The first line, written once there is a process, says which it is; the second how it ended.
+/// never began. The first line, which the process itself writes before it runs its program, says which it is;
+/// the second how it ended.
 /// They are what a runner that was killed leaves to the next one.
 final class Marks: Sendable {
     private let directory: Int32
@@ -44,7 +45,7 @@ final class Marks: Sendable {
     }
 
     /// Says that the run is begun, before it is. A run whose mark is there was begun before.
-    /// - Returns: the mark's descriptor, for `note`; the caller closes it.
+    /// - Returns: the mark's descriptor, for the process; the caller closes it.
     func make(for run: Run.ID) throws(Spawner.Failure) -> Int32 {
         let flags = O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC | O_APPEND
         let file = openat(directory, run.description, flags, 0o600)
@@ -55,13 +56,16 @@ final class Marks: Sendable {
         return file
     }
 
-    /// Adds which process the run has. Without it, a later runner takes the run for lost.
-    func note(_ process: Process, in file: Int32) {
-        let deadline = process.deadline.map { "\($0)" } ?? "-"
-        write(
-            "timerd-run 1 \(bootID) \(process.pid) \(process.start) \(process.began) "
-                + "\(process.beganAt.microsecondsSinceEpoch) \(deadline) "
-                + "\(process.killTimeout.wholeNanoseconds)\n", to: file)
+    /// What the process of a run writes into its mark about itself, around its number and its start.
+    func line(
+        began: Int64, beganAt: WallInstant, deadline: Int64?, killTimeout: Duration
+    ) -> (head: String, tail: String) {
+        let deadline = deadline.map { "\($0)" } ?? "-"
+        return (
+            "timerd-run 1 \(bootID) ",
+            " \(began) \(beganAt.microsecondsSinceEpoch) \(deadline) "
+                + "\(killTimeout.wholeNanoseconds)\n"
+        )
     }
 
     /// Adds how the run ended, for a runner that comes before it is forgotten.

@@ -20,12 +20,7 @@ extension RunnerThread {
         do throws(Spawner.Failure) {
             let mark = try marks.make(for: run)
             defer { close(mark) }
-            let child = try spawn(preparation)
-            marks.note(
-                Marks.Process(
-                    pid: child.pid, start: Marks.start(of: child.pid) ?? "?", began: child.began,
-                    beganAt: child.beganAt, deadline: child.deadline,
-                    killTimeout: child.killTimeout), in: mark)
+            let child = try spawn(preparation, mark: mark)
             handler(.began(run, pid: child.pid, at: child.beganAt))
             obeyEarly(run)
         } catch {
@@ -83,7 +78,9 @@ extension RunnerThread {
     }
 
     /// Starts the process with its pipes and has them all watched; or leaves nothing behind.
-    private mutating func spawn(_ preparation: Preparation) throws(Spawner.Failure) -> Child {
+    private mutating func spawn(
+        _ preparation: Preparation, mark: Int32
+    ) throws(Spawner.Failure) -> Child {
         let ready = try preparation.result.get()
         let definition = preparation.request.definition
         let began = Self.awake()
@@ -97,6 +94,14 @@ extension RunnerThread {
         let process: Spawner.Process
         var surroundings = Spawner.Surroundings(
             output: pipes.output.writing, error: pipes.error.writing)
+        let deadline = definition.execution.timeout.flatMap { span -> Int64? in
+            let (instant, overflow) = began.addingReportingOverflow(span.wholeNanoseconds)
+            return overflow ? nil : instant
+        }
+        surroundings.mark = mark
+        surroundings.markLine = marks.line(
+            began: began, beganAt: beganAt, deadline: deadline,
+            killTimeout: definition.execution.killTimeout)
         let peakFloor = cspawn_peak()
         do throws(Spawner.Failure) {
             guard Self.watch(pipes.output.reading, token: serial << 2 | 1, in: epoll),
@@ -121,9 +126,7 @@ extension RunnerThread {
             killTimeout: definition.execution.killTimeout)
         child.peakFloor = peakFloor
         child.hasControlGroup = groups != nil
-        child.deadline = definition.execution.timeout.map {
-            began.addingReportingOverflow($0.wholeNanoseconds)
-        }.flatMap { $0.overflow ? nil : $0.partialValue }
+        child.deadline = deadline
         add(child)
         return child
     }

@@ -17,6 +17,7 @@ typedef enum {
     CSPAWN_STEP_STACK,
     CSPAWN_STEP_CLONE,
     CSPAWN_STEP_SESSION,
+    CSPAWN_STEP_MARK,
     CSPAWN_STEP_SIGNALS,
     CSPAWN_STEP_NICE,
     CSPAWN_STEP_CONTROL_GROUP,
@@ -68,6 +69,12 @@ typedef struct {
     int group_count;
     /// The file cgroup.procs of the control group to run in, open for writing; -1 for the parent's own.
     int control_group;
+    /// A file, open for writing, where the process writes a line before it runs its program, so that there
+    /// is none that is not written down: the head, its number, a blank, its start in ticks since the boot
+    /// (proc(5), stat, field 22), the tail. -1 for none.
+    int mark;
+    const char *_Nonnull mark_head;
+    const char *_Nonnull mark_tail;
 } cspawn_request;
 
 /// What came of a start: a process, or the step that failed with its errno.
