@@ -13,7 +13,7 @@ struct HistoryVerb: ParsableCommand {
 
     @OptionGroup var connection: Connection
 
-    @Argument(help: "Only runs of this job.", transform: JobArgument.name)
+    @Argument(help: "Only runs of this job.", completion: .jobNames, transform: JobArgument.name)
     var job: Job.Name?
 
     @Flag(help: "Only runs that failed.")

@@ -16,7 +16,9 @@ struct KillVerb: ParsableCommand {
 
     @OptionGroup var connection: Connection
 
-    @Argument(help: "The job's name, or a run as `timerctl show` names it.", transform: Self.target)
+    @Argument(
+        help: "The job's name, or a run as `timerctl show` names it.", completion: .jobNames,
+        transform: Self.target)
     var target: Target
 
     @Option(help: "The name of a signal, such as HUP.", transform: Self.signal)

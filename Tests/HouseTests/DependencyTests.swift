@@ -101,7 +101,7 @@ import Testing
         let lines = unit.split(separator: "\n")
         for line in [
             "Type=notify", "ExecReload=/usr/bin/timerctl reload", "StateDirectory=timerd",
-            "RuntimeDirectory=timerd", "RuntimeDirectoryPreserve=restart",
+            "RuntimeDirectory=timerd", "User=timerd", "NoNewPrivileges=yes",
         ] {
             #expect(lines.contains(Substring(line)), "\(line)")
         }
