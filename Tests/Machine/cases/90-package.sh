@@ -87,7 +87,7 @@ expect 'its configuration is there' inside grep -q job.held /etc/timerd/timerd.t
 
 apt install /root/packages/second.deb
 expect 'it runs again' active
-expect 'with the same account' equals "$held" number held accrued_usec
+wait_for 10 'with the same account' equals "$held" number held accrued_usec
 
 apt purge timerd
 expect 'nothing is left of it' equals '' left /etc /run /usr /var/lib
