@@ -268,6 +268,85 @@ static int child_main(void *argument) {
     give_up(context, CSPAWN_STEP_EXEC);
 }
 
+/// Looks after the start that is under way. Its thread sleeps while nothing starts.
+static struct {
+    pthread_mutex_t lock;
+    pthread_cond_t begun;
+    bool has_thread, sleeps, was_killed;
+    /// The child, as the kernel writes it down before the child takes its first step; -1 before.
+    volatile int pidfd;
+    /// 0 while nothing starts, and once the child is killed.
+    time_t deadline;
+    bool is_taken;
+} guard = {.lock = PTHREAD_MUTEX_INITIALIZER, .begun = PTHREAD_COND_INITIALIZER, .pidfd = -1};
+
+static time_t awake(void) {
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return now.tv_sec;
+}
+
+static void *watch_starts(void *argument) {
+    (void)argument;
+    pthread_setname_np(pthread_self(), "timerd.guard");
+    pthread_mutex_lock(&guard.lock);
+    for (;;) {
+        if (guard.deadline == 0) {
+            guard.sleeps = true;
+            pthread_cond_wait(&guard.begun, &guard.lock);
+            guard.sleeps = false;
+            continue;
+        }
+        if (awake() >= guard.deadline) {
+            // The descriptor is this child's: the start closes it only once it has had the lock.
+            if (guard.pidfd >= 0) {
+                guard.was_killed = true;
+                syscall(SYS_pidfd_send_signal, guard.pidfd, SIGKILL, NULL, 0U);
+            }
+            guard.deadline = 0;
+            continue;
+        }
+        // Not woken for each start: at worst it looks a second late.
+        pthread_mutex_unlock(&guard.lock);
+        sleep(1);
+        pthread_mutex_lock(&guard.lock);
+    }
+    return NULL;
+}
+
+/// Whether this start is looked after.
+static bool begin_guard(int patience) {
+    pthread_mutex_lock(&guard.lock);
+    bool is_free = !guard.is_taken;
+    if (is_free && !guard.has_thread) {
+        pthread_t thread;
+        // With every signal blocked, as the caller's are now.
+        guard.has_thread = pthread_create(&thread, NULL, watch_starts, NULL) == 0;
+        if (guard.has_thread) pthread_detach(thread);
+    }
+    is_free = is_free && guard.has_thread;
+    if (is_free) {
+        guard.is_taken = true;
+        guard.pidfd = -1;
+        guard.deadline = awake() + patience + 1;
+        guard.was_killed = false;
+        if (guard.sleeps) pthread_cond_signal(&guard.begun);
+    }
+    pthread_mutex_unlock(&guard.lock);
+    return is_free;
+}
+
+/// Returns whether the child was killed.
+static bool end_guard(void) {
+    pthread_mutex_lock(&guard.lock);
+    bool was_killed = guard.was_killed;
+    guard.deadline = 0;
+    guard.is_taken = false;
+    guard.was_killed = false;
+    pthread_mutex_unlock(&guard.lock);
+    return was_killed;
+}
+
 /// Takes the end of a child that gave up: nobody else is to see it.
 static void bury(int pidfd) {
     siginfo_t info;
@@ -293,12 +372,16 @@ cspawn_result cspawn_start(const cspawn_request *request) {
     // A cancelled thread would unwind while the child stands on its memory.
     int state;
     pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &state);
-    int pidfd = -1;
+    bool is_guarded = begin_guard(request->patience);
+    int own = -1;
+    volatile int *pidfd_place = is_guarded ? &guard.pidfd : &own;
     // VM: no page tables are copied, however much memory there is. VFORK: this thread waits until the child
     // has let go of it. PIDFD: a handle no other process can ever be behind, closed on exec.
     int flags = CLONE_VM | CLONE_VFORK | CLONE_PIDFD | SIGCHLD;
-    pid_t pid = clone(child_main, stack + STACK_BYTES, flags, &context, &pidfd, NULL, NULL);
+    pid_t pid = clone(child_main, stack + STACK_BYTES, flags, &context, (int *)pidfd_place, NULL, NULL);
     int error = errno;
+    int pidfd = *pidfd_place;
+    bool was_killed = is_guarded && end_guard();
     pthread_setcancelstate(state, NULL);
     syscall(SYS_rt_sigprocmask, SIG_SETMASK, &before, NULL, SIGNALS / 8);
     munmap(stack, STACK_BYTES);
@@ -310,6 +393,10 @@ cspawn_result cspawn_start(const cspawn_request *request) {
         result.step = context.step;
         result.error = context.error;
         result.limit = context.limit;
+    } else if (was_killed) {
+        bury(pidfd);
+        result.step = CSPAWN_STEP_PATIENCE;
+        result.error = ETIMEDOUT;
     } else {
         result.pid = pid;
         result.pidfd = pidfd;

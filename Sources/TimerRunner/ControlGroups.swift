@@ -59,6 +59,14 @@ struct ControlGroups {
     /// The run is over. Its group goes as soon as nobody is in it any more.
     mutating func remove(_ serial: UInt64) {
         lingering.append(serial)
+        sweep()
+    }
+
+    /// Whether no group of a run that is over is left.
+    var isSwept: Bool { lingering.isEmpty }
+
+    /// Removes some of the groups of runs that are over, as far as they are empty.
+    mutating func sweep() {
         // Of many that are held, a few are tried at each end.
         for _ in 0..<min(4, lingering.count) {
             let serial = lingering.removeLast()

@@ -15,6 +15,9 @@ extension RunnerThread {
     /// round to another group in between.
     static let groupLook: Int64 = 10_000_000
 
+    /// How long after its end a control group is looked at again, if somebody was in it.
+    static let sweepDelay: Int64 = 100_000_000
+
     mutating func end(_ run: Run.ID, grace: Duration) {
         guard let serial = serials[run] else { return cancel(run) }
         // Who ended before it was asked to was not stopped.
@@ -53,7 +56,10 @@ extension RunnerThread {
 
     /// Its alarm rang, for whatever it was set, or for nothing any more.
     mutating func attend(to serial: UInt64, at now: Int64) {
-        guard let child = children[serial], serials[child.id] == serial else { return }
+        guard let child = children[serial], serials[child.id] == serial else {
+            groups?.sweep()
+            return
+        }
         switch child.stage {
         case .running:
             guard let deadline = child.deadline, now >= deadline else { return }

@@ -72,7 +72,12 @@ extension RunnerThread {
         guard let child = children[serial] else { return }
         serials[child.id] = nil
         processes[child.pid] = nil
-        if child.hasControlGroup { groups?.remove(serial) }
+        if child.hasControlGroup {
+            // A run that is made to end takes along who left its process group.
+            if case .running = child.stage {} else { groups?.kill(serial) }
+            groups?.remove(serial)
+            alarms.set(serial, at: Self.awake() + Self.sweepDelay)
+        }
         var usage = RunUsage(elapsed: .nanoseconds(Self.awake() - child.began))
         if let taken = child.taken, taken.isKnown {
             usage.user = .microseconds(taken.end.user_microseconds)

@@ -132,6 +132,12 @@ struct RunnerThread: ~Copyable {
         }
         for settled in settling { settled() }
         for serial in Array(children.keys) { drop(serial) }
+        // Who was killed with the last runs may take a moment to be gone.
+        for _ in 0..<20 where groups?.isSwept == false {
+            usleep(5000)
+            takeOrphans()
+            groups?.sweep()
+        }
         groups?.closeAll()
         if let orphanWatch { close(orphanWatch) }
     }

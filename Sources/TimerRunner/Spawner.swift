@@ -51,6 +51,10 @@ struct Preparation: Sendable {
 
 /// Starts processes.
 struct Spawner {
+    /// How many seconds a process may take to become its program: longer than a slow disk, shorter than a file
+    /// server that does not answer.
+    static let patience: Int32 = 10
+
     private let openFiles: UInt64
 
     /// - Parameter openFiles: the soft limit of open files jobs get that declare none.
@@ -114,6 +118,7 @@ struct Spawner {
                                     input: input, output: surroundings.output,
                                     error: surroundings.error, umask: execution.umask,
                                     nice: Int32(clamping: execution.nice), open_files: openFiles,
+                                    patience: Self.patience,
                                     limits: limits.baseAddress, limit_count: Int32(limits.count),
                                     switches_user: identity != nil, user: identity?.user ?? 0,
                                     group: identity?.group ?? 0, groups: groups.baseAddress,
@@ -178,6 +183,9 @@ struct Spawner {
         case CSPAWN_STEP_GROUPS: return "set the groups of \(account.name)"
         case CSPAWN_STEP_GROUP: return "set the group of \(account.name)"
         case CSPAWN_STEP_USER: return "switch to the user \(account.name)"
+        case CSPAWN_STEP_PATIENCE:
+            return "run \(program) within \(patience) seconds in "
+                + "\(definition.workingDirectory ?? account.home)"
         case CSPAWN_STEP_DIRECTORY:
             return "chdir \(definition.workingDirectory ?? account.home)"
         default: return "exec \(program)"

@@ -265,6 +265,74 @@ import TimerCore
         #expect(try daemon.timerctl("log", "nosuch").status == 4)
         #expect(daemon.stop() == 0)
     }
+
+    /// A process that leaves its run's session is beyond the runner's signals; its end is not beyond its care.
+    @Test func whoeverARunLeavesBehindBecomesTheRunners_andNobodyBecomesAZombie() throws {
+        let daemon = try make(
+            """
+            [job.a]
+            every = "1h"
+            first = "0s"
+            shell = "setsid sh -c 'echo up $$ > FOLDER/fired; read go < FOLDER/go' & exit 0"
+            """)
+        mkfifo("\(daemon.folder)/go", 0o600)
+        try daemon.start()
+        let up = try #require(daemon.nextFiring(until: daemon.ready + 10))
+        let pid = try #require(up.text.split(separator: " ").last.flatMap { Int32($0) })
+        let runner = try #require(daemon.runner())
+        #expect(try wait { try daemon.show("a").last?.outcome == "exited(0)" })
+        func parent(_ pid: Int32) -> Int32? {
+            let stat = try? String(contentsOfFile: "/proc/\(pid)/stat", encoding: .utf8)
+            return stat?.split(separator: ")").last?.split(separator: " ").dropFirst().first
+                .flatMap { Int32($0) }
+        }
+        #expect(parent(pid) == runner)
+        try "go\n".write(toFile: "\(daemon.folder)/go", atomically: false, encoding: .utf8)
+        #expect(wait { parent(pid) == nil }, "it is a zombie")
+        #expect(daemon.stop() == 0)
+    }
+
+    private static var mayDivideItsControlGroup: Bool {
+        let own = try? String(contentsOfFile: "/proc/self/cgroup", encoding: .utf8)
+        let mounts = try? String(contentsOfFile: "/proc/self/mountinfo", encoding: .utf8)
+        guard let line = own?.split(separator: "\n").first(where: { $0.hasPrefix("0::") }),
+            let mount = mounts?.split(separator: "\n").first(where: { $0.contains(" - cgroup2 ") })
+        else { return false }
+        let probe = "\(mount.split(separator: " ")[4])\(line.dropFirst(3))/timerd-probe-\(getpid())"
+        guard mkdir(probe, 0o755) == 0 else { return false }
+        let canKill = access("\(probe)/cgroup.kill", W_OK) == 0
+        return rmdir(probe) == 0 && canKill
+    }
+
+    @Test(.enabled(if: mayDivideItsControlGroup, "no control group of version 2 to divide"))
+    func withControlGroupsNobodyEscapes() throws {
+        let daemon = try make(
+            """
+            [job.a]
+            every = "1h"
+            first = "0s"
+            timeout = "1s"
+            kill-timeout = "1s"
+            shell = "setsid sh -c 'trap : TERM; echo up $$ > FOLDER/fired; sleep 600' & sleep 600"
+            """)
+        let runner = Process()
+        runner.executableURL = URL(fileURLWithPath: "\(LiveDaemon.programs)/timerd-runner")
+        runner.arguments = [
+            "--detach", "--control-groups", "--config", daemon.config, "--runtime",
+            "\(daemon.folder)/run",
+        ]
+        try runner.run()
+        runner.waitUntilExit()
+        #expect(runner.terminationStatus == 0)
+        try daemon.start()
+        let up = try #require(daemon.nextFiring(until: daemon.ready + 10))
+        let pid = try #require(up.text.split(separator: " ").last.flatMap { Int32($0) })
+        let own = try String(contentsOfFile: "/proc/\(pid)/cgroup", encoding: .utf8)
+        #expect(own.contains("/timerd-run-"))
+        #expect(try wait { try daemon.show("a").last?.outcome == "timed-out" })
+        #expect(wait { !lives(pid) })
+        #expect(daemon.stop() == 0)
+    }
 }
 
 extension String {

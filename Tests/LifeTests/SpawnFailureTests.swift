@@ -22,7 +22,7 @@ struct SpawnFailureTests {
             process.executableURL = URL(fileURLWithPath: "/usr/bin/strace")
             process.arguments = [
                 "-f", "-p", "\(runner)", "-o", "/dev/null", "-e", "trace=\(call)", "-e",
-                "inject=\(call):error=\(error)",
+                "inject=\(call):\(error)",
             ]
             process.standardError = FileHandle.nullDevice
             try process.run()
@@ -92,7 +92,7 @@ struct SpawnFailureTests {
             let reply = try ControlClient(path: daemon.socket).send(.history(HistoryQuery()))
             return try ControlJSON.decode(HistoryReply.self, from: reply.body).runs
         }
-        let fault = try Fault(call, error, in: runner)
+        let fault = try Fault(call, "error=\(error)", in: runner)
         _ = try daemon.ask(.order(.run, Job.Name("a")!))
         #expect(try wait { try runs().count == 3 })
         fault.end()
@@ -104,6 +104,46 @@ struct SpawnFailureTests {
         #expect(daemon.runner() == runner)
         _ = try daemon.ask(.order(.run, Job.Name("a")!))
         #expect(try wait { try runs().first?.status.outcome == "exited(0)" })
+        #expect(daemon.stop() == 0)
+    }
+
+    private func standsStill(childOf runner: Int32) -> Bool {
+        let processes = (try? FileManager.default.contentsOfDirectory(atPath: "/proc")) ?? []
+        return processes.contains { process in
+            let stat = try? String(contentsOfFile: "/proc/\(process)/stat", encoding: .utf8)
+            let fields = stat?.split(separator: ")").last?.split(separator: " ") ?? []
+            return fields.count > 1 && fields[0].uppercased() == "T" && fields[1] == "\(runner)"
+        }
+    }
+
+    /// A file server that does not answer, or a user who stops what is to become its job, holds up nobody
+    /// else: the start is given up.
+    @Test func aStartThatHangsIsGivenUp_andTheOthersGoOn() throws {
+        let daemon = try LiveDaemon(
+            """
+            [job.a]
+            every = "1h"
+            command = ["/bin/true"]
+            user = "nobody"
+            working-directory = "/"
+            """)
+        try daemon.start()
+        let runner = try #require(daemon.runner())
+        // It is nobody's already when it enters its directory.
+        let fault = try Fault("chdir", "signal=STOP", in: runner)
+        let before = LiveDaemon.now()
+        _ = try daemon.ask(.order(.run, Job.Name("a")!))
+        #expect(wait { standsStill(childOf: runner) })
+        fault.end()
+        #expect(standsStill(childOf: runner))
+        #expect(try wait { try daemon.show("a").last != nil })
+        let took = LiveDaemon.now() - before
+        #expect(
+            try daemon.show("a").last?.outcome
+                == "spawn-failed(ETIMEDOUT, run /bin/true within 10 seconds in /)")
+        #expect(took > 9 && took < 25, "\(took) s")
+        _ = try daemon.ask(.order(.run, Job.Name("a")!))
+        #expect(try wait { try daemon.show("a").last?.outcome == "exited(0)" })
         #expect(daemon.stop() == 0)
     }
 }

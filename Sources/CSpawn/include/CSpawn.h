@@ -28,6 +28,8 @@ typedef enum {
     CSPAWN_STEP_USER,
     CSPAWN_STEP_DIRECTORY,
     CSPAWN_STEP_EXEC,
+    /// It was killed, since it took too long over one of the others.
+    CSPAWN_STEP_PATIENCE,
 } cspawn_step;
 
 /// A limit of setrlimit(2); UINT64_MAX is none.
@@ -58,6 +60,8 @@ typedef struct {
     int nice;
     /// The soft limit of open files (setrlimit(2), RLIMIT_NOFILE); never above the hard one.
     uint64_t open_files;
+    /// How many seconds the child may take until it runs its program.
+    int patience;
     /// Further limits, set in this order.
     const cspawn_limit *_Nullable limits;
     int limit_count;
@@ -92,6 +96,10 @@ typedef struct {
 /// The child shares this process's memory until it calls execve (clone(2), CLONE_VM | CLONE_VFORK), so the
 /// cost does not grow with that memory; the calling thread stands still meanwhile, and the child uses a
 /// stack of its own, makes only system calls and changes nothing but its own kernel state and the result.
+///
+/// A directory on a file server that does not answer, or the user the child has become, who may stop it,
+/// could have the thread stand still for ever: a second thread kills the child when its time is up. One start
+/// at a time is looked after so; others have no limit.
 cspawn_result cspawn_start(const cspawn_request *_Nonnull request);
 
 /// Undoes what makes the kernel throw the ends of processes away: SIGCHLD ignored, which execve passes on
