@@ -158,10 +158,7 @@ final class Marks: Sendable {
         return count >= 0 ? bytes[..<count] : nil
     }
 
-    private func names() -> [String] { Self.names(in: directory) }
-
-    /// The names of all files in a directory.
-    static func names(in directory: Int32) -> [String] {
+    private func names() -> [String] {
         // Through an open file of its own: closedir(3) closes it, and it has its own position.
         let copy = openat(directory, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC)
         guard copy >= 0 else { return [] }

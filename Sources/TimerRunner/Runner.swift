@@ -170,11 +170,4 @@ public final class Runner: Sendable {
         // For whoever asks again.
         done.signal()
     }
-
-    /// The names of all marks in a directory: the runs that were begun and not forgotten. Empty if it
-    /// cannot be read.
-    /// - Complexity: O(n) in the entries of the directory.
-    public static func marks(in directory: Int32) -> Set<String> {
-        Set(Marks.names(in: directory).filter { !$0.hasPrefix(".") })
-    }
 }

@@ -102,7 +102,6 @@ extension RunnerThread {
         surroundings.markLine = marks.line(
             began: began, beganAt: beganAt, deadline: deadline,
             killTimeout: definition.execution.killTimeout)
-        let peakFloor = cspawn_peak()
         do throws(Spawner.Failure) {
             guard Self.watch(pipes.output.reading, token: serial << 2 | 1, in: epoll),
                 Self.watch(pipes.error.reading, token: serial << 2 | 2, in: epoll)
@@ -124,7 +123,8 @@ extension RunnerThread {
                 Child.Stream(descriptor: $0)
             }, tail: Tail(limit: definition.execution.outputTail),
             killTimeout: definition.execution.killTimeout)
-        child.peakFloor = peakFloor
+        // Behind the start: the count began with what this process had at that time.
+        child.peakFloor = cspawn_peak()
         child.hasControlGroup = groups != nil
         child.deadline = deadline
         add(child)

@@ -1,0 +1,156 @@
+// Copyright 2026 the timerd authors
+// SPDX-License-Identifier: Apache-2.0
+
+#define _GNU_SOURCE
+
+#include "CSpawn.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/signalfd.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#ifndef P_PIDFD
+#define P_PIDFD 3
+#endif
+
+void cspawn_claim_ends(void) {
+    struct sigaction action;
+    if (sigaction(SIGCHLD, NULL, &action) != 0) return;
+    if (action.sa_handler == SIG_IGN) action.sa_handler = SIG_DFL;
+    action.sa_flags &= ~SA_NOCLDWAIT;
+    sigaction(SIGCHLD, &action, NULL);
+}
+
+int cspawn_reap(int pidfd, cspawn_end *end) {
+    siginfo_t info = {0};
+    struct rusage usage;
+    // The system call itself tells what was used; the C library's waitid does not.
+    long result;
+    do {
+        result = syscall(SYS_waitid, P_PIDFD, pidfd, &info, WEXITED | WNOHANG, &usage);
+    } while (result != 0 && errno == EINTR);
+    if (result != 0) return -1;
+    if (info.si_pid == 0) return 0;
+    end->code = info.si_code;
+    end->status = info.si_status;
+    end->user_microseconds = usage.ru_utime.tv_sec * 1000000LL + usage.ru_utime.tv_usec;
+    end->system_microseconds = usage.ru_stime.tv_sec * 1000000LL + usage.ru_stime.tv_usec;
+    end->peak_kibibytes = usage.ru_maxrss;
+    return 1;
+}
+
+int64_t cspawn_peak(void) {
+    struct rusage usage;
+    return getrusage(RUSAGE_SELF, &usage) == 0 ? usage.ru_maxrss : 0;
+}
+
+int cspawn_open_process(pid_t pid) {
+    int pidfd = (int)syscall(SYS_pidfd_open, pid, 0U);
+    // The kernel sets FD_CLOEXEC itself (pidfd_open(2)).
+    return pidfd;
+}
+
+void cspawn_block_child_signal(void) {
+    sigset_t set;
+    sigemptyset(&set);
+    sigaddset(&set, SIGCHLD);
+    pthread_sigmask(SIG_BLOCK, &set, NULL);
+}
+
+int cspawn_adopt_orphans(void) {
+    if (prctl(PR_SET_CHILD_SUBREAPER, 1) != 0) return -1;
+    sigset_t set;
+    sigemptyset(&set);
+    sigaddset(&set, SIGCHLD);
+    return signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+}
+
+pid_t cspawn_next_ended(int watch) {
+    struct signalfd_siginfo infos[16];
+    while (read(watch, infos, sizeof infos) > 0) {}
+    siginfo_t info = {0};
+    int result;
+    do {
+        result = waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT);
+    } while (result != 0 && errno == EINTR);
+    return result == 0 ? info.si_pid : 0;
+}
+
+void cspawn_bury(pid_t pid) {
+    siginfo_t info;
+    while (waitid(P_PID, (id_t)pid, &info, WEXITED | WNOHANG) != 0 && errno == EINTR) {}
+}
+
+bool cspawn_group_lives(pid_t group) { return kill(-group, 0) == 0 || errno == EPERM; }
+
+int cspawn_detach(void) {
+    if (syscall(SYS_close_range, 3U, ~0U, 0U) != 0) return -1;
+    int ends[2];
+    if (pipe2(ends, O_CLOEXEC) != 0) return -1;
+    pid_t pid = fork();
+    if (pid < 0) {
+        int error = errno;
+        close(ends[0]);
+        close(ends[1]);
+        errno = error;
+        return -1;
+    }
+    if (pid == 0) {
+        close(ends[0]);
+        setsid();
+        return ends[1];
+    }
+    close(ends[1]);
+    char word;
+    ssize_t count;
+    do {
+        count = read(ends[0], &word, 1);
+    } while (count < 0 && errno == EINTR);
+    if (count == 1) _exit(0);
+    int status = 0;
+    while (waitpid(pid, &status, 0) < 0 && errno == EINTR) {}
+    _exit(WIFEXITED(status) && WEXITSTATUS(status) != 0 ? WEXITSTATUS(status) : 1);
+}
+
+void cspawn_tell_parent(int descriptor) {
+    // Nobody is there to be told if it fails.
+    if (write(descriptor, "", 1) < 0) {}
+    close(descriptor);
+}
+
+int cspawn_signal(int pidfd, int signal) {
+    return (int)syscall(SYS_pidfd_send_signal, pidfd, signal, NULL, 0U);
+}
+
+int cspawn_pipe(int *reading, int *writing) {
+    int ends[2];
+    if (pipe2(ends, O_CLOEXEC) != 0) return -1;
+    // Only our end: the other is the job's, which expects its output to wait.
+    if (fcntl(ends[0], F_SETFL, O_NONBLOCK) != 0) {
+        int error = errno;
+        close(ends[0]);
+        close(ends[1]);
+        errno = error;
+        return -1;
+    }
+    *reading = ends[0];
+    *writing = ends[1];
+    return 0;
+}
+
+int cspawn_eventfd(void) { return eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK); }
+
+const char *cspawn_signal_name(int signal) { return sigabbrev_np(signal); }
+
+const char *cspawn_error_name(int error) { return strerrorname_np(error); }
+
+void cspawn_name_thread(const char *name) { pthread_setname_np(pthread_self(), name); }
