@@ -63,16 +63,19 @@ public final class Runner: Sendable {
     /// - Parameters:
     ///   - marks: a descriptor of the directory of marks; the runner makes its own of it.
     ///   - handler: takes what the runner tells; called on the runner's thread, so it must not wait.
+    ///   - turned: called there now and then, at the latest when nothing more is to be told for the moment:
+    ///     for whoever would rather hear of many things at once.
     /// - Throws: `Failure`; no thread and no descriptor is left behind.
     public init(
         marks directory: Int32, options: Options = Options(),
-        handler: @escaping @Sendable (RunnerEvent) -> Void
+        handler: @escaping @Sendable (RunnerEvent) -> Void,
+        turned: @escaping @Sendable () -> Void = {}
     ) throws(Failure) {
         cspawn_claim_ends()
         inbox = try Inbox()
         marks = try Marks(in: directory)
         var beginning = RunnerThread.Beginning(
-            inbox: inbox, marks: marks, found: [], handler: handler)
+            inbox: inbox, marks: marks, found: [], handler: handler, turned: turned)
         if options.usesControlGroups { beginning.groups = try ControlGroups() }
         if options.adoptsOrphans {
             let watch = cspawn_adopt_orphans()

@@ -82,8 +82,13 @@ public final class RunnerServer: Sendable {
         }
         let backlog = backlog
         do throws(Runner.Failure) {
+            // Whoever sends is woken once for all that a turn brings, not for each of a thousand starts.
+            let mustRing = Flag()
             runner = try Runner(marks: settings.marks, options: settings.options) { event in
-                if backlog.take(event) { Self.ring(wake) }
+                if backlog.take(event) { mustRing.value.store(true, ordering: .relaxed) }
+            } turned: {
+                let must = mustRing.value.exchange(false, ordering: .relaxed)
+                if must { Self.ring(wake) }
             }
         } catch {
             close(settings.socket)
@@ -138,4 +143,9 @@ public final class RunnerServer: Sendable {
             else { return }
         }
     }
+}
+
+/// A flag that several threads may hold.
+private final class Flag: Sendable {
+    let value = Atomic(false)
 }

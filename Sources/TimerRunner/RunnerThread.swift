@@ -8,8 +8,9 @@ import TimerCore
 
 /// The runner's own thread: one epoll(7) over its inbox, its processes and their pipes.
 struct RunnerThread: ~Copyable {
-    /// How many runs are begun before the ends and the output of others are looked at again.
-    static let startsPerTurn = 32
+    /// How many runs are begun before the ends and the output of others are looked at again: many, since a run
+    /// that is due waits for its start, and one that ended for nothing; some tenths of a second at most.
+    static let startsPerTurn = 256
     /// The most bytes read from one pipe before others have their turn.
     static let bytesPerTurn = 256 << 10
     /// The most bytes read from one pipe at the end of its process: what a pipe may hold at most without
@@ -24,6 +25,7 @@ struct RunnerThread: ~Copyable {
     let orphanWatch: Int32?
     let spawner: Spawner
     let handler: @Sendable (RunnerEvent) -> Void
+    let turned: @Sendable () -> Void
     var groups: ControlGroups?
     /// The number of the latest child; 0 is the inbox.
     var serial: UInt64 = 0
@@ -52,6 +54,7 @@ struct RunnerThread: ~Copyable {
         var orphanWatch: Int32?
         var groups: ControlGroups?
         var handler: @Sendable (RunnerEvent) -> Void
+        var turned: @Sendable () -> Void
     }
 
     private init(_ beginning: Beginning, epoll: Int32) {
@@ -60,6 +63,7 @@ struct RunnerThread: ~Copyable {
         orphanWatch = beginning.orphanWatch
         groups = beginning.groups
         handler = beginning.handler
+        turned = beginning.turned
         self.epoll = epoll
         spawner = Spawner(openFiles: Self.openFilesBefore)
         for (run, process, pidfd) in beginning.found { adopt(run, process, pidfd) }
@@ -129,8 +133,10 @@ struct RunnerThread: ~Copyable {
             startSome()
             let now = Self.awake()
             while let serial = alarms.pop(due: now) { attend(to: serial, at: now) }
+            turned()
         }
         for settled in settling { settled() }
+        turned()
         for serial in Array(children.keys) { drop(serial) }
         // Who was killed with the last runs may take a moment to be gone.
         for _ in 0..<20 where groups?.isSwept == false {

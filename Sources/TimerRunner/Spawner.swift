@@ -56,6 +56,15 @@ struct Spawner {
     static let patience: Int32 = 10
 
     private let openFiles: UInt64
+    /// What jobs have to read.
+    private let nothing = Nothing()
+
+    /// /dev/null, as long as somebody holds it.
+    private final class Nothing: Sendable {
+        let descriptor = open("/dev/null", O_RDONLY | O_CLOEXEC)
+
+        deinit { if descriptor >= 0 { close(descriptor) } }
+    }
 
     /// - Parameter openFiles: the soft limit of open files jobs get that declare none.
     init(openFiles: UInt64) { self.openFiles = openFiles }
@@ -91,9 +100,8 @@ struct Spawner {
         let variables = ready.variables
         let program = Program(definition.command, path: variables["PATH"] ?? "")
         try Self.check(program, variables)
-        let input = open("/dev/null", O_RDONLY | O_CLOEXEC)
-        guard input >= 0 else { throw Self.failure(errno, "open /dev/null") }
-        defer { close(input) }
+        let input = nothing.descriptor
+        guard input >= 0 else { throw Self.failure(EBADF, "open /dev/null") }
         let directory = definition.workingDirectory ?? ready.account.home
         let execution = definition.execution
         let names = execution.limits.keys.sorted { $0.rawValue < $1.rawValue }
