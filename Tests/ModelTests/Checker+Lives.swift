@@ -254,7 +254,6 @@ extension Checker {
         states[job].pausedFor = 0
         states[job].pausedUntil = nil
         states[job].afterPause = 0
-        states[job].creditedAfterPause = 0
     }
 
     /// Follows `paused` of the configuration where that changed. Whether a pause is over by it.

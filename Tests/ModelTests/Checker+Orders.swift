@@ -41,6 +41,7 @@ extension Checker {
             guard phase != .stopped else { return }
             if phase == .paused, states[job].isPausedWithRun { resumeRuns(job) }
             states[job].phase = .stopped
+            if !Leniency.countedAfterPauseHangsOn { leavePause(job) }
             states[job].accrued = 0
             states[job].skips = 0
             callOff(job, .stopped)
@@ -97,6 +98,16 @@ extension Checker {
 
     // MARK: - A pause ends
 
+    /// What counted since the end of the pause before this life is on record, and counts however it is left.
+    private func leavePause(_ job: Int) {
+        states[job].accrued += states[job].creditedAfterPause
+        states[job].active += states[job].creditedAfterPause
+        states[job].creditedAfterPause = 0
+        states[job].afterPause = 0
+        states[job].afterPauseMost = 0
+        states[job].isAfterPauseVague = false
+    }
+
     /// - Parameter byItself: whether its end had come, and nobody ordered it.
     func unpause(_ job: Int, byItself: Bool, _ seen: ArraySlice<Seen>) {
         states[job].phase = .armed
@@ -108,16 +119,15 @@ extension Checker {
             ? takeUpInterval(job, end: end, seen) : takeUpSlots(job, end: end)
         if byItself {
             let credit = states[job].afterPause
-            states[job].accrued += credit + states[job].creditedAfterPause
-            states[job].active += credit + states[job].creditedAfterPause
+            states[job].accrued += credit
+            states[job].active += credit
             if states[job].isAfterPauseVague || states[job].afterPauseMost > 0 {
                 vague.append((job, credit, states[job].afterPauseMost, false))
             }
+        } else if Leniency.countedAfterPauseHangsOn {
+            states[job].creditedAfterPause = 0
         }
-        states[job].afterPause = 0
-        states[job].afterPauseMost = 0
-        states[job].creditedAfterPause = 0
-        states[job].isAfterPauseVague = false
+        leavePause(job)
         // What the daemon takes it for has to be known before it is asked what is due.
         if let account = seen.first(where: {
             $0.kind == .account && $0.job == job && $0.attempt != Phase.paused.rawValue

@@ -9,4 +9,7 @@ enum Leniency {
     static let openRunsComeOneByOne = true
     /// Up to when slots were dealt with is not kept by a daemon that is stopped in order.
     static let stoppedSlotsAreForgotten = true
+    /// What counted since the end of a pause, before this life, stays with a job that is stopped, and is lost
+    /// by one that is resumed before its pause ended by itself.
+    static let countedAfterPauseHangsOn = true
 }
