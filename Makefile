@@ -24,13 +24,14 @@ DIST ?= dist
 # The cases to run, such as CASES="next agenda"; none named are all. LONG=1 takes ten times as long.
 CASES ?=
 
-.PHONY: help run status build test test-systemd bench bench-guard format check-format setup clean \
+.PHONY: help run status build test test-mutations test-systemd bench bench-guard format check-format setup clean \
     install uninstall deb check-deb
 
 help:
 	@echo 'make run           set up, build, and run the daemon here on config/timerd.toml'
 	@echo 'make status        the table of its jobs, from another terminal'
 	@echo 'make test          set up, build and test'
+	@echo 'make test-mutations  make mistakes in the core, and see the model test catch each (15 minutes)'
 	@echo 'make test-systemd  test under a real systemd, in a container (needs root)'
 	@echo 'make build         release binaries in .build/release/'
 	@echo 'make deb           a Debian package, in dist/'
@@ -72,6 +73,9 @@ test: setup
 	$(SWIFT) build --build-tests $(SWIFTFLAGS)
 	$(SWIFT) test --skip-build --skip LifeTests $(SWIFTFLAGS)
 	$(SWIFT) test --skip-build --filter LifeTests $(SWIFTFLAGS)
+
+test-mutations: setup
+	Tests/Mutations/run
 
 # One of its cases installs the package.
 test-systemd: deb
