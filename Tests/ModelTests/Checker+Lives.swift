@@ -76,6 +76,9 @@ extension Checker {
         let before = roster
         roster = []
         for job in before where !jobs.contains(where: { $0.name == job }) {
+            if !isForgotten(job) {
+                states[job].seen = dealtWith(job, by: states[job].written)
+            }
             states[job].isPresent = false
             states[job].removed = wall
             states[job].isJustRemoved = true
@@ -219,6 +222,10 @@ extension Checker {
         return max(state.seen, min(next - Unit.microsecond, then))
     }
 
+    private func isForgotten(_ job: Int) -> Bool {
+        Leniency.stoppedSlotsAreForgotten && death == .stopped && !states[job].spec.isCounted
+    }
+
     private func adopt(_ spec: PlainJob, isLoad: Bool) {
         let job = spec.name
         let old = states[job].spec
@@ -226,7 +233,7 @@ extension Checker {
             states[job].removed != nil && !states[job].isJustRemoved
         // A record says so much for whatever schedule follows.
         let dealtWith = dealtWith(job, by: states[job].written)
-        let isForgotten = Leniency.stoppedSlotsAreForgotten && death == .stopped && !old.isCounted
+        let isForgotten = isForgotten(job)
         states[job].spec = spec
         states[job].isPresent = true
         states[job].removed = nil

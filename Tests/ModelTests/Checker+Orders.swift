@@ -161,6 +161,7 @@ extension Checker {
                 missed += 1
             }
         }
+        missed = min(missed, Self.passedMax)
         states[job].firings += Int64(missed) + 1
         return (takeLabel(first + states[job].corrections * Unit.microsecond, job), missed)
     }
