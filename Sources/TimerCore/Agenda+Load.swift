@@ -250,16 +250,19 @@ extension Agenda {
         var batch = Batch()
         // Whoever lives has his place already.
         for open in runs where open.isLive { takeOver(open, into: &batch) }
+        var takenUp: [Int] = []
         for open in runs where !open.isLive {
             if !open.wasBegun, open.bootID == now.bootID,
                 let slot = slots[open.id.firing.job], let entry = entries[slot],
                 entry.phase != .stopped
             {
                 takeUp(open, slot, entry, at: now, into: &batch)
+                takenUp.append(slot)
             } else {
                 lose(open, as: open.bootID == now.bootID ? .daemon : .reboot, into: &batch)
             }
         }
+        for slot in takenUp { release(slot, at: now, into: &batch) }
         return (batch.ends + batch.timers + batch.notices, batch.start)
     }
 
@@ -302,7 +305,6 @@ extension Agenda {
         }
         entries[slot] = entry
         batch.notices.append(.tell(.runTakenUp(run.id)))
-        release(slot, at: now, into: &batch)
     }
 }
 

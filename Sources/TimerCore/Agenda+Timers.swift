@@ -63,10 +63,11 @@ extension Agenda {
     private mutating func settleSlot(
         _ entry: inout Entry, _ schedule: WallSchedule, at now: Now
     ) {
-        guard entry.phase == .armed, !isShutDown else {
+        guard entry.phase == .armed else {
             entry.slot = nil
             return
         }
+        guard !isShutDown else { return }
         if entry.slot == nil { entry.slot = entry.slot(after: entry.seen, schedule) }
         guard entry.slot == nil else { return }
         entry.phase = .finished

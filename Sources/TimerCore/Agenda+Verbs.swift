@@ -116,8 +116,9 @@ extension Agenda {
         let due = entry.takeUp(after: pause, by: author, at: now)
         if author == .pauseEnd, let until = pause.until {
             entry.ledger.credit(
-                entry.countedAfterPause + countedSince(until, entry.job.count, at: now))
+                countedSince(until, entry.job.count, at: now))
         }
+        entry.ledger.credit(entry.countedAfterPause)
         entry.countedAfterPause = .zero
         batch.timers += settle(slot, &entry, at: now)
         batch.notices.append(
@@ -171,6 +172,8 @@ extension Agenda {
         if case .paused(let pause) = entry.phase, pause.withRun {
             batch.ends += entry.toldRuns.map { .resume($0) }
         }
+        entry.ledger.credit(entry.countedAfterPause)
+        entry.countedAfterPause = .zero
         entry.phase = .stopped
         entry.skips = 0
         entry.dropAccrued(at: now)

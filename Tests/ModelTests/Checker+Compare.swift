@@ -85,9 +85,7 @@ extension Checker {
             fail(.overlapping, "\(living.count) runs live, \(runsMax) may: \(one)")
         }
         let state = states[one.job]
-        guard state.spec.concurrency != .allow, !state.mayOverlap,
-            !Leniency.openRunsComeOneByOne || !state.isTakenUp
-        else { return }
+        guard state.spec.concurrency != .allow, !state.mayOverlap else { return }
         if living.count(where: { $0.job == one.job }) > 1 {
             fail(.overlapping, "job \(one.job): a second run lives: \(one)")
         }

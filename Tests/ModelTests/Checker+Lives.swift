@@ -17,7 +17,6 @@ extension Checker {
         wasOff = false
         for job in states.indices {
             states[job].mayLose = 0
-            states[job].isTakenUp = false
             states[job].mayGain = 0
             states[job].sinceDeath = 0
             settleCredit(job)
@@ -76,9 +75,7 @@ extension Checker {
         let before = roster
         roster = []
         for job in before where !jobs.contains(where: { $0.name == job }) {
-            if !isForgotten(job) {
-                states[job].seen = dealtWith(job, by: states[job].written)
-            }
+            states[job].seen = dealtWith(job, by: states[job].written)
             states[job].isPresent = false
             states[job].removed = wall
             states[job].isJustRemoved = true
@@ -119,15 +116,13 @@ extension Checker {
             let state = states[run.job]
             if !run.isBegun, run.boot == bootNumber, state.isPresent, state.phase != .stopped {
                 takeUp(run)
-                states[run.job].isTakenUp = true
                 takenUp.append(run.job)
-                if Leniency.openRunsComeOneByOne { release(run.job) }
             } else {
                 acts.append(
                     act(.close, run, run.boot == bootNumber ? .lostDaemon : .lostReboot))
             }
         }
-        if !Leniency.openRunsComeOneByOne { for job in takenUp { release(job) } }
+        for job in takenUp { release(job) }
     }
 
     private func takeOver(_ found: Attempt) {
@@ -222,10 +217,6 @@ extension Checker {
         return max(state.seen, min(next - Unit.microsecond, then))
     }
 
-    private func isForgotten(_ job: Int) -> Bool {
-        Leniency.stoppedSlotsAreForgotten && death == .stopped && !states[job].spec.isCounted
-    }
-
     private func adopt(_ spec: PlainJob, isLoad: Bool) {
         let job = spec.name
         let old = states[job].spec
@@ -233,7 +224,6 @@ extension Checker {
             states[job].removed != nil && !states[job].isJustRemoved
         // A record says so much for whatever schedule follows.
         let dealtWith = dealtWith(job, by: states[job].written)
-        let isForgotten = isForgotten(job)
         states[job].spec = spec
         states[job].isPresent = true
         states[job].removed = nil
@@ -245,7 +235,7 @@ extension Checker {
         } else if wasAway {
             // While it was not there, a job had no slots.
             states[job].seen = max(states[job].seen, wall)
-        } else if isLoad, !isForgotten {
+        } else if isLoad {
             states[job].seen = dealtWith
         }
         if follow(spec.paused, job) { states[job].seen = max(states[job].seen, wall) }

@@ -41,7 +41,7 @@ extension Checker {
             guard phase != .stopped else { return }
             if phase == .paused, states[job].isPausedWithRun { resumeRuns(job) }
             states[job].phase = .stopped
-            if !Leniency.countedAfterPauseHangsOn { leavePause(job) }
+            leavePause(job)
             states[job].accrued = 0
             states[job].skips = 0
             callOff(job, .stopped)
@@ -124,8 +124,6 @@ extension Checker {
             if states[job].isAfterPauseVague || states[job].afterPauseMost > 0 {
                 vague.append((job, credit, states[job].afterPauseMost, false))
             }
-        } else if Leniency.countedAfterPauseHangsOn {
-            states[job].creditedAfterPause = 0
         }
         leavePause(job)
         // What the daemon takes it for has to be known before it is asked what is due.

@@ -81,8 +81,6 @@ extension Checker {
         var writtenLabel: Int64?
         /// Whether runs of it may live on from a time when they might overlap.
         var mayOverlap = false
-        /// Whether runs of it were taken up in this life.
-        var isTakenUp = false
         /// Its runs that live or wait, oldest first.
         var runs: [Attempt] = []
 
