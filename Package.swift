@@ -108,8 +108,8 @@ let package = Package(
         tests(of: "TimerRunner", "TimerCore", "CSpawn"),
         tests(of: "TimerControl", "TimerCore"),
         tests(
-            of: "timerd", "timerctl", "HostFiles", "Systemd", "TimerConfig", "TimerCore",
-            "TimerRunner", "TimerStore", "TimerZones",
+            of: "timerd", "timerctl", "timerd-runner", "HostFiles", "Systemd", "TimerConfig",
+            "TimerCore", "TimerRunner", "TimerStore", "TimerZones",
             .product(name: "ArgumentParser", package: "swift-argument-parser"),
             .product(name: "Logging", package: "swift-log")),
         .testTarget(name: "HouseTests", swiftSettings: settings),

@@ -21,7 +21,9 @@ struct KillVerb: ParsableCommand {
         transform: Self.target)
     var target: Target
 
-    @Option(help: "The name of a signal, such as HUP.", transform: Self.signal)
+    @Option(
+        help: "The name of a signal, such as HUP.",
+        completion: .list(KillBody.signals.map(\.name)), transform: Self.signal)
     var signal: String?
 
     /// A job, or one run of it.

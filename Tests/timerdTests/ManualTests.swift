@@ -8,6 +8,7 @@ import TimerConfig
 
 @testable import timerctl
 @testable import timerd
+@testable import timerd_runner
 
 /// The pages in man/, against what the programs know. In them `.It Ic` begins what is said of a verb or a key,
 /// `.It Fl` of an option.
@@ -76,6 +77,7 @@ import TimerConfig
 
     @Test(arguments: [
         ("timerctl.1", Timerctl._dumpHelp()), ("timerd.8", Timerd._dumpHelp()),
+        ("timerd-runner.8", TimerdRunner._dumpHelp()),
     ])
     func eachPageExplainsEveryVerbAndOption_andNoOther(page: String, help: String) throws {
         let tool = try Tool(help)
@@ -87,11 +89,34 @@ import TimerConfig
         }
     }
 
+    @Test func eachProgramIsInstalledWithAPage() throws {
+        let line = try text(of: "Makefile").split(separator: "\n").first {
+            $0.hasPrefix("BINARIES := ")
+        }
+        let installed = try #require(line).split(separator: " ").dropFirst(2).map(String.init)
+        let sources = Self.root.appendingPathComponent("Sources")
+        let rooms = try FileManager.default.contentsOfDirectory(atPath: sources.path)
+        let programs = try rooms.filter { room in
+            let folder = "\(sources.path)/\(room)"
+            return try FileManager.default.contentsOfDirectory(atPath: folder).contains { file in
+                guard file.hasSuffix(".swift") else { return false }
+                return try text(of: "Sources/\(room)/\(file)").contains("\n@main\n")
+            }
+        }
+        #expect(installed.sorted() == programs.sorted())
+        let pages = try FileManager.default.contentsOfDirectory(
+            atPath: Self.root.appendingPathComponent("man").path)
+        for program in programs {
+            #expect(pages.contains { $0.hasPrefix("\(program).") }, "\(program)")
+        }
+    }
+
     @Test func everythingHasTheVersionOfThePackage() throws {
         let version = Timerd.versionNumber
         #expect(Timerctl.configuration.version == version)
+        #expect(TimerdRunner.configuration.version == version)
         #expect(try text(of: "debian/changelog").hasPrefix("timerd (\(version)-1) "))
-        for page in ["timerd.8", "timerctl.1", "timerd.toml.5"] {
+        for page in ["timerd.8", "timerd-runner.8", "timerctl.1", "timerd.toml.5"] {
             #expect(try text(of: "man/\(page)").contains("\n.Os timerd \(version)\n"), "\(page)")
         }
     }

@@ -1,13 +1,23 @@
 # Copyright 2026 the timerd authors
 # SPDX-License-Identifier: Apache-2.0
-# The Debian package: a fresh installation runs, an upgrade keeps the accounts, removal keeps them too and
-# stops the daemon, and purging leaves nothing. What `make install` wrote goes first and comes back at the end.
+# The Debian package: a fresh installation runs, an upgrade keeps the accounts and the runs that live, removal
+# keeps the accounts and ends everything else, and purging leaves nothing. What `make install` wrote goes first
+# and comes back at the end.
 
 repository=$MACHINE_HERE/../..
 packages=$MACHINE_ROOT/root/packages
-apt() { inside env DEBIAN_FRONTEND=noninteractive apt-get -q -y -o Dpkg::Use-Pty=0 "$@"; }
+# Without waiting for a disk that is thrown away. dpkg alone where apt would only read its lists once more.
+apt() {
+    inside env DEBIAN_FRONTEND=noninteractive apt-get -q -y -o Dpkg::Use-Pty=0 \
+        -o Dpkg::Options::=--force-unsafe-io "$@"
+}
+dpkg() { inside env DEBIAN_FRONTEND=noninteractive dpkg --force-unsafe-io "$@"; }
 has_user() { inside getent passwd timerd; }
-active() { [ "$(property ActiveState)" = active ]; }
+units='timerd.service timerd-runner.service timerd.socket'
+# all_are VERB: each of the units is active, or enabled; systemctl alone is content with one of them.
+all_are() { for unit in $units; do inside systemctl -q "$1" "$unit" || return; done; }
+active() { all_are is-active; }
+long_run() { inside pgrep -f '^sleep 4711$'; }
 # left FOLDER...: what there is of timerd below these.
 left() { inside find "$@" '(' -path '*timerd*' -o -path '*timerctl*' ')' -not -path '/var/lib/dpkg/*'; }
 # completed WORD...: what bash makes of the last word of `timerctl WORD...`.
@@ -44,7 +54,7 @@ date +%s.%6N >"$MACHINE_WORK/since"
 apt install /root/packages/first.deb
 expect 'it runs' active
 expect 'it answers' inside timerctl list
-expect 'it is enabled' inside systemctl is-enabled timerd
+expect 'it is enabled' all_are is-enabled
 expect 'its user is there' has_user
 expect 'the configuration has no job' equals '' inside timerctl list --names
 expect 'dpkg takes care of the configuration' sh -c 'echo "$1" | grep -q "^ /etc/timerd/timerd.toml "' sh \
@@ -60,16 +70,22 @@ every = "1h"
 [job.held]
 command = ["true"]
 every = "1h"
+[job.long]
+command = ["sleep", "4711"]
+every = "1h"
+first = "0s"
 TOML
 inside systemctl reload timerd
+wait_for 10 'a run lives' long_run
 expect 'the names of the jobs are completed' equals held completed pause h
 wait_for 10 'some time has accrued' at_least 500000 number held accrued_usec
 inside timerctl pause held --note 'disk swap'
 held=$(number held accrued_usec)
 slow=$(number slow accrued_usec)
 pid=$(property MainPID)
+run=$(long_run)
 
-apt install /root/packages/second.deb
+dpkg --install /root/packages/second.deb
 expect 'the new version is there' equals "$version+1" inside dpkg-query -W -f '${Version}' timerd
 expect 'it runs after the upgrade' active
 expect_status 1 'it is another process' test "$(property MainPID)" = "$pid"
@@ -78,14 +94,18 @@ expect 'the account goes on' at_least "$slow" number slow accrued_usec
 expect 'the pause is kept' equals paused word held state
 expect 'with its note' equals 'disk swap' word held note
 expect 'and to the microsecond' equals "$held" number held accrued_usec
+expect 'the run is the same process' equals "$run" long_run
+expect_journal 'long: .*' TIMERD_EVENT=run-taken-over TIMERD_JOB=long
 
-apt remove timerd
-expect_status 3 'it is stopped' inside systemctl is-active timerd
+dpkg --remove timerd
+# shellcheck disable=SC2086  # a list of names
+expect_status 3 'none of it runs' inside systemctl is-active $units
+expect_status 1 'and its run has ended' long_run
 expect 'its program is gone' inside test ! -e /usr/bin/timerd
 expect 'its accounts are there' inside test -s /var/lib/timerd/timerd.db
 expect 'its configuration is there' inside grep -q job.held /etc/timerd/timerd.toml
 
-apt install /root/packages/second.deb
+dpkg --install /root/packages/second.deb
 expect 'it runs again' active
 wait_for 10 'with the same account' equals "$held" number held accrued_usec
 
