@@ -5,6 +5,7 @@
 
 import math
 import os
+import shutil
 import subprocess
 import sys
 import time
@@ -107,17 +108,36 @@ def cron(rounds):
                 yield figure("Debian cron", count, at, file, round)
 
 
+def systemd(round):
+    """One boot of a container for all bursts, ten seconds apart."""
+    with daemon.folder() as path:
+        at = math.ceil(time.time()) + 25
+        bursts = []
+        for count in COUNTS:
+            file = daemon.stamp_file(path / f"stamps-{count}")
+            bursts.append((count, at, file))
+            at += 10
+        with daemon.systemd(path, [(count, at, file.name) for count, at, file in bursts]):
+            for count, at, file in bursts:
+                settle(file, count, at)
+                yield figure("systemd timers", count, at, file, round)
+
+
 def run(long):
+    # All of them in each round, so that a noisy minute of the machine is nobody's alone.
     for round in range(ROUNDS):
         for count in COUNTS:
             yield bare(count, round)
             yield timerd(count, round)
-    for count in COUNTS:
-        for round in range(3):
             yield timerd(count, round, live=1000)
             yield apscheduler(count, round)
             yield cronstable(count, round)
-    if os.geteuid() == 0:
-        yield from cron(3 if long else 1)
-    else:
-        print("burst: cron needs root; it is left out", file=sys.stderr)
+    if os.geteuid() != 0:
+        print("burst: cron and systemd need root; they are left out", file=sys.stderr)
+        return
+    yield from cron(ROUNDS if long else 2)
+    if not shutil.which("systemd-nspawn"):
+        print("burst: no systemd-nspawn; systemd's timers are left out", file=sys.stderr)
+        return
+    for round in range(ROUNDS if long else 2):
+        yield from systemd(round)

@@ -216,3 +216,32 @@ def cron(path, lines):
     return Process(
         ["unshare", "--mount", "--propagation", "private", "sh", "-c", CRON, "sh", path / "crontab",
          places.DEBIAN], path / "log")
+
+
+TIMER = """[Timer]
+OnCalendar={at}
+AccuracySec=1us
+[Install]
+WantedBy=timers.target
+"""
+SERVICE = """[Service]
+Type=oneshot
+ExecStart=/bench/stamp /bench/{file}
+"""
+
+
+def systemd(path, bursts):
+    """A systemd in a container, with timers and services for bursts given as (count, instant, name of the
+    file of stamps). Needs root and systemd-container."""
+    wants = path / "units/timers.target.wants"
+    wants.mkdir(parents=True)
+    shutil.copy(places.STAMP, path / "stamp")
+    for count, at, file in bursts:
+        due = time.strftime("%Y-%m-%d %H:%M:%S UTC", time.gmtime(at))
+        (path / f"units/bench-{count}@.timer").write_text(TIMER.format(at=due))
+        (path / f"units/bench-{count}@.service").write_text(SERVICE.format(file=file))
+        for index in range(count):
+            (wants / f"bench-{count}@{index}.timer").symlink_to(f"../bench-{count}@.timer")
+    return Process(
+        ["unshare", "--mount", "--propagation", "private", places.HERE / "peers/systemd_machine", path],
+        path / "log")
