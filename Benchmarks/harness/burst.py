@@ -135,9 +135,9 @@ def run(long):
     if os.geteuid() != 0:
         print("burst: cron and systemd need root; they are left out", file=sys.stderr)
         return
-    yield from cron(ROUNDS if long else 2)
+    yield from cron(ROUNDS if long else 1)
     if not shutil.which("systemd-nspawn"):
         print("burst: no systemd-nspawn; systemd's timers are left out", file=sys.stderr)
         return
-    for round in range(ROUNDS if long else 2):
+    for round in range(ROUNDS if long else 1):
         yield from systemd(round)
