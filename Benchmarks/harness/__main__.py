@@ -51,7 +51,7 @@ def main():
                 print(json.dumps(figure), flush=True)
         text = "".join(json.dumps(line) + "\n" for line in lines)
         (places.RESULTS / f"{name}.jsonl").write_text(text)
-    report.write()
+        report.write()
 
 
 main()

@@ -13,7 +13,7 @@ import time
 from . import daemon, places
 
 COUNTS = [1, 10, 100, 1000]
-ROUNDS = 5
+ROUNDS = 4
 # How long the slowest may take, in seconds.
 PATIENCE = 60
 

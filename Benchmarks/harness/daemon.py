@@ -57,7 +57,7 @@ def busy():
     return sum(fields) - fields[3] - fields[4], sum(fields)
 
 
-def quiet(seconds=5):
+def quiet(seconds=2):
     """Waits until others leave the machine alone, but not for ever."""
     end = time.monotonic() + seconds
     while time.monotonic() < end:
@@ -94,33 +94,50 @@ class Process:
                 self.child.wait()
         self.log.close()
 
-    def status(self):
-        """Numbers of /proc/PID/smaps_rollup, in bytes."""
-        found = {}
-        for line in pathlib.Path(f"/proc/{self.pid}/smaps_rollup").read_text().splitlines()[1:]:
-            name, value, _ = line.split()
-            found[name.rstrip(":")] = int(value) * 1024
-        return found
+    def pids(self):
+        """What is counted as the scheduler: this process, not the jobs it started."""
+        return [self.pid]
+
+    def sum(self, figure):
+        """`figure` of each of its processes, added up."""
+        return sum(figure(pathlib.Path(f"/proc/{pid}")) for pid in self.pids())
+
+    def memory(self, name):
+        """A line of /proc/PID/smaps_rollup, in bytes: Rss, Anonymous."""
+        return self.sum(lambda folder: number(folder / "smaps_rollup", name) * 1024)
 
     def switches(self):
         """How often its threads went to sleep of their own will."""
-        total = 0
-        for task in pathlib.Path(f"/proc/{self.pid}/task").iterdir():
-            for line in (task / "status").read_text().splitlines():
-                if line.startswith("voluntary_ctxt_switches"):
-                    total += int(line.split()[1])
-        return total
+        return self.sum(
+            lambda folder: sum(
+                number(task / "status", "voluntary_ctxt_switches") for task in (folder / "task").iterdir()))
 
     def processor_seconds(self):
-        fields = pathlib.Path(f"/proc/{self.pid}/stat").read_text().rsplit(") ", 1)[1].split()
-        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+        def ticks(folder):
+            fields = (folder / "stat").read_text().rsplit(") ", 1)[1].split()
+            return int(fields[11]) + int(fields[12])
+
+        return self.sum(ticks) / os.sysconf("SC_CLK_TCK")
 
     def written(self):
         """Bytes it caused to be written to disks."""
-        for line in pathlib.Path(f"/proc/{self.pid}/io").read_text().splitlines():
-            if line.startswith("write_bytes"):
-                return int(line.split()[1])
-        return 0
+        return self.sum(lambda folder: number(folder / "io", "write_bytes"))
+
+
+def number(file, name):
+    """The number on the line of this name in a file of /proc."""
+    for line in file.read_text().splitlines():
+        if line.startswith(name + ":"):
+            return int(line.split()[1])
+    raise ValueError(f"{file}: no {name}")
+
+
+def name(pid):
+    """The name of a process; empty once it is gone."""
+    try:
+        return pathlib.Path(f"/proc/{pid}/comm").read_text().strip()
+    except OSError:
+        return ""
 
 
 class Timerd(Process):
@@ -149,7 +166,25 @@ class Timerd(Process):
 
     def end(self, *how):
         super().end(*how)
+        # It goes once nothing of the jobs is left to tell.
+        if not wait_for(lambda: not self.runners(), 5):
+            for pid in self.runners():
+                os.kill(pid, signal.SIGTERM)
         shutil.rmtree(self.runtime, ignore_errors=True)
+
+    def pids(self):
+        """The daemon and its runner, which owns the jobs' processes; it is no child of the daemon's."""
+        return [pid for pid in [self.pid, *self.runners()] if name(pid)]
+
+    def runners(self):
+        found = []
+        for folder in pathlib.Path("/proc").glob("[0-9]*"):
+            try:
+                if str(self.runtime) in (folder / "cmdline").read_text().split("\0"):
+                    found.append(int(folder.name))
+            except OSError:
+                continue
+        return [pid for pid in found if name(pid) == "timerd-runner"]
 
     def wait_until_ready(self, seconds=120):
         """Seconds from its start to READY=1, which it says once every timer is set."""

@@ -55,7 +55,7 @@ def timerd():
             time.sleep(SECONDS)
             after = ended(path), file.stat().st_size // 16, process.written(), time.monotonic()
             cpu = process.processor_seconds() - cpu
-            resident = process.status()["Rss"]
+            resident = process.memory("Rss")
         passed = after[3] - before[3]
         recorded = after[0] - before[0]
         return {

@@ -31,8 +31,7 @@ def files(count):
 
 
 def memory(process):
-    status = process.status()
-    return {"anonymous_bytes": status["Anonymous"], "resident_bytes": status["Rss"]}
+    return {"anonymous_bytes": process.memory("Anonymous"), "resident_bytes": process.memory("Rss")}
 
 
 def timed(command, rounds=ROUNDS):
@@ -118,8 +117,8 @@ def idle(seconds):
             "written_bytes": process.written() - written}
         summary = path / "strace"
         subprocess.run(
-            ["timeout", "-s", "INT", str(seconds), "strace", "-c", "-f", "-o", summary, "-p",
-             str(process.pid)], stderr=subprocess.DEVNULL)
+            ["timeout", "-s", "INT", str(seconds), "strace", "-c", "-f", "-o", summary,
+             *(word for pid in process.pids() for word in ("-p", str(pid)))], stderr=subprocess.DEVNULL)
         calls = {name: int(count) for count, name in CALL.findall(summary.read_text())}
         calls.pop("total", None)
         return {**figure, "syscalls": sum(calls.values()), "calls": calls}
