@@ -17,6 +17,9 @@ import TimerStore
 struct Daemon {
     /// The group whose members may look through the control socket.
     static let group = "timerd"
+    /// The exit status of a start that ends at a configuration that cannot be read: EX_CONFIG of sysexits.h. To
+    /// try again would change nothing.
+    static let configurationStatus: Int32 = 78
     /// How long runs that live at a stop have between SIGTERM and SIGKILL.
     static let stopGrace: Duration = .seconds(10)
     /// How long a runner is waited for at the start.
@@ -54,7 +57,7 @@ struct Daemon {
     }
 
     /// Runs until a signal says stop. What keeps it from starting is said on the log, and the exit
-    /// status is 1.
+    /// status is 1, or 78 for a configuration that cannot be read.
     static func run(_ options: Options) throws {
         // Everything the daemon makes is its user's alone, from its first instant on.
         umask(0o077)
@@ -79,6 +82,9 @@ struct Daemon {
             // Not dispatchMain(), which ends the main thread: a process without one shows up as defunct.
             stop.wait()
             withExtendedLifetime((signals, watch, zones)) { daemon.stop() }
+        } catch let error as ConfigError {
+            log.critical("Cannot start: \(error)")
+            throw ExitCode(Self.configurationStatus)
         } catch {
             log.critical("Cannot start: \(error)")
             throw ExitCode(1)

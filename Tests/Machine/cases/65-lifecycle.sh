@@ -1,0 +1,49 @@
+# Copyright 2026 the timerd authors
+# SPDX-License-Identifier: Apache-2.0
+# Starts and failures an administrator meets: whoever asks a stopped daemon starts it, a second one gives way, a
+# failure is heard of, and a configuration that cannot be read is not tried for ever.
+
+fresh
+# The socket starts the daemon.
+inside systemctl stop timerd
+expect_status 3 'it is stopped' inside systemctl is-active -q timerd
+expect 'asking starts it' inside timerctl list
+expect 'it runs' inside systemctl is-active -q timerd
+
+# A second daemon over the same account.
+main=$(property MainPID)
+status=0
+inside setpriv --reuid timerd --regid timerd --init-groups -- timerd run --config /etc/timerd/timerd.toml \
+    --state /var/lib/timerd --runtime /run/timerd --runner /run/timerd-runner/runner.sock --log stderr 2>"$MACHINE_WORK/second" \
+    || status=$?
+expect "a second daemon gives way ($(cat "$MACHINE_WORK/second"))" test "$status" = 1
+expect 'and says why' grep -q 'another' "$MACHINE_WORK/second"
+expect 'the first one is as it was' equals "$main" property MainPID
+
+# Somebody is told of a failure.
+mkdir -p "$MACHINE_ROOT/etc/systemd/system/timerd.service.d"
+printf '[Unit]\nOnFailure=witness.service\n[Service]\nRestart=no\n' \
+    >"$MACHINE_ROOT/etc/systemd/system/timerd.service.d/failure.conf"
+printf '[Service]\nType=oneshot\nRemainAfterExit=yes\nExecStart=true\n' >"$MACHINE_ROOT/etc/systemd/system/witness.service"
+inside systemctl daemon-reload
+inside systemctl stop timerd.socket
+inside systemctl restart timerd
+inside systemctl kill -s KILL timerd
+wait_for 10 'the failure is heard of' inside systemctl is-active -q witness
+inside rm -r /etc/systemd/system/timerd.service.d /etc/systemd/system/witness.service
+inside systemctl daemon-reload
+inside systemctl reset-failed timerd
+
+# A configuration that is no TOML: one line says where, and systemd does not go on trying.
+printf 'this is [not toml\n' | configure
+status=0
+inside systemctl start timerd || status=$?
+expect 'the start fails' test "$status" != 0
+expect 'for good' equals failed property ActiveState
+expect 'with a status of its own' equals 78 property ExecMainStatus
+expect_journal 'Cannot start: /etc/timerd/timerd.toml:1:' -u timerd
+expect 'it was tried once' equals 0 property NRestarts
+inside systemctl stop timerd.socket
+configure <"$MACHINE_HERE/timerd.toml"
+inside systemctl start timerd.socket timerd
+expect 'corrected, it starts' inside timerctl list
