@@ -270,6 +270,8 @@ static struct {
     pthread_mutex_t lock;
     pthread_cond_t begun;
     bool has_thread, sleeps, was_killed;
+    /// How many starts there were: while they follow each other, the thread is not woken for each.
+    uint64_t starts;
     /// The child, as the kernel writes it down before the child takes its first step; -1 before.
     volatile int pidfd;
     /// 0 while nothing starts, and once the child is killed.
@@ -287,23 +289,23 @@ static void *watch_starts(void *argument) {
     (void)argument;
     pthread_setname_np(pthread_self(), "timerd.guard");
     pthread_mutex_lock(&guard.lock);
+    uint64_t seen = 0;
     for (;;) {
-        if (guard.deadline == 0) {
+        if (guard.deadline == 0 && guard.starts == seen) {
             guard.sleeps = true;
             pthread_cond_wait(&guard.begun, &guard.lock);
             guard.sleeps = false;
-            continue;
         }
-        if (awake() >= guard.deadline) {
+        if (guard.deadline != 0 && awake() >= guard.deadline) {
             // The descriptor is this child's: the start closes it only once it has had the lock.
             if (guard.pidfd >= 0) {
                 guard.was_killed = true;
                 syscall(SYS_pidfd_send_signal, guard.pidfd, SIGKILL, NULL, 0U);
             }
             guard.deadline = 0;
-            continue;
         }
-        // Not woken for each start: at worst it looks a second late.
+        // At worst it looks a second late.
+        seen = guard.starts;
         pthread_mutex_unlock(&guard.lock);
         sleep(1);
         pthread_mutex_lock(&guard.lock);
@@ -324,6 +326,7 @@ static bool begin_guard(int patience) {
     is_free = is_free && guard.has_thread;
     if (is_free) {
         guard.is_taken = true;
+        guard.starts++;
         guard.pidfd = -1;
         guard.deadline = awake() + patience + 1;
         guard.was_killed = false;

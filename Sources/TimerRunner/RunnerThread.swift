@@ -8,9 +8,9 @@ import TimerCore
 
 /// The runner's own thread: one epoll(7) over its inbox, its processes and their pipes.
 struct RunnerThread: ~Copyable {
-    /// How many runs are begun before the ends and the output of others are looked at again: many, since a run
-    /// that is due waits for its start, and one that ended for nothing; some tenths of a second at most.
-    static let startsPerTurn = 256
+    /// How many runs are begun before the ends and the output of others are looked at again. Each start costs
+    /// more the more descriptors are open, so those of runs that ended had better be closed meanwhile.
+    static let startsPerTurn = 32
     /// The most bytes read from one pipe before others have their turn.
     static let bytesPerTurn = 256 << 10
     /// The most bytes read from one pipe at the end of its process: what a pipe may hold at most without

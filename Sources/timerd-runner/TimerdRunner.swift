@@ -41,6 +41,8 @@ struct TimerdRunner: ParsableCommand {
     @Flag(help: "Give each run a control group below this program's, which must be its to divide.")
     var controlGroups = false
 
+    /// The nice value of the runner itself.
+    static let nice: Int32 = -5
     /// How long jobs have from SIGTERM to SIGKILL when the runner is told to end.
     static let grace: Duration = .seconds(10)
 
@@ -53,6 +55,7 @@ struct TimerdRunner: ParsableCommand {
             // Before there are other threads, which all follow.
             Runner.blockChildSignal()
             signal(SIGPIPE, SIG_IGN)
+            goFirst()
             let server = try makeServer(environment, for: user)
             let signals = takeSignals(server)
             _ = environment.notify.ready(status: "Serving")
@@ -63,6 +66,13 @@ struct TimerdRunner: ParsableCommand {
             Self.say("cannot start: \(error)")
             throw ExitCode(1)
         }
+    }
+
+    /// Has the runner go before its jobs, as far as it may: what is due is to start, and what outlives its time
+    /// to end, though they take all the CPU there is. Each job has its own nice value.
+    private func goFirst() {
+        let everybody = __priority_which_t(PRIO_PROCESS.rawValue)
+        if getpriority(everybody, 0) >= 0 { setpriority(everybody, 0, Self.nice) }
     }
 
     private func scheduler() throws -> UInt32 {
