@@ -114,16 +114,21 @@ import TimerCore
         await #expect(processExitsWith: .success) {
             var limit = rlimit()
             getrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit)
-            // Room for one, two and three descriptors: not enough, whichever is asked for first.
-            let lowest = dup(0)
-            close(lowest)
+            limit.rlim_cur = 256
+            setrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit)
+            // Every number taken, and then room for none, one and two descriptors: not enough, whichever
+            // is asked for first.
+            var taken: [Int32] = []
+            func fill() -> Int {
+                let before = taken.count
+                while case let next = dup(0), next >= 0 { taken.append(next) }
+                return taken.count - before
+            }
+            _ = fill()
             for room in 0..<3 {
-                limit.rlim_cur = rlim_t(lowest) + rlim_t(room)
-                setrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit)
+                for _ in 0..<room { close(taken.removeLast()) }
                 #expect(throws: Runner.Failure.self) { try Runner(marks: 0) { _ in } }
-                let next = dup(0)
-                #expect(next == (room == 0 ? -1 : lowest), "room for \(room)")
-                close(next)
+                #expect(fill() == room, "room for \(room)")
             }
         }
     }
