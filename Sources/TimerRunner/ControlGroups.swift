@@ -9,6 +9,8 @@ import Glibc
 struct ControlGroups {
     private static let prefix = "timerd-run-"
 
+    /// Tells the groups of this runner from those an earlier one left, where runs of it may live yet.
+    private let tag = String(RunnerThread.awake(), radix: 36)
     private let directory: Int32
     /// Those of runs that are over and whose processes are not.
     private var lingering: [UInt64] = []
@@ -23,7 +25,7 @@ struct ControlGroups {
             throw Runner.Failure("cannot open the control group \(path)", errno)
         }
         removeStale()
-        let probe = Self.prefix + "0"
+        let probe = name(0)
         guard mkdirat(directory, probe, 0o755) == 0 else {
             let code = errno
             close(directory)
@@ -32,11 +34,13 @@ struct ControlGroups {
         unlinkat(directory, probe, AT_REMOVEDIR)
     }
 
+    private func name(_ serial: UInt64) -> String { "\(Self.prefix)\(tag)-\(serial)" }
+
     /// Makes the group of a child.
     /// - Returns: its cgroup.procs, open for writing, which the caller closes.
     func make(_ serial: UInt64) throws(Spawner.Failure) -> Int32 {
-        let name = Self.prefix + "\(serial)"
-        guard mkdirat(directory, name, 0o755) == 0 || errno == EEXIST else {
+        let name = name(serial)
+        guard mkdirat(directory, name, 0o755) == 0 else {
             throw Spawner.failure(errno, "make a control group")
         }
         let file = openat(directory, "\(name)/cgroup.procs", O_WRONLY | O_CLOEXEC)
@@ -50,7 +54,7 @@ struct ControlGroups {
 
     /// Sends SIGKILL to everybody in the group (cgroup.kill, since Linux 5.14).
     func kill(_ serial: UInt64) {
-        let file = openat(directory, Self.prefix + "\(serial)/cgroup.kill", O_WRONLY | O_CLOEXEC)
+        let file = openat(directory, "\(name(serial))/cgroup.kill", O_WRONLY | O_CLOEXEC)
         guard file >= 0 else { return }
         _ = write(file, "1", 1)
         close(file)
@@ -71,7 +75,7 @@ struct ControlGroups {
         for _ in 0..<min(4, lingering.count) {
             let serial = lingering.removeLast()
             let isGone =
-                unlinkat(directory, Self.prefix + "\(serial)", AT_REMOVEDIR) == 0 || errno == ENOENT
+                unlinkat(directory, name(serial), AT_REMOVEDIR) == 0 || errno == ENOENT
             if !isGone { lingering.insert(serial, at: 0) }
         }
     }
