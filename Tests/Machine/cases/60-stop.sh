@@ -31,7 +31,7 @@ is_running() { inside timerctl show long --json | grep -q '"running":\[{"began"'
 expect 'the other one runs on' is_running
 
 # The runner is killed: who it held is found again, and its end is told.
-inside systemctl kill -s KILL timerd-runner
+inside systemctl kill --kill-whom=main -s KILL timerd-runner
 wait_for 10 'there is a runner again' inside systemctl is-active timerd-runner
 wait_for 10 'the run is found again' is_running
 

@@ -28,7 +28,7 @@ printf '[Service]\nType=oneshot\nRemainAfterExit=yes\nExecStart=true\n' >"$MACHI
 inside systemctl daemon-reload
 inside systemctl stop timerd.socket
 inside systemctl restart timerd
-inside systemctl kill -s KILL timerd
+inside systemctl kill --kill-whom=main -s KILL timerd
 wait_for 10 'the failure is heard of' inside systemctl is-active -q witness
 inside rm -r /etc/systemd/system/timerd.service.d /etc/systemd/system/witness.service
 inside systemctl daemon-reload
