@@ -1,0 +1,70 @@
+// Copyright 2026 the timerd authors
+// SPDX-License-Identifier: Apache-2.0
+
+extension Agenda {
+    /// Decides about the runs whose end the last life did not see. One that was begun may have done its
+    /// work, so it is never begun again: it is lost, unless it lives still. One that certainly never was is
+    /// begun now, or waits as it did before.
+    mutating func settleRuns(
+        _ runs: [Recollection.OpenRun], at now: Now
+    ) -> (actions: [Action], start: [Run]) {
+        var batch = Batch()
+        // Whoever lives has his place already.
+        for open in runs where open.isLive { takeOver(open, into: &batch) }
+        var takenUp: [Int] = []
+        for open in runs where !open.isLive {
+            if !open.wasBegun, open.bootID == now.bootID,
+                let slot = slots[open.id.firing.job], let entry = entries[slot],
+                entry.phase != .stopped
+            {
+                takeUp(open, slot, entry, at: now, into: &batch)
+                takenUp.append(slot)
+            } else {
+                lose(open, as: open.bootID == now.bootID ? .daemon : .reboot, into: &batch)
+            }
+        }
+        for slot in takenUp { release(slot, at: now, into: &batch) }
+        return (batch.ends + batch.timers + batch.notices, batch.start)
+    }
+
+    private mutating func lose(
+        _ open: Recollection.OpenRun, as loss: RunOutcome.Loss, into batch: inout Batch
+    ) {
+        let outcome = RunOutcome.lost(loss)
+        if let slot = slots[open.id.firing.job] {
+            entries[slot]?.lastRun = RunSummary(id: open.id, outcome: outcome)
+        }
+        batch.ends.append(.close(open.id, outcome, RunUsage()))
+        batch.notices.append(.tell(.runEnded(open.id, outcome, RunUsage(), failed: true)))
+    }
+
+    /// Has a run that outlived the daemon back among the live ones.
+    private mutating func takeOver(_ open: Recollection.OpenRun, into batch: inout Batch) {
+        batch.notices.append(.tell(.runTakenOver(open.id)))
+        let slot = slots[open.id.firing.job]
+        live[open.id] = ToldRun(firing: open.firing, job: slot.flatMap { entries[$0]?.boxedJob })
+        guard let slot else { return }
+        entries[slot]?.live.append(RunSummary(id: open.id, began: open.recorded))
+    }
+
+    /// Starts a run that is on record and was never begun, or has it wait: for the delay of a further
+    /// attempt, for its turn, for the end of a pause.
+    private mutating func takeUp(
+        _ open: Recollection.OpenRun, _ slot: Int, _ found: Entry, at now: Now,
+        into batch: inout Batch
+    ) {
+        var entry = found
+        let run = entry.run(open.firing, attempt: open.id.attempt)
+        entry.live.append(RunSummary(id: run.id, wait: .turn))
+        entry.held.append(HeldRun(run: run, retryAt: nil))
+        if run.id.attempt > 1 {
+            let delay = entry.job.policy.retry.delay(after: run.id.attempt - 1)
+            let waited = max(.zero, now.wall - open.recorded)
+            let instant = now.awake + max(.zero, delay - waited)
+            entry.held[entry.held.count - 1].retryAt = instant
+            entry.live[entry.live.count - 1].wait = .retry(instant)
+        }
+        entries[slot] = entry
+        batch.notices.append(.tell(.runTakenUp(run.id)))
+    }
+}

@@ -1,0 +1,151 @@
+// Copyright 2026 the timerd authors
+// SPDX-License-Identifier: Apache-2.0
+
+import FoundationEssentials
+import Glibc
+import TimerCore
+
+/// What the simulation tells, as lines of text or JSON, and the sums at the end.
+final class SimulationReport {
+    private let zone: ZoneRules
+    private let isJSON: Bool
+    private var output = Output()
+    private var fired: [Job.Name: Int] = [:]
+    private var letGo: [Job.Name: Int] = [:]
+
+    init(zone: ZoneRules, isJSON: Bool) {
+        self.zone = zone
+        self.isJSON = isJSON
+    }
+
+    private struct Row: Encodable {
+        var at: String
+        var event: String
+        var job: String?
+        var scheduled: String?
+        var missed: Int?
+        var attempt: Int?
+        var reason: String?
+    }
+
+    func take(_ line: Simulation.Line) {
+        switch line {
+        case .fault(let fault, let at): write(at, job: nil, Self.words(for: fault), event: "fault")
+        case .told(.fired(let run, _, _), let at):
+            fired[run.id.firing.job, default: 0] += 1
+            let missed = run.firing.missed
+            write(
+                at, job: run.id.firing.job,
+                "fires" + (missed > 0 ? ", \(missed) missed before it" : ""), event: "fired",
+                scheduled: run.id.firing.scheduled, missed: missed)
+        case .told(.skipped(let firing, let reason), let at):
+            letGo[firing.id.job, default: 0] += firing.missed + 1
+            let count = firing.missed + 1
+            write(
+                at, job: firing.id.job,
+                "\(count == 1 ? "is" : "\(count) firings are") let go (\(reason.word))",
+                event: "skipped", scheduled: firing.id.scheduled, missed: firing.missed,
+                reason: reason.word)
+        case .told(.retrying(let run, let delay, _), let at):
+            write(
+                at, job: run.firing.job,
+                "failed; attempt \(run.attempt) follows in \(TimeSpan.text(delay))",
+                event: "retrying", scheduled: run.firing.scheduled, attempt: run.attempt)
+        case .told(.held(let run, _), let at):
+            write(at, job: run.id.firing.job, "waits for its last run", event: "held")
+        case .told(.clockStepped(_, let isCorrection), let at):
+            if isCorrection {
+                write(at, job: nil, "the new time counts from here on", event: "correction")
+            }
+        case .told: break
+        }
+    }
+
+    private static func words(for fault: Simulation.Fault) -> String {
+        switch fault {
+        case .pause(let job): "\(job) is paused"
+        case .resume(let job): "\(job) is resumed"
+        case .sleep(let span): "the machine sleeps for \(TimeSpan.text(span))"
+        case .step(let span):
+            span < .zero
+                ? "the clock is set back by \(TimeSpan.text(.zero - span))"
+                : "the clock is set forward by \(TimeSpan.text(span))"
+        case .reboot(let span): "the machine goes down for \(TimeSpan.text(span))"
+        }
+    }
+
+    private func write(
+        _ at: WallInstant, job: Job.Name?, _ words: String, event: String,
+        scheduled: WallInstant? = nil, missed: Int? = nil, attempt: Int? = nil,
+        reason: String? = nil
+    ) {
+        guard !isJSON else {
+            let row = Row(
+                at: at.rfc3339, event: event, job: job?.description,
+                scheduled: scheduled?.rfc3339, missed: missed, attempt: attempt, reason: reason)
+            let encoder = JSONEncoder()
+            encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
+            if let data = try? encoder.encode(row) { output.write(data) }
+            return
+        }
+        output.write(local(at))
+        output.write(job.map { "  \($0)  \(words)\n" } ?? "  -- \(words)\n")
+    }
+
+    /// `2027-03-28 03:00:00 +02:00`, with a fraction only where there is one.
+    private func local(_ instant: WallInstant) -> String {
+        let offset = zone.offset(at: instant)
+        let text = (instant + .seconds(offset)).rfc3339
+        let minutes = abs(offset) / 60
+        func two(_ number: Int) -> String { number < 10 ? "0\(number)" : "\(number)" }
+        var line = String(text.dropLast())
+        if let place = line.firstIndex(of: "T") { line.replaceSubrange(place...place, with: " ") }
+        return line + (offset < 0 ? " -" : " +") + two(minutes / 60) + ":" + two(minutes % 60)
+    }
+
+    func finish(_ roster: Roster, from start: WallInstant, to end: WallInstant) {
+        if !isJSON {
+            output.write("\n\(local(start)) to \(local(end)):\n")
+            for job in roster.jobs {
+                let dropped = letGo[job.name].map { ", \($0) let go" } ?? ""
+                output.write("  \(job.name): \(fired[job.name] ?? 0) firings\(dropped)\n")
+            }
+        }
+        output.flush()
+    }
+}
+
+/// Standard output in large pieces.
+struct Output {
+    private var bytes: [UInt8] = []
+
+    mutating func write(_ text: String) {
+        bytes += text.utf8
+        if bytes.count > 1 << 16 { flush() }
+    }
+
+    mutating func write(_ line: Data) {
+        bytes += line
+        bytes.append(UInt8(ascii: "\n"))
+        if bytes.count > 1 << 16 { flush() }
+    }
+
+    mutating func flush() {
+        var rest = bytes[...]
+        while !rest.isEmpty {
+            let count = rest.withUnsafeBytes {
+                Glibc.write(STDOUT_FILENO, $0.baseAddress, $0.count)
+            }
+            if count < 0, errno == EINTR { continue }
+            // Nobody reads on: `timerd simulate | head`.
+            guard count > 0 else { break }
+            rest = rest.dropFirst(count)
+        }
+        bytes.removeAll(keepingCapacity: true)
+    }
+
+    static func complain(_ message: String) {
+        let line = Array((message + "\n").utf8)
+        _ = Glibc.write(STDERR_FILENO, line, line.count)
+    }
+}
