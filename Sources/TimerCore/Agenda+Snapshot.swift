@@ -14,6 +14,10 @@ extension Agenda {
         slots[job].flatMap { entries[$0]?.snapshot(at: now) }
     }
 
+    /// The definitions of all jobs, in the order of the configuration.
+    /// - Complexity: O(*n*) in the number of jobs.
+    public var jobs: [Job] { order.compactMap { entries[$0]?.job } }
+
     /// The names of all jobs, in the order of the configuration.
     public var names: [Job.Name] { order.compactMap { entries[$0]?.job.name } }
 

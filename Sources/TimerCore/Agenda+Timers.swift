@@ -22,22 +22,22 @@ extension Agenda {
 
         let old = (awake: due[slot], wall: wallDue[slot])
         var new: (awake: AwakeInstant?, wall: WallInstant?) = (nil, nil)
+        var early = new
         let accuracy = entry.job.policy.accuracy
         if isShutDown {
-            unqueue(slot)
+            // Nothing rings any more.
         } else if case .paused(let pause) = entry.phase {
-            unqueue(slot)
             new.wall = pause.until
         } else if let instant = entry.dueInstant(at: now) {
-            new.awake = max(instant, notBefore.map { $0.awake + .nanoseconds(1) } ?? instant)
-            ready.set(slot, due: new.awake, if: accuracy > .zero)
-            new.awake = new.awake.map { $0 + accuracy }
+            let first = max(instant, notBefore.map { $0.awake + .nanoseconds(1) } ?? instant)
+            early.awake = first
+            new.awake = first + accuracy
         } else if entry.phase == .armed, let instant = entry.dueSlot {
+            early.wall = instant
             new.wall = instant + accuracy
-            wallReady.set(slot, due: instant, if: accuracy > .zero)
-        } else {
-            unqueue(slot)
         }
+        ready.put(slot, at: accuracy > .zero ? early.awake : nil)
+        wallReady.put(slot, at: accuracy > .zero ? early.wall : nil)
         // Clocks are read one after the other: what only trembles stays where it is.
         if let before = old.awake, let after = new.awake, notBefore == nil,
             entry.counted(at: now).nanoseconds != now.awake.nanoseconds,
@@ -52,8 +52,8 @@ extension Agenda {
         of job: Job.Name, _ slot: Int, from old: (awake: AwakeInstant?, wall: WallInstant?),
         to new: (awake: AwakeInstant?, wall: WallInstant?)
     ) -> [Action] {
-        due.set(slot, due: new.awake, if: true)
-        wallDue.set(slot, due: new.wall, if: true)
+        due.put(slot, at: new.awake)
+        wallDue.put(slot, at: new.wall)
         if let instant = new.awake { return instant == old.awake ? [] : [.arm(job, instant)] }
         if let instant = new.wall { return instant == old.wall ? [] : [.armAt(job, instant)] }
         return old.awake == nil && old.wall == nil ? [] : [.disarm(job)]
@@ -88,7 +88,7 @@ extension Agenda {
         var new: AwakeInstant?
         if !isShutDown, !entry.phase.isPaused { new = entry.held.compactMap(\.retryAt).min() }
         guard new != old else { return [] }
-        retryDue.set(slot, due: new, if: true)
+        retryDue.put(slot, at: new)
         return [new.map { .armRetry(entry.job.name, $0) } ?? .disarmRetry(entry.job.name)]
     }
 }
@@ -111,7 +111,7 @@ extension Phase {
 
 extension DueQueue {
     /// Puts the slot at this instant, or takes it out.
-    fileprivate mutating func set(_ slot: Int, due: Instant?, if isWanted: Bool) {
-        if isWanted, let due { set(slot, due: due) } else { remove(slot) }
+    fileprivate mutating func put(_ slot: Int, at instant: Instant?) {
+        if let instant { set(slot, due: instant) } else { remove(slot) }
     }
 }

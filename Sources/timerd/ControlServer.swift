@@ -57,9 +57,9 @@ final class ControlServer: Sendable {
     }
 }
 
-/// How many connections there are, on the server's event loop alone.
+/// How many connections there are.
+// Unchecked, since every use is on the one event loop of the server.
 private final class ConnectionCount: @unchecked Sendable {
-    // Unchecked, since every use is on the one event loop of the server.
     private let max: Int
     private var count = 0
     private var held: ChannelHandlerContext?

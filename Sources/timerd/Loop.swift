@@ -170,9 +170,8 @@ actor Loop: QueueActor {
 
     /// The exit codes that are no failure, of each job that has others than 0.
     func successCodes() -> [Job.Name: Set<Int32>] {
-        let jobs = agenda.snapshot(at: clocks.now()).jobs
-        return Dictionary(
-            jobs.map { ($0.job.name, $0.job.execution.successExitCodes) }.filter { $0.1 != [0] }
+        Dictionary(
+            agenda.jobs.map { ($0.name, $0.execution.successExitCodes) }.filter { $0.1 != [0] }
         ) { first, _ in first }
     }
 

@@ -37,15 +37,10 @@ final class Reloader: Sendable {
     ) {
         queue.async { [self] in
             supervision.reloading(at: clocks.now())
-            let errors: [String]
-            do throws(ConfigError) {
-                let reading = try ConfigReader.load(path: path, ownerUID: user)
-                if reading.errors.isEmpty { return take(reading, done) }
-                errors = reading.errors.map(\.description)
-            } catch {
-                errors = [error.description]
+            switch read() {
+            case .success(let reading): take(reading, done)
+            case .failure(let errors): refuse(errors, by: author, done)
             }
-            refuse(errors, by: author, done)
         }
     }
 
@@ -54,22 +49,39 @@ final class Reloader: Sendable {
         done: @escaping @Sendable (Result<ReloadPreviewReply, ErrorReply>) -> Void
     ) {
         queue.async { [self] in
-            var errors: [String]
-            do throws(ConfigError) {
-                let reading = try ConfigReader.load(path: path, ownerUID: user)
-                if reading.errors.isEmpty {
-                    return loop.later { loop in
-                        done(.success(ReloadPreviewReply(loop.preview(reading.roster))))
-                    }
+            switch read() {
+            case .success(let reading):
+                loop.later { loop in
+                    done(.success(ReloadPreviewReply(loop.preview(reading.roster))))
                 }
-                errors = reading.errors.map(\.description)
-            } catch {
-                errors = [error.description]
+            case .failure(let errors):
+                done(
+                    .failure(
+                        ErrorReply(
+                            "\(path): \(errors.count); a reload would be refused",
+                            details: errors.sentences)))
             }
-            let count = errors.count == 1 ? "1 error" : "\(errors.count) errors"
-            done(
-                .failure(
-                    ErrorReply("\(path): \(count); a reload would be refused", details: errors)))
+        }
+    }
+
+    /// What keeps a configuration from being taken.
+    private struct Errors: Error {
+        var sentences: [String]
+
+        /// How many, in words.
+        var count: String { sentences.count == 1 ? "1 error" : "\(sentences.count) errors" }
+    }
+
+    /// Reads the configuration; any error in it refuses it as a whole.
+    private func read() -> Result<ConfigReading, Errors> {
+        do throws(ConfigError) {
+            let reading = try ConfigReader.load(path: path, ownerUID: user)
+            guard reading.errors.isEmpty else {
+                return .failure(Errors(sentences: reading.errors.map(\.description)))
+            }
+            return .success(reading)
+        } catch {
+            return .failure(Errors(sentences: [error.description]))
         }
     }
 
@@ -93,15 +105,15 @@ final class Reloader: Sendable {
     }
 
     private func refuse(
-        _ errors: [String], by author: String,
+        _ errors: Errors, by author: String,
         _ done: @Sendable (Result<ReloadReply, ErrorReply>) -> Void
     ) {
-        for error in errors { log.error("\(error)") }
-        let count = errors.count == 1 ? "1 error" : "\(errors.count) errors"
+        for error in errors.sentences { log.error("\(error)") }
         let message =
-            "\(path): \(count); the configuration in force stays (reload asked by \(author))"
+            "\(path): \(errors.count); the configuration in force stays (reload asked by \(author))"
         log.error("\(message)")
-        supervision.ready("Reload refused, \(count) in \(path); the old configuration is in force")
-        done(.failure(ErrorReply(message, details: errors)))
+        supervision.ready(
+            "Reload refused, \(errors.count) in \(path); the old configuration is in force")
+        done(.failure(ErrorReply(message, details: errors.sentences)))
     }
 }

@@ -25,7 +25,7 @@ final class ZoneWatch: Sendable {
         let description: String
     }
 
-    /// To be used on the queue alone, which is what makes it safe to share.
+    // Unchecked, since it is used on the queue alone, but for the cancelling of its source at the end.
     private final class State: @unchecked Sendable {
         let descriptor: Int32
         let folder: String
