@@ -56,11 +56,12 @@ extension WallInstant {
         let microsecond = microsecondsSinceEpoch - second * 1_000_000
         var text = utcText(second, dateSeparator: "-", timeSeparator: ":")
         if microsecond != 0 {
-            var fraction = padded(microsecond, 6)
-            while fraction.last == "0" { fraction.removeLast() }
-            text += "." + fraction
+            text.append(UInt8(ascii: "."))
+            text.append(microsecond, digits: 6)
+            while text.last == UInt8(ascii: "0") { text.removeLast() }
         }
-        return text + "Z"
+        text.append(UInt8(ascii: "Z"))
+        return String(decoding: text, as: UTF8.self)
     }
 
     /// The instant in UTC in the basic form of ISO 8601, always with six digits of fraction, so that the
@@ -68,8 +69,11 @@ extension WallInstant {
     public var basicISO8601: String {
         let second = secondsSinceEpoch
         let microsecond = microsecondsSinceEpoch - second * 1_000_000
-        return utcText(second, dateSeparator: "", timeSeparator: "") + "." + padded(microsecond, 6)
-            + "Z"
+        var text = utcText(second, dateSeparator: nil, timeSeparator: nil)
+        text.append(UInt8(ascii: "."))
+        text.append(microsecond, digits: 6)
+        text.append(UInt8(ascii: "Z"))
+        return String(decoding: text, as: UTF8.self)
     }
 
     /// Reads what `basicISO8601` writes; nil for anything else.
@@ -132,16 +136,40 @@ extension WallInstant {
         microsecondsSinceEpoch -= offset
     }
 
-    private func utcText(_ second: Int64, dateSeparator: String, timeSeparator: String) -> String {
+    /// Bytes, not strings joined: an instant is written for each run, row and line of the log.
+    private func utcText(
+        _ second: Int64, dateSeparator: Unicode.Scalar?, timeSeparator: Unicode.Scalar?
+    ) -> [UInt8] {
         let day = second.quotient(flooringBy: 86_400)
         let secondOfDay = second - day * 86_400
         let date = CivilDate(daysSinceEpoch: Int(day))
-        return [
-            padded(Int64(date.year), 4), padded(Int64(date.month), 2), padded(Int64(date.day), 2),
-        ]
-        .joined(separator: dateSeparator) + "T"
-            + [secondOfDay / 3600, secondOfDay / 60 % 60, secondOfDay % 60]
-            .map { padded($0, 2) }.joined(separator: timeSeparator)
+        var text: [UInt8] = []
+        text.reserveCapacity(32)
+        func put(_ number: Int64, _ digits: Int, _ separator: Unicode.Scalar?) {
+            text.append(number, digits: digits)
+            if let separator { text.append(UInt8(ascii: separator)) }
+        }
+        put(Int64(date.year), 4, dateSeparator)
+        put(Int64(date.month), 2, dateSeparator)
+        put(Int64(date.day), 2, "T")
+        put(secondOfDay / 3600, 2, timeSeparator)
+        put(secondOfDay / 60 % 60, 2, timeSeparator)
+        put(secondOfDay % 60, 2, nil)
+        return text
+    }
+}
+
+extension [UInt8] {
+    /// Appends the number in decimal with zeros before it up to so many digits.
+    fileprivate mutating func append(_ number: Int64, digits: Int) {
+        guard number >= 0 else { return append(contentsOf: padded(number, digits).utf8) }
+        var power: Int64 = 1
+        for _ in 1..<digits { power *= 10 }
+        while number / power >= 10 { power *= 10 }
+        while power > 0 {
+            append(UInt8(ascii: "0") + UInt8(number / power % 10))
+            power /= 10
+        }
     }
 }
 

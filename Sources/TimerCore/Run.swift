@@ -59,7 +59,12 @@ public struct Run: Hashable, Sendable {
         }
 
         public var description: String {
-            "\(firing.job):\(firing.scheduled.basicISO8601):\(attempt)"
+            var text = firing.job.description
+            text += ":"
+            text += firing.scheduled.basicISO8601
+            text += ":"
+            text += String(attempt)
+            return text
         }
     }
 

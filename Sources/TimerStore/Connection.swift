@@ -72,10 +72,10 @@ final class Connection {
     func transaction<Result>(
         doing what: String, _ body: () throws(StoreError) -> Result
     ) throws(StoreError) -> Result {
-        try execute("BEGIN IMMEDIATE", doing: what)
+        try run("BEGIN IMMEDIATE", doing: what)
         do throws(StoreError) {
             let result = try body()
-            try execute("COMMIT", doing: what)
+            try run("COMMIT", doing: what)
             return result
         } catch {
             // SQLite rolls back by itself on some errors (lang_transaction.html); then this one fails,

@@ -31,6 +31,8 @@ final class Teller: Sendable {
     ///
     /// - Parameter tail: of the end of a run, the last of what it wrote.
     func tell(_ notice: Notice, tail: [UInt8] = []) {
+        // Said of every run and heard by hardly anybody.
+        if case .runBegan = notice, log.logLevel > .debug { return }
         queue.async { [self] in
             if case .runEnded(let run, _, _, failed: true) = notice {
                 if level(of: run.firing.job) == .failures { write(tail, of: run) }
