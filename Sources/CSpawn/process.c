@@ -30,22 +30,29 @@ void cspawn_claim_ends(void) {
     sigaction(SIGCHLD, &action, NULL);
 }
 
-int cspawn_reap(int pidfd, cspawn_end *end) {
+/// Takes the end of a child, without waiting: 1, or 0 if none of them has ended, or -1.
+static int reap(idtype_t kind, id_t which, cspawn_end *end, pid_t *pid) {
     siginfo_t info = {0};
     struct rusage usage;
     // The system call itself tells what was used; the C library's waitid does not.
     long result;
     do {
-        result = syscall(SYS_waitid, P_PIDFD, pidfd, &info, WEXITED | WNOHANG, &usage);
+        result = syscall(SYS_waitid, kind, which, &info, WEXITED | WNOHANG, &usage);
     } while (result != 0 && errno == EINTR);
     if (result != 0) return -1;
     if (info.si_pid == 0) return 0;
+    *pid = info.si_pid;
     end->code = info.si_code;
     end->status = info.si_status;
     end->user_microseconds = usage.ru_utime.tv_sec * 1000000LL + usage.ru_utime.tv_usec;
     end->system_microseconds = usage.ru_stime.tv_sec * 1000000LL + usage.ru_stime.tv_usec;
     end->peak_kibibytes = usage.ru_maxrss;
     return 1;
+}
+
+int cspawn_reap(int pidfd, cspawn_end *end) {
+    pid_t pid;
+    return reap(P_PIDFD, (id_t)pidfd, end, &pid);
 }
 
 int64_t cspawn_peak(void) {
@@ -74,20 +81,15 @@ int cspawn_adopt_orphans(void) {
     return signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
 }
 
-pid_t cspawn_next_ended(int watch) {
-    struct signalfd_siginfo infos[16];
-    while (read(watch, infos, sizeof infos) > 0) {}
-    siginfo_t info = {0};
-    int result;
-    do {
-        result = waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT);
-    } while (result != 0 && errno == EINTR);
-    return result == 0 ? info.si_pid : 0;
+void cspawn_hush(int watch) {
+    // SIGCHLD is pending once or not at all (signal(7)).
+    struct signalfd_siginfo info;
+    if (read(watch, &info, sizeof info) < 0) {}
 }
 
-void cspawn_bury(pid_t pid) {
-    siginfo_t info;
-    while (waitid(P_PID, (id_t)pid, &info, WEXITED | WNOHANG) != 0 && errno == EINTR) {}
+pid_t cspawn_reap_any(cspawn_end *end) {
+    pid_t pid = 0;
+    return reap(P_ALL, 0, end, &pid) == 1 ? pid : 0;
 }
 
 bool cspawn_group_lives(pid_t group) { return kill(-group, 0) == 0 || errno == EPERM; }

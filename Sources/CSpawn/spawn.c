@@ -58,35 +58,21 @@ static int reset_signals(void) {
     return 0;
 }
 
-/// Adds text to a line as far as there is room, up to a NUL or the given end.
-static size_t add(char *line, size_t used, size_t room, const char *text, char end) {
-    for (; *text != '\0' && *text != end && used < room; text++) line[used++] = *text;
-    return used;
+static int64_t since_boot(void) {
+    struct timespec now;
+    clock_gettime(CLOCK_BOOTTIME, &now);
+    return now.tv_sec * INT64_C(1000000000) + now.tv_nsec;
 }
 
-/// Writes down which process this is.
-static int write_mark(const cspawn_request *request) {
-    char stat[1024];
-    int file = open("/proc/self/stat", O_RDONLY | O_CLOEXEC);
-    if (file < 0) return -1;
-    ssize_t count = read(file, stat, sizeof stat - 1);
-    close(file);
-    if (count < 0) return -1;
-    stat[count] = '\0';
-    // The second field, the program's name, may hold blanks and parentheses; the state behind it is the
-    // third.
-    const char *field = strrchr(stat, ')');
-    for (int number = 2; field != NULL && number < 22; number++) {
-        field = strchr(field + 1, ' ');
-    }
-    char line[512];
-    size_t used = add(line, 0, sizeof line, request->mark_head, '\0');
-    used = add(line, used, sizeof line, stat, ' ');
-    used = add(line, used, sizeof line, " ", '\0');
-    used = add(line, used, sizeof line, field != NULL ? field + 1 : "?", ' ');
-    used = add(line, used, sizeof line, request->mark_tail, '\0');
-    if (write(request->mark, line, used) == (ssize_t)used) return 0;
-    return -1;
+void cspawn_set_stage(cspawn_mark *mark, uint32_t stage) {
+    __atomic_store_n(&mark->stage, stage, __ATOMIC_RELEASE);
+}
+
+/// Writes down which process this is. By the system call: the C library could know the parent's number.
+static void write_mark(cspawn_mark *mark) {
+    mark->pid = (pid_t)syscall(SYS_getpid);
+    mark->latest = since_boot();
+    cspawn_set_stage(mark, CSPAWN_MARK_PROCESS);
 }
 
 /// The nice value is a thread's on Linux, and dispatch sets its threads' by the queue's QoS: it is not the
@@ -233,8 +219,7 @@ static void exec_first(const cspawn_request *request) {
 /// copying and closing those of a thousand other runs would take longer than all the rest. Nothing may be
 /// opened or closed before.
 static int leave_table(const cspawn_request *request) {
-    const int kept[] = {request->input, request->output, request->error, request->mark,
-                        request->control_group};
+    const int kept[] = {request->input, request->output, request->error, request->control_group};
     int last = 2;
     for (size_t index = 0; index < sizeof kept / sizeof *kept; index++) {
         if (kept[index] > last) last = kept[index];
@@ -248,11 +233,11 @@ static int leave_table(const cspawn_request *request) {
 static int child_main(void *argument) {
     child_context *context = argument;
     const cspawn_request *request = context->request;
+    if (request->mark != NULL) write_mark(request->mark);
     if (leave_table(request) != 0) give_up(context, CSPAWN_STEP_DESCRIPTORS);
     // A session, and with it a group, of its own: a signal reaches the whole group, and no terminal of the
     // daemon's can stop or interrupt it.
     if (setsid() < 0) give_up(context, CSPAWN_STEP_SESSION);
-    if (request->mark >= 0 && write_mark(request) != 0) give_up(context, CSPAWN_STEP_MARK);
     if (reset_signals() != 0) give_up(context, CSPAWN_STEP_SIGNALS);
     if (set_nice(request->nice) != 0) give_up(context, CSPAWN_STEP_NICE);
     if (request->control_group >= 0 && write(request->control_group, "0", 1) != 1) {
@@ -366,12 +351,12 @@ static bool end_guard(void) {
 
 /// Descriptors with low numbers, for what a child is handed: it copies the table up to the highest of them.
 /// For the start that is looked after; /dev/null between starts.
-static int slots[4] = {-1, -1, -1, -1};
+static int slots[3] = {-1, -1, -1};
 
 /// Puts what a child is handed into the slots. Where one cannot be made or filled, it is handed as it is.
 static void fill_slots(cspawn_request *request) {
-    int *handed[4] = {&request->output, &request->error, &request->mark, &request->control_group};
-    for (int index = 0; index < 4; index++) {
+    int *handed[3] = {&request->output, &request->error, &request->control_group};
+    for (int index = 0; index < 3; index++) {
         if (*handed[index] < 0) continue;
         if (slots[index] < 0) slots[index] = fcntl(request->input, F_DUPFD_CLOEXEC, 3);
         if (slots[index] < 0 || dup3(*handed[index], slots[index], O_CLOEXEC) < 0) continue;
@@ -381,7 +366,7 @@ static void fill_slots(cspawn_request *request) {
 
 /// Lets go of it: a pipe ends only once nobody holds it.
 static void empty_slots(int nothing) {
-    for (int index = 0; index < 4; index++) {
+    for (int index = 0; index < 3; index++) {
         if (slots[index] >= 0) dup3(nothing, slots[index], O_CLOEXEC);
     }
 }
@@ -393,17 +378,47 @@ static void bury(int pidfd) {
     close(pidfd);
 }
 
+/// Where a child stands until it runs its program; MAP_FAILED, with errno set. Of the starts that are looked
+/// after there is one at a time, and their stack is kept: to unmap it would interrupt every other processor
+/// this program runs on.
+static char *take_stack(bool is_guarded) {
+    static char *kept = MAP_FAILED;
+    if (is_guarded && kept != MAP_FAILED) return kept;
+    char *stack = mmap(NULL, STACK_BYTES, PROT_READ | PROT_WRITE,
+                       MAP_PRIVATE | MAP_ANONYMOUS | MAP_STACK, -1, 0);
+    if (is_guarded) kept = stack;
+    return stack;
+}
+
+/// Makes the process, and waits until it runs its program or is gone. Fills in what came of it but for what
+/// the child itself says; `pidfd` is its descriptor then.
+static void make_process(child_context *context, bool is_guarded, cspawn_result *result) {
+    char *stack = take_stack(is_guarded);
+    if (stack == MAP_FAILED) {
+        result->step = CSPAWN_STEP_STACK;
+        result->error = errno;
+        return;
+    }
+    int own = -1;
+    volatile int *pidfd_place = is_guarded ? &guard.pidfd : &own;
+    // VM: no page tables are copied, however much memory there is. VFORK: this thread waits until the child
+    // has let go of it. FILES: nor is the table of descriptors. PIDFD: a handle no other process can ever be
+    // behind, closed on exec.
+    int flags = CLONE_VM | CLONE_VFORK | CLONE_FILES | CLONE_PIDFD | SIGCHLD;
+    cspawn_mark *mark = context->request->mark;
+    if (mark != NULL) mark->earliest = since_boot();
+    result->pid =
+        clone(child_main, stack + STACK_BYTES, flags, context, (int *)pidfd_place, NULL, NULL);
+    result->error = errno;
+    result->pidfd = *pidfd_place;
+    if (result->pid < 0) result->step = CSPAWN_STEP_CLONE;
+    if (!is_guarded) munmap(stack, STACK_BYTES);
+}
+
 cspawn_result cspawn_start(const cspawn_request *request) {
     cspawn_result result = {.pid = -1, .pidfd = -1};
     cspawn_request handed = *request;
     child_context context = {.request = &handed};
-    char *stack = mmap(NULL, STACK_BYTES, PROT_READ | PROT_WRITE,
-                       MAP_PRIVATE | MAP_ANONYMOUS | MAP_STACK, -1, 0);
-    if (stack == MAP_FAILED) {
-        result.step = CSPAWN_STEP_STACK;
-        result.error = errno;
-        return result;
-    }
     // With every signal blocked, no handler of this process runs in the child while it shares its memory.
     // By the system call itself: the C library leaves its own two open.
     const uint64_t all = ~UINT64_C(0);
@@ -414,35 +429,20 @@ cspawn_result cspawn_start(const cspawn_request *request) {
     pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &state);
     bool is_guarded = begin_guard(request->patience);
     if (is_guarded) fill_slots(&handed);
-    int own = -1;
-    volatile int *pidfd_place = is_guarded ? &guard.pidfd : &own;
-    // VM: no page tables are copied, however much memory there is. VFORK: this thread waits until the child
-    // has let go of it. FILES: nor is the table of descriptors. PIDFD: a handle no other process can ever be
-    // behind, closed on exec.
-    int flags = CLONE_VM | CLONE_VFORK | CLONE_FILES | CLONE_PIDFD | SIGCHLD;
-    pid_t pid = clone(child_main, stack + STACK_BYTES, flags, &context, (int *)pidfd_place, NULL, NULL);
-    int error = errno;
-    int pidfd = *pidfd_place;
+    make_process(&context, is_guarded, &result);
     if (is_guarded) empty_slots(request->input);
     bool was_killed = is_guarded && end_guard();
     pthread_setcancelstate(state, NULL);
     syscall(SYS_rt_sigprocmask, SIG_SETMASK, &before, NULL, SIGNALS / 8);
-    munmap(stack, STACK_BYTES);
-    if (pid < 0) {
-        result.step = CSPAWN_STEP_CLONE;
-        result.error = error;
-    } else if (context.step != CSPAWN_STEP_NONE) {
-        bury(pidfd);
-        result.step = context.step;
-        result.error = context.error;
-        result.limit = context.limit;
-    } else if (was_killed) {
-        bury(pidfd);
-        result.step = CSPAWN_STEP_PATIENCE;
-        result.error = ETIMEDOUT;
-    } else {
-        result.pid = pid;
-        result.pidfd = pidfd;
+    if (result.step != CSPAWN_STEP_NONE) return result;
+    if (context.step != CSPAWN_STEP_NONE) {
+        bury(result.pidfd);
+        return (cspawn_result){.pid = -1, .pidfd = -1, .step = context.step, .error = context.error,
+                               .limit = context.limit};
+    }
+    if (was_killed) {
+        bury(result.pidfd);
+        return (cspawn_result){.pid = -1, .pidfd = -1, .step = CSPAWN_STEP_PATIENCE, .error = ETIMEDOUT};
     }
     return result;
 }

@@ -1,39 +1,83 @@
 // Copyright 2026 the timerd authors
 // SPDX-License-Identifier: Apache-2.0
 
+import CSpawn
 import Glibc
+import Synchronization
 import TimerCore
 
-/// The directory of marks: a file for each run that was begun and is not forgotten. A run without one
-/// never began. The first line, which the process itself writes before it runs its program, says which it is;
-/// the second how it ended.
-/// They are what a runner that was killed leaves to the next one.
+/// What a runner that was killed leaves to the next one: a mark for each run that was begun and is not
+/// forgotten. A run without one never began.
+///
+/// They are slots of one file, which is mapped: a mark costs no system call, the process itself writes into
+/// it before it runs its program, and what was written outlives whoever wrote it. A power cut it need not
+/// outlive, since no process does.
 final class Marks: Sendable {
-    private let directory: Int32
-    private let bootID: String
+    /// The file's name in the directory of marks.
+    static let fileName = "marks"
 
-    /// Marks in the directory behind `descriptor`, through a descriptor of its own.
-    init(in descriptor: Int32) throws(Runner.Failure) {
-        directory = fcntl(descriptor, F_DUPFD_CLOEXEC, 3)
-        guard directory >= 0 else {
-            throw Runner.Failure("cannot keep the directory of marks open", errno)
-        }
-        bootID = Self.read("/proc/sys/kernel/random/boot_id", at: AT_FDCWD)?.first ?? "?"
+    /// A slot begins with what the process writes, in binary. Behind it are two lines, ended by NUL: which
+    /// run it is, and how it ended.
+    enum Slot {
+        static let bytes = 1024
+        static let beginning = 32
+        static let end = 512
+        /// How many are added to the file at a time.
+        static let perPage = 256
     }
 
-    deinit { close(directory) }
+    private let file: Int32
+    private let bootID: String
+    private let slots: Mutex<Slots>
+
+    /// Marks in the directory behind `descriptor`, those an earlier runner left among them.
+    ///
+    /// - Throws: if the file of marks cannot be made or mapped, or is not this user's alone.
+    init(in directory: Int32) throws(Runner.Failure) {
+        let flags = O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC
+        file = openat(directory, Self.fileName, flags, 0o600)
+        guard file >= 0 else {
+            throw Runner.Failure("cannot open the file of marks, \(Self.fileName)", errno)
+        }
+        bootID = Self.contents("/proc/sys/kernel/random/boot_id").map(Self.firstLine) ?? "?"
+        do throws(Runner.Failure) {
+            slots = Mutex(try Slots(mapping: file))
+        } catch {
+            close(file)
+            throw error
+        }
+    }
+
+    deinit {
+        slots.withLock { $0.unmap() }
+        close(file)
+    }
 
     /// A process as its mark names it.
     struct Process: Hashable {
         var pid: Int32
-        /// When it started, in ticks since the boot: no two processes of one number have the same.
-        var start: String
+        /// CLOCK_BOOTTIME in nanoseconds, before and after which it was not made.
+        var made: ClosedRange<Int64>
         /// CLOCK_MONOTONIC in nanoseconds and the calendar clock at its start.
         var began: Int64
         var beganAt: WallInstant
         /// When its time is up, by CLOCK_MONOTONIC in nanoseconds, and how long it then has.
         var deadline: Int64?
         var killTimeout: Duration
+
+        /// Whether the process that has this number now is this one, by when it was made (proc(5), stat,
+        /// field 22, in ticks since the boot).
+        var isAlive: Bool {
+            guard let text = Marks.contents("/proc/\(pid)/stat"),
+                // The second field, the program's name, may hold blanks and parentheses.
+                let name = text.lastIndex(of: UInt8(ascii: ")"))
+            else { return false }
+            let fields = text[name...].split(separator: UInt8(ascii: " "), maxSplits: 21)
+            guard fields.count > 20, let start = Int64(String(decoding: fields[20], as: UTF8.self))
+            else { return false }
+            let tick = 1_000_000_000 / max(1, Int64(sysconf(Int32(_SC_CLK_TCK))))
+            return (made.lowerBound / tick...made.upperBound / tick).contains(start)
+        }
     }
 
     /// What a mark says of its run.
@@ -44,81 +88,92 @@ final class Marks: Sendable {
         case lost(RunOutcome.Loss)
     }
 
-    /// Says that the run is begun, before it is. A run whose mark is there was begun before.
-    /// - Returns: the mark's descriptor, for the process; the caller closes it.
-    func make(for run: Run.ID) throws(Spawner.Failure) -> Int32 {
-        let flags = O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC | O_APPEND
-        let file = openat(directory, run.description, flags, 0o600)
-        guard file >= 0 else {
-            guard errno != EEXIST else { throw Spawner.Failure(outcome: .lost(.runner)) }
-            throw Spawner.failure(errno, "mark the run")
+    /// Says that the run is begun, before it is.
+    ///
+    /// - Returns: where its process writes which it is; good until the run is forgotten.
+    /// - Throws: `lost(runner)` if it has a mark already, since it was begun before then; `spawn-failed` if there
+    ///   is no room for one.
+    func make(
+        for run: Run.ID, began: Int64, beganAt: WallInstant, deadline: Int64?, killTimeout: Duration
+    ) throws(Spawner.Failure) -> UnsafeMutablePointer<cspawn_mark> {
+        let slot: UnsafeMutableRawPointer? = try slots.withLock {
+            (slots) throws(Spawner.Failure) in
+            guard slots.places[run] == nil else {
+                throw Spawner.Failure(outcome: .lost(.runner))
+            }
+            return slots.take(for: run, growing: file)
         }
-        return file
-    }
-
-    /// What the process of a run writes into its mark about itself, around its number and its start.
-    func line(
-        began: Int64, beganAt: WallInstant, deadline: Int64?, killTimeout: Duration
-    ) -> (head: String, tail: String) {
+        guard let slot else { throw Spawner.failure(ENOSPC, "mark the run") }
         let deadline = deadline.map { "\($0)" } ?? "-"
-        return (
-            "timerd-run 1 \(bootID) ",
-            " \(began) \(beganAt.microsecondsSinceEpoch) \(deadline) "
-                + "\(killTimeout.wholeNanoseconds)\n"
-        )
+        slot.put(
+            "timerd-run 2 \(run) \(bootID) \(began) \(beganAt.microsecondsSinceEpoch) \(deadline) "
+                + "\(killTimeout.wholeNanoseconds)",
+            Slot.beginning..<Slot.end)
+        cspawn_set_stage(slot.mark, CSPAWN_MARK_MADE)
+        return slot.mark
     }
 
     /// Adds how the run ended, for a runner that comes before it is forgotten.
     func note(_ end: RunEnd, of run: Run.ID) {
-        let file = openat(
-            directory, run.description, O_WRONLY | O_NOFOLLOW | O_CLOEXEC | O_APPEND)
-        guard file >= 0 else { return }
-        defer { close(file) }
+        guard let slot = slots.withLock({ slots in slots.places[run].map { slots.slot($0) } })
+        else { return }
         let usage = end.usage
-        write(
+        let line =
             "ended \(end.at.microsecondsSinceEpoch) \(usage.elapsed.wholeMicroseconds) "
-                + "\(usage.user.wholeMicroseconds) \(usage.system.wholeMicroseconds) "
-                + "\(usage.peakResidentBytes) \(end.outcome)\n", to: file)
+            + "\(usage.user.wholeMicroseconds) \(usage.system.wholeMicroseconds) "
+            + "\(usage.peakResidentBytes) "
+        let room = Slot.bytes - Slot.end - line.utf8.count - 1
+        slot.put(line + Self.text(of: end.outcome, room), Slot.end..<Slot.bytes)
+        cspawn_set_stage(slot.mark, CSPAWN_MARK_ENDED)
+    }
+
+    /// The outcome in at most so many bytes: what is said of a failed start may name paths.
+    private static func text(of outcome: RunOutcome, _ room: Int) -> String {
+        let text = outcome.description
+        let excess = text.utf8.count - room
+        guard excess > 0, case .spawnFailed(let code, let what) = outcome else { return text }
+        let kept = what.utf8.prefix(max(0, what.utf8.count - excess - 8))
+        return RunOutcome.spawnFailed(
+            errno: code, what: String(decoding: kept, as: UTF8.self) + "…"
+        )
+        .description
     }
 
     /// Takes the mark away; it may be gone already.
-    func remove(_ run: Run.ID) { unlinkat(directory, run.description, 0) }
-
-    /// Everything the marks say. A file that is no run's is passed over.
-    /// - Complexity: O(n) in the entries of the directory.
-    func found() -> [(run: Run.ID, finding: Finding)] {
-        names().sorted().compactMap { name in
-            guard let run = Run.ID(name), let lines = Self.read(name, at: directory) else {
-                return nil
-            }
-            return (run, finding(in: lines))
+    func remove(_ run: Run.ID) {
+        slots.withLock { slots in
+            guard let place = slots.places.removeValue(forKey: run) else { return }
+            cspawn_set_stage(slots.slot(place).mark, CSPAWN_MARK_FREE)
+            slots.free.append(place)
         }
     }
 
-    /// When the process started, as /proc says (proc(5), stat, field 22); nil if it is gone.
-    static func start(of pid: Int32) -> String? {
-        guard let bytes = contents("/proc/\(pid)/stat", at: AT_FDCWD),
-            // The second field, the program's name, may hold blanks and parentheses.
-            let name = bytes.lastIndex(of: UInt8(ascii: ")"))
-        else { return nil }
-        let fields = bytes[name...].split(separator: UInt8(ascii: " "), maxSplits: 21)
-        guard fields.count > 20 else { return nil }
-        return String(decoding: fields[20], as: UTF8.self)
+    /// Everything the marks say.
+    /// - Complexity: O(*n* log *n*) in the marks.
+    func found() -> [(run: Run.ID, finding: Finding)] {
+        slots.withLock { slots in
+            slots.places.map { run, place in (run, finding(in: slots.slot(place))) }
+        }
+        .map { (key: $0.0.description, found: $0) }.sorted { $0.key < $1.key }.map(\.found)
     }
 
-    private func finding(in lines: [String]) -> Finding {
-        if let end = lines.last.flatMap({ Self.end(in: $0) }) { return .ended(end) }
-        let words = lines.first?.split(separator: " ").map(String.init) ?? []
-        guard words.count == 9, words[0] == "timerd-run", words[1] == "1",
-            let pid = Int32(words[3]),
-            let began = Int64(words[5]), let beganAt = Int64(words[6]),
-            let killTimeout = Int64(words[8])
+    private func finding(in slot: UnsafeMutableRawPointer) -> Finding {
+        let mark = slot.mark.pointee
+        if mark.stage == CSPAWN_MARK_ENDED,
+            let end = Self.end(in: slot.text(Slot.end..<Slot.bytes))
+        {
+            return .ended(end)
+        }
+        let words = slot.text(Slot.beginning..<Slot.end).split(separator: " ")
+        guard words.count == 8, words[3] == bootID else { return .lost(.reboot) }
+        guard mark.stage == CSPAWN_MARK_PROCESS, mark.pid > 0, mark.earliest <= mark.latest,
+            let began = Int64(words[4]), let beganAt = Int64(words[5]),
+            let killTimeout = Int64(words[7])
         else { return .lost(.runner) }
-        guard words[2] == bootID else { return .lost(.reboot) }
         return .begun(
             Process(
-                pid: pid, start: words[4], began: began,
-                beganAt: WallInstant(microsecondsSinceEpoch: beganAt), deadline: Int64(words[7]),
+                pid: mark.pid, made: mark.earliest...mark.latest, began: began,
+                beganAt: WallInstant(microsecondsSinceEpoch: beganAt), deadline: Int64(words[6]),
                 killTimeout: .nanoseconds(killTimeout)))
     }
 
@@ -136,44 +191,17 @@ final class Marks: Sendable {
             at: WallInstant(microsecondsSinceEpoch: at))
     }
 
-    /// In one write, so that a line is there whole or not at all.
-    private func write(_ line: String, to file: Int32) {
-        let bytes = Array(line.utf8)
-        _ = Glibc.write(file, bytes, bytes.count)
-    }
-
-    /// The whole lines of a small file; nil if it cannot be read.
-    private static func read(_ name: String, at directory: Int32) -> [String]? {
-        contents(name, at: directory)?.split(separator: UInt8(ascii: "\n")).map {
-            String(decoding: $0, as: UTF8.self)
-        }
-    }
-
-    private static func contents(_ name: String, at directory: Int32) -> ArraySlice<UInt8>? {
-        let file = openat(directory, name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK)
+    /// A small file of /proc; nil if it cannot be read.
+    fileprivate static func contents(_ path: String) -> ArraySlice<UInt8>? {
+        let file = open(path, O_RDONLY | O_CLOEXEC)
         guard file >= 0 else { return nil }
         defer { close(file) }
         var bytes = [UInt8](repeating: 0, count: 4096)
-        let count = Glibc.read(file, &bytes, bytes.count)
+        let count = read(file, &bytes, bytes.count)
         return count >= 0 ? bytes[..<count] : nil
     }
 
-    private func names() -> [String] {
-        // Through an open file of its own: closedir(3) closes it, and it has its own position.
-        let copy = openat(directory, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC)
-        guard copy >= 0 else { return [] }
-        guard let listing = fdopendir(copy) else {
-            close(copy)
-            return []
-        }
-        defer { closedir(listing) }
-        var names: [String] = []
-        while let entry = readdir(listing) {
-            names.append(
-                withUnsafeBytes(of: &entry.pointee.d_name) { bytes in
-                    String(decoding: bytes.prefix { $0 != 0 }, as: UTF8.self)
-                })
-        }
-        return names
+    private static func firstLine(_ bytes: ArraySlice<UInt8>) -> String {
+        String(decoding: bytes.prefix { $0 != UInt8(ascii: "\n") }, as: UTF8.self)
     }
 }

@@ -12,8 +12,7 @@ public import TimerCore
 /// All of it happens on one thread of its own, however many processes there are; calls only leave word for
 /// it and return at once. What it tells comes on that thread, in order for each run.
 ///
-/// Before a run is begun its mark, a file named after it, is made in the marks directory. It stays until the
-/// run is forgotten, so that after a crash a run without a mark is known never to have begun, and the next
+/// Before a run is begun its mark is made in a file in the directory of marks. It stays until the run is forgotten, so that after a crash a run without a mark is known never to have begun, and the next
 /// runner finds the process of one with a mark.
 ///
 /// The end of its process is the end of a run; of one that was made to end, the end of its process group.
@@ -106,7 +105,7 @@ public final class Runner: Sendable {
             case .begun(let process):
                 // First the descriptor, then the check: from then on it is this process and no other.
                 let pidfd = cspawn_open_process(process.pid)
-                guard pidfd >= 0, Marks.start(of: process.pid) == process.start else {
+                guard pidfd >= 0, process.isAlive else {
                     if pidfd >= 0 { close(pidfd) }
                     handler(.ended(run, RunEnd(.lost(.runner), at: RunnerThread.wall())))
                     continue

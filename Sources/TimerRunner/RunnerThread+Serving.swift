@@ -32,7 +32,13 @@ extension RunnerThread {
             guard poll(&ending, 1, 0) > 0 else { return }
             isKnown = false
         }
-        closeWatched(pidfd)
+        took(end, of: serial, isKnown: isKnown)
+    }
+
+    /// The end of the process is taken, whatever is known of it.
+    private mutating func took(_ end: cspawn_end, of serial: UInt64, isKnown: Bool) {
+        guard let child = children[serial], let pidfd = child.pidfd else { return }
+        close(pidfd)
         processes[child.pid] = nil
         children[serial]?.pidfd = nil
         children[serial]?.taken = Child.Taken(end: end, isKnown: isKnown)
@@ -43,26 +49,30 @@ extension RunnerThread {
         }
     }
 
-    /// Takes the ends of processes that were left to this one, which are nobody's to know.
+    /// Takes the ends of the children: of runs, and of processes that were left to this one, which are
+    /// nobody's to know.
     /// - Complexity: O(*n*) in the children for each.
-    mutating func takeOrphans() {
+    mutating func takeEnds() {
         guard let orphanWatch else { return }
-        for _ in 0..<256 {
-            let pid = cspawn_next_ended(orphanWatch)
-            guard pid > 0 else { return }
-            if let serial = processes[pid] { takeEnd(of: serial) } else { cspawn_bury(pid) }
+        cspawn_hush(orphanWatch)
+        var end = cspawn_end()
+        for _ in 0..<Self.endsPerTurn {
+            let pid = cspawn_reap_any(&end)
+            guard pid > 0 else {
+                mayHaveMoreEnds = false
+                return
+            }
+            if let serial = processes[pid] { took(end, of: serial, isKnown: true) }
         }
-        // There may be more, and the kernel has told of them already.
-        var more = epoll_event(
-            events: EPOLLIN.rawValue, data: epoll_data_t(u64: Self.orphans))
-        epoll_ctl(epoll, EPOLL_CTL_MOD, orphanWatch, &more)
+        // The kernel has told of the others already.
+        mayHaveMoreEnds = true
     }
 
     /// Ends a run. Whoever it left behind with a pipe in hand does not hold it up; what is in the pipes
     /// already still belongs to it.
     mutating func finish(_ serial: UInt64, _ outcome: RunOutcome) {
         if let pidfd = children[serial]?.pidfd {
-            closeWatched(pidfd)
+            close(pidfd)
             children[serial]?.pidfd = nil
         }
         for stream in 0..<2 {
@@ -109,7 +119,7 @@ extension RunnerThread {
                 take(count, of: serial, stream: stream)
             } else if count == 0 || (errno != EAGAIN && errno != EINTR) {
                 finishLine(of: serial, stream: stream)
-                closeWatched(descriptor)
+                close(descriptor)
                 children[serial]?.streams[stream] = nil
             } else if errno == EAGAIN {
                 return
@@ -165,7 +175,7 @@ extension RunnerThread {
     mutating func drop(_ serial: UInt64) {
         for stream in 0..<2 { finishLine(of: serial, stream: stream) }
         guard let child = children.removeValue(forKey: serial) else { return }
-        for case .some(let stream) in child.streams { closeWatched(stream.descriptor) }
-        if let pidfd = child.pidfd { closeWatched(pidfd) }
+        for case .some(let stream) in child.streams { close(stream.descriptor) }
+        if let pidfd = child.pidfd { close(pidfd) }
     }
 }

@@ -18,15 +18,14 @@ extension RunnerThread {
     private mutating func start(_ preparation: Preparation) {
         let run = preparation.request.id
         do throws(Spawner.Failure) {
-            let mark = try marks.make(for: run)
-            defer { close(mark) }
-            let child = try spawn(preparation, mark: mark)
+            let child = try spawn(preparation)
             handler(.began(run, pid: child.pid, at: child.beganAt))
             obeyEarly(run)
         } catch {
             early[run] = nil
             let end = RunEnd(error.outcome, at: Self.wall())
-            marks.note(end, of: run)
+            // The mark of one that was begun before says how that went.
+            if end.outcome != .lost(.runner) { marks.note(end, of: run) }
             handler(.ended(run, end))
         }
     }
@@ -78,13 +77,18 @@ extension RunnerThread {
     }
 
     /// Starts the process with its pipes and has them all watched; or leaves nothing behind.
-    private mutating func spawn(
-        _ preparation: Preparation, mark: Int32
-    ) throws(Spawner.Failure) -> Child {
-        let ready = try preparation.result.get()
+    private mutating func spawn(_ preparation: Preparation) throws(Spawner.Failure) -> Child {
         let definition = preparation.request.definition
         let began = Self.awake()
         let beganAt = Self.wall()
+        let deadline = definition.execution.timeout.flatMap { span -> Int64? in
+            let (instant, overflow) = began.addingReportingOverflow(span.wholeNanoseconds)
+            return overflow ? nil : instant
+        }
+        let mark = try marks.make(
+            for: preparation.request.id, began: began, beganAt: beganAt, deadline: deadline,
+            killTimeout: definition.execution.killTimeout)
+        let ready = try preparation.result.get()
         let pipes = try Pipes()
         defer {
             close(pipes.output.writing)
@@ -93,15 +97,7 @@ extension RunnerThread {
         serial += 1
         let process: Spawner.Process
         var surroundings = Spawner.Surroundings(
-            output: pipes.output.writing, error: pipes.error.writing)
-        let deadline = definition.execution.timeout.flatMap { span -> Int64? in
-            let (instant, overflow) = began.addingReportingOverflow(span.wholeNanoseconds)
-            return overflow ? nil : instant
-        }
-        surroundings.mark = mark
-        surroundings.markLine = marks.line(
-            began: began, beganAt: beganAt, deadline: deadline,
-            killTimeout: definition.execution.killTimeout)
+            output: pipes.output.writing, error: pipes.error.writing, mark: mark)
         do throws(Spawner.Failure) {
             guard Self.watch(pipes.output.reading, token: serial << 2 | 1, in: epoll),
                 Self.watch(pipes.error.reading, token: serial << 2 | 2, in: epoll)
@@ -109,10 +105,11 @@ extension RunnerThread {
             if let groups { surroundings.controlGroup = try groups.make(serial) }
             defer { if groups != nil { close(surroundings.controlGroup) } }
             process = try spawner.spawn(definition, ready, in: surroundings)
-            try watch(process)
+            // Else the end of any child is told by SIGCHLD.
+            if orphanWatch == nil { try watch(process) }
         } catch {
-            closeWatched(pipes.output.reading)
-            closeWatched(pipes.error.reading)
+            close(pipes.output.reading)
+            close(pipes.error.reading)
             groups?.remove(serial)
             throw error
         }

@@ -16,8 +16,10 @@ struct RunnerThread: ~Copyable {
     /// The most bytes read from one pipe at the end of its process: what a pipe may hold at most without
     /// privilege (pipe(7), pipe-max-size).
     static let drainBytesMax = 1 << 20
-    /// What stands in an event for the ends of orphans.
-    static let orphans = UInt64.max
+    /// How many ends are taken before others have their turn.
+    static let endsPerTurn = 256
+    /// What stands in an event for the ends of children.
+    static let ends = UInt64.max
 
     let inbox: Inbox
     let marks: Marks
@@ -41,6 +43,8 @@ struct RunnerThread: ~Copyable {
     var waiting: ArraySlice<Preparation> = []
     var early: [Run.ID: [Inbox.Word]] = [:]
     var isShutDown = false
+    /// Whether children may have ended of whom the kernel tells no more.
+    var mayHaveMoreEnds = false
     /// Who waits until every end that has come to pass is told.
     var settling: [@Sendable () -> Void] = []
     var buffer = [UInt8](repeating: 0, count: 64 << 10)
@@ -92,7 +96,7 @@ struct RunnerThread: ~Copyable {
         let epoll = epoll_create1(Int32(EPOLL_CLOEXEC))
         guard epoll >= 0 else { throw Runner.Failure("cannot make an epoll", errno) }
         guard watch(inbox.descriptor, token: 0, in: epoll),
-            beginning.orphanWatch.map({ watch($0, token: orphans, in: epoll) }) ?? true
+            beginning.orphanWatch.map({ watch($0, token: ends, in: epoll) }) ?? true
         else {
             let code = errno
             close(epoll)
@@ -121,12 +125,13 @@ struct RunnerThread: ~Copyable {
             for event in events.prefix(Int(max(0, count))) {
                 switch event.data.u64 {
                 case 0: for word in inbox.take() { obey(word) }
-                case Self.orphans: takeOrphans()
+                case Self.ends: takeEnds()
                 case let token: serve(token)
                 }
             }
             // Fewer events than there is room for: that was all of them.
-            if count >= 0, count < events.count {
+            if mayHaveMoreEnds { takeEnds() }
+            if count >= 0, count < events.count, !mayHaveMoreEnds {
                 for settled in settled { settled() }
                 settling.removeFirst(settled.count)
             }
@@ -141,7 +146,7 @@ struct RunnerThread: ~Copyable {
         // Who was killed with the last runs may take a moment to be gone.
         for _ in 0..<20 where groups?.isSwept == false {
             usleep(5000)
-            takeOrphans()
+            takeEnds()
             groups?.sweep()
         }
         groups?.closeAll()
@@ -150,7 +155,7 @@ struct RunnerThread: ~Copyable {
 
     /// How long to wait for something, in milliseconds; -1 for ever.
     private func patience() -> Int32 {
-        if !waiting.isEmpty || !settling.isEmpty { return 0 }
+        if !waiting.isEmpty || !settling.isEmpty || mayHaveMoreEnds { return 0 }
         guard let next = alarms.next else { return -1 }
         // Rounded up, so as not to turn in vain; a day at most, lest the number not fit.
         return Int32(min(86_400_000, max(0, (next - Self.awake() + 999_999) / 1_000_000)))
@@ -196,13 +201,6 @@ struct RunnerThread: ~Copyable {
     static func watch(_ descriptor: Int32, token: UInt64, in epoll: Int32) -> Bool {
         var event = epoll_event(events: EPOLLIN.rawValue, data: epoll_data_t(u64: token))
         return epoll_ctl(epoll, EPOLL_CTL_ADD, descriptor, &event) == 0
-    }
-
-    /// Closes what may be watched. Taken out by name: closing alone does so only once nobody else holds the
-    /// open file, and another thread may just be copying this process's descriptors into a child.
-    func closeWatched(_ descriptor: Int32) {
-        epoll_ctl(epoll, EPOLL_CTL_DEL, descriptor, nil)
-        close(descriptor)
     }
 
     /// CLOCK_MONOTONIC, in nanoseconds.

@@ -85,9 +85,8 @@ struct Spawner {
         var output: Int32
         var error: Int32
         var controlGroup: Int32 = -1
-        /// The run's mark, and what its process writes there around its number and its start.
-        var mark: Int32 = -1
-        var markLine = (head: "", tail: "")
+        /// Where its process writes down which it is.
+        var mark: UnsafeMutablePointer<cspawn_mark>?
     }
 
     /// Starts the process of a run in these surroundings, with nothing to read at 0.
@@ -114,7 +113,7 @@ struct Spawner {
         let result = withCStrings(program.candidates) { candidates in
             withCStrings(program.arguments) { arguments in
                 withCStrings(variables.map { "\($0.key)=\($0.value)" }) { environment in
-                    withMark(surroundings, directory) { directory, markHead, markTail in
+                    directory.withCString { directory in
                         limits.withUnsafeBufferPointer { limits in
                             (identity?.groups ?? []).withUnsafeBufferPointer { groups in
                                 var start = cspawn_request(
@@ -132,8 +131,7 @@ struct Spawner {
                                     group: identity?.group ?? 0, groups: groups.baseAddress,
                                     group_count: Int32(groups.count),
                                     control_group: surroundings.controlGroup,
-                                    mark: surroundings.mark, mark_head: markHead,
-                                    mark_tail: markTail)
+                                    mark: surroundings.mark)
                                 return cspawn_start(&start)
                             }
                         }
@@ -179,7 +177,6 @@ struct Spawner {
         case CSPAWN_STEP_STACK: return "allocate a stack"
         case CSPAWN_STEP_CLONE: return "clone"
         case CSPAWN_STEP_SESSION: return "setsid"
-        case CSPAWN_STEP_MARK: return "mark the run"
         case CSPAWN_STEP_SIGNALS: return "reset the signals"
         case CSPAWN_STEP_NICE: return "set the nice value \(definition.execution.nice)"
         case CSPAWN_STEP_CONTROL_GROUP: return "enter its control group"
@@ -197,18 +194,6 @@ struct Spawner {
         case CSPAWN_STEP_DIRECTORY:
             return "chdir \(definition.workingDirectory ?? account.home)"
         default: return "exec \(program)"
-        }
-    }
-}
-
-/// Three strings as C has them, good until `body` returns.
-private func withMark<Result>(
-    _ surroundings: Spawner.Surroundings, _ directory: String,
-    _ body: (UnsafePointer<CChar>, UnsafePointer<CChar>, UnsafePointer<CChar>) -> Result
-) -> Result {
-    directory.withCString { directory in
-        surroundings.markLine.head.withCString { head in
-            surroundings.markLine.tail.withCString { tail in body(directory, head, tail) }
         }
     }
 }

@@ -13,7 +13,7 @@ import TimerCore
 /// A runner with a directory of marks of its own, and everything it told.
 final class Bench: Sendable {
     let marks: String
-    private let descriptor: Int32
+    let descriptor: Int32
     private let teller: Teller
     private let next = Mutex(0)
     let runner: Runner
@@ -50,7 +50,7 @@ final class Bench: Sendable {
 
     var events: [RunnerEvent] { teller.told.withLock { $0 } }
     var markNames: Set<String> {
-        Set((try? FileManager.default.contentsOfDirectory(atPath: marks)) ?? [])
+        Set((try? Marks(in: descriptor))?.found().map { $0.run.description } ?? ["?"])
     }
 
     /// Calls this on the runner's thread when a process starts.

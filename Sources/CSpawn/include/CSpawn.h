@@ -17,7 +17,6 @@ typedef enum {
     CSPAWN_STEP_STACK,
     CSPAWN_STEP_CLONE,
     CSPAWN_STEP_SESSION,
-    CSPAWN_STEP_MARK,
     CSPAWN_STEP_SIGNALS,
     CSPAWN_STEP_NICE,
     CSPAWN_STEP_CONTROL_GROUP,
@@ -37,6 +36,25 @@ typedef struct {
     int resource;
     uint64_t soft, hard;
 } cspawn_limit;
+
+/// How far a run has got, whose mark it is; the first is nobody's.
+#define CSPAWN_MARK_FREE 0U
+#define CSPAWN_MARK_MADE 1U
+#define CSPAWN_MARK_PROCESS 2U
+#define CSPAWN_MARK_ENDED 3U
+
+/// What the process of a run says of itself, in memory that is a file's and so outlives this program.
+typedef struct {
+    /// One of CSPAWN_MARK_…; set when all the rest is written.
+    uint32_t stage;
+    pid_t pid;
+    /// CLOCK_BOOTTIME in nanoseconds, right before and right after it was made. Its start, as proc(5) tells
+    /// it, lies between them, and that of no other process of this number does.
+    int64_t earliest, latest;
+} cspawn_mark;
+
+/// Sets the stage behind everything written before.
+void cspawn_set_stage(cspawn_mark *_Nonnull mark, uint32_t stage);
 
 /// What to start, and how.
 typedef struct {
@@ -73,12 +91,9 @@ typedef struct {
     int group_count;
     /// The file cgroup.procs of the control group to run in, open for writing; -1 for the parent's own.
     int control_group;
-    /// A file, open for writing, where the process writes a line before it runs its program, so that there
-    /// is none that is not written down: the head, its number, a blank, its start in ticks since the boot
-    /// (proc(5), stat, field 22), the tail. -1 for none.
-    int mark;
-    const char *_Nonnull mark_head;
-    const char *_Nonnull mark_tail;
+    /// Where the process writes down which it is before it runs its program, so that there is none that is
+    /// not written down; NULL for nowhere.
+    cspawn_mark *_Nullable mark;
 } cspawn_request;
 
 /// What came of a start: a process, or the step that failed with its errno.
@@ -135,12 +150,11 @@ int cspawn_open_process(pid_t pid);
 /// when a child ends, or -1 with errno set. SIGCHLD must be blocked in every thread.
 int cspawn_adopt_orphans(void);
 
-/// The number of a child that has ended and whose end is not taken; 0 without one. Empties the descriptor
-/// of `cspawn_adopt_orphans` first.
-pid_t cspawn_next_ended(int watch);
+/// Empties that descriptor. To be called before the ends are taken of which it tells.
+void cspawn_hush(int watch);
 
-/// Takes the end of a child that has ended, and tells nobody.
-void cspawn_bury(pid_t pid);
+/// Takes the end of some child that has ended, without waiting. Returns its number; 0 without one.
+pid_t cspawn_reap_any(cspawn_end *_Nonnull end);
 
 /// Whether a process group has any member left, be it only one whose end nobody took.
 bool cspawn_group_lives(pid_t group);

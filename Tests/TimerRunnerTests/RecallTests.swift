@@ -1,0 +1,258 @@
+// Copyright 2026 the timerd authors
+// SPDX-License-Identifier: Apache-2.0
+
+import CSpawn
+import Foundation
+import Glibc
+import Testing
+import TimerCore
+
+@testable import TimerRunner
+
+/// A file of marks, as a runner that was killed leaves it.
+private struct MarkFile {
+    let folder = "/tmp/timerd-marks-\(UUID().uuidString)"
+    var slots: [[UInt8]] = []
+
+    init() { mkdir(folder, 0o700) }
+
+    static let boot =
+        (try? String(contentsOfFile: "/proc/sys/kernel/random/boot_id", encoding: .utf8))?
+        .trimmingCharacters(in: .whitespacesAndNewlines) ?? "?"
+
+    static func line(_ run: String, boot: String = boot, deadline: String = "-") -> String {
+        "timerd-run 2 \(run) \(boot) 5000 1795000000000000 \(deadline) 10000000000"
+    }
+
+    mutating func add(
+        _ stage: UInt32, pid: Int32 = 1, made: ClosedRange<Int64> = 7...8, _ line: String,
+        end: String = ""
+    ) {
+        var slot = [UInt8](repeating: 0, count: Marks.Slot.bytes)
+        slot.withUnsafeMutableBytes { bytes in
+            bytes.storeBytes(
+                of: cspawn_mark(
+                    stage: stage, pid: pid, earliest: made.lowerBound, latest: made.upperBound),
+                as: cspawn_mark.self)
+            bytes[Marks.Slot.beginning...].copyBytes(from: line.utf8)
+            bytes[Marks.Slot.end...].copyBytes(from: end.utf8)
+        }
+        slots.append(slot)
+    }
+
+    /// Slots in whole pages, of which the rest is free.
+    func write() throws {
+        let pages = (slots.count + Marks.Slot.perPage - 1) / Marks.Slot.perPage
+        var bytes = Array(slots.joined())
+        bytes += [UInt8](
+            repeating: 0, count: pages * Marks.Slot.perPage * Marks.Slot.bytes - bytes.count)
+        try Data(bytes).write(to: URL(fileURLWithPath: "\(folder)/\(Marks.fileName)"))
+        chmod("\(folder)/\(Marks.fileName)", 0o600)
+    }
+}
+
+private func withFolder(_ body: (_ path: String, _ descriptor: Int32) throws -> Void) rethrows {
+    let path = "/tmp/timerd-marks-\(UUID().uuidString)"
+    mkdir(path, 0o700)
+    let descriptor = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
+    defer {
+        close(descriptor)
+        try? FileManager.default.removeItem(atPath: path)
+    }
+    try body(path, descriptor)
+}
+
+private func run(_ number: Int) -> Run.ID {
+    let scheduled = WallInstant(microsecondsSinceEpoch: 1_795_000_000_000_000 + Int64(number))
+    return Run.ID(firing: Firing.ID(job: Job.Name("probe")!, scheduled: scheduled))
+}
+
+extension Marks {
+    fileprivate func make(for run: Run.ID) throws -> UnsafeMutablePointer<cspawn_mark> {
+        try make(
+            for: run, began: 5000, beganAt: WallInstant(microsecondsSinceEpoch: 6), deadline: nil,
+            killTimeout: .seconds(1))
+    }
+}
+
+@Suite struct MarksTests {
+    @Test func marksAreFoundAgain_untilTheyAreRemoved() throws {
+        try withFolder { _, directory in
+            // More than fit in a page of the file, in whatever order they go.
+            let count = Marks.Slot.perPage * 2 + 10
+            var marks: Marks? = try Marks(in: directory)
+            for number in 0..<count { _ = try marks?.make(for: run(number)) }
+            for number in stride(from: 0, to: count, by: 2) { marks?.remove(run(number)) }
+            marks = nil
+            let found = try Marks(in: directory).found()
+            #expect(found.map(\.run) == stride(from: 1, to: count, by: 2).map(run))
+            #expect(found.allSatisfy { $0.finding == .lost(.runner) })
+        }
+    }
+
+    @Test func aRunHasOneMark_andARemovedOneGivesItsPlace() throws {
+        try withFolder { path, directory in
+            let marks = try Marks(in: directory)
+            for number in 0..<1000 {
+                _ = try marks.make(for: run(number))
+                #expect(throws: Spawner.Failure.self) { _ = try marks.make(for: run(number)) }
+                marks.remove(run(number))
+            }
+            var status = stat()
+            stat("\(path)/\(Marks.fileName)", &status)
+            #expect(Int(status.st_size) == Marks.Slot.perPage * Marks.Slot.bytes)
+        }
+    }
+
+    /// What is said of a failed start may name paths of any length.
+    @Test(arguments: [0, 10, 400, 480, 500, 5000])
+    func anEndIsReadAsItWasNoted_howeverLongItsText(_ length: Int) throws {
+        try withFolder { _, directory in
+            let what = "exec /" + String(repeating: "ä", count: length)
+            let end = RunEnd(
+                .spawnFailed(errno: "ENOENT", what: what),
+                RunUsage(elapsed: .milliseconds(3), user: .milliseconds(1), peakResidentBytes: 9),
+                at: WallInstant(microsecondsSinceEpoch: 77))
+            var marks: Marks? = try Marks(in: directory)
+            _ = try marks?.make(for: run(0))
+            marks?.note(end, of: run(0))
+            marks = nil
+            guard case .ended(let read) = try Marks(in: directory).found().first?.finding else {
+                Issue.record("the end is not there")
+                return
+            }
+            #expect(read.usage == end.usage && read.at == end.at)
+            guard case .spawnFailed("ENOENT", let text) = read.outcome else {
+                Issue.record("it is another end: \(read.outcome)")
+                return
+            }
+            #expect(text == what || (text.hasSuffix("…") && length > 100))
+        }
+    }
+
+    @Test func aFileThatOthersMayReachIsRefused() throws {
+        for attack in ["link", "symlink", "fifo", "mode", "directory"] {
+            try withFolder { path, directory in
+                let file = "\(path)/\(Marks.fileName)"
+                let other = "\(path)/other"
+                try Data([1, 2, 3]).write(to: URL(fileURLWithPath: other))
+                chmod(other, 0o600)
+                switch attack {
+                case "link": link(other, file)
+                case "symlink": symlink(other, file)
+                case "fifo": mkfifo(file, 0o600)
+                case "directory": mkdir(file, 0o700)
+                default:
+                    try Data().write(to: URL(fileURLWithPath: file))
+                    chmod(file, 0o644)
+                }
+                #expect(throws: Runner.Failure.self, "\(attack)") { _ = try Marks(in: directory) }
+                #expect(try Data(contentsOf: URL(fileURLWithPath: other)) == Data([1, 2, 3]))
+            }
+        }
+    }
+
+    /// Any bytes: what is no mark is free.
+    @Test func aFileOfAnythingIsSurvived() throws {
+        let seed = UInt64.random(in: 0 ... .max)
+        var state = seed
+        for _ in 0..<4 {
+            try withFolder { path, directory in
+                let size = Marks.Slot.perPage * Marks.Slot.bytes + 100
+                let bytes = (0..<size).map { _ in
+                    state = state &* 6_364_136_223_846_793_005 &+ 1_442_695_040_888_963_407
+                    return UInt8(truncatingIfNeeded: state >> 33)
+                }
+                let file = "\(path)/\(Marks.fileName)"
+                try Data(bytes).write(to: URL(fileURLWithPath: file))
+                chmod(file, 0o600)
+                let marks = try Marks(in: directory)
+                #expect(marks.found().isEmpty, "seed \(seed)")
+                for number in 0..<300 { _ = try marks.make(for: run(number)) }
+                #expect(marks.found().count == 300, "seed \(seed)")
+            }
+        }
+    }
+}
+
+/// A runner after one that was killed.
+@Suite struct RecallTests {
+    @Test func whatEndedIsKnown_whatDiedIsLost_whatIsFromBeforeTheBootIsLostToIt() throws {
+        var file = MarkFile()
+        func name(_ number: Int) -> String { "probe:20261121T043852.00000\(number)Z:1" }
+        // Process 1 there is, but it was not made then.
+        file.add(
+            CSPAWN_MARK_ENDED, MarkFile.line(name(0)),
+            end: "ended 1795000000500000 500000 3 4 8192 exited(3)")
+        file.add(CSPAWN_MARK_PROCESS, MarkFile.line(name(1)))
+        file.add(CSPAWN_MARK_MADE, MarkFile.line(name(2)))
+        file.add(CSPAWN_MARK_PROCESS, MarkFile.line(name(3), boot: "another"))
+        file.add(
+            CSPAWN_MARK_ENDED, MarkFile.line(name(4)),
+            end: "ended 5 0 0 0 0 spawn-failed(ENOENT, exec /no such)")
+        file.add(CSPAWN_MARK_PROCESS, pid: 0, MarkFile.line(name(5)))
+        file.add(CSPAWN_MARK_ENDED, MarkFile.line(name(6)), end: "ended 5 0 0")
+        file.add(CSPAWN_MARK_FREE, MarkFile.line(name(7)))
+        file.add(99, MarkFile.line("no-run"))
+        file.add(CSPAWN_MARK_PROCESS, MarkFile.line(name(0)))
+        try file.write()
+        let bench = try Bench(marks: file.folder)
+        defer { bench.runner.shutdown(grace: .zero) }
+        let ends = bench.events.compactMap { event -> (String, RunEnd)? in
+            if case .ended(let run, let end) = event { (run.description, end) } else { nil }
+        }
+        #expect(ends.map(\.0) == (0..<7).map(name))
+        #expect(
+            ends.map(\.1.outcome.description) == [
+                "exited(3)", "lost(runner)", "lost(runner)", "lost(reboot)",
+                "spawn-failed(ENOENT, exec /no such)", "lost(runner)", "lost(runner)",
+            ])
+        #expect(ends[0].1.usage.elapsed == .milliseconds(500))
+        #expect(ends[0].1.usage.peakResidentBytes == 8192)
+        #expect(ends[0].1.at == WallInstant(microsecondsSinceEpoch: 1_795_000_000_500_000))
+        #expect(bench.events.count == 7)
+    }
+
+    /// The process belongs to nobody who could tell how it ends; that it lives, ends and can be ended is
+    /// known all the same.
+    @Test(arguments: ["ends by itself", "is ordered to end", "outlives its time"])
+    func whatLivesIsTakenUp(and what: String) throws {
+        let folder = "/tmp/timerd-marks-\(UUID().uuidString)"
+        let first = try Bench(marks: folder)
+        let request = first.request(.shell("echo up; exec sleep 300"))
+        first.runner.start([request])
+        first.wait(forLine: "up")
+        guard case .began(_, let pid, let at) = first.events[0],
+            case .begun(let process) = try Marks(in: first.descriptor).found().first?.finding
+        else {
+            Issue.record("not begun: \(first.events)")
+            return
+        }
+        #expect(process.pid == pid && process.beganAt == at && process.isAlive)
+        // As the mark would be found by a runner that comes after a kill. The first one lives, so the time
+        // limit is in the second one's copy alone.
+        var copy = MarkFile()
+        let deadline =
+            what == "outlives its time" ? "\(RunnerThread.awake() + 1_000_000_000)" : "-"
+        let line = MarkFile.line(request.id.description, deadline: deadline)
+            .replacing("1795000000000000", with: "\(at.microsecondsSinceEpoch)")
+        copy.add(CSPAWN_MARK_PROCESS, pid: pid, made: process.made, line)
+        try copy.write()
+        let second = try Bench(marks: copy.folder)
+        #expect(second.events == [.began(request.id, pid: pid, at: at)])
+        switch what {
+        case "ends by itself": kill(pid, SIGKILL)
+        case "is ordered to end": second.runner.end(request.id, grace: .seconds(60))
+        default: break
+        }
+        let outcome: RunOutcome =
+            switch what {
+            case "ends by itself": .lost(.runner)
+            case "is ordered to end": .stopped
+            default: .timedOut
+            }
+        #expect(second.end(of: request).outcome == outcome)
+        second.runner.shutdown(grace: .zero)
+        first.runner.shutdown(grace: .zero)
+    }
+}
