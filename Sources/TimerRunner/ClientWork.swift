@@ -152,6 +152,7 @@ struct ClientWork: ~Copyable {
             guard socket != nil else { return down() }
             self.down = down
             send(.shutDown(grace: grace))
+        case .refresh: send(.refresh)
         case .close: isClosing = true
         }
     }

@@ -141,6 +141,9 @@ public final class RunnerClient: Sendable {
     /// The end of this run is on record.
     public func forget(_ run: Run.ID) { post.leave(.forget(run)) }
 
+    /// The configuration was changed: the runner reads it now, if one is there, and not when a run is due.
+    public func refresh() { post.leave(.refresh) }
+
     /// Has the runner end every run, by SIGTERM and after `grace` by SIGKILL, and then itself. Returns when
     /// that is done and every end is told, or after `grace` and ten seconds, or at once if no runner is there.
     public func shutdown(grace: Duration) {
@@ -177,6 +180,7 @@ final class ClientPost: Sendable {
         case settle(@Sendable () -> Void)
         case forget(Run.ID)
         case shutDown(Duration, @Sendable () -> Void)
+        case refresh
         case close
     }
 

@@ -13,6 +13,8 @@ struct Serving {
     let instance: UInt64
     var shutDown: Duration?
     private var catalogue: RunnerServer.Catalogue = [:]
+    /// The catalogue had better be read before somebody asks for a run.
+    private var isStale = false
     private var connection: Connection?
 
     private final class Connection {
@@ -42,6 +44,8 @@ struct Serving {
     /// Waits for something and does it; at the latest until an instant of CLOCK_MONOTONIC.
     mutating func turn(patience: Int64?) {
         send()
+        // What is wrong with it is said to whoever asks for a run.
+        if isStale { _ = readCatalogue() }
         var wanted = [
             pollfd(fd: wake, events: Int16(POLLIN), revents: 0),
             pollfd(fd: settings.socket, events: Int16(POLLIN), revents: 0),
@@ -115,6 +119,7 @@ struct Serving {
             guard version == Wire.version else { return }
             connection.isGreeted = true
             for reply in backlog.connect() + [.complete] { connection.socket.send(reply.bytes) }
+            if catalogue.isEmpty { isStale = true }
             return
         }
         switch request {
@@ -136,6 +141,7 @@ struct Serving {
             for run in runs { runner.forget(run) }
         case .seen(let number): backlog.seen(number)
         case .shutDown(let grace): shutDown = grace
+        case .refresh: isStale = true
         }
     }
 
@@ -145,12 +151,7 @@ struct Serving {
         let fresh = orders.filter { backlog.isNew($0.run) }
         let isKnown = fresh.allSatisfy { definition(for: $0) != nil }
         var unreadable: String?
-        if !isKnown {
-            switch settings.catalogue() {
-            case .success(let read): catalogue = read
-            case .failure(let error): unreadable = error.description
-            }
-        }
+        if !isKnown { unreadable = readCatalogue() }
         var requests: [RunRequest] = []
         for order in fresh {
             if let definition = definition(for: order) {
@@ -163,6 +164,17 @@ struct Serving {
             }
         }
         runner.start(requests)
+    }
+
+    /// - Returns: why it cannot be read; it stays as it was then.
+    private mutating func readCatalogue() -> String? {
+        isStale = false
+        switch settings.catalogue() {
+        case .success(let read):
+            catalogue = read
+            return nil
+        case .failure(let error): return error.description
+        }
     }
 
     private func definition(for order: RunOrder) -> Definition? {

@@ -11,7 +11,7 @@ import TimerCore
 /// has `seen` it; on a new connection what was not seen is told again.
 enum Wire {
     /// The version both must have.
-    static let version: UInt64 = 1
+    static let version: UInt64 = 2
     /// The most bytes of a frame: the longest tail of a run fits.
     static let frameBytesMax = 4 << 20
     /// The most runs named in one frame.
@@ -52,6 +52,8 @@ enum WireRequest: Hashable {
     case forget([Run.ID])
     case seen(UInt64)
     case shutDown(grace: Duration)
+    /// The configuration was changed: whoever reads it now need not when a run is due.
+    case refresh
 
     var bytes: [UInt8] {
         var writer = WireWriter()
@@ -93,6 +95,7 @@ enum WireRequest: Hashable {
         case .shutDown(let grace):
             writer.put(UInt8(10))
             writer.put(grace)
+        case .refresh: writer.put(UInt8(11))
         }
         return writer.bytes
     }
@@ -124,6 +127,7 @@ enum WireRequest: Hashable {
             self = .forget(runs)
         case 9: self = .seen(try reader.unsigned())
         case 10: self = .shutDown(grace: try reader.span())
+        case 11: self = .refresh
         default: throw .init()
         }
         try reader.finish()

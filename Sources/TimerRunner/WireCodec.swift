@@ -11,9 +11,7 @@ struct WireWriter {
     mutating func put(_ value: UInt8) { bytes.append(value) }
 
     mutating func put(_ value: UInt64) {
-        for shift in stride(from: 0, to: 64, by: 8) {
-            bytes.append(UInt8(truncatingIfNeeded: value >> shift))
-        }
+        withUnsafeBytes(of: value.littleEndian) { bytes.append(contentsOf: $0) }
     }
 
     mutating func put(_ value: Int64) { put(UInt64(bitPattern: value)) }
@@ -39,7 +37,11 @@ struct WireWriter {
 
     mutating func put(_ value: WallInstant) { put(value.microsecondsSinceEpoch) }
 
-    mutating func put(_ value: Run.ID) { put(value.description) }
+    mutating func put(_ value: Run.ID) {
+        put(value.firing.job.description)
+        put(value.firing.scheduled)
+        put(value.attempt)
+    }
 
     mutating func put<Value>(_ value: Value?, _ put: (inout Self, Value) -> Void) {
         self.put(value != nil)
@@ -110,10 +112,9 @@ struct WireReader {
 
     mutating func unsigned() throws(Fault) -> UInt64 {
         guard bytes.count >= 8 else { throw Fault() }
-        var value: UInt64 = 0
-        for (place, byte) in bytes.prefix(8).enumerated() { value |= UInt64(byte) << (8 * place) }
+        let value = bytes.withUnsafeBytes { $0.loadUnaligned(as: UInt64.self) }
         bytes.removeFirst(8)
-        return value
+        return UInt64(littleEndian: value)
     }
 
     mutating func signed() throws(Fault) -> Int64 { Int64(bitPattern: try unsigned()) }
@@ -154,8 +155,10 @@ struct WireReader {
     }
 
     mutating func run() throws(Fault) -> Run.ID {
-        guard let run = Run.ID(try string()) else { throw Fault() }
-        return run
+        guard let job = Job.Name(try string()) else { throw Fault() }
+        let scheduled = try instant()
+        guard let attempt = Int(exactly: try signed()), attempt >= 1 else { throw Fault() }
+        return Run.ID(firing: Firing.ID(job: job, scheduled: scheduled), attempt: attempt)
     }
 
     mutating func end() throws(Fault) -> RunEnd {

@@ -19,7 +19,7 @@ struct TimerdRunner: ParsableCommand {
         abstract: "Own the processes of timerd's jobs, apart from its scheduler.",
         discussion: """
             SIGTERM and SIGINT end every job and then the runner. The configuration is read again when the \
-            scheduler asks for what it did not say the last time.
+            scheduler has taken it anew, or asks for what it did not say the last time.
             """,
         version: "0.1.0")
 

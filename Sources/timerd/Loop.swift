@@ -23,6 +23,8 @@ protocol RunLauncher: Sendable {
     func settle(_ done: @escaping @Sendable () -> Void)
     /// The end of this run is written down: nothing needs to be known of it any more.
     func forget(_ run: Run.ID)
+    /// The configuration was changed.
+    func refresh()
 }
 
 /// The worker queue: the one place where anything is decided. Timers, signals, ends of runs and requests
@@ -138,6 +140,7 @@ actor Loop: QueueActor {
         teller.follow(roster)
         let now = clocks.now()
         let actions = agenda.handle(.reload(roster), at: now)
+        launcher?.refresh()
         var notice: Notice?
         if case .tell(let last) = actions.last { notice = last }
         perform(actions[...], at: now) { [notice] _ in done(notice) }
@@ -277,8 +280,23 @@ actor Loop: QueueActor {
         }
     }
 
-    /// A run starts when its row is kept, and only if no row of its identity was there before.
+    /// A run starts when its row is kept, and only if no row of its identity was there before. Of many those
+    /// that start are written first: they do not wait for those that cannot start yet.
     private func begin(_ runs: [Run], start: [Run], records: [JobRecord], at now: Now) {
+        let first = Set(start.map(\.id.firing.job))
+        guard runs.contains(where: { !first.contains($0.id.firing.job) }) else {
+            return write(runs, start: start, records: records, at: now)
+        }
+        write(
+            runs.filter { first.contains($0.id.firing.job) }, start: start,
+            records: records.filter { first.contains($0.job) }, at: now)
+        write(
+            runs.filter { !first.contains($0.id.firing.job) }, start: [],
+            records: records.filter { !first.contains($0.job) }, at: now)
+    }
+
+    /// A job's runs and its account are written together or not at all.
+    private func write(_ runs: [Run], start: [Run], records: [JobRecord], at now: Now) {
         let changes: [Store.Change] =
             runs.map { .begin($0, at: now.wall) } + records.map { .save($0) }
         recorder.keep(changes) { [launcher] refused in

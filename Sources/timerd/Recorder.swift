@@ -17,6 +17,9 @@ actor Recorder: QueueActor {
     static let retryDelay: Duration = .seconds(1)
     /// How many runs may end before the history is pruned again.
     static let closesPerPrune = 1000
+    /// How many changes are enough for one transaction. What follows the first of them need not wait for the
+    /// last of a thousand.
+    static let changesPerCommit = 64
     /// How many changes may wait before older accounts of a job give way to its newest.
     static let pendingMax = 100_000
 
@@ -37,6 +40,8 @@ actor Recorder: QueueActor {
     private let history: Duration
     private let wall: @Sendable () -> WallInstant
     private var pending: [Request] = []
+    /// How many requests came so far.
+    private var taken: UInt64 = 0
     private var isDraining = false
     private var isSyncPlanned = false
     private var trouble: StoreError?
@@ -78,37 +83,56 @@ actor Recorder: QueueActor {
         _ body: @escaping @Sendable (Store) throws(StoreError) -> Value,
         _ done: @escaping @Sendable (Result<Value, StoreError>) -> Void
     ) {
-        keep([])
         later { recorder in
-            recorder.later { recorder in
-                do throws(StoreError) {
-                    done(.success(try body(recorder.store)))
-                } catch {
-                    done(.failure(error))
-                }
-            }
+            recorder.read(body, done, behind: recorder.taken)
+        }
+    }
+
+    private func read<Value: Sendable>(
+        _ body: @escaping @Sendable (Store) throws(StoreError) -> Value,
+        _ done: @escaping @Sendable (Result<Value, StoreError>) -> Void, behind number: UInt64
+    ) {
+        guard trouble != nil || taken - UInt64(pending.count) >= number else {
+            // The write it waits for is in the queue.
+            return later { $0.read(body, done, behind: number) }
+        }
+        do throws(StoreError) {
+            done(.success(try body(store)))
+        } catch {
+            done(.failure(error))
         }
     }
 
     private func take(_ request: Request) {
         pending.append(request)
+        taken += 1
         if let trouble {
             request.delayed?(trouble)
             pending[pending.count - 1].delayed = nil
             thinOut()
             return
         }
+        drainSoon()
+    }
+
+    /// Behind whatever is in the queue already, so that it is all written together.
+    private func drainSoon() {
         guard !isDraining else { return }
         isDraining = true
-        // Behind whatever is in the queue already, so that it is all written together.
         later { $0.drain() }
     }
 
     private func drain() {
         isDraining = false
         guard !pending.isEmpty else { return }
-        let durable = pending.contains { $0.durable }
-        var changes = pending.flatMap(\.changes)
+        var changes: [Store.Change] = []
+        var count = 0
+        var durable = false
+        while count < pending.count, changes.count < Self.changesPerCommit {
+            changes += pending[count].changes
+            durable = durable || pending[count].durable
+            count += 1
+        }
         closes += changes.count { if case .close = $0 { true } else { false } }
         if closes >= Self.closesPerPrune {
             closes = 0
@@ -116,7 +140,7 @@ actor Recorder: QueueActor {
         }
         do throws(StoreError) {
             let refused = try write(changes, durable: durable)
-            finish(refused, durable: durable)
+            finish(count, refused, durable: durable)
         } catch {
             wait(because: error)
         }
@@ -145,15 +169,17 @@ actor Recorder: QueueActor {
         return refused
     }
 
-    private func finish(_ refused: Set<Run.ID>, durable: Bool) {
+    /// The first so many requests are done.
+    private func finish(_ count: Int, _ refused: Set<Run.ID>, durable: Bool) {
         if trouble != nil {
             trouble = nil
             log.notice("The account is being written again; nothing of it was lost")
         }
-        let done = pending
-        pending = []
+        let done = pending.prefix(count)
+        pending.removeFirst(count)
         for request in done { request.kept?(refused) }
         if !durable { planSync() }
+        if !pending.isEmpty { drainSoon() }
     }
 
     private func wait(because error: StoreError) {

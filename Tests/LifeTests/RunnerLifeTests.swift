@@ -205,10 +205,15 @@ import TimerCore
     @Test func aDefinitionTheRunnerDoesNotFindIsNotRun() throws {
         let daemon = try make("[job.a]\nevery = \"1h\"\nFIRE\n")
         try daemon.start()
-        // Changed on the disk and not reloaded: what fired is not what is there.
+        // Changed on the disk and not reloaded: it is as it was, as long as the runner is.
         try daemon.write("[job.a]\nevery = \"1h\"\nshell = \"echo other 0 > FOLDER/fired\"\n")
         _ = try daemon.ask(.order(.run, Job.Name("a")!))
-        #expect(try wait { try daemon.show("a").last != nil })
+        #expect(daemon.nextFiring(until: LiveDaemon.now() + 10)?.text == "a 0")
+        #expect(try wait { try daemon.show("a").last?.outcome == "exited(0)" })
+        // Another one knows only what is there now, which is not what fired.
+        kill(try #require(daemon.runner()), SIGKILL)
+        _ = try daemon.ask(.order(.run, Job.Name("a")!))
+        #expect(try wait { try daemon.show("a").last?.outcome != "exited(0)" })
         let outcome = try #require(try daemon.show("a").last?.outcome)
         #expect(outcome.hasPrefix("spawn-failed(ESTALE, find the job as it fired"), "\(outcome)")
         #expect(try daemon.ask(.reload).status == 200)

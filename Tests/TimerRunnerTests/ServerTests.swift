@@ -142,7 +142,8 @@ private final class Ear: Sendable {
         desk.configuration.jobs.withLock { $0 = [first.name: Definition(first)] }
         client.start((0..<3).map { run(first, $0) })
         for number in 0..<3 { #expect(outcome(ear.end(of: run(first, number))) == "exited(3)") }
-        #expect(desk.configuration.reads.withLock { $0 } == 1)
+        // Once when the client came, when there was nothing, and once for all three.
+        #expect(desk.configuration.reads.withLock { $0 } == 2)
 
         // What somebody else would like it to run.
         client.start([run(job("exit 4"), 3)])
@@ -156,6 +157,21 @@ private final class Ear: Sendable {
         desk.configuration.jobs.withLock { $0 = [:] }
         client.start([run(first, 5)])
         #expect(outcome(ear.end(of: run(first, 5))).hasPrefix("spawn-failed(ENOENT, find the job"))
+        client.close()
+        desk.stop()
+    }
+
+    @Test func readsWhatWasChanged_beforeARunIsDue() throws {
+        let desk = try Desk()
+        let ear = Ear()
+        let client = try desk.client { ear.take($0, $1) }
+        let job = job("exit 3")
+        desk.configuration.jobs.withLock { $0 = [job.name: Definition(job)] }
+        client.refresh()
+        while desk.configuration.reads.withLock({ $0 }) < 2 { sched_yield() }
+        client.start([run(job)])
+        #expect(outcome(ear.end(of: run(job))) == "exited(3)")
+        #expect(desk.configuration.reads.withLock { $0 } == 2)
         client.close()
         desk.stop()
     }

@@ -28,7 +28,7 @@ import TimerCore
                     missed: $0, active: .seconds(90))
             }),
         .end(run, grace: .milliseconds(10)), .suspend(run), .resume(run), .signal(run, SIGHUP),
-        .settle(.max), .forget([run, run]), .seen(7), .shutDown(grace: .zero),
+        .settle(.max), .forget([run, run]), .seen(7), .shutDown(grace: .zero), .refresh,
     ]
     private static let replies: [WireReply] = [
         .welcome(version: 1, instance: .max),
