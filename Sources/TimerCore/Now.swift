@@ -20,10 +20,15 @@ public struct BootID: Hashable, Sendable, CustomStringConvertible {
 
     /// 32 lower-case hexadecimal digits.
     public var description: String {
-        [high, low].map { half in
-            let digits = String(half, radix: 16)
-            return String(repeating: "0", count: 16 - digits.utf8.count) + digits
-        }.joined()
+        // It is written with every account.
+        String(unsafeUninitializedCapacity: 32) { digits in
+            for place in 0..<32 {
+                let half = place < 16 ? high : low
+                let digit = UInt8(half >> (60 - 4 * UInt64(place % 16)) & 15)
+                digits[place] = digit + (digit < 10 ? UInt8(ascii: "0") : UInt8(ascii: "a") - 10)
+            }
+            return 32
+        }
     }
 }
 
