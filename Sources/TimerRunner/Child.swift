@@ -27,7 +27,8 @@ struct Child {
     var peakFloor: Int64 = 0
     /// The end of its process, while others of its group are given the time to follow.
     var taken: Taken?
-    var hasControlGroup = false
+    /// The name of its control group, if it has one of its own.
+    var controlGroup: String?
 
     struct Stream {
         var descriptor: Int32

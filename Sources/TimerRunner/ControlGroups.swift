@@ -13,7 +13,7 @@ struct ControlGroups {
     private let tag = String(RunnerThread.awake(), radix: 36)
     private let directory: Int32
     /// Those of runs that are over and whose processes are not.
-    private var lingering: [UInt64] = []
+    private var lingering: [String] = []
 
     /// - Throws: `Runner.Failure` if no group can be made below the runner's own.
     init() throws(Runner.Failure) {
@@ -34,12 +34,25 @@ struct ControlGroups {
         unlinkat(directory, probe, AT_REMOVEDIR)
     }
 
-    private func name(_ serial: UInt64) -> String { "\(Self.prefix)\(tag)-\(serial)" }
+    /// The name of the group of a child.
+    func name(_ serial: UInt64) -> String { "\(Self.prefix)\(tag)-\(serial)" }
 
-    /// Makes the group of a child.
+    /// Whether there is a group of this name, as an earlier runner made it.
+    func has(_ name: String) -> Bool {
+        let isName = name.utf8.dropFirst(Self.prefix.utf8.count).allSatisfy {
+            (UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0)
+                || (UInt8(ascii: "a")...UInt8(ascii: "z")).contains($0) || $0 == UInt8(ascii: "-")
+        }
+        guard isName, name.hasPrefix(Self.prefix) else { return false }
+        let group = openat(directory, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
+        guard group >= 0 else { return false }
+        close(group)
+        return true
+    }
+
+    /// Makes the group of this name.
     /// - Returns: its cgroup.procs, open for writing, which the caller closes.
-    func make(_ serial: UInt64) throws(Spawner.Failure) -> Int32 {
-        let name = name(serial)
+    func make(_ name: String) throws(Spawner.Failure) -> Int32 {
         guard mkdirat(directory, name, 0o755) == 0 else {
             throw Spawner.failure(errno, "make a control group")
         }
@@ -53,16 +66,16 @@ struct ControlGroups {
     }
 
     /// Sends SIGKILL to everybody in the group (cgroup.kill, since Linux 5.14).
-    func kill(_ serial: UInt64) {
-        let file = openat(directory, "\(name(serial))/cgroup.kill", O_WRONLY | O_CLOEXEC)
+    func kill(_ name: String) {
+        let file = openat(directory, "\(name)/cgroup.kill", O_WRONLY | O_CLOEXEC)
         guard file >= 0 else { return }
         _ = write(file, "1", 1)
         close(file)
     }
 
     /// The run is over. Its group goes as soon as nobody is in it any more.
-    mutating func remove(_ serial: UInt64) {
-        lingering.append(serial)
+    mutating func remove(_ name: String) {
+        lingering.append(name)
         sweep()
     }
 
@@ -73,10 +86,9 @@ struct ControlGroups {
     mutating func sweep() {
         // Of many that are held, a few are tried at each end.
         for _ in 0..<min(4, lingering.count) {
-            let serial = lingering.removeLast()
-            let isGone =
-                unlinkat(directory, name(serial), AT_REMOVEDIR) == 0 || errno == ENOENT
-            if !isGone { lingering.insert(serial, at: 0) }
+            let name = lingering.removeLast()
+            let isGone = unlinkat(directory, name, AT_REMOVEDIR) == 0 || errno == ENOENT
+            if !isGone { lingering.insert(name, at: 0) }
         }
     }
 

@@ -51,7 +51,9 @@ extension Marks {
         private func run(in slot: UnsafeMutableRawPointer) -> Run.ID? {
             guard slot.mark.pointee.stage != CSPAWN_MARK_FREE else { return nil }
             let words = slot.text(Slot.beginning..<Slot.end).split(separator: " ")
-            guard words.count == 8, words[0] == "timerd-run", words[1] == "2" else { return nil }
+            guard words.count == Slot.words, words[0] == "timerd-run", words[1] == "2" else {
+                return nil
+            }
             return Run.ID(String(words[2]))
         }
 

@@ -22,6 +22,8 @@ final class Marks: Sendable {
         static let bytes = 1024
         static let beginning = 32
         static let end = 512
+        /// How many words the first line has.
+        static let words = 9
         /// How many are added to the file at a time.
         static let perPage = 256
     }
@@ -64,6 +66,8 @@ final class Marks: Sendable {
         /// When its time is up, by CLOCK_MONOTONIC in nanoseconds, and how long it then has.
         var deadline: Int64?
         var killTimeout: Duration
+        /// The name of its control group.
+        var controlGroup: String?
 
         /// Whether the process that has this number now is this one, by when it was made (proc(5), stat,
         /// field 22, in ticks since the boot).
@@ -94,7 +98,9 @@ final class Marks: Sendable {
     /// - Throws: `lost(runner)` if it has a mark already, since it was begun before then; `spawn-failed` if there
     ///   is no room for one.
     func make(
-        for run: Run.ID, began: Int64, beganAt: WallInstant, deadline: Int64?, killTimeout: Duration
+        for run: Run.ID, began: Int64, beganAt: WallInstant, deadline: Int64?,
+        killTimeout: Duration,
+        controlGroup: String?
     ) throws(Spawner.Failure) -> UnsafeMutablePointer<cspawn_mark> {
         let slot: UnsafeMutableRawPointer? = try slots.withLock {
             (slots) throws(Spawner.Failure) in
@@ -107,7 +113,7 @@ final class Marks: Sendable {
         let deadline = deadline.map { "\($0)" } ?? "-"
         slot.put(
             "timerd-run 2 \(run) \(bootID) \(began) \(beganAt.microsecondsSinceEpoch) \(deadline) "
-                + "\(killTimeout.wholeNanoseconds)",
+                + "\(killTimeout.wholeNanoseconds) \(controlGroup ?? "-")",
             Slot.beginning..<Slot.end)
         cspawn_set_stage(slot.mark, CSPAWN_MARK_MADE)
         return slot.mark
@@ -165,7 +171,7 @@ final class Marks: Sendable {
             return .ended(end)
         }
         let words = slot.text(Slot.beginning..<Slot.end).split(separator: " ")
-        guard words.count == 8, words[3] == bootID else { return .lost(.reboot) }
+        guard words.count == Slot.words, words[3] == bootID else { return .lost(.reboot) }
         guard mark.stage == CSPAWN_MARK_PROCESS, mark.pid > 0, mark.earliest <= mark.latest,
             let began = Int64(words[4]), let beganAt = Int64(words[5]),
             let killTimeout = Int64(words[7])
@@ -174,7 +180,8 @@ final class Marks: Sendable {
             Process(
                 pid: mark.pid, made: mark.earliest...mark.latest, began: began,
                 beganAt: WallInstant(microsecondsSinceEpoch: beganAt), deadline: Int64(words[6]),
-                killTimeout: .nanoseconds(killTimeout)))
+                killTimeout: .nanoseconds(killTimeout),
+                controlGroup: words[8] == "-" ? nil : String(words[8])))
     }
 
     private static func end(in line: String) -> RunEnd? {

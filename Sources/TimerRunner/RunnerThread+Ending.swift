@@ -71,7 +71,7 @@ extension RunnerThread {
             let giveUpAt = now + Runner.killPatience.wholeNanoseconds
             children[serial]?.stage = .killed(outcome, giveUpAt: giveUpAt)
             kill(child, SIGKILL)
-            if child.hasControlGroup { groups?.kill(serial) }
+            if let group = child.controlGroup { groups?.kill(group) }
             alarms.set(serial, at: giveUpAt)
         case .killed(let outcome, let giveUpAt):
             guard now >= giveUpAt else { break }

@@ -82,10 +82,10 @@ extension RunnerThread {
         guard let child = children[serial] else { return }
         serials[child.id] = nil
         processes[child.pid] = nil
-        if child.hasControlGroup {
+        if let group = child.controlGroup {
             // A run that is made to end takes along who left its process group.
-            if case .running = child.stage {} else { groups?.kill(serial) }
-            groups?.remove(serial)
+            if case .running = child.stage {} else { groups?.kill(group) }
+            groups?.remove(group)
             alarms.set(serial, at: Self.awake() + Self.sweepDelay)
         }
         var usage = RunUsage(elapsed: .nanoseconds(Self.awake() - child.began))

@@ -42,6 +42,7 @@ extension RunnerThread {
             beganAt: process.beganAt, streams: [nil, nil], tail: Tail(limit: 0),
             killTimeout: process.killTimeout)
         child.isOwn = false
+        child.controlGroup = process.controlGroup.flatMap { groups?.has($0) == true ? $0 : nil }
         child.deadline = process.deadline
         add(child)
     }
@@ -85,16 +86,17 @@ extension RunnerThread {
             let (instant, overflow) = began.addingReportingOverflow(span.wholeNanoseconds)
             return overflow ? nil : instant
         }
+        serial += 1
+        let group = groups?.name(serial)
         let mark = try marks.make(
             for: preparation.request.id, began: began, beganAt: beganAt, deadline: deadline,
-            killTimeout: definition.execution.killTimeout)
+            killTimeout: definition.execution.killTimeout, controlGroup: group)
         let ready = try preparation.result.get()
         let pipes = try Pipes()
         defer {
             close(pipes.output.writing)
             close(pipes.error.writing)
         }
-        serial += 1
         let process: Spawner.Process
         var surroundings = Spawner.Surroundings(
             output: pipes.output.writing, error: pipes.error.writing, mark: mark)
@@ -102,15 +104,15 @@ extension RunnerThread {
             guard Self.watch(pipes.output.reading, token: serial << 2 | 1, in: epoll),
                 Self.watch(pipes.error.reading, token: serial << 2 | 2, in: epoll)
             else { throw Spawner.failure(errno, "watch a pipe") }
-            if let groups { surroundings.controlGroup = try groups.make(serial) }
-            defer { if groups != nil { close(surroundings.controlGroup) } }
+            if let groups, let group { surroundings.controlGroup = try groups.make(group) }
+            defer { if group != nil { close(surroundings.controlGroup) } }
             process = try spawner.spawn(definition, ready, in: surroundings)
             // Else the end of any child is told by SIGCHLD.
             if orphanWatch == nil { try watch(process) }
         } catch {
             close(pipes.output.reading)
             close(pipes.error.reading)
-            groups?.remove(serial)
+            if let group { groups?.remove(group) }
             throw error
         }
         var child = Child(
@@ -122,7 +124,7 @@ extension RunnerThread {
             killTimeout: definition.execution.killTimeout)
         // Behind the start: the count began with what this process had at that time.
         child.peakFloor = cspawn_peak()
-        child.hasControlGroup = groups != nil
+        child.controlGroup = group
         child.deadline = deadline
         add(child)
         return child

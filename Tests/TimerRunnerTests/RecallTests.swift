@@ -20,8 +20,10 @@ private struct MarkFile {
         (try? String(contentsOfFile: "/proc/sys/kernel/random/boot_id", encoding: .utf8))?
         .trimmingCharacters(in: .whitespacesAndNewlines) ?? "?"
 
-    static func line(_ run: String, boot: String = boot, deadline: String = "-") -> String {
-        "timerd-run 2 \(run) \(boot) 5000 1795000000000000 \(deadline) 10000000000"
+    static func line(
+        _ run: String, boot: String = boot, deadline: String = "-", group: String = "-"
+    ) -> String {
+        "timerd-run 2 \(run) \(boot) 5000 1795000000000000 \(deadline) 10000000000 \(group)"
     }
 
     mutating func add(
@@ -71,7 +73,7 @@ extension Marks {
     fileprivate func make(for run: Run.ID) throws -> UnsafeMutablePointer<cspawn_mark> {
         try make(
             for: run, began: 5000, beganAt: WallInstant(microsecondsSinceEpoch: 6), deadline: nil,
-            killTimeout: .seconds(1))
+            killTimeout: .seconds(1), controlGroup: nil)
     }
 }
 
@@ -252,6 +254,48 @@ extension Marks {
             default: .timedOut
             }
         #expect(second.end(of: request).outcome == outcome)
+        second.runner.shutdown(grace: .zero)
+        first.runner.shutdown(grace: .zero)
+    }
+
+    private static var mayDivideItsControlGroup: Bool {
+        guard let groups = try? ControlGroups() else { return false }
+        defer { groups.closeAll() }
+        guard let file = try? groups.make(groups.name(1)) else { return false }
+        close(file)
+        var removing = groups
+        removing.remove(groups.name(1))
+        return removing.isSwept
+    }
+
+    /// Whoever left the run's process group is reached by its control group alone, by a later runner too.
+    @Test(.enabled(if: mayDivideItsControlGroup, "no control group of version 2 to divide"))
+    func theControlGroupOfARunThatIsTakenUpIsStillItsOwn() throws {
+        var options = Runner.Options()
+        options.usesControlGroups = true
+        let folder = "/tmp/timerd-marks-\(UUID().uuidString)"
+        let first = try Bench(marks: folder, options: options)
+        let request = first.request(.shell("setsid sh -c 'echo $$; exec sleep 300' & wait"))
+        first.runner.start([request])
+        first.wait { $0.contains { if case .output = $0 { true } else { false } } }
+        guard let left = first.lines(of: request).first.flatMap({ Int32($0) }),
+            case .begun(let process) = try Marks(in: first.descriptor).found().first?.finding
+        else {
+            Issue.record("not begun: \(first.events)")
+            return
+        }
+        var copy = MarkFile()
+        copy.add(
+            CSPAWN_MARK_PROCESS, pid: process.pid, made: process.made,
+            MarkFile.line(request.id.description, group: process.controlGroup ?? "-"))
+        try copy.write()
+        let second = try Bench(marks: copy.folder, options: options)
+        second.runner.end(request.id, grace: .zero)
+        #expect(second.end(of: request).outcome == .stopped)
+        let pidfd = cspawn_open_process(left)
+        var ending = pollfd(fd: pidfd, events: Int16(POLLIN), revents: 0)
+        #expect(pidfd < 0 || poll(&ending, 1, 10_000) == 1, "it lives")
+        if pidfd >= 0 { close(pidfd) }
         second.runner.shutdown(grace: .zero)
         first.runner.shutdown(grace: .zero)
     }
