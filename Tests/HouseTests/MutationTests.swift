@@ -1,0 +1,35 @@
+// Copyright 2026 the timerd authors
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import Testing
+
+/// The mistakes of Tests/Mutations are described by the text they change. One whose text was moved away would
+/// be found missing only by the run of all, which takes minutes.
+@Suite struct MutationTests {
+    private static let root = URL(fileURLWithPath: #filePath).deletingLastPathComponent()
+        .deletingLastPathComponent().deletingLastPathComponent()
+
+    @Test func eachMistakeCanStillBeMade() throws {
+        let list = Self.root.appendingPathComponent("Tests/Mutations/mutations")
+        var count = 0
+        for line in try String(contentsOf: list, encoding: .utf8).split(separator: "\n")
+        where !line.hasPrefix("#") {
+            let fields = line.split(separator: "\t").map(String.init)
+            try #require(fields.count == 3, "\(line)")
+            let source = Self.root.appendingPathComponent("Sources/TimerCore/\(fields[1])")
+            let sed = Process()
+            sed.executableURL = URL(fileURLWithPath: "/usr/bin/env")
+            sed.arguments = ["sed", "-E", fields[2], source.path]
+            let output = Pipe()
+            sed.standardOutput = output
+            try sed.run()
+            let changed = output.fileHandleForReading.readDataToEndOfFile()
+            sed.waitUntilExit()
+            #expect(sed.terminationStatus == 0, "\(fields[0])")
+            #expect(try changed != Data(contentsOf: source), "\(fields[0]) changes nothing")
+            count += 1
+        }
+        #expect(count > 0)
+    }
+}
