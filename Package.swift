@@ -106,7 +106,7 @@ let package = Package(
         tests(of: "TimerConfig", "TimerCore", "TimerZones"),
         tests(of: "TimerStore", "TimerCore"),
         tests(of: "TimerRunner", "TimerCore", "CSpawn"),
-        tests(of: "TimerControl", "TimerCore"),
+        tests(of: "TimerControl", "SeededRandom", "TimerCore"),
         tests(
             of: "timerd", "timerctl", "timerd-runner", "HostFiles", "Systemd", "TimerConfig",
             "TimerCore", "TimerRunner", "TimerStore", "TimerZones",

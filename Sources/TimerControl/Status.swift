@@ -1,8 +1,7 @@
 // Copyright 2026 the timerd authors
 // SPDX-License-Identifier: Apache-2.0
 
-import FoundationEssentials
-import TimerCore
+public import TimerCore
 
 /// What the control API says of a job. As JSON the names are in snake_case; instants are RFC 3339 in UTC,
 /// spans are microseconds, and what there is nothing to say of is left out.
@@ -61,6 +60,14 @@ public struct JobStatus: Codable, Hashable, Sendable {
     public var skipped: SkipStatus?
     /// What its policy says where that is not the default.
     public var policy: PolicyStatus?
+
+    // In the order of the names, so that none has to be sorted when it is written.
+    enum CodingKeys: CodingKey, CaseIterable {
+        case accruedUsec, activeUsec, afterUsec, at, calendar, checkpoint, command, count
+        case cron, description, dstGap, dstOverlap, everyUsec, firings, job, last, next
+        case paused, policy, remainingUsec, running, shell, skipped, skips, state, timezone
+        case uncertainUsec
+    }
 }
 
 /// What a job's policy says; absent is the default.
@@ -131,6 +138,12 @@ public struct RunStatus: Codable, Hashable, Sendable {
     public var waits: String?
     /// When it starts, if it waits for the delay before a further attempt.
     public var startsAt: String?
+
+    // In the order of the names, as those of a job.
+    enum CodingKeys: CodingKey, CaseIterable {
+        case began, elapsedUsec, outcome, peakBytes, run, scheduled, startsAt, systemUsec
+        case userUsec, waits
+    }
 }
 
 /// What the control API says of the daemon and all its jobs.
@@ -165,21 +178,71 @@ public struct DaemonStatus: Codable, Hashable, Sendable {
     }
 }
 
-/// How the API's values become JSON and come back.
-public enum ControlJSON {
-    /// One line of JSON with sorted names.
-    public static func encode(_ value: some Encodable) throws -> [UInt8] {
-        let encoder = JSONEncoder()
-        encoder.keyEncodingStrategy = .convertToSnakeCase
-        encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
-        return Array(try encoder.encode(value))
+/// Of `DaemonStatus`, what a table of all jobs shows: to take the rest of many from JSON as well would take
+/// most of the time.
+public struct JobTable: Decodable, Hashable, Sendable {
+    /// One job, as in `JobStatus`.
+    public struct Row: Decodable, Hashable, Sendable {
+        /// The job's name.
+        public var job: String
+        /// `armed`, `paused`, `stopped` or `finished`.
+        public var state: String
+        /// When the next firing is due if nothing changes until then.
+        public var next: String?
+        /// The active time left to it.
+        public var remainingUsec: Int64?
+        /// The active time in all.
+        public var activeUsec: Int64
+        /// Its runs that live or wait for a place.
+        public var running: [RunStatus]
+        /// Its latest run that ended.
+        public var last: RunStatus?
     }
 
-    /// Reads what `encode` writes.
-    public static func decode<Value: Decodable>(_: Value.Type, from bytes: [UInt8]) throws -> Value
-    {
-        let decoder = JSONDecoder()
-        decoder.keyDecodingStrategy = .convertFromSnakeCase
-        return try decoder.decode(Value.self, from: Data(bytes))
+    /// The configuration the daemon reads.
+    public var config: String
+    /// The jobs the configuration names and the daemon could not accept.
+    public var rejected: [String]
+    /// The jobs in the order of the configuration.
+    public var jobs: [Row]
+}
+
+/// Of `DaemonStatus`, the names of the jobs.
+public struct JobNames: Decodable, Hashable, Sendable {
+    /// One job, as in `JobStatus`.
+    public struct Row: Decodable, Hashable, Sendable {
+        /// The job's name.
+        public var job: String
+    }
+
+    /// The jobs in the order of the configuration.
+    public var jobs: [Row]
+}
+
+extension DaemonStatus {
+    /// The same with the jobs of a snapshot, each of which becomes what is said of it when its turn comes to be
+    /// written: of many jobs, never all of that is there at once.
+    public struct Listing: Encodable {
+        private let daemon: DaemonStatus
+        private let snapshot: Snapshot
+
+        /// What `daemon` says, but for its jobs, which are those of the snapshot.
+        public init(_ daemon: DaemonStatus, jobs snapshot: Snapshot) {
+            self.daemon = daemon
+            self.snapshot = snapshot
+        }
+
+        /// In the order of the names.
+        public func encode(to encoder: any Encoder) throws {
+            var members = encoder.container(keyedBy: CodingKeys.self)
+            try members.encode(daemon.config, forKey: .config)
+            var jobs = members.nestedUnkeyedContainer(forKey: .jobs)
+            for job in snapshot.jobs { try jobs.encode(JobStatus(job)) }
+            try members.encode(daemon.now, forKey: .now)
+            try members.encode(daemon.pid, forKey: .pid)
+            try members.encode(daemon.rejected, forKey: .rejected)
+            try members.encode(daemon.since, forKey: .since)
+            try members.encode(daemon.version, forKey: .version)
+        }
     }
 }

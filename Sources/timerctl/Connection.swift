@@ -2,7 +2,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import ArgumentParser
-import FoundationEssentials
 import Glibc
 import TimerControl
 import TimerCore
@@ -11,13 +10,29 @@ import TimerCore
 struct Connection: ParsableArguments {
     @Option(help: "The daemon's control socket.", completion: .file())
     var socket: String = ControlPath.standard(
-        uid: geteuid(), environment: ProcessInfo.processInfo.environment)
+        uid: geteuid(), environment: Terminal.environment)
 
     @Flag(help: "Print JSON, one line.")
     var json = false
 
     /// Asks the daemon. Whatever goes wrong is said on standard error and becomes the exit status.
-    func ask<Value: Codable>(_ request: ControlRequest, for _: Value.Type) throws -> Value {
+    func ask<Value: Decodable>(_ request: ControlRequest, for _: Value.Type) throws -> Value {
+        let body = try body(request)
+        do {
+            return try ControlJSON.decode(Value.self, from: body)
+        } catch {
+            throw Self.fail(1, "the answer is not what this timerctl expects; is timerd newer?")
+        }
+    }
+
+    /// What the daemon answers, as it came: one line of JSON, without its end.
+    func line(_ request: ControlRequest) throws -> String {
+        let body = try body(request)
+        return String(
+            decoding: body.last == UInt8(ascii: "\n") ? body.dropLast() : body[...], as: UTF8.self)
+    }
+
+    private func body(_ request: ControlRequest) throws -> [UInt8] {
         let reply: ControlClient.Reply
         do throws(ControlClient.Failure) {
             reply = try ControlClient(path: socket).send(request)
@@ -33,11 +48,7 @@ struct Connection: ParsableArguments {
             let what = error?.error ?? "the daemon answered \(reply.status)"
             throw Self.fail(reply.status == 404 ? 4 : 1, details + what)
         }
-        do {
-            return try ControlJSON.decode(Value.self, from: reply.body)
-        } catch {
-            throw Self.fail(1, "the answer is not what this timerctl expects; is timerd newer?")
-        }
+        return reply.body
     }
 
     /// Prints the value as JSON if that was asked for, else as `text`.
@@ -72,7 +83,16 @@ struct JobArgument: ParsableArguments {
 enum Terminal {
     /// What the calendar clock says.
     static var now: WallInstant {
-        WallInstant(microsecondsSinceEpoch: Int64(Date().timeIntervalSince1970 * 1_000_000))
+        var time = timespec()
+        clock_gettime(CLOCK_REALTIME, &time)
+        return WallInstant(
+            microsecondsSinceEpoch: Int64(time.tv_sec) * 1_000_000 + Int64(time.tv_nsec) / 1000)
+    }
+
+    /// What of the environment says where a user's own daemon listens.
+    static var environment: [String: String] {
+        let name = "XDG_RUNTIME_DIR"
+        return getenv(name).map { [name: String(cString: $0)] } ?? [:]
     }
 
     /// Says something on standard error.

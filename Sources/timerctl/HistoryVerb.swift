@@ -2,7 +2,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import ArgumentParser
-import FoundationEssentials
 import TimerControl
 import TimerCore
 
@@ -50,8 +49,7 @@ struct HistoryVerb: ParsableCommand {
         if let instant = WallInstant(rfc3339: text) { return instant }
         do throws(TimeSpanError) {
             if let span = try TimeSpan.parse(text) {
-                let now = Date().timeIntervalSince1970
-                return WallInstant(microsecondsSinceEpoch: Int64(now * 1e6)) - span
+                return Terminal.now - span
             }
         } catch {
             throw ValidationError(

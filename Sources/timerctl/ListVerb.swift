@@ -18,8 +18,12 @@ struct ListVerb: ParsableCommand {
     }
 
     func run() throws {
-        let status = try connection.ask(.list, for: DaemonStatus.self)
-        guard !names else { return status.jobs.forEach { print($0.job) } }
-        try connection.show(status) { Text.table(status) }
+        if names {
+            let found = try connection.ask(.list, for: JobNames.self)
+            return print(found.jobs.map { $0.job + "\n" }.joined(), terminator: "")
+        }
+        // The daemon's own line: it may say more of its jobs than is known here.
+        guard !connection.json else { return print(try connection.line(.list)) }
+        print(Text.table(try connection.ask(.list, for: JobTable.self)))
     }
 }

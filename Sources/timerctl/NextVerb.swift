@@ -2,7 +2,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
 public import ArgumentParser
-import FoundationEssentials
 import TimerControl
 public import TimerCore
 import TimerZones

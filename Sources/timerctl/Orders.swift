@@ -29,7 +29,7 @@ struct JobsArgument: ParsableArguments {
     /// The names meant.
     func names(_ connection: Connection) throws -> [Job.Name] {
         guard all else { return jobs }
-        return try connection.ask(.list, for: DaemonStatus.self).jobs.compactMap {
+        return try connection.ask(.list, for: JobNames.self).jobs.compactMap {
             Job.Name($0.job)
         }
     }

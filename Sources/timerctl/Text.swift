@@ -8,11 +8,12 @@ import TimerCore
 /// The API's values as people read them.
 enum Text {
     /// The table of `timerctl list`.
-    static func table(_ status: DaemonStatus) -> String {
+    static func table(_ status: JobTable) -> String {
         var rows = [["JOB", "STATE", "NEXT", "LEFT", "LAST", "RESULT", "ACTIVE"]]
         for job in status.jobs {
             rows.append([
-                job.job, state(job), instant(job.next), span(job.remainingUsec),
+                job.job, state(job.state, isRunning: !job.running.isEmpty), instant(job.next),
+                span(job.remainingUsec),
                 instant(job.last?.began ?? job.last?.scheduled), job.last?.outcome ?? "-",
                 span(job.activeUsec),
             ])
@@ -34,7 +35,8 @@ enum Text {
         var lines: [(String, String?)] = [
             ("Job", job.job), ("Description", job.description),
             ("Command", job.shell ?? job.command?.map(quoted).joined(separator: " ")),
-            ("Schedule", schedule(job)), ("State", state(job)),
+            ("Schedule", schedule(job)),
+            ("State", state(job.state, isRunning: !job.running.isEmpty)),
         ]
         if let pause = job.paused {
             let note = pause.note.map { " (\($0))" } ?? ""
@@ -168,8 +170,8 @@ enum Text {
         return (lines + ["unchanged: \(reply.kept)"]).joined(separator: "\n")
     }
 
-    private static func state(_ job: JobStatus) -> String {
-        job.running.isEmpty ? job.state : job.state == "armed" ? "running" : "\(job.state), running"
+    private static func state(_ state: String, isRunning: Bool) -> String {
+        !isRunning ? state : state == "armed" ? "running" : "\(state), running"
     }
 
     private static func schedule(_ job: JobStatus) -> String? {
@@ -222,13 +224,25 @@ enum Text {
 
     static func aligned(_ rows: [[String]]) -> [String] {
         let columns = rows.first?.count ?? 0
-        let widths = (0..<columns).map { column in rows.map { $0[column].count }.max() ?? 0 }
+        let widths = (0..<columns).map { column in rows.map { width(of: $0[column]) }.max() ?? 0 }
         return rows.map { row in
-            var line = zip(row, widths).map { cell, width in
-                cell + String(repeating: " ", count: width - cell.count)
-            }.joined(separator: "  ")
-            while line.last == " " { line.removeLast() }
+            var line = ""
+            // Spaces are owed until something follows them.
+            var owed = 0
+            for (cell, most) in zip(row, widths) {
+                if !cell.isEmpty {
+                    line += String(repeating: " ", count: owed)
+                    line += cell
+                    owed = 0
+                }
+                owed += most - (cell.isEmpty ? 0 : width(of: cell)) + 2
+            }
             return line
         }
+    }
+
+    /// How many places a text takes; without looking for marks that join others where there are none.
+    private static func width(of text: String) -> Int {
+        text.utf8.allSatisfy { $0 < 0x80 } ? text.utf8.count : text.count
     }
 }

@@ -71,9 +71,8 @@ struct Control: ControlService {
     ) {
         let status = DaemonStatus(
             version: about.version, pid: about.pid, since: about.since.rfc3339,
-            now: snapshot.at.wall.rfc3339, config: about.config, rejected: rejected,
-            jobs: snapshot.jobs.map { JobStatus($0) })
-        send(.ok, status, reply)
+            now: snapshot.at.wall.rfc3339, config: about.config, rejected: rejected, jobs: [])
+        send(.ok, DaemonStatus.Listing(status, jobs: snapshot), reply)
     }
 
     private func order(

@@ -128,14 +128,16 @@ final class ControlHandler: ChannelInboundHandler {
         _ status: HTTPResponseStatus, _ body: [UInt8], keepAlive: Bool,
         context: ChannelHandlerContext
     ) {
-        let line = body + [UInt8(ascii: "\n")]
+        var line = context.channel.allocator.buffer(capacity: body.count + 1)
+        line.writeBytes(body)
+        line.writeInteger(UInt8(ascii: "\n"))
         let headers: HTTPHeaders = [
-            "Content-Type": "application/json", "Content-Length": "\(line.count)",
+            "Content-Type": "application/json", "Content-Length": "\(line.readableBytes)",
             "Connection": keepAlive ? "keep-alive" : "close",
         ]
         let head = HTTPResponseHead(version: .http1_1, status: status, headers: headers)
         context.write(wrapOutboundOut(.head(head)), promise: nil)
-        context.write(wrapOutboundOut(.body(.byteBuffer(ByteBuffer(bytes: line)))), promise: nil)
+        context.write(wrapOutboundOut(.body(.byteBuffer(line))), promise: nil)
         let done = context.writeAndFlush(wrapOutboundOut(.end(nil)))
         guard !keepAlive else { return }
         let bound = NIOLoopBound(context, eventLoop: context.eventLoop)

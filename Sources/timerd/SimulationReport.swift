@@ -1,8 +1,8 @@
 // Copyright 2026 the timerd authors
 // SPDX-License-Identifier: Apache-2.0
 
-import FoundationEssentials
 import Glibc
+import TimerControl
 import TimerCore
 
 /// What the simulation tells, as lines of text or JSON, and the sums at the end.
@@ -83,9 +83,7 @@ final class SimulationReport {
             let row = Row(
                 at: at.rfc3339, event: event, job: job?.description,
                 scheduled: scheduled?.rfc3339, missed: missed, attempt: attempt, reason: reason)
-            let encoder = JSONEncoder()
-            encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
-            if let data = try? encoder.encode(row) { output.write(data) }
+            if let line = try? ControlJSON.encode(row) { output.write(line) }
             return
         }
         output.write(local(at))
@@ -124,7 +122,7 @@ struct Output {
         if bytes.count > 1 << 16 { flush() }
     }
 
-    mutating func write(_ line: Data) {
+    mutating func write(_ line: [UInt8]) {
         bytes += line
         bytes.append(UInt8(ascii: "\n"))
         if bytes.count > 1 << 16 { flush() }

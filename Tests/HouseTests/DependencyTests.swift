@@ -40,7 +40,7 @@ import Testing
             ("TimerZones", ["TimerCore", "Glibc"]),
             ("TimerStore", ["TimerCore", "CSQLite"]),
             ("TimerRunner", ["TimerCore", "CSpawn", "Glibc", "Dispatch", "Synchronization"]),
-            ("TimerControl", ["TimerCore", "FoundationEssentials", "Glibc"]),
+            ("TimerControl", ["TimerCore", "Glibc"]),
             // It must stay small: no store, no HTTP, no log library.
             (
                 "timerd-runner",
@@ -57,8 +57,7 @@ import Testing
             (
                 "timerctl",
                 [
-                    "TimerControl", "TimerCore", "TimerZones", "ArgumentParser",
-                    "FoundationEssentials", "Glibc",
+                    "TimerControl", "TimerCore", "TimerZones", "ArgumentParser", "Glibc",
                 ]
             ),
         ] as [(String, [String])])

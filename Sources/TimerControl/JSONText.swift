@@ -1,0 +1,149 @@
+// Copyright 2026 the timerd authors
+// SPDX-License-Identifier: Apache-2.0
+
+import Glibc
+
+/// The bytes of a JSON text as far as it is written, and the objects and arrays that are open.
+struct JSONText {
+    private struct Frame {
+        var closing: UInt8
+        /// Where its members or elements begin.
+        var start: Int
+        /// Which of `members` is its first.
+        var firstMember: Int
+        var isSorted = true
+    }
+
+    private(set) var bytes: [UInt8] = []
+    private var frames: [Frame] = []
+    /// Where each member of the open objects begins, of an inner object behind those of the outer.
+    private var members: [Int] = []
+
+    /// How many objects and arrays are open.
+    var depth: Int { frames.count }
+
+    /// Begins an object or an array and returns its depth.
+    mutating func open(_ opening: Unicode.Scalar, _ closing: Unicode.Scalar) -> Int {
+        bytes.append(UInt8(ascii: opening))
+        frames.append(
+            Frame(
+                closing: UInt8(ascii: closing), start: bytes.count, firstMember: members.count))
+        return frames.count
+    }
+
+    /// Closes everything that is open deeper than this.
+    mutating func close(to depth: Int) {
+        while frames.count > depth, let frame = frames.popLast() {
+            if !frame.isSorted { sort(frame) }
+            members.removeSubrange(frame.firstMember...)
+            bytes.append(frame.closing)
+        }
+    }
+
+    /// Begins an element of the array at this depth.
+    mutating func beginElement(at depth: Int) {
+        close(to: depth)
+        if let frame = frames.last, bytes.count > frame.start { bytes.append(UInt8(ascii: ",")) }
+    }
+
+    /// Begins a member of the object at this depth. Each capital letter of the name begins a word.
+    mutating func beginMember(_ name: String, at depth: Int) {
+        beginElement(at: depth)
+        let start = bytes.count
+        bytes.append(UInt8(ascii: "\""))
+        for byte in name.utf8 {
+            if (UInt8(ascii: "A")...UInt8(ascii: "Z")).contains(byte) {
+                bytes.append(UInt8(ascii: "_"))
+                bytes.append(byte | 0x20)
+            } else {
+                writeEscaped(byte)
+            }
+        }
+        bytes.append(UInt8(ascii: "\""))
+        if let last = frames.indices.last, members.count > frames[last].firstMember,
+            frames[last].isSorted, !precedes(members[members.count - 1], start)
+        {
+            frames[last].isSorted = false
+        }
+        members.append(start)
+        bytes.append(UInt8(ascii: ":"))
+    }
+
+    // MARK: - Values
+
+    mutating func write(word: String) { bytes += word.utf8 }
+
+    mutating func write(_ number: some FixedWidthInteger) {
+        var rest = number.magnitude
+        if number < 0 { bytes.append(UInt8(ascii: "-")) }
+        let start = bytes.count
+        repeat {
+            let (quotient, digit) = rest.quotientAndRemainder(dividingBy: 10)
+            bytes.append(UInt8(ascii: "0") + UInt8(digit))
+            rest = quotient
+        } while rest > 0
+        bytes[start...].reverse()
+    }
+
+    mutating func write(_ text: String) {
+        bytes.append(UInt8(ascii: "\""))
+        let isPlain = text.utf8.allSatisfy { !Self.isEscaped($0) }
+        if isPlain {
+            bytes += text.utf8
+        } else {
+            for byte in text.utf8 { writeEscaped(byte) }
+        }
+        bytes.append(UInt8(ascii: "\""))
+    }
+
+    private static func isEscaped(_ byte: UInt8) -> Bool {
+        byte < 0x20 || byte == UInt8(ascii: "\"") || byte == UInt8(ascii: "\\")
+    }
+
+    private mutating func writeEscaped(_ byte: UInt8) {
+        guard Self.isEscaped(byte) else { return bytes.append(byte) }
+        switch byte {
+        case UInt8(ascii: "\""), UInt8(ascii: "\\"): bytes += [UInt8(ascii: "\\"), byte]
+        case 0x08: bytes += "\\b".utf8
+        case 0x09: bytes += "\\t".utf8
+        case 0x0a: bytes += "\\n".utf8
+        case 0x0c: bytes += "\\f".utf8
+        case 0x0d: bytes += "\\r".utf8
+        default:
+            bytes += "\\u00".utf8
+            for digit in [byte >> 4, byte & 15] {
+                bytes.append(
+                    digit < 10 ? UInt8(ascii: "0") + digit : UInt8(ascii: "a") + digit - 10)
+            }
+        }
+    }
+
+    // MARK: - Order
+
+    /// Whether the member that begins at `left` goes before that at `right`.
+    private func precedes(_ left: Int, _ right: Int) -> Bool {
+        bytes.withUnsafeBytes { Self.precedes(left, right, in: $0) }
+    }
+
+    /// Names end in a quotation mark, which is less than whatever a longer name goes on with.
+    private static func precedes(_ left: Int, _ right: Int, in text: UnsafeRawBufferPointer) -> Bool
+    {
+        guard let base = text.baseAddress else { return false }
+        return memcmp(base + left, base + right, text.count - max(left, right)) < 0
+    }
+
+    private mutating func sort(_ frame: Frame) {
+        let starts = members[frame.firstMember...]
+        let ends = starts.dropFirst().map { $0 - 1 } + [bytes.count]
+        let inOrder = bytes.withUnsafeBytes { text in
+            zip(starts, ends).sorted { Self.precedes($0.0, $1.0, in: text) }
+        }
+        var sorted: [UInt8] = []
+        sorted.reserveCapacity(bytes.count - frame.start)
+        for (start, end) in inOrder {
+            if !sorted.isEmpty { sorted.append(UInt8(ascii: ",")) }
+            sorted += bytes[start..<end]
+        }
+        bytes.replaceSubrange(frame.start..., with: sorted)
+    }
+}
