@@ -6,6 +6,7 @@
 #include "CLinux.h"
 
 #include <errno.h>
+#include <malloc.h>
 #include <stdint.h>
 #include <sys/timerfd.h>
 #include <time.h>
@@ -33,4 +34,17 @@ int clinux_clock_watch_again(int watch) {
     int was_set = count < 0 && errno == ECANCELED;
     if (arm(watch) != 0 && errno != ECANCELED) return -1;
     return was_set;
+}
+
+void clinux_heap_keep_small(void) {
+#ifdef __GLIBC__
+    mallopt(M_ARENA_MAX, 2);
+    mallopt(M_MMAP_THRESHOLD, 256 * 1024);
+#endif
+}
+
+void clinux_heap_give_back(void) {
+#ifdef __GLIBC__
+    malloc_trim(0);
+#endif
 }

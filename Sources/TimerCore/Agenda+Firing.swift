@@ -34,7 +34,7 @@ extension Agenda {
         guard !isShutDown else { return [] }
         var batch = fireDue(at: now)
         // A timer that rang early is set to the same instant again; nothing is worked out from now.
-        if let slot = slots[job], !batch.fired.contains(slot) {
+        if let slot = slot(of: job), !batch.fired.contains(slot) {
             if let instant = due[slot] {
                 batch.timers.append(.arm(job, instant))
             } else if let instant = wallDue[slot] {

@@ -32,11 +32,17 @@ extension Agenda {
 
         var timers: [Action] = []
         var renamed: [Job.Name] = []
+        // Arrays that grow by themselves end up with room for up to twice as many.
+        entries.reserveCapacity(roster.jobs.count)
+        order.reserveCapacity(roster.jobs.count)
+        slots.reserve(roster.jobs.count, in: entries)
         for job in roster.jobs {
             let last = lastRuns[job.name] ?? job.formerly.flatMap { lastRuns[$0] }
             timers += add(job, at: now, renamed: &renamed)
-            if let slot = slots[job.name] { entries[slot]?.lastRun = last }
+            if let slot = slot(of: job.name) { entries[slot]?.lastRun = last }
         }
+        // Most are taken up again; what held them all would keep its room.
+        retired = Dictionary(uniqueKeysWithValues: retired.map { ($0.key, $0.value) })
         let (forgotten, kept) = retireOthers(at: now)
         let erased = renamed + forgotten
         let (settled, taken) = settleRuns(past.openRuns, at: now)
@@ -55,7 +61,7 @@ extension Agenda {
         var preview = ReloadPreview()
         let names = Set(roster.jobs.map(\.name))
         for job in roster.jobs {
-            if let entry = slots[job.name].flatMap({ entries[$0] }) {
+            if let entry = slot(of: job.name).flatMap({ entries[$0] }) {
                 let line = ReloadPreview.Line(job: job.name, accrued: entry.accrued(at: now))
                 if entry.job == job {
                     preview.kept.append(line)
@@ -79,7 +85,7 @@ extension Agenda {
     private func accruedOfNew(_ job: Job, at now: Now) -> Duration {
         if let record = retired[job.name] { return record.accrued }
         guard let old = job.formerly else { return .zero }
-        if let entry = slots[old].flatMap({ entries[$0] }) { return entry.accrued(at: now) }
+        if let entry = slot(of: old).flatMap({ entries[$0] }) { return entry.accrued(at: now) }
         return retired[old]?.accrued ?? .zero
     }
 
@@ -103,7 +109,7 @@ extension Agenda {
         var newOrder: [Int] = []
         order = []
         for job in roster.jobs {
-            if let slot = slots[job.name] {
+            if let slot = slot(of: job.name) {
                 newOrder.append(slot)
                 guard var entry = entries[slot], entry.job != job else { continue }
                 changed.append(job.name)
@@ -113,7 +119,7 @@ extension Agenda {
             } else {
                 added.append(job.name)
                 actions += add(job, at: now, renamed: &renamed)
-                guard let slot = slots[job.name] else { continue }
+                guard let slot = slot(of: job.name) else { continue }
                 newOrder.append(slot)
                 if let record = entries[slot]?.record(at: now, life: life) {
                     records.append(record)
@@ -139,7 +145,7 @@ extension Agenda {
         var told: [Action] = []
         if let record = retired.removeValue(forKey: job.name) {
             entry.adopt(record, at: now)
-        } else if let old = job.formerly, slots[old] == nil,
+        } else if let old = job.formerly, slot(of: old) == nil,
             let record = retired.removeValue(forKey: old)
         {
             var account = record
@@ -162,7 +168,7 @@ extension Agenda {
             slot = entries.count
             entries.append(entry)
         }
-        slots[job.name] = slot
+        slots.insert(slot, in: entries)
         order.append(slot)
         return settle(slot, &entry, at: now) + told
     }
@@ -211,8 +217,8 @@ extension Agenda {
         let record = entry.record(at: now, life: life, removed: now.wall)
         records.append(record)
         retired[entry.job.name] = record
+        slots.remove(entry.job.name, in: entries)
         entries[slot] = nil
-        slots[entry.job.name] = nil
         freeSlots.append(slot)
         return hadTimer ? [.disarm(entry.job.name)] : []
     }

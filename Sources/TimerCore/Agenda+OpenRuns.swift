@@ -14,7 +14,7 @@ extension Agenda {
         var takenUp: [Int] = []
         for open in runs where !open.isLive {
             if !open.wasBegun, open.bootID == now.bootID,
-                let slot = slots[open.id.firing.job], let entry = entries[slot],
+                let slot = slot(of: open.id.firing.job), let entry = entries[slot],
                 entry.phase != .stopped
             {
                 takeUp(open, slot, entry, at: now, into: &batch)
@@ -31,7 +31,7 @@ extension Agenda {
         _ open: Recollection.OpenRun, as loss: RunOutcome.Loss, into batch: inout Batch
     ) {
         let outcome = RunOutcome.lost(loss)
-        if let slot = slots[open.id.firing.job] {
+        if let slot = slot(of: open.id.firing.job) {
             entries[slot]?.lastRun = RunSummary(id: open.id, outcome: outcome)
         }
         batch.ends.append(.close(open.id, outcome, RunUsage()))
@@ -41,7 +41,7 @@ extension Agenda {
     /// Has a run that outlived the daemon back among the live ones.
     private mutating func takeOver(_ open: Recollection.OpenRun, into batch: inout Batch) {
         batch.notices.append(.tell(.runTakenOver(open.id)))
-        let slot = slots[open.id.firing.job]
+        let slot = slot(of: open.id.firing.job)
         live[open.id] = ToldRun(firing: open.firing, job: slot.flatMap { entries[$0]?.boxedJob })
         guard let slot else { return }
         entries[slot]?.live.append(RunSummary(id: open.id, began: open.recorded))

@@ -94,7 +94,7 @@ extension Agenda {
     }
 
     mutating func noteBegin(of run: Run.ID, at now: Now) -> [Action] {
-        if let slot = slots[run.firing.job],
+        if let slot = slot(of: run.firing.job),
             let index = entries[slot]?.live.firstIndex(where: { $0.id == run })
         {
             entries[slot]?.live[index].began = now.wall
@@ -112,7 +112,7 @@ extension Agenda {
         var batch = Batch()
         batch.notices.append(
             .tell(.runEnded(run, outcome, usage, failed: outcome.isFailure(codes))))
-        if let slot = slots[run.firing.job], var entry = entries[slot] {
+        if let slot = slot(of: run.firing.job), var entry = entries[slot] {
             if let index = entry.live.firstIndex(where: { $0.id == run }) {
                 var summary = entry.live.remove(at: index)
                 summary.outcome = outcome
@@ -154,7 +154,7 @@ extension Agenda {
     private mutating func admitWaiting(at now: Now, into batch: inout Batch) {
         while !isShutDown, live.count < concurrentRunsMax, let run = waiting.popFirst() {
             guard calledOff.remove(run.id) == nil else { continue }
-            guard let slot = slots[run.id.firing.job], var entry = entries[slot],
+            guard let slot = slot(of: run.id.firing.job), var entry = entries[slot],
                 let index = entry.live.firstIndex(where: { $0.id == run.id })
             else {
                 live[run.id] = ToldRun(run)

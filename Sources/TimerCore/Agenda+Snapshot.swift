@@ -11,7 +11,7 @@ extension Agenda {
     /// One job as of `now`; nil if the roster has none of this name.
     /// - Complexity: O(1).
     public func snapshot(of job: Job.Name, at now: Now) -> JobSnapshot? {
-        slots[job].flatMap { entries[$0]?.snapshot(at: now) }
+        slot(of: job).flatMap { entries[$0]?.snapshot(at: now) }
     }
 
     /// The definitions of all jobs, in the order of the configuration.

@@ -5,7 +5,7 @@ extension Agenda {
     /// Does what is ordered. Every pair of verb and phase has its line: none is an error, and doing a
     /// thing twice is doing it once.
     mutating func obey(_ order: Order, at now: Now) -> [Action] {
-        guard let slot = slots[order.job], var entry = entries[slot] else {
+        guard let slot = slot(of: order.job), var entry = entries[slot] else {
             return [.answer(.noSuchJob)]
         }
         guard !isShutDown else { return [.answer(.refused("the daemon is stopping"))] }

@@ -26,7 +26,7 @@ public struct Agenda: Sendable {
     /// The jobs by slot. A slot freed by a removed job is used again.
     var entries: [Entry?] = []
     var freeSlots: [Int] = []
-    var slots: [Job.Name: Int] = [:]
+    var slots = SlotIndex()
     /// The slots in the order of the configuration.
     var order: [Int] = []
     /// When the armed jobs' timers ring: the latest instant at which they may fire.
@@ -94,6 +94,9 @@ public struct Agenda: Sendable {
         case .shutdown: shutDown(at: now)
         }
     }
+
+    /// Where the entry of a job is; nil if there is none of this name.
+    func slot(of job: Job.Name) -> Int? { slots.slot(of: job, in: entries) }
 
     /// Whether any job's time counts, so that heartbeats and checkpoints have something to keep.
     public var isCounting: Bool { counting > 0 }

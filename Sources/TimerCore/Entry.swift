@@ -14,21 +14,14 @@ struct Entry: Sendable {
     var seen: WallInstant
     /// Its next slot; nil if there is none, or none is to come while it is not armed.
     var slot: WallInstant?
-    /// How often the calendar clock was corrected, to tell the slots of one reading from those of another.
-    var corrections = 0
     var configuredPaused: Bool
-    /// How many further firings are to be let go by order.
-    var skips = 0
-    /// How much of the accrued time, at most, is missing for want of a witness.
-    var uncertain: Duration = .zero
-    /// What counted of a pause that ended by itself before this life began.
-    var countedAfterPause: Duration = .zero
     /// Runs that live or wait, oldest first.
     var live: [RunSummary] = []
     /// Those of them that wait for their turn or for a further attempt.
     var held: [HeldRun] = []
-    var lastRun: RunSummary?
-    var lastSkip: SkippedFiring?
+    private var boxedLastRun: Boxed<RunSummary>?
+    /// Nil while all of it is as it is in a new job.
+    private var rare: Boxed<Rare>?
     /// When the account was last handed out to be written down.
     var checkpoint: WallInstant
     /// The chance of this job on this machine.
@@ -48,6 +41,12 @@ struct Entry: Sendable {
     }
 
     var boxedJob: Boxed<Job> { _job }
+
+    /// The latest run that ended.
+    var lastRun: RunSummary? {
+        get { boxedLastRun?.wrappedValue }
+        set { boxedLastRun = newValue.map { Boxed(wrappedValue: $0) } }
+    }
 
     /// A run of it.
     func run(_ firing: Firing, attempt: Int = 1) -> Run {
@@ -149,6 +148,53 @@ struct Entry: Sendable {
     mutating func dropAccrued(at now: Now) {
         ledger.dropAccrued(at: counted(at: now))
         uncertain = .zero
+    }
+}
+
+/// What few jobs have anything of, kept behind one reference: of many jobs, most entries are as small as can be.
+extension Entry {
+    private struct Rare: Hashable, Sendable {
+        var corrections = 0
+        var skips = 0
+        var uncertain = Duration.zero
+        var countedAfterPause = Duration.zero
+        var lastSkip: SkippedFiring?
+    }
+
+    /// How often the calendar clock was corrected, to tell the slots of one reading from those of another.
+    var corrections: Int {
+        get { rare?.wrappedValue.corrections ?? 0 }
+        set { if newValue != corrections { change { $0.corrections = newValue } } }
+    }
+
+    /// How many further firings are to be let go by order.
+    var skips: Int {
+        get { rare?.wrappedValue.skips ?? 0 }
+        set { if newValue != skips { change { $0.skips = newValue } } }
+    }
+
+    /// How much of the accrued time, at most, is missing for want of a witness.
+    var uncertain: Duration {
+        get { rare?.wrappedValue.uncertain ?? .zero }
+        set { if newValue != uncertain { change { $0.uncertain = newValue } } }
+    }
+
+    /// What counted of a pause that ended by itself before this life began.
+    var countedAfterPause: Duration {
+        get { rare?.wrappedValue.countedAfterPause ?? .zero }
+        set { if newValue != countedAfterPause { change { $0.countedAfterPause = newValue } } }
+    }
+
+    /// The latest firing that was let go.
+    var lastSkip: SkippedFiring? {
+        get { rare?.wrappedValue.lastSkip }
+        set { if newValue != lastSkip { change { $0.lastSkip = newValue } } }
+    }
+
+    private mutating func change(_ body: (inout Rare) -> Void) {
+        var value = rare?.wrappedValue ?? Rare()
+        body(&value)
+        rare = value == Rare() ? nil : Boxed(wrappedValue: value)
     }
 }
 

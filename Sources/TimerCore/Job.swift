@@ -11,22 +11,17 @@ public struct Job: Hashable, Sendable {
     public var command: Command
     /// When it fires.
     public var schedule: Schedule
-    /// The time before the first firing; nil: as long as the schedule's own span. Zero fires at once.
-    public var first: Duration?
     /// What `every`, `after` and `first` count.
     public var count: TimeBasis
     /// Whether the job starts paused.
     public var paused: Bool
     /// What is added to the environment of its runs.
     public var environment: [String: String]
-    /// The absolute path its runs start in; nil: the home directory of the user they run as.
-    public var workingDirectory: String?
     /// What becomes of its firings where the schedule leaves a choice.
     @Boxed public var policy: Policy
     /// How its runs are executed.
     @Boxed public var execution: Execution
-    /// The name it had before, whose account it takes along; nil: none.
-    public var formerly: Name?
+    @Boxed private var rare: Rare
 
     /// A job with everything but its name, command and schedule left at the defaults.
     public init(
@@ -39,20 +34,47 @@ public struct Job: Hashable, Sendable {
         self.description = description
         self.command = command
         self.schedule = schedule
-        self.first = first
         self.count = count
         self.paused = paused
         self.environment = environment
-        self.workingDirectory = workingDirectory
         self._policy = policy == Policy() ? Self.plainPolicy : Boxed(wrappedValue: policy)
         self._execution =
             execution == Execution() ? Self.plainExecution : Boxed(wrappedValue: execution)
-        self.formerly = formerly
+        let rare = Rare(first: first, workingDirectory: workingDirectory, formerly: formerly)
+        self._rare = rare == Rare() ? Self.plainRare : Boxed(wrappedValue: rare)
     }
 
     /// What most jobs have, once for all of them.
     private static let plainPolicy = Boxed(wrappedValue: Policy())
     private static let plainExecution = Boxed(wrappedValue: Execution())
+    private static let plainRare = Boxed(wrappedValue: Rare())
+}
+
+/// What few jobs declare.
+extension Job {
+    private struct Rare: Hashable, Sendable {
+        var first: Duration?
+        var workingDirectory: String?
+        var formerly: Name?
+    }
+
+    /// The time before the first firing; nil: as long as the schedule's own span. Zero fires at once.
+    public var first: Duration? {
+        get { rare.first }
+        set { rare.first = newValue }
+    }
+
+    /// The absolute path its runs start in; nil: the home directory of the user they run as.
+    public var workingDirectory: String? {
+        get { rare.workingDirectory }
+        set { rare.workingDirectory = newValue }
+    }
+
+    /// The name it had before, whose account it takes along; nil: none.
+    public var formerly: Name? {
+        get { rare.formerly }
+        set { rare.formerly = newValue }
+    }
 }
 
 extension Job {

@@ -5,8 +5,9 @@
 public enum Phase: Hashable, Sendable {
     /// Its time counts and its timer is set.
     case armed
-    /// Its time stands still and nothing of it is lost.
-    case paused(Pause)
+    /// Its time stands still and nothing of it is lost. Behind a reference: few jobs are paused, and every
+    /// job has room for a phase.
+    indirect case paused(Pause)
     /// It was stopped by order: no timer, nothing accrued, until it is started.
     case stopped
     /// It fired for the last time.

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import ArgumentParser
+import CLinux
 import Dispatch
 import Glibc
 import HostFiles
@@ -48,9 +49,9 @@ struct Daemon {
     let runner: RunnerClient
     let reloader: Reloader
     let server: ControlServer
-    private let life: Beginning
+    private var life: Beginning?
 
-    /// What the life begins with.
+    /// What the life begins with. It is let go of then: much of it is not needed twice.
     private struct Beginning {
         var reading: ConfigReading
         var past: Recollection
@@ -61,6 +62,7 @@ struct Daemon {
     static func run(_ options: Options) throws {
         // Everything the daemon makes is its user's alone, from its first instant on.
         umask(0o077)
+        clinux_heap_keep_small()
         let environment = SupervisorEnvironment.take()
         let clocks: Clocks
         do throws(Clocks.Failure) {
@@ -70,7 +72,7 @@ struct Daemon {
         }
         let log = Self.makeLog(options.log, clocks: clocks)
         do {
-            let daemon = try Daemon(options, environment, clocks: clocks, log: log)
+            var daemon = try Daemon(options, environment, clocks: clocks, log: log)
             let stop = DispatchSemaphore(value: 0)
             let signals = daemon.takeSignals(stop)
             let loop = daemon.loop
@@ -206,7 +208,8 @@ struct Daemon {
         loop.later { $0.receive(.zonesChanged(zones.named, local: zones.local)) }
     }
 
-    private func begin() {
+    private mutating func begin() {
+        guard let life = life.take() else { return }
         let reading = life.reading
         let past = life.past
         let runner = runner
@@ -217,6 +220,8 @@ struct Daemon {
                 reading.roster, rejected: reading.rejections, recalling: past, launcher: runner
             ) {
                 supervision.ready("Started")
+                // What reading the configuration and the accounts took lies free between what is kept.
+                DispatchQueue.global(qos: .utility).async { clinux_heap_give_back() }
             }
         }
         // Behind the beginning: the end of a run that nobody knows yet would be passed over.

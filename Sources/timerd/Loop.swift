@@ -309,14 +309,14 @@ actor Loop: QueueActor {
 
     private func timer(of job: Job.Name) -> JobTimer {
         if let timer = timers[job] { return timer }
-        let timer = JobTimer(source: makeTimer { $0.ring(job) })
+        let timer = JobTimer(source: makeTimer(for: job) { $0.ring($1) })
         timers[job] = timer
         return timer
     }
 
     private func retryTimer(of job: Job.Name) -> JobTimer {
         if let timer = retryTimers[job] { return timer }
-        let timer = JobTimer(source: makeTimer { $0.ring(job) })
+        let timer = JobTimer(source: makeTimer(for: job) { $0.ring($1) })
         retryTimers[job] = timer
         return timer
     }

@@ -46,10 +46,18 @@ extension QueueActor {
     nonisolated func makeTimer(
         _ ring: @escaping @Sendable (isolated Self) -> Void
     ) -> any DispatchSourceTimer {
+        makeTimer(for: ()) { actor, _ in ring(actor) }
+    }
+
+    /// The same, which rings with a word of what it rings for. Where `ring` holds nothing of its own, the timer
+    /// of each of many jobs has one closure and not two.
+    nonisolated func makeTimer<Subject: Sendable>(
+        for subject: Subject, _ ring: @escaping @Sendable (isolated Self, Subject) -> Void
+    ) -> any DispatchSourceTimer {
         let source = DispatchSource.makeTimerSource(queue: executor.queue)
         source.setEventHandler { @Sendable [weak self] in
             guard let self else { return }
-            self.assumeIsolated { ring($0) }
+            self.assumeIsolated { ring($0, subject) }
         }
         source.activate()
         return source

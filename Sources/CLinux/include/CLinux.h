@@ -12,3 +12,13 @@ int clinux_clock_watch(void);
 /// Takes the word of a clock that was set, and watches on. Returns 1 if it was set, 0 if not, -1 with errno
 /// set if it cannot be watched on.
 int clinux_clock_watch_again(int watch);
+
+/// Has the heap of a process of several threads stay near what is in use (mallopt(3)): two arenas and not
+/// eight for each core, and what is large, such as a long answer, apart from it, so that it goes back to the
+/// machine when it is freed. Without this, glibc puts large pieces into an arena once one was freed, and
+/// keeps them. To be called before there are threads; does nothing where the C library is another.
+void clinux_heap_keep_small(void);
+
+/// Gives the pages of the heap in which nothing lies any more back to the machine (malloc_trim(3)). Takes
+/// milliseconds for each 100 MiB.
+void clinux_heap_give_back(void);

@@ -1,0 +1,63 @@
+// Copyright 2026 the timerd authors
+// SPDX-License-Identifier: Apache-2.0
+
+import SeededRandom
+import Testing
+
+@testable import TimerCore
+
+/// The index against a dictionary, which it stands in for.
+@Suite struct SlotIndexTests {
+    private static let now = Now(
+        wall: WallInstant(secondsSinceEpoch: 1_795_000_000), awake: AwakeInstant(nanoseconds: 0),
+        boot: BootInstant(nanoseconds: 0), bootID: BootID(String(repeating: "0", count: 32))!)
+
+    private static func entry(_ name: Job.Name) -> Entry {
+        Entry(
+            new: Job(name: name, command: .shell("true"), schedule: .every(.seconds(60))), at: now,
+            seed: 0)
+    }
+
+    @Test func findsWhatIsInIt_andNothingElse_whateverComesAndGoes() {
+        var random = SeededRandom()
+        let names = (0..<300).map { Job.Name("job-\($0)")! }
+        for _ in 0..<20 {
+            var index = SlotIndex()
+            var entries: [Entry?] = []
+            var free: [Int] = []
+            var wanted: [Job.Name: Int] = [:]
+            // Few names at first, so that the table is small and its places collide.
+            for step in 1...1000 {
+                let name = names[random.int(below: min(step, names.count))]
+                if wanted.removeValue(forKey: name) != nil {
+                    let slot = index.slot(of: name, in: entries)
+                    index.remove(name, in: entries)
+                    if let slot {
+                        entries[slot] = nil
+                        free.append(slot)
+                    }
+                } else {
+                    let slot = free.popLast() ?? entries.count
+                    if slot == entries.count { entries.append(nil) }
+                    entries[slot] = Self.entry(name)
+                    index.insert(slot, in: entries)
+                    wanted[name] = slot
+                }
+                #expect(index.count == wanted.count)
+                guard step % 10 == 0 else { continue }
+                let found = names.allSatisfy { index.slot(of: $0, in: entries) == wanted[$0] }
+                #expect(found)
+            }
+        }
+    }
+
+    @Test func anEmptyOneHasNothing_andWhatIsNotInItIsNotTakenOut() {
+        var index = SlotIndex()
+        let name = Job.Name("a")
+        #expect(index.slot(of: name, in: []) == nil)
+        index.remove(name, in: [])
+        index.insert(0, in: [Self.entry(Job.Name("b"))])
+        index.remove(name, in: [Self.entry(Job.Name("b"))])
+        #expect(index.count == 1)
+    }
+}
