@@ -142,8 +142,8 @@ private final class Ear: Sendable {
         desk.configuration.jobs.withLock { $0 = [first.name: Definition(first)] }
         client.start((0..<3).map { run(first, $0) })
         for number in 0..<3 { #expect(outcome(ear.end(of: run(first, number))) == "exited(3)") }
-        // Once when the client came, when there was nothing, and once for all three.
-        #expect(desk.configuration.reads.withLock { $0 } == 2)
+        // Once for all three, and perhaps when the client came, when there was nothing.
+        #expect(desk.configuration.reads.withLock { $0 } <= 2)
 
         // What somebody else would like it to run.
         client.start([run(job("exit 4"), 3)])
@@ -166,6 +166,7 @@ private final class Ear: Sendable {
         let ear = Ear()
         let client = try desk.client { ear.take($0, $1) }
         let job = job("exit 3")
+        while desk.configuration.reads.withLock({ $0 }) < 1 { sched_yield() }
         desk.configuration.jobs.withLock { $0 = [job.name: Definition(job)] }
         client.refresh()
         while desk.configuration.reads.withLock({ $0 }) < 2 { sched_yield() }
