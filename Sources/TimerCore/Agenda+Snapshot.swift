@@ -8,6 +8,12 @@ extension Agenda {
         Snapshot(at: now, jobs: order.compactMap { entries[$0]?.snapshot(at: now) })
     }
 
+    /// Some of the jobs, as of `now`: at most `count`, from the one in this place of the configuration on.
+    /// - Complexity: O(`count`).
+    public func snapshots(from place: Int, count: Int, at now: Now) -> [JobSnapshot] {
+        order.dropFirst(place).prefix(count).compactMap { entries[$0]?.snapshot(at: now) }
+    }
+
     /// One job as of `now`; nil if the roster has none of this name.
     /// - Complexity: O(1).
     public func snapshot(of job: Job.Name, at now: Now) -> JobSnapshot? {

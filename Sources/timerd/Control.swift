@@ -14,6 +14,22 @@ struct Control: ControlService {
     let recorder: Recorder
     let recent: RecentOutput
     let about: About
+    private let listings: Listings<(HTTPResponseStatus, [UInt8])>
+
+    init(
+        loop: Loop, reloader: Reloader, recorder: Recorder, recent: RecentOutput, about: About
+    ) {
+        self.loop = loop
+        self.reloader = reloader
+        self.recorder = recorder
+        self.recent = recent
+        self.about = about
+        listings = Listings { done in
+            loop.later { $0.gather(done) }
+        } make: { snapshot, rejected in
+            Self.listing(of: snapshot, rejected: rejected, about)
+        }
+    }
 
     /// What never changes while the daemon lives.
     struct About: Sendable {
@@ -29,11 +45,7 @@ struct Control: ControlService {
     ) {
         switch request {
         case .list:
-            loop.later { loop in
-                let (snapshot, rejected) = loop.snapshot()
-                // Putting many jobs into JSON takes its time: not the worker queue's.
-                Task { self.list(snapshot, rejected: rejected, reply: reply) }
-            }
+            listings.list { reply($0.0, $0.1) }
         case .show(let job):
             loop.later { loop in
                 let (snapshot, names) = loop.snapshot(of: job)
@@ -65,14 +77,13 @@ struct Control: ControlService {
         }
     }
 
-    private func list(
-        _ snapshot: Snapshot, rejected: [String],
-        reply: @Sendable (HTTPResponseStatus, [UInt8]) -> Void
-    ) {
+    private static func listing(
+        of snapshot: Snapshot, rejected: [String], _ about: About
+    ) -> (HTTPResponseStatus, [UInt8]) {
         let status = DaemonStatus(
             version: about.version, pid: about.pid, since: about.since.rfc3339,
             now: snapshot.at.wall.rfc3339, config: about.config, rejected: rejected, jobs: [])
-        send(.ok, DaemonStatus.Listing(status, jobs: snapshot), reply)
+        return encode(.ok, DaemonStatus.Listing(status, jobs: snapshot))
     }
 
     private func order(
@@ -131,10 +142,19 @@ struct Control: ControlService {
         _ status: HTTPResponseStatus, _ value: some Encodable,
         _ reply: @Sendable (HTTPResponseStatus, [UInt8]) -> Void
     ) {
+        let (status, bytes) = Self.encode(status, value)
+        reply(status, bytes)
+    }
+
+    private static func encode(
+        _ status: HTTPResponseStatus, _ value: some Encodable
+    ) -> (HTTPResponseStatus, [UInt8]) {
         do {
-            reply(status, try ControlJSON.encode(value))
+            return (status, try ControlJSON.encode(value))
         } catch {
-            reply(.internalServerError, ControlHandler.error("the answer is no JSON: \(error)"))
+            return (
+                .internalServerError, ControlHandler.error("the answer is no JSON: \(error)")
+            )
         }
     }
 }

@@ -39,6 +39,8 @@ actor Loop: QueueActor {
     static let heartbeatsPerCheckpoint = 50
     /// A timer that rings later than this rang in a daemon that stood still.
     static let lateMax: Duration = .milliseconds(100)
+    /// How many jobs are looked at before others have their turn: a fifth of a millisecond's worth.
+    static let jobsPerTurn = 128
     /// How long status lines are gathered before one is sent.
     static let statusDelay: Duration = .milliseconds(500)
 
@@ -47,22 +49,26 @@ actor Loop: QueueActor {
         executor.asUnownedSerialExecutor()
     }
 
-    private var agenda: Agenda
-    private var life: Life.ID = 0
-    private let clocks: Clocks
+    var agenda: Agenda
+    var life: Life.ID = 0
+    let clocks: Clocks
     private let recorder: Recorder
-    private let pulse: Pulse
+    let pulse: Pulse
     private let teller: Teller
-    private let supervision: Supervision
+    let supervision: Supervision
     private var launcher: (any RunLauncher)?
     private var timers: [Job.Name: JobTimer] = [:]
     private var retryTimers: [Job.Name: JobTimer] = [:]
-    private var heartbeatTimer: (any DispatchSourceTimer)?
-    private var watchdogTimer: (any DispatchSourceTimer)?
-    private var heartbeats = 0
-    private var isStatusPlanned = false
-    private var rejected: [Rejection] = []
+    var heartbeatTimer: (any DispatchSourceTimer)?
+    var watchdogTimer: (any DispatchSourceTimer)?
+    var heartbeats = 0
+    var isStatusPlanned = false
+    var rejected: [Rejection] = []
     private var drained: (@Sendable () -> Void)?
+    /// Who waits for everything there is to show, and what of it the first of them has.
+    var gatherings: [@Sendable (Snapshot, [String]) -> Void] = []
+    var gathered: [JobSnapshot] = []
+    var gatheredUpTo = 0
     /// The end of a run while it is being dealt with.
     private var ended: (run: Run.ID, end: RunEnd)?
 
@@ -141,13 +147,13 @@ actor Loop: QueueActor {
         let now = clocks.now()
         let actions = agenda.handle(.reload(roster), at: now)
         launcher?.refresh()
+        // What was gathered of the old roster is begun anew.
+        gathered = []
+        gatheredUpTo = 0
         var notice: Notice?
         if case .tell(let last) = actions.last { notice = last }
         perform(actions[...], at: now) { [notice] _ in done(notice) }
     }
-
-    /// The zones that schedules go by, by name.
-    func zoneNames() -> [String] { agenda.zoneNames }
 
     /// Ends the runs of a job that live, or sends them a signal.
     ///
@@ -170,44 +176,6 @@ actor Loop: QueueActor {
 
     /// Says something in the log, in its turn.
     func say(_ text: String) { teller.say(text) }
-
-    /// The exit codes that are no failure, of each job that has others than 0.
-    func successCodes() -> [Job.Name: Set<Int32>] {
-        Dictionary(
-            agenda.jobs.map { ($0.name, $0.execution.successExitCodes) }.filter { $0.1 != [0] }
-        ) { first, _ in first }
-    }
-
-    /// Everything there is to show.
-    func snapshot() -> (Snapshot, rejected: [String]) {
-        (agenda.snapshot(at: clocks.now()), rejected.map(\.name))
-    }
-
-    /// One job; nil if there is none of the name, and then the names there are.
-    func snapshot(of job: Job.Name) -> (JobSnapshot?, names: [Job.Name]) {
-        let found = agenda.snapshot(of: job, at: clocks.now())
-        return (found, found == nil ? agenda.names : [])
-    }
-
-    /// What a reload to this roster would do; nothing is changed.
-    func preview(_ roster: Roster) -> ReloadPreview {
-        agenda.preview(roster, at: clocks.now())
-    }
-
-    /// What is needed to say why a job has not run; nil if nobody knows the name, and then the names there
-    /// are.
-    func why(_ job: Job.Name) -> (WhyReply?, names: [Job.Name]) {
-        let now = clocks.now()
-        let found = agenda.snapshot(of: job, at: now)
-        let rejection = rejected.first { $0.name == job.description }
-        guard found != nil || rejection != nil else { return (nil, agenda.names) }
-        return (
-            WhyReply(
-                job: job.description, now: now.wall.rfc3339, status: found.map { JobStatus($0) },
-                rejected: rejection, live: agenda.liveRuns,
-                maxConcurrent: agenda.concurrentRunsMax), []
-        )
-    }
 
     /// Takes the timers down and closes the accounts; `closed` is called once they are on the disk, and
     /// `drained` once no run lives any more.
@@ -326,57 +294,5 @@ actor Loop: QueueActor {
         self.drained = nil
         // What the last runs left to write comes before the end.
         recorder.keep([], durable: true) { _ in drained() }
-    }
-
-    // MARK: - Keeping time
-
-    /// Signs of life are left while some job's time counts, and not otherwise: an idle daemon sleeps.
-    private func followCounting(at now: Now) {
-        guard agenda.isCounting != (heartbeatTimer != nil) else { return }
-        heartbeatTimer?.cancel()
-        heartbeatTimer = nil
-        guard agenda.isCounting else { return }
-        heartbeats = 0
-        pulse.beat(Heartbeat(life: life, at: now))
-        let timer = makeTimer { $0.beat() }
-        let interval = Int(Self.heartbeatInterval.wholeNanoseconds)
-        timer.schedule(deadline: .now() + .nanoseconds(interval), repeating: .nanoseconds(interval))
-        heartbeatTimer = timer
-    }
-
-    private func beat() {
-        let now = clocks.now()
-        pulse.beat(Heartbeat(life: life, at: now))
-        // Where the kernel tells of no step, as in some containers, it is seen here.
-        if agenda.isStirred(at: now) { receive(.clockChanged) }
-        heartbeats += 1
-        if heartbeats % Self.heartbeatsPerCheckpoint == 0 { receive(.checkpoint) }
-    }
-
-    /// The watchdog is told from this queue, behind whatever it was doing: a queue that hangs is silent.
-    private func watch() {
-        guard let interval = supervision.watchdogInterval else { return }
-        supervision.keepAlive()
-        let timer = makeTimer { $0.supervision.keepAlive() }
-        let half = Int(interval.wholeNanoseconds / 2)
-        timer.schedule(deadline: .now() + .nanoseconds(half), repeating: .nanoseconds(half))
-        watchdogTimer = timer
-    }
-
-    private func planStatus() {
-        guard supervision.isSupervised, !isStatusPlanned else { return }
-        isStatusPlanned = true
-        later(after: Self.statusDelay) { $0.tellStatus() }
-    }
-
-    private func tellStatus() {
-        isStatusPlanned = false
-        guard supervision.isSupervised else { return }
-        let now = clocks.now()
-        supervision.status(
-            StatusLine(
-                jobs: agenda.jobCount, paused: agenda.pausedCount, running: agenda.liveRuns,
-                rejected: rejected.count, next: agenda.next(at: now), isStopping: agenda.isShutDown
-            ).text)
     }
 }

@@ -1,0 +1,60 @@
+// Copyright 2026 the timerd authors
+// SPDX-License-Identifier: Apache-2.0
+
+import Synchronization
+import TimerCore
+
+/// Makes listings of all jobs, one at a time, each for everybody who had asked when it was begun: however
+/// many ask, and however often, one thread at most is busy with it.
+final class Listings<Answer: Sendable>: Sendable {
+    /// Gathers what there is to show.
+    typealias Gather =
+        @Sendable (_ done: @escaping @Sendable (Snapshot, _ rejected: [String]) -> Void) -> Void
+
+    private let gather: Gather
+    private let make: @Sendable (Snapshot, _ rejected: [String]) -> Answer
+    private let state = Mutex(State())
+
+    private struct State {
+        var waiting: [@Sendable (Answer) -> Void] = []
+        var isBusy = false
+    }
+
+    /// - Parameter make: makes the answer of what was gathered; may take its time.
+    init(
+        gather: @escaping Gather,
+        make: @escaping @Sendable (Snapshot, _ rejected: [String]) -> Answer
+    ) {
+        self.gather = gather
+        self.make = make
+    }
+
+    /// Calls `reply`, once, with an answer of what is so no earlier than now.
+    func list(_ reply: @escaping @Sendable (Answer) -> Void) {
+        let isFirst = state.withLock { state in
+            state.waiting.append(reply)
+            defer { state.isBusy = true }
+            return !state.isBusy
+        }
+        if isFirst { begin() }
+    }
+
+    private func begin() {
+        let replies = state.withLock { state in
+            defer { state.waiting = [] }
+            return state.waiting
+        }
+        gather { [self] snapshot, rejected in
+            // Putting many jobs into words takes its time: not the time of whoever gathered them.
+            Task {
+                let answer = make(snapshot, rejected)
+                for reply in replies { reply(answer) }
+                let isDone = state.withLock { state in
+                    state.isBusy = !state.waiting.isEmpty
+                    return !state.isBusy
+                }
+                if !isDone { begin() }
+            }
+        }
+    }
+}

@@ -1,0 +1,58 @@
+// Copyright 2026 the timerd authors
+// SPDX-License-Identifier: Apache-2.0
+
+import Dispatch
+import TimerCore
+
+/// Keeping time, and telling the service manager that it is kept.
+extension Loop {
+    /// Signs of life are left while some job's time counts, and not otherwise: an idle daemon sleeps.
+    func followCounting(at now: Now) {
+        guard agenda.isCounting != (heartbeatTimer != nil) else { return }
+        heartbeatTimer?.cancel()
+        heartbeatTimer = nil
+        guard agenda.isCounting else { return }
+        heartbeats = 0
+        pulse.beat(Heartbeat(life: life, at: now))
+        let timer = makeTimer { $0.beat() }
+        let interval = Int(Self.heartbeatInterval.wholeNanoseconds)
+        timer.schedule(deadline: .now() + .nanoseconds(interval), repeating: .nanoseconds(interval))
+        heartbeatTimer = timer
+    }
+
+    private func beat() {
+        let now = clocks.now()
+        pulse.beat(Heartbeat(life: life, at: now))
+        // Where the kernel tells of no step, as in some containers, it is seen here.
+        if agenda.isStirred(at: now) { receive(.clockChanged) }
+        heartbeats += 1
+        if heartbeats % Self.heartbeatsPerCheckpoint == 0 { receive(.checkpoint) }
+    }
+
+    /// The watchdog is told from this queue, behind whatever it was doing: a queue that hangs is silent.
+    func watch() {
+        guard let interval = supervision.watchdogInterval else { return }
+        supervision.keepAlive()
+        let timer = makeTimer { $0.supervision.keepAlive() }
+        let half = Int(interval.wholeNanoseconds / 2)
+        timer.schedule(deadline: .now() + .nanoseconds(half), repeating: .nanoseconds(half))
+        watchdogTimer = timer
+    }
+
+    func planStatus() {
+        guard supervision.isSupervised, !isStatusPlanned else { return }
+        isStatusPlanned = true
+        later(after: Self.statusDelay) { $0.tellStatus() }
+    }
+
+    func tellStatus() {
+        isStatusPlanned = false
+        guard supervision.isSupervised else { return }
+        let now = clocks.now()
+        supervision.status(
+            StatusLine(
+                jobs: agenda.jobCount, paused: agenda.pausedCount, running: agenda.liveRuns,
+                rejected: rejected.count, next: agenda.next(at: now), isStopping: agenda.isShutDown
+            ).text)
+    }
+}

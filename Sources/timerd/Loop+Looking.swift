@@ -1,0 +1,63 @@
+// Copyright 2026 the timerd authors
+// SPDX-License-Identifier: Apache-2.0
+
+import TimerControl
+import TimerCore
+
+/// What there is to see.
+extension Loop {
+    /// The zones that schedules go by, by name.
+    func zoneNames() -> [String] { agenda.zoneNames }
+
+    /// The exit codes that are no failure, of each job that has others than 0.
+    func successCodes() -> [Job.Name: Set<Int32>] {
+        Dictionary(
+            agenda.jobs.map { ($0.name, $0.execution.successExitCodes) }.filter { $0.1 != [0] }
+        ) { first, _ in first }
+    }
+
+    /// Everything there is to show, gathered some jobs at a time: what comes due meanwhile does not wait for
+    /// the last of many.
+    func gather(_ done: @escaping @Sendable (Snapshot, _ rejected: [String]) -> Void) {
+        gatherings.append(done)
+        if gatherings.count == 1 { gatherSome() }
+    }
+
+    private func gatherSome() {
+        let now = clocks.now()
+        gathered += agenda.snapshots(from: gatheredUpTo, count: Self.jobsPerTurn, at: now)
+        gatheredUpTo += Self.jobsPerTurn
+        guard gatheredUpTo >= agenda.jobCount else { return later { $0.gatherSome() } }
+        let snapshot = Snapshot(at: now, jobs: gathered)
+        gathered = []
+        gatheredUpTo = 0
+        gatherings.removeFirst()(snapshot, rejected.map(\.name))
+        if !gatherings.isEmpty { later { $0.gatherSome() } }
+    }
+
+    /// One job; nil if there is none of the name, and then the names there are.
+    func snapshot(of job: Job.Name) -> (JobSnapshot?, names: [Job.Name]) {
+        let found = agenda.snapshot(of: job, at: clocks.now())
+        return (found, found == nil ? agenda.names : [])
+    }
+
+    /// What a reload to this roster would do; nothing is changed.
+    func preview(_ roster: Roster) -> ReloadPreview {
+        agenda.preview(roster, at: clocks.now())
+    }
+
+    /// What is needed to say why a job has not run; nil if nobody knows the name, and then the names there
+    /// are.
+    func why(_ job: Job.Name) -> (WhyReply?, names: [Job.Name]) {
+        let now = clocks.now()
+        let found = agenda.snapshot(of: job, at: now)
+        let rejection = rejected.first { $0.name == job.description }
+        guard found != nil || rejection != nil else { return (nil, agenda.names) }
+        return (
+            WhyReply(
+                job: job.description, now: now.wall.rfc3339, status: found.map { JobStatus($0) },
+                rejected: rejection, live: agenda.liveRuns,
+                maxConcurrent: agenda.concurrentRunsMax), []
+        )
+    }
+}
