@@ -8,12 +8,10 @@ import TimerStore
 
 /// What is asked about runs, and done to them.
 extension Control {
-    typealias Answering = @Sendable (HTTPResponseStatus, [UInt8]) -> Void
-
     /// How many runs are looked through for those that failed.
     private static let lookedAtMax = 10_000
 
-    func history(_ query: HistoryQuery, _ reply: @escaping Answering) {
+    func history(_ query: HistoryQuery, _ reply: @escaping ControlAnswer.Reply) {
         loop.later { loop in
             let codes = query.failed ? loop.successCodes() : [:]
             recorder.read { (store) throws(StoreError) in
@@ -41,7 +39,8 @@ extension Control {
 
     /// Without a number to go on from: what there is of the run, or of the job's latest. With one: the lines
     /// that came since.
-    func log(of job: Job.Name, run: Run.ID?, after: UInt64?, _ reply: @escaping Answering) {
+    func log(of job: Job.Name, run: Run.ID?, after: UInt64?, _ reply: @escaping ControlAnswer.Reply)
+    {
         loop.later { loop in
             let (snapshot, names) = loop.snapshot(of: job)
             let live = snapshot?.live.filter { $0.wait == nil }.map(\.id) ?? []
@@ -75,7 +74,7 @@ extension Control {
 
     private func answer(
         _ past: Store.PastRun?, _ lines: [RecentOutput.Line], _ last: UInt64,
-        _ reply: @escaping Answering
+        _ reply: @escaping ControlAnswer.Reply
     ) {
         Task {
             let shown = lines.map {
@@ -88,7 +87,8 @@ extension Control {
     }
 
     func kill(
-        _ job: Job.Name, run: Run.ID?, _ body: KillBody, by peer: Peer, _ reply: @escaping Answering
+        _ job: Job.Name, run: Run.ID?, _ body: KillBody, by peer: Peer,
+        _ reply: @escaping ControlAnswer.Reply
     ) {
         loop.later { loop in
             let signal = body.signal.flatMap { KillBody.number(of: $0) }

@@ -14,7 +14,7 @@ struct Control: ControlService {
     let recorder: Recorder
     let recent: RecentOutput
     let about: About
-    private let listings: Listings<(HTTPResponseStatus, [UInt8])>
+    private let listings: Listings<ControlAnswer>
 
     init(
         loop: Loop, reloader: Reloader, recorder: Recorder, recent: RecentOutput, about: About
@@ -41,11 +41,11 @@ struct Control: ControlService {
 
     func answer(
         _ request: ControlRequest, from peer: Peer,
-        reply: @escaping @Sendable (HTTPResponseStatus, [UInt8]) -> Void
+        reply: @escaping ControlAnswer.Reply
     ) {
         switch request {
         case .list:
-            listings.list { reply($0.0, $0.1) }
+            listings.list(reply)
         case .show(let job):
             loop.later { loop in
                 let (snapshot, names) = loop.snapshot(of: job)
@@ -79,16 +79,16 @@ struct Control: ControlService {
 
     private static func listing(
         of snapshot: Snapshot, rejected: [String], _ about: About
-    ) -> (HTTPResponseStatus, [UInt8]) {
+    ) -> ControlAnswer {
         let status = DaemonStatus(
             version: about.version, pid: about.pid, since: about.since.rfc3339,
             now: snapshot.at.wall.rfc3339, config: about.config, rejected: rejected, jobs: [])
-        return encode(.ok, DaemonStatus.Listing(status, jobs: snapshot))
+        return ControlAnswer(.ok, DaemonStatus.Listing(status, jobs: snapshot))
     }
 
     private func order(
         _ order: Order, _ answer: Answer, _ snapshot: JobSnapshot?,
-        _ reply: @escaping @Sendable (HTTPResponseStatus, [UInt8]) -> Void
+        _ reply: @escaping ControlAnswer.Reply
     ) {
         guard let snapshot else {
             return loop.later { loop in
@@ -108,7 +108,7 @@ struct Control: ControlService {
     }
 
     private func reload(
-        by peer: Peer, _ reply: @escaping @Sendable (HTTPResponseStatus, [UInt8]) -> Void
+        by peer: Peer, _ reply: @escaping ControlAnswer.Reply
     ) {
         reloader.reload(by: peer.name) { result in
             switch result {
@@ -119,7 +119,7 @@ struct Control: ControlService {
     }
 
     private func previewReload(
-        _ reply: @escaping @Sendable (HTTPResponseStatus, [UInt8]) -> Void
+        _ reply: @escaping ControlAnswer.Reply
     ) {
         reloader.preview { result in
             switch result {
@@ -131,7 +131,7 @@ struct Control: ControlService {
 
     func noSuchJob(
         _ job: Job.Name, among names: [Job.Name],
-        _ reply: @Sendable (HTTPResponseStatus, [UInt8]) -> Void
+        _ reply: ControlAnswer.Reply
     ) {
         let near = nearestName(job.description, among: names.map(\.description))
         let hint = near.map { " (did you mean \"\($0)\"?)" } ?? ""
@@ -140,22 +140,9 @@ struct Control: ControlService {
 
     func send(
         _ status: HTTPResponseStatus, _ value: some Encodable,
-        _ reply: @Sendable (HTTPResponseStatus, [UInt8]) -> Void
+        _ reply: ControlAnswer.Reply
     ) {
-        let (status, bytes) = Self.encode(status, value)
-        reply(status, bytes)
-    }
-
-    private static func encode(
-        _ status: HTTPResponseStatus, _ value: some Encodable
-    ) -> (HTTPResponseStatus, [UInt8]) {
-        do {
-            return (status, try ControlJSON.encode(value))
-        } catch {
-            return (
-                .internalServerError, ControlHandler.error("the answer is no JSON: \(error)")
-            )
-        }
+        reply(ControlAnswer(status, value))
     }
 }
 

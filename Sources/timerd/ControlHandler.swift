@@ -85,62 +85,58 @@ final class ControlHandler: ChannelInboundHandler {
         let bound = NIOLoopBound((self, context), eventLoop: context.eventLoop)
         let eventLoop = context.eventLoop
         let keepAlive = head.isKeepAlive
-        let reply: @Sendable (HTTPResponseStatus, [UInt8]) -> Void = { status, body in
+        let reply: ControlAnswer.Reply = { answer in
             eventLoop.execute {
                 let (handler, context) = bound.value
-                handler.write(status, body, keepAlive: keepAlive, context: context)
+                handler.write(answer, keepAlive: keepAlive, context: context)
             }
         }
         guard !isTooLong else {
             let limit = ControlServer.bodyBytesMax
-            return reply(.payloadTooLarge, Self.error("a body has at most \(limit) bytes"))
+            return reply(.error(.payloadTooLarge, "a body has at most \(limit) bytes"))
         }
         let request: ControlRequest
         do throws(ControlRequest.Fault) {
             request = try ControlRequest(
                 method: head.method.rawValue, path: head.uri, body: body)
         } catch {
-            let (status, body) = Self.reply(to: error)
-            return reply(status, body)
+            return reply(Self.answer(to: error))
         }
         guard let peer, peer.mayChange || !request.isChange else {
             return reply(
-                .forbidden,
-                Self.error("only root and the daemon's own user may change anything; use sudo"))
+                .error(
+                    .forbidden,
+                    "only root and the daemon's own user may change anything; use sudo"))
         }
         service.answer(request, from: peer, reply: reply)
     }
 
-    private static func reply(to fault: ControlRequest.Fault) -> (HTTPResponseStatus, [UInt8]) {
+    private static func answer(to fault: ControlRequest.Fault) -> ControlAnswer {
         switch fault {
-        case .notFound(let path): (.notFound, error("there is nothing at \(path)"))
-        case .methodNotAllowed(let allowed): (.methodNotAllowed, error("use \(allowed)"))
-        case .badBody(let why), .badQuery(let why): (.badRequest, error(why))
+        case .notFound(let path): .error(.notFound, "there is nothing at \(path)")
+        case .methodNotAllowed(let allowed): .error(.methodNotAllowed, "use \(allowed)")
+        case .badBody(let why), .badQuery(let why): .error(.badRequest, why)
         }
     }
 
-    static func error(_ text: String, details: [String]? = nil) -> [UInt8] {
-        // An error of two strings cannot fail to encode.
-        (try? ControlJSON.encode(ErrorReply(text, details: details))) ?? []
-    }
-
+    /// The answer ends only when all of it has gone to the client, and the client's next request is looked at
+    /// only then: one that asks and asks and reads nothing has one answer in memory, not a thousand.
     private func write(
-        _ status: HTTPResponseStatus, _ body: [UInt8], keepAlive: Bool,
-        context: ChannelHandlerContext
+        _ answer: ControlAnswer, keepAlive: Bool, context: ChannelHandlerContext
     ) {
-        var line = context.channel.allocator.buffer(capacity: body.count + 1)
-        line.writeBytes(body)
-        line.writeInteger(UInt8(ascii: "\n"))
         let headers: HTTPHeaders = [
-            "Content-Type": "application/json", "Content-Length": "\(line.readableBytes)",
+            "Content-Type": "application/json", "Content-Length": "\(answer.line.readableBytes)",
             "Connection": keepAlive ? "keep-alive" : "close",
         ]
-        let head = HTTPResponseHead(version: .http1_1, status: status, headers: headers)
+        let head = HTTPResponseHead(version: .http1_1, status: answer.status, headers: headers)
         context.write(wrapOutboundOut(.head(head)), promise: nil)
-        context.write(wrapOutboundOut(.body(.byteBuffer(line))), promise: nil)
-        let done = context.writeAndFlush(wrapOutboundOut(.end(nil)))
-        guard !keepAlive else { return }
-        let bound = NIOLoopBound(context, eventLoop: context.eventLoop)
-        done.whenComplete { _ in bound.value.close(promise: nil) }
+        let gone = context.writeAndFlush(wrapOutboundOut(.body(.byteBuffer(answer.line))))
+        let bound = NIOLoopBound((self, context), eventLoop: context.eventLoop)
+        gone.whenSuccess {
+            let (handler, context) = bound.value
+            let done = context.writeAndFlush(handler.wrapOutboundOut(.end(nil)))
+            if !keepAlive { done.whenComplete { _ in bound.value.1.close(promise: nil) } }
+        }
+        gone.whenFailure { _ in bound.value.1.close(promise: nil) }
     }
 }

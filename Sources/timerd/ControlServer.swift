@@ -12,6 +12,9 @@ import TimerControl
 final class ControlServer: Sendable {
     /// The most connections at once; further ones wait in the kernel's queue.
     static let connectionsMax = 64
+    /// The most connections a second, of those that come faster than one by one: each takes its time, and what
+    /// is due has a right to it.
+    static let connectionsPerSecond = 500
     /// The most bytes of a request's body.
     static let bodyBytesMax = 65_536
     /// How long a connection may be silent.
@@ -63,10 +66,26 @@ private final class ConnectionCount: @unchecked Sendable {
     private let max: Int
     private var count = 0
     private var held: ChannelHandlerContext?
+    /// How many may come at once, of what was saved up.
+    private var saved = Double(ControlServer.connectionsMax)
+    private var savedAt = NIODeadline.now()
 
     init(max: Int) { self.max = max }
 
     var isFull: Bool { count >= max }
+
+    /// How long the next connection has to wait; nil if it may come now, and then it counts.
+    func delay(at now: NIODeadline) -> TimeAmount? {
+        let rate = Double(ControlServer.connectionsPerSecond)
+        let passed = Double((now - savedAt).nanoseconds) / 1e9
+        saved = min(Double(max), saved + passed * rate)
+        savedAt = now
+        guard saved < 1 else {
+            saved -= 1
+            return nil
+        }
+        return .nanoseconds(Int64((1 - saved) / rate * 1e9) + 1)
+    }
 
     func hold(_ context: ChannelHandlerContext) { held = context }
 
@@ -81,7 +100,7 @@ private final class ConnectionCount: @unchecked Sendable {
     }
 }
 
-/// Accepts no connection while there are as many as there may be.
+/// Accepts no connection while there are as many as there may be, and none sooner than it may come.
 private final class AcceptLimit: ChannelOutboundHandler {
     typealias OutboundIn = Never
 
@@ -90,7 +109,13 @@ private final class AcceptLimit: ChannelOutboundHandler {
     init(_ connections: ConnectionCount) { self.connections = connections }
 
     func read(context: ChannelHandlerContext) {
-        if connections.isFull { connections.hold(context) } else { context.read() }
+        if connections.isFull { return connections.hold(context) }
+        guard let delay = connections.delay(at: .now()) else { return context.read() }
+        let bound = NIOLoopBound((self, context), eventLoop: context.eventLoop)
+        context.eventLoop.scheduleTask(in: delay) {
+            let (handler, context) = bound.value
+            handler.read(context: context)
+        }
     }
 }
 
@@ -99,7 +124,7 @@ protocol ControlService: Sendable {
     /// Answers a request; `reply` is called once, from anywhere.
     func answer(
         _ request: ControlRequest, from peer: Peer,
-        reply: @escaping @Sendable (HTTPResponseStatus, [UInt8]) -> Void)
+        reply: @escaping ControlAnswer.Reply)
 }
 
 /// Who is at the other end of a connection, as the kernel knows it. Laid out as `struct ucred`

@@ -1,12 +1,17 @@
 // Copyright 2026 the timerd authors
 // SPDX-License-Identifier: Apache-2.0
 
+import Dispatch
 import Synchronization
 import TimerCore
 
-/// Makes listings of all jobs, one at a time, each for everybody who had asked when it was begun: however
-/// many ask, and however often, one thread at most is busy with it.
+/// Makes listings of all jobs, one at a time, each for everybody who had asked when it was begun, and rests
+/// between them: however many ask, and however often, what is due has the processors for most of the time.
+/// (A lower nice value would not do: what is preempted while it holds the heap's lock holds up all others.)
 final class Listings<Answer: Sendable>: Sendable {
+    /// How long it rests after a listing, by how long that took.
+    private static var rest: UInt64 { 4 }
+
     /// Gathers what there is to show.
     typealias Gather =
         @Sendable (_ done: @escaping @Sendable (Snapshot, _ rejected: [String]) -> Void) -> Void
@@ -14,6 +19,7 @@ final class Listings<Answer: Sendable>: Sendable {
     private let gather: Gather
     private let make: @Sendable (Snapshot, _ rejected: [String]) -> Answer
     private let state = Mutex(State())
+    private let queue = DispatchQueue(label: "timerd.listing", qos: .background)
 
     private struct State {
         var waiting: [@Sendable (Answer) -> Void] = []
@@ -44,17 +50,27 @@ final class Listings<Answer: Sendable>: Sendable {
             defer { state.waiting = [] }
             return state.waiting
         }
+        let began = DispatchTime.now()
         gather { [self] snapshot, rejected in
-            // Putting many jobs into words takes its time: not the time of whoever gathered them.
-            Task {
+            // Putting many jobs into words takes its time: not the time of whoever gathered them, nor of what
+            // is due meanwhile.
+            queue.async { [self] in
                 let answer = make(snapshot, rejected)
                 for reply in replies { reply(answer) }
-                let isDone = state.withLock { state in
-                    state.isBusy = !state.waiting.isEmpty
-                    return !state.isBusy
+                let end = DispatchTime.now()
+                let took = end.uptimeNanoseconds - began.uptimeNanoseconds
+                queue.asyncAfter(deadline: end + .nanoseconds(Int(took * Self.rest))) { [self] in
+                    goOn()
                 }
-                if !isDone { begin() }
             }
         }
+    }
+
+    private func goOn() {
+        let isDone = state.withLock { state in
+            state.isBusy = !state.waiting.isEmpty
+            return !state.isBusy
+        }
+        if !isDone { begin() }
     }
 }

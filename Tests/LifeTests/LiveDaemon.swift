@@ -10,7 +10,7 @@ import TimerCore
 /// The real daemon in a directory of its own, supervised by the test, which plays the service manager.
 final class LiveDaemon {
     let folder: String
-    private var process: Process?
+    private(set) var process: Process?
     private let manager: Int32
     private let firings: Int32
     private var pending = ""

@@ -1,0 +1,76 @@
+// Copyright 2026 the timerd authors
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import Glibc
+import Testing
+import TimerControl
+import TimerCore
+
+/// What clients of the control socket may do to a real daemon.
+@Suite struct ClientTests {
+    private func connect(to path: String) throws -> Int32 {
+        var address = sockaddr_un()
+        address.sun_family = sa_family_t(AF_UNIX)
+        withUnsafeMutableBytes(of: &address.sun_path) { $0.copyBytes(from: path.utf8) }
+        let client = socket(AF_UNIX, Int32(SOCK_STREAM.rawValue), 0)
+        let result = withUnsafePointer(to: &address) {
+            $0.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+                Glibc.connect(client, $0, socklen_t(MemoryLayout<sockaddr_un>.size))
+            }
+        }
+        try #require(result == 0, "connect: \(errno)")
+        var patience = timeval(tv_sec: 30, tv_usec: 0)
+        setsockopt(
+            client, SOL_SOCKET, SO_RCVTIMEO, &patience, socklen_t(MemoryLayout<timeval>.size))
+        return client
+    }
+
+    private func resident(_ pid: Int32) throws -> Int {
+        let text = try String(contentsOfFile: "/proc/\(pid)/statm", encoding: .utf8)
+        return (Int(text.split(separator: " ")[1]) ?? 0) * Int(sysconf(Int32(_SC_PAGESIZE)))
+    }
+
+    /// Each answer is some 300 KB: those of all that is asked for would take a good 100 MB. Whoever has one
+    /// that it does not read is not given the next, and those who ask at once share theirs.
+    @Test func whoAsksAndReadsNothingTakesNoMemoryAndNobodysTime_andGetsItAllInTheEnd() throws {
+        let jobs = (0..<1000).map { "[job.job-\($0)]\nevery = \"1d\"\nFIRE\n" }.joined()
+        let daemon = try LiveDaemon(jobs)
+        try daemon.start()
+        let one = try daemon.ask(.list)
+        #expect(one.status == 200 && one.text.utf8.count > 200_000)
+        let pid = try #require(daemon.process?.processIdentifier)
+        let before = try resident(pid)
+        let requests = 12
+        var deaf: [Int32] = []
+        defer { for client in deaf { close(client) } }
+        for _ in 0..<32 {
+            let client = try connect(to: daemon.socket)
+            deaf.append(client)
+            let text = String(
+                repeating: "GET /v1/jobs HTTP/1.1\r\nHost: timerd\r\n\r\n", count: requests)
+            try #require(send(client, text, text.utf8.count, 0) == text.utf8.count)
+        }
+        // Behind them all, and answered all the same.
+        #expect(try daemon.ask(.list).status == 200)
+        #expect(try daemon.show("job-7").state == "armed")
+        #expect(try resident(pid) < before + (40 << 20))
+
+        var answers = 0
+        var rest: [UInt8] = []
+        var buffer = [UInt8](repeating: 0, count: 1 << 20)
+        let mark = Array("HTTP/1.1 200".utf8)
+        while answers < requests {
+            let count = recv(deaf[0], &buffer, buffer.count, 0)
+            try #require(count > 0, "after \(answers) answers")
+            // One that lies across two readings is seen with what is kept of the first.
+            let bytes = rest + buffer[..<count]
+            answers += bytes.indices.dropLast(mark.count - 1).count {
+                bytes[$0] == mark[0] && bytes[$0..<$0 + mark.count].elementsEqual(mark)
+            }
+            rest = Array(bytes.suffix(mark.count - 1))
+        }
+        #expect(answers == requests)
+        #expect(daemon.stop() == 0)
+    }
+}
