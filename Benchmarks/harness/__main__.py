@@ -13,11 +13,11 @@ import subprocess
 import sys
 import time
 
-from . import agenda, burst, durable, next, places, punctual, report, scale
+from . import agenda, burst, control, durable, next, places, punctual, report, scale
 
 CASES = {
     "next": next, "agenda": agenda, "burst": burst, "scale": scale, "punctual": punctual,
-    "durable": durable}
+    "durable": durable, "control": control}
 
 
 def machine():
