@@ -63,7 +63,7 @@ struct TimerdRunner: ParsableCommand {
             server.run()
             withExtendedLifetime(signals) {}
         } catch {
-            Self.say("cannot start: \(error)")
+            Self.say("cannot start: \(error)", priority: Self.error)
             throw ExitCode(1)
         }
     }
@@ -130,9 +130,23 @@ struct TimerdRunner: ParsableCommand {
         }
     }
 
-    /// Under systemd standard error leads to the journal; in the foreground it is the scheduler's.
-    private static func say(_ text: String) {
-        let bytes = Array("timerd-runner: \(text)\n".utf8)
-        _ = write(STDERR_FILENO, bytes, bytes.count)
+    /// Under systemd standard error leads to the journal, over a stream that waits for one that is stuck and
+    /// is broken for good once it was away: entries of our own do neither. In the foreground standard error
+    /// is the scheduler's.
+    private static func say(_ text: String, priority: Int = warning) {
+        guard let journal else {
+            let bytes = Array("timerd-runner: \(text)\n".utf8)
+            _ = write(STDERR_FILENO, bytes, bytes.count)
+            return
+        }
+        journal.send(
+            message: text, priority: priority,
+            fields: [("SYSLOG_IDENTIFIER", "timerd-runner")])
     }
+
+    /// The journal, if it is where standard error leads.
+    private static let journal = Journal.isStderr ? Journal() : nil
+    /// Priorities of syslog(3).
+    private static let error = 3
+    private static let warning = 4
 }
