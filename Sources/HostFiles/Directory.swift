@@ -91,18 +91,53 @@ public final class Directory: Sendable {
     }
 
     /// Opens a file in this directory, never through a link.
+    ///
+    /// - Throws: `Failure` if it cannot be opened, or is not a plain file with one name, of this process's
+    ///   user or root, that nobody else may write to. Nothing is open then.
     public func open(_ name: String, flags: Int32, mode: mode_t = 0o600) throws(Failure) -> Int32 {
         let file = openat(descriptor, name, flags | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, mode)
         guard file >= 0 else {
-            throw Failure(description: "\(path)/\(name): cannot be opened: \(systemError())")
+            throw Failure(
+                description: errno == ELOOP
+                    ? "\(path)/\(name): \(Self.notPlain)"
+                    : "\(path)/\(name): cannot be opened: \(systemError())")
         }
         var status = stat()
-        guard fstat(file, &status) == 0, status.st_mode & S_IFMT == S_IFREG, status.st_nlink == 1
-        else {
+        let fault = fstat(file, &status) == 0 ? Self.fault(in: status) : systemError()
+        if let fault {
             close(file)
-            throw Failure(description: "\(path)/\(name): not a plain file of its own; move it away")
+            throw Failure(description: "\(path)/\(name): \(fault)")
         }
         return file
+    }
+
+    /// Checks a file that somebody opens who takes nothing but a path: what `open` checks, and that it is no
+    /// link. One that is not there is fine.
+    public func check(_ name: String) throws(Failure) {
+        var status = stat()
+        guard fstatat(descriptor, name, &status, AT_SYMLINK_NOFOLLOW) == 0 else {
+            guard errno != ENOENT else { return }
+            throw Failure(description: "\(path)/\(name): cannot be examined: \(systemError())")
+        }
+        guard let fault = Self.fault(in: status) else { return }
+        throw Failure(description: "\(path)/\(name): \(fault)")
+    }
+
+    private static let notPlain = "not a plain file of its own; move it away"
+
+    /// What is wrong with a file that is to be this process's own. A second name may be a file somebody wants
+    /// to have written to.
+    private static func fault(in status: stat) -> String? {
+        guard status.st_mode & S_IFMT == S_IFREG, status.st_nlink == 1 else {
+            return notPlain
+        }
+        guard status.st_uid == geteuid() || status.st_uid == 0 else {
+            return "belongs to uid \(status.st_uid); find out who put it there, and move it away"
+        }
+        guard status.st_mode & 0o022 == 0 else {
+            return "others may write to it; find out whether they did, and chmod go-w it"
+        }
+        return nil
     }
 
     /// Takes the directory for this process alone until it ends, so that no two daemons keep one account.

@@ -19,23 +19,28 @@ struct EnvironmentFile {
         var what: String
     }
 
-    /// Reads the file. A `-` before its path lets it be missing.
-    static func load(_ path: String) throws(Spawner.Failure) -> [String: String] {
+    /// Reads the file, which is a regular one that belongs to root, to the runner's user or to the user the
+    /// run is to be, and that nobody else may write to: whoever may has a word in what the run does, by
+    /// `LD_PRELOAD` alone. No link is followed at its end, since it may be the runner who is root who reads.
+    ///
+    /// - Parameters:
+    ///   - path: with a `-` before it, the file may be missing.
+    ///   - user: who the run is to be; nil: the runner's user.
+    static func load(_ path: String, for user: UInt32?) throws(Spawner.Failure) -> [String: String]
+    {
         let isOptional = path.hasPrefix("-")
         let path = isOptional ? String(path.dropFirst()) : path
         let what = "read the environment file \(path)"
         // Without O_NONBLOCK, opening a FIFO would wait for a writer.
-        let file = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY)
+        let file = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY | O_NOFOLLOW)
         guard file >= 0 else {
             if isOptional, errno == ENOENT { return [:] }
-            throw Spawner.failure(errno, what)
+            let isLink = errno == ELOOP
+            throw Spawner.failure(
+                errno, what + (isLink ? ", which is a symbolic link: name the file itself" : ""))
         }
         defer { close(file) }
-        var status = stat()
-        guard fstat(file, &status) == 0 else { throw Spawner.failure(errno, what) }
-        guard status.st_mode & S_IFMT == S_IFREG else {
-            throw Spawner.failure(EINVAL, "\(what), which is no regular file")
-        }
+        try examine(file, for: user, what)
         var bytes: [UInt8] = []
         var buffer = [UInt8](repeating: 0, count: 16_384)
         while true {
@@ -51,6 +56,23 @@ struct EnvironmentFile {
             return try parse(bytes)
         } catch {
             throw Spawner.failure(EINVAL, "\(what), line \(error.line): \(error.what)")
+        }
+    }
+
+    private static func examine(
+        _ file: Int32, for user: UInt32?, _ what: String
+    ) throws(Spawner.Failure) {
+        var status = stat()
+        guard fstat(file, &status) == 0 else { throw Spawner.failure(errno, what) }
+        guard status.st_mode & S_IFMT == S_IFREG else {
+            throw Spawner.failure(EINVAL, "\(what), which is no regular file")
+        }
+        guard [0, geteuid(), user].contains(status.st_uid) else {
+            throw Spawner.failure(
+                EPERM, "\(what), which belongs to uid \(status.st_uid): give it to the run's user")
+        }
+        guard status.st_mode & 0o022 == 0 else {
+            throw Spawner.failure(EPERM, "\(what), which others may write to: chmod go-w it")
         }
     }
 
@@ -153,14 +175,15 @@ struct EnvironmentFile {
         }
     }
 
-    /// What is wrong with the name of a variable; nil if nothing is.
+    /// What is wrong with the name of a variable; nil if nothing is. What it says is for all to read, so the
+    /// text, which may be a line of somebody's key, is not in it.
     private static func fault(inName name: String) -> String? {
         let isWord = name.utf8.allSatisfy { byte in
             byte == UInt8(ascii: "_") || (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(byte)
                 || (UInt8(ascii: "a")...UInt8(ascii: "z")).contains(byte | 0x20)
         }
         guard let first = name.utf8.first, isWord, first > UInt8(ascii: "9") else {
-            return "\(name.debugDescription) is no name of a variable"
+            return "what is before the = is no name of a variable"
         }
         let isReserved = ["TIMERD_", "LISTEN_", "WATCHDOG_"].contains { name.hasPrefix($0) }
         guard !isReserved, name != "NOTIFY_SOCKET", name != "CREDENTIALS_DIRECTORY" else {

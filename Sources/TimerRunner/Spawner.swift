@@ -24,7 +24,7 @@ struct Preparation: Sendable {
             let account = try Account.resolve(
                 user: execution.user, group: execution.group, current: current)
             let file = try execution.environmentFile.map { (path) throws(Spawner.Failure) in
-                try EnvironmentFile.load(path)
+                try EnvironmentFile.load(path, for: account.identity?.user)
             }
             let variables = Self.environment(of: request, account: account, file: file ?? [:])
             result = .success(Ready(account: account, variables: variables))

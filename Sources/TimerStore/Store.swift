@@ -11,6 +11,11 @@ public final class Store {
     /// The name of the database in the state directory.
     public static let fileName = "timerd.db"
 
+    /// The names of all files SQLite opens for it, by their paths and through whatever lies there: the
+    /// database, its log and the log's index, and the journal of another mode, which it would play back
+    /// (https://sqlite.org/tempfiles.html).
+    public static let fileNames = ["", "-wal", "-shm", "-journal"].map { fileName + $0 }
+
     /// How many starts of the daemon are kept.
     public static let livesKept: Int64 = 1000
 

@@ -105,6 +105,7 @@ struct Daemon {
 
         let state = try Directory.open(options.state, followLink: getenv("STATE_DIRECTORY") != nil)
         try state.lock()
+        for name in Store.fileNames { try state.check(name) }
         let runtime = try Directory.open(options.runtime)
         let store = try Store(path: "\(state.resolvedPath())/\(Store.fileName)")
         var past = try store.beginLife(at: clocks.now())

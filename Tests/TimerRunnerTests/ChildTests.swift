@@ -236,11 +236,13 @@ import TimerCore
     }
 
     @Test(arguments: [
-        ("A=1\nB", 2, "no NAME=value"), ("1A=x", 1, "\"1A\" is no name of a variable"),
+        ("A=1\nB", 2, "no NAME=value"),
+        ("1A=x", 1, "what is before the = is no name of a variable"),
         ("A='x\n\n", 1, "a quote is not closed"),
         ("NOTIFY_SOCKET=/x", 1, "NOTIFY_SOCKET is set by timerd or systemd and by nobody else"),
         ("\nTIMERD_JOB=x", 2, "TIMERD_JOB is set by timerd or systemd and by nobody else"),
-        ("A=\0", 1, "a NUL character"), ("export A=1", 1, "\"export A\" is no name of a variable"),
+        ("A=\0", 1, "a NUL character"),
+        ("export A=1", 1, "what is before the = is no name of a variable"),
     ])
     func whatCannotBeReadIsAnError(text: String, line: Int, what: String) {
         #expect(throws: EnvironmentFile.Fault(line: line, what: what)) {
@@ -273,5 +275,38 @@ import TimerCore
         #expect(
             run(path).outcome.description
                 == "spawn-failed(EINVAL, read the environment file \(path), line 1: no NAME=value)")
+    }
+
+    @Test func isNotRead_whereOthersMayWriteToIt_orItIsALink() throws {
+        let bench = try Bench()
+        defer { bench.runner.shutdown(grace: .zero) }
+        let path = "\(bench.marks)-planted"
+        defer {
+            unlink(path)
+            unlink("\(path)-link")
+        }
+        func outcome(_ file: String) -> String {
+            bench.run(bench.request(.shell("exit 3")) { $0.environmentFile = file })
+                .outcome.description
+        }
+        try "A=1\n".write(toFile: path, atomically: true, encoding: .utf8)
+        #expect(outcome(path) == "exited(3)")
+        for mode: mode_t in [0o620, 0o602] {
+            chmod(path, mode)
+            #expect(
+                outcome(path) == "spawn-failed(EPERM, read the environment file \(path), "
+                    + "which others may write to: chmod go-w it)")
+        }
+        chmod(path, 0o600)
+        symlink(path, "\(path)-link")
+        #expect(
+            outcome("\(path)-link") == "spawn-failed(ELOOP, read the environment file "
+                + "\(path)-link, which is a symbolic link: name the file itself)")
+        #expect(outcome("-\(path)-link").hasPrefix("spawn-failed(ELOOP"))
+        guard geteuid() == 0 else { return }
+        chown(path, 65_534, 65_534)
+        #expect(
+            outcome(path) == "spawn-failed(EPERM, read the environment file \(path), "
+                + "which belongs to uid 65534: give it to the run's user)")
     }
 }

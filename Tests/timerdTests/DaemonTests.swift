@@ -185,13 +185,65 @@ private final class TimerBench: @unchecked Sendable {
         symlink("/etc/passwd", "\(folder)/heartbeat")
         #expect(
             failure { () throws(Directory.Failure) in _ = try HeartbeatFile(in: directory) }
-                .contains("heartbeat: cannot be opened"))
+                .contains("heartbeat: not a plain file of its own"))
         unlink("\(folder)/heartbeat")
         _ = FileManager.default.createFile(atPath: "\(folder)/other", contents: nil)
         link("\(folder)/other", "\(folder)/heartbeat")
         #expect(
             failure { () throws(Directory.Failure) in _ = try HeartbeatFile(in: directory) }
                 .contains("not a plain file of its own"))
+    }
+
+    /// What can lie in the place of a file: made there, and what is said of it.
+    static let planted: [(make: @Sendable (String) -> Void, fault: String)] = [
+        ({ symlink("other", $0) }, "not a plain file of its own"),
+        ({ link(sibling($0), $0) }, "not a plain file of its own"),
+        ({ mkfifo($0, 0o600) }, "not a plain file of its own"),
+        ({ mkdir($0, 0o700) }, "not a plain file of its own"),
+        ({ make($0, 0o620) }, "others may write to it"),
+        ({ make($0, 0o602) }, "others may write to it"),
+    ]
+
+    private static func sibling(_ path: String) -> String {
+        (path as NSString).deletingLastPathComponent + "/other"
+    }
+
+    private static func make(_ path: String, _ mode: mode_t) {
+        _ = FileManager.default.createFile(atPath: path, contents: nil)
+        chmod(path, mode)
+    }
+
+    @Test(arguments: planted.indices)
+    func whatLiesInThePlaceOfAFileIsRefused_andStaysAsItIs(which: Int) throws {
+        defer { clean() }
+        let directory = try Directory.open(folder)
+        _ = FileManager.default.createFile(atPath: "\(folder)/other", contents: Data("x".utf8))
+        let path = "\(folder)/timerd.db-wal"
+        #expect(
+            failure { () throws(Directory.Failure) in try directory.check("timerd.db-wal") }
+                == "done")
+        Self.planted[which].make(path)
+        #expect(
+            failure { () throws(Directory.Failure) in try directory.check("timerd.db-wal") }
+                .hasPrefix("\(path): \(Self.planted[which].fault)"))
+        // Whoever opens it by a descriptor finds the same, or cannot open it at all.
+        let opened = failure { () throws(Directory.Failure) in
+            close(try directory.open("timerd.db-wal", flags: O_RDWR | O_CREAT))
+        }
+        #expect(opened.hasPrefix("\(path): "))
+        #expect(FileManager.default.contents(atPath: "\(folder)/other") == Data("x".utf8))
+    }
+
+    @Test(.enabled(if: geteuid() == 0, "only root can give files away"))
+    func aFileOfAStrangerIsRefused() throws {
+        defer { clean() }
+        let directory = try Directory.open(folder)
+        let path = "\(folder)/heartbeat"
+        _ = FileManager.default.createFile(atPath: path, contents: nil)
+        chown(path, 65_534, 65_534)
+        #expect(
+            failure { () throws(Directory.Failure) in _ = try HeartbeatFile(in: directory) }
+                .contains("belongs to uid 65534"))
     }
 
     @Test func aStaleSocketIsReplaced_andNothingElseIs() throws {

@@ -1,0 +1,122 @@
+# Copyright 2026 the timerd authors
+# SPDX-License-Identifier: Apache-2.0
+# Something else in the place of one of the daemon's files, as somebody would leave there who wants to be read or
+# written through it: it is refused with its name, and what it leads to stays as it is.
+
+inside useradd stranger 2>/dev/null || true
+every_kind="a symbolic link,a hard link,a FIFO,a directory,a stranger's file,a file for its group,a file for everybody"
+links='a symbolic link,a hard link'
+directories="a symbolic link,a FIFO,a stranger's directory,a directory for its group"
+
+# plant KIND PATH OWNER: something that is not what of its owner belongs there. What it leads to is the owner's as
+# well, so that no right keeps him from writing to it, and on the same file system.
+plant() {
+    # shellcheck disable=SC2016  # for the shell in the machine
+    inside sh -eu -c '
+        case $2 in /run/*) trap=/run/victim ;; *) trap=/var/tmp/victim ;; esac
+        rm -rf "$2" "$trap"
+        mkdir -p "${2%/*}"
+        install -o "$3" -g "$3" -m 600 /dev/null "$trap"
+        echo precious >"$trap"
+        case $1 in
+        "a symbolic link") ln -s "$trap" "$2" ;;
+        "a hard link") ln "$trap" "$2" ;;
+        "a FIFO") mkfifo -m 600 "$2"; chown "$3:" "$2" ;;
+        "a directory") install -d -o "$3" "$2" ;;
+        "a directory for its group") install -d -o "$3" -g "$3" -m 770 "$2" ;;
+        "a file for its group") install -o "$3" -g "$3" -m 660 /dev/null "$2" ;;
+        "a file for everybody") install -o "$3" -g "$3" -m 606 /dev/null "$2" ;;
+        "a stranger'\''s file") install -o stranger -m 666 /dev/null "$2" ;;
+        "a stranger'\''s directory") install -d -o stranger "$2" ;;
+        esac
+        stat -c "%u %g %a %y" "$trap" >"$trap.stat"' plant "$1" "$2" "$3"
+    date +%s.%6N >"$MACHINE_WORK/since"
+}
+# pull_up PATH: takes it away, if what it led to is as it was.
+pull_up() {
+    # shellcheck disable=SC2016  # for the shell in the machine
+    inside sh -eu -c '
+        case $1 in /run/*) trap=/run/victim ;; *) trap=/var/tmp/victim ;; esac
+        test "$(cat "$trap")" = precious
+        stat -c "%u %g %a %y" "$trap" | cmp - "$trap.stat"
+        rm -rf "$1" "$trap" "$trap.stat"' pull_up "$1"
+}
+# each KINDS COMMAND...: the command with each of the kinds behind it.
+each() {
+    local kinds=$1 kind
+    shift
+    local IFS=,
+    for kind in $kinds; do "$@" "$kind"; done
+}
+# refuses UNIT OWNER PATH KIND: with this in its place the unit does not start, and says where it lies.
+refuses() {
+    local unit=$1 owner=$2 path=$3 kind=$4 status=0
+    plant "$kind" "$path" "$owner"
+    inside systemctl start "$unit" 2>/dev/null || status=$?
+    [ "$status" != 0 ] || fail "$path: $kind is accepted"
+    expect_journal "annot start: $path: " -u "$unit"
+    inside systemctl stop "$unit" 2>/dev/null
+    expect "$path: what $kind leads to is as it was" pull_up "$path"
+}
+# reload_refuses PATH KIND: with this in its place the configuration is refused as a whole.
+reload_refuses() {
+    local path=$1 kind=$2
+    plant "$kind" "$path" root
+    expect_status 1 "$path: $kind is refused" inside timerctl reload 2>/dev/null
+    expect_journal "^$path: " -u timerd
+    expect 'the jobs are as they were' equals "$(printf 'tick\nslow')" inside timerctl list --names
+    expect "$path: what $kind leads to is as it was" pull_up "$path"
+}
+# run_refuses PATH KIND: a run whose environment this would be is not begun.
+run_refuses() {
+    local path=$1 kind=$2
+    plant "$kind" "$path" stranger
+    inside timerctl run careful >/dev/null
+    wait_for 10 "$path: $kind is refused" \
+        in_journal "spawn-failed(E[A-Z]*, read the environment file $path" TIMERD_JOB=careful TIMERD_EVENT=run-ended
+    expect "$path: what $kind leads to is as it was" pull_up "$path"
+}
+
+# The runner's files.
+fresh
+inside systemctl stop timerd.socket timerd timerd-runner
+each "$links,a FIFO,a directory,a file for everybody" refuses timerd-runner root /run/timerd-runner/runner.sock
+each "$links,a file for everybody" refuses timerd-runner root /run/timerd-runner/runner.lock
+each "$directories" refuses timerd-runner root /run/timerd-runner/runs
+# Marks that are none hold up nothing.
+inside mkdir -p -m 700 /run/timerd-runner/runs
+plant 'a symbolic link' /run/timerd-runner/runs/tick:20260101T000000.000000Z:1 root
+inside mkfifo /run/timerd-runner/runs/tick:20260101T000001.000000Z:1
+inside systemctl start timerd-runner
+expect 'what a mark leads to is as it was' pull_up /run/timerd-runner/runs/tick:20260101T000000.000000Z:1
+
+# The scheduler's.
+inside systemctl stop timerd
+each "$every_kind" refuses timerd timerd /var/lib/timerd/timerd.db
+each "$links,a stranger's file" refuses timerd timerd /var/lib/timerd/timerd.db-wal
+each "$links" refuses timerd timerd /var/lib/timerd/timerd.db-shm
+each "$links" refuses timerd timerd /var/lib/timerd/timerd.db-journal
+each "$links" refuses timerd timerd /var/lib/timerd/timerd.lock
+each "$every_kind" refuses timerd timerd /run/timerd/heartbeat
+inside systemctl reset-failed timerd
+inside systemctl start timerd
+
+# The configuration.
+each "$every_kind" reload_refuses /etc/timerd/jobs.d/planted.toml
+inside rmdir /etc/timerd/jobs.d
+each "$directories" reload_refuses /etc/timerd/jobs.d
+inside mkdir -p /etc/timerd/jobs.d
+each "$every_kind" reload_refuses /etc/timerd/timerd.toml
+
+# What a run's environment is read from.
+configure <<'TOML'
+[job.careful]
+command = ["true"]
+every = "1h"
+environment-file = "/etc/timerd/environment"
+TOML
+inside systemctl reload timerd
+each "$every_kind" run_refuses /etc/timerd/environment
+inside install -m 640 /dev/null /etc/timerd/environment
+inside timerctl run careful
+wait_for 10 'a file of its own is read' in_journal 'ran well' TIMERD_JOB=careful TIMERD_EVENT=run-ended
