@@ -50,7 +50,7 @@ public struct Explanation {
 
     private mutating func explainPause(of job: JobStatus) {
         guard let pause = job.paused else { return }
-        let note = pause.note.map { " (\($0))" } ?? ""
+        let note = pause.note.map { " (\(Printable.text($0)))" } ?? ""
         let end =
             pause.until.map { "the pause ends at \(show($0))\(away($0))" }
             ?? "until `timerctl resume \(job.job)`"
@@ -125,7 +125,7 @@ public struct Explanation {
         if let last = job.last {
             let took = last.elapsedUsec.map { $0 > 0 ? ", after \(span($0))" : "" } ?? ""
             say(
-                "Its last run, \(last.run), ended with \(last.outcome ?? "?")\(took)."
+                "Its last run, \(last.run), ended with \(Printable.text(last.outcome ?? "?"))\(took)."
                     + (last.outcome == "lost(deadline)"
                         ? " It was never begun: it was older than starting-deadline." : ""))
         } else if job.running.isEmpty {

@@ -53,7 +53,8 @@ struct Connection: ParsableArguments {
 
     /// Prints the value as JSON if that was asked for, else as `text`.
     func show(_ value: some Encodable, _ text: () -> String) throws {
-        print(json ? String(decoding: try ControlJSON.encode(value), as: UTF8.self) : text())
+        guard json else { return print(text()) }
+        print(Printable.json(String(decoding: try ControlJSON.encode(value), as: UTF8.self)))
     }
 
     static func fail(_ code: Int32, _ message: String) -> any Error {
@@ -97,7 +98,7 @@ enum Terminal {
 
     /// Says something on standard error.
     static func complain(_ message: String) {
-        let bytes = Array((message + "\n").utf8)
+        let bytes = Array((Printable.lines(message) + "\n").utf8)
         _ = write(STDERR_FILENO, bytes, bytes.count)
     }
 }

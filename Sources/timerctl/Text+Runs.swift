@@ -24,24 +24,23 @@ extension Text {
         for (index, line) in aligned(rows).enumerated() {
             lines.append(line)
             guard index > 0, outputLines > 0 else { continue }
-            let output = reply.runs[index - 1].output.split(
-                separator: "\n", omittingEmptySubsequences: true)
-            lines += output.suffix(outputLines).map { "    | \(shown(String($0)))" }
+            let output = Self.lines(of: reply.runs[index - 1].output).filter { !$0.isEmpty }
+            lines += output.suffix(outputLines).map { "    | \(shown($0))" }
         }
         return lines.joined(separator: "\n")
     }
 
     /// The lines of one answer to `timerctl log`.
     static func log(_ reply: LogReply) -> [String] {
-        let past = reply.past.map { past in
-            let output = past.output.hasSuffix("\n") ? String(past.output.dropLast()) : past.output
-            return output.isEmpty
-                ? []
-                : output.split(
-                    separator: "\n", omittingEmptySubsequences: false
-                ).map { shown(String($0)) }
-        }
-        return (past ?? []) + reply.lines.map { shown($0.text) }
+        let past = reply.past.map { lines(of: $0.output) } ?? []
+        return (past + reply.lines.map(\.text)).map { shown($0) }
+    }
+
+    /// The lines of what a run wrote. Not by characters, since of CR and LF together Swift makes one.
+    private static func lines(of output: String) -> [String] {
+        var lines = output.unicodeScalars.split(separator: "\n", omittingEmptySubsequences: false)
+        if lines.last?.isEmpty == true { lines.removeLast() }
+        return lines.map { String($0) }
     }
 
     private static func job(of run: String) -> String {
@@ -50,19 +49,6 @@ extension Text {
 
     /// What a job wrote may steer a terminal; into a file or a pipe it goes as it is.
     private static func shown(_ text: String) -> String {
-        guard isatty(STDOUT_FILENO) == 1 else { return text }
-        var result = String.UnicodeScalarView()
-        for scalar in text.unicodeScalars {
-            let value = scalar.value
-            let steers =
-                (value < 0x20 && value != 9) || (0x7f...0x9f).contains(value)
-                || (0x202a...0x202e).contains(value) || (0x2066...0x2069).contains(value)
-            if steers {
-                result += "\\x\(String(value, radix: 16))".unicodeScalars
-            } else {
-                result.append(scalar)
-            }
-        }
-        return String(result)
+        isatty(STDOUT_FILENO) == 1 ? Printable.text(text) : text
     }
 }

@@ -69,7 +69,7 @@ enum Text {
             lines.append(("Let go", "\(instant(skip.scheduled))\(count) (\(skip.reason))"))
         }
         lines.append(("Checkpoint", "\(instant(job.checkpoint))\(age(job.checkpoint))"))
-        let shown = lines.compactMap { name, value in value.map { (name, $0) } }
+        let shown = lines.compactMap { name, value in value.map { (name, Printable.text($0)) } }
         let width = shown.map(\.0.count).max() ?? 0
         return shown.map { name, value in
             String(repeating: " ", count: width - name.count) + name
@@ -153,7 +153,7 @@ enum Text {
     static func order(_ reply: OrderReply, done: String) -> String {
         let job = reply.status
         guard reply.changed else {
-            return "\(job.job): nothing to do: \(reply.reason ?? job.state)"
+            return "\(job.job): nothing to do: \(Printable.text(reply.reason ?? job.state))"
         }
         let left = job.remainingUsec.map { "; \(span($0)) to its next firing" } ?? ""
         return "\(job.job): \(done)\(left)"
@@ -223,6 +223,7 @@ enum Text {
     }
 
     static func aligned(_ rows: [[String]]) -> [String] {
+        let rows = rows.map { $0.map(Printable.text) }
         let columns = rows.first?.count ?? 0
         let widths = (0..<columns).map { column in rows.map { width(of: $0[column]) }.max() ?? 0 }
         return rows.map { row in

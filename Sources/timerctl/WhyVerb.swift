@@ -24,7 +24,8 @@ struct WhyVerb: ParsableCommand {
         let explanation = Explanation(reply) { isJSON ? $0 : Text.instant($0) }
         let sentences = explanation.sentences
         try connection.show(Answer(job: reply.job, why: sentences)) {
-            sentences.joined(separator: "\n")
+            // An error of the configuration has lines of its own: what is wrong, the place, a caret.
+            sentences.map(Printable.lines).joined(separator: "\n")
         }
     }
 }

@@ -3,6 +3,7 @@
 
 import Logging
 import Systemd
+import TimerControl
 
 /// Hands log entries to the journal with their fields.
 struct JournalLogHandler: LogHandler {
@@ -21,9 +22,10 @@ struct JournalLogHandler: LogHandler {
     func log(event: LogEvent) {
         var fields = metadata.merging(event.metadata ?? [:]) { $1 }
         if fields[LogField.identifier] == nil { fields[LogField.identifier] = "timerd" }
+        // The fields as well as the message: `journalctl -x` puts them into its text as they are.
         journal.send(
-            message: Printable.text("\(event.message)"), priority: event.level.syslogPriority,
-            fields: fields.map { ($0.key, "\($0.value)") })
+            message: Printable.lines("\(event.message)"), priority: event.level.syslogPriority,
+            fields: fields.map { ($0.key, Printable.text("\($0.value)")) })
     }
 }
 

@@ -4,6 +4,7 @@
 import Dispatch
 import Logging
 import Synchronization
+import TimerControl
 import TimerCore
 
 /// Says in the log what the agenda tells and the jobs write, on a queue of its own: a thousand jobs that
@@ -52,7 +53,7 @@ final class Teller: Sendable {
     }
 
     private func write(_ line: [UInt8], of run: Run.ID, toStderr: Bool) {
-        let text = String(decoding: line, as: UTF8.self)
+        let text = Printable.text(String(decoding: line, as: UTF8.self))
         log.log(
             level: toStderr ? .warning : .info, "\(text)",
             metadata: [
@@ -115,6 +116,8 @@ struct Entry {
     init(_ notice: Notice) {
         let (kind, job) = Self.kind(of: notice)
         (level, message) = Self.sentence(for: notice)
+        // A note or a path may have line ends in it; none of them begins a line of the log.
+        message = Printable.text(message)
         metadata = Self.fields(of: notice)
         metadata["TIMERD_EVENT"] = "\(kind.rawValue)"
         metadata["MESSAGE_ID"] = "\(kind.messageID)"

@@ -289,12 +289,4 @@ private final class TimerBench: @unchecked Sendable {
         #expect(entry.metadata["TIMERD_ACCRUED_USEC"] == "20000000")
         #expect(entry.metadata["TIMERD_REMAINING_USEC"] == "5400000000")
     }
-
-    @Test(arguments: [
-        ("plain\ttext", "plain\ttext"), ("a\u{1b}[2Jb", "a\\x1b[2Jb"), ("a\nb", "a\\x0ab"),
-        ("\u{202e}evil", "\\x202eevil"), ("ä€😀", "ä€😀"), ("\u{9b}x", "\\x9bx"),
-    ])
-    func whatAJobWritesMovesNoTerminal(text: String, shown: String) {
-        #expect(Printable.text(text) == shown)
-    }
 }

@@ -32,14 +32,14 @@ plant() {
         stat -c "%u %g %a %y" "$trap" >"$trap.stat"' plant "$1" "$2" "$3"
     date +%s.%6N >"$MACHINE_WORK/since"
 }
-# pull_up PATH: takes it away, if what it led to is as it was.
+# pull_up PATH [VICTIM]: takes it away, if what it led to is as it was.
 pull_up() {
     # shellcheck disable=SC2016  # for the shell in the machine
     inside sh -eu -c '
-        case $1 in /run/*) trap=/run/victim ;; *) trap=/var/tmp/victim ;; esac
+        case ${2-$1} in /run/*) trap=/run/victim ;; *) trap=/var/tmp/victim ;; esac
         test "$(cat "$trap")" = precious
         stat -c "%u %g %a %y" "$trap" | cmp - "$trap.stat"
-        rm -rf "$1" "$trap" "$trap.stat"' pull_up "$1"
+        rm -rf "$1" "$trap" "$trap.stat"' pull_up "$@"
 }
 # each KINDS COMMAND...: the command with each of the kinds behind it.
 each() {
@@ -100,6 +100,28 @@ each "$links" refuses timerd timerd /var/lib/timerd/timerd.lock
 each "$every_kind" refuses timerd timerd /run/timerd/heartbeat
 inside systemctl reset-failed timerd
 inside systemctl start timerd
+
+# The control socket is systemd's to make, and it takes away what is there, not what that leads to.
+for kind in 'a symbolic link' 'a hard link' 'a FIFO' "a stranger's file"; do
+    inside systemctl stop timerd.socket timerd
+    plant "$kind" /run/timerd/control.sock timerd
+    inside systemctl start timerd.socket timerd
+    expect "over $kind, it answers" inside timerctl list --names
+    expect "what $kind leads to is as it was" pull_up /nowhere /run/victim
+done
+
+# A directory that is a link leads nowhere.
+for directory in /run/timerd /var/lib/timerd; do
+    inside systemctl stop timerd.socket timerd
+    inside rm -rf "$directory" /var/tmp/elsewhere
+    inside install -d -o timerd /var/tmp/elsewhere
+    inside ln -s /var/tmp/elsewhere "$directory"
+    expect_status 1 "$directory: a link is refused" inside systemctl start timerd 2>/dev/null
+    inside systemctl stop timerd.socket timerd 2>/dev/null
+    expect 'and nothing of the account is written through it' inside test ! -e /var/tmp/elsewhere/timerd.db
+    inside rm "$directory"
+done
+inside systemctl start timerd.socket timerd
 
 # The configuration.
 each "$every_kind" reload_refuses /etc/timerd/jobs.d/planted.toml

@@ -1,0 +1,64 @@
+// Copyright 2026 the timerd authors
+// SPDX-License-Identifier: Apache-2.0
+
+/// Text of others, in a form that shows what it is and does nothing else.
+///
+/// What jobs write, configurations describe and people note may hold characters that move a terminal's
+/// cursor, set its title, feign another line, or turn around the order in which a line is read
+/// (CVE-2021-42574).
+public enum Printable {
+    /// The text with such characters written as `\x1b`. Tabs stay.
+    /// - Complexity: O(*n*).
+    public static func text(_ text: String) -> String {
+        escaping(text) { scalar in
+            scalar != "\t" && steers(scalar)
+        } as: { digits in
+            "\\x" + String(repeating: "0", count: max(0, 2 - digits.utf8.count)) + digits
+        }
+    }
+
+    /// As `text`, but for the ends of lines, which stay as well.
+    /// - Complexity: O(*n*).
+    public static func lines(_ text: String) -> String {
+        // Not split into lines: of CR and LF together Swift makes one character.
+        escaping(text) { scalar in
+            scalar != "\t" && scalar != "\n" && steers(scalar)
+        } as: {
+            hexadecimal($0)
+        }
+    }
+
+    /// JSON with such characters written as JSON itself would, `\u009b`: it means what it did. (Most are
+    /// escaped already, those below U+0020 always.)
+    public static func json(_ text: String) -> String {
+        escaping(text, steers) { digits in
+            "\\u" + String(repeating: "0", count: max(0, 4 - digits.utf8.count)) + digits
+        }
+    }
+
+    private static func hexadecimal(_ digits: String) -> String {
+        "\\x" + String(repeating: "0", count: max(0, 2 - digits.utf8.count)) + digits
+    }
+
+    private static func escaping(
+        _ text: String, _ isWanted: (Unicode.Scalar) -> Bool, as escape: (String) -> String
+    ) -> String {
+        guard text.unicodeScalars.contains(where: isWanted) else { return text }
+        var shown = String.UnicodeScalarView()
+        for scalar in text.unicodeScalars {
+            if isWanted(scalar) {
+                shown += escape(String(scalar.value, radix: 16)).unicodeScalars
+            } else {
+                shown.append(scalar)
+            }
+        }
+        return String(shown)
+    }
+
+    private static func steers(_ scalar: Unicode.Scalar) -> Bool {
+        scalar.value < 0x20 || (0x7f...0x9f).contains(scalar.value)
+            // Those that turn the direction of what follows, or break the line.
+            || (0x202a...0x202e).contains(scalar.value) || (0x2066...0x2069).contains(scalar.value)
+            || (0x2028...0x2029).contains(scalar.value)
+    }
+}
