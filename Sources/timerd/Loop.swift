@@ -195,19 +195,31 @@ actor Loop: QueueActor {
     /// Does the actions in their order. A durable write is waited for without holding the queue: what
     /// follows it is done when it is kept. Each action stands for itself, so nothing that happens in
     /// between can make the rest wrong.
+    ///
+    /// - Parameter standings: how the accounts stood when each of the notices among the actions was made;
+    ///   none: they were made just now.
     private func perform(
-        _ actions: ArraySlice<Action>, at now: Now, answer: Reply? = nil,
-        done: (@Sendable (isolated Loop) -> Void)? = nil
+        _ actions: ArraySlice<Action>, at now: Now, standings: ArraySlice<Standing> = [],
+        answer: Reply? = nil, done: (@Sendable (isolated Loop) -> Void)? = nil
     ) {
         var rest = actions
+        var standings = standings
         while let action = rest.popFirst() {
+            if case .tell(let notice) = action {
+                let standing = standings.popFirst() ?? Standing(for: notice, in: agenda, at: now)
+                teller.tell(notice, standing, tail: ended?.end.tail ?? [])
+                continue
+            }
             guard case .save(let records, durable: true) = action else {
                 perform(action, at: now, answer: answer)
                 continue
             }
             let tail = rest
+            let kept = standings.isEmpty ? self.standings(of: tail, at: now) : standings
             recorder.keep(records.map { .save($0) }, durable: true) { _ in
-                self.later { $0.perform(tail, at: now, answer: answer, done: done) }
+                self.later {
+                    $0.perform(tail, at: now, standings: kept, answer: answer, done: done)
+                }
             } delayed: { error in
                 answer?(.refused("in force, but not on the disk yet: \(error)"))
             }
@@ -218,6 +230,14 @@ actor Loop: QueueActor {
         planStatus()
         done?(self)
         noteDrained()
+    }
+
+    private func standings(of actions: ArraySlice<Action>, at now: Now) -> ArraySlice<Standing> {
+        var standings: [Standing] = []
+        for case .tell(let notice) in actions {
+            standings.append(Standing(for: notice, in: agenda, at: now))
+        }
+        return standings[...]
     }
 
     private func perform(_ action: Action, at now: Now, answer: Reply?) {
@@ -243,7 +263,8 @@ actor Loop: QueueActor {
         case .save(let records, let durable):
             recorder.keep(records.map { .save($0) }, durable: durable)
         case .erase(let jobs): recorder.keep(jobs.map { .erase($0) })
-        case .tell(let notice): teller.tell(notice, tail: ended?.end.tail ?? [])
+        // Told in the loop above, with the accounts as they stood.
+        case .tell: break
         case .answer(let word): answer?(word)
         }
     }

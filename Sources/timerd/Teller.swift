@@ -30,8 +30,10 @@ final class Teller: Sendable {
 
     /// Says it soon, in the order of the calls, unless it is of a run and its job wants less said.
     ///
-    /// - Parameter tail: of the end of a run, the last of what it wrote.
-    func tell(_ notice: Notice, tail: [UInt8] = []) {
+    /// - Parameters:
+    ///   - standing: how the accounts stood when it was made.
+    ///   - tail: of the end of a run, the last of what it wrote.
+    func tell(_ notice: Notice, _ standing: Standing, tail: [UInt8] = []) {
         // Said of every run and heard by hardly anybody.
         if case .runBegan = notice, log.logLevel > .debug { return }
         queue.async { [self] in
@@ -41,7 +43,9 @@ final class Teller: Sendable {
                 return
             }
             let entry = Entry(notice)
-            log.log(level: entry.level, "\(entry.message)", metadata: entry.metadata)
+            // Where both say something, the notice is more exact about what it is of.
+            let metadata = entry.metadata.merging(standing.fields) { own, _ in own }
+            log.log(level: entry.level, "\(entry.message)", metadata: metadata)
         }
     }
 

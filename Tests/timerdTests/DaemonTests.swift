@@ -290,3 +290,74 @@ private final class TimerBench: @unchecked Sendable {
         #expect(entry.metadata["TIMERD_REMAINING_USEC"] == "5400000000")
     }
 }
+
+@Suite struct StandingTests {
+    private let now = Now(
+        wall: WallInstant(secondsSinceEpoch: 1_795_000_000),
+        awake: AwakeInstant(nanoseconds: 5_000_000_999),
+        boot: BootInstant(nanoseconds: 7_000_000_000),
+        bootID: BootID("00112233445566778899aabbccddeeff")!)
+
+    private func agenda(_ jobs: [Job]) -> (Agenda, [Action]) {
+        var agenda = Agenda(concurrentRunsMax: 1)
+        let actions = agenda.handle(.load(Roster(jobs), Recollection(life: 1)), at: now)
+        return (agenda, actions)
+    }
+
+    private func later(_ seconds: Int64) -> Now {
+        var later = now
+        later.wall = later.wall + .seconds(seconds)
+        later.awake.nanoseconds += seconds * 1_000_000_000
+        later.boot.nanoseconds += seconds * 1_000_000_000
+        return later
+    }
+
+    @Test(arguments: TimeBasis.allCases)
+    func aPauseHasTheAccountAndTheClockItCountsBy(basis: TimeBasis) throws {
+        let name = Job.Name("backup")!
+        var job = Job(name: name, command: .shell("true"), schedule: .every(.seconds(60)))
+        job.count = basis
+        var (agenda, _) = agenda([job])
+        let actions = agenda.handle(
+            .order(Order(.pause, name, by: .user("ada"))), at: later(20))
+        let notice = try #require(
+            actions.lazy.compactMap { if case .tell(let notice) = $0 { notice } else { nil } }.first
+        )
+        let standing = Standing(for: notice, in: agenda, at: later(20))
+        // It may be told after further events; what it says is of its own time.
+        _ = agenda.handle(.order(Order(.resume, name, by: .user("ada"))), at: later(21))
+        var expected: [String: String] = [
+            "TIMERD_STATE": "paused", "TIMERD_COUNT": basis.rawValue,
+            "TIMERD_ACTIVE_USEC": "20000000", "TIMERD_ACCRUED_USEC": "20000000",
+            "TIMERD_MONOTONIC_USEC": "25000000",
+        ]
+        if basis == .boottime || basis == .wall { expected["TIMERD_BOOTTIME_USEC"] = "27000000" }
+        #expect(standing.fields.mapValues(\.description) == expected)
+        #expect(Standing(for: .zonesChanged([name]), in: agenda, at: later(20)).fields.isEmpty)
+    }
+
+    @Test(arguments: [0, 1, 700, 2500])
+    func theBeginningOfALifeHasAllAccounts(count: Int) throws {
+        let jobs = (0..<count).map { number in
+            Job(
+                name: Job.Name("job-with-a-name-of-some-length-\(number)")!,
+                command: .shell("true"), schedule: .every(.seconds(60)))
+        }
+        let (agenda, _) = agenda(jobs)
+        let notice = Notice.lifeBegan(.firstStart, away: nil, jobs: count, wereCounting: 0)
+        let fields = Standing(for: notice, in: agenda, at: now).fields.mapValues(\.description)
+        #expect(fields["TIMERD_MONOTONIC_USEC"] == "5000000")
+        #expect(fields["TIMERD_BOOTTIME_USEC"] == "7000000")
+        var text = try #require(fields["TIMERD_ACCOUNTS"])
+        var number = 2
+        while let more = fields["TIMERD_ACCOUNTS_\(number)"] {
+            text += more
+            number += 1
+        }
+        #expect(fields.count == number + 1)
+        #expect(fields.values.allSatisfy { $0.utf8.count <= Standing.listingBytesMax })
+        #expect(
+            text.split(separator: ";").map(String.init)
+                == jobs.map { "\($0.name) armed active 0 0" })
+    }
+}

@@ -1,0 +1,111 @@
+// Copyright 2026 the timerd authors
+// SPDX-License-Identifier: Apache-2.0
+
+import Logging
+import TimerCore
+
+/// How the accounts stood when a notice was made, for the fields of its entry: with them the journal alone is
+/// enough to work out every job's time. A notice may be told later than it was made, behind a write, and the
+/// accounts have moved on by then.
+struct Standing: Sendable {
+    private let at: Now
+    private let accounts: Accounts
+
+    /// Whose accounts belong to a notice.
+    private enum Accounts {
+        case none
+        case one(JobAccount)
+        case all([JobAccount])
+    }
+
+    /// Takes what belongs to a notice from the agenda, as it stands since it made the notice.
+    /// - Complexity: O(1), or O(*n*) in the number of jobs if the notice is about all of them.
+    init(for notice: Notice, in agenda: Agenda, at now: Now) {
+        at = now
+        accounts =
+            switch notice.scope {
+            case .account(let job): agenda.account(of: job, at: now).map { .one($0) } ?? .none
+            case .accounts: .all(agenda.accounts(at: now))
+            case .nothing: .none
+            }
+    }
+
+    /// The fields of the entry.
+    var fields: Logger.Metadata {
+        switch accounts {
+        case .none: [:]
+        case .one(let account): fields(of: account)
+        case .all(let accounts):
+            reading.merging([boottime]) { $1 }.merging(listing(accounts)) { $1 }
+        }
+    }
+
+    private var reading: Logger.Metadata {
+        ["TIMERD_MONOTONIC_USEC": "\(at.awake.nanoseconds / 1000)"]
+    }
+
+    private var boottime: (String, Logger.MetadataValue) {
+        ("TIMERD_BOOTTIME_USEC", "\(at.boot.nanoseconds / 1000)")
+    }
+
+    private func fields(of account: JobAccount) -> Logger.Metadata {
+        let own: Logger.Metadata = [
+            "TIMERD_STATE": "\(account.state)", "TIMERD_COUNT": "\(account.basis.rawValue)",
+            "TIMERD_ACTIVE_USEC": "\(account.active.wholeMicroseconds)",
+            "TIMERD_ACCRUED_USEC": "\(account.accrued.wholeMicroseconds)",
+        ]
+        switch account.basis {
+        case .active, .uptime: return own.merging(reading) { $1 }
+        case .boottime, .wall: return own.merging(reading) { $1 }.merging([boottime]) { $1 }
+        }
+    }
+
+    /// All accounts, `JOB STATE COUNT ACTIVE-USEC ACCRUED-USEC;` each, in as many fields as it takes: of a
+    /// longer one the journal would not get the end.
+    private func listing(_ accounts: [JobAccount]) -> Logger.Metadata {
+        var fields: Logger.Metadata = [:]
+        var text = ""
+        func put() {
+            fields[fields.isEmpty ? Self.name : "\(Self.name)_\(fields.count + 1)"] = "\(text)"
+            text = ""
+        }
+        for account in accounts {
+            let line =
+                "\(account.job) \(account.state) \(account.basis.rawValue) "
+                + "\(account.active.wholeMicroseconds) \(account.accrued.wholeMicroseconds);"
+            if text.utf8.count + line.utf8.count > Self.listingBytesMax { put() }
+            text += line
+        }
+        put()
+        return fields
+    }
+
+    private static let name = "TIMERD_ACCOUNTS"
+    /// Within what the journal's sockets and clients take in one piece.
+    static let listingBytesMax = 32_768
+}
+
+extension Notice {
+    /// Whose accounts belong to it.
+    enum Scope: Equatable {
+        case account(Job.Name)
+        case accounts
+        case nothing
+    }
+
+    /// What moves an account or is about its time has it; what only follows from a firing does not.
+    var scope: Scope {
+        switch self {
+        case .lifeBegan, .reloaded, .shutDown: .accounts
+        case .recovered(let job, _, _, _, _), .paused(let job, _, _, _),
+            .resumed(let job, _, _, _), .started(let job, _, _), .stopped(let job, _, _),
+            .skipsSet(let job, _, _), .renamed(let job, _), .finished(let job):
+            .account(job)
+        case .fired(let run, _, _): .account(run.firing.id.job)
+        case .skipped(let firing, _): .account(firing.id.job)
+        case .held, .replacing, .retrying, .runBegan, .runEnded, .runTakenUp, .runTakenOver,
+            .zonesChanged, .clockStepped:
+            .nothing
+        }
+    }
+}
