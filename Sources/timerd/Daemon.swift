@@ -116,7 +116,7 @@ struct Daemon {
         past.note(runner.holdings)
         life = Beginning(reading: reading, past: past)
 
-        teller = Teller(log: log)
+        teller = Teller(log: Logger(label: Teller.label))
         recorder = Recorder(
             store: store, history: reading.settings.history, log: log, wall: { clocks.now().wall })
         loop = Loop(
@@ -149,7 +149,10 @@ struct Daemon {
             }
         if toJournal {
             let journal = Journal()
-            LoggingSystem.bootstrap { _ in JournalLogHandler(journal: journal) }
+            LoggingSystem.bootstrap { label in
+                JournalLogHandler(
+                    journal: journal, patience: label == Teller.label ? Teller.patience : .zero)
+            }
         } else {
             LoggingSystem.bootstrap { _ in TerminalLogHandler { clocks.now().wall } }
         }

@@ -11,8 +11,13 @@ struct JournalLogHandler: LogHandler {
     var logLevel: Logger.Level = .info
 
     private let journal: Journal
+    private let patience: Duration
 
-    init(journal: Journal) { self.journal = journal }
+    /// - Parameter patience: how long whoever logs may wait for a journal that is slow.
+    init(journal: Journal, patience: Duration = .zero) {
+        self.journal = journal
+        self.patience = patience
+    }
 
     subscript(metadataKey key: String) -> Logger.Metadata.Value? {
         get { metadata[key] }
@@ -25,7 +30,8 @@ struct JournalLogHandler: LogHandler {
         // The fields as well as the message: `journalctl -x` puts them into its text as they are.
         journal.send(
             message: Printable.lines("\(event.message)"), priority: event.level.syslogPriority,
-            fields: fields.map { ($0.key, Printable.text("\($0.value)")) })
+            fields: fields.map { Journal.Field($0.key, Printable.text("\($0.value)")) },
+            patience: patience)
     }
 }
 

@@ -10,7 +10,13 @@ import TimerCore
 /// Says in the log what the agenda tells and the jobs write, on a queue of its own: a thousand jobs that
 /// fire at once do not wait for a thousand lines to be written.
 final class Teller: Sendable {
-    private let queue = DispatchQueue(label: "timerd.log", qos: .utility)
+    /// Tells its log from that of the parts whose queues wait for nothing.
+    static let label = "timerd.log"
+    /// How long a line waits for a journal that is slow. The queue holds up nobody else, and jobs that write
+    /// faster are held up by it themselves.
+    static let patience: Duration = .seconds(1)
+
+    private let queue = DispatchQueue(label: Teller.label, qos: .utility)
     private let log: Logger
 
     /// How much is said of the runs of those jobs of which not all is.

@@ -1,6 +1,7 @@
 // Copyright 2026 the timerd authors
 // SPDX-License-Identifier: Apache-2.0
 
+import Foundation
 import Glibc
 import Testing
 
@@ -123,6 +124,54 @@ import Testing
         #expect(journal.droppedCount == 0)
         #expect(journal.send(message: "and on", priority: 6))
         #expect(daemon.text() == "MESSAGE=and on\nPRIORITY=6\n", "it is reported once")
+    }
+
+    /// Far more than a socket holds, to a journal that begins to read when it is full.
+    @Test func aJournalThatIsOnlySlowGetsEverything() throws {
+        let daemon = Receiver()
+        let journal = Journal(path: daemon.address)
+        // Until there is no room, which nobody counts.
+        let filler = Journal(path: daemon.address)
+        while filler.send(message: "filler", priority: 6) {}
+        // Unchecked: nobody else reads from it.
+        nonisolated(unsafe) let socket = daemon
+        Thread.detachNewThread {
+            while socket.text()?.hasPrefix("MESSAGE=last") != true {}
+        }
+        for number in 0..<2000 {
+            #expect(
+                journal.send(
+                    message: "\(number)", priority: 6, fields: [], patience: .seconds(60)))
+        }
+        #expect(journal.send(message: "last", priority: 6, fields: [], patience: .seconds(60)))
+        #expect(journal.droppedCount == 0)
+    }
+
+    @Test func aJournalThatIsStuckIsWaitedForOnce() {
+        let daemon = Receiver()
+        let journal = Journal(path: daemon.address)
+        let filler = Journal(path: daemon.address)
+        while filler.send(message: "filler", priority: 6) {}
+        let clock = ContinuousClock()
+        var sent = 0
+        let once = clock.measure {
+            // Its own share of the socket may have room yet.
+            while journal.send(message: "x", priority: 6, fields: [], patience: .milliseconds(50)) {
+                sent += 1
+            }
+        }
+        #expect(once >= .milliseconds(50))
+        let after = clock.measure {
+            for _ in 0..<1000 {
+                journal.send(message: "x", priority: 6, fields: [], patience: .seconds(3600))
+            }
+        }
+        #expect(after < .seconds(60))
+        #expect(journal.droppedCount == 1001)
+        daemon.drain()
+        // It takes entries again, and is waited for again from then on.
+        #expect(journal.send(message: "x", priority: 6, fields: [], patience: .seconds(3600)))
+        #expect(journal.droppedCount == 0)
     }
 
     @Test func aJournalThatIsRestartedIsSpokenToAgain() {

@@ -65,6 +65,7 @@ pieces() { journal -t evil -o cat | grep '^x*$' | tr -d '\n' | wc -c; }
 expect 'a long line is there' equals 102400 pieces
 longest() { journal -t evil -o cat | awk '{ if (length > most) most = length } END { print most }'; }
 expect 'in pieces' equals 8192 longest
+expect 'a journal that is only slower than all this lost nothing of it' equals '' journal TIMERD_EVENT=log-dropped
 expect 'nobody is told of a forged event' equals '' journal TIMERD_EVENT=forged
 
 for command in 'list' 'show evil' 'why evil' 'history' 'history evil --lines 100' 'log evil' 'log tail' 'show crooked' \
