@@ -16,6 +16,7 @@ FORMATTED := Package.swift Sources Tests Benchmarks/Package.swift Benchmarks/Sou
 # Where things go: `make install DESTDIR=/tmp/x PREFIX=/usr UNITS=/lib/systemd/system`.
 PREFIX ?= /usr/local
 UNITS ?= $(PREFIX)/lib/systemd/system
+USER_UNITS ?= $(PREFIX)/lib/systemd/user
 ZSH ?= $(PREFIX)/share/zsh/site-functions
 # The binaries that are installed, and where `make deb` leaves the package.
 BIN ?= .build/release
@@ -85,7 +86,9 @@ test-systemd: deb
 share = $(DESTDIR)$(PREFIX)/share
 lib = $(DESTDIR)$(PREFIX)/lib
 units = $(notdir $(wildcard systemd/*.service systemd/*.socket systemd/*.slice systemd/*.target))
+user_units = $(notdir $(wildcard systemd/user/*))
 installed = $(BINARIES:%=$(DESTDIR)$(PREFIX)/bin/%) $(units:%=$(DESTDIR)$(UNITS)/%) \
+    $(user_units:%=$(DESTDIR)$(USER_UNITS)/%) \
     $(lib)/sysusers.d/timerd.conf $(lib)/tmpfiles.d/timerd.conf $(lib)/systemd/catalog/timerd.catalog \
     $(foreach page,$(notdir $(wildcard man/*)),$(share)/man/man$(lastword $(subst ., ,$(page)))/$(page)) \
     $(COMPLETED:%=$(share)/bash-completion/completions/%) $(COMPLETED:%=$(DESTDIR)$(ZSH)/_%) \
@@ -98,9 +101,9 @@ install:
 	install -d $(sort $(dir $(installed))) $(DESTDIR)/etc/timerd/jobs.d
 	install -m 755 $(BINARIES:%=$(BIN)/%) $(DESTDIR)$(PREFIX)/bin/
 	@# The units name the programs by their paths.
-	for unit in $(units); do \
-	    sed 's|/usr/bin/timer|$(PREFIX)/bin/timer|' systemd/$$unit >$(DESTDIR)$(UNITS)/$$unit \
-	        && chmod 644 $(DESTDIR)$(UNITS)/$$unit || exit 1; done
+	@put() { sed 's|/usr/bin/timer|$(PREFIX)/bin/timer|' $$1 >$$2 && chmod 644 $$2; }; \
+	for unit in $(units); do put systemd/$$unit $(DESTDIR)$(UNITS)/$$unit || exit 1; done; \
+	for unit in $(user_units); do put systemd/user/$$unit $(DESTDIR)$(USER_UNITS)/$$unit || exit 1; done
 	install -m 644 systemd/timerd.sysusers.conf $(lib)/sysusers.d/timerd.conf
 	install -m 644 systemd/timerd.tmpfiles.conf $(lib)/tmpfiles.d/timerd.conf
 	install -m 644 systemd/timerd.catalog $(lib)/systemd/catalog/timerd.catalog

@@ -29,6 +29,8 @@ public struct ControlClient: Sendable {
     public let path: String
     /// How long to wait for the daemon at each step, in seconds.
     public var timeoutSeconds = 30
+    /// What starts the daemon, for whoever finds none.
+    public var startCommand = "systemctl start timerd"
 
     /// A client of the daemon that listens at `path`.
     public init(path: String) { self.path = path }
@@ -75,7 +77,7 @@ public struct ControlClient: Sendable {
             switch code {
             case ENOENT, ECONNREFUSED:
                 throw .noDaemon(
-                    "no daemon listens at \(path); start it with `systemctl start timerd`, "
+                    "no daemon listens at \(path); start it with `\(startCommand)`, "
                         + "or name its socket with --socket")
             case EACCES, EPERM:
                 throw .broken("\(path): permission denied; ask as root or as the daemon's user")

@@ -148,17 +148,33 @@ public enum ControlPath {
     /// The socket's name in the runtime directory.
     public static let fileName = "control.sock"
 
-    /// The system daemon's socket for root, a user's own daemon's for everybody else, by the rule both
-    /// ends share. Without XDG_RUNTIME_DIR there is no place of a user's own, and it is the system's.
-    public static func standard(uid: UInt32, environment: [String: String]) -> String {
-        "\(runtimeDirectory(uid: uid, environment: environment))/\(fileName)"
+    /// Whose daemon is meant.
+    public enum Owner: Hashable, Sendable {
+        /// The system's.
+        case system
+        /// The user's own.
+        case user
     }
 
-    /// The runtime directory by the same rule.
-    public static func runtimeDirectory(uid: UInt32, environment: [String: String]) -> String {
-        if uid != 0, let own = environment["XDG_RUNTIME_DIR"], own.hasPrefix("/") {
-            return "\(own)/timerd"
+    /// The control socket of a daemon; without an owner, the system daemon's for root and a user's own
+    /// daemon's for everybody else, by the rule both ends share.
+    public static func standard(
+        of owner: Owner? = nil, uid: UInt32, environment: [String: String]
+    ) -> String {
+        "\(runtimeDirectory(of: owner, uid: uid, environment: environment))/\(fileName)"
+    }
+
+    /// The runtime directory by the same rule. Without XDG_RUNTIME_DIR there is no place of a user's own, and
+    /// it is the system's, unless the user's own is asked for: then it is where systemd makes it
+    /// (user@.service(5)).
+    public static func runtimeDirectory(
+        of owner: Owner? = nil, uid: UInt32, environment: [String: String]
+    ) -> String {
+        let own = environment["XDG_RUNTIME_DIR"].flatMap { $0.hasPrefix("/") ? $0 : nil }
+        switch owner {
+        case .system: return "/run/timerd"
+        case .user: return "\(own ?? "/run/user/\(uid)")/timerd"
+        case nil: return uid == 0 ? "/run/timerd" : own.map { "\($0)/timerd" } ?? "/run/timerd"
         }
-        return "/run/timerd"
     }
 }

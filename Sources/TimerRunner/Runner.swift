@@ -117,6 +117,16 @@ public final class Runner: Sendable {
         return beginning
     }
 
+    /// Why `Options.usesControlGroups` would fail; nil if it would not.
+    public static func faultOfControlGroups() -> Failure? {
+        do throws(Failure) {
+            try ControlGroups().closeAll()
+            return nil
+        } catch {
+            return error
+        }
+    }
+
     /// Blocks SIGCHLD in the calling thread, and so in those it makes. For `Options.adoptsOrphans`, before
     /// there are others.
     public static func blockChildSignal() { cspawn_block_child_signal() }

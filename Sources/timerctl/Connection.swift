@@ -8,12 +8,39 @@ import TimerCore
 
 /// What every verb is told, and how it asks.
 struct Connection: ParsableArguments {
-    @Option(help: "The daemon's control socket.", completion: .file())
-    var socket: String = ControlPath.standard(
-        uid: geteuid(), environment: Terminal.environment)
+    @Option(
+        help:
+            "The daemon's control socket (default: the system daemon's for root, else one's own).",
+        completion: .file())
+    var socket: String?
+
+    @Flag(help: "Ask one's own daemon, of systemctl --user.")
+    var user = false
+
+    @Flag(help: "Ask the system's daemon.")
+    var system = false
 
     @Flag(help: "Print JSON, one line.")
     var json = false
+
+    func validate() throws {
+        guard [socket != nil, user, system].count(where: { $0 }) <= 1 else {
+            throw ValidationError("--socket, --user and --system exclude each other")
+        }
+    }
+
+    private var client: ControlClient {
+        let environment = Terminal.environment
+        func standard(_ owner: ControlPath.Owner?) -> String {
+            ControlPath.standard(of: owner, uid: geteuid(), environment: environment)
+        }
+        let path = socket ?? standard(user ? .user : system ? .system : nil)
+        var client = ControlClient(path: path)
+        if socket == nil, path != standard(.system) {
+            client.startCommand = "systemctl --user start timerd"
+        }
+        return client
+    }
 
     /// Asks the daemon. Whatever goes wrong is said on standard error and becomes the exit status.
     func ask<Value: Decodable>(_ request: ControlRequest, for _: Value.Type) throws -> Value {
@@ -35,7 +62,7 @@ struct Connection: ParsableArguments {
     private func body(_ request: ControlRequest) throws -> [UInt8] {
         let reply: ControlClient.Reply
         do throws(ControlClient.Failure) {
-            reply = try ControlClient(path: socket).send(request)
+            reply = try client.send(request)
         } catch {
             switch error {
             case .noDaemon(let why): throw Self.fail(3, why)

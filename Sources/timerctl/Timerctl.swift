@@ -19,10 +19,13 @@ struct Timerctl: ParsableCommand {
             HistoryVerb.self, LogVerb.self, KillVerb.self, ReloadVerb.self,
         ])
 
+    /// For the help and the shells' completions alone: what comes before the verb is read behind it.
+    @OptionGroup var connection: Connection
+
     /// The status for wrong usage is 2, as of most tools, where the parser's own is 64.
     static func main() {
         do {
-            var command = try parseAsRoot()
+            var command = try parseAsRoot(verbFirst(CommandLine.arguments.dropFirst()))
             try command.run()
         } catch let error where exitCode(for: error) == .validationFailure {
             Terminal.complain(fullMessage(for: error))
@@ -30,5 +33,27 @@ struct Timerctl: ParsableCommand {
         } catch {
             exit(withError: error)
         }
+    }
+
+    /// The arguments with the verb first: `timerctl --user list` is `timerctl list --user`, as of systemctl.
+    static func verbFirst(_ arguments: ArraySlice<String>) -> [String] {
+        var options: [String] = []
+        var rest = arguments
+        while let first = rest.first {
+            switch first {
+            case "--socket":
+                guard rest.count > 2 else { return Array(arguments) }
+                options += rest.prefix(2)
+                rest = rest.dropFirst(2)
+            case "--user", "--system", "--json",
+                _ where first.hasPrefix("--socket="):
+                options.append(first)
+                rest = rest.dropFirst()
+            default:
+                return first.hasPrefix("-")
+                    ? Array(arguments) : [first] + options + rest.dropFirst()
+            }
+        }
+        return Array(arguments)
     }
 }

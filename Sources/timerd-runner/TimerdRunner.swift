@@ -103,8 +103,18 @@ struct TimerdRunner: ParsableCommand {
             socket: socket, users: [user, geteuid()], marks: marks.descriptor,
             catalogue: { Self.read(path) }, say: { Self.say($0) })
         settings.options.adoptsOrphans = true
-        settings.options.usesControlGroups = controlGroups
+        settings.options.usesControlGroups = controlGroups && hasControlGroups()
         return try RunnerServer(settings)
+    }
+
+    /// Whether each run can have a control group of its own. Where the system gives none away, as with version 1
+    /// to users, runs do without.
+    private func hasControlGroups() -> Bool {
+        guard let fault = Runner.faultOfControlGroups() else { return true }
+        Self.say(
+            "no control groups for runs: \(fault); what leaves the process group of its run outlives it"
+        )
+        return false
     }
 
     /// Reads it as the scheduler does, with the same checks; jobs in error are none here either.

@@ -109,6 +109,20 @@ import TimerCore
                 == "/run/user/1000/timerd/control.sock")
         #expect(ControlPath.standard(uid: 1000, environment: [:]) == "/run/timerd/control.sock")
     }
+
+    @Test(
+        arguments: [
+            (ControlPath.Owner.user, "/run/user/7", "/run/user/7/timerd"),
+            (.user, nil, "/run/user/1000/timerd"), (.user, "relative", "/run/user/1000/timerd"),
+            (.system, "/run/user/7", "/run/timerd"), (.system, nil, "/run/timerd"),
+        ] as [(ControlPath.Owner, String?, String)])
+    func theSocketIsThatOfTheDaemonAskedFor(
+        owner: ControlPath.Owner, runtime: String?, directory: String
+    ) {
+        let environment = runtime.map { ["XDG_RUNTIME_DIR": $0] } ?? [:]
+        let path = ControlPath.standard(of: owner, uid: 1000, environment: environment)
+        #expect(path == "\(directory)/control.sock")
+    }
 }
 
 @Suite struct StatusTests {

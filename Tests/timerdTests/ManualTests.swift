@@ -10,6 +10,28 @@ import TimerConfig
 @testable import timerd
 @testable import timerd_runner
 
+@Suite struct VerbFirstTests {
+    @Test(arguments: [
+        (["list"], ["list"]), (["--user", "list", "--json"], ["list", "--user", "--json"]),
+        (["--json", "--socket", "/x", "why", "a"], ["why", "--json", "--socket", "/x", "a"]),
+        (["--socket=/x", "show", "a"], ["show", "--socket=/x", "a"]),
+        (["list", "--user"], ["list", "--user"]), ([], []), (["--user"], ["--user"]),
+        (["--socket", "/x"], ["--socket", "/x"]), (["--version"], ["--version"]),
+        (["--user", "--help"], ["--user", "--help"]),
+    ])
+    func optionsMayComeBeforeTheVerb(given: [String], read: [String]) {
+        #expect(Timerctl.verbFirst(given[...]) == read)
+    }
+
+    @Test func onlyOneDaemonIsAsked() throws {
+        #expect(throws: (any Error).self) {
+            try Timerctl.parseAsRoot(["list", "--user", "--socket", "/x"])
+        }
+        let verb = try #require(try Timerctl.parseAsRoot(["list", "--user"]) as? ListVerb)
+        #expect(verb.connection.user)
+    }
+}
+
 /// The pages in man/, against what the programs know. In them `.It Ic` begins what is said of a verb or a key,
 /// `.It Fl` of an option.
 @Suite struct ManualTests {

@@ -56,6 +56,9 @@ expect 'it runs' active
 expect 'it answers' inside timerctl list
 expect 'it is enabled' all_are is-enabled
 expect 'its user is there' has_user
+expect "users' own units are there" inside test -f /usr/lib/systemd/user/timerd.service
+expect 'and left to them to enable' sh -c 'test "$1" = disabled' sh \
+    "$(inside systemctl --global is-enabled timerd.service || true)"
 expect 'the configuration has no job' equals '' inside timerctl list --names
 expect 'dpkg takes care of the configuration' sh -c 'echo "$1" | grep -q "^ /etc/timerd/timerd.toml "' sh \
     "$(inside dpkg-query -W -f '${Conffiles}' timerd)"

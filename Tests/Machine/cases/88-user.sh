@@ -1,0 +1,123 @@
+# Copyright 2026 the timerd authors
+# SPDX-License-Identifier: Apache-2.0
+# A user's own daemon, under the user's own service manager, beside the system's.
+
+inside useradd -m -s /bin/sh walker 2>/dev/null || true
+uid=$(inside id -u walker)
+home=$MACHINE_ROOT/home/walker
+# own COMMAND...: as the user, logged in.
+own() {
+    inside setpriv --reuid walker --regid walker --init-groups -- \
+        env HOME=/home/walker USER=walker XDG_RUNTIME_DIR="/run/user/$uid" "$@"
+}
+own_property() { own systemctl --user show timerd -p "$1" --value; }
+own_journal() { own journalctl -q --no-pager --user --since="@$(cat "$MACHINE_WORK/since")" "$@"; }
+in_own_journal() {
+    local pattern=$1
+    shift
+    own_journal -o cat "$@" | grep -q -- "$pattern"
+}
+own_word() { own timerctl --user show "$1" --json | grep -o "\"$2\":\"[^\"]*\"" | head -1 | cut -d: -f2- | tr -d '"'; }
+own_number() { own timerctl --user show "$1" --json | grep -o "\"$2\":[0-9]*" | head -1 | cut -d: -f2; }
+own_configure() {
+    inside install -d -o walker -g walker /home/walker/.config /home/walker/.config/timerd
+    cat >"$home/.config/timerd/timerd.toml"
+    inside chown walker: /home/walker/.config/timerd/timerd.toml
+    chmod 644 "$home/.config/timerd/timerd.toml"
+}
+
+fresh
+inside systemctl start "user@$uid.service"
+expect 'the units are well-formed' own systemd-analyze verify --user --man=no \
+    timerd.service timerd-runner.service timerd.socket timerd.slice
+
+# Without a configuration there is nothing to start, which is no failure, and is said.
+own systemctl --user start timerd
+expect 'nothing was started' equals inactive own_property ActiveState
+expect 'for a reason' equals no own_property ConditionResult
+expect 'which is shown' sh -c 'echo "$1" | grep -q "ConditionPathExists=/home/walker/.config/timerd/timerd.toml"' sh \
+    "$(own systemctl --user status timerd --no-pager || true)"
+expect_status 3 'nobody answers' own timerctl list
+expect 'and how to change that is said' sh -c 'echo "$1" | grep -q "systemctl --user start timerd"' sh \
+    "$(own timerctl list 2>&1 || true)"
+
+own_configure <<'TOML'
+[job.mine]
+shell = 'echo "as $(id -un) in $PWD"; cat /proc/self/cgroup'
+every = "1s"
+first = "0s"
+[job.slow]
+command = ["true"]
+every = "1h"
+TOML
+own systemctl --user enable --now timerd 2>/dev/null
+expect 'it is active' equals active own_property ActiveState
+expect 'it is the user' equals walker inside ps -o user= -p "$(own_property MainPID)"
+expect 'its account is where it is without systemd' inside test -s /home/walker/.local/state/timerd/timerd.db
+expect 'and is its own' equals 700 inside stat -c %a /home/walker/.local/state/timerd
+expect 'its socket is its own' equals 600 inside stat -c %a "/run/user/$uid/timerd/control.sock"
+wait_for 10 'a run, as the user at home' in_own_journal '^as walker in /home/walker$' TIMERD_JOB=mine
+expect 'the unit is known to the journal' in_own_journal 'mine: ran well' -u timerd
+expect 'the system sees it too' in_journal 'mine: ran well' "_UID=$uid"
+tells_what_is_next() { own_property StatusText | grep -q '^2 jobs'; }
+wait_for 5 'a status line with counts' tells_what_is_next
+slice() { own systemctl --user show timerd-runner -p Slice --value; }
+expect 'jobs are in a slice of their own' equals timerd.slice slice
+# Each run has a control group, or one line says that there are none to be had.
+no_groups='no control groups for runs: .*outlives it$'
+own_says_none() { own_journal -u timerd-runner -o cat | grep -c "$no_groups"; }
+says_none() { journal -u lean -o cat | grep -c "$no_groups"; }
+has_group() { in_own_journal '^0::.*/timerd-run-' TIMERD_JOB=mine; }
+expect 'control groups' sh -c 'test "$1" = 1' sh "$(has_group && echo 1 || own_says_none)"
+inside systemd-run -q --unit=lean -p Type=notify -p User=walker -p RuntimeDirectory=lean \
+    timerd-runner --config /home/walker/.config/timerd/timerd.toml --runtime /run/lean --control-groups
+expect 'without any it serves as well' inside systemctl is-active -q lean
+wait_for 5 'and says so, once' equals 1 says_none
+inside systemctl stop lean
+
+# Beside the system's daemon, which is somebody else's.
+expect 'the default is the own one' equals "$(printf 'mine\nslow')" own timerctl list --names
+expect "root's is the system's" equals "$(printf 'tick\nslow')" inside timerctl list --names
+expect_status 1 "the system's is not for all" own timerctl --system list
+expect 'but for root' equals "$(printf 'tick\nslow')" inside timerctl --system list --names
+expect_status 2 'one of them' own timerctl --user --system list
+
+# What an ordinary day brings.
+own timerctl --user pause slow --note 'disk swap' >/dev/null
+held=$(own_number slow accrued_usec)
+own systemctl --user restart timerd
+expect 'paused after a restart' equals paused own_word slow state
+expect 'by the user' equals walker own_word slow by
+expect 'nothing accrued or went' equals "$held" own_number slow accrued_usec
+printf '[job.mine]\nshell = "true"\nevry = "1s"\n' | own_configure
+expect_status 1 'a bad edit is refused' own systemctl --user reload timerd
+own_configure <<'TOML'
+[job.slow]
+command = ["true"]
+every = "1h"
+[job.long]
+command = ["sleep", "4712"]
+every = "1h"
+first = "0s"
+TOML
+expect 'a good one is taken' own systemctl --user reload timerd
+expect 'and is in force' equals "$(printf 'slow\nlong')" own timerctl list --names
+long_run() { inside pgrep -u walker -f '^sleep 4712$'; }
+wait_for 10 'a run lives' long_run
+run=$(long_run)
+inside kill -KILL "$(own_property MainPID)"
+wait_for 10 'it is restarted' own timerctl list
+expect 'the run goes on' equals "$run" long_run
+expect 'paused after a kill' equals paused own_word slow state
+expect_status 1 'nobody but the user and root may ask' \
+    inside setpriv --reuid nobody --regid nogroup --clear-groups -- \
+    timerctl list --socket "/run/user/$uid/timerd/control.sock"
+expect 'root may' inside timerctl list --socket "/run/user/$uid/timerd/control.sock"
+
+# Logged out, and in again.
+inside systemctl stop "user@$uid.service"
+expect_status 1 'its runs have ended' long_run
+inside systemctl start "user@$uid.service"
+expect 'it is there at the next login' own timerctl list
+expect 'with its account' equals "$held" own_number slow accrued_usec
+inside systemctl stop "user@$uid.service"
