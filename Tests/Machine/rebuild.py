@@ -120,7 +120,7 @@ class Journal:
         """Holds what a new daemon took up against what the last one left."""
         ending = entry["TIMERD_ENDING"]
         if ending == "first-start":
-            self.accounts, self.removed = {}, {}
+            self.__init__()
         same_boot = self.boot == entry["_BOOT_ID"]
         for job in told.keys() & self.accounts.keys():
             last = self.accounts[job]

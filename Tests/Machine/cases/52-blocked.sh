@@ -1,0 +1,89 @@
+# Copyright 2026 the timerd authors
+# SPDX-License-Identifier: Apache-2.0
+# A queue that hangs while the rest of the daemon works. If it is the one that decides, the watchdog ends the
+# daemon; if it is the one that writes to a disk that stalls, the daemon waits for it and loses nothing.
+# strace(1) holds a thread in a system call.
+
+# hold NAME OPTION...: holds the daemon's threads so, until `let_go NAME`.
+hold() {
+    local name=$1
+    shift
+    inside systemd-run -q --unit="$name" strace -q -o "/root/$name" "$@"
+    wait_for 10 'strace holds it' is_traced
+}
+# At once: one that holds a thread would wait for it.
+let_go() { inside systemctl kill -s KILL "$1"; }
+is_traced() { inside sh -c 'grep -q "^TracerPid:.[1-9]" /proc/'"$pid"'/task/*/status'; }
+another_daemon() {
+    local now
+    now=$(property MainPID)
+    [ "$now" != 0 ] && [ "$now" != "$pid" ] && inside timerctl list
+}
+# held: how many of its threads stand still. Those that wait in strace's hands for nothing do not.
+held() { inside sh -c 'cat /proc/'"$pid"'/task/*/status' | grep -c '^State:.t'; }
+
+# begin: as if it were just installed, with signs of life every second and a half.
+begin() {
+    fresh
+    inside mkdir -p /etc/systemd/system/timerd.service.d
+    inside sh -c 'printf "[Service]\nWatchdogSec=3s\n" >/etc/systemd/system/timerd.service.d/test.conf'
+    inside systemctl daemon-reload
+    configure
+    inside systemctl restart timerd
+    pid=$(property MainPID)
+}
+
+# Nothing that fires, so that nothing but the signs of life is sent.
+begin <<'TOML'
+[job.slow]
+command = ["true"]
+every = "1h"
+TOML
+tells_what_is_next() { property StatusText | grep -q '^1 job;'; }
+wait_for 5 'everything is said' tells_what_is_next
+
+# The thread that gives the next sign of life is held at it, and no other. It is the one that decides: nobody is
+# answered.
+hold holder -f -e trace=sendmsg -e inject=sendmsg:delay_enter=60s -p "$pid"
+wait_for 5 'one thread stands still' equals 1 held
+expect_status 124 'nobody is answered' inside timeout 0.5 timerctl list
+expect 'all others work' equals 1 held
+wait_for 10 'the watchdog ends it' in_journal 'Watchdog timeout' -u timerd
+let_go holder
+wait_for 10 'another process' another_daemon
+expect_journal 'the last daemon was killed or crashed' -u timerd
+
+# A disk on which each fsync takes longer than that. Who only looks does not wait for it, and the daemon lives.
+inside install -m 644 "$MACHINE_HERE/rebuild.py" /root/rebuild.py
+starts=$MACHINE_ROOT/root/starts
+rm -f "$starts"
+begin <<'TOML'
+[job.slow]
+command = ["true"]
+every = "1h"
+[job.beat]
+shell = 'echo "$TIMERD_SCHEDULED" >>/root/starts'
+every = "500ms"
+TOML
+runs() { wc -l <"$starts"; }
+wait_for 10 'a run' test -s "$starts"
+hold slow-disk -f -e trace=fsync,fdatasync -e inject=fsync,fdatasync:delay_enter=4s -p "$pid"
+before=$(runs)
+asked=$(microseconds)
+expect 'an order is answered' inside timerctl pause slow --note 'disk swap'
+answered=$(($(microseconds) - asked))
+expect "once it is on the disk, after $answered us" test "$answered" -ge 3500000
+looked=$(microseconds)
+expect 'it tells' inside timerctl list >/dev/null
+looked=$(($(microseconds) - looked))
+expect "at once, after $looked us" test "$looked" -lt 1000000
+wait_for 20 'runs go on' at_least $((before + 2)) runs
+expect 'it is the same daemon' equals "$pid" property MainPID
+let_go slow-disk
+wait_for 20 'and do so when the disk is fast again' at_least $(($(runs) + 4)) runs
+expect 'it is the same daemon still' equals "$pid" property MainPID
+inside timerctl pause beat >/dev/null
+expect 'no firing was begun twice' equals "$(sort -u "$starts" | wc -l)" runs
+expect 'the accounts are right' inside /usr/bin/python3 /root/rebuild.py --check
+inside rm -r /etc/systemd/system/timerd.service.d
+inside systemctl daemon-reload
