@@ -12,8 +12,8 @@ public enum Printable {
     public static func text(_ text: String) -> String {
         escaping(text) { scalar in
             scalar != "\t" && steers(scalar)
-        } as: { digits in
-            "\\x" + String(repeating: "0", count: max(0, 2 - digits.utf8.count)) + digits
+        } as: {
+            hexadecimal($0)
         }
     }
 
@@ -43,7 +43,10 @@ public enum Printable {
     private static func escaping(
         _ text: String, _ isWanted: (Unicode.Scalar) -> Bool, as escape: (String) -> String
     ) -> String {
-        guard text.unicodeScalars.contains(where: isWanted) else { return text }
+        // Most text has no byte that could begin one; C2 and E2 begin those that are not ASCII.
+        guard text.utf8.contains(where: { $0 < 0x20 || $0 == 0x7f || $0 == 0xc2 || $0 == 0xe2 }),
+            text.unicodeScalars.contains(where: isWanted)
+        else { return text }
         var shown = String.UnicodeScalarView()
         for scalar in text.unicodeScalars {
             if isWanted(scalar) {

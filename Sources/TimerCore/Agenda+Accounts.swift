@@ -20,7 +20,7 @@ extension Agenda {
     /// none of this name.
     /// - Complexity: O(1).
     public func account(of job: Job.Name, at now: Now) -> JobAccount? {
-        slots[job].flatMap { entries[$0]?.account(at: now) }
+        slot(of: job).flatMap { entries[$0]?.account(at: now) }
     }
 
     /// The accounts of all jobs as of `now`, in the order of the configuration.

@@ -52,11 +52,13 @@ struct Connection: ParsableArguments {
         }
     }
 
-    /// What the daemon answers, as it came: one line of JSON, without its end.
+    /// What the daemon answers: one line of JSON, without its end.
     func line(_ request: ControlRequest) throws -> String {
         let body = try body(request)
-        return String(
-            decoding: body.last == UInt8(ascii: "\n") ? body.dropLast() : body[...], as: UTF8.self)
+        return Printable.json(
+            String(
+                decoding: body.last == UInt8(ascii: "\n") ? body.dropLast() : body[...],
+                as: UTF8.self))
     }
 
     private func body(_ request: ControlRequest) throws -> [UInt8] {

@@ -216,16 +216,16 @@ struct Daemon {
         guard let life = life.take() else { return }
         let reading = life.reading
         let past = life.past
-        let runner = runner
-        let supervision = supervision
+        let (runner, supervision, teller) = (runner, supervision, teller)
         recorder.keep([.prune(endedBefore: clocks.now().wall - reading.settings.history)])
         loop.later { loop in
             loop.begin(
                 reading.roster, rejected: reading.rejections, recalling: past, launcher: runner
             ) {
                 supervision.ready("Started")
-                // What reading the configuration and the accounts took lies free between what is kept.
-                DispatchQueue.global(qos: .utility).async { clinux_heap_give_back() }
+                // What reading the configuration and the accounts took, and telling of them, lies free
+                // between what is kept.
+                teller.afterwards { clinux_heap_give_back() }
             }
         }
         // Behind the beginning: the end of a run that nobody knows yet would be passed over.

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Logging
+import Systemd
 import TimerCore
 
 /// How the accounts stood when a notice was made, for the fields of its entry: with them the journal alone is
@@ -61,28 +62,34 @@ struct Standing: Sendable {
     }
 
     /// All accounts, `JOB STATE COUNT ACTIVE-USEC ACCRUED-USEC;` each, in as many fields as it takes: of a
-    /// longer one the journal would not get the end.
+    /// longer one the journal would not get the end. How many are left out, of very many, has a field too.
     private func listing(_ accounts: [JobAccount]) -> Logger.Metadata {
-        var fields: Logger.Metadata = [:]
-        var text = ""
-        func put() {
-            fields[fields.isEmpty ? Self.name : "\(Self.name)_\(fields.count + 1)"] = "\(text)"
-            text = ""
-        }
+        var texts = [""]
+        var told = 0
         for account in accounts {
             let line =
                 "\(account.job) \(account.state) \(account.basis.rawValue) "
                 + "\(account.active.wholeMicroseconds) \(account.accrued.wholeMicroseconds);"
-            if text.utf8.count + line.utf8.count > Self.listingBytesMax { put() }
-            text += line
+            if texts[texts.count - 1].utf8.count + line.utf8.count > Self.listingBytesMax {
+                guard texts.count < Self.listingsMax else { break }
+                texts.append("")
+            }
+            texts[texts.count - 1] += line
+            told += 1
         }
-        put()
+        var fields: Logger.Metadata = [:]
+        for (index, text) in texts.enumerated() {
+            fields[index == 0 ? Self.name : "\(Self.name)_\(index + 1)"] = "\(text)"
+        }
+        if told < accounts.count { fields["\(Self.name)_LEFT"] = "\(accounts.count - told)" }
         return fields
     }
 
     private static let name = "TIMERD_ACCOUNTS"
-    /// Within what the journal's sockets and clients take in one piece.
-    static let listingBytesMax = 32_768
+    /// The most bytes of one field: what the journal takes.
+    static let listingBytesMax = Journal.valueBytesMax
+    /// The most of these fields: enough for the accounts of 100 000 jobs, and less than an entry may have.
+    static let listingsMax = Journal.fieldsMax - 28
 }
 
 extension Notice {

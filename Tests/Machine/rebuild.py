@@ -9,7 +9,8 @@
 What it goes by, in the entries of the unit:
 
     life-began, reloaded, shut-down     TIMERD_ACCOUNTS, TIMERD_ACCOUNTS_2, ...: all accounts there are,
-                                        `JOB STATE COUNT ACTIVE-USEC ACCRUED-USEC;` each
+                                        `JOB STATE COUNT ACTIVE-USEC ACCRUED-USEC;` each; of very many
+                                        jobs TIMERD_ACCOUNTS_LEFT says how many are left out
     fired, skipped, paused, resumed,    the account of TIMERD_JOB: TIMERD_STATE, TIMERD_COUNT,
     started, stopped, finished, ...     TIMERD_ACTIVE_USEC, TIMERD_ACCRUED_USEC
     all of these                        TIMERD_MONOTONIC_USEC, and where it matters TIMERD_BOOTTIME_USEC: what
@@ -106,6 +107,12 @@ class Journal:
         else:
             for job in told.keys() & self.accounts.keys():
                 self.foretell(job, told[job], clocks, entry)
+        if "TIMERD_ACCOUNTS_LEFT" in entry:
+            # Of very many jobs not all are told; the others go on as they were.
+            for job in self.accounts.keys() - told.keys():
+                told[job] = left = self.accounts[job]
+                if kind == LIFE_BEGAN:
+                    left.at = left.clock(clocks)
         for job in self.accounts.keys() - told.keys():
             gone = self.accounts[job]
             gone.active += gone.grown(clocks, self.is_up)

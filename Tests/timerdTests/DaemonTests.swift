@@ -336,7 +336,7 @@ private final class TimerBench: @unchecked Sendable {
         #expect(Standing(for: .zonesChanged([name]), in: agenda, at: later(20)).fields.isEmpty)
     }
 
-    @Test(arguments: [0, 1, 700, 2500])
+    @Test(arguments: [0, 1, 700, 5000])
     func theBeginningOfALifeHasAllAccounts(count: Int) throws {
         let jobs = (0..<count).map { number in
             Job(
@@ -359,5 +359,23 @@ private final class TimerBench: @unchecked Sendable {
         #expect(
             text.split(separator: ";").map(String.init)
                 == jobs.map { "\($0.name) armed active 0 0" })
+    }
+
+    @Test func ofVeryManyAccountsSomeAreLeftOut_andCounted() throws {
+        let jobs = (0..<120_000).map { number in
+            Job(
+                name: Job.Name(
+                    "a-name-as-long-as-there-may-be-any-\(number + 1_000_000_000)-and-so-on")!,
+                command: .shell("true"), schedule: .every(.seconds(60)))
+        }
+        let (agenda, _) = agenda(jobs)
+        let notice = Notice.shutDown(counting: 0, live: 0)
+        let fields = Standing(for: notice, in: agenda, at: now).fields.mapValues(\.description)
+        let listed = fields.filter { $0.key != "TIMERD_ACCOUNTS_LEFT" }.values
+            .reduce(0) { count, text in count + text.utf8.count { $0 == UInt8(ascii: ";") } }
+        let left = try #require(fields["TIMERD_ACCOUNTS_LEFT"].flatMap { Int($0) })
+        #expect(left > 0 && listed + left == 120_000)
+        #expect(fields.count == Standing.listingsMax + 3)
+        #expect(fields.count < Journal.fieldsMax)
     }
 }
