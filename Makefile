@@ -8,8 +8,9 @@ STATE := .timerd
 BINARIES := timerd timerd-runner timerctl
 # Those of them that complete their arguments in a shell.
 COMPLETED := timerd timerctl
-# The Swift runtime is linked in, so that the binaries run where no Swift is; symbols stay out of them.
-RELEASE := -c release --static-swift-stdlib -Xlinker -s
+# The Swift runtime is linked in, so that the binaries run where no Swift is; symbols stay out of them, also
+# those that are there for plug-ins, of which there are none.
+RELEASE := -c release --static-swift-stdlib -Xlinker -s -Xlinker --no-export-dynamic
 PACKAGES := libsystemd-dev libsqlite3-dev libtomlplusplus-dev pkg-config g++
 FORMATTED := Package.swift Sources Tests Benchmarks/Package.swift Benchmarks/Sources
 

@@ -58,6 +58,7 @@ let package = Package(
         // The rooms. No arrow among Config, Store, Runner and Control, none from Systemd to any Timer*.
         .target(name: "Systemd", dependencies: ["CSystemd"], swiftSettings: settings),
         .target(name: "HostFiles", swiftSettings: settings),
+        .target(name: "Options", swiftSettings: settings),
         .target(name: "TimerCore", swiftSettings: optimised),
         .target(name: "TimerZones", dependencies: ["TimerCore"], swiftSettings: settings),
         .target(
@@ -73,8 +74,7 @@ let package = Package(
             name: "timerd",
             dependencies: [
                 "Systemd", "TimerCore", "TimerZones", "TimerConfig", "TimerStore", "TimerRunner",
-                "TimerControl", "CLinux", "HostFiles",
-                .product(name: "ArgumentParser", package: "swift-argument-parser"),
+                "TimerControl", "CLinux", "HostFiles", "Options",
                 .product(name: "Logging", package: "swift-log"),
                 .product(name: "NIOCore", package: "swift-nio"),
                 .product(name: "NIOHTTP1", package: "swift-nio"),
@@ -84,8 +84,8 @@ let package = Package(
         .executableTarget(
             name: "timerd-runner",
             dependencies: [
-                "HostFiles", "Systemd", "TimerConfig", "TimerCore", "TimerRunner",
-                .product(name: "ArgumentParser", package: "swift-argument-parser"),
+                "CLinux", "HostFiles", "Options", "Systemd", "TimerConfig", "TimerCore",
+                "TimerRunner",
             ],
             swiftSettings: settings),
         .executableTarget(
@@ -96,6 +96,7 @@ let package = Package(
             ],
             swiftSettings: settings),
         // The tests.
+        tests(of: "Options"),
         tests(of: "Systemd"),
         .target(name: "SeededRandom", path: "Tests/SeededRandom", swiftSettings: optimised),
         tests(of: "TimerCore", "SeededRandom", resources: [.copy("Data")]),
@@ -108,7 +109,8 @@ let package = Package(
         tests(of: "TimerRunner", "TimerCore", "CSpawn"),
         tests(of: "TimerControl", "SeededRandom", "TimerCore"),
         tests(
-            of: "timerd", "timerctl", "timerd-runner", "HostFiles", "Systemd", "TimerConfig",
+            of: "timerd", "timerctl", "timerd-runner", "HostFiles", "Options", "Systemd",
+            "TimerConfig",
             "TimerCore", "TimerRunner", "TimerStore", "TimerZones",
             .product(name: "ArgumentParser", package: "swift-argument-parser"),
             .product(name: "Logging", package: "swift-log")),

@@ -44,6 +44,9 @@ public struct Job: Hashable, Sendable {
         self._rare = rare == Rare() ? Self.plainRare : Boxed(wrappedValue: rare)
     }
 
+    /// How its runs are executed, as it is shared by jobs that say the same.
+    public var boxedExecution: Boxed<Execution> { _execution }
+
     /// What most jobs have, once for all of them.
     private static let plainPolicy = Boxed(wrappedValue: Policy())
     private static let plainExecution = Boxed(wrappedValue: Execution())

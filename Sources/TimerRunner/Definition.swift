@@ -11,18 +11,21 @@ public struct Definition: Hashable, Sendable {
     public var environment: [String: String] = [:]
     /// Where it runs; nil: the home directory of its user.
     public var workingDirectory: String?
-    /// As whom, within what limits, and for how long.
-    public var execution = Execution()
+    /// As whom, within what limits, and for how long. Most jobs have the same, which is there once.
+    @Boxed public var execution: Execution
 
     /// A definition with everything but its command left at the defaults.
-    public init(_ command: Job.Command) { self.command = command }
+    public init(_ command: Job.Command) {
+        self.command = command
+        _execution = Boxed(wrappedValue: Execution())
+    }
 
     /// What a job's configuration says of its runs.
     public init(_ job: Job) {
         command = job.command
         environment = job.environment
         workingDirectory = job.workingDirectory
-        execution = job.execution
+        _execution = job.boxedExecution
     }
 
     /// Tells one version of a definition from another, alike in every process. It keeps a run from being

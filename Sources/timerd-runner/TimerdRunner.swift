@@ -1,10 +1,11 @@
 // Copyright 2026 the timerd authors
 // SPDX-License-Identifier: Apache-2.0
 
-import ArgumentParser
+import CLinux
 import Dispatch
 import Glibc
 import HostFiles
+import Options
 import Systemd
 import TimerConfig
 import TimerCore
@@ -13,33 +14,51 @@ import TimerRunner
 /// The runner's program: it owns the processes of jobs, so that whatever becomes of the scheduler, they go
 /// on, end in their time, and their ends are known.
 @main
-struct TimerdRunner: ParsableCommand {
-    static let configuration = CommandConfiguration(
-        commandName: "timerd-runner",
-        abstract: "Own the processes of timerd's jobs, apart from its scheduler.",
+struct TimerdRunner {
+    static let usage = Usage(
+        "timerd-runner", "Own the processes of timerd's jobs, apart from its scheduler.",
         discussion: """
             SIGTERM and SIGINT end every job and then the runner. The configuration is read again when the \
             scheduler has taken it anew, or asks for what it did not say the last time.
             """,
-        version: "0.1.0")
+        version: "0.1.0",
+        options: [
+            .value(
+                "config", "FILE",
+                "The configuration file; files in jobs.d beside it are read as well.",
+                isRequired: true),
+            .value(
+                "runtime", "DIRECTORY",
+                "The directory for the socket and the marks of begun runs; lost at a reboot.",
+                isRequired: true),
+            .value(
+                "socket", "PATH", "The socket.", standard: "runner.sock in the runtime directory"),
+            .value(
+                "scheduler-user", "USER", "The user whose scheduler is served, beside root.",
+                standard: "this program's"),
+            .flag("detach", "Return once the socket is ready, and go on in a session apart."),
+            .flag(
+                "control-groups",
+                "Give each run a control group below this program's, which must be its to divide."),
+        ])
 
-    @Option(help: "The configuration file; files in jobs.d beside it are read as well.")
-    var config: String
+    private let config: String
+    private let runtime: String
+    private let socket: String?
+    private let schedulerUser: String?
+    private let detach: Bool
+    private let controlGroups: Bool
 
-    @Option(help: "The directory for the socket and the marks of begun runs; lost at a reboot.")
-    var runtime: String
+    private init(_ given: Given) {
+        config = given["config"] ?? ""
+        runtime = given["runtime"] ?? ""
+        socket = given["socket"]
+        schedulerUser = given["scheduler-user"]
+        detach = given.has("detach")
+        controlGroups = given.has("control-groups")
+    }
 
-    @Option(help: "The socket (default: runner.sock in the runtime directory).")
-    var socket: String?
-
-    @Option(help: "The user whose scheduler is served, beside root (default: this program's).")
-    var schedulerUser: String?
-
-    @Flag(help: "Return once the socket is ready, and go on in a session apart.")
-    var detach = false
-
-    @Flag(help: "Give each run a control group below this program's, which must be its to divide.")
-    var controlGroups = false
+    static func main() { usage.main { try TimerdRunner($0).run() } }
 
     /// The nice value of the runner itself.
     static let nice: Int32 = -5
@@ -48,6 +67,7 @@ struct TimerdRunner: ParsableCommand {
 
     func run() throws {
         umask(0o077)
+        clinux_heap_keep_small()
         let environment = SupervisorEnvironment.take()
         do {
             let user = try scheduler()
@@ -64,7 +84,7 @@ struct TimerdRunner: ParsableCommand {
             withExtendedLifetime(signals) {}
         } catch {
             Self.say("cannot start: \(error)", priority: Self.error)
-            throw ExitCode(1)
+            throw ExitStatus(1)
         }
     }
 
@@ -101,7 +121,12 @@ struct TimerdRunner: ParsableCommand {
         let path = config
         var settings = RunnerServer.Settings(
             socket: socket, users: [user, geteuid()], marks: marks.descriptor,
-            catalogue: { Self.read(path) }, say: { Self.say($0) })
+            catalogue: {
+                let catalogue = Self.read(path)
+                // Reading takes several times what is kept of it.
+                clinux_heap_give_back()
+                return catalogue
+            }, say: { Self.say($0) })
         settings.options.adoptsOrphans = true
         settings.options.usesControlGroups = controlGroups && hasControlGroups()
         return try RunnerServer(settings)

@@ -1,23 +1,26 @@
 // Copyright 2026 the timerd authors
 // SPDX-License-Identifier: Apache-2.0
 
-import ArgumentParser
 import Glibc
+import Options
 import TimerConfig
 import TimerCore
 
 /// `timerd check`: reads a configuration as the daemon would, and says what it finds.
-struct CheckCommand: ParsableCommand {
-    static let configuration = CommandConfiguration(
-        commandName: "check", abstract: "Check a configuration; exits with 1 on any error.",
+struct CheckCommand {
+    static let usage = Usage(
+        "check", "Check a configuration; exits with 1 on any error.",
         discussion: """
             What is no error and may still not be meant is a warning, with a code in brackets: never-fires, \
             day-fields-both-restricted, uneven-step, skipped-months, leap-day-only, dst-skipped-time, \
             dst-repeated-time.
-            """)
+            """,
+        operand: Usage.Operand(
+            "FILE", "The configuration file.", standard: Standard.config, completion: .file))
 
-    @Argument(help: "The configuration file.", completion: .file(extensions: ["toml"]))
-    var file: String = Standard.config
+    private let file: String
+
+    init(_ given: Given) { file = given.operand ?? Standard.config }
 
     func run() throws {
         let errors: [ConfigError]
@@ -25,7 +28,7 @@ struct CheckCommand: ParsableCommand {
         var jobs = 0
         let clocks: Clocks
         do throws(Clocks.Failure) { clocks = try Clocks() } catch {
-            throw ValidationError(error.description)
+            throw UsageError(error.description)
         }
         do throws(ConfigError) {
             let reading = try ConfigReader.load(
@@ -43,7 +46,7 @@ struct CheckCommand: ParsableCommand {
             + (warnings.isEmpty ? "" : ", \(Self.count(warnings.count, "warning"))")
         guard errors.isEmpty else {
             report(found)
-            throw ExitCode(1)
+            throw ExitStatus(1)
         }
         print("\(file): \(Self.count(jobs, "job")), \(found)")
     }

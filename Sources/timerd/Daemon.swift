@@ -1,12 +1,12 @@
 // Copyright 2026 the timerd authors
 // SPDX-License-Identifier: Apache-2.0
 
-import ArgumentParser
 import CLinux
 import Dispatch
 import Glibc
 import HostFiles
 import Logging
+import Options
 import Systemd
 import TimerConfig
 import TimerControl
@@ -68,7 +68,7 @@ struct Daemon {
         do throws(Clocks.Failure) {
             clocks = try Clocks()
         } catch {
-            throw ValidationError(error.description)
+            throw UsageError(error.description)
         }
         let log = Self.makeLog(options.log, clocks: clocks)
         do {
@@ -86,10 +86,10 @@ struct Daemon {
             withExtendedLifetime((signals, watch, zones)) { daemon.stop() }
         } catch let error as ConfigError {
             log.critical("Cannot start: \(error)")
-            throw ExitCode(Self.configurationStatus)
+            throw ExitStatus(Self.configurationStatus)
         } catch {
             log.critical("Cannot start: \(error)")
-            throw ExitCode(1)
+            throw ExitStatus(1)
         }
     }
 

@@ -1,56 +1,55 @@
 // Copyright 2026 the timerd authors
 // SPDX-License-Identifier: Apache-2.0
 
-import ArgumentParser
 import Glibc
+import Options
 import TimerControl
 
 /// `timerd run`: the daemon, in the foreground.
-struct RunCommand: ParsableCommand {
-    static let configuration = CommandConfiguration(
-        commandName: "run", abstract: "Run the daemon in the foreground.",
+struct RunCommand {
+    static let usage = Usage(
+        "run", "Run the daemon in the foreground.",
         discussion: """
             SIGTERM and SIGINT stop it cleanly, SIGHUP reads the configuration again.
-            """)
+            """,
+        options: [
+            .config,
+            .value(
+                "state", "DIRECTORY", "The directory of the durable account.",
+                standard: Standard.state, completion: .directory),
+            .value(
+                "runtime", "DIRECTORY", "The directory of what need not outlive a reboot.",
+                standard: Standard.runtime, completion: .directory),
+            .value(
+                "socket", "PATH", "The control socket.",
+                standard: "control.sock in the runtime directory", completion: .file),
+            .value(
+                "runner", "PATH", "The socket of a runner that somebody else starts and stops.",
+                standard: "one is started, and stopped with the daemon", completion: .file),
+            .value(
+                "log", "TARGET",
+                "Where the log goes: the journal if standard error leads there, unless told.",
+                standard: LogTarget.auto.rawValue,
+                completion: .words(LogTarget.allCases.map(\.rawValue))),
+        ])
 
-    @Option(
-        help: "The configuration file; files in jobs.d beside it are read as well.",
-        completion: .file(extensions: ["toml"]))
-    var config: String = Standard.config
-
-    @Option(help: "The directory of the durable account.", completion: .directory)
-    var state: String = Standard.state
-
-    @Option(help: "The directory of what need not outlive a reboot.", completion: .directory)
-    var runtime: String = Standard.runtime
-
-    @Option(
-        help: "The control socket (default: control.sock in the runtime directory).",
-        completion: .file())
-    var socket: String?
-
-    @Option(
-        help: """
-            The socket of a runner that somebody else starts and stops (default: one is started, and \
-            stopped with the daemon).
-            """)
-    var runner: String?
-
-    @Option(help: "Where the log goes: the journal if standard error leads there, unless told.")
-    var log: LogTarget = .auto
-
-    enum LogTarget: String, ExpressibleByArgument, CaseIterable {
+    enum LogTarget: String, CaseIterable {
         case auto
         case journal
         case stderr
     }
 
-    func run() throws {
-        let options = Daemon.Options(
-            config: config, state: state, runtime: runtime,
-            socket: socket ?? "\(runtime)/\(ControlPath.fileName)", runner: runner, log: log)
-        try Daemon.run(options)
+    private let options: Daemon.Options
+
+    init(_ given: Given) {
+        let runtime = given["runtime"] ?? Standard.runtime
+        options = Daemon.Options(
+            config: given["config"] ?? Standard.config, state: given["state"] ?? Standard.state,
+            runtime: runtime, socket: given["socket"] ?? "\(runtime)/\(ControlPath.fileName)",
+            runner: given["runner"], log: given["log"].flatMap { LogTarget(rawValue: $0) } ?? .auto)
     }
+
+    func run() throws { try Daemon.run(options) }
 }
 
 /// Where things are if nobody says otherwise: the system's places for root, the user's own for others,

@@ -1,72 +1,60 @@
 // Copyright 2026 the timerd authors
 // SPDX-License-Identifier: Apache-2.0
 
-import ArgumentParser
 import Glibc
+import Options
 import TimerConfig
 import TimerCore
 import TimerZones
 
 /// `timerd simulate`: what a configuration would do, without doing it.
-struct SimulateCommand: ParsableCommand {
-    static let configuration = CommandConfiguration(
-        commandName: "simulate",
-        abstract: "Say when the jobs of a configuration would fire; nothing is run.",
+struct SimulateCommand {
+    static let usage = Usage(
+        "simulate", "Say when the jobs of a configuration would fire; nothing is run.",
         discussion: """
             The daemon's own agenda is taken through the time in between as fast as it goes. An instant T is \
             one of RFC 3339, or the next time of a calendar event such as "2027-03-28 00:00", by the \
             machine's clock.
-            """)
+            """,
+        options: [
+            .config,
+            .value("from", "T", "From when.", standard: "now"),
+            .value("to", "T", "Until when.", standard: "a day later"),
+            .value("pause", "JOB@T..T", "Pause a job for a while.", isRepeated: true),
+            .value("suspend", "T..T", "Have the machine sleep.", isRepeated: true),
+            .value(
+                "reboot", "T",
+                "Restart the machine, which is off for a minute; or, with T..T, from the first T to the second.",
+                isRepeated: true),
+            .value(
+                "step", "T=+SPAN", "Set the calendar clock forward, or back with T=-SPAN.",
+                isRepeated: true),
+            .value(
+                "run-time", "SPAN", "How long runs take, or with JOB=SPAN those of one job.",
+                standard: "no time", isRepeated: true),
+            .value("fails", "JOB", "Have all runs of a job fail.", isRepeated: true),
+            .flag("json", "Print JSON, one line for each firing."),
+        ])
 
-    @Option(
-        help: "The configuration file; files in jobs.d beside it are read as well.",
-        completion: .file(extensions: ["toml"]))
-    var config: String = Standard.config
+    fileprivate let given: Given
 
-    @Option(help: "From when (default: now).")
-    var from: String?
-
-    @Option(help: "Until when (default: a day later).")
-    var to: String?
-
-    @Option(help: ArgumentHelp("Pause a job for a while.", valueName: "JOB@T..T"))
-    var pause: [String] = []
-
-    @Option(help: ArgumentHelp("Have the machine sleep.", valueName: "T..T"))
-    var suspend: [String] = []
-
-    @Option(
-        help: ArgumentHelp(
-            "Restart the machine, which is off for a minute, or from the first T to the second.",
-            valueName: "T or T..T"))
-    var reboot: [String] = []
-
-    @Option(help: ArgumentHelp("Set the calendar clock.", valueName: "T=+SPAN or T=-SPAN"))
-    var step: [String] = []
-
-    @Option(help: ArgumentHelp("How long runs take (default: no time).", valueName: "[JOB=]SPAN"))
-    var runTime: [String] = []
-
-    @Option(help: ArgumentHelp("Have all runs of a job fail.", valueName: "JOB"))
-    var fails: [String] = []
-
-    @Flag(help: "Print JSON, one line for each firing.")
-    var json = false
+    init(_ given: Given) { self.given = given }
 
     func run() throws {
         let zone = (try? ZoneFiles().local()) ?? .utc
         let times = Times(zone: zone)
         let now = try read { () throws(Clocks.Failure) in try Clocks() }.now().wall
-        let start = try times.instant(from, "--from", after: now) ?? now
-        let end = try times.instant(to, "--to", after: start) ?? start + .seconds(86_400)
-        guard end > start else { throw ValidationError("--to is not after --from") }
+        let start = try times.instant(given["from"], "--from", after: now) ?? now
+        let end = try times.instant(given["to"], "--to", after: start) ?? start + .seconds(86_400)
+        guard end > start else { throw UsageError("--to is not after --from") }
         let reading = try read { () throws(ConfigError) in
-            try ConfigReader.load(path: config, ownerUID: geteuid())
+            try ConfigReader.load(
+                path: given["config"] ?? Standard.config, ownerUID: geteuid())
         }
         for error in reading.errors { Output.complain("\(error)") }
         let known = Set(reading.roster.jobs.map(\.name))
-        let faults = try Faults(self, times, start, known)
-        let report = SimulationReport(zone: zone, isJSON: json)
+        let faults = try Faults(given, times, start, known)
+        let report = SimulationReport(zone: zone, isJSON: given.has("json"))
         var simulation = Simulation(
             reading.roster, from: start, concurrentRunsMax: reading.settings.maxConcurrent,
             seed: MachineID.seed, runTime: faults.runTime, fails: faults.fails
@@ -80,7 +68,7 @@ struct SimulateCommand: ParsableCommand {
     ) throws -> Value {
         do throws(Failure) { return try body() } catch {
             Output.complain("\(error)")
-            throw ExitCode(1)
+            throw ExitStatus(1)
         }
     }
 }
@@ -95,7 +83,7 @@ private struct Times {
         if let instant = WallInstant(rfc3339: text) { return instant }
         let spec: CalendarSpec
         do throws(ScheduleError) { spec = try CalendarSpec(text) } catch {
-            throw ValidationError(
+            throw UsageError(
                 "\(option) \"\(text)\": no instant such as 2027-03-28T00:00:00Z, nor a calendar event: "
                     + "\(error)")
         }
@@ -103,7 +91,7 @@ private struct Times {
         let before = start - .microseconds(1)
         guard let next = spec.next(after: before, in: zone) ?? spec.next(after: past, in: zone)
         else {
-            throw ValidationError("\(option) \"\(text)\" never comes")
+            throw UsageError("\(option) \"\(text)\" never comes")
         }
         return next
     }
@@ -116,7 +104,7 @@ private struct Times {
             let from = try instant(String(text[..<dots.lowerBound]), option, after: start),
             let to = try instant(String(text[dots.upperBound...]), option, after: from), to > from
         else {
-            throw ValidationError("\(option) \"\(text)\": must be T..T, the second after the first")
+            throw UsageError("\(option) \"\(text)\": must be T..T, the second after the first")
         }
         return (from, to)
     }
@@ -125,9 +113,9 @@ private struct Times {
         do throws(TimeSpanError) {
             if let span = try TimeSpan.parse(text) { return span }
         } catch {
-            throw ValidationError("\(option) \"\(text)\": \(error)")
+            throw UsageError("\(option) \"\(text)\": \(error)")
         }
-        throw ValidationError("\(option) \"\(text)\" never ends")
+        throw UsageError("\(option) \"\(text)\" never ends")
     }
 }
 
@@ -138,19 +126,19 @@ private struct Faults {
     var fails: Set<Job.Name> = []
 
     init(
-        _ command: SimulateCommand, _ times: Times, _ start: WallInstant, _ known: Set<Job.Name>
+        _ given: Given, _ times: Times, _ start: WallInstant, _ known: Set<Job.Name>
     ) throws {
         func job(_ text: some StringProtocol, _ option: String) throws -> Job.Name {
             guard let name = Job.Name(String(text)), known.contains(name) else {
                 let near = nearestName(String(text), among: known.map(\.description))
                 let hint = near.map { " (did you mean \"\($0)\"?)" } ?? ""
-                throw ValidationError("\(option): no job is named \"\(text)\"\(hint)")
+                throw UsageError("\(option): no job is named \"\(text)\"\(hint)")
             }
             return name
         }
         var spans: [Job.Name: Duration] = [:]
         var plain = Duration.zero
-        for text in command.runTime {
+        for text in given.all("run-time") {
             let parts = text.split(separator: "=", maxSplits: 1)
             if parts.count == 2 {
                 spans[try job(parts[0], "--run-time")] = try times.span(
@@ -160,21 +148,21 @@ private struct Faults {
             }
         }
         runTime = { [spans, plain] in spans[$0] ?? plain }
-        for text in command.fails { fails.insert(try job(text, "--fails")) }
-        for text in command.pause {
+        for text in given.all("fails") { fails.insert(try job(text, "--fails")) }
+        for text in given.all("pause") {
             guard let at = text.firstIndex(of: "@") else {
-                throw ValidationError("--pause \"\(text)\": must be JOB@T..T")
+                throw UsageError("--pause \"\(text)\": must be JOB@T..T")
             }
             let name = try job(text[..<at], "--pause")
             let range = try times.range(
                 String(text[text.index(after: at)...]), "--pause", after: start)
             list += [(range.from, .pause(name)), (range.to, .resume(name))]
         }
-        for text in command.suspend {
+        for text in given.all("suspend") {
             let range = try times.range(text, "--suspend", after: start)
             list.append((range.from, .sleep(range.to - range.from)))
         }
-        for text in command.reboot {
+        for text in given.all("reboot") {
             if text.contains("..") {
                 let range = try times.range(text, "--reboot", after: start)
                 list.append((range.from, .reboot(range.to - range.from)))
@@ -182,7 +170,7 @@ private struct Faults {
                 list.append((at, .reboot(.seconds(60))))
             }
         }
-        for text in command.step { list.append(try Self.step(text, times, start)) }
+        for text in given.all("step") { list.append(try Self.step(text, times, start)) }
     }
 
     private static func step(
@@ -190,10 +178,10 @@ private struct Faults {
     ) throws -> (at: WallInstant, fault: Simulation.Fault) {
         guard let equal = text.lastIndex(of: "="),
             let at = try times.instant(String(text[..<equal]), "--step", after: start)
-        else { throw ValidationError("--step \"\(text)\": must be T=+SPAN or T=-SPAN") }
+        else { throw UsageError("--step \"\(text)\": must be T=+SPAN or T=-SPAN") }
         let rest = text[text.index(after: equal)...]
         guard let sign = rest.first, sign == "+" || sign == "-" else {
-            throw ValidationError("--step \"\(text)\": must be T=+SPAN or T=-SPAN")
+            throw UsageError("--step \"\(text)\": must be T=+SPAN or T=-SPAN")
         }
         let span = try times.span(String(rest.dropFirst()), "--step")
         return (at, .step(sign == "-" ? .zero - span : span))

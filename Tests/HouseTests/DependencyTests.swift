@@ -46,9 +46,11 @@ import Testing
                 "timerd-runner",
                 [
                     "TimerRunner", "TimerConfig", "TimerCore", "Systemd", "HostFiles",
-                    "ArgumentParser", "Dispatch", "Glibc",
+                    "Options", "CLinux", "Dispatch", "Glibc",
                 ]
             ),
+            // What is on a command line; ArgumentParser would bring FoundationEssentials into both daemons.
+            ("Options", ["Glibc"]),
             // Directories and sockets as a daemon must treat them, for both programs.
             ("HostFiles", ["Glibc"]),
             // It could be any daemon's: it knows nothing of jobs.
@@ -73,7 +75,7 @@ import Testing
     @Test func nothingThatIsInstalledImportsAllOfFoundation() throws {
         for room in [
             "TimerCore", "TimerConfig", "TimerStore", "TimerRunner", "TimerControl", "Systemd",
-            "HostFiles", "timerd", "timerd-runner", "timerctl",
+            "HostFiles", "Options", "timerd", "timerd-runner", "timerctl",
         ] {
             #expect(try imports(of: room)["Foundation"] == nil, "\(room)")
         }
@@ -83,10 +85,11 @@ import Testing
     @Test func eachLibraryIsImportedByOneRoom() throws {
         let libraries = [
             "CSQLite", "CTomlPlusPlus", "CSpawn", "CSystemd", "NIOCore", "NIOHTTP1", "Logging",
+            "ArgumentParser",
         ]
         let rooms = [
             "TimerCore", "TimerConfig", "TimerStore", "TimerRunner", "TimerControl", "Systemd",
-            "HostFiles", "timerd", "timerd-runner", "timerctl",
+            "HostFiles", "Options", "timerd", "timerd-runner", "timerctl",
         ]
         for library in libraries {
             let users = try rooms.filter { try imports(of: $0)[library] != nil }
