@@ -6,9 +6,11 @@
 #include "CLinux.h"
 
 #include <errno.h>
+#include <linux/magic.h>
 #include <malloc.h>
 #include <stdint.h>
 #include <sys/timerfd.h>
+#include <sys/vfs.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -34,6 +36,12 @@ int clinux_clock_watch_again(int watch) {
     int was_set = count < 0 && errno == ECANCELED;
     if (arm(watch) != 0 && errno != ECANCELED) return -1;
     return was_set;
+}
+
+int clinux_is_in_memory(int file) {
+    struct statfs system;
+    if (fstatfs(file, &system) != 0) return 0;
+    return system.f_type == TMPFS_MAGIC || system.f_type == RAMFS_MAGIC;
 }
 
 void clinux_heap_keep_small(void) {

@@ -1,6 +1,7 @@
 // Copyright 2026 the timerd authors
 // SPDX-License-Identifier: Apache-2.0
 
+import Dispatch
 import NIOHTTP1
 import TimerControl
 import TimerCore
@@ -19,7 +20,7 @@ extension Control {
                     of: query.job, since: query.since, mayHaveFailed: query.failed,
                     limit: query.failed ? Self.lookedAtMax : query.limit)
             } _: { result in
-                Task {
+                Self.queue.async {
                     switch result {
                     case .failure(let error):
                         self.send(.internalServerError, ErrorReply("\(error)"), reply)
@@ -76,7 +77,7 @@ extension Control {
         _ past: Store.PastRun?, _ lines: [RecentOutput.Line], _ last: UInt64,
         _ reply: @escaping ControlAnswer.Reply
     ) {
-        Task {
+        Self.queue.async {
             let shown = lines.map {
                 LogReply.Line(
                     run: $0.run.description, isError: $0.toStderr,

@@ -1,6 +1,7 @@
 // Copyright 2026 the timerd authors
 // SPDX-License-Identifier: Apache-2.0
 
+import Dispatch
 import Logging
 import NIOHTTP1
 import TimerConfig
@@ -31,6 +32,11 @@ struct Control: ControlService {
         }
     }
 
+    /// Where answers are put into JSON: not on the worker queue, whose time it would take, and not in a `Task`.
+    /// Its pool once begun, Dispatch looks after it each second for as long as the process lives
+    /// (`_dispatch_workq_monitor_pools` in libdispatch), and an idle daemon would never sleep again.
+    static let queue = DispatchQueue(label: "timerd.answers", qos: .userInitiated)
+
     /// What never changes while the daemon lives.
     struct About: Sendable {
         var version: String
@@ -49,7 +55,7 @@ struct Control: ControlService {
         case .show(let job):
             loop.later { loop in
                 let (snapshot, names) = loop.snapshot(of: job)
-                Task {
+                Self.queue.async {
                     guard let snapshot else { return self.noSuchJob(job, among: names, reply) }
                     self.send(.ok, JobStatus(snapshot), reply)
                 }
@@ -57,7 +63,7 @@ struct Control: ControlService {
         case .why(let job):
             loop.later { loop in
                 let (why, names) = loop.why(job)
-                Task {
+                Self.queue.async {
                     guard let why else { return self.noSuchJob(job, among: names, reply) }
                     self.send(.ok, why, reply)
                 }
@@ -66,7 +72,7 @@ struct Control: ControlService {
             let order = Order(verb, job, by: .user(peer.name), body)
             loop.later { loop in
                 loop.obey(order) { answer, snapshot in
-                    Task { self.order(order, answer, snapshot, reply) }
+                    Self.queue.async { self.order(order, answer, snapshot, reply) }
                 }
             }
         case .history(let query): history(query, reply)
@@ -93,7 +99,7 @@ struct Control: ControlService {
         guard let snapshot else {
             return loop.later { loop in
                 let names = loop.snapshot(of: order.job).names
-                Task { self.noSuchJob(order.job, among: names, reply) }
+                Self.queue.async { self.noSuchJob(order.job, among: names, reply) }
             }
         }
         let status = JobStatus(snapshot)

@@ -28,6 +28,9 @@ struct Daemon {
     /// How long any other step of a stop may take.
     static let stepTime: DispatchTimeInterval = .seconds(5)
 
+    /// For what takes long and nobody waits for. No global queue: see `Control.queue`.
+    private static let background = DispatchQueue(label: "timerd.background", qos: .utility)
+
     struct Options: Sendable {
         var config: String
         var state: String
@@ -195,7 +198,7 @@ struct Daemon {
             return try ZoneWatch {
                 loop.later { loop in
                     let names = loop.zoneNames()
-                    Task { Self.readZones(names, for: loop, log: log) }
+                    Self.background.async { Self.readZones(names, for: loop, log: log) }
                 }
             }
         } catch {

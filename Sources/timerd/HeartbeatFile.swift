@@ -1,6 +1,7 @@
 // Copyright 2026 the timerd authors
 // SPDX-License-Identifier: Apache-2.0
 
+import CLinux
 import Glibc
 import HostFiles
 import TimerCore
@@ -13,12 +14,16 @@ struct HeartbeatFile {
     static let name = "heartbeat"
     private static let placeBytes = 256
 
+    /// Whether it lies in memory, so that no write waits for a disk. /run does, and a user's own runtime
+    /// directory (file-hierarchy(7)).
+    let isInMemory: Bool
     private let file: Int32
     private var turn = 0
 
     /// Opens the file or makes it. It stays open as long as the daemon lives.
     init(in directory: Directory) throws(Directory.Failure) {
         file = try directory.open(Self.name, flags: O_RDWR | O_CREAT)
+        isInMemory = clinux_is_in_memory(file) != 0
     }
 
     /// The last sign of life, of whatever daemon; nil without a whole one.

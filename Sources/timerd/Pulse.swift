@@ -6,8 +6,8 @@ import Logging
 import Synchronization
 import TimerCore
 
-/// Leaves the daemon's signs of life in the heartbeat file, off the worker queue: a file in the foreground
-/// may lie on a disk that stalls.
+/// Leaves the daemon's signs of life in the heartbeat file: in memory, where it is meant to lie, at once, so that
+/// an idle daemon wakes one thread for it; else, since a disk may stall, off the worker queue.
 final class Pulse: Sendable {
     private struct State {
         var file: HeartbeatFile
@@ -17,27 +17,32 @@ final class Pulse: Sendable {
     private let queue = DispatchQueue(label: "timerd.pulse", qos: .default)
     private let state: Mutex<State>
     private let log: Logger
+    private let isInMemory: Bool
 
     init(file: HeartbeatFile, log: Logger) {
+        isInMemory = file.isInMemory
         state = Mutex(State(file: file))
         self.log = log
     }
 
     /// Writes the sign of life as soon as the file lets it.
     func beat(_ heartbeat: Heartbeat) {
-        queue.async { [self] in
-            state.withLock { state in
-                let failure = state.file.write(heartbeat)
-                if let failure, !state.hasFailed {
-                    log.error(
-                        """
-                        The heartbeat cannot be written: \(systemError(failure)); if the daemon is \
-                        killed now, up to \(TimeSpan.text(Recollection.lossAtPowerCut)) of each \
-                        job's time is lost
-                        """)
-                }
-                state.hasFailed = failure != nil
+        guard !isInMemory else { return write(heartbeat) }
+        queue.async { self.write(heartbeat) }
+    }
+
+    private func write(_ heartbeat: Heartbeat) {
+        state.withLock { state in
+            let failure = state.file.write(heartbeat)
+            if let failure, !state.hasFailed {
+                log.error(
+                    """
+                    The heartbeat cannot be written: \(systemError(failure)); if the daemon is \
+                    killed now, up to \(TimeSpan.text(Recollection.lossAtPowerCut)) of each \
+                    job's time is lost
+                    """)
             }
+            state.hasFailed = failure != nil
         }
     }
 }

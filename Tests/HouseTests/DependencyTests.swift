@@ -97,6 +97,20 @@ import Testing
         }
     }
 
+    /// Once the pool of threads behind tasks and global queues is begun, Dispatch looks after it each second for
+    /// ever (`_dispatch_workq_monitor_pools` in libdispatch): an idle daemon would never sleep.
+    @Test func theDaemonUsesQueuesOfItsOwn_andNoPool() throws {
+        let folder = Self.root.appendingPathComponent("Sources/timerd")
+        let files = try #require(
+            FileManager.default.enumerator(at: folder, includingPropertiesForKeys: nil))
+        for case let file as URL in files where file.pathExtension == "swift" {
+            let text = try String(contentsOf: file, encoding: .utf8)
+            for word in ["Task {", "Task.detached", "Task(", ".global("] {
+                #expect(!text.contains(word), "\(file.lastPathComponent): \(word)")
+            }
+        }
+    }
+
     @Test func theUnitStartsWhatIsInstalled() throws {
         let unit = try String(
             contentsOf: Self.root.appendingPathComponent("systemd/timerd.service"), encoding: .utf8)

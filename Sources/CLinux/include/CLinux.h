@@ -13,6 +13,9 @@ int clinux_clock_watch(void);
 /// set if it cannot be watched on.
 int clinux_clock_watch_again(int watch);
 
+/// Returns 1 if the file lies in memory, tmpfs or ramfs (statfs(2)), so that no write to it waits for a disk; else 0.
+int clinux_is_in_memory(int file);
+
 /// Has the heap of a process of several threads stay near what is in use (mallopt(3)): two arenas and not
 /// eight for each core, and what is large, such as a long answer, apart from it, so that it goes back to the
 /// machine when it is freed. Without this, glibc puts large pieces into an arena once one was freed, and
