@@ -105,7 +105,7 @@ import Testing
             FileManager.default.enumerator(at: folder, includingPropertiesForKeys: nil))
         for case let file as URL in files where file.pathExtension == "swift" {
             let text = try String(contentsOf: file, encoding: .utf8)
-            for word in ["Task {", "Task.detached", "Task(", ".global("] {
+            for word in [" Task {", " Task.detached", " Task(", ".global("] {
                 #expect(!text.contains(word), "\(file.lastPathComponent): \(word)")
             }
         }
