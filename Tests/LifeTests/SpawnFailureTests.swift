@@ -17,11 +17,12 @@ struct SpawnFailureTests {
     /// strace on a runner, until it is let go of.
     private final class Fault {
         private let process = Process()
+        private let log = "/tmp/timerd-strace-\(UUID().uuidString)"
 
         init(_ call: String, _ error: String, in runner: Int32) throws {
             process.executableURL = URL(fileURLWithPath: "/usr/bin/strace")
             process.arguments = [
-                "-f", "-p", "\(runner)", "-o", "/dev/null", "-e", "trace=\(call)", "-e",
+                "-f", "-p", "\(runner)", "-o", log, "-e", "trace=\(call)", "-e",
                 "inject=\(call):\(error)",
             ]
             process.standardError = FileHandle.nullDevice
@@ -30,6 +31,13 @@ struct SpawnFailureTests {
             let deadline = LiveDaemon.now() + 20
             while LiveDaemon.now() < deadline, !Self.isTraced(runner) { usleep(10_000) }
             #expect(Self.isTraced(runner))
+        }
+
+        deinit { unlink(log) }
+
+        /// Whether strace has written this.
+        func says(_ text: String) -> Bool {
+            (try? String(contentsOfFile: log, encoding: .utf8))?.contains(text) == true
         }
 
         func end() {
@@ -133,7 +141,8 @@ struct SpawnFailureTests {
         let fault = try Fault("chdir", "signal=STOP", in: runner)
         let before = LiveDaemon.now()
         _ = try daemon.ask(.order(.run, Job.Name("a")!))
-        #expect(wait { standsStill(childOf: runner) })
+        // Until then it stands still for strace alone, and would go on without it.
+        #expect(wait { fault.says("stopped by SIGSTOP") })
         fault.end()
         #expect(standsStill(childOf: runner))
         #expect(try wait { try daemon.show("a").last != nil })
