@@ -106,11 +106,28 @@ class Process:
         """A line of /proc/PID/smaps_rollup, in bytes: Rss, Anonymous."""
         return self.sum(lambda folder: number(folder / "smaps_rollup", name) * 1024)
 
+    def memories(self):
+        """Of each of its processes by name: what is its alone, and what is resident, in bytes."""
+        found = {}
+        for pid in self.pids():
+            rollup = pathlib.Path(f"/proc/{pid}/smaps_rollup")
+            found[name(pid)] = {
+                "anonymous_bytes": number(rollup, "Anonymous") * 1024,
+                "resident_bytes": number(rollup, "Rss") * 1024}
+        return found
+
     def switches(self):
-        """How often its threads went to sleep of their own will."""
-        return self.sum(
-            lambda folder: sum(
-                number(task / "status", "voluntary_ctxt_switches") for task in (folder / "task").iterdir()))
+        """How often each of its threads went to sleep of its own will."""
+        found = {}
+        for pid in self.pids():
+            for task in pathlib.Path(f"/proc/{pid}/task").iterdir():
+                with contextlib.suppress(OSError):
+                    found[task] = number(task / "status", "voluntary_ctxt_switches")
+        return found
+
+    def wakeups(self, before):
+        """How often its threads went to sleep since; those that ended meanwhile are gone."""
+        return sum(count - before.get(task, 0) for task, count in self.switches().items())
 
     def processor_seconds(self):
         def ticks(folder):

@@ -156,9 +156,47 @@ def burst(figures, goals):
         "Jobs due at one instant: the last start", "jobs", "milliseconds after it was due", list(series.items())))
 
 
-def scale(figures, _goals):
+MIB = 1 << 20
+
+
+def mib(count):
+    return f"{count / MIB:.1f} MiB"
+
+
+def weight(figures, goals):
+    """The programs, and what a job costs in each of the two that stay."""
+    text = ""
+    limits = {"timerd": 16, "timerd-runner": 10, "timerctl": 16}
+    for row in (row for row in figures if "program" in row):
+        goals.most(f"size: {row['program']}", row["bytes"], limits[row["program"]] * MIB, mib)
+        text += f"{row['program']}: {mib(row['bytes'])}. "
+    for row in (row for row in figures if "clean_build_s" in row):
+        text += f"A release build from nothing took {time(row['clean_build_s'] * 1e9)}."
+    for row in (row for row in figures if "few_jobs" in row):
+        goals.most(f"list: {row['few_jobs']} jobs, exec to exit", row["list_s"] * 1e9, 20e6, time)
+    bases = {"timerd": 4 * MIB, "timerd-runner": 2 * MIB}
+    held = [row for row in figures if "processes" in row]
+    for name, base in bases.items():
+        found = [(row["jobs"], row["processes"][name]) for row in held]
+        most = max(count["anonymous_bytes"] - base - 1024 * jobs for jobs, count in found)
+        goals.most(f"memory: {name} beyond {mib(base)} and 1 KiB a job", max(0, most), 0, size)
+        limit = {"timerd": 20, "timerd-runner": 10}[name] * MIB
+        goals.most(
+            f"memory: {name} resident with 1000 jobs",
+            max(count["resident_bytes"] for jobs, count in found if jobs == 1000), limit, mib)
+    few = [row for row in figures if "few_jobs" in row]
+    return text + "\n\n" + table(
+        ["jobs", "`list`", "`list --names`", "`list --json`", "`true`"],
+        [(row["few_jobs"], *(time(row[key] * 1e9) for key in ("list_s", "names_s", "json_s", "true_s")))
+         for row in few]) + "\n" + table(
+        ["jobs", "who", *(f"{name}, {what}" for name in bases for what in ("anonymous", "resident"))],
+        [(row["jobs"], row["who"], *(size(row["processes"][name][key]) for name in bases
+                                     for key in ("anonymous_bytes", "resident_bytes"))) for row in held]) + "\n"
+
+
+def scale(figures, goals):
     armed = [row for row in figures if "jobs" in row]
-    text = table(
+    text = weight(figures, goals) + "Both processes together, and the peers:\n\n" + table(
         ["jobs", "who", "start to ready", "anonymous", "resident", "`list`", "`show`", "resident after `list`"],
         [(row["jobs"], row["who"], time(row["ready_s"] * 1e9) if "ready_s" in row else "",
           size(row["anonymous_bytes"]), size(row["resident_bytes"]),
@@ -166,6 +204,12 @@ def scale(figures, _goals):
           size(row["after_list_resident_bytes"]) if "list_s" in row else "")
          for row in sorted(armed, key=lambda row: row["jobs"])])
     idle = [row for row in figures if "idle_jobs" in row]
+    for row in idle:
+        if row["who"] == "timerd":
+            # Two signs of life a second, each of which wakes Dispatch's timer thread and the worker.
+            goals.most("idle: wake-ups a second while time counts", row["wakeups"] / row["seconds"], 5)
+        elif row["who"].startswith("timerd"):
+            goals.most("idle: wake-ups while none does", row["wakeups"], 0, str)
     text += "\nIdle, with 1000 jobs of which none is due:\n\n" + table(
         ["who", "seconds", "wake-ups", "processor time", "written", "system calls", "of which"],
         [(row["who"], row["seconds"], row["wakeups"], time(row["cpu_s"] * 1e9),

@@ -2,13 +2,12 @@
 # SPDX-License-Identifier: Apache-2.0
 
 """Many armed jobs: the time until all timers are set, memory, the table of them, and what an idle daemon
-costs."""
+costs. The weight of the programs."""
 
 import os
-import pathlib
 import re
+import shutil
 import subprocess
-import sys
 import time
 
 from . import daemon, places
@@ -16,16 +15,21 @@ from . import daemon, places
 COUNTS = [1000, 10_000, 100_000]
 IDLE_JOBS = 1000
 ROUNDS = 5
+# Who is idle with nothing to count.
+PAUSED = "timerd, every job paused"
+# Of how many jobs a list is to be there at once.
+FEW = [100, 1000]
+PROGRAMS = ["timerd", "timerd-runner", "timerctl"]
 # Each file is to stay below the 8 MiB timerd reads.
 JOBS_PER_FILE = 10_000
 
 
-def files(count):
+def files(count, keys='every = "1d"'):
     """A configuration of so many jobs, none of them due within a day, in as many files as it takes."""
     found = {"timerd.toml": "[defaults]\nenvironment = { LANG = \"C.UTF-8\" }\n"}
     for start in range(0, count, JOBS_PER_FILE):
         found[f"jobs.d/{start:06}.toml"] = "".join(
-            daemon.job(f"job-{index}", 'every = "1d"', ["/bin/true"])
+            daemon.job(f"job-{index}", keys, ["/bin/true"])
             for index in range(start, min(count, start + JOBS_PER_FILE)))
     return found
 
@@ -34,13 +38,27 @@ def memory(process):
     return {"anonymous_bytes": process.memory("Anonymous"), "resident_bytes": process.memory("Rss")}
 
 
+def settled(process):
+    """The memory of both processes once what starting took is given back."""
+    steady(process, 20)
+    return {**memory(process), "processes": process.memories()}
+
+
 def timed(command, rounds=ROUNDS):
-    """Seconds from exec to exit, the median of several."""
+    """Seconds from exec to exit, the median of several; between them as much time as a daemon rests after a
+    listing, so that none waits for the one before it."""
     figures = []
-    for _ in range(rounds):
-        began = time.monotonic()
-        subprocess.run(command, stdout=subprocess.DEVNULL, check=True)
-        figures.append(time.monotonic() - began)
+    with open(os.devnull, "w", encoding="utf-8") as null:
+        for _ in range(rounds):
+            began = time.monotonic()
+            child = os.posix_spawn(
+                command[0], [str(word) for word in command], os.environ,
+                file_actions=[(os.POSIX_SPAWN_DUP2, null.fileno(), 1)])
+            _, status = os.waitpid(child, 0)
+            figures.append(time.monotonic() - began)
+            if status:
+                raise subprocess.CalledProcessError(status, command)
+            time.sleep(5 * figures[-1])
     return sorted(figures)[rounds // 2]
 
 
@@ -48,7 +66,7 @@ def timerd(count):
     daemon.quiet()
     with daemon.folder() as path, daemon.Timerd(path, files(count)) as process:
         ready = process.wait_until_ready()
-        first = memory(process)
+        first = settled(process)
         listed = timed([places.TIMERCTL, "list", "--socket", process.socket])
         shown = timed([places.TIMERCTL, "show", f"job-{count - 1}", "--socket", process.socket])
         return {
@@ -65,7 +83,37 @@ def again(count):
         with daemon.Timerd(path, files(count)) as process:
             return {
                 "case": "scale", "who": "timerd, second start", "jobs": count,
-                "ready_s": process.wait_until_ready(), **memory(process)}
+                "ready_s": process.wait_until_ready(), **settled(process)}
+
+
+def few(count):
+    """How long a list of few jobs takes, beside a program that does nothing."""
+    daemon.quiet()
+    with daemon.folder() as path, daemon.Timerd(path, files(count)) as process:
+        process.wait_until_ready()
+        command = [places.TIMERCTL, "list", "--socket", process.socket]
+        return {
+            "case": "scale", "few_jobs": count, "list_s": timed(command, 21),
+            "names_s": timed([*command, "--names"], 21), "json_s": timed([*command, "--json"], 21),
+            "true_s": timed(["/bin/true"], 21)}
+
+
+def sizes():
+    for name in PROGRAMS:
+        yield {"case": "scale", "program": name, "bytes": (places.TIMERD.parent / name).stat().st_size}
+
+
+def clean_build():
+    """The time a release build takes from nothing but the packages' sources."""
+    scratch = places.BUILD / "clean"
+    shutil.rmtree(scratch, ignore_errors=True)
+    command = ["swift", "build", "-c", "release", "--static-swift-stdlib", "--scratch-path", scratch]
+    subprocess.run([*command, "--show-bin-path"], cwd=places.PROJECT, stdout=subprocess.DEVNULL, check=True)
+    began = time.monotonic()
+    subprocess.run(command, cwd=places.PROJECT, stdout=subprocess.DEVNULL, check=True)
+    figure = {"case": "scale", "clean_build_s": time.monotonic() - began}
+    shutil.rmtree(scratch)
+    return figure
 
 
 def steady(process, seconds):
@@ -103,16 +151,18 @@ def peers(count):
 CALL = re.compile(r"^\s*[\d.]+\s+[\d.]+\s+\d+\s+(\d+)\s+(?:\d+\s+)?(\w+)$", re.M)
 
 
-def idle(seconds):
+def idle(seconds, who, keys):
     """Wake-ups and processor time first, undisturbed; system calls in a second stretch, under strace."""
-    with daemon.folder() as path, daemon.Timerd(path, files(IDLE_JOBS)) as process:
+    with daemon.folder() as path, daemon.Timerd(path, files(IDLE_JOBS, keys)) as process:
         process.wait_until_ready()
-        time.sleep(2)
+        # What somebody asked is to leave nothing behind that wakes.
+        timed([places.TIMERCTL, "list", "--socket", process.socket], 1)
+        time.sleep(3)
         switches, processor, written = process.switches(), process.processor_seconds(), process.written()
         time.sleep(seconds)
         figure = {
-            "case": "scale", "who": "timerd", "idle_jobs": IDLE_JOBS, "seconds": seconds,
-            "wakeups": process.switches() - switches,
+            "case": "scale", "who": who, "idle_jobs": IDLE_JOBS, "seconds": seconds,
+            "wakeups": process.wakeups(switches),
             "cpu_s": round(process.processor_seconds() - processor, 3),
             "written_bytes": process.written() - written}
         summary = path / "strace"
@@ -131,7 +181,7 @@ def idle_peer(who, start, seconds):
         time.sleep(seconds)
         return {
             "case": "scale", "who": who, "idle_jobs": IDLE_JOBS, "seconds": seconds,
-            "wakeups": process.switches() - switches,
+            "wakeups": process.wakeups(switches),
             "cpu_s": round(process.processor_seconds() - processor, 3)}
 
 
@@ -148,10 +198,16 @@ def idle_peers(seconds):
 
 
 def run(long):
+    yield from sizes()
+    if long:
+        yield clean_build()
+    for count in FEW:
+        yield few(count)
     for count in COUNTS:
         yield timerd(count)
         yield again(count)
     for count in COUNTS if long else COUNTS[:1]:
         yield from peers(count)
-    yield idle(60)
+    yield idle(60, "timerd", 'every = "1d"')
+    yield idle(60, PAUSED, 'every = "1d"\npaused = true')
     yield from idle_peers(60)

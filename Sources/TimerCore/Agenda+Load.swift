@@ -36,6 +36,9 @@ extension Agenda {
         entries.reserveCapacity(roster.jobs.count)
         order.reserveCapacity(roster.jobs.count)
         slots.reserve(roster.jobs.count, in: entries)
+        let counting = roster.jobs.count { $0.schedule.span != nil }
+        if counting > 0 { due.reserve(counting) }
+        if counting < roster.jobs.count { wallDue.reserve(roster.jobs.count - counting) }
         for job in roster.jobs {
             let last = lastRuns[job.name] ?? job.formerly.flatMap { lastRuns[$0] }
             timers += add(job, at: now, renamed: &renamed)

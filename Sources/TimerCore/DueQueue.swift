@@ -16,8 +16,9 @@ struct DueQueue<Instant: Comparable & Sendable>: Sendable {
     }
 
     private var heap: [Node] = []
-    /// Where in the heap each slot lies; -1 for a slot that is not in it.
-    private var places: [Int] = []
+    /// Where in the heap each slot lies; -1 for a slot that is not in it. Half as wide as an Int, for each of
+    /// many jobs.
+    private var places: [Int32] = []
 
     /// The earliest, if there is one.
     /// - Complexity: O(1).
@@ -29,7 +30,7 @@ struct DueQueue<Instant: Comparable & Sendable>: Sendable {
     /// - Complexity: O(1).
     subscript(slot: Int) -> Instant? {
         guard slot < places.count, places[slot] >= 0 else { return nil }
-        return heap[places[slot]].due
+        return heap[Int(places[slot])].due
     }
 
     /// Puts the slot into the queue, or moves it to another instant.
@@ -37,19 +38,25 @@ struct DueQueue<Instant: Comparable & Sendable>: Sendable {
     mutating func set(_ slot: Int, due: Instant) {
         while places.count <= slot { places.append(-1) }
         if places[slot] >= 0 {
-            heap[places[slot]].due = due
+            heap[Int(places[slot])].due = due
         } else {
-            places[slot] = heap.count
+            places[slot] = Int32(heap.count)
             heap.append(Node(due: due, slot: slot))
         }
-        siftDown(siftUp(places[slot]))
+        siftDown(siftUp(Int(places[slot])))
+    }
+
+    /// Makes room for so many, and for slots below that.
+    mutating func reserve(_ count: Int) {
+        heap.reserveCapacity(count)
+        places.reserveCapacity(count)
     }
 
     /// Takes the slot out of the queue; one that is not in it is left alone.
     /// - Complexity: O(log *n*).
     mutating func remove(_ slot: Int) {
         guard slot < places.count, places[slot] >= 0 else { return }
-        let place = places[slot]
+        let place = Int(places[slot])
         let last = heap.removeLast()
         places[slot] = -1
         guard place < heap.count else { return }
@@ -59,7 +66,7 @@ struct DueQueue<Instant: Comparable & Sendable>: Sendable {
 
     private mutating func put(_ node: Node, at place: Int) {
         heap[place] = node
-        places[node.slot] = place
+        places[node.slot] = Int32(place)
     }
 
     @discardableResult

@@ -1,7 +1,6 @@
 // Copyright 2026 the timerd authors
 // SPDX-License-Identifier: Apache-2.0
 
-import CLinux
 import Dispatch
 import Glibc
 import HostFiles
@@ -65,7 +64,7 @@ struct Daemon {
     static func run(_ options: Options) throws {
         // Everything the daemon makes is its user's alone, from its first instant on.
         umask(0o077)
-        clinux_heap_keep_small()
+        Heap.keepSmall()
         let environment = SupervisorEnvironment.take()
         let clocks: Clocks
         do throws(Clocks.Failure) {
@@ -226,9 +225,8 @@ struct Daemon {
                 reading.roster, rejected: reading.rejections, recalling: past, launcher: runner
             ) {
                 supervision.ready("Started")
-                // What reading the configuration and the accounts took, and telling of them, lies free
-                // between what is kept.
-                teller.afterwards { clinux_heap_give_back() }
+                // Behind what is told of it.
+                teller.afterwards { Heap.giveBackSoon() }
             }
         }
         // Behind the beginning: the end of a run that nobody knows yet would be passed over.

@@ -74,6 +74,7 @@ final class Reloader: Sendable {
 
     /// Reads the configuration; any error in it refuses it as a whole.
     private func read() -> Result<ConfigReading, Errors> {
+        defer { Heap.giveBackSoon() }
         do throws(ConfigError) {
             let reading = try ConfigReader.load(path: path, ownerUID: user)
             guard reading.errors.isEmpty else {
