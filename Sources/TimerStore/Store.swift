@@ -123,13 +123,25 @@ public final class Store {
         }
     }
 
-    /// Makes everything committed so far outlive a power cut: one fsync.
-    public func sync() throws(StoreError) {
+    /// The log of this store, for `WriteAheadLog.sync`. It is there once a life began, and good as long as
+    /// the store.
+    public func log() throws(StoreError) -> WriteAheadLog {
+        try WriteAheadLog(path: "\(connection.path)-wal")
+    }
+
+    /// Writes everything committed so far into the database itself, anew and with an fsync.
+    public func checkpoint() throws(StoreError) {
         try setDurable(true)
-        // SQLite syncs its log only with a commit that wrote something.
-        try connection.run(
-            "UPDATE life SET synced = synced + 1 WHERE id = ?", [.integer(life)],
-            doing: "sync it to the disk")
+        var isBusy = false
+        try connection.run("PRAGMA wal_checkpoint(TRUNCATE)", doing: "sync it to the disk") { row in
+            isBusy = row.integer(0) != 0
+        }
+        guard !isBusy else {
+            throw StoreError(
+                code: .busy, path: connection.path,
+                what: "cannot sync it to the disk: it is in use",
+                hint: "end the other program that has it open")
+        }
     }
 
     /// In WAL mode NORMAL leaves out the fsync of a commit and FULL makes it (pragma.html#pragma_synchronous).

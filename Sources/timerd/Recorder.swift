@@ -1,6 +1,7 @@
 // Copyright 2026 the timerd authors
 // SPDX-License-Identifier: Apache-2.0
 
+import Dispatch
 import Logging
 import TimerCore
 import TimerStore
@@ -43,7 +44,13 @@ actor Recorder: QueueActor {
     /// How many requests came so far.
     private var taken: UInt64 = 0
     private var isDraining = false
+    /// Where the disk is waited for: a commit that needs no fsync goes on meanwhile.
+    private let syncQueue = DispatchQueue(label: "timerd.sync", qos: .default)
+    private var writeAheadLog: WriteAheadLog?
     private var isSyncPlanned = false
+    private var isSyncing = false
+    /// Whether more was written since the sync began that is being made.
+    private var isSyncOwed = false
     private var trouble: StoreError?
     private var closes = 0
 
@@ -217,8 +224,32 @@ actor Recorder: QueueActor {
     private func sync() {
         isSyncPlanned = false
         guard trouble == nil else { return }
+        guard !isSyncing else {
+            isSyncOwed = true
+            return
+        }
         do throws(StoreError) {
-            try store.sync()
+            if writeAheadLog == nil { writeAheadLog = try store.log() }
+            guard let found = writeAheadLog else { return }
+            isSyncing = true
+            syncQueue.async {
+                var failure: StoreError?
+                do throws(StoreError) { try found.sync() } catch { failure = error }
+                self.later { [failure] in $0.noteSync(failure) }
+            }
+        } catch {
+            noteSync(error)
+        }
+    }
+
+    private func noteSync(_ failure: StoreError?) {
+        isSyncing = false
+        let isOwed = isSyncOwed
+        isSyncOwed = false
+        do throws(StoreError) {
+            // What could not be written once would not be tried again: it goes another way.
+            if failure != nil { try store.checkpoint() }
+            if isOwed { planSync() }
         } catch {
             log.error("\(error); a power cut now may cost the last firings' records")
             planSync()

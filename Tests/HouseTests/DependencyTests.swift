@@ -38,7 +38,7 @@ import Testing
             ("TimerConfig", ["TimerCore", "TimerZones", "CTomlPlusPlus", "Glibc"]),
             // The machine's zone files, for whoever reads schedules.
             ("TimerZones", ["TimerCore", "Glibc"]),
-            ("TimerStore", ["TimerCore", "CSQLite"]),
+            ("TimerStore", ["TimerCore", "CSQLite", "Glibc"]),
             ("TimerRunner", ["TimerCore", "CSpawn", "Glibc", "Dispatch", "Synchronization"]),
             ("TimerControl", ["TimerCore", "Glibc"]),
             // It must stay small: no store, no HTTP, no log library.

@@ -141,6 +141,55 @@ import TimerCore
         #expect(try Store(path: path).beginLife(at: now(1)).records.map(\.job.description) == ["b"])
     }
 
+    /// What a power cut would leave of the files, as far as they are written.
+    private func copy(_ endings: [String]) throws -> String {
+        let copy = "\(path)-copy"
+        for ending in endings {
+            try? FileManager.default.removeItem(atPath: copy + ending)
+            try FileManager.default.copyItem(atPath: path + ending, toPath: copy + ending)
+        }
+        return copy
+    }
+
+    @Test func whatIsCommittedIsInTheLogThatIsSynced() throws {
+        defer { clean() }
+        let store = try Store(path: path)
+        _ = try store.beginLife(at: now(0))
+        let log = try store.log()
+        for name in ["a", "b"] {
+            try store.commit([.save(record(name))], durable: false)
+            try log.sync()
+        }
+        let copy = try copy(["", "-wal"])
+        let names = try Store(path: copy).beginLife(at: now(1)).records.map(\.job.description)
+        #expect(names.sorted() == ["a", "b"])
+    }
+
+    @Test func aCheckpointWritesEverythingIntoTheDatabaseItself() throws {
+        defer { clean() }
+        let store = try Store(path: path)
+        _ = try store.beginLife(at: now(0))
+        try store.commit([.save(record("a"))], durable: false)
+        try store.checkpoint()
+        let copy = try copy([""])
+        #expect(
+            try Store(path: copy).beginLife(at: now(1)).records.map(\.job.description) == ["a"])
+        // The log goes on from its beginning, and is the same file.
+        let log = try store.log()
+        try store.commit([.save(record("b"))], durable: false)
+        try log.sync()
+        #expect(try Store(path: path).beginLife(at: now(2)).records.count == 2)
+    }
+
+    @Test func aLogThatIsALinkIsNotFollowed() throws {
+        defer { clean() }
+        let store = try Store(path: path)
+        _ = try store.beginLife(at: now(0))
+        unlink("\(path)-wal")
+        symlink("/etc/passwd", "\(path)-wal")
+        #expect(throws: StoreError.self) { try store.log() }
+    }
+
     @Test(arguments: [
         (
             "not a database at all, whatever it may be; long enough to have a header of its own, "
