@@ -6,6 +6,8 @@ tells_what_is_next() { property StatusText | grep -q '^2 jobs.*next is '; }
 
 fresh
 expect 'active' equals active property ActiveState
+expect "it sees the machine's boot, by which it knows reboots" equals "$(boot_id)" \
+    inside nsenter -t "$(property MainPID)" -m cat /proc/sys/kernel/random/boot_id
 expect 'it answers at once' inside timerctl list
 expect 'READY came from the daemon' equals notify property Type
 wait_for 5 'a status line with counts' tells_what_is_next
