@@ -8,8 +8,9 @@ import TimerStore
 
 /// Writes down what the agenda decides, on a queue of its own, so that no fsync holds up a decision.
 ///
-/// What waits is written together: one transaction, and at most one fsync, for all of it, in the order it
-/// came. If the store refuses, nothing is let go: it is said once and tried again each second, and what
+/// What waits is written together: one transaction for all of it, in the order it came. The disk is waited for
+/// on a further queue, so that what needs no fsync does not wait for that of others; what came meanwhile is
+/// synced together. If the store refuses, nothing is let go: it is said once and tried again each second, and what
 /// must follow a write (a run's start, the answer to an order) waits until it is kept.
 actor Recorder: QueueActor {
     /// How long a write may wait for its fsync, if nobody asked for it at once.
@@ -36,6 +37,11 @@ actor Recorder: QueueActor {
         var delayed: (@Sendable (StoreError) -> Void)?
     }
 
+    private struct Unsynced {
+        var request: Request
+        var refused: Set<Run.ID>
+    }
+
     private let store: Store
     private let log: Logger
     private let history: Duration
@@ -47,10 +53,13 @@ actor Recorder: QueueActor {
     /// Where the disk is waited for: a commit that needs no fsync goes on meanwhile.
     private let syncQueue = DispatchQueue(label: "timerd.sync", qos: .default)
     private var writeAheadLog: WriteAheadLog?
+    /// What is written and waits for its fsync.
+    private var unsynced: [Unsynced] = []
+    /// Whether anything was written since the last sync began.
+    private var isSyncDue = false
     private var isSyncPlanned = false
     private var isSyncing = false
-    /// Whether more was written since the sync began that is being made.
-    private var isSyncOwed = false
+    private var hasSyncFailed = false
     private var trouble: StoreError?
     private var closes = 0
 
@@ -134,10 +143,8 @@ actor Recorder: QueueActor {
         guard !pending.isEmpty else { return }
         var changes: [Store.Change] = []
         var count = 0
-        var durable = false
         while count < pending.count, changes.count < Self.changesPerCommit {
             changes += pending[count].changes
-            durable = durable || pending[count].durable
             count += 1
         }
         closes += changes.count { if case .close = $0 { true } else { false } }
@@ -146,27 +153,25 @@ actor Recorder: QueueActor {
             changes.append(.prune(endedBefore: wall() - history))
         }
         do throws(StoreError) {
-            let refused = try write(changes, durable: durable)
-            finish(count, refused, durable: durable)
+            let refused = try write(changes)
+            finish(count, refused, hasWritten: !changes.isEmpty)
         } catch {
             wait(because: error)
         }
     }
 
     /// A change the store will never take must not hold up the others for ever: it alone is let go.
-    private func write(
-        _ changes: [Store.Change], durable: Bool
-    ) throws(StoreError) -> Set<Run.ID> {
+    private func write(_ changes: [Store.Change]) throws(StoreError) -> Set<Run.ID> {
         guard !changes.isEmpty else { return [] }
         do throws(StoreError) {
-            return try store.commit(changes, durable: durable)
+            return try store.commit(changes, durable: false)
         } catch {
             guard error.code == .other else { throw error }
         }
         var refused: Set<Run.ID> = []
         for change in changes {
             do throws(StoreError) {
-                refused.formUnion(try store.commit([change], durable: durable))
+                refused.formUnion(try store.commit([change], durable: false))
             } catch {
                 guard error.code == .other else { throw error }
                 log.error("\(error); this entry is left out: \(change)")
@@ -177,15 +182,22 @@ actor Recorder: QueueActor {
     }
 
     /// The first so many requests are done.
-    private func finish(_ count: Int, _ refused: Set<Run.ID>, durable: Bool) {
+    private func finish(_ count: Int, _ refused: Set<Run.ID>, hasWritten: Bool) {
         if trouble != nil {
             trouble = nil
             log.notice("The account is being written again; nothing of it was lost")
         }
         let done = pending.prefix(count)
         pending.removeFirst(count)
-        for request in done { request.kept?(refused) }
-        if !durable { planSync() }
+        isSyncDue = isSyncDue || hasWritten
+        for request in done {
+            if request.durable {
+                unsynced.append(Unsynced(request: request, refused: refused))
+            } else {
+                request.kept?(refused)
+            }
+        }
+        if !unsynced.isEmpty { sync() } else if isSyncDue { planSync() }
         if !pending.isEmpty { drainSoon() }
     }
 
@@ -218,41 +230,59 @@ actor Recorder: QueueActor {
     private func planSync() {
         guard !isSyncPlanned else { return }
         isSyncPlanned = true
-        later(after: Self.syncDelay) { $0.sync() }
+        later(after: Self.syncDelay) { recorder in
+            recorder.isSyncPlanned = false
+            recorder.sync()
+        }
     }
 
+    /// Syncs what is written by now; what is written while it does is next.
     private func sync() {
-        isSyncPlanned = false
-        guard trouble == nil else { return }
-        guard !isSyncing else {
-            isSyncOwed = true
-            return
-        }
+        guard !isSyncing, isSyncDue || !unsynced.isEmpty else { return }
         do throws(StoreError) {
             if writeAheadLog == nil { writeAheadLog = try store.log() }
-            guard let found = writeAheadLog else { return }
-            isSyncing = true
-            syncQueue.async {
-                var failure: StoreError?
-                do throws(StoreError) { try found.sync() } catch { failure = error }
-                self.later { [failure] in $0.noteSync(failure) }
-            }
         } catch {
-            noteSync(error)
+            return noteSync(of: take(), failure: error)
+        }
+        guard let writeAheadLog else { return }
+        let waiting = take()
+        isSyncing = true
+        syncQueue.async {
+            var failure: StoreError?
+            do throws(StoreError) { try writeAheadLog.sync() } catch { failure = error }
+            self.later { [failure] in $0.noteSync(of: waiting, failure: failure) }
         }
     }
 
-    private func noteSync(_ failure: StoreError?) {
+    private func take() -> [Unsynced] {
+        isSyncDue = false
+        defer { unsynced = [] }
+        return unsynced
+    }
+
+    private func noteSync(of waiting: [Unsynced], failure: StoreError?) {
         isSyncing = false
-        let isOwed = isSyncOwed
-        isSyncOwed = false
         do throws(StoreError) {
             // What could not be written once would not be tried again: it goes another way.
             if failure != nil { try store.checkpoint() }
-            if isOwed { planSync() }
+            hasSyncFailed = false
+            for one in waiting { one.request.kept?(one.refused) }
+            if !unsynced.isEmpty { sync() } else if isSyncDue { planSync() }
         } catch {
-            log.error("\(error); a power cut now may cost the last firings' records")
-            planSync()
+            if !hasSyncFailed {
+                log.error(
+                    "\(error); a power cut now may cost what was recorded last, and orders wait")
+            }
+            hasSyncFailed = true
+            for one in waiting { one.request.delayed?(error) }
+            unsynced =
+                waiting.map { one in
+                    var one = one
+                    one.request.delayed = nil
+                    return one
+                } + unsynced
+            isSyncDue = true
+            later(after: Self.retryDelay) { $0.sync() }
         }
     }
 }

@@ -71,6 +71,7 @@ runs() { wc -l <"$starts"; }
 syncs() { inside grep -c 'fdatasync.*timerd.db-wal' /root/slow-disk; }
 wait_for 10 'a run' test -s "$starts"
 hold slow-disk -f -y -e trace=fsync,fdatasync -e inject=fsync,fdatasync:delay_enter=4s -p "$pid"
+before=$(($(runs) + 1))
 asked=$(microseconds)
 expect 'an order is answered' inside timerctl pause slow --note 'disk swap'
 answered=$(($(microseconds) - asked))
@@ -79,18 +80,30 @@ looked=$(microseconds)
 expect 'it tells' inside timerctl list >/dev/null
 looked=$(($(microseconds) - looked))
 expect "at once, after $looked us" test "$looked" -lt 1000000
-# What waited for the order's fsync has begun by then; from here on nothing waits.
-before=$(($(runs) + 2))
 wait_for 20 'runs go on' at_least $((before + 12)) runs
 late() {
     tail -n +"$before" "$starts" | awk '
         { command = "date +%s.%N -d " $1; command | getline due; close(command); if ($2 - due > most) most = $2 - due }
         END { print most }'
 }
-expect "no firing waits for the disk (the latest by $(late) s)" awk "BEGIN { exit $(late) > 1 }"
+expect "no firing waits for the disk, nor for the order (the latest by $(late) s)" awk "BEGIN { exit $(late) > 1 }"
 wait_for 10 'the disk is asked all the while' at_least 2 syncs
 expect 'it is the same daemon' equals "$pid" property MainPID
 let_go slow-disk
+
+# A disk that refuses to sync. An order is in force and says what it is not; it is said once; nothing else waits.
+hold sick-disk -f -e trace=fsync,fdatasync -e inject=fsync,fdatasync:error=EIO -p "$pid"
+status=0
+inside timerctl resume slow 2>"$MACHINE_WORK/refused" || status=$?
+expect "the order is not said to be kept ($(cat "$MACHINE_WORK/refused"))" test "$status" = 1
+expect 'but to be in force' grep -q 'in force, but not on the disk yet' "$MACHINE_WORK/refused"
+expect 'and it is' equals armed word slow state
+wait_for 10 'runs go on' at_least $(($(runs) + 4)) runs
+expect_journal 'a power cut now may cost what was recorded last' -u timerd
+warnings() { journal -u timerd -o cat | grep -c 'a power cut now may cost'; }
+expect 'it is said once' equals 1 warnings
+let_go sick-disk
+expect 'a disk that is well again keeps orders' inside timerctl pause slow
 inside timerctl pause beat >/dev/null
 expect 'no firing was begun twice' equals "$(cut -d' ' -f1 "$starts" | sort -u | wc -l)" runs
 expect 'the accounts are right' inside /usr/bin/python3 /root/rebuild.py --check
