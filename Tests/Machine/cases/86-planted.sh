@@ -139,6 +139,13 @@ environment-file = "/etc/timerd/environment"
 TOML
 inside systemctl reload timerd
 each "$every_kind" run_refuses /etc/timerd/environment
+# A job of somebody else's may have one of that user's.
+inside install -o stranger -m 600 /dev/null /var/tmp/environment
+printf '[job.theirs]\ncommand = ["true"]\nevery = "1h"\nuser = "stranger"\nenvironment-file = "/var/tmp/environment"\n' \
+    >>"$MACHINE_ROOT/etc/timerd/timerd.toml"
+inside systemctl reload timerd
+inside timerctl run theirs
+wait_for 10 "the user's own file is read" in_journal 'ran well' TIMERD_JOB=theirs TIMERD_EVENT=run-ended
 inside install -m 640 /dev/null /etc/timerd/environment
 inside timerctl run careful
 wait_for 10 'a file of its own is read' in_journal 'ran well' TIMERD_JOB=careful TIMERD_EVENT=run-ended
