@@ -29,8 +29,8 @@ public struct ControlClient: Sendable {
     public let path: String
     /// How long to wait for the daemon at each step, in seconds.
     public var timeoutSeconds = 30
-    /// What starts the daemon, for whoever finds none.
-    public var startCommand = "systemctl start timerd"
+    /// The command of the service manager the daemon belongs to, for whoever finds none.
+    public var manager = "systemctl"
 
     /// A client of the daemon that listens at `path`.
     public init(path: String) { self.path = path }
@@ -77,7 +77,7 @@ public struct ControlClient: Sendable {
             switch code {
             case ENOENT, ECONNREFUSED:
                 throw .noDaemon(
-                    "no daemon listens at \(path); start it with `\(startCommand)`, "
+                    "no daemon listens at \(path); start it with `\(manager) start timerd`, "
                         + "or name its socket with --socket")
             case EACCES, EPERM:
                 throw .broken("\(path): permission denied; ask as root or as the daemon's user")
@@ -111,10 +111,14 @@ public struct ControlClient: Sendable {
                 if errno == EINTR { continue }
                 if errno == EAGAIN {
                     throw .broken(
-                        "\(path): no answer for \(timeoutSeconds) s; `systemctl status timerd` and "
+                        "\(path): no answer for \(timeoutSeconds) s; `\(manager) status timerd` and "
                             + "its journal say what holds the daemon up")
                 }
-                throw .broken("cannot read from \(path): \(lastError())")
+                let hint =
+                    errno == ECONNRESET
+                    ? "; `\(manager) status timerd` and its journal say why the daemon broke off"
+                    : ""
+                throw .broken("cannot read from \(path): \(lastError())\(hint)")
             }
             bytes += buffer[..<count]
             guard bytes.count <= Self.replyBytesMax else {

@@ -37,7 +37,7 @@ struct Connection: ParsableArguments {
         let path = socket ?? standard(user ? .user : system ? .system : nil)
         var client = ControlClient(path: path)
         if socket == nil, path != standard(.system) {
-            client.startCommand = "systemctl --user start timerd"
+            client.manager = "systemctl --user"
         }
         return client
     }
