@@ -48,6 +48,8 @@ void clinux_heap_keep_small(void) {
 #ifdef __GLIBC__
     mallopt(M_ARENA_MAX, 2);
     mallopt(M_MMAP_THRESHOLD, 256 * 1024);
+    // Set, or glibc would now give back and ask for 128 KiB thousands of times a second under load.
+    mallopt(M_TRIM_THRESHOLD, 1024 * 1024);
 #endif
 }
 
