@@ -51,6 +51,14 @@ import Testing
         }
     }
 
+    /// The benchmarks measure what a job costs; here, what is easily lost: a field that is new belongs behind a
+    /// reference unless most jobs have it.
+    @Test func whatThereIsOfEveryJobStaysSmall() {
+        #expect(MemoryLayout<Entry?>.stride <= 168)
+        #expect(MemoryLayout<Job>.stride <= 112)
+        #expect(MemoryLayout<Phase>.size == 8)
+    }
+
     @Test func anEmptyOneHasNothing_andWhatIsNotInItIsNotTakenOut() {
         var index = SlotIndex()
         let name = Job.Name("a")

@@ -136,6 +136,35 @@ private final class TimerBench: @unchecked Sendable {
         close(descriptor)
         #expect(try HeartbeatFile(in: directory).read()?.at.awake.nanoseconds == 5)
     }
+
+    /// By what the kernel says of the mount, for a folder of each kind there is here.
+    @Test(arguments: ["/dev/shm", "/run", "/tmp", "/var/tmp"])
+    func itIsKnownWhetherTheFileLiesInMemory(parent: String) throws {
+        let folder = "\(parent)/timerd-heartbeat-\(UUID().uuidString)"
+        guard access(parent, W_OK) == 0 else { return }
+        defer { try? FileManager.default.removeItem(atPath: folder) }
+        let file = try HeartbeatFile(in: try Directory.open(folder))
+        // The last mount at the longest of the paths that lead there.
+        let mounts = try String(contentsOfFile: "/proc/self/mounts", encoding: .utf8)
+            .split(separator: "\n").map { $0.split(separator: " ").map(String.init) }
+        let mount = mounts.filter {
+            $0[1] == "/" || parent == $0[1] || parent.hasPrefix($0[1] + "/")
+        }
+        .enumerated().max { ($0.element[1].count, $0.offset) < ($1.element[1].count, $1.offset) }
+        let kind = try #require(mount?.element[2])
+        #expect(file.isInMemory == ["tmpfs", "ramfs"].contains(kind), "\(kind)")
+    }
+
+    @Test func inMemoryASignOfLifeIsThereAtOnce() throws {
+        let folder = "/dev/shm/timerd-heartbeat-\(UUID().uuidString)"
+        guard access("/dev/shm", W_OK) == 0 else { return }
+        defer { try? FileManager.default.removeItem(atPath: folder) }
+        let directory = try Directory.open(folder)
+        let file = try HeartbeatFile(in: directory)
+        guard file.isInMemory else { return }
+        Pulse(file: file, log: Logger(label: "test")).beat(Heartbeat(life: 4, at: now))
+        #expect(try HeartbeatFile(in: directory).read() == Heartbeat(life: 4, at: now))
+    }
 }
 
 @Suite struct DirectoryTests {
