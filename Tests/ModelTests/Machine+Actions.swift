@@ -8,6 +8,7 @@ extension Machine {
     func tell(_ event: Event, _ told: Told) {
         counts.told += 1
         atOnce += 1
+        isSet = false
         let start = timeline.seen.count
         for action in agenda.handle(event, at: now) { perform(action) }
         guard !isSpoilt else { return }

@@ -57,6 +57,8 @@ final class Machine {
     var jobs: [PlainJob]
     var edited: [PlainJob]
     var isStirred = false
+    /// Whether the clock was set and nobody has read it since.
+    var isSet = false
     /// Names whose records were removed.
     var renamed: Set<Int> = []
     /// Whether a label came again that may: no more can be said of this machine.
@@ -165,6 +167,9 @@ final class Machine {
             isStirred = true
             if !quiet { stir() }
         case .set(let span, let quiet):
+            // Nobody could tell two from their sum: where the clock stood in between is seen.
+            if isSet { stir() }
+            isSet = true
             counts.sets += 1
             if abs(span) >= 3 * Unit.hour { counts.corrections += 1 }
             append(.passed(.step, span))
