@@ -35,7 +35,7 @@ struct Control: ControlService {
     /// Where answers are put into JSON: not on the worker queue, whose time it would take, and not in a `Task`.
     /// Its pool once begun, Dispatch looks after it each second for as long as the process lives
     /// (`_dispatch_workq_monitor_pools` in libdispatch), and an idle daemon would never sleep again.
-    static let queue = DispatchQueue(label: "timerd.answers", qos: .userInitiated)
+    static let queue = DispatchQueue(label: "timerd.answers", qos: .utility)
 
     /// What never changes while the daemon lives.
     struct About: Sendable {

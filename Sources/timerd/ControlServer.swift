@@ -31,6 +31,7 @@ final class ControlServer: Sendable {
     /// Listens on a socket that is bound already, whether systemd passed it or we bound it.
     static func listen(on socket: Int32, for service: any ControlService) throws -> ControlServer {
         let group = MultiThreadedEventLoopGroup(numberOfThreads: 1)
+        group.next().execute { Precedence.giveUp() }
         let connections = ConnectionCount(max: connectionsMax)
         let channel = try ServerBootstrap(group: group)
             .serverChannelOption(.backlog, value: 128)

@@ -64,6 +64,7 @@ struct Daemon {
     static func run(_ options: Options) throws {
         // Everything the daemon makes is its user's alone, from its first instant on.
         umask(0o077)
+        Precedence.take()
         Heap.keepSmall()
         let environment = SupervisorEnvironment.take()
         let clocks: Clocks

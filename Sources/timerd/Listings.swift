@@ -17,7 +17,7 @@ final class Listings<Answer: Sendable>: Sendable {
         @Sendable (_ done: @escaping @Sendable (Snapshot, _ rejected: [String]) -> Void) -> Void
 
     // No `Task`: see `Control.queue`, whose short answers are not to wait for a long one here.
-    private let queue = DispatchQueue(label: "timerd.listings", qos: .userInitiated)
+    private let queue = DispatchQueue(label: "timerd.listings", qos: .utility)
     private let gather: Gather
     private let make: @Sendable (Snapshot, _ rejected: [String]) -> Answer
     private let state = Mutex(State())

@@ -44,7 +44,7 @@ actor Loop: QueueActor {
     /// How long status lines are gathered before one is sent.
     static let statusDelay: Duration = .milliseconds(500)
 
-    nonisolated let executor = QueueExecutor(label: "timerd.worker")
+    nonisolated let executor = QueueExecutor(label: "timerd.worker", qos: Precedence.qos)
     nonisolated var unownedExecutor: UnownedSerialExecutor {
         executor.asUnownedSerialExecutor()
     }

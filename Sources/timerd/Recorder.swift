@@ -25,7 +25,7 @@ actor Recorder: QueueActor {
     /// How many changes may wait before older accounts of a job give way to its newest.
     static let pendingMax = 100_000
 
-    nonisolated let executor = QueueExecutor(label: "timerd.store")
+    nonisolated let executor = QueueExecutor(label: "timerd.store", qos: Precedence.qos)
     nonisolated var unownedExecutor: UnownedSerialExecutor {
         executor.asUnownedSerialExecutor()
     }
