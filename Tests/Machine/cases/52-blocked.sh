@@ -55,7 +55,7 @@ expect_journal 'the last daemon was killed or crashed' -u timerd
 
 # A disk on which each fsync takes longer than that. Orders wait for it; firings and who only looks do not, and
 # the daemon lives.
-inside install -m 644 "$MACHINE_HERE/rebuild.py" /root/rebuild.py
+install -m 644 "$MACHINE_HERE/rebuild.py" "$MACHINE_ROOT/root/rebuild.py"
 starts=$MACHINE_ROOT/root/starts
 rm -f "$starts"
 begin <<'TOML'

@@ -3,7 +3,7 @@
 # The journal alone is enough to work out every job's time, over all that can happen to it. rebuild.py says how,
 # and holds it against what timerctl shows.
 
-inside install -m 644 "$MACHINE_HERE/rebuild.py" /root/rebuild.py
+install -m 644 "$MACHINE_HERE/rebuild.py" "$MACHINE_ROOT/root/rebuild.py"
 rebuilt() { inside /usr/bin/python3 /root/rebuild.py --check; }
 # within TEXT: what it said last has this.
 agrees() { rebuilt >"$MACHINE_WORK/rebuilt" 2>&1 || fail "$1: $(cat "$MACHINE_WORK/rebuilt")"; }

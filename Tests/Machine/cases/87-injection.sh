@@ -3,7 +3,7 @@
 # Text of others that is meant to do something where it is shown, or to be taken for something else in the log:
 # whoever reads it reads it, and that is all.
 
-inside install -m 644 "$MACHINE_HERE/harmless.py" /root/harmless.py
+install -m 644 "$MACHINE_HERE/harmless.py" "$MACHINE_ROOT/root/harmless.py"
 # is_harmless KIND COMMAND...: what the command prints.
 is_harmless() {
     local kind=$1
