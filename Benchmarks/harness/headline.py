@@ -54,7 +54,7 @@ def scale(rows):
         others((who, report.size(figure)) for who, figure in resident.items() if not who.startswith("timerd")))
     large = armed[max(jobs for jobs, who in armed if who == "timerd"), "timerd"]
     yield (
-        f"{large['jobs']:,} jobs armed: memory of its own, start to ready".replace(",", " "),
+        f"{large['jobs'] // 1000} 000 jobs armed: memory of their own for both processes, start to ready",
         f"{report.size(large['anonymous_bytes'])}, {report.time(large['ready_s'] * 1e9)}", "", "")
     yield (
         "`timerctl list` of 1000 jobs, from exec to exit", report.time(armed[1000, "timerd"]["list_s"] * 1e9), "", "")
