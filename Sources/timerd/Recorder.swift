@@ -197,7 +197,8 @@ actor Recorder: QueueActor {
                 request.kept?(refused)
             }
         }
-        if !unsynced.isEmpty { sync() } else if isSyncDue { planSync() }
+        // Of those that came before, a sync that is being made or planned takes care.
+        if done.contains(where: \.durable) { sync() } else if isSyncDue { planSync() }
         if !pending.isEmpty { drainSoon() }
     }
 
@@ -274,15 +275,14 @@ actor Recorder: QueueActor {
                     "\(error); a power cut now may cost what was recorded last, and orders wait")
             }
             hasSyncFailed = true
-            for one in waiting { one.request.delayed?(error) }
-            unsynced =
-                waiting.map { one in
-                    var one = one
-                    one.request.delayed = nil
-                    return one
-                } + unsynced
+            var waiting = waiting
+            for index in waiting.indices {
+                waiting[index].request.delayed?(error)
+                waiting[index].request.delayed = nil
+            }
+            unsynced = waiting + unsynced
             isSyncDue = true
-            later(after: Self.retryDelay) { $0.sync() }
+            planSync()
         }
     }
 }
