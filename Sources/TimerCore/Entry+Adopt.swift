@@ -12,11 +12,12 @@ extension Entry {
         firings = record.firings
         lastScheduled = record.lastScheduled
         configuredPaused = record.configuredPaused
-        // What passed since is missed, but for the time in which the configuration did not name the job; a
-        // reading far in the future was wrong.
+        // What passed since is missed, but for the time in which the configuration did not name the job. A
+        // reading far in the future was wrong, and slots that are there again are other firings.
         let last = record.seen ?? max(record.lastScheduled ?? record.at.wall, record.at.wall)
         let isWrong = last - now.wall >= Agenda.correctionMin
         seen = isWrong ? now.wall : record.removed == nil ? last : max(last, now.wall)
+        if isWrong { corrections += 1 }
         if record.at.bootID == now.bootID { slot = nil }
         if case .paused(let pause) = phase { noteEnd(of: pause, since: record, at: now) }
         // A life that begins takes its schedule up without looking back at what the pause held.

@@ -232,6 +232,7 @@ extension Checker {
         if states[job].seen - wall >= 3 * Unit.hour {
             // A reading so far in the future was wrong.
             states[job].seen = wall
+            states[job].corrections += 1
         } else if wasAway {
             // While it was not there, a job had no slots.
             states[job].seen = max(states[job].seen, wall)

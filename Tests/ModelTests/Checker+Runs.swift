@@ -195,7 +195,7 @@ extension Checker {
                 fail(.missed, "job \(job) is due and was passed over")
             }
         }
-        releaseRetries()
+        releaseRetries(seen)
     }
 
     private func isToken(_ one: Seen) -> Bool {
@@ -209,14 +209,21 @@ extension Checker {
         return until <= wall
     }
 
-    private func releaseRetries() {
+    /// Begins the further attempts whose time has come: in the order of their times, and of those of one time
+    /// in the order that is told, which is not laid down.
+    private func releaseRetries(_ seen: ArraySlice<Seen>) {
+        func place(_ job: Int) -> Int {
+            seen.firstIndex { $0.kind == .start && $0.job == job && $0.attempt > 1 } ?? .max
+        }
         var due: [(at: Int64, job: Int)] = []
         for job in roster where states[job].phase != .paused {
             for run in states[job].runs {
                 if case .retry(let at) = run.wait, at <= awake { due.append((at, job)) }
             }
         }
-        if due.count > 1 { due.sort { ($0.at, $0.job) < ($1.at, $1.job) } }
+        if due.count > 1 {
+            due.sort { ($0.at, place($0.job), $0.job) < ($1.at, place($1.job), $1.job) }
+        }
         for one in due { release(one.job) }
     }
 }

@@ -146,6 +146,24 @@ import Testing
         #expect(ids.count == world.started.count, "the same hour again is another firing")
     }
 
+    @Test func aClockFoundSetBackByMoreThanAStepRepeatsNoFiringsNames() throws {
+        var world = world(at: "2026-11-21T04:58:52Z")
+        world.load([try job("hourly")])
+        world.pass(.seconds(120))
+        world.endRuns()
+        // A correction, and two steps that are none, to before where it was; the next life sees one.
+        world.step(.seconds(4 * 3600))
+        world.step(.seconds(-2 * 3600))
+        world.step(.seconds(-2 * 3600 - 600))
+        world.kill()
+        world.load([try job("hourly")])
+        world.pass(.seconds(3600))
+        world.endRuns()
+        #expect(
+            scheduled(world) == ["2026-11-21T05:00:00Z", "2026-11-21T05:00:00.000001Z"],
+            "the same hour again is another firing")
+    }
+
     @Test func a1970ClockThatIsSetRightFiresNoStorm() throws {
         var world = world(at: "1970-01-01T00:00:10Z")
         world.load([try job("minutely")])
