@@ -114,7 +114,8 @@ struct ControlGroups {
     /// The path of this process's own group: where version 2 is mounted (proc(5), mountinfo), and below it
     /// what /proc/self/cgroup says on the line that begins with `0::`.
     private static func own() -> String? {
-        guard let mounts = text("/proc/self/mountinfo"), let groups = text("/proc/self/cgroup")
+        guard let mounts = ProcFile.text("/proc/self/mountinfo"),
+            let groups = ProcFile.text("/proc/self/cgroup")
         else { return nil }
         let mount = mounts.split(separator: "\n").lazy.map { $0.split(separator: " ") }.first {
             words in
@@ -124,17 +125,5 @@ struct ControlGroups {
         let group = groups.split(separator: "\n").first { $0.hasPrefix("0::/") }
         guard let mount, mount.count > 4, let group else { return nil }
         return "\(mount[4])\(group.dropFirst(3))"
-    }
-
-    private static func text(_ path: String) -> String? {
-        let file = open(path, O_RDONLY | O_CLOEXEC)
-        guard file >= 0 else { return nil }
-        defer { close(file) }
-        var bytes: [UInt8] = []
-        var buffer = [UInt8](repeating: 0, count: 65_536)
-        while case let count = read(file, &buffer, buffer.count), count > 0 {
-            bytes += buffer[..<count]
-        }
-        return String(decoding: bytes, as: UTF8.self)
     }
 }

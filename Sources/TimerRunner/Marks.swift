@@ -41,7 +41,8 @@ final class Marks: Sendable {
         guard file >= 0 else {
             throw Runner.Failure("cannot open the file of marks, \(Self.fileName)", errno)
         }
-        bootID = Self.contents("/proc/sys/kernel/random/boot_id").map(Self.firstLine) ?? "?"
+        let boot = ProcFile.text("/proc/sys/kernel/random/boot_id")
+        bootID = boot?.split(separator: "\n").first.map { String($0) } ?? "?"
         do throws(Runner.Failure) {
             slots = Mutex(try Slots(mapping: file))
         } catch {
@@ -72,13 +73,12 @@ final class Marks: Sendable {
         /// Whether the process that has this number now is this one, by when it was made (proc(5), stat,
         /// field 22, in ticks since the boot).
         var isAlive: Bool {
-            guard let text = Marks.contents("/proc/\(pid)/stat"),
+            guard let text = ProcFile.text("/proc/\(pid)/stat"),
                 // The second field, the program's name, may hold blanks and parentheses.
-                let name = text.lastIndex(of: UInt8(ascii: ")"))
+                let name = text.lastIndex(of: ")")
             else { return false }
-            let fields = text[name...].split(separator: UInt8(ascii: " "), maxSplits: 21)
-            guard fields.count > 20, let start = Int64(String(decoding: fields[20], as: UTF8.self))
-            else { return false }
+            let fields = text[name...].split(separator: " ", maxSplits: 21)
+            guard fields.count > 20, let start = Int64(fields[20]) else { return false }
             let tick = 1_000_000_000 / max(1, Int64(sysconf(Int32(_SC_CLK_TCK))))
             return (made.lowerBound / tick...made.upperBound / tick).contains(start)
         }
@@ -196,19 +196,5 @@ final class Marks: Sendable {
                 elapsed: .microseconds(elapsed), user: .microseconds(user),
                 system: .microseconds(system), peakResidentBytes: peak),
             at: WallInstant(microsecondsSinceEpoch: at))
-    }
-
-    /// A small file of /proc; nil if it cannot be read.
-    fileprivate static func contents(_ path: String) -> ArraySlice<UInt8>? {
-        let file = open(path, O_RDONLY | O_CLOEXEC)
-        guard file >= 0 else { return nil }
-        defer { close(file) }
-        var bytes = [UInt8](repeating: 0, count: 4096)
-        let count = read(file, &bytes, bytes.count)
-        return count >= 0 ? bytes[..<count] : nil
-    }
-
-    private static func firstLine(_ bytes: ArraySlice<UInt8>) -> String {
-        String(decoding: bytes.prefix { $0 != UInt8(ascii: "\n") }, as: UTF8.self)
     }
 }

@@ -103,7 +103,10 @@ struct RunnerThread: ~Copyable {
             throw Runner.Failure("cannot watch a descriptor", code)
         }
         let code = WorkerThread.start("timerd.runner") {
-            takeCommonPrecedence()
+            // The nice value most jobs have is that of this thread too, whatever the runner's. A child begins
+            // with its parent's, and one that has to give up a lower one gives up the processor with it: on a
+            // busy machine it would wait for its next turn before it runs its program.
+            ThreadNice.giveUp()
             var thread = RunnerThread(beginning, epoll: epoll)
             thread.run()
             close(epoll)
@@ -114,14 +117,6 @@ struct RunnerThread: ~Copyable {
             close(epoll)
             throw Runner.Failure("cannot start a thread", code)
         }
-    }
-
-    /// The nice value most jobs have is that of this thread too, whatever the runner's. A child begins with its
-    /// parent's, and one that has to give up a lower one gives up the processor with it: on a busy machine it
-    /// would wait for its next turn before it runs its program.
-    private static func takeCommonPrecedence() {
-        let thread = __priority_which_t(PRIO_PROCESS.rawValue)
-        if getpriority(thread, 0) < 0 { setpriority(thread, 0, 0) }
     }
 
     // MARK: - The turn

@@ -60,8 +60,6 @@ struct TimerdRunner {
 
     static func main() { usage.main { try TimerdRunner($0).run() } }
 
-    /// The nice value of the runner itself.
-    static let nice: Int32 = -5
     /// How long jobs have from SIGTERM to SIGKILL when the runner is told to end.
     static let grace: Duration = .seconds(10)
 
@@ -91,8 +89,7 @@ struct TimerdRunner {
     /// Has the runner go before its jobs, as far as it may: what is due is to start, and what outlives its time
     /// to end, though they take all the CPU there is. Each job has its own nice value.
     private func goFirst() {
-        let everybody = __priority_which_t(PRIO_PROCESS.rawValue)
-        if getpriority(everybody, 0) >= 0 { setpriority(everybody, 0, Self.nice) }
+        if ThreadNice.current >= 0 { ThreadNice.set(ThreadNice.first) }
     }
 
     private func scheduler() throws -> UInt32 {

@@ -6,6 +6,7 @@ import NIOCore
 import NIOHTTP1
 import NIOPosix
 import TimerControl
+import TimerRunner
 
 /// The control API: HTTP and JSON over a unix socket, on one thread of its own. A slow or hostile client
 /// holds up nobody but itself.
@@ -31,19 +32,20 @@ final class ControlServer: Sendable {
     /// Listens on a socket that is bound already, whether systemd passed it or we bound it.
     static func listen(on socket: Int32, for service: any ControlService) throws -> ControlServer {
         let group = MultiThreadedEventLoopGroup(numberOfThreads: 1)
-        group.next().execute { Precedence.giveUp() }
-        let connections = ConnectionCount(max: connectionsMax)
+        group.next().execute { ThreadNice.giveUp() }
+        let connections = NIOLoopBoundBox.makeBoxSendingValue(
+            ConnectionCount(max: connectionsMax), eventLoop: group.next())
         let channel = try ServerBootstrap(group: group)
             .serverChannelOption(.backlog, value: 128)
             .serverChannelOption(.maxMessagesPerRead, value: 1)
             .serverChannelInitializer { channel in
                 channel.eventLoop.makeCompletedFuture {
-                    try channel.pipeline.syncOperations.addHandler(AcceptLimit(connections))
+                    try channel.pipeline.syncOperations.addHandler(AcceptLimit(connections.value))
                 }
             }
             .childChannelInitializer { channel in
                 channel.eventLoop.makeCompletedFuture {
-                    connections.add(channel)
+                    connections.value.add(channel)
                     let pipeline = channel.pipeline.syncOperations
                     try pipeline.addHandler(IdleStateHandler(allTimeout: idleTime))
                     try pipeline.configureHTTPServerPipeline(withErrorHandling: true)
@@ -61,9 +63,8 @@ final class ControlServer: Sendable {
     }
 }
 
-/// How many connections there are.
-// Unchecked, since every use is on the one event loop of the server.
-private final class ConnectionCount: @unchecked Sendable {
+/// How many connections there are, on the one event loop of the server.
+private final class ConnectionCount {
     private let max: Int
     private var count = 0
     private var held: ChannelHandlerContext?
@@ -92,7 +93,7 @@ private final class ConnectionCount: @unchecked Sendable {
 
     func add(_ channel: any Channel) {
         count += 1
-        channel.closeFuture.whenComplete { [self] _ in
+        channel.closeFuture.assumeIsolated().whenComplete { [self] _ in
             count -= 1
             guard let context = held else { return }
             held = nil

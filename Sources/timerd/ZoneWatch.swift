@@ -4,6 +4,7 @@
 import Dispatch
 import Glibc
 import Logging
+import Synchronization
 import TimerCore
 import TimerZones
 
@@ -18,33 +19,22 @@ final class ZoneWatch: Sendable {
     static let depthMax = 4
 
     private let queue = DispatchQueue(label: "timerd.zones", qos: .utility)
-    private let state: State
+    private let descriptor: Int32
+    private let folder: String
+    private let localFile: String
+    private let changed: @Sendable () -> Void
+    private let state = Mutex(State())
 
     /// Why zones cannot be watched.
     struct Failure: Error, CustomStringConvertible {
         let description: String
     }
 
-    // Unchecked, since it is used on the queue alone, but for the cancelling of its source at the end.
-    private final class State: @unchecked Sendable {
-        let descriptor: Int32
-        let folder: String
-        let localFile: String
-        let changed: @Sendable () -> Void
+    private struct State {
         var source: (any DispatchSourceRead)?
         var isPlanned = false
         /// The watch on the folder of the machine's own zone, where much else changes as well.
         var localWatch: Int32 = -1
-
-        init(
-            descriptor: Int32, folder: String, localFile: String,
-            changed: @escaping @Sendable () -> Void
-        ) {
-            self.descriptor = descriptor
-            self.folder = folder
-            self.localFile = localFile
-            self.changed = changed
-        }
     }
 
     /// Calls `changed` on a queue of its own some time after each change.
@@ -56,23 +46,28 @@ final class ZoneWatch: Sendable {
         guard descriptor >= 0 else {
             throw Failure(description: "cannot watch the time zones: \(systemError())")
         }
-        state = State(
-            descriptor: descriptor, folder: folder, localFile: local, changed: changed)
-        let source = DispatchSource.makeReadSource(fileDescriptor: descriptor, queue: queue)
-        source.setEventHandler { @Sendable [weak self] in self?.read() }
-        source.setCancelHandler { @Sendable in close(descriptor) }
-        state.source = source
+        self.descriptor = descriptor
+        self.folder = folder
+        localFile = local
+        self.changed = changed
         queue.sync { watchAll() }
-        source.activate()
+        state.withLock { state in
+            let source = DispatchSource.makeReadSource(fileDescriptor: descriptor, queue: queue)
+            source.setEventHandler { @Sendable [weak self] in self?.read() }
+            source.setCancelHandler { @Sendable in close(descriptor) }
+            source.activate()
+            state.source = source
+        }
     }
 
-    deinit { state.source?.cancel() }
+    deinit { state.withLock { $0.source?.cancel() } }
 
     private func watchAll() {
-        let slash = state.localFile.lastIndex(of: "/") ?? state.localFile.startIndex
-        let folder = String(state.localFile[..<slash])
-        state.localWatch = add(folder.isEmpty ? "/" : folder)
-        watch(state.folder, depth: 1)
+        let slash = localFile.lastIndex(of: "/") ?? localFile.startIndex
+        let localFolder = String(localFile[..<slash])
+        let watch = add(localFolder.isEmpty ? "/" : localFolder)
+        state.withLock { $0.localWatch = watch }
+        self.watch(folder, depth: 1)
     }
 
     /// A folder that is not there is not watched; a machine without the zone files has no zones to change.
@@ -91,31 +86,36 @@ final class ZoneWatch: Sendable {
     private func add(_ folder: String) -> Int32 {
         let events = IN_CREATE | IN_CLOSE_WRITE | IN_MOVED_TO | IN_DELETE
         return inotify_add_watch(
-            state.descriptor, folder, UInt32(bitPattern: Int32(events)) | UInt32(IN_ONLYDIR))
+            descriptor, folder, UInt32(bitPattern: Int32(events)) | UInt32(IN_ONLYDIR))
     }
 
     private func read() {
         var isMeant = false
         var buffer = [UInt8](repeating: 0, count: 64 << 10)
         while true {
-            let count = Glibc.read(state.descriptor, &buffer, buffer.count)
+            let count = Glibc.read(descriptor, &buffer, buffer.count)
             guard count > 0 else { break }
             isMeant = buffer.withUnsafeBytes { isMeantBy($0[..<count]) } || isMeant
         }
-        guard isMeant, !state.isPlanned else { return }
-        state.isPlanned = true
+        guard isMeant else { return }
+        let isFirst = state.withLock { state in
+            defer { state.isPlanned = true }
+            return !state.isPlanned
+        }
+        guard isFirst else { return }
         queue.asyncAfter(deadline: .now() + Self.delay) { [weak self] in
             guard let self else { return }
-            state.isPlanned = false
+            state.withLock { $0.isPlanned = false }
             // Folders that are new are watched from now on, the others still.
             watchAll()
-            state.changed()
+            changed()
         }
     }
 
     /// Whether any of the events is about a zone: all below the zone files are, and an overflow may be.
     private func isMeantBy(_ bytes: Slice<UnsafeRawBufferPointer>) -> Bool {
-        let localName = state.localFile.split(separator: "/").last.map(String.init) ?? ""
+        let localWatch = state.withLock(\.localWatch)
+        let localName = localFile.split(separator: "/").last.map(String.init) ?? ""
         let header = MemoryLayout<inotify_event>.size
         var at = bytes.startIndex
         while at + header <= bytes.endIndex {
@@ -123,7 +123,7 @@ final class ZoneWatch: Sendable {
             let end = min(at + header + Int(event.len), bytes.endIndex)
             let name = String(
                 decoding: bytes[(at + header)..<end].prefix { $0 != 0 }, as: UTF8.self)
-            if event.wd != state.localWatch || name == localName { return true }
+            if event.wd != localWatch || name == localName { return true }
             at = end
         }
         return false
