@@ -7,7 +7,6 @@ lateness of firings while clients list all jobs, say nothing, read nothing or ta
 import contextlib
 import http.client
 import json
-import math
 import multiprocessing
 import os
 import random
@@ -195,14 +194,13 @@ def firing(clients):
         late = sorted(
             (real / 1e6 - phase) % PERIOD_MS for file, phase in phases
             for real, _ in daemon.stamps(file) if began < real < ended)
-        at = lambda values, part: values[min(len(values) - 1, math.ceil(len(values) * part) - 1)]
         figure = {
             "case": "control", "what": "firing", "clients": clients, "firings": len(late),
             "expected": int((ended - began) / 1e6 / PERIOD_MS * FIRING),
-            "median_ms": at(late, 0.5), "p99_ms": at(late, 0.99), "max_ms": late[-1],
+            "median_ms": daemon.reached(late, 0.5), "p99_ms": daemon.reached(late, 0.99), "max_ms": late[-1],
             "resident_bytes": grown}
         if took:
-            figure |= {"lists": len(took), "list_median_s": at(took, 0.5), "list_p99_s": at(took, 0.99)}
+            figure |= {"lists": len(took), "list_median_s": daemon.reached(took, 0.5), "list_p99_s": daemon.reached(took, 0.99)}
         return figure
 
 

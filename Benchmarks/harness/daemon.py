@@ -5,6 +5,7 @@
 
 import array
 import contextlib
+import math
 import os
 import pathlib
 import shutil
@@ -33,6 +34,11 @@ def stamps(path):
     """When each process began: pairs of nanoseconds by CLOCK_REALTIME and CLOCK_MONOTONIC, sorted."""
     data = pathlib.Path(path).read_bytes()
     return sorted(struct.iter_unpack("=qq", data[: len(data) // 16 * 16]))
+
+
+def reached(values, part):
+    """Of sorted values the one that this part of them, above 0 and up to 1, does not exceed."""
+    return values[math.ceil(len(values) * part) - 1]
 
 
 def stamp_file(path):

@@ -12,7 +12,7 @@ END = "<!-- End of what `make bench` makes. -->"
 
 
 def milliseconds(figure):
-    return f"{figure:.1f} ms" if figure < 100 else f"{figure / 1000:.2g} s" if figure >= 1000 else f"{figure:.0f} ms"
+    return report.time(figure * 1e6)
 
 
 def others(pairs):

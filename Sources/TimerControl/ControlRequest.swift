@@ -171,10 +171,9 @@ public enum ControlPath {
         of owner: Owner? = nil, uid: UInt32, environment: [String: String]
     ) -> String {
         let own = environment["XDG_RUNTIME_DIR"].flatMap { $0.hasPrefix("/") ? $0 : nil }
-        switch owner {
-        case .system: return "/run/timerd"
-        case .user: return "\(own ?? "/run/user/\(uid)")/timerd"
-        case nil: return uid == 0 ? "/run/timerd" : own.map { "\($0)/timerd" } ?? "/run/timerd"
+        return switch owner ?? (uid == 0 || own == nil ? .system : .user) {
+        case .system: "/run/timerd"
+        case .user: "\(own ?? "/run/user/\(uid)")/timerd"
         }
     }
 }

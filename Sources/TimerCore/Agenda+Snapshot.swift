@@ -5,7 +5,7 @@ extension Agenda {
     /// Everything there is to show, as of `now`.
     /// - Complexity: O(*n*) in the number of jobs.
     public func snapshot(at now: Now) -> Snapshot {
-        Snapshot(at: now, jobs: order.compactMap { entries[$0]?.snapshot(at: now) })
+        Snapshot(at: now, jobs: snapshots(from: 0, count: jobCount, at: now))
     }
 
     /// Some of the jobs, as of `now`: at most `count`, from the one in this place of the configuration on.

@@ -25,12 +25,11 @@ extension Loop {
 
     private func gatherSome() {
         let now = clocks.now()
-        gathered += agenda.snapshots(from: gatheredUpTo, count: Self.jobsPerTurn, at: now)
-        gatheredUpTo += Self.jobsPerTurn
-        guard gatheredUpTo >= agenda.jobCount else { return later { $0.gatherSome() } }
+        let more = agenda.snapshots(from: gathered.count, count: Self.jobsPerTurn, at: now)
+        gathered += more
+        guard more.count < Self.jobsPerTurn else { return later { $0.gatherSome() } }
         let snapshot = Snapshot(at: now, jobs: gathered)
         gathered = []
-        gatheredUpTo = 0
         gatherings.removeFirst()(snapshot, rejected.map(\.name))
         if !gatherings.isEmpty { later { $0.gatherSome() } }
     }

@@ -68,7 +68,6 @@ actor Loop: QueueActor {
     /// Who waits for everything there is to show, and what of it the first of them has.
     var gatherings: [@Sendable (Snapshot, [String]) -> Void] = []
     var gathered: [JobSnapshot] = []
-    var gatheredUpTo = 0
     /// The end of a run while it is being dealt with.
     private var ended: (run: Run.ID, end: RunEnd)?
 
@@ -149,7 +148,6 @@ actor Loop: QueueActor {
         launcher?.refresh()
         // What was gathered of the old roster is begun anew.
         gathered = []
-        gatheredUpTo = 0
         var notice: Notice?
         if case .tell(let last) = actions.last { notice = last }
         perform(actions[...], at: now) { [notice] _ in done(notice) }
