@@ -95,10 +95,17 @@ private final class ConnectionCount {
         count += 1
         channel.closeFuture.assumeIsolated().whenComplete { [self] _ in
             count -= 1
+            if count == 0 { Self.takeTimerDown(of: channel.eventLoop) }
             guard let context = held else { return }
             held = nil
             context.read()
         }
+    }
+
+    /// A loop never takes its timer down: it would wake once more, when the last connection would have been
+    /// idle for too long. One that rings at once leaves none.
+    private static func takeTimerDown(of loop: any EventLoop) {
+        loop.scheduleTask(in: .milliseconds(1)) {}
     }
 }
 
