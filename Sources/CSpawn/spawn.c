@@ -4,6 +4,7 @@
 #define _GNU_SOURCE
 
 #include "CSpawn.h"
+#include "precedence.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -73,14 +74,6 @@ static void write_mark(cspawn_mark *mark) {
     mark->pid = (pid_t)syscall(SYS_getpid);
     mark->latest = since_boot();
     cspawn_set_stage(mark, CSPAWN_MARK_PROCESS);
-}
-
-/// The nice value is a thread's on Linux, and dispatch sets its threads' by the queue's QoS: it is not the
-/// job's. Only a privileged process may lower it; to stay at the parent's is no failure where nobody asked
-/// for another.
-static int set_nice(int nice) {
-    if (setpriority(PRIO_PROCESS, 0, nice) == 0) return 0;
-    return nice == 0 && (errno == EACCES || errno == EPERM) ? 0 : -1;
 }
 
 /// Where close_range(2) is not known (before Linux 5.9) or filtered: what /proc lists, else every number.
@@ -239,7 +232,8 @@ static int child_main(void *argument) {
     // daemon's can stop or interrupt it.
     if (setsid() < 0) give_up(context, CSPAWN_STEP_SESSION);
     if (reset_signals() != 0) give_up(context, CSPAWN_STEP_SIGNALS);
-    if (set_nice(request->nice) != 0) give_up(context, CSPAWN_STEP_NICE);
+    // Nice values and slices are a thread's on Linux, and this thread's are not the job's.
+    if (cspawn_become_job(request->nice) != 0) give_up(context, CSPAWN_STEP_NICE);
     if (request->control_group >= 0 && write(request->control_group, "0", 1) != 1) {
         give_up(context, CSPAWN_STEP_CONTROL_GROUP);
     }

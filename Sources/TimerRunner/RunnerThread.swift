@@ -18,6 +18,8 @@ struct RunnerThread: ~Copyable {
     static let drainBytesMax = 1 << 20
     /// How many ends are taken before others have their turn.
     static let endsPerTurn = 256
+    /// How many starts within how many nanoseconds are many.
+    private static let many = (starts: 16, within: Int64(100_000_000))
     /// What stands in an event for the ends of children.
     static let ends = UInt64.max
 
@@ -39,6 +41,10 @@ struct RunnerThread: ~Copyable {
     /// The children whose runs ended while somebody else holds their pipes, oldest first.
     var leftovers: [UInt64] = []
     var alarms = Alarms()
+    /// Whether this thread takes the shortest turns at the processor.
+    private var hasShortSlice = true
+    /// How many were begun since an instant not long ago.
+    private var starts = (count: 0, since: Int64(0))
     /// What is yet to be begun, and the words that came for it meanwhile.
     var waiting: ArraySlice<Preparation> = []
     var early: [Run.ID: [Inbox.Word]] = [:]
@@ -107,6 +113,7 @@ struct RunnerThread: ~Copyable {
             // with its parent's, and one that has to give up a lower one gives up the processor with it: on a
             // busy machine it would wait for its next turn before it runs its program.
             ThreadNice.giveUp()
+            ThreadSlice.takeShortest()
             var thread = RunnerThread(beginning, epoll: epoll)
             thread.run()
             close(epoll)
@@ -139,6 +146,7 @@ struct RunnerThread: ~Copyable {
                 for settled in settled { settled() }
                 settling.removeFirst(settled.count)
             }
+            suitSlice(at: Self.awake())
             startSome()
             let now = Self.awake()
             while let serial = alarms.pop(due: now) { attend(to: serial, at: now) }
@@ -155,6 +163,21 @@ struct RunnerThread: ~Copyable {
         }
         groups?.closeAll()
         if let orphanWatch { close(orphanWatch) }
+    }
+
+    /// Short turns have a run begin at once though the processors are taken. Where many begin, it is they that
+    /// take them; and to give the slice up costs each its turn.
+    private mutating func suitSlice(at now: Int64) {
+        if now - starts.since >= Self.many.within {
+            starts = (count: 0, since: now)
+            if !hasShortSlice { ThreadSlice.takeShortest() }
+            hasShortSlice = true
+        }
+        starts.count += min(waiting.count, Self.startsPerTurn)
+        if hasShortSlice, starts.count > Self.many.starts {
+            ThreadSlice.giveUp()
+            hasShortSlice = false
+        }
     }
 
     /// How long to wait for something, in milliseconds; -1 for ever.

@@ -89,6 +89,7 @@ struct TimerdRunner {
     /// Has the runner go before its jobs, as far as it may: what is due is to start, and what outlives its time
     /// to end, though they take all the CPU there is. Each job has its own nice value.
     private func goFirst() {
+        ThreadSlice.takeShortest()
         if ThreadNice.current >= 0 { ThreadNice.set(ThreadNice.first) }
     }
 

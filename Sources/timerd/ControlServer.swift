@@ -6,7 +6,6 @@ import NIOCore
 import NIOHTTP1
 import NIOPosix
 import TimerControl
-import TimerRunner
 
 /// The control API: HTTP and JSON over a unix socket, on one thread of its own. A slow or hostile client
 /// holds up nobody but itself.
@@ -32,7 +31,7 @@ final class ControlServer: Sendable {
     /// Listens on a socket that is bound already, whether systemd passed it or we bound it.
     static func listen(on socket: Int32, for service: any ControlService) throws -> ControlServer {
         let group = MultiThreadedEventLoopGroup(numberOfThreads: 1)
-        group.next().execute { ThreadNice.giveUp() }
+        group.next().execute { Precedence.giveUp() }
         let connections = NIOLoopBoundBox.makeBoxSendingValue(
             ConnectionCount(max: connectionsMax), eventLoop: group.next())
         let channel = try ServerBootstrap(group: group)

@@ -16,7 +16,16 @@ enum Precedence {
     }()
 
     /// Takes it, for the calling thread and those it makes. To be called before there are others.
-    static func take() { _ = isGranted }
+    static func take() {
+        ThreadSlice.takeShortest()
+        _ = isGranted
+    }
+
+    /// Has the calling thread, and those it makes, go behind those again.
+    static func giveUp() {
+        ThreadSlice.giveUp()
+        ThreadNice.giveUp()
+    }
 
     /// Of the queues on which it is decided and recorded what is due. Dispatch has nice values of its own for
     /// its threads, and says so in the system's log for each that it may not set.

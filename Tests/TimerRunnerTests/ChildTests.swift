@@ -40,6 +40,9 @@ import TimerCore
             sigpending(&pending);
             for (int i = 1; i <= 64; i++) if (sigismember(&pending, i) == 1) printf("pending %d\\n", i);
             printf("nice %d\\n", getpriority(PRIO_PROCESS, 0));
+            struct { unsigned size, policy; unsigned long flags; int nice; unsigned priority; unsigned long runtime[3]; } own;
+            if (syscall(SYS_sched_getattr, 0, &own, sizeof own, 0) == 0)
+                printf("policy %u %lx slice %lu\\n", own.policy, own.flags, own.runtime[0]);
             printf("leads %d %d\\n", getsid(0) == getpid(), getpgrp() == getpid());
             mode_t mode = umask(0);
             printf("umask %o\\n", mode);
@@ -85,6 +88,20 @@ import TimerCore
         return folder
     }
 
+    /// What the system gives any process for a time slice, as the program has it when it is nobody's job.
+    private func commonSlice(_ folder: String) throws -> String {
+        let process = Process()
+        process.executableURL = URL(fileURLWithPath: "\(folder)/probe")
+        let output = Pipe()
+        process.standardOutput = output
+        try process.run()
+        let text = String(
+            decoding: output.fileHandleForReading.readDataToEndOfFile(), as: UTF8.self)
+        process.waitUntilExit()
+        return try #require(
+            text.split(separator: "\n").map(String.init).first { $0.hasPrefix("policy ") })
+    }
+
     private func limits() -> [String] {
         (0..<16).compactMap { number in
             var limit = rlimit()
@@ -112,6 +129,7 @@ import TimerCore
         let leak = dup(1)
         defer { close(leak) }
         let before = limits()
+        let slice = try commonSlice(folder)
         let bench = try Bench()
         defer { bench.runner.shutdown(grace: .zero) }
         let request = bench.request(
@@ -128,7 +146,7 @@ import TimerCore
         let count = getgroups(1024, &members)
         let expected =
             [
-                "argument \(folder)/probe", "argument a b", "mask 0", "nice 0", "leads 1 1",
+                "argument \(folder)/probe", "argument a b", "mask 0", "nice 0", slice, "leads 1 1",
                 "umask 22", "descriptor 0 device", "descriptor 1 pipe", "descriptor 2 pipe",
                 "variable PATH=/bin", "variable HOME=\(String(cString: account.pointee.pw_dir))",
                 "variable SHELL=\(String(cString: account.pointee.pw_shell))",
@@ -144,6 +162,7 @@ import TimerCore
     @Test func hasWhatIsDeclared() throws {
         let folder = try build()
         defer { try? FileManager.default.removeItem(atPath: folder) }
+        let slice = try commonSlice(folder)
         let bench = try Bench()
         defer { bench.runner.shutdown(grace: .zero) }
         let request = bench.request(.arguments(["\(folder)/probe"])) {
@@ -155,7 +174,7 @@ import TimerCore
         }
         let lines = bench.run(request).lines
         for line in [
-            "umask 27", "nice 5", "limit \(RLIMIT_NOFILE.rawValue) 100 100",
+            "umask 27", "nice 5", slice, "limit \(RLIMIT_NOFILE.rawValue) 100 100",
             "limit \(RLIMIT_CORE.rawValue) 0 0", "limit \(RLIMIT_CPU.rawValue) 60 60",
             "limit \(RLIMIT_FSIZE.rawValue) \(1 << 30) \(1 << 30)",
             "limit \(RLIMIT_AS.rawValue) \(8 << 30) \(8 << 30)",

@@ -117,6 +117,16 @@ typedef struct {
 /// at a time is looked after so; others have no limit.
 cspawn_result cspawn_start(const cspawn_request *_Nonnull request);
 
+/// Has the calling thread, and those it makes from then on, take the shortest turns at a processor there are,
+/// which costs no privilege: when it wakes it goes before whoever has longer ones, and need not wait for the end
+/// of the other's turn (sched_setattr(2): sched_runtime of SCHED_OTHER, since Linux 6.12; older kernels take no
+/// notice of it). What a thread that took them itself starts by `cspawn_start` has the system's own.
+/// Returns whether it was taken: not under another policy, nor where the call is filtered.
+bool cspawn_take_short_slice(void);
+
+/// Has the calling thread, and those it makes from then on, take turns as long as all others' again.
+void cspawn_give_up_short_slice(void);
+
 /// Undoes what makes the kernel throw the ends of processes away: SIGCHLD ignored, which execve passes on
 /// from whoever started this program, or SA_NOCLDWAIT (waitid(2), Notes).
 void cspawn_claim_ends(void);

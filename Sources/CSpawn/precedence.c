@@ -1,0 +1,67 @@
+// Copyright 2026 the timerd authors
+// SPDX-License-Identifier: Apache-2.0
+
+#define _GNU_SOURCE
+
+#include "precedence.h"
+
+#include "CSpawn.h"
+
+#include <errno.h>
+#include <sched.h>
+#include <stdint.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+/// struct sched_attr of sched_setattr(2), as far as its first version goes.
+typedef struct {
+    uint32_t size, policy;
+    uint64_t flags;
+    int32_t nice;
+    uint32_t priority;
+    uint64_t runtime, deadline, period;
+} attributes;
+
+/// The shortest slice there is, in nanoseconds; 0 asks for the system's own, a millisecond or more.
+enum { SHORT_SLICE = 100 * 1000, OWN_SLICE = 0 };
+
+/// Whether this thread has a short slice, so that its child, which begins with that, has to give it up.
+static _Thread_local bool has_short_slice;
+
+static int get(attributes *found) {
+    return (int)syscall(SYS_sched_getattr, 0, found, sizeof *found, 0U);
+}
+
+static int set(attributes *wanted) {
+    wanted->size = sizeof *wanted;
+    return (int)syscall(SYS_sched_setattr, 0, wanted, 0U);
+}
+
+static bool set_slice(uint64_t nanoseconds) {
+    attributes own = {0};
+    // Where somebody chose another policy for us it stays, and has no slices of this kind.
+    if (get(&own) != 0 || own.policy != SCHED_OTHER) return false;
+    own.runtime = nanoseconds;
+    return set(&own) == 0;
+}
+
+bool cspawn_take_short_slice(void) {
+    if (set_slice(SHORT_SLICE)) has_short_slice = true;
+    return has_short_slice;
+}
+
+void cspawn_give_up_short_slice(void) {
+    if (set_slice(OWN_SLICE)) has_short_slice = false;
+}
+
+int cspawn_become_job(int nice) {
+    if (has_short_slice) {
+        attributes common = {.policy = SCHED_OTHER, .nice = nice, .runtime = OWN_SLICE};
+        if (set(&common) == 0) return 0;
+        // The value is refused, or a flag we have: the slice by itself.
+        set_slice(OWN_SLICE);
+    }
+    if (setpriority(PRIO_PROCESS, 0, nice) == 0) return 0;
+    return nice == 0 && (errno == EACCES || errno == EPERM) ? 0 : -1;
+}

@@ -1,0 +1,19 @@
+// Copyright 2026 the timerd authors
+// SPDX-License-Identifier: Apache-2.0
+
+import CSpawn
+
+/// How long a turn at the processor the calling thread takes where others want one too: each thread's own, and
+/// those a thread makes begin with its (sched_setattr(2)).
+///
+/// With the shortest, it runs when it wakes though every processor is taken, and not only when the turn of another
+/// is over, which is milliseconds; at each step from a timer to a process. No privilege is needed. Where Linux is
+/// older than 6.12, or filters the call, all goes on as before.
+public enum ThreadSlice {
+    /// Takes the shortest, for the calling thread and those it makes from then on. The processes of runs that
+    /// it starts have the system's own.
+    public static func takeShortest() { _ = cspawn_take_short_slice() }
+
+    /// Gives it up, for the calling thread and those it makes from then on.
+    public static func giveUp() { cspawn_give_up_short_slice() }
+}
