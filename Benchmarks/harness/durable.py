@@ -12,7 +12,7 @@ import time
 
 from . import daemon, places
 
-SECONDS = 15
+SECONDS, LONG_SECONDS = 15, 60
 ROUNDS = 3
 # The runs timerd lets live at once unless it is told otherwise.
 LIVE = 64
@@ -20,12 +20,12 @@ LIVE = 64
 JOBS = 1000
 
 
-def bare():
+def bare(seconds):
     daemon.quiet()
     with daemon.folder() as path:
         file = daemon.stamp_file(path / "stamps")
         done = subprocess.run(
-            [places.BARE, "rate", str(SECONDS), str(LIVE), places.STAMP, file], check=True,
+            [places.BARE, "rate", str(seconds), str(LIVE), places.STAMP, file], check=True,
             stdout=subprocess.PIPE, text=True)
         found = json.loads(done.stdout)
         return {"case": "durable", "who": "bare posix_spawn", "per_s": found["ended"] / found["seconds"]}
@@ -42,7 +42,7 @@ def ended(path):
         return store.execute("SELECT count(*) FROM run WHERE outcome IS NOT NULL").fetchone()[0]
 
 
-def timerd(limit):
+def timerd(limit, seconds):
     """As many firings due a second as the bare loop made processes: what it cannot do it lets go."""
     daemon.quiet()
     with daemon.folder() as path:
@@ -53,7 +53,7 @@ def timerd(limit):
             time.sleep(2)
             before = ended(path), file.stat().st_size // 16, process.written(), time.monotonic()
             cpu = process.processor_seconds()
-            time.sleep(SECONDS)
+            time.sleep(seconds)
             after = ended(path), file.stat().st_size // 16, process.written(), time.monotonic()
             cpu = process.processor_seconds() - cpu
             resident = process.memory("Rss")
@@ -90,10 +90,11 @@ def steady(rate):
             "fsyncs_per_s": synced / SECONDS}
 
 
-def run(_long):
+def run(long):
+    seconds = LONG_SECONDS if long else SECONDS
     for _ in range(ROUNDS):
-        limit = bare()
+        limit = bare(seconds)
         yield limit
-        yield timerd(limit["per_s"])
+        yield timerd(limit["per_s"], seconds)
     for rate in (10, 100, 1000):
         yield steady(rate)
