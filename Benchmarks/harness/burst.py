@@ -18,16 +18,20 @@ ROUNDS = 4
 PATIENCE = 60
 
 
-def figure(who, count, at, file, round):
-    """What is reported of one burst: milliseconds after the instant it was due."""
+def figure(who, count, at, file, round, before=None):
+    """What is reported of one burst: milliseconds after the instant it was due; and the time of all processors
+    that were busy since `before`, with what they do when nothing is due."""
     late = [(real - at * 1_000_000_000) / 1e6 for real, _ in daemon.stamps(file)]
     if len(late) < count:
         print(f"burst: {who} began {len(late)} of {count}", file=sys.stderr)
         return None
-    return {
+    found = {
         "case": "burst", "who": who, "jobs": count, "round": round, "first_ms": late[0],
         "median_ms": late[len(late) // 2], "p99_ms": daemon.reached(late, 0.99),
         "last_ms": late[-1]}
+    if before is not None:
+        found["busy_us"] = (daemon.busy()[0] - before) / os.sysconf("SC_CLK_TCK") / count * 1e6
+    return found
 
 
 def settle(file, count, at):
@@ -42,8 +46,9 @@ def bare(count, round):
     with daemon.folder() as path:
         file = daemon.stamp_file(path / "stamps")
         at = math.ceil(time.time() + 0.5)
+        before = daemon.busy()[0]
         subprocess.run([places.BARE, "burst", str(count), str(at), places.STAMP, file], check=True)
-        return figure("bare posix_spawn", count, at, file, round)
+        return figure("bare posix_spawn", count, at, file, round, before)
 
 
 def timerd(count, round, live=None):
@@ -60,9 +65,10 @@ def timerd(count, round, live=None):
             process.wait_until_ready()
             if time.time() > at - 0.5:
                 raise RuntimeError("timerd was not ready in time")
+            before = daemon.busy()[0]
             settle(file, count, at)
-        who = "timerd" if live is None else f"timerd, max-concurrent = {live}"
-        return figure(who, count, at, file, round)
+            who = "timerd" if live is None else f"timerd, max-concurrent = {live}"
+            return figure(who, count, at, file, round, before)
 
 
 def apscheduler(count, round):

@@ -138,10 +138,12 @@ def burst(figures, goals):
     rows = []
     for (jobs, who), found in sorted(best.items(), key=lambda item: (item[0][0], last[item[0]])):
         middle = statistics.median(row["last_ms"] for row in groups[jobs, who])
+        busy = [row["busy_us"] for row in groups[jobs, who] if jobs == 1000 and "busy_us" in row]
         rows.append((
             jobs, who, *(f"{found[key]:.1f}" for key in ("first_ms", "median_ms", "p99_ms", "last_ms")),
             f"{last[jobs, who] / last[jobs, 'bare posix_spawn']:.2f}",
-            f"{middle:.1f} of {len(groups[jobs, who])}"))
+            f"{middle:.1f} of {len(groups[jobs, who])}",
+            time(statistics.median(busy) * 1000) if busy else ""))
     goals.most("burst: last of 1000, by the bare limit's", last[1000, "timerd"] / last[1000, "bare posix_spawn"], 1.25)
     peers = [last[1000, who] for jobs, who in last if jobs == 1000 and not who.startswith(("timerd", "bare"))]
     goals.most("burst: last of 1000, by the best peer's", last[1000, "timerd"] / min(peers), 0.4)
@@ -151,7 +153,7 @@ def burst(figures, goals):
             series.setdefault(who, []).append((jobs, value))
     return table(
         ["jobs", "who", "first, ms", "median, ms", "99 %, ms", "last, ms", "last by the limit's",
-         "median round's last"], rows
+         "median round's last", "all processors' time each"], rows
     ) + plot("burst", svg.lines(
         "Jobs due at one instant: the last start", "jobs", "milliseconds after it was due", list(series.items())))
 
