@@ -40,6 +40,9 @@ public final class Store {
         // WAL lets status readers in while the daemon writes, and lets a commit go without an fsync.
         try connection.execute("PRAGMA journal_mode = WAL", doing: "set its journal mode")
         try connection.execute("PRAGMA synchronous = FULL", doing: "set its durability")
+        // A log that begins anew begins with nothing in it (pragma.html#pragma_journal_size_limit). Written over,
+        // its pages, which do not begin where the disk's do, would be read first: a commit would wait for the disk.
+        try connection.execute("PRAGMA journal_size_limit = 0", doing: "set the size of its log")
         guard version < Schema.version else { return }
         let connection = connection
         try connection.transaction(doing: "bring its tables up to date") { () throws(StoreError) in

@@ -261,4 +261,21 @@ import TimerCore
             }
         }
     }
+
+    /// Whatever passes through it, the log is written to its end and never over its old pages, which by then
+    /// may lie on the disk alone and would have to be read first.
+    @Test func theLogBeginsAnewWithNothingInIt() throws {
+        defer { clean() }
+        let store = try Store(path: path)
+        _ = try store.beginLife(at: now(0))
+        var (last, shrinks) = (0, 0)
+        for number in 0..<1500 {
+            try store.commit([.save(record("job-\(number % 10)"))], durable: false)
+            var status = stat()
+            try #require(stat("\(path)-wal", &status) == 0)
+            if Int(status.st_size) < last / 2 { shrinks += 1 }
+            last = Int(status.st_size)
+        }
+        #expect(shrinks >= 1, "it is \(last) bytes long")
+    }
 }
