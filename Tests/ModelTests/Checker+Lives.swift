@@ -59,7 +59,10 @@ extension Checker {
         let open = takeOpenRuns()
         for job in states.indices where states[job].isKnown {
             states[job].lastLabel = states[job].writtenLabel
-            if jobs.contains(where: { $0.name == job || $0.formerly == job }) {
+            // Of an account that nobody takes up nothing is worked out.
+            if jobs.contains(where: {
+                $0.name == job || ($0.formerly == job && !states[$0.name].isKnown)
+            }) {
                 noteEndOfPause(job)
             }
             var (less, more) = (states[job].mayLose, states[job].mayGain)
