@@ -58,8 +58,9 @@ struct FrameSocket: ~Copyable {
         return true
     }
 
-    /// Reads some of what is there, for `next`.
-    mutating func fill() {
+    /// Reads some of what is there, for `next`. False if that was nothing.
+    @discardableResult
+    mutating func fill() -> Bool {
         if taken > 0 {
             incoming.removeFirst(taken)
             taken = 0
@@ -70,6 +71,7 @@ struct FrameSocket: ~Copyable {
         } else if count == 0 || (errno != EAGAIN && errno != EINTR) {
             isOpen = false
         }
+        return count > 0
     }
 
     /// Takes the next whole frame of what was read; nil without one.

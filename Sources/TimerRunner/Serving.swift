@@ -6,6 +6,10 @@ import TimerCore
 
 /// The server's side of a connection, and of those that come.
 struct Serving {
+    /// How often is read what is left of a connection whose other end is gone: all that a socket holds, but not
+    /// for ever from one that only does not listen any more.
+    private static let lastReads = 64
+
     let settings: RunnerServer.Settings
     let runner: Runner
     let backlog: Backlog
@@ -87,18 +91,22 @@ struct Serving {
         connection = Connection(descriptor)
     }
 
-    private mutating func receive() {
-        guard let connection else { return }
-        connection.socket.fill()
+    /// Reads some of what the scheduler says, and does it. False if it said nothing.
+    @discardableResult
+    private mutating func receive() -> Bool {
+        guard let connection else { return false }
+        let hasRead = connection.socket.fill()
         while let frame = connection.socket.next() {
             do throws(WireReader.Fault) {
                 try obey(try WireRequest(frame), on: connection)
             } catch {
                 settings.say("closed a connection that sent what is no request")
-                return self.connection = nil
+                self.connection = nil
+                return hasRead
             }
         }
         if !connection.socket.isOpen { self.connection = nil }
+        return hasRead
     }
 
     private mutating func send() {
@@ -106,7 +114,12 @@ struct Serving {
         if connection.isGreeted, connection.socket.backlog < Backlog.windowBytes {
             for frame in backlog.nextFrames() { connection.socket.send(frame) }
         }
-        if !connection.socket.flush() { self.connection = nil }
+        guard !connection.socket.flush() else { return }
+        // It is gone, and what it said before it went counts.
+        for _ in 0..<Self.lastReads {
+            guard receive() else { break }
+        }
+        self.connection = nil
     }
 
     private mutating func obey(

@@ -202,6 +202,25 @@ private final class Ear: Sendable {
         desk.stop()
     }
 
+    /// The server learns that it is gone by telling it something, while its last word is yet to be read.
+    @Test func theLastWordOfOneThatWentCounts() throws {
+        let desk = try Desk()
+        let client = try desk.client { _, _ in }
+        while desk.configuration.reads.withLock({ $0 }) < 1 { sched_yield() }
+        let job = job("true")
+        desk.configuration.jobs.withLock { _ in
+            client.start([run(job)])
+            // It reads the configuration now, and waits for the lock we hold.
+            while desk.configuration.reads.withLock({ $0 }) < 2 { sched_yield() }
+            client.forget(run(job).id)
+            client.close()
+        }
+        let next = try desk.client { _, _ in }
+        #expect(next.holdings.isEmpty)
+        next.close()
+        desk.stop()
+    }
+
     /// The one that was there is closed when another comes, and comes again: nobody is left out for good.
     @Test func theConnectionThatBreaksIsMadeAgain_andNothingIsLostOrToldTwice() throws {
         let desk = try Desk()
