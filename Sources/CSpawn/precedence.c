@@ -46,9 +46,8 @@ static bool set_slice(uint64_t nanoseconds) {
     return set(&own) == 0;
 }
 
-bool cspawn_take_short_slice(void) {
+void cspawn_take_short_slice(void) {
     if (set_slice(SHORT_SLICE)) has_short_slice = true;
-    return has_short_slice;
 }
 
 void cspawn_give_up_short_slice(void) {

@@ -41,9 +41,7 @@ struct RunnerThread: ~Copyable {
     /// The children whose runs ended while somebody else holds their pipes, oldest first.
     var leftovers: [UInt64] = []
     var alarms = Alarms()
-    /// Whether this thread takes the shortest turns at the processor.
-    private var hasShortSlice = true
-    /// How many were begun since an instant not long ago.
+    /// How many were begun since an instant not long ago; with many, this thread has no short slice.
     private var starts = (count: 0, since: Int64(0))
     /// What is yet to be begun, and the words that came for it meanwhile.
     var waiting: ArraySlice<Preparation> = []
@@ -168,16 +166,12 @@ struct RunnerThread: ~Copyable {
     /// Short turns have a run begin at once though the processors are taken. Where many begin, it is they that
     /// take them; and to give the slice up costs each its turn.
     private mutating func suitSlice(at now: Int64) {
-        if now - starts.since >= Self.many.within {
-            starts = (count: 0, since: now)
-            if !hasShortSlice { ThreadSlice.takeShortest() }
-            hasShortSlice = true
-        }
+        let wereMany = starts.count > Self.many.starts
+        if now - starts.since >= Self.many.within { starts = (count: 0, since: now) }
         starts.count += min(waiting.count, Self.startsPerTurn)
-        if hasShortSlice, starts.count > Self.many.starts {
-            ThreadSlice.giveUp()
-            hasShortSlice = false
-        }
+        let areMany = starts.count > Self.many.starts
+        guard areMany != wereMany else { return }
+        if areMany { ThreadSlice.giveUp() } else { ThreadSlice.takeShortest() }
     }
 
     /// How long to wait for something, in milliseconds; -1 for ever.

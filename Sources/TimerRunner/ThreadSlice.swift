@@ -12,7 +12,7 @@ import CSpawn
 public enum ThreadSlice {
     /// Takes the shortest, for the calling thread and those it makes from then on. The processes of runs that
     /// it starts have the system's own.
-    public static func takeShortest() { _ = cspawn_take_short_slice() }
+    public static func takeShortest() { cspawn_take_short_slice() }
 
     /// Gives it up, for the calling thread and those it makes from then on.
     public static func giveUp() { cspawn_give_up_short_slice() }

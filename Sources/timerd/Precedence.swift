@@ -6,7 +6,7 @@ import TimerRunner
 
 /// Whether the daemon goes before what else there is to do, as its runner does: what is due begins though jobs
 /// take all the processors there are. A lower nice value takes a privilege (setrlimit(2), RLIMIT_NICE); without
-/// it all is done at the common one, and nothing is tried that would be refused.
+/// it all is done at the common one, and nothing is tried that would be refused. The shortest slice takes none.
 enum Precedence {
     /// Set with the first look, for the calling thread and those it makes. One that was set higher by whoever
     /// started the daemon stays.

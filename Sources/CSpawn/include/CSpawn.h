@@ -121,8 +121,8 @@ cspawn_result cspawn_start(const cspawn_request *_Nonnull request);
 /// which costs no privilege: when it wakes it goes before whoever has longer ones, and need not wait for the end
 /// of the other's turn (sched_setattr(2): sched_runtime of SCHED_OTHER, since Linux 6.12; older kernels take no
 /// notice of it). What a thread that took them itself starts by `cspawn_start` has the system's own.
-/// Returns whether it was taken: not under another policy, nor where the call is filtered.
-bool cspawn_take_short_slice(void);
+/// Under another policy, or where the call is filtered, nothing changes.
+void cspawn_take_short_slice(void);
 
 /// Has the calling thread, and those it makes from then on, take turns as long as all others' again.
 void cspawn_give_up_short_slice(void);
