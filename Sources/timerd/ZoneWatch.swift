@@ -50,7 +50,7 @@ final class ZoneWatch: Sendable {
         self.folder = folder
         localFile = local
         self.changed = changed
-        queue.sync { watchAll() }
+        watchAll()
         state.withLock { state in
             let source = DispatchSource.makeReadSource(fileDescriptor: descriptor, queue: queue)
             source.setEventHandler { @Sendable [weak self] in self?.read() }
