@@ -196,10 +196,15 @@ private final class Ear: Sendable {
         second.start([run(job)])
         second.forget(run(job).id)
         second.close()
-        let third = try desk.client { _, _ in }
-        #expect(third.holdings.isEmpty)
-        third.close()
+        try expectNothingHeld(at: desk)
         desk.stop()
+    }
+
+    /// Whoever comes next is told of no run.
+    private func expectNothingHeld(at desk: Desk) throws {
+        let next = try desk.client { _, _ in }
+        #expect(next.holdings.isEmpty)
+        next.close()
     }
 
     /// The server learns that it is gone by telling it something, while its last word is yet to be read.
@@ -215,9 +220,7 @@ private final class Ear: Sendable {
             client.forget(run(job).id)
             client.close()
         }
-        let next = try desk.client { _, _ in }
-        #expect(next.holdings.isEmpty)
-        next.close()
+        try expectNothingHeld(at: desk)
         desk.stop()
     }
 
