@@ -200,7 +200,9 @@ def firing(clients):
             "median_ms": daemon.reached(late, 0.5), "p99_ms": daemon.reached(late, 0.99), "max_ms": late[-1],
             "resident_bytes": grown}
         if took:
-            figure |= {"lists": len(took), "list_median_s": daemon.reached(took, 0.5), "list_p99_s": daemon.reached(took, 0.99)}
+            figure |= {
+                "lists": len(took), "list_median_s": daemon.reached(took, 0.5),
+                "list_p99_s": daemon.reached(took, 0.99)}
         return figure
 
 

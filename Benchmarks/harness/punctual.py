@@ -25,10 +25,9 @@ def late(file, phase):
 
 def figure(who, load, file):
     found = late(file, PHASES[who])
-    at = lambda part: found[min(len(found) - 1, int(len(found) * part))]
     return {
-        "case": "punctual", "who": who, "load": load, "firings": len(found), "median_ms": at(0.5),
-        "p99_ms": at(0.99), "max_ms": found[-1]}
+        "case": "punctual", "who": who, "load": load, "firings": len(found),
+        "median_ms": daemon.reached(found, 0.5), "p99_ms": daemon.reached(found, 0.99), "max_ms": found[-1]}
 
 
 @contextlib.contextmanager
