@@ -82,10 +82,11 @@ struct Serving {
         _ = fcntl(descriptor, F_SETFL, O_NONBLOCK)
         let user = FrameSocket.peer(of: descriptor)
         guard let user, user == 0 || settings.users.contains(user) else {
-            close(descriptor)
+            // Said first: who sees itself refused finds it in the log.
             settings.say(
                 "refused a connection of uid \(user.map(String.init) ?? "?"); only root and the "
                     + "scheduler's user may ask")
+            close(descriptor)
             return
         }
         connection = Connection(descriptor)
