@@ -9,8 +9,12 @@ final class Connection {
     private let handle: OpaquePointer
     private var statements: [String: OpaquePointer] = [:]
 
+    /// Once for all connections.
+    private static let countsNoMemory: Void = csqlite_count_no_memory()
+
     /// Opens or creates the database. SQLite itself refuses a path whose last part is a symbolic link.
     init(path: String) throws(StoreError) {
+        _ = Self.countsNoMemory
         var handle: OpaquePointer?
         let flags =
             SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_NOFOLLOW
