@@ -119,7 +119,7 @@ struct Daemon {
         past.note(runner.holdings)
         life = Beginning(reading: reading, past: past)
 
-        teller = Teller(log: Logger(label: Teller.label))
+        teller = Teller(log: Logger(label: Teller.label), hasFields: options.log.isJournal)
         recorder = Recorder(
             store: store, history: reading.settings.history, log: log, wall: { clocks.now().wall })
         loop = Loop(
@@ -144,13 +144,7 @@ struct Daemon {
     }
 
     private static func makeLog(_ target: RunCommand.LogTarget, clocks: Clocks) -> Logger {
-        let toJournal =
-            switch target {
-            case .auto: Journal.isStderr
-            case .journal: true
-            case .stderr: false
-            }
-        if toJournal {
+        if target.isJournal {
             let journal = Journal()
             LoggingSystem.bootstrap { label in
                 JournalLogHandler(
@@ -338,6 +332,17 @@ extension Recollection {
             openRuns[index].isLive = holding != nil
             openRuns[index].wasBegun = hasNoMemory || holding != nil
             if let began = holding?.began { openRuns[index].recorded = began }
+        }
+    }
+}
+
+extension RunCommand.LogTarget {
+    /// Whether the log goes to the journal, which takes fields, or to a terminal or a file.
+    fileprivate var isJournal: Bool {
+        switch self {
+        case .auto: Journal.isStderr
+        case .journal: true
+        case .stderr: false
         }
     }
 }

@@ -18,11 +18,16 @@ final class Teller: Sendable {
 
     private let queue = DispatchQueue(label: Teller.label, qos: .utility)
     private let log: Logger
+    private let hasFields: Bool
 
     /// How much is said of the runs of those jobs of which not all is.
     private let levels = Mutex<[Job.Name: Execution.LogLevel]>([:])
 
-    init(log: Logger) { self.log = log }
+    /// - Parameter hasFields: whether the log takes fields; they are made only for one that does.
+    init(log: Logger, hasFields: Bool) {
+        self.log = log
+        self.hasFields = hasFields
+    }
 
     /// Goes by what the jobs of this roster declare from here on.
     func follow(_ roster: Roster) {
@@ -50,8 +55,10 @@ final class Teller: Sendable {
             }
             let entry = Entry(notice)
             // Where both say something, the notice is more exact about what it is of.
-            let metadata = entry.metadata.merging(standing.fields) { own, _ in own }
-            log.log(level: entry.level, "\(entry.message)", metadata: metadata)
+            log.log(
+                level: entry.level, "\(entry.message)",
+                metadata: hasFields
+                    ? entry.metadata.merging(standing.fields) { own, _ in own } : nil)
         }
     }
 
@@ -121,19 +128,24 @@ enum LogField {
 struct Entry {
     var level: Logger.Level = .info
     var message: String
-    var metadata: Logger.Metadata
+    private let notice: Notice
 
     init(_ notice: Notice) {
-        let (kind, job) = Self.kind(of: notice)
+        self.notice = notice
         (level, message) = Self.sentence(for: notice)
         // A note or a path may have line ends in it; none of them begins a line of the log.
         message = Printable.text(message)
-        metadata = Self.fields(of: notice)
-        metadata["TIMERD_EVENT"] = "\(kind.rawValue)"
-        metadata["MESSAGE_ID"] = "\(kind.messageID)"
-        guard let job else { return }
-        metadata["TIMERD_JOB"] = "\(job)"
-        message = "\(job): \(message)"
+        if let job = Self.kind(of: notice).1 { message = "\(job): \(message)" }
+    }
+
+    /// The fields.
+    var metadata: Logger.Metadata {
+        let (kind, job) = Self.kind(of: notice)
+        var fields = Self.fields(of: notice)
+        fields["TIMERD_EVENT"] = "\(kind.rawValue)"
+        fields["MESSAGE_ID"] = "\(kind.messageID)"
+        if let job { fields["TIMERD_JOB"] = "\(job)" }
+        return fields
     }
 
     /// The kinds of entries. An id, once released, belongs to its kind for ever (sd-id128, `systemd-id128
