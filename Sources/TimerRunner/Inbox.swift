@@ -14,7 +14,6 @@ final class Inbox: Sendable {
         case end(Run.ID, grace: Duration)
         case suspend(Run.ID)
         case resume(Run.ID)
-        case forget(Run.ID)
         case settle(@Sendable () -> Void)
         case shutDown(Duration)
     }
@@ -65,11 +64,6 @@ final class Inbox: Sendable {
         }
     }
 
-    /// Takes everything there is, and nothing is left any more.
-    func close() -> [Word] {
-        state.withLock { state in
-            defer { state = State(isClosed: true) }
-            return state.words
-        }
-    }
+    /// Nothing is left here any more; what is there is nobody's.
+    func close() { state.withLock { $0 = State(isClosed: true) } }
 }

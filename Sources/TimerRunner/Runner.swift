@@ -168,9 +168,7 @@ public final class Runner: Sendable {
     public func settle(_ done: @escaping @Sendable () -> Void) { inbox.leave(.settle(done)) }
 
     /// The end of this run is on record: its mark is not needed any more. After a shutdown too.
-    public func forget(_ run: Run.ID) {
-        if !inbox.leave(.forget(run)) { marks.remove(run) }
-    }
+    public func forget(_ run: Run.ID) { marks.remove(run) }
 
     /// Ends every run, by SIGTERM, after `grace` by SIGKILL, and then the thread. Their ends are told as
     /// usual, as `stopped`. Returns when that is done, after at most `grace` and `killPatience`; afterwards

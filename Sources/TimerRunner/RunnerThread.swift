@@ -115,7 +115,7 @@ struct RunnerThread: ~Copyable {
             var thread = RunnerThread(beginning, epoll: epoll)
             thread.run()
             close(epoll)
-            for case .forget(let run) in inbox.close() { beginning.marks.remove(run) }
+            inbox.close()
             done.signal()
         }
         guard code == 0 else {
@@ -195,7 +195,6 @@ struct RunnerThread: ~Copyable {
         case .resume(let run):
             guard child(of: run, or: word) != nil else { return }
             resume(run)
-        case .forget(let run): marks.remove(run)
         case .settle(let done): settling.append(done)
         case .shutDown(let grace): shutDown(grace)
         }
