@@ -29,6 +29,8 @@ struct ClientWork: ~Copyable {
     private var pause = RunnerClient.retryMin
     private var connectedAt: Int64 = RunnerThread.awake()
     private var seen: UInt64 = 0
+    /// Whether something was told since it last waited, of which is soon left word that it is seen.
+    private var hasTold = false
 
     /// What is known of a run, and what is wanted of it: said again to a runner that may not have heard.
     private struct Known {
@@ -97,6 +99,10 @@ struct ClientWork: ~Copyable {
             let left = (retryAt - RunnerThread.awake()) / 1_000_000 + 1
             time = isEnding ? -1 : Int32(clamping: max(0, left))
         }
+        // What was told is recorded before long, and word of that has time: one turn takes all of it.
+        if hasTold, time < 0 { time = RunnerClient.gathering }
+        guard post.expect(shortly: hasTold) else { return }
+        hasTold = false
         _ = poll(&wanted, nfds_t(wanted.count), time)
     }
 
@@ -211,6 +217,7 @@ struct ClientWork: ~Copyable {
         }
         // Told before on another connection, and passed on then.
         if isAgain, case .ended = event {} else if isAgain { return confirm(number) }
+        hasTold = true
         let (post, instance) = (post, instance)
         handler(.event(event)) { post.seen(number, of: instance) }
     }

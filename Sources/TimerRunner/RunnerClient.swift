@@ -16,6 +16,8 @@ public final class RunnerClient: Sendable {
     /// The shortest and the longest time between two attempts to reach a runner.
     static let retryMin: Duration = .milliseconds(50)
     static let retryMax: Duration = .seconds(5)
+    /// How many milliseconds word of what is recorded is gathered, rather than said for each run by itself.
+    static let gathering: Int32 = 10
     /// The most words that wait for a runner to be there.
     static let waitingMax = 100_000
 
@@ -139,7 +141,7 @@ public final class RunnerClient: Sendable {
     public func settle(_ done: @escaping @Sendable () -> Void) { post.leave(.settle(done)) }
 
     /// The end of this run is on record.
-    public func forget(_ run: Run.ID) { post.leave(.forget(run)) }
+    public func forget(_ run: Run.ID) { post.leave(.forget(run), hasTime: true) }
 
     /// The configuration was changed: the runner reads it now, if one is there, and not when a run is due.
     public func refresh() { post.leave(.refresh) }
@@ -189,6 +191,10 @@ final class ClientPost: Sendable {
         /// What is seen of which runner's tellings.
         var seen: (instance: UInt64, number: UInt64) = (0, 0)
         var isRung = false
+        /// Whether the thread looks here before long, even if nobody rings.
+        var isExpected = false
+        /// Whether there is something it was not rung for.
+        var hasUnrung = false
     }
 
     let descriptor: Int32
@@ -202,24 +208,40 @@ final class ClientPost: Sendable {
 
     deinit { Glibc.close(descriptor) }
 
-    func leave(_ word: Word) { change { $0.words.append(word) } }
+    /// - Parameter hasTime: whether it may wait a little for others to come along.
+    func leave(_ word: Word, hasTime: Bool = false) {
+        change(hasTime: hasTime) { $0.words.append(word) }
+    }
 
     func seen(_ number: UInt64, of instance: UInt64) {
-        change { state in
+        change(hasTime: true) { state in
             guard state.seen.instance != instance || state.seen.number < number else { return }
             state.seen = (instance, number)
         }
     }
 
-    private func change(_ body: (inout State) -> Void) {
+    private func change(hasTime: Bool, _ body: (inout State) -> Void) {
         let mustRing = state.withLock { state in
             body(&state)
+            guard !hasTime || !state.isExpected else {
+                state.hasUnrung = true
+                return false
+            }
             defer { state.isRung = true }
             return !state.isRung
         }
         guard mustRing else { return }
         var one: UInt64 = 1
         _ = write(descriptor, &one, 8)
+    }
+
+    /// The thread is about to wait: for a short while, so that it need not be rung for what has time, or for ever.
+    /// - Returns: false if something is there already for which it was not rung.
+    func expect(shortly: Bool) -> Bool {
+        state.withLock { state in
+            state.isExpected = shortly
+            return shortly || !state.hasUnrung
+        }
     }
 
     func take() -> (words: [Word], seen: (instance: UInt64, number: UInt64)) {
@@ -229,6 +251,7 @@ final class ClientPost: Sendable {
             defer {
                 state.words = []
                 state.isRung = false
+                state.hasUnrung = false
             }
             return (state.words, state.seen)
         }
