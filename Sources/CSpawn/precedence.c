@@ -26,6 +26,9 @@ typedef struct {
 /// The shortest slice there is, in nanoseconds; 0 asks for the system's own, a millisecond or more.
 enum { SHORT_SLICE = 100 * 1000, OWN_SLICE = 0 };
 
+/// In `flags`: what a thread has is neither for those it makes nor for its children (sched(7)).
+enum { RESET_ON_FORK = 1 };
+
 /// Whether this thread has a short slice, so that its child, which begins with that, has to give it up.
 static _Thread_local bool has_short_slice;
 
@@ -48,6 +51,32 @@ static bool set_slice(uint64_t nanoseconds) {
 
 void cspawn_take_short_slice(void) {
     if (set_slice(SHORT_SLICE)) has_short_slice = true;
+}
+
+bool cspawn_keep_precedence(int nice) {
+    attributes own = {0};
+    if (get(&own) != 0 || own.policy != SCHED_OTHER) return false;
+    own.flags |= RESET_ON_FORK;
+    own.nice = nice;
+    own.runtime = SHORT_SLICE;
+    if (set(&own) != 0) return false;
+    has_short_slice = false;
+    return true;
+}
+
+void cspawn_share_precedence(void) {
+    attributes own = {0};
+    if (get(&own) != 0 || own.policy != SCHED_OTHER) return;
+    own.nice = 0;
+    own.runtime = SHORT_SLICE;
+    own.flags &= ~(uint64_t)RESET_ON_FORK;
+    if (set(&own) == 0) {
+        has_short_slice = true;
+        return;
+    }
+    // To take the flag back needs CAP_SYS_NICE; to have it and a lower nice value may be granted without.
+    own.flags |= RESET_ON_FORK;
+    set(&own);
 }
 
 void cspawn_give_up_short_slice(void) {

@@ -163,15 +163,19 @@ struct RunnerThread: ~Copyable {
         if let orphanWatch { close(orphanWatch) }
     }
 
-    /// Short turns have a run begin at once though the processors are taken. Where many begin, it is they that
-    /// take them; and to give the slice up costs each its turn.
+    /// Short turns have a run begin at once though the processors are taken, and its process gives them up before it
+    /// is its program. That costs it a turn: where many begin, this thread goes first by itself, and they as any.
     private mutating func suitSlice(at now: Int64) {
         let wereMany = starts.count > Self.many.starts
         if now - starts.since >= Self.many.within { starts = (count: 0, since: now) }
         starts.count += min(waiting.count, Self.startsPerTurn)
         let areMany = starts.count > Self.many.starts
         guard areMany != wereMany else { return }
-        if areMany { ThreadSlice.giveUp() } else { ThreadSlice.takeShortest() }
+        if !areMany {
+            ThreadSlice.shareShortest()
+        } else if !ThreadSlice.keepShortest(nice: ThreadNice.first) {
+            ThreadSlice.giveUp()
+        }
     }
 
     /// How long to wait for something, in milliseconds; -1 for ever.

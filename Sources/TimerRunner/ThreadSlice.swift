@@ -14,6 +14,14 @@ public enum ThreadSlice {
     /// it starts have the system's own.
     public static func takeShortest() { cspawn_take_short_slice() }
 
+    /// Takes the shortest, and this nice value, for the calling thread alone: what it starts begins as any process
+    /// does.
+    /// - Returns: false if that is not granted; nothing is changed then.
+    static func keepShortest(nice: Int32) -> Bool { cspawn_keep_precedence(nice) }
+
+    /// Takes the shortest again together with what it starts, at the common nice value.
+    static func shareShortest() { cspawn_share_precedence() }
+
     /// Gives it up, for the calling thread and those it makes from then on.
     public static func giveUp() { cspawn_give_up_short_slice() }
 }

@@ -159,6 +159,25 @@ import TimerCore
         #expect(end.lines.sorted() == expected.sorted())
     }
 
+    /// Where many begin, the runner's thread goes before others by itself; they are none of it.
+    @Test func isOneOfMany_andGoesBeforeNobody() throws {
+        let folder = try build()
+        defer { try? FileManager.default.removeItem(atPath: folder) }
+        let slice = try commonSlice(folder)
+        let bench = try Bench()
+        defer { bench.runner.shutdown(grace: .zero) }
+        // Two turns' worth: the second one's are many.
+        let requests = (0..<100).map { number in
+            bench.request(.arguments(["\(folder)/probe"])) { $0.nice = number % 2 == 0 ? 0 : 5 }
+        }
+        bench.runner.start(requests)
+        for (number, request) in requests.enumerated() {
+            let lines = bench.end(of: request).lines
+            let nice = "nice \(number % 2 == 0 ? 0 : 5)"
+            #expect(lines.contains(nice) && lines.contains(slice), "\(number): \(lines)")
+        }
+    }
+
     @Test func hasWhatIsDeclared() throws {
         let folder = try build()
         defer { try? FileManager.default.removeItem(atPath: folder) }
