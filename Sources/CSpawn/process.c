@@ -66,13 +66,6 @@ int cspawn_open_process(pid_t pid) {
     return pidfd;
 }
 
-void cspawn_block_child_signal(void) {
-    sigset_t set;
-    sigemptyset(&set);
-    sigaddset(&set, SIGCHLD);
-    pthread_sigmask(SIG_BLOCK, &set, NULL);
-}
-
 int cspawn_adopt_orphans(void) {
     if (prctl(PR_SET_CHILD_SUBREAPER, 1) != 0) return -1;
     sigset_t set;

@@ -28,7 +28,12 @@ struct ClientWork: ~Copyable {
     private var retryAt: Int64 = 0
     private var pause = RunnerClient.retryMin
     private var connectedAt: Int64 = RunnerThread.awake()
-    private var seen: UInt64 = 0
+    /// What the runner was told is seen, of its tellings, and what of them is known to be seen here.
+    private var seen: (said: UInt64, known: UInt64) = (0, 0)
+    /// The tellings that are not seen before somebody says so, in their order.
+    private var owed: ArraySlice<UInt64> = []
+    /// Whether what is seen should be said though nobody said so.
+    private var mustConfirm = false
     /// Whether something was told since it last waited, of which is soon left word that it is seen.
     private var hasTold = false
 
@@ -74,10 +79,7 @@ struct ClientWork: ~Copyable {
             receive()
             let (words, seen) = post.take()
             for word in words { obey(word) }
-            if seen.instance == instance, seen.number > self.seen {
-                self.seen = seen.number
-                send(.seen(seen.number))
-            }
+            confirm(seen[instance])
             flush()
             if isClosing { return leave() }
             if socket == nil, !isEnding {
@@ -87,6 +89,21 @@ struct ClientWork: ~Copyable {
             }
             wait()
         }
+    }
+
+    /// Says what is seen, once there is something for which that was awaited.
+    private mutating func confirm(_ number: UInt64?) {
+        if let number, number > seen.known {
+            seen.known = number
+            mustConfirm = true
+        }
+        while let first = owed.first, first <= seen.known { owed.removeFirst() }
+        let all = (owed.first ?? lastNumber + 1) - 1
+        guard mustConfirm || all > seen.said + RunnerClient.unconfirmedMax else { return }
+        mustConfirm = false
+        guard all > seen.said else { return }
+        seen.said = all
+        send(.seen(all))
     }
 
     private mutating func wait() {
@@ -191,7 +208,7 @@ struct ClientWork: ~Copyable {
         case .settled(let number, let token):
             settling.removeValue(forKey: token)?()
             lastNumber = max(lastNumber, number)
-            confirm(number)
+            mustConfirm = true
         case .down:
             down?()
             down = nil
@@ -208,22 +225,28 @@ struct ClientWork: ~Copyable {
         case .ended:
             if strays.remove(run) != nil || runs[run] == nil {
                 send(.forget([run]))
-                return confirm(number)
+                mustConfirm = true
+                return
             }
-            guard runs[run]?.isOver == false else { return confirm(number) }
+            guard runs[run]?.isOver == false else {
+                mustConfirm = true
+                return
+            }
             runs[run]?.order = nil
             runs[run]?.isOver = true
         case .output, .dropped: break
         }
         // Told before on another connection, and passed on then.
-        if isAgain, case .ended = event {} else if isAgain { return confirm(number) }
-        hasTold = true
+        if isAgain, case .ended = event {} else if isAgain { return }
+        if case .began = event {
+        } else {
+            hasTold = true
+            owed.insert(
+                number, at: owed.lastIndex { $0 < number }.map { $0 + 1 } ?? owed.startIndex)
+        }
         let (post, instance) = (post, instance)
         handler(.event(event)) { post.seen(number, of: instance) }
     }
-
-    /// What needs no more than this to be seen.
-    private func confirm(_ number: UInt64) { post.seen(number, of: instance) }
 
     // MARK: - Parting and meeting again
 
@@ -258,8 +281,11 @@ struct ClientWork: ~Copyable {
             if !isSame {
                 instance = greeting.instance
                 lastNumber = 0
+                owed = []
+                seen.known = 0
             }
-            seen = 0
+            seen.said = 0
+            mustConfirm = true
             socket = consume fresh
             connectedAt = RunnerThread.awake()
             compare(greeting.holdings)

@@ -12,8 +12,9 @@ public import TimerCore
 /// All of it happens on one thread of its own, however many processes there are; calls only leave word for
 /// it and return at once. What it tells comes on that thread, in order for each run.
 ///
-/// Before a run is begun its mark is made in a file in the directory of marks. It stays until the run is forgotten, so that after a crash a run without a mark is known never to have begun, and the next
-/// runner finds the process of one with a mark.
+/// Before a run is begun its mark is made in a file in the directory of marks. It stays until the run is
+/// forgotten, so that after a crash a run without a mark is known never to have begun, and the next runner
+/// finds the process of one with a mark.
 ///
 /// The end of its process is the end of a run; of one that was made to end, the end of its process group.
 /// What a process left behind with its output in hand is read on, for at most `leftoversMax` runs; beyond,
@@ -40,7 +41,7 @@ public final class Runner: Sendable {
     /// What a runner may do beyond its own children.
     public struct Options: Hashable, Sendable {
         /// Take the ends of all processes its runs leave behind (PR_SET_CHILD_SUBREAPER). SIGCHLD must be
-        /// blocked in every thread of this process (`blockChildSignal`), and nobody else in it may have
+        /// blocked in every thread of this process (`blockSignals`), and nobody else in it may have
         /// children.
         public var adoptsOrphans = false
         /// Give each run a control group of its own below this process's.
@@ -63,12 +64,13 @@ public final class Runner: Sendable {
     ///   - marks: a descriptor of the directory of marks; the runner makes its own of it.
     ///   - handler: takes what the runner tells; called on the runner's thread, so it must not wait.
     ///   - turned: called there now and then, at the latest when nothing more is to be told for the moment:
-    ///     for whoever would rather hear of many things at once.
+    ///     for whoever would rather hear of many things at once. It says whether something was told that may
+    ///     wait for more to come along; within 10 ms it is called again then, with true.
     /// - Throws: `Failure`; no thread and no descriptor is left behind.
     public init(
         marks directory: Int32, options: Options = Options(),
         handler: @escaping @Sendable (RunnerEvent) -> Void,
-        turned: @escaping @Sendable () -> Void = {}
+        turned: @escaping @Sendable (_ isLate: Bool) -> Bool = { _ in false }
     ) throws(Failure) {
         cspawn_claim_ends()
         inbox = try Inbox()
@@ -127,9 +129,12 @@ public final class Runner: Sendable {
         }
     }
 
-    /// Blocks SIGCHLD in the calling thread, and so in those it makes. For `Options.adoptsOrphans`, before
-    /// there are others.
-    public static func blockChildSignal() { cspawn_block_child_signal() }
+    /// Blocks these signals in the calling thread, and so in those it makes: SIGCHLD for `Options.adoptsOrphans`,
+    /// and those of `RunnerServer.end(on:grace:)`. To be called before there are other threads.
+    public static func blockSignals(_ numbers: [Int32]) {
+        var blocked = sigset_t(numbers)
+        pthread_sigmask(SIG_BLOCK, &blocked, nil)
+    }
 
     /// Why there is no runner.
     public struct Failure: Error, Hashable, CustomStringConvertible {
@@ -179,5 +184,14 @@ public final class Runner: Sendable {
         done.wait()
         // For whoever asks again.
         done.signal()
+    }
+}
+
+extension sigset_t {
+    /// These signals and no others.
+    init(_ numbers: [Int32]) {
+        self.init()
+        sigemptyset(&self)
+        for number in numbers { sigaddset(&self, number) }
     }
 }

@@ -18,6 +18,8 @@ public final class RunnerClient: Sendable {
     static let retryMax: Duration = .seconds(5)
     /// How many milliseconds word of what is recorded is gathered, rather than said for each run by itself.
     static let gathering: Int32 = 10
+    /// How many tellings that need no word of anybody may be seen before that is said by itself.
+    static let unconfirmedMax: UInt64 = 64
     /// The most words that wait for a runner to be there.
     static let waitingMax = 100_000
 
@@ -55,7 +57,8 @@ public final class RunnerClient: Sendable {
     public typealias Dial = @Sendable () -> Result<Int32, Failure>
 
     /// Takes what the client tells, on its thread. What is called last says that the news is where it
-    /// belongs; until then the runner keeps it. It may be called from anywhere.
+    /// belongs; until then the runner keeps it. It may be called from anywhere. Of the beginning of a run it need
+    /// not be called.
     public typealias Handler = @Sendable (News, _ seen: @escaping @Sendable () -> Void) -> Void
 
     /// What the runner held when it was first reached.
@@ -188,8 +191,8 @@ final class ClientPost: Sendable {
 
     private struct State {
         var words: [Word] = []
-        /// What is seen of which runner's tellings.
-        var seen: (instance: UInt64, number: UInt64) = (0, 0)
+        /// Of each runner, up to which number its tellings are seen.
+        var seen: [UInt64: UInt64] = [:]
         var isRung = false
         /// Whether the thread looks here before long, even if nobody rings.
         var isExpected = false
@@ -215,8 +218,7 @@ final class ClientPost: Sendable {
 
     func seen(_ number: UInt64, of instance: UInt64) {
         change(hasTime: true) { state in
-            guard state.seen.instance != instance || state.seen.number < number else { return }
-            state.seen = (instance, number)
+            state.seen[instance] = max(number, state.seen[instance] ?? 0)
         }
     }
 
@@ -244,12 +246,13 @@ final class ClientPost: Sendable {
         }
     }
 
-    func take() -> (words: [Word], seen: (instance: UInt64, number: UInt64)) {
+    func take() -> (words: [Word], seen: [UInt64: UInt64]) {
         var count: UInt64 = 0
         _ = read(descriptor, &count, 8)
         return state.withLock { state in
             defer {
                 state.words = []
+                state.seen = [:]
                 state.isRung = false
                 state.hasUnrung = false
             }

@@ -82,13 +82,15 @@ public final class RunnerServer: Sendable {
         }
         let backlog = backlog
         do throws(Runner.Failure) {
-            // Whoever sends is woken once for all that a turn brings, not for each of a thousand starts.
-            let mustRing = Flag()
+            // Whoever sends is woken once for all that a turn brings, not for each of a thousand starts; and
+            // nobody waits to hear of a start, so that of a short run start and end are told together.
+            let untold = Untold()
             runner = try Runner(marks: settings.marks, options: settings.options) { event in
-                if backlog.take(event) { mustRing.value.store(true, ordering: .relaxed) }
-            } turned: {
-                let must = mustRing.value.exchange(false, ordering: .relaxed)
-                if must { Self.ring(wake) }
+                untold.note(event, isFirst: backlog.take(event))
+            } turned: { isLate in
+                let (mustRing, mayWait) = untold.turn(isLate: isLate)
+                if mustRing { Self.ring(wake) }
+                return mayWait
             }
         } catch {
             close(settings.socket)
@@ -121,6 +123,23 @@ public final class RunnerServer: Sendable {
         }
     }
 
+    /// Does the same whenever one of these signals comes to this process, in every thread of which they are blocked
+    /// (`Runner.blockSignals`).
+    ///
+    /// By a thread that waits for nothing else (sigwait(3)): a descriptor for signals is woken by any, and so by the
+    /// end of each run.
+    /// - Throws: `Runner.Failure` if there can be no thread.
+    public func end(on signals: [Int32], grace: Duration) throws(Runner.Failure) {
+        let code = WorkerThread.start("timerd.signals") { [self] in
+            var awaited = sigset_t(signals)
+            var number: Int32 = 0
+            while true {
+                if sigwait(&awaited, &number) == 0 { end(grace: grace) }
+            }
+        }
+        guard code == 0 else { throw Runner.Failure("cannot start a thread", code) }
+    }
+
     /// Serves until `end` was called, or a scheduler asked for it, and every run has ended.
     public func run() {
         var server = Serving(
@@ -145,7 +164,30 @@ public final class RunnerServer: Sendable {
     }
 }
 
-/// A flag that several threads may hold.
-private final class Flag: Sendable {
-    let value = Atomic(false)
+/// What was told since whoever sends was woken.
+private final class Untold: Sendable {
+    private enum State { case nothing, beginnings, more }
+
+    private let state = Mutex(State.nothing)
+
+    /// - Parameter isFirst: whether there was nothing to send before.
+    func note(_ event: RunnerEvent, isFirst: Bool) {
+        state.withLock { state in
+            guard isFirst || state != .nothing else { return }
+            if case .began = event {
+                if state == .nothing { state = .beginnings }
+            } else {
+                state = .more
+            }
+        }
+    }
+
+    /// Whether to wake whoever sends, and else whether something may wait for more.
+    func turn(isLate: Bool) -> (mustRing: Bool, mayWait: Bool) {
+        state.withLock { state in
+            guard state == .more || isLate else { return (false, state == .beginnings) }
+            defer { state = .nothing }
+            return (state != .nothing, false)
+        }
+    }
 }

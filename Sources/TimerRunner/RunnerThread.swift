@@ -18,6 +18,8 @@ struct RunnerThread: ~Copyable {
     static let drainBytesMax = 1 << 20
     /// How many ends are taken before others have their turn.
     static let endsPerTurn = 256
+    /// How many nanoseconds what was told may wait for more.
+    private static let gathering: Int64 = 10_000_000
     /// How many starts within how many nanoseconds are many.
     private static let many = (starts: 16, within: Int64(100_000_000))
     /// What stands in an event for the ends of children.
@@ -29,7 +31,7 @@ struct RunnerThread: ~Copyable {
     let orphanWatch: Int32?
     let spawner: Spawner
     let handler: @Sendable (RunnerEvent) -> Void
-    let turned: @Sendable () -> Void
+    let turned: @Sendable (_ isLate: Bool) -> Bool
     var groups: ControlGroups?
     /// The number of the latest child; 0 is the inbox.
     var serial: UInt64 = 0
@@ -46,6 +48,8 @@ struct RunnerThread: ~Copyable {
     /// What is yet to be begun, and the words that came for it meanwhile.
     var waiting: ArraySlice<Preparation> = []
     var early: [Run.ID: [Inbox.Word]] = [:]
+    /// When `turned` is to be called at the latest.
+    private var turnBy: Int64?
     var isShutDown = false
     /// Whether children may have ended of whom the kernel tells no more.
     var mayHaveMoreEnds = false
@@ -62,7 +66,7 @@ struct RunnerThread: ~Copyable {
         var orphanWatch: Int32?
         var groups: ControlGroups?
         var handler: @Sendable (RunnerEvent) -> Void
-        var turned: @Sendable () -> Void
+        var turned: @Sendable (_ isLate: Bool) -> Bool
     }
 
     private init(_ beginning: Beginning, epoll: Int32) {
@@ -148,10 +152,11 @@ struct RunnerThread: ~Copyable {
             startSome()
             let now = Self.awake()
             while let serial = alarms.pop(due: now) { attend(to: serial, at: now) }
-            turned()
+            let mayWait = turned(turnBy.map { now >= $0 } ?? false)
+            turnBy = mayWait ? turnBy ?? now + Self.gathering : nil
         }
         for settled in settling { settled() }
-        turned()
+        _ = turned(true)
         for serial in Array(children.keys) { drop(serial) }
         // Who was killed with the last runs may take a moment to be gone.
         for _ in 0..<20 where groups?.isSwept == false {
@@ -181,7 +186,8 @@ struct RunnerThread: ~Copyable {
     /// How long to wait for something, in milliseconds; -1 for ever.
     private func patience() -> Int32 {
         if !waiting.isEmpty || !settling.isEmpty || mayHaveMoreEnds { return 0 }
-        guard let next = alarms.next else { return -1 }
+        guard let alarm = alarms.next ?? turnBy else { return -1 }
+        let next = min(alarm, turnBy ?? alarm)
         // Rounded up, so as not to turn in vain; a day at most, lest the number not fit.
         return Int32(min(86_400_000, max(0, (next - Self.awake() + 999_999) / 1_000_000)))
     }

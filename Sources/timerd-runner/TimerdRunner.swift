@@ -2,7 +2,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import CLinux
-import Dispatch
 import Glibc
 import HostFiles
 import Options
@@ -60,6 +59,8 @@ struct TimerdRunner {
 
     static func main() { usage.main { try TimerdRunner($0).run() } }
 
+    /// What ends the runner and its jobs.
+    private static let ending = [SIGTERM, SIGINT]
     /// How long jobs have from SIGTERM to SIGKILL when the runner is told to end.
     static let grace: Duration = .seconds(10)
 
@@ -71,15 +72,14 @@ struct TimerdRunner {
             let user = try scheduler()
             let ready = detach ? try RunnerProcess.detach() : nil
             // Before there are other threads, which all follow.
-            Runner.blockChildSignal()
+            Runner.blockSignals([SIGCHLD] + Self.ending)
             signal(SIGPIPE, SIG_IGN)
             goFirst()
             let server = try makeServer(environment, for: user)
-            let signals = takeSignals(server)
+            try server.end(on: Self.ending, grace: Self.grace)
             _ = environment.notify.ready(status: "Serving")
             ready?.tell()
             server.run()
-            withExtendedLifetime(signals) {}
         } catch {
             Self.say("cannot start: \(error)", priority: Self.error)
             throw ExitStatus(1)
@@ -150,16 +150,6 @@ struct TimerdRunner {
                 Dictionary(roster.jobs.map { ($0.name, Definition($0)) }) { first, _ in first })
         } catch {
             return .failure(RunnerServer.Unreadable("\(error.file): \(error.message)"))
-        }
-    }
-
-    private func takeSignals(_ server: RunnerServer) -> [any DispatchSourceSignal] {
-        [SIGTERM, SIGINT].map { number in
-            signal(number, SIG_IGN)
-            let source = DispatchSource.makeSignalSource(signal: number, queue: .global())
-            source.setEventHandler { @Sendable in server.end(grace: Self.grace) }
-            source.activate()
-            return source
         }
     }
 

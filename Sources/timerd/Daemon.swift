@@ -236,7 +236,6 @@ struct Daemon {
             switch news {
             case .event(.began(let run, _, _)):
                 loop.later { $0.receive(.began(run)) }
-                teller.afterwards(seen)
             case .event(.output(let run, let stream, let line, _)):
                 recent.add(line, of: run, toStderr: stream == .stderr)
                 teller.pass(line, of: run, toStderr: stream == .stderr, done: seen)
@@ -245,8 +244,10 @@ struct Daemon {
             case .event(.ended(let run, let end)):
                 // At once: a log that stalls holds up no decision. What is told of the end comes behind its
                 // last lines all the same, which are in the log's queue already.
-                loop.later { $0.receive(end, of: run) }
-                teller.afterwards(seen)
+                loop.later { loop in
+                    loop.receive(end, of: run)
+                    teller.afterwards(seen)
+                }
             case .away(let why):
                 log.error(
                     "No runner: \(why). Runs that come due wait for it; those that live go on")

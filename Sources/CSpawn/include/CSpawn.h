@@ -187,9 +187,6 @@ int cspawn_pipe(int *_Nonnull reading, int *_Nonnull writing);
 /// An eventfd(2) that is closed on exec and does not block. Returns it, or -1.
 int cspawn_eventfd(void);
 
-/// Blocks SIGCHLD in the calling thread, and in those it makes from then on.
-void cspawn_block_child_signal(void);
-
 /// Closes every descriptor beyond 2 and goes on in a process of its own, in a session of its own, while the
 /// calling process waits for it: until
 /// the new one calls `cspawn_tell_parent` or ends, whose status it then exits with. To be called before
