@@ -26,6 +26,8 @@ let package = Package(
         // The cases `next` and `agenda`: figures as lines of JSON.
         .executableTarget(
             name: "CoreBench", dependencies: core + ["Workload"], swiftSettings: settings),
+        // What the case `cost` compares with: the timers and the processes, and nothing else.
+        .executableTarget(name: "BareTimers", swiftSettings: settings),
         // The core's paths whose instructions are counted by `make bench-guard`.
         .executableTarget(
             name: "PathGuard", dependencies: core + ["Workload"], swiftSettings: settings),

@@ -13,10 +13,10 @@ import subprocess
 import sys
 import time
 
-from . import agenda, burst, control, durable, next, places, punctual, report, scale
+from . import agenda, burst, control, cost, durable, next, places, punctual, report, scale
 
 CASES = {
-    "next": next, "agenda": agenda, "burst": burst, "scale": scale, "punctual": punctual,
+    "next": next, "agenda": agenda, "burst": burst, "scale": scale, "cost": cost, "punctual": punctual,
     "durable": durable, "control": control}
 
 

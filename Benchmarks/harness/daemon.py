@@ -135,12 +135,17 @@ class Process:
         """How often its threads went to sleep since; those that ended meanwhile are gone."""
         return sum(count - before.get(task, 0) for task, count in self.switches().items())
 
-    def processor_seconds(self):
+    def processor_seconds(self, first=11):
+        """Of its processes; with `first` 13, of their children that have ended (proc(5), stat)."""
         def ticks(folder):
             fields = (folder / "stat").read_text().rsplit(") ", 1)[1].split()
-            return int(fields[11]) + int(fields[12])
+            return int(fields[first]) + int(fields[first + 1])
 
         return self.sum(ticks) / os.sysconf("SC_CLK_TCK")
+
+    def children_seconds(self):
+        """Processor time of the jobs' processes that have ended."""
+        return self.processor_seconds(13)
 
     def written(self):
         """Bytes it caused to be written to disks."""

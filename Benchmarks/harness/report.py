@@ -172,6 +172,10 @@ def weight(figures, goals):
     for row in (row for row in figures if "program" in row):
         goals.most(f"size: {row['program']}", row["bytes"], limits[row["program"]] * MIB, mib)
         text += f"{row['program']}: {mib(row['bytes'])}. "
+    for row in (row for row in figures if "installed_bytes" in row):
+        text += (
+            f"The Debian package is of {mib(row['package_bytes'])} and takes {mib(row['installed_bytes'])} once it is "
+            "installed. ")
     for row in (row for row in figures if "clean_build_s" in row):
         text += f"A release build from nothing took {time(row['clean_build_s'] * 1e9)}."
     for row in (row for row in figures if "few_jobs" in row):
@@ -205,6 +209,11 @@ def scale(figures, goals):
           time(row["list_s"] * 1e9) if "list_s" in row else "", time(row["show_s"] * 1e9) if "show_s" in row else "",
           size(row["after_list_resident_bytes"]) if "list_s" in row else "")
          for row in sorted(armed, key=lambda row: row["jobs"])])
+    ready = {row["jobs"]: row["ready_s"] for row in armed if row["who"] == "timerd"}
+    few, many = sorted(ready)[-2:]
+    goals.most(
+        f"scale: start of {many} jobs, by that of {few}", ready[many] / ready[few],
+        many * math.log(many) / (few * math.log(few)))
     idle = [row for row in figures if "idle_jobs" in row]
     for row in idle:
         if row["who"] == "timerd":
@@ -219,10 +228,36 @@ def scale(figures, goals):
           ", ".join(f"{name} {count}" for name, count in sorted(
               row.get("calls", {}).items(), key=lambda item: -item[1])[:5])) for row in idle])
     points = [(row["jobs"], row["anonymous_bytes"] / 1e6) for row in armed if row["who"] == "timerd"]
-    ready = [(row["jobs"], row["ready_s"] * 1000) for row in armed if row["who"] == "timerd"]
+    ready = [(jobs, seconds * 1000) for jobs, seconds in ready.items()]
     return text + plot("scale", svg.lines(
         "Armed jobs", "jobs", "milliseconds, megabytes",
         [("start to ready, ms", ready), ("anonymous memory, MB", points)]))
+
+
+def cost(figures, goals):
+    """The median round of each; they differ by the machine's caches and neighbours more than by the jobs armed."""
+    groups = {}
+    for row in figures:
+        groups.setdefault((row["jobs"], row["who"]), []).append(row)
+    middle = lambda key, part: statistics.median(part(row) for row in groups[key])
+    own, all = lambda row: row["own_us"], lambda row: row["own_us"] + row["job_us"]
+    rows, ratios = [], []
+    for jobs, who in sorted(groups):
+        bare = jobs, "bare DispatchSourceTimers"
+        ratio = middle((jobs, who), all) / middle(bare, all)
+        ratios.append(ratio)
+        rows.append((
+            jobs, who, f"{middle((jobs, who), lambda row: row['per_s']):.0f}",
+            *(time(middle((jobs, who), part) * 1000) for part in (own, lambda row: row["job_us"], all)),
+            f"{middle((jobs, who), own) / middle(bare, own):.1f}", f"{ratio:.2f}"))
+    goals.most("cost: a firing with its process, by bare DispatchSourceTimers'", max(ratios), 2)
+    least, most = min(jobs for jobs, _ in groups), max(jobs for jobs, _ in groups)
+    goals.most(
+        f"cost: a firing among {most} armed jobs, by one among {least}",
+        middle((most, "timerd"), own) / middle((least, "timerd"), own), math.log(most) / math.log(least))
+    return "500 firings a second, one every 2 ms, among so many armed jobs:\n\n" + table(
+        ["jobs", "who", "firings a second", "scheduler's time each", "process's time each", "both",
+         "scheduler's by bare", "both by bare"], rows)
 
 
 def punctual(figures, goals):
@@ -297,6 +332,7 @@ def control(figures, goals):
 SECTIONS = [
     ("next", "The next slot of a schedule", next_slot), ("agenda", "The agenda", agenda),
     ("burst", "Many jobs due at one instant", burst), ("scale", "Many armed jobs", scale),
+    ("cost", "What a firing costs", cost),
     ("punctual", "One job each second", punctual), ("durable", "Recorded firings", durable),
     ("control", "Looking and changing", control)]
 

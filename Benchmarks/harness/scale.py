@@ -103,6 +103,18 @@ def sizes():
         yield {"case": "scale", "program": name, "bytes": (places.TIMERD.parent / name).stat().st_size}
 
 
+def package():
+    """What the Debian package takes once it is installed, as its control file says, in KiB."""
+    with daemon.folder() as path:
+        subprocess.run(
+            ["make", "deb", f"DIST={path}"], cwd=places.PROJECT, stdout=subprocess.DEVNULL, check=True)
+        found, = path.glob("timerd_*.deb")
+        text = subprocess.run(
+            ["dpkg-deb", "--field", found, "Installed-Size"], stdout=subprocess.PIPE, check=True, text=True)
+        return {
+            "case": "scale", "package_bytes": found.stat().st_size, "installed_bytes": int(text.stdout) * 1024}
+
+
 def clean_build():
     """The time a release build takes from nothing but the packages' sources."""
     scratch = places.BUILD / "clean"
@@ -200,6 +212,7 @@ def idle_peers(seconds):
 def run(long):
     yield from sizes()
     if long:
+        yield package()
         yield clean_build()
     for count in FEW:
         yield few(count)
