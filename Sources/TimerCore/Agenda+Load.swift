@@ -119,6 +119,8 @@ extension Agenda {
                 replace(slot, &entry, with: job, at: now, into: &batch)
                 records.append(entry.record(at: now, life: life))
                 entries[slot] = entry
+                // What had to wait by the old policy may not have to by the new one.
+                release(slot, at: now, into: &batch)
             } else {
                 added.append(job.name)
                 actions += add(job, at: now, renamed: &renamed)

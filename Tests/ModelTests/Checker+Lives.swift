@@ -318,5 +318,6 @@ extension Checker {
         let isOver = follow(spec.paused, job)
         leaveFinished(job)
         if isOver { unpause(job, byItself: false, seen) } else { finishWithoutSlots(job) }
+        release(job)
     }
 }

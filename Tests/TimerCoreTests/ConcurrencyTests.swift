@@ -47,6 +47,15 @@ import Testing
         #expect(world.started.count == 5 && world.skipped.isEmpty)
     }
 
+    @Test(arguments: [Policy.Concurrency.queue, .replace])
+    func aReloadThatAllowsRunsBesideEachOtherStartsWhatWaits(before: Policy.Concurrency) {
+        var world = world(before)
+        world.pass(.seconds(20))
+        #expect(world.started.count == 1)
+        world.handle(.reload(Roster([Job.every(.seconds(10)).with { $0.concurrency = .allow }])))
+        #expect(world.started.count == 2)
+    }
+
     @Test func whatWaitedPastItsDeadlineIsLost() {
         var world = World()
         world.load([

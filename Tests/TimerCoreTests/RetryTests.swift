@@ -46,6 +46,22 @@ import Testing
         #expect((world.retryTimers["backup"] != nil) == again)
     }
 
+    @Test func whatReplacesAFurtherAttemptTakesItsTimerDown() {
+        var world = World()
+        world.load([
+            Job.every(.seconds(10)).with {
+                $0.concurrency = .replace
+                $0.retry.retries = 3
+                $0.retry.delay = .seconds(10)
+            }
+        ])
+        world.pass(.seconds(15))
+        world.end(world.started[0], .exited(1))
+        #expect(world.retryTimers["backup"] != nil)
+        world.pass(.seconds(5))
+        #expect(world.started.count == 2 && world.retryTimers["backup"] == nil)
+    }
+
     @Test func aPauseHoldsAFurtherAttempt_untilItIsResumed() {
         var world = World()
         world.load([job])
