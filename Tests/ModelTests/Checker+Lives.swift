@@ -186,7 +186,12 @@ extension Checker {
     /// A job that was gone for a while may have runs that live since before.
     private func takeRunsBack(_ job: Int) {
         guard orphans.contains(where: { $0.job == job }) else { return }
-        states[job].runs += orphans.filter { $0.job == job }
+        let runs = orphans.filter { $0.job == job }
+        // Those that were allowed beside each other still are, with their further attempts.
+        if runs.contains(where: { ($0.told?.concurrency ?? .allow) == .allow }) {
+            states[job].mayOverlap = true
+        }
+        states[job].runs += runs
         states[job].runs.sort { $0.label < $1.label }
         orphans.removeAll { $0.job == job }
     }
