@@ -67,6 +67,11 @@ bool cspawn_keep_precedence(int nice) {
 void cspawn_share_precedence(void) {
     attributes own = {0};
     if (get(&own) != 0 || own.policy != SCHED_OTHER) return;
+    if ((own.flags & RESET_ON_FORK) == 0) {
+        // It was not granted a nice value of its own, and may not change the one it has.
+        cspawn_take_short_slice();
+        return;
+    }
     own.nice = 0;
     own.runtime = SHORT_SLICE;
     own.flags &= ~(uint64_t)RESET_ON_FORK;

@@ -93,11 +93,11 @@ extension Agenda {
         batch.start.append(run)
     }
 
-    mutating func noteBegin(of run: Run.ID, at now: Now) -> [Action] {
+    mutating func noteBegin(of run: Run.ID, at instant: WallInstant) -> [Action] {
         if let slot = slot(of: run.firing.job),
             let index = entries[slot]?.live.firstIndex(where: { $0.id == run })
         {
-            entries[slot]?.live[index].began = now.wall
+            entries[slot]?.live[index].began = instant
         }
         return [.tell(.runBegan(run))]
     }

@@ -86,7 +86,7 @@ public struct Agenda: Sendable {
         case .reload(let roster): reload(roster, at: now)
         case .wake(let job): wake(job, at: now)
         case .order(let order): obey(order, at: now)
-        case .began(let run): noteBegin(of: run, at: now)
+        case .began(let run, let instant): noteBegin(of: run, at: instant)
         case .ended(let run, let outcome, let usage): noteEnd(of: run, outcome, usage, at: now)
         case .clockChanged: followClock(at: now)
         case .zonesChanged(let zones, let local): followZones(zones, local: local, at: now)

@@ -11,8 +11,8 @@ public enum Event: Sendable {
     case wake(Job.Name)
     /// Somebody orders something.
     case order(Order)
-    /// The process of a run started.
-    case began(Run.ID)
+    /// The process of a run started, at this time of the calendar clock. It may be told late, and twice.
+    case began(Run.ID, at: WallInstant)
     /// A run ended.
     case ended(Run.ID, RunOutcome, RunUsage)
     /// The calendar clock was set, or may have been.

@@ -91,12 +91,8 @@ final class Backlog: Sendable {
     }
 
     /// The runner has come to the end of what was to be told for this.
-    func settled(_ token: UInt64) -> Bool {
-        state.withLock { state in
-            let hadUnsent = state.hasUnsent
-            state.append { .settled($0, token: token) }
-            return !hadUnsent
-        }
+    func settled(_ token: UInt64) {
+        state.withLock { $0.append { .settled($0, token: token) } }
     }
 
     /// Whether the run is new here; from then on it is held. The end of one that is over is told again.
@@ -171,6 +167,11 @@ final class Backlog: Sendable {
         }
     }
 
-    /// Whether nothing is left that a scheduler should know.
-    var isEmpty: Bool { state.withLock { $0.held.isEmpty && $0.entries.count == $0.head } }
+    /// Whether nothing is left that a scheduler should know. A run without an end, once nothing is begun any more,
+    /// is the next runner's to begin.
+    var isEmpty: Bool {
+        state.withLock { state in
+            state.entries.count == state.head && state.held.values.allSatisfy { $0.end == nil }
+        }
+    }
 }

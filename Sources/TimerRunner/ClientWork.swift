@@ -237,7 +237,13 @@ struct ClientWork: ~Copyable {
         case .output, .dropped: break
         }
         // Told before on another connection, and passed on then.
-        if isAgain, case .ended = event {} else if isAgain { return }
+        if isAgain, case .ended = event {
+        } else if isAgain {
+            // It was seen, and the runner has not heard of that.
+            seen.said = min(seen.said, number - 1)
+            mustConfirm = true
+            return
+        }
         if case .began = event {
         } else {
             hasTold = true

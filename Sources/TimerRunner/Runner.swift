@@ -9,8 +9,8 @@ public import TimerCore
 /// Owns the processes of runs: starts them, reads what they write, ends them when their time is up, and
 /// tells how they end.
 ///
-/// All of it happens on one thread of its own, however many processes there are; calls only leave word for
-/// it and return at once. What it tells comes on that thread, in order for each run.
+/// All of it happens on one thread of its own, however many processes there are; calls leave word for it and
+/// return at once. What it tells comes on that thread, in order for each run.
 ///
 /// Before a run is begun its mark is made in a file in the directory of marks. It stays until the run is
 /// forgotten, so that after a crash a run without a mark is known never to have begun, and the next runner
@@ -65,7 +65,7 @@ public final class Runner: Sendable {
     ///   - handler: takes what the runner tells; called on the runner's thread, so it must not wait.
     ///   - turned: called there now and then, at the latest when nothing more is to be told for the moment:
     ///     for whoever would rather hear of many things at once. It says whether something was told that may
-    ///     wait for more to come along; within 10 ms it is called again then, with true.
+    ///     wait for more to come along; some 10 ms later it is called again then, with true.
     /// - Throws: `Failure`; no thread and no descriptor is left behind.
     public init(
         marks directory: Int32, options: Options = Options(),

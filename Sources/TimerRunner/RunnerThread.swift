@@ -43,7 +43,7 @@ struct RunnerThread: ~Copyable {
     /// The children whose runs ended while somebody else holds their pipes, oldest first.
     var leftovers: [UInt64] = []
     var alarms = Alarms()
-    /// How many were begun since an instant not long ago; with many, this thread has no short slice.
+    /// How many were begun since an instant not long ago; with many, this thread goes first by itself.
     private var starts = (count: 0, since: Int64(0))
     /// What is yet to be begun, and the words that came for it meanwhile.
     var waiting: ArraySlice<Preparation> = []
@@ -111,7 +111,7 @@ struct RunnerThread: ~Copyable {
             throw Runner.Failure("cannot watch a descriptor", code)
         }
         let code = WorkerThread.start("timerd.runner") {
-            // The nice value most jobs have is that of this thread too, whatever the runner's. A child begins
+            // The nice value most jobs have is that of this thread too, unless many begin, whatever the runner's. A child begins
             // with its parent's, and one that has to give up a lower one gives up the processor with it: on a
             // busy machine it would wait for its next turn before it runs its program.
             ThreadNice.giveUp()

@@ -234,8 +234,8 @@ struct Daemon {
         let (loop, teller, recent, log) = (loop, teller, recent, log)
         runner.begin(adopting: runs) { news, seen in
             switch news {
-            case .event(.began(let run, _, _)):
-                loop.later { $0.receive(.began(run)) }
+            case .event(.began(let run, _, let instant)):
+                loop.later { $0.receive(.began(run, at: instant)) }
             case .event(.output(let run, let stream, let line, _)):
                 recent.add(line, of: run, toStderr: stream == .stderr)
                 teller.pass(line, of: run, toStderr: stream == .stderr, done: seen)

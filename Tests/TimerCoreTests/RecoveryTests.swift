@@ -8,6 +8,18 @@ import Testing
 
 /// What a life makes of what the one before it left.
 @Suite struct RecoveryTests {
+    /// A runner tells it again to a daemon that comes later.
+    @Test func aRunLivesSinceItBegan_wheneverThatIsTold() {
+        var world = World()
+        world.load([Job.every(.seconds(10))])
+        world.pass(.seconds(10))
+        let run = world.started[0].id
+        let began = world.now.wall
+        world.pass(.seconds(5))
+        world.handle(.began(run, at: began))
+        #expect(world.show("backup").live.map(\.began) == [began])
+    }
+
     private let job = Job.every(.seconds(60))
 
     @Test func theVeryFirstStartMissesNothing() {

@@ -156,6 +156,19 @@ import TimerCore
         #expect(backlog.connect().isEmpty && events(backlog).isEmpty && backlog.isEmpty)
     }
 
+    /// Asked for when the runner begins nothing any more: the next one's to begin, and nothing to wait for.
+    @Test func aRunThatIsNotBegunHoldsUpNoFarewell() {
+        let backlog = Backlog()
+        #expect(backlog.isNew(run(1)) && backlog.isEmpty)
+        _ = backlog.take(.ended(run(1), end))
+        #expect(!backlog.isEmpty)
+        _ = events(backlog)
+        backlog.seen(1)
+        #expect(!backlog.isEmpty)
+        backlog.forget([run(1)])
+        #expect(backlog.isEmpty)
+    }
+
     @Test func aRunIsNewOnce() {
         let backlog = Backlog()
         #expect(backlog.isNew(run(1)) && !backlog.isNew(run(1)))
