@@ -40,7 +40,7 @@ help:
 	@echo 'make check-deb     look it over with lintian'
 	@echo 'make install       install what is built, below PREFIX=/usr/local and DESTDIR='
 	@echo 'make uninstall     take it away again; the configuration and the accounts stay'
-	@echo 'make bench         measure it beside its peers, into Benchmarks/RESULTS.md (30 minutes)'
+	@echo 'make bench         measure it beside its peers, into Benchmarks/RESULTS.md (45 minutes)'
 	@echo 'make bench-guard   compare the instructions of the core'"'"'s paths with those recorded'
 	@echo 'make format        put the sources into the form CI demands'
 
