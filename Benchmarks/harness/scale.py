@@ -219,7 +219,8 @@ def run(long):
     for count in COUNTS:
         yield timerd(count)
         yield again(count)
-    for count in COUNTS if long else COUNTS[:1]:
+    # With 100 000 one of them takes longer to start than all the rest of this.
+    for count in COUNTS[:2] if long else COUNTS[:1]:
         yield from peers(count)
     yield idle(60, "timerd", 'every = "1d"')
     yield idle(60, PAUSED, 'every = "1d"\npaused = true')
