@@ -1,0 +1,102 @@
+// Copyright 2026 the timerd authors
+// SPDX-License-Identifier: Apache-2.0
+
+import CSpawn
+import Dispatch
+import Glibc
+import Synchronization
+import TimerCore
+
+/// What a client is to do, left for its thread by others.
+final class ClientPost: Sendable {
+    enum Word: Sendable {
+        case start([RunOrder])
+        case end(Run.ID, grace: Duration)
+        case suspend(Run.ID)
+        case resume(Run.ID)
+        case signal(Run.ID, Int32)
+        case settle(@Sendable () -> Void)
+        case forget(Run.ID)
+        case shutDown(Duration, @Sendable () -> Void)
+        case refresh
+        case close
+    }
+
+    private struct State {
+        var words: [Word] = []
+        /// Of each runner, up to which number its tellings are seen.
+        var seen: [UInt64: UInt64] = [:]
+        var isRung = false
+        /// Whether the thread looks here before long, even if nobody rings.
+        var isExpected = false
+        /// Whether there is something it was not rung for.
+        var hasUnrung = false
+    }
+
+    let descriptor: Int32
+    private let state = Mutex(State())
+    private let finished = DispatchSemaphore(value: 0)
+
+    init() throws(Runner.Failure) {
+        descriptor = cspawn_eventfd()
+        guard descriptor >= 0 else { throw Runner.Failure("cannot make an eventfd", errno) }
+    }
+
+    deinit { Glibc.close(descriptor) }
+
+    /// - Parameter hasTime: whether it may wait a little for others to come along.
+    func leave(_ word: Word, hasTime: Bool = false) {
+        change(hasTime: hasTime) { $0.words.append(word) }
+    }
+
+    func seen(_ number: UInt64, of instance: UInt64) {
+        change(hasTime: true) { state in
+            state.seen[instance] = max(number, state.seen[instance] ?? 0)
+        }
+    }
+
+    private func change(hasTime: Bool, _ body: (inout State) -> Void) {
+        let mustRing = state.withLock { state in
+            body(&state)
+            guard !hasTime || !state.isExpected else {
+                state.hasUnrung = true
+                return false
+            }
+            defer { state.isRung = true }
+            return !state.isRung
+        }
+        guard mustRing else { return }
+        var one: UInt64 = 1
+        _ = write(descriptor, &one, 8)
+    }
+
+    /// The thread is about to wait: for a short while, so that it need not be rung for what has time, or for ever.
+    /// - Returns: false if something is there already for which it was not rung.
+    func expect(shortly: Bool) -> Bool {
+        state.withLock { state in
+            state.isExpected = shortly
+            return shortly || !state.hasUnrung
+        }
+    }
+
+    func take() -> (words: [Word], seen: [UInt64: UInt64]) {
+        var count: UInt64 = 0
+        _ = read(descriptor, &count, 8)
+        return state.withLock { state in
+            defer {
+                state.words = []
+                state.seen = [:]
+                state.isRung = false
+                state.hasUnrung = false
+            }
+            return (state.words, state.seen)
+        }
+    }
+
+    func finish() { finished.signal() }
+
+    func waitUntilFinished() {
+        _ = finished.wait(timeout: .now() + .seconds(5))
+        finished.signal()
+    }
+}
