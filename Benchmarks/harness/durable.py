@@ -13,7 +13,7 @@ import time
 from . import daemon, places
 
 SECONDS, LONG_SECONDS = 15, 60
-ROUNDS = 3
+ROUNDS, LONG_ROUNDS = 3, 2
 # The runs timerd lets live at once unless it is told otherwise.
 LIVE = 64
 # So many that a job's run has ended long before its next firing.
@@ -95,7 +95,7 @@ def steady(rate):
 
 def run(long):
     seconds = LONG_SECONDS if long else SECONDS
-    for _ in range(ROUNDS):
+    for _ in range(LONG_ROUNDS if long else ROUNDS):
         limit = bare(seconds)
         yield limit
         yield timerd(limit["per_s"], seconds)
