@@ -99,8 +99,6 @@ extension Agenda {
         make(points, slot, &entry, at: now, into: &batch)
         if entry.phase == .finished { batch.notices.append(.tell(.finished(entry.job.name))) }
         batch.records.append(entry.record(at: now, life: life))
-        // A further attempt that this firing replaced needs no timer any more.
-        if retryDue[slot] != nil { batch.timers += settleRetry(slot, entry) }
         entries[slot] = entry
     }
 

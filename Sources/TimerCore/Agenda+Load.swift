@@ -217,8 +217,7 @@ extension Agenda {
         if case .paused(let pause) = entry.phase, pause.withRun {
             batch.ends += entry.toldRuns.map { .resume($0) }
         }
-        callOff(&entry, .stopped, into: &batch)
-        batch.timers += settleRetry(slot, entry)
+        callOff(slot, &entry, .stopped, into: &batch)
         let record = entry.record(at: now, life: life, removed: now.wall)
         records.append(record)
         retired[entry.job.name] = record

@@ -14,7 +14,7 @@ extension Agenda {
             return letGo(firing, .byOrder(left: entry.skips), &entry, at: now, into: &batch)
         }
         let run = entry.run(firing)
-        if let reason = place(run, &entry, isCatchUp: isCatchUp, at: now, into: &batch) {
+        if let reason = place(run, slot, &entry, isCatchUp: isCatchUp, at: now, into: &batch) {
             return letGo(firing, reason, &entry, at: now, into: &batch)
         }
         let remaining = entry.phase == .armed ? entry.remaining(at: now) : nil
@@ -28,7 +28,8 @@ extension Agenda {
     ///
     /// - Returns: why it is not to be, with nothing changed; nil if it is.
     mutating func place(
-        _ run: Run, _ entry: inout Entry, isCatchUp: Bool, at now: Now, into batch: inout Batch
+        _ run: Run, _ slot: Int, _ entry: inout Entry, isCatchUp: Bool, at now: Now,
+        into batch: inout Batch
     ) -> Notice.SkipReason? {
         if let last = entry.live.last {
             switch entry.job.policy.concurrency {
@@ -38,7 +39,7 @@ extension Agenda {
                 if let other = entry.live.first(where: { $0.wait == .turn }) {
                     return .queueFull(other.id)
                 }
-            case .replace where !isCatchUp: replace(in: &entry, by: run, into: &batch)
+            case .replace where !isCatchUp: replace(slot, &entry, by: run, into: &batch)
             case .forbid, .queue, .replace: break
             }
         }
@@ -55,9 +56,9 @@ extension Agenda {
 
     /// Makes room for a newer run: those that wait are called off, those that live are ended.
     private mutating func replace(
-        in entry: inout Entry, by run: Run, into batch: inout Batch
+        _ slot: Int, _ entry: inout Entry, by run: Run, into batch: inout Batch
     ) {
-        callOff(&entry, .replaced, into: &batch)
+        callOff(slot, &entry, .replaced, into: &batch)
         for summary in entry.live where ending[summary.id] == nil {
             ending[summary.id] = .replaced
             batch.ends.append(.end(summary.id, grace: entry.job.execution.killTimeout))
@@ -65,9 +66,9 @@ extension Agenda {
         }
     }
 
-    /// Closes every run of the job that waits for something.
+    /// Closes every run of the job that waits for something, and takes the timer of a further attempt down.
     mutating func callOff(
-        _ entry: inout Entry, _ outcome: RunOutcome, into batch: inout Batch
+        _ slot: Int, _ entry: inout Entry, _ outcome: RunOutcome, into batch: inout Batch
     ) {
         for summary in entry.live {
             guard let wait = summary.wait else { continue }
@@ -78,6 +79,7 @@ extension Agenda {
         }
         entry.live.removeAll { $0.wait != nil }
         entry.held = []
+        batch.timers += settleRetry(slot, entry)
     }
 
     /// Gives the run one of the places for live runs, or lets it wait for one.

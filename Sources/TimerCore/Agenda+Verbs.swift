@@ -177,8 +177,7 @@ extension Agenda {
         entry.phase = .stopped
         entry.skips = 0
         entry.dropAccrued(at: now)
-        callOff(&entry, .stopped, into: &batch)
-        batch.timers += settleRetry(slot, entry)
+        callOff(slot, &entry, .stopped, into: &batch)
         return commit(slot, &entry, batch, at: now) { entry in
             .stopped(entry.job.name, by: order.by, dropped: dropped)
         }
@@ -210,7 +209,7 @@ extension Agenda {
         var batch = Batch()
         let point = Points.Point(label: now.wall, age: .zero)
         let run = entry.run(entry.firing(point, missed: 0, at: now))
-        _ = place(run, &entry, isCatchUp: false, at: now, into: &batch)
+        _ = place(run, slot, &entry, isCatchUp: false, at: now, into: &batch)
         batch.records.append(entry.record(at: now, life: life))
         entries[slot] = entry
         let remaining = entry.phase == .armed ? entry.remaining(at: now) : nil

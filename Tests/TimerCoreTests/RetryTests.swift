@@ -62,6 +62,21 @@ import Testing
         #expect(world.started.count == 2 && world.retryTimers["backup"] == nil)
     }
 
+    @Test func aRunByOrderThatReplacesItTakesItsTimerDownToo() {
+        var world = World()
+        world.load([
+            job.with {
+                $0.concurrency = .replace
+                $0.retry.retries = 3
+            }
+        ])
+        world.pass(.zero)
+        world.end(world.started[0], .exited(1))
+        #expect(world.retryTimers["backup"] != nil)
+        _ = world.order(.run, "backup")
+        #expect(world.started.count == 2 && world.retryTimers["backup"] == nil)
+    }
+
     @Test func aPauseHoldsAFurtherAttempt_untilItIsResumed() {
         var world = World()
         world.load([job])
