@@ -41,10 +41,14 @@ static int set(attributes *wanted) {
     return (int)syscall(SYS_sched_setattr, 0, wanted, 0U);
 }
 
+/// What this thread has. Where somebody chose another policy for us it stays, and has no slices of this kind.
+static bool get_common(attributes *own) {
+    return get(own) == 0 && own->policy == SCHED_OTHER;
+}
+
 static bool set_slice(uint64_t nanoseconds) {
     attributes own = {0};
-    // Where somebody chose another policy for us it stays, and has no slices of this kind.
-    if (get(&own) != 0 || own.policy != SCHED_OTHER) return false;
+    if (!get_common(&own)) return false;
     own.runtime = nanoseconds;
     return set(&own) == 0;
 }
@@ -55,7 +59,7 @@ void cspawn_take_short_slice(void) {
 
 bool cspawn_keep_precedence(int nice) {
     attributes own = {0};
-    if (get(&own) != 0 || own.policy != SCHED_OTHER) return false;
+    if (!get_common(&own)) return false;
     own.flags |= RESET_ON_FORK;
     own.nice = nice;
     own.runtime = SHORT_SLICE;
@@ -66,7 +70,7 @@ bool cspawn_keep_precedence(int nice) {
 
 void cspawn_share_precedence(void) {
     attributes own = {0};
-    if (get(&own) != 0 || own.policy != SCHED_OTHER) return;
+    if (!get_common(&own)) return;
     if ((own.flags & RESET_ON_FORK) == 0) {
         // It was not granted a nice value of its own, and may not change the one it has.
         cspawn_take_short_slice();

@@ -65,9 +65,7 @@ final class ClientPost: Sendable {
             defer { state.isRung = true }
             return !state.isRung
         }
-        guard mustRing else { return }
-        var one: UInt64 = 1
-        _ = write(descriptor, &one, 8)
+        if mustRing { EventFD.ring(descriptor) }
     }
 
     /// The thread is about to wait: for a short while, so that it need not be rung for what has time, or for ever.
@@ -80,8 +78,7 @@ final class ClientPost: Sendable {
     }
 
     func take() -> (words: [Word], seen: [UInt64: UInt64]) {
-        var count: UInt64 = 0
-        _ = read(descriptor, &count, 8)
+        EventFD.hush(descriptor)
         return state.withLock { state in
             defer {
                 state.words = []

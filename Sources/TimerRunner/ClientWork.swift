@@ -32,7 +32,7 @@ struct ClientWork: ~Copyable {
     private var seen: (said: UInt64, known: UInt64) = (0, 0)
     /// The tellings that are not seen before somebody says so, in their order.
     private var owed: ArraySlice<UInt64> = []
-    /// Whether what is seen should be said though nobody said so.
+    /// Whether what is seen is to be said at the next turn.
     private var mustConfirm = false
     /// Whether something was told since it last waited, of which is soon left word that it is seen.
     private var hasTold = false
@@ -218,10 +218,13 @@ struct ClientWork: ~Copyable {
 
     private mutating func take(_ number: UInt64, _ event: RunnerEvent) {
         let isAgain = number <= lastNumber
+        var isOwed = true
         lastNumber = max(lastNumber, number)
         let run = event.run
         switch event {
-        case .began: runs[run]?.order = nil
+        case .began:
+            runs[run]?.order = nil
+            isOwed = false
         case .ended:
             if strays.remove(run) != nil || runs[run] == nil {
                 send(.forget([run]))
@@ -236,19 +239,15 @@ struct ClientWork: ~Copyable {
             runs[run]?.isOver = true
         case .output, .dropped: break
         }
-        // Told before on another connection, and passed on then.
-        if isAgain, case .ended = event {
-        } else if isAgain {
-            // It was seen, and the runner has not heard of that.
+        if isAgain {
+            // Told before on another connection, and passed on then; the runner has not heard that it is seen.
             seen.said = min(seen.said, number - 1)
             mustConfirm = true
             return
         }
-        if case .began = event {
-        } else {
+        if isOwed {
             hasTold = true
-            owed.insert(
-                number, at: owed.lastIndex { $0 < number }.map { $0 + 1 } ?? owed.startIndex)
+            owed.append(number)
         }
         let (post, instance) = (post, instance)
         handler(.event(event)) { post.seen(number, of: instance) }

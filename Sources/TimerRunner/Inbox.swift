@@ -46,18 +46,13 @@ final class Inbox: Sendable {
         }
         guard let count else { return false }
         // Whoever left the first word since they were taken has rung already.
-        if count == 1 {
-            var one: UInt64 = 1
-            // It cannot fail: the counter is far from full, and the descriptor is ours.
-            _ = write(descriptor, &one, 8)
-        }
+        if count == 1 { EventFD.ring(descriptor) }
         return true
     }
 
     /// Takes everything there is, in the order it was left.
     func take() -> [Word] {
-        var count: UInt64 = 0
-        _ = read(descriptor, &count, 8)
+        EventFD.hush(descriptor)
         return state.withLock { state in
             defer { state.words = [] }
             return state.words

@@ -89,7 +89,7 @@ public final class RunnerServer: Sendable {
                 untold.note(event, isFirst: backlog.take(event))
             } turned: { isLate in
                 let (mustRing, mayWait) = untold.turn(isLate: isLate)
-                if mustRing { Self.ring(wake) }
+                if mustRing { EventFD.ring(wake) }
                 return mayWait
             }
         } catch {
@@ -104,11 +104,6 @@ public final class RunnerServer: Sendable {
         close(wake)
     }
 
-    private static func ring(_ wake: Int32) {
-        var one: UInt64 = 1
-        _ = write(wake, &one, 8)
-    }
-
     /// Ends every run, by SIGTERM and after `grace` by SIGKILL, and then lets `run` return. Returns at once.
     public func end(grace: Duration) {
         let isFirst = stop.withLock { stop in
@@ -119,7 +114,7 @@ public final class RunnerServer: Sendable {
             runner.shutdown(grace: grace)
             guard isFirst else { return }
             stop.withLock { $0.isDown = true }
-            Self.ring(wake)
+            EventFD.ring(wake)
         }
     }
 

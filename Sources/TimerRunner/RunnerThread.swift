@@ -111,9 +111,9 @@ struct RunnerThread: ~Copyable {
             throw Runner.Failure("cannot watch a descriptor", code)
         }
         let code = WorkerThread.start("timerd.runner") {
-            // The nice value most jobs have is that of this thread too, unless many begin, whatever the runner's. A child begins
-            // with its parent's, and one that has to give up a lower one gives up the processor with it: on a
-            // busy machine it would wait for its next turn before it runs its program.
+            // The nice value most jobs have is that of this thread too, unless many begin, whatever the
+            // runner's. A child begins with its parent's, and one that has to give up a lower one gives up the
+            // processor with it: on a busy machine it would wait for its next turn before it runs its program.
             ThreadNice.giveUp()
             ThreadSlice.takeShortest()
             var thread = RunnerThread(beginning, epoll: epoll)
@@ -186,8 +186,8 @@ struct RunnerThread: ~Copyable {
     /// How long to wait for something, in milliseconds; -1 for ever.
     private func patience() -> Int32 {
         if !waiting.isEmpty || !settling.isEmpty || mayHaveMoreEnds { return 0 }
-        guard let alarm = alarms.next ?? turnBy else { return -1 }
-        let next = min(alarm, turnBy ?? alarm)
+        let next = min(alarms.next ?? .max, turnBy ?? .max)
+        guard next < .max else { return -1 }
         // Rounded up, so as not to turn in vain; a day at most, lest the number not fit.
         return Int32(min(86_400_000, max(0, (next - Self.awake() + 999_999) / 1_000_000)))
     }

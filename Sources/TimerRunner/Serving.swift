@@ -63,10 +63,7 @@ struct Serving {
             Int32(clamping: max(0, ($0 - RunnerThread.awake()) / 1_000_000 + 1))
         }
         guard poll(&wanted, nfds_t(wanted.count), time ?? -1) > 0 else { return }
-        if wanted[0].revents != 0 {
-            var count: UInt64 = 0
-            _ = read(wake, &count, 8)
-        }
+        if wanted[0].revents != 0 { EventFD.hush(wake) }
         if wanted.count > 2, wanted[2].revents != 0 { receive() }
         if wanted[1].revents != 0 { accept() }
     }
@@ -148,8 +145,7 @@ struct Serving {
             runner.settle {
                 // Whatever waits before it: somebody waits for this.
                 backlog.settled(token)
-                var one: UInt64 = 1
-                _ = write(wake, &one, 8)
+                EventFD.ring(wake)
             }
         case .forget(let runs):
             backlog.forget(runs)

@@ -129,18 +129,20 @@ struct Entry {
     var level: Logger.Level = .info
     var message: String
     private let notice: Notice
+    private let kind: Kind
+    private let job: Job.Name?
 
     init(_ notice: Notice) {
         self.notice = notice
+        (kind, job) = Self.kind(of: notice)
         (level, message) = Self.sentence(for: notice)
         // A note or a path may have line ends in it; none of them begins a line of the log.
         message = Printable.text(message)
-        if let job = Self.kind(of: notice).1 { message = "\(job): \(message)" }
+        if let job { message = "\(job): \(message)" }
     }
 
     /// The fields.
     var metadata: Logger.Metadata {
-        let (kind, job) = Self.kind(of: notice)
         var fields = Self.fields(of: notice)
         fields["TIMERD_EVENT"] = "\(kind.rawValue)"
         fields["MESSAGE_ID"] = "\(kind.messageID)"

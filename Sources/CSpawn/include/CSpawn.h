@@ -124,10 +124,10 @@ cspawn_result cspawn_start(const cspawn_request *_Nonnull request);
 /// Under another policy, or where the call is filtered, nothing changes.
 void cspawn_take_short_slice(void);
 
-/// Has the calling thread have this nice value and the shortest turns for itself alone: the threads it makes and the
-/// processes it starts begin with a nice value of 0 and, since Linux 6.12, with turns of the system's own length (sched(7),
-/// SCHED_RESET_ON_FORK). They have nothing to give up, which would cost them their turn. False if it may not;
-/// nothing is changed then.
+/// Has the calling thread have this nice value and the shortest turns for itself alone: the threads it makes
+/// and the processes it starts begin with a nice value of 0 and, since Linux 6.12, with turns of the system's
+/// own length (sched(7), SCHED_RESET_ON_FORK). They have nothing to give up, which would cost them their turn.
+/// False if it may not; nothing is changed then.
 bool cspawn_keep_precedence(int nice);
 
 /// Has it share the shortest turns with them again, as `cspawn_take_short_slice` does; where it kept a nice value for
