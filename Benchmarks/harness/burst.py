@@ -57,7 +57,7 @@ def timerd(count, round, live=None):
     with daemon.folder() as path:
         file = daemon.stamp_file(path / "stamps")
         at = math.ceil(time.time() + 2)
-        head = f"[daemon]\nmax-concurrent = {live}\n" if live else ""
+        who, head = daemon.with_limit(live)
         text = head + "".join(
             daemon.job(f"job-{index}", f'at = "{daemon.rfc3339(at)}"', [places.STAMP, file])
             for index in range(count))
@@ -67,7 +67,6 @@ def timerd(count, round, live=None):
                 raise RuntimeError("timerd was not ready in time")
             before = daemon.busy()[0]
             settle(file, count, at)
-            who = "timerd" if live is None else f"timerd, max-concurrent = {live}"
             return figure(who, count, at, file, round, before)
 
 

@@ -22,9 +22,6 @@ from . import daemon, places, scale
 JOBS = 10_000
 RELOADS = 5
 SECONDS = 20
-# Each fires ten times a second, all at points of their own: 500 firings a second.
-FIRING = 50
-PERIOD_MS = 100
 # How many of each kind of client there are.
 CLIENTS = 16
 
@@ -172,12 +169,10 @@ def firing(clients):
     daemon.quiet()
     with daemon.folder() as path:
         files, phases = scale.files(JOBS), []
-        for index in range(FIRING):
-            phase = index * PERIOD_MS / FIRING
-            phases.append((daemon.stamp_file(path / f"stamps-{index}"), phase))
-            files["timerd.toml"] += daemon.job(
-                f"fires-{index}", f'calendar = "*:*:{phase / 1000:.3f}/0.1"',
-                [places.STAMP, path / f"stamps-{index}"])
+        for index in range(daemon.FIRING):
+            file = daemon.stamp_file(path / f"stamps-{index}")
+            phases.append((file, daemon.phase(index)))
+            files["timerd.toml"] += daemon.firing_job(index, file)
         # What is written of each run is the log's business, not the client's.
         files["timerd.toml"] = files["timerd.toml"].replace("[defaults]", '[defaults]\nlog = "failures"', 1)
         with daemon.Timerd(path, files) as process:
@@ -192,11 +187,11 @@ def firing(clients):
             ended = time.time_ns()
             grown = process.memory("Rss")
         late = sorted(
-            (real / 1e6 - phase) % PERIOD_MS for file, phase in phases
+            (real / 1e6 - phase) % daemon.PERIOD_MS for file, phase in phases
             for real, _ in daemon.stamps(file) if began < real < ended)
         figure = {
             "case": "control", "what": "firing", "clients": clients, "firings": len(late),
-            "expected": int((ended - began) / 1e6 / PERIOD_MS * FIRING),
+            "expected": int((ended - began) / 1e6 / daemon.PERIOD_MS * daemon.FIRING),
             "median_ms": daemon.reached(late, 0.5), "p99_ms": daemon.reached(late, 0.99), "max_ms": late[-1],
             "resident_bytes": grown}
         if took:

@@ -8,8 +8,6 @@ import time
 from . import daemon, places, scale
 
 ARMED = [1000, 10_000, 100_000]
-# So many of them fire ten times a second, each at a point of its own: 500 firings a second.
-FIRING, PERIOD_MS = 50, 100
 ROUNDS = 3
 SECONDS, LONG_SECONDS = 10, 30
 
@@ -31,7 +29,7 @@ def bare(armed, seconds):
     daemon.quiet()
     with daemon.folder() as path:
         file = daemon.stamp_file(path / "stamps")
-        command = [places.BARE_TIMERS, str(armed), str(FIRING), str(PERIOD_MS), places.STAMP, file]
+        command = [places.BARE_TIMERS, str(armed), str(daemon.FIRING), str(daemon.PERIOD_MS), places.STAMP, file]
         with daemon.Process(command, path / "log") as process:
             return measure("bare DispatchSourceTimers", armed, process, file, seconds)
 
@@ -40,10 +38,8 @@ def timerd(armed, seconds):
     daemon.quiet()
     with daemon.folder() as path:
         file = daemon.stamp_file(path / "stamps")
-        files = scale.files(armed - FIRING)
-        files["timerd.toml"] += "".join(
-            daemon.job(f"fires-{index}", f'calendar = "*:*:{index * PERIOD_MS / FIRING / 1000:.3f}/0.1"',
-                       [places.STAMP, file]) for index in range(FIRING))
+        files = scale.files(armed - daemon.FIRING)
+        files["timerd.toml"] += "".join(daemon.firing_job(index, file) for index in range(daemon.FIRING))
         with daemon.Timerd(path, files) as process:
             process.wait_until_ready()
             return measure("timerd", armed, process, file, seconds)

@@ -234,6 +234,28 @@ def job(name, schedule, command):
     return f"[job.{name}]\n{schedule}\ncommand = [{words}]\n"
 
 
+# So many jobs, each of which fires ten times a second at points of its own, are 500 firings a second.
+FIRING, PERIOD_MS = 50, 100
+
+
+def phase(index):
+    """Of which part of its period one of those jobs fires, in milliseconds."""
+    return index * PERIOD_MS / FIRING
+
+
+def firing_job(index, file):
+    """One of those jobs; its processes leave their stamps in `file`."""
+    return job(
+        f"fires-{index}", f'calendar = "*:*:{phase(index) / 1000:.3f}/{PERIOD_MS / 1000}"', [places.STAMP, file])
+
+
+def with_limit(live):
+    """What timerd is called with so many runs at once, and how its configuration begins; None is its default."""
+    if live is None:
+        return "timerd", ""
+    return f"timerd, max-concurrent = {live}", f"[daemon]\nmax-concurrent = {live}\n"
+
+
 def rfc3339(second):
     return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(second))
 

@@ -48,7 +48,7 @@ def timerd(limit, seconds, live=None):
     daemon.quiet()
     with daemon.folder() as path:
         file = daemon.stamp_file(path / "stamps")
-        head = f"[daemon]\nmax-concurrent = {live}\n" if live else ""
+        who, head = daemon.with_limit(live)
         jobs = head + text(file, JOBS, f"{round(JOBS / limit * 1e6)}us")
         with daemon.Timerd(path, {"timerd.toml": jobs}) as process:
             process.wait_until_ready()
@@ -62,8 +62,7 @@ def timerd(limit, seconds, live=None):
         passed = after[3] - before[3]
         recorded = after[0] - before[0]
         return {
-            "case": "durable", "who": f"timerd, max-concurrent = {live}" if live else "timerd",
-            "per_s": recorded / passed, "limit_per_s": limit,
+            "case": "durable", "who": who, "per_s": recorded / passed, "limit_per_s": limit,
             "begun_per_s": (after[1] - before[1]) / passed,
             "bytes_per_firing": (after[2] - before[2]) / max(1, recorded),
             "cpu_us_per_firing": cpu / max(1, recorded) * 1e6, "resident_bytes": resident}
