@@ -47,13 +47,25 @@ static _Noreturn void give_up(child_context *context, cspawn_step step) {
     _exit(127);
 }
 
-/// A handler of the parent's must not run in the child, which shares its memory; and a disposition that is
-/// ignored would be inherited by the program. By the system call itself, since the C library's function
-/// refuses the two signals it keeps for its own use. All zeroes are the default, whatever the layout.
-static int reset_signals(void) {
-    const uint64_t plain[8] = {0};
+/// By the system call itself, since the C library's function refuses the two signals it keeps for its own use.
+/// The kernel's structure begins with the handler, which is 0 for the default.
+uint64_t cspawn_signals(void) {
+    uint64_t found = 0;
     for (int number = 1; number <= SIGNALS; number++) {
         if (number == SIGKILL || number == SIGSTOP) continue;
+        uintptr_t action[8] = {0};
+        bool is_known = syscall(SYS_rt_sigaction, number, NULL, action, SIGNALS / 8) == 0;
+        if (!is_known || action[0] != (uintptr_t)SIG_DFL) found |= UINT64_C(1) << (number - 1);
+    }
+    return found;
+}
+
+/// A handler of the parent's must not run in the child, which shares its memory; and a disposition that is
+/// ignored would be inherited by the program. All zeroes are the default.
+static int reset_signals(uint64_t signals) {
+    const uint64_t plain[8] = {0};
+    for (; signals != 0; signals &= signals - 1) {
+        int number = __builtin_ctzll(signals) + 1;
         if (syscall(SYS_rt_sigaction, number, plain, NULL, SIGNALS / 8) != 0) return -1;
     }
     return 0;
@@ -231,7 +243,7 @@ static int child_main(void *argument) {
     // A session, and with it a group, of its own: a signal reaches the whole group, and no terminal of the
     // daemon's can stop or interrupt it.
     if (setsid() < 0) give_up(context, CSPAWN_STEP_SESSION);
-    if (reset_signals() != 0) give_up(context, CSPAWN_STEP_SIGNALS);
+    if (reset_signals(request->signals) != 0) give_up(context, CSPAWN_STEP_SIGNALS);
     // Nice values and slices are a thread's on Linux, and this thread's are not the job's.
     if (cspawn_become_job(request->nice) != 0) give_up(context, CSPAWN_STEP_NICE);
     if (request->control_group >= 0 && write(request->control_group, "0", 1) != 1) {

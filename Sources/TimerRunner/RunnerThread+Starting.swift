@@ -9,16 +9,19 @@ extension RunnerThread {
     /// Begins some of what waits.
     /// - Complexity: O(`startsPerTurn`).
     mutating func startSome() {
+        guard !waiting.isEmpty else { return }
+        // Behind their orders: whoever ignores a signal and then orders a run has it ignored by then.
+        let signals = cspawn_signals()
         for _ in 0..<Self.startsPerTurn {
             guard let preparation = waiting.popFirst() else { return }
-            start(preparation)
+            start(preparation, signals)
         }
     }
 
-    private mutating func start(_ preparation: Preparation) {
+    private mutating func start(_ preparation: Preparation, _ signals: UInt64) {
         let run = preparation.request.id
         do throws(Spawner.Failure) {
-            let child = try spawn(preparation)
+            let child = try spawn(preparation, signals)
             handler(.began(run, pid: child.pid, at: child.beganAt))
             obeyEarly(run)
         } catch {
@@ -78,7 +81,9 @@ extension RunnerThread {
     }
 
     /// Starts the process with its pipes and has them all watched; or leaves nothing behind.
-    private mutating func spawn(_ preparation: Preparation) throws(Spawner.Failure) -> Child {
+    private mutating func spawn(
+        _ preparation: Preparation, _ signals: UInt64
+    ) throws(Spawner.Failure) -> Child {
         let definition = preparation.request.definition
         let began = Self.awake()
         let beganAt = Self.wall()
@@ -99,7 +104,7 @@ extension RunnerThread {
         }
         let process: Spawner.Process
         var surroundings = Spawner.Surroundings(
-            output: pipes.output.writing, error: pipes.error.writing, mark: mark)
+            output: pipes.output.writing, error: pipes.error.writing, signals: signals, mark: mark)
         do throws(Spawner.Failure) {
             guard Self.watch(pipes.output.reading, token: serial << 2 | 1, in: epoll),
                 Self.watch(pipes.error.reading, token: serial << 2 | 2, in: epoll)

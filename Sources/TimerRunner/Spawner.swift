@@ -84,6 +84,8 @@ struct Spawner {
     struct Surroundings {
         var output: Int32
         var error: Int32
+        /// What this process does with signals otherwise than by default, as `cspawn_signals` tells it.
+        var signals: UInt64
         var controlGroup: Int32 = -1
         /// Where its process writes down which it is.
         var mark: UnsafeMutablePointer<cspawn_mark>?
@@ -124,7 +126,8 @@ struct Spawner {
                                     may_run_in_root: definition.workingDirectory == nil,
                                     input: input, output: surroundings.output,
                                     error: surroundings.error, umask: execution.umask,
-                                    nice: Int32(clamping: execution.nice), open_files: openFiles,
+                                    nice: Int32(clamping: execution.nice),
+                                    signals: surroundings.signals, open_files: openFiles,
                                     patience: Self.patience,
                                     limits: limits.baseAddress, limit_count: Int32(limits.count),
                                     switches_user: identity != nil, user: identity?.user ?? 0,
