@@ -43,12 +43,13 @@ import TimerCore
         defer { clean() }
         let pause = Pause(since: now(1).wall, by: .user("ada"), note: "disk 'swap'\n\u{1f4a5}")
         let own = Pause(since: now(1).wall, by: .configuration)
+        let silent = Pause(since: now(1).wall, by: .user("ada"), note: "")
         var gone = record("gone", phase: .stopped)
         gone.removed = now(8).wall
         gone.lastScheduled = nil
         let records = [
             record("a"), record("b", phase: .paused(pause)), record("c", phase: .paused(own)),
-            record("d", phase: .finished), gone,
+            record("d", phase: .finished), record("e", phase: .paused(silent)), gone,
         ]
         let store = try Store(path: path)
         let first = try store.beginLife(at: now(0))
@@ -213,6 +214,68 @@ import TimerCore
         }
         let error = #expect(throws: StoreError.self) { try Store(path: path) }
         #expect(error?.code == .newer)
+    }
+
+    /// A database as each version left it, with an account in it.
+    @Test(arguments: 1..<Schema.steps.count)
+    func bringsTheTablesOfEachVersionUpToDate(version: Int) throws {
+        defer { clean() }
+        do {
+            let old = try Connection(path: path)
+            for step in Schema.steps[..<version] { try old.execute(step, doing: "make it") }
+            try old.execute(
+                """
+                PRAGMA user_version = \(version);
+                INSERT INTO job (name, phase, pause_since_us, pause_by, pause_note, active_ns, accrued_ns,
+                    counting, firings, last_scheduled_us, configured_paused, at_us, at_awake_ns, at_boot_ns,
+                    boot_id, life)
+                VALUES ('a', 'paused', 2, 'ada', 'why', 3, 4, 0, 5, 6, 1, 7, 8, 9,
+                    '0123456789abcdef0123456789abcdef', 1)
+                """, doing: "make it")
+        }
+        let store = try Store(path: path)
+        let record = try #require(try store.beginLife(at: now(0)).records.first)
+        let pause = Pause(
+            since: WallInstant(microsecondsSinceEpoch: 2), by: .user("ada"), note: "why")
+        #expect(record.job == Job.Name("a") && record.phase == .paused(pause))
+        #expect(record.active == .nanoseconds(3) && record.accrued == .nanoseconds(4))
+        #expect(!record.isCounting && record.firings == 5 && record.configuredPaused)
+        #expect(record.lastScheduled == WallInstant(microsecondsSinceEpoch: 6))
+        #expect(record.at.awake.nanoseconds == 8 && record.at.boot.nanoseconds == 9)
+        #expect(record.life == 1 && record.removed == nil && record.skips == 0)
+        try store.commit([.save(record)], durable: true)
+        #expect(try Store(path: path).beginLife(at: now(1)).records == [record])
+    }
+
+    @Test(arguments: ["phase", "basis"])
+    func refusesAWordThatNoVersionWrites(column: String) throws {
+        defer { clean() }
+        let store = try Store(path: path)
+        _ = try store.beginLife(at: now(0))
+        try store.commit([.save(record("a"))], durable: true)
+        #expect(throws: StoreError.self) {
+            try store.connection.execute("UPDATE job SET \(column) = 'odd'", doing: "tamper")
+        }
+        #expect(try Store(path: path).beginLife(at: now(1)).records == [record("a")])
+    }
+
+    /// What is written for each firing makes no temporary table.
+    @Test func writesAnAccountStraightIntoItsTable() throws {
+        defer { clean() }
+        let store = try Store(path: path)
+        let columns = """
+            name, phase, active_ns, accrued_ns, uncertain_ns, counting, firings, skips, basis, pause_with_run,
+            corrections, configured_paused, at_us, at_awake_ns, at_boot_ns, boot_id, life
+            """
+        let values = columns.split(separator: ",").map { _ in "?" }.joined(separator: ", ")
+        var steps: [String] = []
+        try store.connection.run(
+            "EXPLAIN INSERT OR REPLACE INTO job (\(columns)) VALUES (\(values))", doing: "explain"
+        ) { row in
+            steps.append(row.text(1) ?? "")
+        }
+        #expect(steps.contains("Insert") || steps.contains("IdxInsert"))
+        #expect(!steps.contains("OpenEphemeral"))
     }
 
     @Test func refusesALink() throws {
