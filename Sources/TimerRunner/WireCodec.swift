@@ -8,6 +8,9 @@ import TimerCore
 struct WireWriter {
     private(set) var bytes: [UInt8] = []
 
+    /// With room for most of what is said, and of what says how a job's runs are to be.
+    init() { bytes.reserveCapacity(256) }
+
     mutating func put(_ value: UInt8) { bytes.append(value) }
 
     mutating func put(_ value: UInt64) {

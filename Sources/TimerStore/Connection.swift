@@ -113,6 +113,11 @@ enum Value {
     case bytes([UInt8])
     case null
 
+    /// SQLITE_TRANSIENT, a cast macro Swift does not import: SQLite makes its own copy.
+    private static var transient: sqlite3_destructor_type {
+        unsafeBitCast(-1, to: sqlite3_destructor_type.self)
+    }
+
     init(_ integer: Int64?) { self = integer.map(Value.integer) ?? .null }
     init(_ text: String?) { self = text.map(Value.text) ?? .null }
     init(_ flag: Bool) { self = .integer(flag ? 1 : 0) }
@@ -120,14 +125,16 @@ enum Value {
     func bind(to statement: OpaquePointer, at index: Int32) -> Int32 {
         switch self {
         case .integer(let integer): return sqlite3_bind_int64(statement, index, integer)
-        case .text(let text):
-            // SQLITE_TRANSIENT, a cast macro Swift does not import: SQLite makes its own copy.
-            let transient = unsafeBitCast(-1, to: sqlite3_destructor_type.self)
-            return sqlite3_bind_text(statement, index, text, -1, transient)
+        case .text(var text):
+            // In place: passed as a C string it would be copied twice.
+            return text.withUTF8 { bytes in
+                sqlite3_bind_text64(
+                    statement, index, bytes.baseAddress, sqlite3_uint64(bytes.count),
+                    Self.transient, UInt8(SQLITE_UTF8))
+            }
         case .bytes(let bytes):
-            let transient = unsafeBitCast(-1, to: sqlite3_destructor_type.self)
             return sqlite3_bind_blob64(
-                statement, index, bytes, sqlite3_uint64(bytes.count), transient)
+                statement, index, bytes, sqlite3_uint64(bytes.count), Self.transient)
         case .null: return sqlite3_bind_null(statement, index)
         }
     }

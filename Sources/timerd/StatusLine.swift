@@ -34,9 +34,11 @@ enum LocalTime {
         var seconds = time_t(instant.secondsSinceEpoch)
         var parts = tm()
         localtime_r(&seconds, &parts)
-        var buffer = [CChar](repeating: 0, count: 64)
-        let count = strftime(&buffer, buffer.count, "%Y-%m-%d %H:%M:%S", &parts)
-        let text = String(decoding: buffer[..<count].map { UInt8(bitPattern: $0) }, as: UTF8.self)
+        let text = String(unsafeUninitializedCapacity: 64) { buffer in
+            buffer.withMemoryRebound(to: CChar.self) {
+                strftime($0.baseAddress!, $0.count, "%Y-%m-%d %H:%M:%S", &parts)
+            }
+        }
         guard milliseconds else { return text }
         let millisecond =
             (instant.microsecondsSinceEpoch - instant.secondsSinceEpoch * 1_000_000) / 1000

@@ -25,14 +25,13 @@ struct TerminalLogHandler: LogHandler {
         let time = LocalTime.text(wall(), milliseconds: true)
         let level = event.level <= .notice ? "" : "\(event.level): "
         let text = Printable.lines("\(event.message)")
-        let line =
+        var line =
             if let speaker = event.metadata?[LogField.identifier] {
                 "\(time) \(speaker)| \(text)\n"
             } else {
                 "\(time) \(level)\(text)\n"
             }
         // In one write, so that lines of two threads do not mix. Nobody can be told if it fails.
-        let bytes = Array(line.utf8)
-        _ = write(STDERR_FILENO, bytes, bytes.count)
+        line.withUTF8 { _ = write(STDERR_FILENO, $0.baseAddress, $0.count) }
     }
 }
