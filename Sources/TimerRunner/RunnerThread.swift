@@ -94,6 +94,20 @@ struct RunnerThread: ~Copyable {
         return UInt64(before)
     }()
 
+    /// As many as 1300 runs at once take.
+    private static let descriptorsReady: rlim_t = 4096
+
+    /// Has the kernel's table of this process's descriptors be so long from now on. It grows by doubling, and where
+    /// threads share it, each time waits until no processor can be looking at the shorter one (Linux, fs/file.c:
+    /// expand_fdtable, synchronize_rcu): 10 ms and more, in the midst of the first runs of which there are many.
+    private static func makeRoom(beside descriptor: Int32) {
+        var limit = rlimit()
+        getrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit)
+        let count = min(limit.rlim_cur, descriptorsReady)
+        let last = fcntl(descriptor, F_DUPFD_CLOEXEC, Int32(count) - 1)
+        if last >= 0 { close(last) }
+    }
+
     // MARK: - The thread
 
     /// Starts the thread, which signals `done` as the last thing it does.
@@ -110,6 +124,9 @@ struct RunnerThread: ~Copyable {
             close(epoll)
             throw Runner.Failure("cannot watch a descriptor", code)
         }
+        // Before there is one thread more.
+        _ = openFilesBefore
+        makeRoom(beside: epoll)
         let code = WorkerThread.start("timerd.runner") {
             // The nice value most jobs have is that of this thread too, unless many begin, whatever the
             // runner's. A child begins with its parent's, and one that has to give up a lower one gives up the
