@@ -16,7 +16,9 @@ struct Serving {
     let wake: Int32
     let instance: UInt64
     var shutDown: Duration?
-    private var catalogue: RunnerServer.Catalogue = [:]
+    private var catalogue: RunnerServer.Catalogue = [:] { didSet { fingerprints = [:] } }
+    /// Of those definitions that were asked for.
+    private var fingerprints: [Job.Name: UInt64] = [:]
     /// The catalogue had better be read before somebody asks for a run.
     private var isStale = false
     private var connection: Connection?
@@ -160,9 +162,8 @@ struct Serving {
     /// what it did not say the last time, once for all they ask.
     private mutating func start(_ orders: [RunOrder]) {
         let fresh = orders.filter { backlog.isNew($0.run) }
-        let isKnown = fresh.allSatisfy { definition(for: $0) != nil }
         var unreadable: String?
-        if !isKnown { unreadable = readCatalogue() }
+        if !fresh.allSatisfy({ definition(for: $0) != nil }) { unreadable = readCatalogue() }
         var requests: [RunRequest] = []
         for order in fresh {
             if let definition = definition(for: order) {
@@ -188,11 +189,12 @@ struct Serving {
         }
     }
 
-    private func definition(for order: RunOrder) -> Definition? {
-        guard let definition = catalogue[order.run.firing.job],
-            definition.fingerprint == order.fingerprint
-        else { return nil }
-        return definition
+    private mutating func definition(for order: RunOrder) -> Definition? {
+        let job = order.run.firing.job
+        guard let definition = catalogue[job] else { return nil }
+        let fingerprint = fingerprints[job] ?? definition.fingerprint
+        fingerprints[job] = fingerprint
+        return fingerprint == order.fingerprint ? definition : nil
     }
 
     private func refuse(_ order: RunOrder, _ unreadable: String?) {

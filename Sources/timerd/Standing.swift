@@ -21,7 +21,7 @@ struct Standing: Sendable {
 
     /// Takes what belongs to a notice from the agenda, as it stands since it made the notice.
     /// - Complexity: O(1), or O(*n*) in the number of jobs if the notice is about all of them.
-    init(for notice: Notice, in agenda: Agenda, at now: Now) {
+    init(for notice: Notice, in agenda: borrowing Agenda, at now: Now) {
         at = now
         accounts =
             switch notice.scope {
