@@ -39,6 +39,8 @@ actor Loop: QueueActor {
     static let heartbeatsPerCheckpoint = 50
     /// A timer that rings later than this rang in a daemon that stood still.
     static let lateMax: Duration = .milliseconds(100)
+    /// Of how many jobs the starts are written at a time.
+    static let jobsPerWrite = 64
     /// How many jobs are looked at before others have their turn: a fifth of a millisecond's worth.
     static let jobsPerTurn = 128
     /// How long status lines are gathered before one is sent.
@@ -268,18 +270,25 @@ actor Loop: QueueActor {
     }
 
     /// A run starts when its row is kept, and only if no row of its identity was there before. Of many those
-    /// that start are written first: they do not wait for those that cannot start yet.
+    /// that start are written first, some at a time: they wait neither for those that cannot start yet nor for
+    /// each other.
     private func begin(_ runs: [Run], start: [Run], records: [JobRecord], at now: Now) {
-        let first = Set(start.map(\.id.firing.job))
-        guard runs.contains(where: { !first.contains($0.id.firing.job) }) else {
+        guard runs.count > Self.jobsPerWrite else {
             return write(runs, start: start, records: records, at: now)
         }
-        write(
-            runs.filter { first.contains($0.id.firing.job) }, start: start,
-            records: records.filter { first.contains($0.job) }, at: now)
-        write(
-            runs.filter { !first.contains($0.id.firing.job) }, start: [],
-            records: records.filter { !first.contains($0.job) }, at: now)
+        var writes: [Job.Name: Int] = [:]
+        for run in start where writes[run.id.firing.job] == nil {
+            writes[run.id.firing.job] = writes.count / Self.jobsPerWrite
+        }
+        let last = (writes.values.max() ?? -1) + 1
+        var parts = [(runs: [Run], start: [Run], records: [JobRecord])](
+            repeating: ([], [], []), count: last + 1)
+        for run in runs { parts[writes[run.id.firing.job] ?? last].runs.append(run) }
+        for run in start { parts[writes[run.id.firing.job] ?? last].start.append(run) }
+        for record in records { parts[writes[record.job] ?? last].records.append(record) }
+        for part in parts where !part.runs.isEmpty || !part.records.isEmpty {
+            write(part.runs, start: part.start, records: part.records, at: now)
+        }
     }
 
     /// A job's runs and its account are written together or not at all.

@@ -224,6 +224,25 @@ import TimerCore
         #expect(daemon.stop() == 0)
     }
 
+    /// More than may run at once, and more than are written at a time.
+    @Test func ofManyThatComeDueTogetherEachIsBegunOnce() throws {
+        let count = 300
+        let jobs = (0..<count).map { number in
+            "[job.j\(number)]\nafter = \"1s\"\nshell = \"echo $TIMERD_RUN_ID >> FOLDER/starts\"\n"
+        }
+        let daemon = try make("[daemon]\nmax-concurrent = 200\n" + jobs.joined())
+        try daemon.start()
+        #expect(
+            try wait {
+                let history = try daemon.timerctl("history", "--json", "--limit", "1000").text
+                return history.count("exited(0)") == count
+            })
+        let starts = try String(contentsOfFile: "\(daemon.folder)/starts", encoding: .utf8)
+            .split(separator: "\n")
+        #expect(starts.count == count && Set(starts).count == count)
+        #expect(daemon.stop() == 0)
+    }
+
     @Test func whatRanIsInTheHistory_andWhatItWroteInTheLog() throws {
         let daemon = try make(
             """

@@ -107,6 +107,18 @@ import TimerCore
         #expect(bench.end(of: other).outcome == .stopped)
     }
 
+    /// A table of descriptors that grows while threads share it holds up whoever lets it grow.
+    @Test func thereIsRoomForTheDescriptorsOfManyRunsFromTheStart() throws {
+        let bench = try Bench()
+        defer { bench.runner.shutdown(grace: .zero) }
+        var limit = rlimit()
+        getrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit)
+        let status = try String(contentsOfFile: "/proc/self/status", encoding: .utf8)
+        let line = try #require(status.split(separator: "\n").first { $0.hasPrefix("FDSize:") })
+        let room = try #require(UInt64(line.split(separator: "\t")[1]))
+        #expect(room >= min(4096, UInt64(limit.rlim_cur)))
+    }
+
     @Test func manyTimesUpAtOnceAreEachInTime() throws {
         let bench = try Bench()
         defer { bench.runner.shutdown(grace: .zero) }
