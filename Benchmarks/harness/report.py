@@ -144,7 +144,9 @@ def burst(figures, goals):
             f"{last[jobs, who] / last[jobs, 'bare posix_spawn']:.2f}",
             f"{middle:.1f} of {len(groups[jobs, who])}",
             time(statistics.median(busy) * 1000) if busy else ""))
-    goals.most("burst: last of 1000, by the bare limit's", last[1000, "timerd"] / last[1000, "bare posix_spawn"], 1.25)
+    for jobs in sorted({jobs for jobs, _ in last}):
+        goals.most(
+            f"burst: last of {jobs}, by the bare limit's", last[jobs, "timerd"] / last[jobs, "bare posix_spawn"], 1.25)
     peers = [last[1000, who] for jobs, who in last if jobs == 1000 and not who.startswith(("timerd", "bare"))]
     goals.most("burst: last of 1000, by the best peer's", last[1000, "timerd"] / min(peers), 0.4)
     series = {}
