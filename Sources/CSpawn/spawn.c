@@ -338,9 +338,11 @@ static bool begin_guard(int patience) {
         guard.pidfd = -1;
         guard.deadline = awake() + patience + 1;
         guard.was_killed = false;
-        if (guard.sleeps) pthread_cond_signal(&guard.begun);
     }
+    bool must_wake = is_free && guard.sleeps;
     pthread_mutex_unlock(&guard.lock);
+    // Behind the lock: woken before, it would go to sleep again over it.
+    if (must_wake) pthread_cond_signal(&guard.begun);
     return is_free;
 }
 
