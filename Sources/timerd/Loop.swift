@@ -39,8 +39,6 @@ actor Loop: QueueActor {
     static let heartbeatsPerCheckpoint = 50
     /// A timer that rings later than this rang in a daemon that stood still.
     static let lateMax: Duration = .milliseconds(100)
-    /// Of how many jobs the starts are written at a time.
-    static let jobsPerWrite = 64
     /// How many jobs are looked at before others have their turn: a fifth of a millisecond's worth.
     static let jobsPerTurn = 128
     /// How long status lines are gathered before one is sent.
@@ -248,7 +246,9 @@ actor Loop: QueueActor {
         case .armRetry(let job, let instant): retryTimer(of: job).arm(at: instant)
         case .disarmRetry(let job): retryTimers.removeValue(forKey: job)?.cancel()
         case .begin(let runs, let start, let records):
-            begin(runs, start: start, records: records, at: now)
+            for portion in Portion(runs: runs, start: start, records: records).split() {
+                write(portion, at: now)
+            }
         case .start(let runs):
             // Behind the write that recorded them, which may still be waiting.
             recorder.keep([]) { [launcher] _ in launcher?.start(runs) }
@@ -269,33 +269,12 @@ actor Loop: QueueActor {
         }
     }
 
-    /// A run starts when its row is kept, and only if no row of its identity was there before. Of many those
-    /// that start are written first, some at a time: they wait neither for those that cannot start yet nor for
-    /// each other.
-    private func begin(_ runs: [Run], start: [Run], records: [JobRecord], at now: Now) {
-        guard runs.count > Self.jobsPerWrite else {
-            return write(runs, start: start, records: records, at: now)
-        }
-        var writes: [Job.Name: Int] = [:]
-        for run in start where writes[run.id.firing.job] == nil {
-            writes[run.id.firing.job] = writes.count / Self.jobsPerWrite
-        }
-        let last = (writes.values.max() ?? -1) + 1
-        var parts = [(runs: [Run], start: [Run], records: [JobRecord])](
-            repeating: ([], [], []), count: last + 1)
-        for run in runs { parts[writes[run.id.firing.job] ?? last].runs.append(run) }
-        for run in start { parts[writes[run.id.firing.job] ?? last].start.append(run) }
-        for record in records { parts[writes[record.job] ?? last].records.append(record) }
-        for part in parts where !part.runs.isEmpty || !part.records.isEmpty {
-            write(part.runs, start: part.start, records: part.records, at: now)
-        }
-    }
-
-    /// A job's runs and its account are written together or not at all.
-    private func write(_ runs: [Run], start: [Run], records: [JobRecord], at now: Now) {
+    /// A run starts when its row is kept, and only if no row of its identity was there before. A job's runs and
+    /// its account are written together or not at all.
+    private func write(_ portion: Portion, at now: Now) {
         let changes: [Store.Change] =
-            runs.map { .begin($0, at: now.wall) } + records.map { .save($0) }
-        recorder.keep(changes) { [launcher] refused in
+            portion.runs.map { .begin($0, at: now.wall) } + portion.records.map { .save($0) }
+        recorder.keep(changes) { [launcher, start = portion.start] refused in
             launcher?.start(start.filter { !refused.contains($0.id) })
             for run in start where refused.contains(run.id) {
                 self.later { $0.receive(.ended(run.id, .lost(.daemon), RunUsage())) }
