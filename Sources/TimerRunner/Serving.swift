@@ -162,11 +162,15 @@ struct Serving {
     /// what it did not say the last time, once for all they ask.
     private mutating func start(_ orders: [RunOrder]) {
         let fresh = orders.filter { backlog.isNew($0.run) }
+        var definitions = fresh.map { definition(for: $0) }
         var unreadable: String?
-        if !fresh.allSatisfy({ definition(for: $0) != nil }) { unreadable = readCatalogue() }
+        if definitions.contains(nil) {
+            unreadable = readCatalogue()
+            definitions = fresh.map { definition(for: $0) }
+        }
         var requests: [RunRequest] = []
-        for order in fresh {
-            if let definition = definition(for: order) {
+        for (order, definition) in zip(fresh, definitions) {
+            if let definition {
                 requests.append(
                     RunRequest(
                         id: order.run, definition: definition, missed: order.missed,

@@ -4,17 +4,19 @@
 public import TimerCore
 
 extension Store {
+    static let saving = """
+        INSERT OR REPLACE INTO job (name, phase, pause_since_us, pause_by, pause_note, active_ns,
+            accrued_ns, counting, firings, last_scheduled_us, configured_paused, removed_us, at_us,
+            at_awake_ns, at_boot_ns, boot_id, life, basis, uncertain_ns, skips, pause_until_us,
+            pause_with_run, seen_us, corrections)
+        VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+        """
+
     func save(_ record: JobRecord) throws(StoreError) {
         var pause: Pause?
         if case .paused(let found) = record.phase { pause = found }
         try connection.run(
-            """
-            INSERT OR REPLACE INTO job (name, phase, pause_since_us, pause_by, pause_note, active_ns,
-                accrued_ns, counting, firings, last_scheduled_us, configured_paused, removed_us, at_us,
-                at_awake_ns, at_boot_ns, boot_id, life, basis, uncertain_ns, skips, pause_until_us,
-                pause_with_run, seen_us, corrections)
-            VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
-            """,
+            Self.saving,
             [
                 .text(record.job.description), .text(record.phase.word),
                 Value(pause?.since.microsecondsSinceEpoch), Value(pause?.by.stored),

@@ -20,6 +20,7 @@ struct Standing: Sendable {
     }
 
     /// Takes what belongs to a notice from the agenda, as it stands since it made the notice.
+    /// - Parameter agenda: borrowed, since what an initializer takes would be copied for each notice.
     /// - Complexity: O(1), or O(*n*) in the number of jobs if the notice is about all of them.
     init(for notice: Notice, in agenda: borrowing Agenda, at now: Now) {
         at = now

@@ -137,8 +137,8 @@ void cspawn_take_short_slice(void);
 /// False if it may not; nothing is changed then.
 bool cspawn_keep_precedence(int nice);
 
-/// Has it share the shortest turns with them again, as `cspawn_take_short_slice` does; where it kept a nice value for
-/// itself, at one of 0.
+/// Has it share the shortest turns with them again, as `cspawn_take_short_slice` does; where it kept a nice
+/// value for itself, at one of 0.
 void cspawn_share_precedence(void);
 
 /// Has the calling thread, and those it makes from then on, take turns as long as all others' again.
