@@ -4,77 +4,23 @@
 /// The tables, and the steps that lead from each version of them to the next. A step, once released, is
 /// never changed: a database made by any version becomes the present one by running those it lacks.
 enum Schema {
-    static let steps = [first, policies, output, quickChecks]
-
-    /// The version of the tables this program works with, as PRAGMA user_version keeps it.
-    static var version: Int64 { Int64(steps.count) }
+    static let steps = [first]
 
     /// Units are in the names: `_us` microseconds since 1970, `_ns` nanoseconds. STRICT and NOT NULL let
     /// the database refuse what no reader could make sense of; UNIQUE is what forbids a firing to be
     /// made twice.
+    ///
+    /// The checks compare one word at a time: to look a word up in a list of more than two, SQLite makes a
+    /// temporary table of the list for each row written (EXPLAIN: OpenEphemeral), which takes longer than the
+    /// row.
     private static let first = """
         CREATE TABLE life (
             id INTEGER PRIMARY KEY,
             boot_id TEXT NOT NULL,
             began_us INTEGER NOT NULL, began_awake_ns INTEGER NOT NULL, began_boot_ns INTEGER NOT NULL,
-            ended_us INTEGER, ended_awake_ns INTEGER, ended_boot_ns INTEGER,
-            synced INTEGER NOT NULL DEFAULT 0
+            ended_us INTEGER, ended_awake_ns INTEGER, ended_boot_ns INTEGER
         ) STRICT;
         CREATE TABLE job (
-            name TEXT PRIMARY KEY,
-            phase TEXT NOT NULL CHECK (phase IN ('armed', 'paused', 'stopped', 'finished')),
-            pause_since_us INTEGER, pause_by TEXT, pause_note TEXT,
-            active_ns INTEGER NOT NULL CHECK (active_ns >= 0),
-            accrued_ns INTEGER NOT NULL CHECK (accrued_ns >= 0),
-            counting INTEGER NOT NULL,
-            firings INTEGER NOT NULL,
-            last_scheduled_us INTEGER,
-            configured_paused INTEGER NOT NULL,
-            removed_us INTEGER,
-            at_us INTEGER NOT NULL, at_awake_ns INTEGER NOT NULL, at_boot_ns INTEGER NOT NULL,
-            boot_id TEXT NOT NULL,
-            life INTEGER NOT NULL
-        ) STRICT, WITHOUT ROWID;
-        CREATE TABLE run (
-            id INTEGER PRIMARY KEY,
-            job TEXT NOT NULL,
-            scheduled_us INTEGER NOT NULL,
-            attempt INTEGER NOT NULL CHECK (attempt >= 1),
-            missed INTEGER NOT NULL,
-            active_ns INTEGER NOT NULL,
-            boot_id TEXT NOT NULL,
-            recorded_us INTEGER NOT NULL,
-            ended_us INTEGER,
-            outcome TEXT,
-            elapsed_us INTEGER, user_us INTEGER, system_us INTEGER, peak_bytes INTEGER,
-            UNIQUE (job, scheduled_us, attempt)
-        ) STRICT;
-        CREATE INDEX run_open ON run (job) WHERE outcome IS NULL;
-        CREATE INDEX run_ended ON run (ended_us) WHERE outcome IS NOT NULL;
-        """
-
-    /// What a job's time is counted by, how sure that is, pauses that end, and firings to be let go.
-    private static let policies = """
-        ALTER TABLE job ADD COLUMN basis TEXT NOT NULL DEFAULT 'active'
-            CHECK (basis IN ('active', 'uptime', 'boottime', 'wall'));
-        ALTER TABLE job ADD COLUMN uncertain_ns INTEGER NOT NULL DEFAULT 0 CHECK (uncertain_ns >= 0);
-        ALTER TABLE job ADD COLUMN skips INTEGER NOT NULL DEFAULT 0 CHECK (skips >= 0);
-        ALTER TABLE job ADD COLUMN seen_us INTEGER;
-        ALTER TABLE job ADD COLUMN corrections INTEGER NOT NULL DEFAULT 0 CHECK (corrections >= 0);
-        ALTER TABLE job ADD COLUMN pause_until_us INTEGER;
-        ALTER TABLE job ADD COLUMN pause_with_run INTEGER NOT NULL DEFAULT 0;
-        """
-
-    /// The last of what a run wrote, and the order its history is read in.
-    private static let output = """
-        ALTER TABLE run ADD COLUMN tail BLOB;
-        CREATE INDEX run_of_job ON run (job, ended_us) WHERE outcome IS NOT NULL;
-        """
-
-    /// The same table of jobs, refusing the same. To look a word up in a list of more than two, SQLite makes a
-    /// temporary table of the list for each row written (EXPLAIN: OpenEphemeral), which takes longer than the row.
-    private static let quickChecks = """
-        CREATE TABLE account (
             name TEXT PRIMARY KEY,
             phase TEXT NOT NULL CHECK
                 (phase = 'armed' OR phase = 'paused' OR phase = 'stopped' OR phase = 'finished'),
@@ -97,11 +43,23 @@ enum Schema {
             boot_id TEXT NOT NULL,
             life INTEGER NOT NULL
         ) STRICT, WITHOUT ROWID;
-        INSERT INTO account SELECT name, phase, pause_since_us, pause_by, pause_note, pause_until_us,
-            pause_with_run, basis, active_ns, accrued_ns, uncertain_ns, counting, firings, skips,
-            last_scheduled_us, seen_us, corrections, configured_paused, removed_us, at_us, at_awake_ns,
-            at_boot_ns, boot_id, life FROM job;
-        DROP TABLE job;
-        ALTER TABLE account RENAME TO job;
+        CREATE TABLE run (
+            id INTEGER PRIMARY KEY,
+            job TEXT NOT NULL,
+            scheduled_us INTEGER NOT NULL,
+            attempt INTEGER NOT NULL CHECK (attempt >= 1),
+            missed INTEGER NOT NULL,
+            active_ns INTEGER NOT NULL,
+            boot_id TEXT NOT NULL,
+            recorded_us INTEGER NOT NULL,
+            ended_us INTEGER,
+            outcome TEXT,
+            elapsed_us INTEGER, user_us INTEGER, system_us INTEGER, peak_bytes INTEGER,
+            tail BLOB,
+            UNIQUE (job, scheduled_us, attempt)
+        ) STRICT;
+        CREATE INDEX run_open ON run (job) WHERE outcome IS NULL;
+        CREATE INDEX run_ended ON run (ended_us) WHERE outcome IS NOT NULL;
+        CREATE INDEX run_of_job ON run (job, ended_us) WHERE outcome IS NOT NULL;
         """
 }

@@ -28,14 +28,24 @@ public final class Store {
     ///
     /// - Parameter path: absolute, in a directory only the daemon's user may write to.
     /// - Throws: `StoreError`; the file is left as it was.
-    public init(path: String) throws(StoreError) {
+    public convenience init(path: String) throws(StoreError) {
+        try self.init(path: path, steps: Schema.steps)
+    }
+
+    /// The same with other steps to the present tables, as a later version will have more of them.
+    init(path: String, steps: [String]) throws(StoreError) {
         connection = try Connection(path: path)
         let version = try connection.integer("PRAGMA user_version", doing: "read it") ?? 0
-        guard version <= Schema.version else {
+        guard (0...Int64(steps.count)).contains(version) else {
             throw StoreError(
                 code: .newer, path: path,
-                what: "has version \(version), this timerd knows up to \(Schema.version)",
+                what: "has version \(version), this timerd knows up to \(steps.count)",
                 hint: "install the newer timerd again, or move the file away")
+        }
+        if version == 0 {
+            // Pages that pruning frees can be given back a few at a time. SQLite takes this only before the
+            // first page is written, which the journal mode does (pragma.html#pragma_auto_vacuum).
+            try connection.execute("PRAGMA auto_vacuum = INCREMENTAL", doing: "make it")
         }
         // WAL lets status readers in while the daemon writes, and lets a commit go without an fsync.
         try connection.execute("PRAGMA journal_mode = WAL", doing: "set its journal mode")
@@ -43,14 +53,14 @@ public final class Store {
         // A log that begins anew begins with nothing in it (pragma.html#pragma_journal_size_limit). Written over,
         // its pages, which do not begin where the disk's do, would be read first: a commit would wait for the disk.
         try connection.execute("PRAGMA journal_size_limit = 0", doing: "set the size of its log")
-        guard version < Schema.version else { return }
+        guard version < steps.count else { return }
         let connection = connection
         try connection.transaction(doing: "bring its tables up to date") { () throws(StoreError) in
-            for step in Schema.steps[Int(version)...] {
+            for step in steps[Int(version)...] {
                 try connection.execute(step, doing: "bring its tables up to date")
             }
             try connection.execute(
-                "PRAGMA user_version = \(Schema.version)", doing: "bring its tables up to date")
+                "PRAGMA user_version = \(steps.count)", doing: "bring its tables up to date")
         }
     }
 
