@@ -20,7 +20,8 @@ public struct Agenda: Sendable {
     /// What random delays are drawn by: the same for one machine, for ever.
     let seed: UInt64
 
-    var life: Life.ID = 0
+    /// The number of this start of the daemon.
+    public internal(set) var life: Life.ID = 0
     /// Whether the shutdown was handled: nothing fires any more.
     public internal(set) var isShutDown = false
     /// The jobs by slot. A slot freed by a removed job is used again.
@@ -60,14 +61,28 @@ public struct Agenda: Sendable {
     /// How many ledgers are open.
     var counting = 0
 
-    /// An agenda without jobs, to be loaded.
-    ///
-    /// - Parameters:
-    ///   - concurrentRunsMax: how many runs may live at once; at least 1.
-    ///   - seed: what random delays and offsets are drawn by; the same machine should give the same.
-    public init(concurrentRunsMax: Int, seed: UInt64 = 0) {
+    private init(concurrentRunsMax: Int, seed: UInt64) {
         self.concurrentRunsMax = max(1, concurrentRunsMax)
         self.seed = seed
+    }
+
+    /// The agenda of a daemon that starts, and what the daemon has to do first. There is no other way to get
+    /// an agenda, so that no event can reach one that does not know its jobs yet.
+    ///
+    /// - Parameters:
+    ///   - roster: the configuration.
+    ///   - past: what was saved by the daemon before this one.
+    ///   - concurrentRunsMax: how many runs may be active at once; at least 1.
+    ///   - seed: what random delays and offsets are drawn by; the same machine should give the same.
+    /// - Complexity: O(*n* log *n*) in the number of jobs.
+    public static func load(
+        _ roster: Roster, _ past: Recollection, concurrentRunsMax: Int, seed: UInt64 = 0,
+        at now: Now
+    ) -> (agenda: Agenda, actions: [Action]) {
+        var agenda = Agenda(concurrentRunsMax: concurrentRunsMax, seed: seed)
+        agenda.lastNow = now
+        let actions = agenda.load(roster, past, at: now)
+        return (agenda, actions)
     }
 
     /// Takes what happened, as of one reading of the clocks, and says what is to be done, in order.
@@ -82,7 +97,6 @@ public struct Agenda: Sendable {
 
     private mutating func decide(_ event: Event, at now: Now) -> [Action] {
         switch event {
-        case .load(let roster, let recollection): load(roster, recollection, at: now)
         case .reload(let roster): reload(roster, at: now)
         case .wake(let job): wake(job, at: now)
         case .order(let order): obey(order, at: now)

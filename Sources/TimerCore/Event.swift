@@ -3,8 +3,6 @@
 
 /// What happened, as the agenda is told it.
 public enum Event: Sendable {
-    /// A life begins with this configuration and what the last one left.
-    case load(Roster, Recollection)
     /// The configuration was read again.
     case reload(Roster)
     /// A timer of this job rang.

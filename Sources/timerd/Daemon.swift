@@ -51,13 +51,10 @@ struct Daemon {
     let runner: RunnerClient
     let reloader: Reloader
     let server: ControlServer
-    private var life: Beginning?
-
-    /// What the life begins with. It is let go of then: much of it is not needed twice.
-    private struct Beginning {
-        var reading: ConfigReading
-        var past: Recollection
-    }
+    /// How long ended runs are kept.
+    private let history: Duration
+    /// The runs that are still active from before this start.
+    private let adopted: Set<Run.ID>
 
     /// Runs until a signal says stop. What keeps it from starting is said on the log, and the exit
     /// status is 1, or 78 for a configuration that cannot be read.
@@ -75,7 +72,7 @@ struct Daemon {
         }
         let log = Self.makeLog(options.log, clocks: clocks)
         do {
-            var daemon = try Daemon(options, environment, clocks: clocks, log: log)
+            let daemon = try Daemon(options, environment, clocks: clocks, log: log)
             let stop = DispatchSemaphore(value: 0)
             let signals = daemon.takeSignals(stop)
             let loop = daemon.loop
@@ -117,17 +114,19 @@ struct Daemon {
         let reach = RunnerReach(options, runtime: runtime, log: log)
         runner = try reach.connect(patience: Self.runnerPatience)
         past.note(runner.holdings)
-        life = Beginning(reading: reading, past: past)
+        adopted = Set(past.openRuns.filter(\.isLive).map(\.id))
+        history = reading.settings.history
 
         teller = Teller(log: Logger(label: Teller.label), hasFields: options.log.isJournal)
         recorder = Recorder(
-            store: store, history: reading.settings.history, log: log, wall: { clocks.now().wall })
+            store: store, history: history, log: log, wall: { clocks.now().wall })
+        let (agenda, firstActions) = Agenda.load(
+            reading.roster, past, concurrentRunsMax: reading.settings.maxConcurrent,
+            seed: MachineID.seed, at: clocks.now())
         loop = Loop(
-            agenda: Agenda(
-                concurrentRunsMax: reading.settings.maxConcurrent, seed: MachineID.seed),
-            clocks: clocks,
-            recorder: recorder, pulse: Pulse(file: heartbeat, log: log), teller: teller,
-            supervision: supervision)
+            agenda: agenda, firstActions: firstActions, rejected: reading.rejections,
+            clocks: clocks, recorder: recorder, pulse: Pulse(file: heartbeat, log: log),
+            teller: teller, supervision: supervision, launcher: runner)
         reloader = Reloader(
             path: options.config, user: geteuid(), loop: loop, supervision: supervision,
             clocks: clocks, log: log)
@@ -209,23 +208,18 @@ struct Daemon {
         loop.later { $0.receive(.zonesChanged(zones.named, local: zones.local)) }
     }
 
-    private mutating func begin() {
-        guard let life = life.take() else { return }
-        let reading = life.reading
-        let past = life.past
-        let (runner, supervision, teller) = (runner, supervision, teller)
-        recorder.keep([.prune(endedBefore: clocks.now().wall - reading.settings.history)])
+    private func begin() {
+        let (supervision, teller) = (supervision, teller)
+        recorder.keep([.prune(endedBefore: clocks.now().wall - history)])
         loop.later { loop in
-            loop.begin(
-                reading.roster, rejected: reading.rejections, recalling: past, launcher: runner
-            ) {
+            loop.begin {
                 supervision.ready("Started")
                 // Behind what is told of it.
                 teller.afterwards { Heap.giveBackSoon() }
             }
         }
         // Behind the beginning: the end of a run that nobody knows yet would be passed over.
-        listenToRunner(adopting: Set(past.openRuns.filter(\.isLive).map(\.id)))
+        listenToRunner(adopting: adopted)
     }
 
     /// Passes on what the runner tells. What is worth a line in the log counts as seen once it is written

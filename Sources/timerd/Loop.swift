@@ -50,32 +50,45 @@ actor Loop: QueueActor {
     }
 
     var agenda: Agenda
-    var life: Life.ID = 0
+    var life: Life.ID { agenda.life }
     let clocks: Clocks
     private let recorder: Recorder
     let pulse: Pulse
     private let teller: Teller
     let supervision: Supervision
-    private var launcher: (any RunLauncher)?
+    private let launcher: any RunLauncher
     private var timers: [Job.Name: JobTimer] = [:]
     private var retryTimers: [Job.Name: JobTimer] = [:]
     var heartbeatTimer: (any DispatchSourceTimer)?
     var watchdogTimer: (any DispatchSourceTimer)?
     var heartbeats = 0
     var isStatusPlanned = false
-    var rejected: [Rejection] = []
+    var rejected: [Rejection]
     private var drained: (@Sendable () -> Void)?
     /// Who waits for everything there is to show, and what of it the first of them has.
     var gatherings: [@Sendable (Snapshot, [String]) -> Void] = []
     var gathered: [JobSnapshot] = []
     /// The end of a run while it is being dealt with.
     private var ended: (run: Run.ID, end: RunEnd)?
+    /// What the agenda wanted done when it was loaded, until it is done: always before anything that comes of
+    /// an event, whichever comes first.
+    private var firstActions: [Action]
 
+    /// A loop that does nothing before `begin`, or the first event.
+    ///
+    /// - Parameters:
+    ///   - agenda: the agenda as loaded.
+    ///   - firstActions: what the agenda wants done first.
+    ///   - rejected: the jobs that are not among its jobs because they are in error.
     init(
-        agenda: Agenda, clocks: Clocks, recorder: Recorder, pulse: Pulse, teller: Teller,
-        supervision: Supervision
+        agenda: Agenda, firstActions: [Action], rejected: [Rejection], clocks: Clocks,
+        recorder: Recorder, pulse: Pulse, teller: Teller, supervision: Supervision,
+        launcher: any RunLauncher
     ) {
         self.agenda = agenda
+        self.firstActions = firstActions
+        self.rejected = rejected
+        self.launcher = launcher
         self.clocks = clocks
         self.recorder = recorder
         self.pulse = pulse
@@ -83,18 +96,14 @@ actor Loop: QueueActor {
         self.supervision = supervision
     }
 
-    /// Begins the life: takes up every account, arms the timers and settles what the last life left.
-    /// `ready` is called once the accounts are written, so that from then on each sign of life counts.
-    func begin(
-        _ roster: Roster, rejected: [Rejection], recalling past: Recollection,
-        launcher: any RunLauncher, ready: @escaping @Sendable () -> Void
-    ) {
-        life = past.life
-        teller.follow(roster)
-        self.launcher = launcher
-        self.rejected = rejected
+    /// Saves the state as it was loaded, arms the timers and starts the runs that were recorded and never
+    /// started. `ready` is called once the state is saved, so that from then on each heartbeat counts.
+    func begin(ready: @escaping @Sendable () -> Void) {
+        teller.follow(agenda.jobs)
         let now = clocks.now()
-        perform(agenda.handle(.load(roster, past), at: now)[...], at: now) { loop in
+        let actions = firstActions
+        firstActions = []
+        perform(actions[...], at: now) { loop in
             loop.followCounting(at: now)
             loop.watch()
             ready()
@@ -105,7 +114,14 @@ actor Loop: QueueActor {
     /// Something happened.
     func receive(_ event: Event) {
         let now = clocks.now()
-        perform(agenda.handle(event, at: now)[...], at: now)
+        perform(decide(event, at: now), at: now)
+    }
+
+    private func decide(_ event: Event, at now: Now) -> ArraySlice<Action> {
+        let actions = agenda.handle(event, at: now)
+        guard !firstActions.isEmpty else { return actions[...] }
+        defer { firstActions = [] }
+        return (firstActions + actions)[...]
     }
 
     /// A run ended.
@@ -119,7 +135,7 @@ actor Loop: QueueActor {
     /// A timer rang. If it rang late, the daemon stood still, and runs may have ended meanwhile whose ends
     /// are not told yet: they come first, or firings would be let go for runs that are over.
     private func ring(_ job: Job.Name) {
-        guard agenda.liveRuns > 0, let launcher, let late = agenda.lateness(at: clocks.now()),
+        guard agenda.liveRuns > 0, let late = agenda.lateness(at: clocks.now()),
             late > Self.lateMax
         else { return receive(.wake(job)) }
         launcher.settle { self.later { $0.receive(.wake(job)) } }
@@ -129,7 +145,7 @@ actor Loop: QueueActor {
     func obey(_ order: Order, reply: @escaping @Sendable (Answer, JobSnapshot?) -> Void) {
         let now = clocks.now()
         perform(
-            agenda.handle(.order(order), at: now)[...], at: now,
+            decide(.order(order), at: now), at: now,
             answer: Reply { answer in
                 self.later { loop in
                     reply(answer, loop.agenda.snapshot(of: order.job, at: loop.clocks.now()))
@@ -142,15 +158,15 @@ actor Loop: QueueActor {
         _ roster: Roster, rejected: [Rejection], done: @escaping @Sendable (Notice?) -> Void
     ) {
         self.rejected = rejected
-        teller.follow(roster)
+        teller.follow(roster.jobs)
         let now = clocks.now()
-        let actions = agenda.handle(.reload(roster), at: now)
-        launcher?.refresh()
+        let actions = decide(.reload(roster), at: now)
+        launcher.refresh()
         // What was gathered of the old roster is begun anew.
         gathered = []
         var notice: Notice?
         if case .tell(let last) = actions.last { notice = last }
-        perform(actions[...], at: now) { [notice] _ in done(notice) }
+        perform(actions, at: now) { [notice] _ in done(notice) }
     }
 
     /// Ends the runs of a job that live, or sends them a signal.
@@ -164,9 +180,9 @@ actor Loop: QueueActor {
         let runs = snapshot.live.filter { $0.wait == nil && (run == nil || $0.id == run) }
         for run in runs {
             if let signal {
-                launcher?.signal(run.id, signal)
+                launcher.signal(run.id, signal)
             } else {
-                launcher?.end(run.id, grace: snapshot.job.execution.killTimeout)
+                launcher.end(run.id, grace: snapshot.job.execution.killTimeout)
             }
         }
         return runs.map(\.id)
@@ -182,7 +198,7 @@ actor Loop: QueueActor {
     ) {
         let now = clocks.now()
         self.drained = drained
-        perform(agenda.handle(.shutdown, at: now)[...], at: now) { loop in
+        perform(decide(.shutdown, at: now), at: now) { loop in
             closed(now)
             loop.noteDrained()
         }
@@ -251,15 +267,15 @@ actor Loop: QueueActor {
             }
         case .start(let runs):
             // Behind the write that recorded them, which may still be waiting.
-            recorder.keep([]) { [launcher] _ in launcher?.start(runs) }
-        case .end(let run, let grace): launcher?.end(run, grace: grace)
-        case .suspend(let run): launcher?.suspend(run)
-        case .resume(let run): launcher?.resume(run)
+            recorder.keep([]) { [launcher] _ in launcher.start(runs) }
+        case .end(let run, let grace): launcher.end(run, grace: grace)
+        case .suspend(let run): launcher.suspend(run)
+        case .resume(let run): launcher.resume(run)
         case .close(let run, let outcome, let usage):
             let end = ended.flatMap { $0.run == run ? $0.end : nil }
             let change = Store.Change.close(
                 run, outcome, usage, at: end?.at ?? now.wall, tail: end?.tail ?? [])
-            recorder.keep([change]) { [launcher] _ in launcher?.forget(run) }
+            recorder.keep([change]) { [launcher] _ in launcher.forget(run) }
         case .save(let records, let durable):
             recorder.keep(records.map { .save($0) }, durable: durable)
         case .erase(let jobs): recorder.keep(jobs.map { .erase($0) })
@@ -275,7 +291,7 @@ actor Loop: QueueActor {
         let changes: [Store.Change] =
             portion.runs.map { .begin($0, at: now.wall) } + portion.records.map { .save($0) }
         recorder.keep(changes) { [launcher, start = portion.start] refused in
-            launcher?.start(start.filter { !refused.contains($0.id) })
+            launcher.start(start.filter { !refused.contains($0.id) })
             for run in start where refused.contains(run.id) {
                 self.later { $0.receive(.ended(run.id, .lost(.daemon), RunUsage())) }
             }

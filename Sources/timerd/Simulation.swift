@@ -28,13 +28,15 @@ struct Simulation {
     private var elapsed: Duration = .zero
     private var now: Now
     private var agenda: Agenda
+    /// What the agenda wanted done when it was first loaded.
+    private let firstActions: [Action]
     private let roster: Roster
     private let seed: UInt64
     private let concurrentRunsMax: Int
     private let runTime: @Sendable (Job.Name) -> Duration
     private let fails: Set<Job.Name>
     private var records: [Job.Name: JobRecord] = [:]
-    private var lives: Int64 = 0
+    private var lives: Int64 = 1
     private var previous: Recollection.PreviousLife?
     /// When the runs that live will end, the latest first.
     private var ends: [(run: Run.ID, at: Duration)] = []
@@ -57,10 +59,13 @@ struct Simulation {
         self.runTime = runTime
         self.fails = fails
         self.tell = tell
-        agenda = Agenda(concurrentRunsMax: concurrentRunsMax, seed: seed)
         now = Now(
             wall: start, awake: AwakeInstant(nanoseconds: 1), boot: BootInstant(nanoseconds: 1),
             bootID: Self.bootID(1))
+        let past = Recollection(life: lives)
+        previous = Recollection.PreviousLife(life: lives, began: now, ended: nil)
+        (agenda, firstActions) = Agenda.load(
+            roster, past, concurrentRunsMax: concurrentRunsMax, seed: seed, at: now)
     }
 
     /// Runs to `end` by the calendar clock. Faults come when that clock first reads their instant.
@@ -68,7 +73,7 @@ struct Simulation {
     /// - Complexity: O(*f* log *n*) for *f* firings of *n* jobs.
     mutating func run(until end: WallInstant, faults: [(at: WallInstant, fault: Fault)]) {
         var faults = faults.sorted { $0.at < $1.at }[...]
-        begin()
+        perform(firstActions)
         while true {
             let limit = faults.first.map { min($0.at, end) } ?? end
             let toLimit = max(.zero, limit - now.wall)
@@ -104,12 +109,16 @@ struct Simulation {
         let past = Recollection(
             life: lives, previous: previous, records: Array(records.values))
         previous = Recollection.PreviousLife(life: lives, began: now, ended: nil)
-        handle(.load(roster, past))
+        let actions: [Action]
+        (agenda, actions) = Agenda.load(
+            roster, past, concurrentRunsMax: concurrentRunsMax, seed: seed, at: now)
+        perform(actions)
     }
 
-    private mutating func handle(_ event: Event) {
-        var actions = agenda.handle(event, at: now)[...]
-        while let action = actions.popFirst() {
+    private mutating func handle(_ event: Event) { perform(agenda.handle(event, at: now)) }
+
+    private mutating func perform(_ actions: [Action]) {
+        for action in actions {
             switch action {
             case .begin(_, let start, let saved):
                 for record in saved { records[record.job] = record }
@@ -164,7 +173,6 @@ struct Simulation {
         handle(.shutdown)
         while let run = ends.popLast()?.run { handle(.ended(run, .stopped, RunUsage())) }
         previous?.ended = now
-        agenda = Agenda(concurrentRunsMax: concurrentRunsMax, seed: seed)
         now = Now(
             wall: now.wall + span, awake: AwakeInstant(nanoseconds: 1),
             boot: BootInstant(nanoseconds: 1), bootID: Self.bootID(lives + 1))

@@ -30,8 +30,8 @@ final class Teller: Sendable {
     }
 
     /// Goes by what the jobs of this roster declare from here on.
-    func follow(_ roster: Roster) {
-        let declared = roster.jobs.map { ($0.name, $0.execution.log) }.filter { $0.1 != .all }
+    func follow(_ jobs: [Job]) {
+        let declared = jobs.map { ($0.name, $0.execution.log) }.filter { $0.1 != .all }
         levels.withLock { $0 = Dictionary(declared) { first, _ in first } }
     }
 

@@ -6,11 +6,15 @@ import TimerCore
 extension Machine {
     /// Tells the daemon something and does what it says.
     func tell(_ event: Event, _ told: Told) {
+        tell(told) { agenda.handle(event, at: now) }
+    }
+
+    func tell(_ told: Told, _ actions: () -> [Action]) {
         counts.told += 1
         atOnce += 1
         isSet = false
         let start = timeline.seen.count
-        for action in agenda.handle(event, at: now) { perform(action) }
+        for action in actions() { perform(action) }
         guard !isSpoilt else { return }
         append(.told(told, seen: start..<timeline.seen.count))
     }

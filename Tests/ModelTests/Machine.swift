@@ -32,7 +32,8 @@ final class Machine {
     /// How many things of each kind befell it.
     var counts = Counts()
 
-    var agenda: Agenda
+    /// Only while no daemon lives there is none.
+    var agenda: Agenda!
     var random: UInt64
     var wall: Int64
     var awake: Int64
@@ -114,7 +115,6 @@ final class Machine {
     }
 
     private init(_ script: Script, budget: Int) {
-        agenda = Agenda(concurrentRunsMax: script.runsMax, seed: script.seed)
         random = script.seed
         wall = script.wall
         awake = 1000 * Unit.second
@@ -259,7 +259,13 @@ final class Machine {
         let past = Recollection(
             life: life, previous: previous, heartbeat: beat, records: records.compactMap(\.self),
             openRuns: open)
-        tell(.load(Roster(jobs.map(Job.init)), past), .load(jobs))
+        tell(.load(jobs)) {
+            let (agenda, actions) = Agenda.load(
+                Roster(jobs.map(Job.init)), past, concurrentRunsMax: timeline.runsMax,
+                seed: timeline.seed, at: now)
+            self.agenda = agenda
+            return actions
+        }
     }
 
     func goDown(
@@ -283,7 +289,7 @@ final class Machine {
         append(.died(death, runsLiveOn: liveOn))
         if !liveOn { alive = [] }
         for index in alive.indices where alive[index].left != nil { resume(index) }
-        agenda = Agenda(concurrentRunsMax: agenda.concurrentRunsMax, seed: timeline.seed)
+        agenda = nil
         for job in 0..<Self.names {
             timers[job] = nil
             wallTimers[job] = nil

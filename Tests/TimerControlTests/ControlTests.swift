@@ -131,11 +131,12 @@ import TimerCore
             wall: WallInstant(secondsSinceEpoch: 1_795_000_000),
             awake: AwakeInstant(nanoseconds: 0),
             boot: BootInstant(nanoseconds: 0), bootID: BootID(String(repeating: "0", count: 32))!)
-        var agenda = Agenda(concurrentRunsMax: 1)
         let job = Job(
             name: Job.Name("backup")!, command: .arguments(["restic"]),
             schedule: .every(.seconds(60)))
-        _ = agenda.handle(.load(Roster([job]), Recollection(life: 1)), at: clock)
+        let agenda = Agenda.load(
+            Roster([job]), Recollection(life: 1), concurrentRunsMax: 1, at: clock
+        ).agenda
         let snapshot = try #require(agenda.snapshot(of: job.name, at: clock))
         let text = String(decoding: try ControlJSON.encode(JobStatus(snapshot)), as: UTF8.self)
         #expect(

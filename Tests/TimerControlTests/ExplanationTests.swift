@@ -15,11 +15,16 @@ import TimerCore
         var started: [Run] = []
 
         init(_ jobs: [Job], max: Int = 64) {
-            agenda = Agenda(concurrentRunsMax: max)
-            handle(.load(Roster(jobs), Recollection(life: 1)))
+            let actions: [Action]
+            (agenda, actions) = Agenda.load(
+                Roster(jobs), Recollection(life: 1), concurrentRunsMax: max,
+                at: Self.now(seconds))
+            take(actions)
         }
 
-        var now: Now {
+        var now: Now { Self.now(seconds) }
+
+        private static func now(_ seconds: Int64) -> Now {
             Now(
                 wall: WallInstant(secondsSinceEpoch: seconds),
                 awake: AwakeInstant(nanoseconds: seconds * 1_000_000_000),
@@ -27,8 +32,10 @@ import TimerCore
                 bootID: BootID(String(repeating: "0", count: 32))!)
         }
 
-        mutating func handle(_ event: Event) {
-            for action in agenda.handle(event, at: now) {
+        mutating func handle(_ event: Event) { take(agenda.handle(event, at: now)) }
+
+        private mutating func take(_ actions: [Action]) {
+            for action in actions {
                 switch action {
                 case .begin(_, let start, _): started += start
                 case .start(let runs): started += runs

@@ -209,13 +209,14 @@ import TimerCore
 
     /// Three jobs, of which one is paused and one runs.
     private static func snapshot() -> Snapshot {
-        var agenda = Agenda(concurrentRunsMax: 1)
         let jobs = ["a", "b", "c"].map { name in
             Job(
                 name: Job.Name(name)!, command: .shell("true"), schedule: .every(.seconds(60)),
                 first: name == "c" ? .zero : nil)
         }
-        _ = agenda.handle(.load(Roster(jobs), Recollection(life: 1)), at: now())
+        var agenda = Agenda.load(
+            Roster(jobs), Recollection(life: 1), concurrentRunsMax: 1, at: now()
+        ).agenda
         _ = agenda.handle(
             .order(Order(.pause, jobs[1].name, by: .user("me"), note: "why")), at: now())
         _ = agenda.handle(.wake(jobs[2].name), at: now())

@@ -75,8 +75,9 @@ import Testing
             ? Job.after(.nanoseconds(span), "j")
             : Job.every(.nanoseconds(span), "j", first: .nanoseconds(first))
         var model = Model(target: isOnce ? span : first, span: span, first: first, isOnce: isOnce)
-        var agenda = Agenda(concurrentRunsMax: 4)
         var now = World().now
+        var (agenda, actions) = Agenda.load(
+            Roster([job]), Recollection(life: 1), concurrentRunsMax: 4, at: now)
         var timer: AwakeInstant?
         var fired = 0
         var missed = 0
@@ -96,7 +97,8 @@ import Testing
                 }
             }
         }
-        take(agenda.handle(.load(Roster([job]), Recollection(life: 1)), at: now))
+        take(actions)
+        actions = []
         for _ in 0..<count {
             for _ in 0...random.int(below: 6) {
                 let choice = random.int(below: 8)

@@ -8,7 +8,10 @@ import Testing
 /// A machine around an agenda: clocks that move only when told, timers, and a store that keeps what it is
 /// given. It does what the actions say, as the shell would, and nothing else.
 struct World {
-    var agenda: Agenda
+    /// Only between `kill` and the next `load` there is none.
+    var agenda: Agenda!
+    let concurrentRunsMax: Int
+    let seed: UInt64
     var awake: Int64 = 1_000_000_000_000
     var wall: Int64 = 1_795_000_000_000_000
     var slept: Int64 = 0
@@ -35,7 +38,8 @@ struct World {
     var answers: [Answer] = []
 
     init(concurrentRunsMax: Int = 64, seed: UInt64 = 0) {
-        agenda = Agenda(concurrentRunsMax: concurrentRunsMax, seed: seed)
+        self.concurrentRunsMax = concurrentRunsMax
+        self.seed = seed
     }
 
     static func bootID(_ number: Int) -> BootID {
@@ -59,12 +63,13 @@ struct World {
                 id: $0.0.id, firing: $0.0.firing, bootID: $0.2, wasBegun: $0.begun,
                 recorded: recorded[$0.0.id], isLive: hasRunner && $0.begun)
         }
-        handle(
-            .load(
-                Roster(jobs),
-                Recollection(
-                    life: life, previous: previous, heartbeat: heartbeat,
-                    records: Array(records.values), openRuns: open)))
+        let past = Recollection(
+            life: life, previous: previous, heartbeat: heartbeat,
+            records: Array(records.values), openRuns: open)
+        let actions: [Action]
+        (agenda, actions) = Agenda.load(
+            Roster(jobs), past, concurrentRunsMax: concurrentRunsMax, seed: seed, at: now)
+        for action in actions { perform(action) }
     }
 
     @discardableResult
@@ -174,7 +179,7 @@ struct World {
 
     /// The daemon is gone at once, and nothing it had in memory remains.
     mutating func kill() {
-        agenda = Agenda(concurrentRunsMax: agenda.concurrentRunsMax, seed: agenda.seed)
+        agenda = nil
         timers = [:]
         wallTimers = [:]
         retryTimers = [:]

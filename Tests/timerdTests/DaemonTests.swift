@@ -19,16 +19,17 @@ private final class TimerBench: @unchecked Sendable {
     // Unchecked, since everything in it is used on its queue alone.
     let queue = DispatchQueue(label: "bench")
     private let clocks: Clocks
-    private var agenda = Agenda(concurrentRunsMax: 8)
+    private var agenda: Agenda
     private var timers: [Job.Name: JobTimer] = [:]
     private(set) var runs = 0
     private(set) var early = 0
 
     init(_ jobs: [Job]) throws {
         clocks = try Clocks()
-        queue.sync {
-            take(agenda.handle(.load(Roster(jobs), Recollection(life: 1)), at: clocks.now()))
-        }
+        let actions: [Action]
+        (agenda, actions) = Agenda.load(
+            Roster(jobs), Recollection(life: 1), concurrentRunsMax: 8, at: clocks.now())
+        queue.sync { take(actions) }
     }
 
     func order(_ verb: Order.Verb, _ job: Job.Name) {
@@ -328,9 +329,7 @@ private final class TimerBench: @unchecked Sendable {
         bootID: BootID("00112233445566778899aabbccddeeff")!)
 
     private func agenda(_ jobs: [Job]) -> (Agenda, [Action]) {
-        var agenda = Agenda(concurrentRunsMax: 1)
-        let actions = agenda.handle(.load(Roster(jobs), Recollection(life: 1)), at: now)
-        return (agenda, actions)
+        Agenda.load(Roster(jobs), Recollection(life: 1), concurrentRunsMax: 1, at: now)
     }
 
     private func later(_ seconds: Int64) -> Now {

@@ -64,9 +64,7 @@ public struct Crowd {
 
     /// An agenda that has loaded the jobs.
     public func agenda() -> Agenda {
-        var agenda = Agenda(concurrentRunsMax: 64)
-        _ = agenda.handle(.load(roster, Recollection(life: 1)), at: start)
-        return agenda
+        Agenda.load(roster, Recollection(life: 1), concurrentRunsMax: 64, at: start).agenda
     }
 
     /// The job that comes due next and the clocks at that instant.

@@ -1,0 +1,107 @@
+// Copyright 2026 the timerd authors
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import HostFiles
+import Logging
+import Synchronization
+import Systemd
+import TimerCore
+import TimerStore
+
+@testable import timerd
+
+/// A loop with a real store, real timers and no processes: its runs are noted, and end when the test says so.
+final class LoopBench: Sendable {
+    /// Notes the runs that are started.
+    final class Launcher: RunLauncher {
+        private let runs = Mutex<[(run: Run, at: Now)]>([])
+        private let clocks: Clocks
+        /// Called for each run that is started.
+        let onStart = Mutex<(@Sendable (Run) -> Void)?>(nil)
+
+        init(clocks: Clocks) { self.clocks = clocks }
+
+        var started: [(run: Run, at: Now)] { runs.withLock { $0 } }
+
+        func start(_ started: [Run]) {
+            let now = clocks.now()
+            runs.withLock { $0 += started.map { ($0, now) } }
+            guard let call = onStart.withLock({ $0 }) else { return }
+            for run in started { call(run) }
+        }
+
+        func end(_ run: Run.ID, grace: Duration) {}
+        func suspend(_ run: Run.ID) {}
+        func resume(_ run: Run.ID) {}
+        func signal(_ run: Run.ID, _ number: Int32) {}
+        func settle(_ done: @escaping @Sendable () -> Void) { done() }
+        func forget(_ run: Run.ID) {}
+        func refresh() {}
+    }
+
+    let clocks: Clocks
+    let loop: Loop
+    let launcher: Launcher
+    let recorder: Recorder
+    private let folder: String
+
+    /// A loop that has loaded the jobs and has not begun.
+    init(_ jobs: [Job]) throws {
+        clocks = try Clocks()
+        folder = "/tmp/timerd-loop-\(UUID().uuidString)"
+        let directory = try Directory.open(folder)
+        let log = Logger(label: "loop-bench") { _ in SwiftLogNoOpLogHandler() }
+        let store = try Store(path: "\(folder)/\(Store.fileName)")
+        let past = try store.beginLife(at: clocks.now())
+        let clocks = clocks
+        recorder = Recorder(store: store, history: .seconds(3600), log: log) { clocks.now().wall }
+        launcher = Launcher(clocks: clocks)
+        let (agenda, actions) = Agenda.load(
+            Roster(jobs), past, concurrentRunsMax: 64, at: clocks.now())
+        loop = Loop(
+            agenda: agenda, firstActions: actions, rejected: [], clocks: clocks,
+            recorder: recorder, pulse: Pulse(file: try HeartbeatFile(in: directory), log: log),
+            teller: Teller(log: log, hasFields: false),
+            supervision: Supervision(
+                notify: Notify(address: nil), watchdogInterval: nil, log: log),
+            launcher: launcher)
+    }
+
+    deinit { try? FileManager.default.removeItem(atPath: folder) }
+
+    func begin() async {
+        await withCheckedContinuation { continuation in
+            loop.later { $0.begin { continuation.resume() } }
+        }
+    }
+
+    /// What came of a reload, once it is on the disk.
+    func reload(_ jobs: [Job]) async -> Notice? {
+        await withCheckedContinuation { continuation in
+            loop.later {
+                $0.reload(Roster(jobs), rejected: []) { continuation.resume(returning: $0) }
+            }
+        }
+    }
+
+    /// The saved state of every job, behind everything that was written before.
+    func records() async throws -> [JobRecord] {
+        let result = await withCheckedContinuation { continuation in
+            recorder.read { store throws(StoreError) in
+                try store.beginLife(at: self.clocks.now()).records
+            } _: {
+                continuation.resume(returning: $0)
+            }
+        }
+        return try result.get()
+    }
+
+    func snapshot() async -> Snapshot {
+        await withCheckedContinuation { continuation in
+            loop.later { loop in
+                loop.gather { snapshot, _ in continuation.resume(returning: snapshot) }
+            }
+        }
+    }
+}
