@@ -36,6 +36,8 @@ let package = Package(
         .executable(name: "timerd", targets: ["timerd"]),
         .executable(name: "timerd-runner", targets: ["timerd-runner"]),
         .executable(name: "timerctl", targets: ["timerctl"]),
+        // Clocks and accounts of time, for any program.
+        .library(name: "Timekeeping", targets: ["Timekeeping"]),
         // For Benchmarks/, which measures the core without a daemon.
         .library(name: "TimerCore", targets: ["TimerCore"]),
         .library(name: "TimerZones", targets: ["TimerZones"]),
@@ -59,7 +61,8 @@ let package = Package(
         .target(name: "Systemd", dependencies: ["CSystemd"], swiftSettings: settings),
         .target(name: "HostFiles", swiftSettings: settings),
         .target(name: "Options", swiftSettings: settings),
-        .target(name: "TimerCore", swiftSettings: optimised),
+        .target(name: "Timekeeping", swiftSettings: settings),
+        .target(name: "TimerCore", dependencies: ["Timekeeping"], swiftSettings: optimised),
         .target(name: "TimerZones", dependencies: ["TimerCore"], swiftSettings: settings),
         .target(
             name: "TimerConfig", dependencies: ["TimerCore", "TimerZones", "CTomlPlusPlus"],
@@ -99,6 +102,7 @@ let package = Package(
         tests(of: "Options"),
         tests(of: "Systemd"),
         .target(name: "SeededRandom", path: "Tests/SeededRandom", swiftSettings: optimised),
+        tests(of: "Timekeeping", "SeededRandom"),
         tests(of: "TimerCore", "SeededRandom", resources: [.copy("Data")]),
         .testTarget(
             name: "LawTests", dependencies: ["SeededRandom", "TimerCore", "TimerZones"],

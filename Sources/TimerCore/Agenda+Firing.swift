@@ -48,19 +48,11 @@ extension Agenda {
     /// Does everything that is due by now.
     mutating func fireDue(at now: Now) -> Batch {
         var batch = Batch()
-        while let next = due.first, next.due <= now.awake {
-            fire(next.slot, at: now, into: &batch)
-        }
-        while let next = wallDue.first, next.due <= now.wall {
-            fire(next.slot, at: now, into: &batch)
-        }
-        // Being awake, whoever may fire already does, and saves a wake-up of its own.
-        while let next = ready.first, next.due <= now.awake {
-            fire(next.slot, at: now, into: &batch)
-        }
-        while let next = wallReady.first, next.due <= now.wall {
-            fire(next.slot, at: now, into: &batch)
-        }
+        while let slot = due.overdue(at: now.awake) { fire(slot, at: now, into: &batch) }
+        while let slot = wallDue.overdue(at: now.wall) { fire(slot, at: now, into: &batch) }
+        // Jobs that are due and may wait fire in this wake-up too, which saves one of their own.
+        while let slot = due.ready(at: now.awake) { fire(slot, at: now, into: &batch) }
+        while let slot = wallDue.ready(at: now.wall) { fire(slot, at: now, into: &batch) }
         while let next = retryDue.first, next.due <= now.awake {
             release(next.slot, at: now, into: &batch)
         }

@@ -19,14 +19,14 @@ extension Agenda {
             let credit = past.credit(for: record, at: now)
             records[record.job]?.credit(credit)
             if ending != .clean { wereCounting += 1 }
-            guard ending != .clean || credit.counted > .zero || credit.uncertain > .zero else {
+            guard ending != .clean || credit.counted > .zero || credit.maxLoss > .zero else {
                 continue
             }
             notices.append(
                 .tell(
                     .recovered(
                         record.job, accrued: record.accrued + credit.counted,
-                        credited: credit.counted, forfeitedAtMost: credit.uncertain, record.basis)))
+                        credited: credit.counted, forfeitedAtMost: credit.maxLoss, record.basis)))
         }
         retired = records
 
@@ -254,10 +254,10 @@ extension Agenda {
 
 extension JobRecord {
     /// Counts time that is known to have passed after the record was taken.
-    fileprivate mutating func credit(_ credit: Recollection.Credit) {
+    fileprivate mutating func credit(_ credit: Credit) {
         active += credit.counted
         accrued += credit.counted
-        uncertain += credit.uncertain
+        uncertain += credit.maxLoss
     }
 }
 

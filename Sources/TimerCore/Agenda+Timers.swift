@@ -36,8 +36,7 @@ extension Agenda {
             early.wall = instant
             new.wall = instant + accuracy
         }
-        ready.put(slot, at: accuracy > .zero ? early.awake : nil)
-        wallReady.put(slot, at: accuracy > .zero ? early.wall : nil)
+        if accuracy == .zero { early = (nil, nil) }
         // Clocks are read one after the other: what only trembles stays where it is.
         if let before = old.awake, let after = new.awake, notBefore == nil,
             entry.counted(at: now).nanoseconds != now.awake.nanoseconds,
@@ -45,15 +44,16 @@ extension Agenda {
         {
             new.awake = before
         }
-        return setTimer(of: entry.job.name, slot, from: old, to: new)
+        return setTimer(of: entry.job.name, slot, from: old, to: new, early)
     }
 
     private mutating func setTimer(
         of job: Job.Name, _ slot: Int, from old: (awake: AwakeInstant?, wall: WallInstant?),
-        to new: (awake: AwakeInstant?, wall: WallInstant?)
+        to new: (awake: AwakeInstant?, wall: WallInstant?),
+        _ early: (awake: AwakeInstant?, wall: WallInstant?)
     ) -> [Action] {
-        due.put(slot, at: new.awake)
-        wallDue.put(slot, at: new.wall)
+        due.put(slot, latest: new.awake, due: early.awake)
+        wallDue.put(slot, latest: new.wall, due: early.wall)
         if let instant = new.awake { return instant == old.awake ? [] : [.arm(job, instant)] }
         if let instant = new.wall { return instant == old.wall ? [] : [.armAt(job, instant)] }
         return old.awake == nil && old.wall == nil ? [] : [.disarm(job)]
@@ -78,8 +78,6 @@ extension Agenda {
     mutating func unqueue(_ slot: Int) {
         due.remove(slot)
         wallDue.remove(slot)
-        ready.remove(slot)
-        wallReady.remove(slot)
     }
 
     /// Sets the timer of the job's next further attempt.
@@ -88,7 +86,7 @@ extension Agenda {
         var new: AwakeInstant?
         if !isShutDown, !entry.phase.isPaused { new = entry.held.compactMap(\.retryAt).min() }
         guard new != old else { return [] }
-        retryDue.put(slot, at: new)
+        if let new { retryDue.set(slot, due: new) } else { retryDue.remove(slot) }
         return [new.map { .armRetry(entry.job.name, $0) } ?? .disarmRetry(entry.job.name)]
     }
 }
@@ -109,9 +107,9 @@ extension Phase {
     var isPaused: Bool { if case .paused = self { true } else { false } }
 }
 
-extension DueQueue {
+extension AlarmQueue {
     /// Puts the slot at this instant, or takes it out.
-    fileprivate mutating func put(_ slot: Int, at instant: Instant?) {
-        if let instant { set(slot, due: instant) } else { remove(slot) }
+    fileprivate mutating func put(_ slot: Int, latest: Instant?, due: Instant?) {
+        if let latest { set(slot, latest: latest, due: due) } else { remove(slot) }
     }
 }

@@ -31,13 +31,9 @@ public struct Agenda: Sendable {
     /// The slots in the order of the configuration.
     var order: [Int] = []
     /// When the armed jobs' timers ring: the latest instant at which they may fire.
-    var due = DueQueue<AwakeInstant>()
+    var due = AlarmQueue<AwakeInstant>()
     /// When those armed by the calendar clock ring. Pauses that end are among them.
-    var wallDue = DueQueue<WallInstant>()
-    /// Of jobs that may fire later than they are due: when they are due, so that whoever wakes the agenda
-    /// takes them along.
-    var ready = DueQueue<AwakeInstant>()
-    var wallReady = DueQueue<WallInstant>()
+    var wallDue = AlarmQueue<WallInstant>()
     /// When a further attempt of a job is due.
     var retryDue = DueQueue<AwakeInstant>()
     /// The reading of the clocks the last event came with, and the one before it.

@@ -72,14 +72,19 @@ struct Entry: Sendable {
         return most > .zero ? chance.draw(ordinal: ordinal, below: most) : .zero
     }
 
-    /// The accrued time at which the next grid point lies; nil for a schedule by the calendar clock.
-    var target: Duration? {
+    /// The points at which it is due; nil for a schedule by the calendar clock.
+    var grid: Grid? {
         switch job.schedule {
-        case .every(let span): firings == 0 ? (job.first ?? span) + offset : span
-        case .after(let span): span + offset
+        case .every(let span):
+            Grid(first: (job.first ?? span) + offset, span: span, passed: firings)
+        case .after(let span):
+            Grid(first: span + offset, span: span + offset, passed: firings)
         case .wall: nil
         }
     }
+
+    /// The accrued time at which the next grid point lies; nil for a schedule by the calendar clock.
+    var target: Duration? { grid?.next }
 
     /// The accrued time at which the next firing is due.
     var dueTarget: Duration? { target.map { $0 + delay(ordinal: Int64(firings)) } }

@@ -83,12 +83,13 @@ extension Entry {
     /// Passes the grid points that are due by now: the firings are counted, and what accrued since the last
     /// of them remains. Nil, with nothing changed, if none is due.
     mutating func passGridPoints(at now: Now) -> Points? {
-        guard let target, let dueTarget, let span = job.schedule.span else { return nil }
+        guard var grid else { return nil }
         let accrued = accrued(at: now)
-        let late = accrued - dueTarget
-        guard late >= .zero else { return nil }
-        let label = now.wall - (accrued - target)
-        let first = Points.Point(label: label, age: late)
+        let delay = delay(ordinal: Int64(firings))
+        let due = grid.due(accrued: accrued, delay: delay)
+        guard due > 0 else { return nil }
+        let label = now.wall - (accrued - grid.next)
+        let first = Points.Point(label: label, age: accrued - grid.next - delay)
         guard case .every = job.schedule else {
             firings += 1
             dropAccrued(at: now)
@@ -96,27 +97,26 @@ extension Entry {
         }
         let points =
             job.policy.randomDelay > .zero
-            ? Points(delayedGridPoints(from: first, target: target, every: span, accrued: accrued))
-            : Points(
-                from: first, every: span,
-                count: Int(late.wholeNanoseconds / span.wholeNanoseconds) + 1)
-        ledger.pass(target + span.times(points.count - 1), at: counted(at: now))
-        firings += points.count
+            ? Points(delayedPoints(of: grid, from: first, accrued: accrued))
+            : Points(from: first, every: grid.span, count: due)
+        grid.pass(points.count, of: &ledger, at: counted(at: now))
+        firings = grid.passed
         uncertain = .zero
         return points
     }
 
     /// Each point has a delay of its own, and waits for those before it.
-    private func delayedGridPoints(
-        from first: Points.Point, target: Duration, every span: Duration, accrued: Duration
+    private func delayedPoints(
+        of grid: Grid, from first: Points.Point, accrued: Duration
     ) -> [Points.Point] {
         var points = [first]
         while points.count < Points.max {
             let index = points.count
-            let due = target + span.times(index) + delay(ordinal: Int64(firings + index))
+            let due =
+                grid.time(toPoint: index + 1) + delay(ordinal: Int64(firings + index))
             guard accrued >= due else { break }
             points.append(
-                Points.Point(label: first.label + span.times(index), age: accrued - due))
+                Points.Point(label: first.label + grid.span.times(index), age: accrued - due))
         }
         return points
     }

@@ -143,67 +143,16 @@ extension Recollection {
         return last
     }
 
-    /// What a job is credited with for the time since its record was taken.
-    struct Credit: Hashable {
-        /// What is known to have counted: never more than really passed.
-        var counted: Duration = .zero
-        /// How much more may have, at most.
-        var uncertain: Duration = .zero
-    }
-
-    /// What counted since a record was taken, by its basis of time.
+    /// What counted since a record was taken, by its basis of time. Only a heartbeat of the same life and boot
+    /// is proof that its time went on counting.
     func credit(for record: JobRecord, at now: Now) -> Credit {
         guard record.isCounting else { return Credit() }
-        let isSameBoot = record.at.bootID == now.bootID
-        switch record.basis {
-        case .active:
-            return Credit(counted: witnessed(record), uncertain: forfeit(for: record, at: now))
-        case .uptime, .boottime:
-            let counted = now.counted(record.basis)
-            if isSameBoot {
-                return Credit(counted: max(.zero, counted - record.at.counted(record.basis)))
-            }
-            // Both clocks begin at zero with the boot. How long the last boot went on without a witness,
-            // nobody knows: at most for all the rest of the time that passed.
-            let known = witnessed(record) + sinceBoot(record, at: now)
-            return Credit(counted: known, uncertain: max(.zero, now.wall - record.at.wall - known))
-        case .wall:
-            if isSameBoot { return Credit(counted: max(.zero, now.boot - record.at.boot)) }
-            // A calendar clock that was wrong at the boot does not take away what is known.
-            let known = witnessed(record) + sinceBoot(record, at: now)
-            return Credit(counted: max(known, now.wall - record.at.wall))
+        var lastProven: Now?
+        if let heartbeat, heartbeat.life == record.life, heartbeat.at.bootID == record.at.bootID {
+            lastProven = heartbeat.at
         }
-    }
-
-    /// What a record's time is known to have gone on counting after it was taken: up to the last
-    /// heartbeat of the same life and boot.
-    private func witnessed(_ record: JobRecord) -> Duration {
-        guard let heartbeat, heartbeat.life == record.life,
-            heartbeat.at.bootID == record.at.bootID
-        else { return .zero }
-        return max(
-            .zero, heartbeat.at.counted(record.basis) - record.at.counted(record.basis))
-    }
-
-    /// What counted since this boot began, by a clock that begins at zero with it. No more than the calendar
-    /// clock says passed since the last sign of the boot before: in a container both clocks are the
-    /// machine's, and go on from boot to boot.
-    private func sinceBoot(_ record: JobRecord, at now: Now) -> Duration {
-        let isWitness =
-            heartbeat.map { $0.life == record.life && $0.at.bootID == record.at.bootID } ?? false
-        let last =
-            isWitness ? max(heartbeat?.at.wall ?? record.at.wall, record.at.wall) : record.at.wall
-        let counted = Duration.nanoseconds(now.counted(record.basis).nanoseconds)
-        return max(.zero, min(counted, now.wall - last))
-    }
-
-    /// The most that may be missing from a record of active time after its credit.
-    private func forfeit(for record: JobRecord, at now: Now) -> Duration {
-        let hasHeartbeat =
-            heartbeat.map { $0.life == record.life && $0.at.bootID == record.at.bootID } ?? false
-        let bound = hasHeartbeat ? Self.lossAtKill : Self.lossAtPowerCut
-        // Nothing is lost beyond what passed, where one boot's clock can tell.
-        guard record.at.bootID == now.bootID else { return bound }
-        return max(.zero, min(bound, now.awake - record.at.awake - witnessed(record)))
+        return Credit(
+            record.basis, since: record.at, lastProven: lastProven, at: now,
+            lossBound: lastProven == nil ? Self.lossAtPowerCut : Self.lossAtKill)
     }
 }

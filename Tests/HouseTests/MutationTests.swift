@@ -17,7 +17,7 @@ import Testing
         where !line.hasPrefix("#") {
             let fields = line.split(separator: "\t").map(String.init)
             try #require(fields.count == 3, "\(line)")
-            let source = Self.root.appendingPathComponent("Sources/TimerCore/\(fields[1])")
+            let source = Self.root.appendingPathComponent("Sources/\(fields[1])")
             let sed = Process()
             sed.executableURL = URL(fileURLWithPath: "/usr/bin/env")
             sed.arguments = ["sed", "-E", fields[2], source.path]

@@ -5,37 +5,52 @@
 /// instant can be moved or taken away. Slots due at one instant come in the order of their numbers.
 ///
 /// Slots are small dense numbers, the caller's indices.
-struct DueQueue<Instant: Comparable & Sendable>: Sendable {
-    private struct Node {
-        var due: Instant
-        var slot: Int
+@frozen
+public struct DueQueue<Instant: Comparable & Sendable>: Sendable {
+    @usableFromInline @frozen
+    struct Node: Sendable {
+        @usableFromInline var due: Instant
+        @usableFromInline var slot: Int
 
+        @inlinable
+        init(due: Instant, slot: Int) {
+            self.due = due
+            self.slot = slot
+        }
+
+        @inlinable
         func precedes(_ other: Node) -> Bool {
             due < other.due || (due == other.due && slot < other.slot)
         }
     }
 
-    private var heap: [Node] = []
+    @usableFromInline var heap: [Node] = []
     /// Where in the heap each slot lies; -1 for a slot that is not in it. Half as wide as an Int, for each of
     /// many jobs.
-    private var places: [Int32] = []
+    @usableFromInline var places: [Int32] = []
 
     /// The earliest, if there is one.
     /// - Complexity: O(1).
-    var first: (due: Instant, slot: Int)? { heap.first.map { ($0.due, $0.slot) } }
+    @inlinable public var first: (due: Instant, slot: Int)? { heap.first.map { ($0.due, $0.slot) } }
 
-    var count: Int { heap.count }
+    /// How many slots are in it.
+    @inlinable public var count: Int { heap.count }
+
+    /// An empty queue.
+    @inlinable public init() {}
 
     /// When the slot is due; nil if it is not in the queue.
     /// - Complexity: O(1).
-    subscript(slot: Int) -> Instant? {
+    @inlinable
+    public subscript(slot: Int) -> Instant? {
         guard slot < places.count, places[slot] >= 0 else { return nil }
         return heap[Int(places[slot])].due
     }
 
     /// Puts the slot into the queue, or moves it to another instant.
     /// - Complexity: O(log *n*).
-    mutating func set(_ slot: Int, due: Instant) {
+    @inlinable
+    public mutating func set(_ slot: Int, due: Instant) {
         while places.count <= slot { places.append(-1) }
         if places[slot] >= 0 {
             heap[Int(places[slot])].due = due
@@ -47,14 +62,16 @@ struct DueQueue<Instant: Comparable & Sendable>: Sendable {
     }
 
     /// Makes room for so many, and for slots below that.
-    mutating func reserve(_ count: Int) {
+    @inlinable
+    public mutating func reserve(_ count: Int) {
         heap.reserveCapacity(count)
         places.reserveCapacity(count)
     }
 
     /// Takes the slot out of the queue; one that is not in it is left alone.
     /// - Complexity: O(log *n*).
-    mutating func remove(_ slot: Int) {
+    @inlinable
+    public mutating func remove(_ slot: Int) {
         guard slot < places.count, places[slot] >= 0 else { return }
         let place = Int(places[slot])
         let last = heap.removeLast()
@@ -64,13 +81,14 @@ struct DueQueue<Instant: Comparable & Sendable>: Sendable {
         siftDown(siftUp(place))
     }
 
-    private mutating func put(_ node: Node, at place: Int) {
+    @inlinable
+    mutating func put(_ node: Node, at place: Int) {
         heap[place] = node
         places[node.slot] = Int32(place)
     }
 
-    @discardableResult
-    private mutating func siftUp(_ start: Int) -> Int {
+    @discardableResult @inlinable
+    mutating func siftUp(_ start: Int) -> Int {
         var place = start
         let node = heap[place]
         while place > 0, node.precedes(heap[(place - 1) / 2]) {
@@ -81,7 +99,8 @@ struct DueQueue<Instant: Comparable & Sendable>: Sendable {
         return place
     }
 
-    private mutating func siftDown(_ start: Int) {
+    @inlinable
+    mutating func siftDown(_ start: Int) {
         var place = start
         let node = heap[place]
         while true {

@@ -6,40 +6,47 @@
 /// It steps when somebody sets the clock, so a difference of two of these is elapsed time only as far
 /// as the clock was left alone between them. Range: some 292 000 years either side of 1970; arithmetic
 /// beyond that traps.
+@frozen
 public struct WallInstant: Hashable, Comparable, Sendable {
     /// Microseconds since the Unix epoch; negative before it.
     public var microsecondsSinceEpoch: Int64
 
     /// The instant so many microseconds after the Unix epoch.
+    @inlinable
     public init(microsecondsSinceEpoch: Int64) {
         self.microsecondsSinceEpoch = microsecondsSinceEpoch
     }
 
     /// The instant so many whole seconds after the Unix epoch.
+    @inlinable
     public init(secondsSinceEpoch: Int64) {
         self.microsecondsSinceEpoch = secondsSinceEpoch * 1_000_000
     }
 
     /// Whole seconds since the Unix epoch, rounded towards the past.
-    public var secondsSinceEpoch: Int64 {
+    @inlinable public var secondsSinceEpoch: Int64 {
         microsecondsSinceEpoch.quotient(flooringBy: 1_000_000)
     }
 
+    @inlinable
     public static func < (left: Self, right: Self) -> Bool {
         left.microsecondsSinceEpoch < right.microsecondsSinceEpoch
     }
 
     /// The instant `span` later, rounded to the microsecond towards zero.
+    @inlinable
     public static func + (instant: Self, span: Duration) -> Self {
         Self(microsecondsSinceEpoch: instant.microsecondsSinceEpoch + span.wholeMicroseconds)
     }
 
     /// The instant `span` earlier, rounded to the microsecond towards zero.
+    @inlinable
     public static func - (instant: Self, span: Duration) -> Self {
         Self(microsecondsSinceEpoch: instant.microsecondsSinceEpoch - span.wholeMicroseconds)
     }
 
     /// What the clock says passed from `right` to `left`; negative if `left` is earlier.
+    @inlinable
     public static func - (left: Self, right: Self) -> Duration {
         .microseconds(left.microsecondsSinceEpoch - right.microsecondsSinceEpoch)
     }
@@ -47,23 +54,28 @@ public struct WallInstant: Hashable, Comparable, Sendable {
 
 /// A reading of CLOCK_MONOTONIC: nanoseconds this boot of the machine has been awake. It stands still
 /// while the machine is suspended, is never set, and starts again at each boot (clock_gettime(2)).
+@frozen
 public struct AwakeInstant: Hashable, Comparable, Sendable {
     /// Nanoseconds of CLOCK_MONOTONIC.
     public var nanoseconds: Int64
 
     /// The instant at which CLOCK_MONOTONIC reads `nanoseconds`.
+    @inlinable
     public init(nanoseconds: Int64) {
         self.nanoseconds = nanoseconds
     }
 
+    @inlinable
     public static func < (left: Self, right: Self) -> Bool { left.nanoseconds < right.nanoseconds }
 
     /// The instant `span` later, rounded to the nanosecond towards zero.
+    @inlinable
     public static func + (instant: Self, span: Duration) -> Self {
         Self(nanoseconds: instant.nanoseconds + span.wholeNanoseconds)
     }
 
     /// What passed from `right` to `left`, both of one boot; negative if `left` is earlier.
+    @inlinable
     public static func - (left: Self, right: Self) -> Duration {
         .nanoseconds(left.nanoseconds - right.nanoseconds)
     }
@@ -71,18 +83,22 @@ public struct AwakeInstant: Hashable, Comparable, Sendable {
 
 /// A reading of CLOCK_BOOTTIME: nanoseconds since this boot of the machine, suspended time included
 /// (clock_gettime(2)).
+@frozen
 public struct BootInstant: Hashable, Comparable, Sendable {
     /// Nanoseconds of CLOCK_BOOTTIME.
     public var nanoseconds: Int64
 
     /// The instant at which CLOCK_BOOTTIME reads `nanoseconds`.
+    @inlinable
     public init(nanoseconds: Int64) {
         self.nanoseconds = nanoseconds
     }
 
+    @inlinable
     public static func < (left: Self, right: Self) -> Bool { left.nanoseconds < right.nanoseconds }
 
     /// What passed from `right` to `left`, both of one boot; negative if `left` is earlier.
+    @inlinable
     public static func - (left: Self, right: Self) -> Duration {
         .nanoseconds(left.nanoseconds - right.nanoseconds)
     }
@@ -90,12 +106,19 @@ public struct BootInstant: Hashable, Comparable, Sendable {
 
 extension Duration {
     /// The span in whole microseconds, rounded towards zero; beyond ±292 000 years, the nearest there is.
-    public var wholeMicroseconds: Int64 { whole(perSecond: 1_000_000) }
+    @inlinable public var wholeMicroseconds: Int64 { whole(perSecond: 1_000_000) }
 
     /// The span in whole nanoseconds, rounded towards zero; beyond ±292 years, the nearest there is.
-    public var wholeNanoseconds: Int64 { whole(perSecond: 1_000_000_000) }
+    @inlinable public var wholeNanoseconds: Int64 { whole(perSecond: 1_000_000_000) }
 
-    private func whole(perSecond: Int64) -> Int64 {
+    /// The span in whole nanoseconds, rounded up; beyond ±292 years, the nearest there is.
+    @inlinable public var nanosecondsRoundedUp: Int64 {
+        let whole = wholeNanoseconds
+        return self > .nanoseconds(whole) && whole < .max ? whole + 1 : whole
+    }
+
+    @inlinable
+    func whole(perSecond: Int64) -> Int64 {
         let (seconds, attoseconds) = components
         let (product, overflow) = seconds.multipliedReportingOverflow(by: perSecond)
         let (sum, carry) = product.addingReportingOverflow(
@@ -107,7 +130,8 @@ extension Duration {
 
 extension Int64 {
     /// The quotient rounded towards the past, where `/` rounds towards zero.
-    func quotient(flooringBy divisor: Int64) -> Int64 {
+    @inlinable
+    public func quotient(flooringBy divisor: Int64) -> Int64 {
         let (quotient, remainder) = quotientAndRemainder(dividingBy: divisor)
         return remainder != 0 && (remainder < 0) != (divisor < 0) ? quotient - 1 : quotient
     }

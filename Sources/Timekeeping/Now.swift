@@ -3,9 +3,10 @@
 
 /// Which boot of the machine: the 128 bits of /proc/sys/kernel/random/boot_id. Monotonic clocks of
 /// different boots cannot be compared (random(4)).
+@frozen
 public struct BootID: Hashable, Sendable, CustomStringConvertible {
-    private let high: UInt64
-    private let low: UInt64
+    @usableFromInline let high: UInt64
+    @usableFromInline let low: UInt64
 
     /// Nil unless `text` is a UUID: 32 hexadecimal digits, with or without hyphens.
     public init?(_ text: String) {
@@ -34,30 +35,43 @@ public struct BootID: Hashable, Sendable, CustomStringConvertible {
 
 /// A reading of the clock a ledger counts by, in nanoseconds: CLOCK_MONOTONIC for active time and uptime,
 /// CLOCK_BOOTTIME for the others. Readings of different clocks or boots cannot be compared.
+@frozen
 public struct CountedInstant: Hashable, Comparable, Sendable {
     /// Nanoseconds of that clock.
     public var nanoseconds: Int64
 
     /// The instant at which that clock reads `nanoseconds`.
+    @inlinable
     public init(nanoseconds: Int64) {
         self.nanoseconds = nanoseconds
     }
 
+    @inlinable
     public static func < (left: Self, right: Self) -> Bool { left.nanoseconds < right.nanoseconds }
 
     /// The instant `span` later, rounded to the nanosecond towards zero.
+    @inlinable
     public static func + (instant: Self, span: Duration) -> Self {
         Self(nanoseconds: instant.nanoseconds + span.wholeNanoseconds)
     }
 
     /// What passed from `right` to `left`; negative if `left` is earlier.
+    @inlinable
     public static func - (left: Self, right: Self) -> Duration {
         .nanoseconds(left.nanoseconds - right.nanoseconds)
+    }
+
+    /// The instant `span` later, rounded up to the nanosecond; beyond the clock's range, the last there is.
+    @inlinable
+    public func advanced(by span: Duration) -> Self {
+        let (sum, overflow) = nanoseconds.addingReportingOverflow(span.nanosecondsRoundedUp)
+        return Self(nanoseconds: overflow ? (span < .zero ? .min : .max) : sum)
     }
 }
 
 /// One reading of every clock, taken together by the shell and handed to the core, which never asks for
 /// the time itself. A clock step or a machine suspend shows as a difference between the clocks' deltas.
+@frozen
 public struct Now: Hashable, Sendable {
     /// The calendar clock.
     public var wall: WallInstant
@@ -69,6 +83,7 @@ public struct Now: Hashable, Sendable {
     public var bootID: BootID
 
     /// A reading of the four.
+    @inlinable
     public init(wall: WallInstant, awake: AwakeInstant, boot: BootInstant, bootID: BootID) {
         self.wall = wall
         self.awake = awake
@@ -79,6 +94,7 @@ public struct Now: Hashable, Sendable {
 
 extension Now {
     /// The reading of the clock that time of this basis is counted by.
+    @inlinable
     public func counted(_ basis: TimeBasis) -> CountedInstant {
         switch basis {
         case .active, .uptime: CountedInstant(nanoseconds: awake.nanoseconds)
@@ -88,15 +104,20 @@ extension Now {
 
     /// When CLOCK_MONOTONIC will read what that clock reads at `instant`, if the machine does not sleep
     /// until then.
-    func awake(at instant: CountedInstant, _ basis: TimeBasis) -> AwakeInstant {
+    @inlinable
+    public func awake(at instant: CountedInstant, _ basis: TimeBasis) -> AwakeInstant {
         awake + (instant - counted(basis))
     }
 
     /// How long the machine has been awake, and switched on, since it booted.
-    var sinceBoot: (awake: Duration, boot: Duration) {
+    @inlinable
+    public var sinceBoot: (awake: Duration, boot: Duration) {
         (.nanoseconds(awake.nanoseconds), .nanoseconds(boot.nanoseconds))
     }
 
     /// How long the machine slept from `earlier` to this reading, both of one boot.
-    func slept(since earlier: Now) -> Duration { (boot - earlier.boot) - (awake - earlier.awake) }
+    @inlinable
+    public func slept(since earlier: Now) -> Duration {
+        (boot - earlier.boot) - (awake - earlier.awake)
+    }
 }
