@@ -5,7 +5,7 @@
 ///
 /// It steps when somebody sets the clock, so a difference of two of these is elapsed time only as far
 /// as the clock was left alone between them. Range: some 292 000 years either side of 1970; arithmetic
-/// beyond that traps.
+/// that would leave it, here and with the other instants, ends at its first or last instant.
 @frozen
 public struct WallInstant: Hashable, Comparable, Sendable {
     /// Microseconds since the Unix epoch; negative before it.
@@ -20,7 +20,7 @@ public struct WallInstant: Hashable, Comparable, Sendable {
     /// The instant so many whole seconds after the Unix epoch.
     @inlinable
     public init(secondsSinceEpoch: Int64) {
-        self.microsecondsSinceEpoch = secondsSinceEpoch * 1_000_000
+        self.microsecondsSinceEpoch = secondsSinceEpoch.multiplied(clampingBy: 1_000_000)
     }
 
     /// Whole seconds since the Unix epoch, rounded towards the past.
@@ -36,19 +36,24 @@ public struct WallInstant: Hashable, Comparable, Sendable {
     /// The instant `span` later, rounded to the microsecond towards zero.
     @inlinable
     public static func + (instant: Self, span: Duration) -> Self {
-        Self(microsecondsSinceEpoch: instant.microsecondsSinceEpoch + span.wholeMicroseconds)
+        Self(
+            microsecondsSinceEpoch: instant.microsecondsSinceEpoch.adding(
+                clamping: span.wholeMicroseconds))
     }
 
     /// The instant `span` earlier, rounded to the microsecond towards zero.
     @inlinable
     public static func - (instant: Self, span: Duration) -> Self {
-        Self(microsecondsSinceEpoch: instant.microsecondsSinceEpoch - span.wholeMicroseconds)
+        Self(
+            microsecondsSinceEpoch: instant.microsecondsSinceEpoch.subtracting(
+                clamping: span.wholeMicroseconds))
     }
 
     /// What the clock says passed from `right` to `left`; negative if `left` is earlier.
     @inlinable
     public static func - (left: Self, right: Self) -> Duration {
-        .microseconds(left.microsecondsSinceEpoch - right.microsecondsSinceEpoch)
+        .microseconds(
+            left.microsecondsSinceEpoch.subtracting(clamping: right.microsecondsSinceEpoch))
     }
 }
 
@@ -71,13 +76,13 @@ public struct AwakeInstant: Hashable, Comparable, Sendable {
     /// The instant `span` later, rounded to the nanosecond towards zero.
     @inlinable
     public static func + (instant: Self, span: Duration) -> Self {
-        Self(nanoseconds: instant.nanoseconds + span.wholeNanoseconds)
+        Self(nanoseconds: instant.nanoseconds.adding(clamping: span.wholeNanoseconds))
     }
 
     /// What passed from `right` to `left`, both of one boot; negative if `left` is earlier.
     @inlinable
     public static func - (left: Self, right: Self) -> Duration {
-        .nanoseconds(left.nanoseconds - right.nanoseconds)
+        .nanoseconds(left.nanoseconds.subtracting(clamping: right.nanoseconds))
     }
 }
 
@@ -100,7 +105,7 @@ public struct BootInstant: Hashable, Comparable, Sendable {
     /// What passed from `right` to `left`, both of one boot; negative if `left` is earlier.
     @inlinable
     public static func - (left: Self, right: Self) -> Duration {
-        .nanoseconds(left.nanoseconds - right.nanoseconds)
+        .nanoseconds(left.nanoseconds.subtracting(clamping: right.nanoseconds))
     }
 }
 
@@ -129,10 +134,38 @@ extension Duration {
 }
 
 extension Int64 {
+    /// The sum; where it does not fit, the nearest number there is.
+    @inlinable
+    public func adding(clamping other: Int64) -> Int64 {
+        let (sum, overflow) = addingReportingOverflow(other)
+        return overflow ? (other < 0 ? .min : .max) : sum
+    }
+
+    /// The difference; where it does not fit, the nearest number there is.
+    @inlinable
+    public func subtracting(clamping other: Int64) -> Int64 {
+        let (difference, overflow) = subtractingReportingOverflow(other)
+        return overflow ? (other < 0 ? .max : .min) : difference
+    }
+
+    /// The product; where it does not fit, the nearest number there is.
+    @inlinable
+    public func multiplied(clampingBy factor: Int64) -> Int64 {
+        let (product, overflow) = multipliedReportingOverflow(by: factor)
+        return overflow ? ((self < 0) != (factor < 0) ? .min : .max) : product
+    }
+
     /// The quotient rounded towards the past, where `/` rounds towards zero.
     @inlinable
     public func quotient(flooringBy divisor: Int64) -> Int64 {
         let (quotient, remainder) = quotientAndRemainder(dividingBy: divisor)
         return remainder != 0 && (remainder < 0) != (divisor < 0) ? quotient - 1 : quotient
+    }
+
+    /// What `quotient(flooringBy:)` leaves, never negative for a divisor above zero.
+    @inlinable
+    public func remainder(flooringBy divisor: Int64) -> Int64 {
+        let rest = self % divisor
+        return rest != 0 && (rest < 0) != (divisor < 0) ? rest + divisor : rest
     }
 }

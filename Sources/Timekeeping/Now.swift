@@ -52,13 +52,13 @@ public struct CountedInstant: Hashable, Comparable, Sendable {
     /// The instant `span` later, rounded to the nanosecond towards zero.
     @inlinable
     public static func + (instant: Self, span: Duration) -> Self {
-        Self(nanoseconds: instant.nanoseconds + span.wholeNanoseconds)
+        Self(nanoseconds: instant.nanoseconds.adding(clamping: span.wholeNanoseconds))
     }
 
     /// What passed from `right` to `left`; negative if `left` is earlier.
     @inlinable
     public static func - (left: Self, right: Self) -> Duration {
-        .nanoseconds(left.nanoseconds - right.nanoseconds)
+        .nanoseconds(left.nanoseconds.subtracting(clamping: right.nanoseconds))
     }
 
     /// The instant `span` later, rounded up to the nanosecond; beyond the clock's range, the last there is.

@@ -141,8 +141,8 @@ extension TomlNode {
             throw Fault(mark, "must be octal digits in quotes, such as \"0022\"")
         }
         let text = try string()
-        guard (1...4).contains(text.utf8.count), let mode = UInt32(text, radix: 8), mode <= 0o777,
-            text.utf8.first != UInt8(ascii: "+")
+        guard (1...4).contains(text.utf8.count), let mode = UInt32(digits: text, radix: 8),
+            mode <= 0o777
         else { throw Fault(mark, "\"\(text)\" must be octal digits up to \"0777\"") }
         return mode
     }

@@ -6,8 +6,8 @@ import TimerCore
 extension TomlNode {
     /// The shortest interval a job may have.
     static let intervalMin: Duration = .milliseconds(1)
-    /// The longest span of any kind: a hundred years of 365 days.
-    static let spanMax: Duration = .seconds(100 * 365 * 86_400)
+    /// The longest span of any kind: a hundred years, as time spans count them, of 365.25 days.
+    static let spanMax: Duration = .seconds(100 * 31_557_600)
     /// The most schedules of one job.
     static let schedulesMax = 100
     /// The most arguments of a command.

@@ -86,7 +86,7 @@ public enum ControlRequest: Hashable, Sendable {
         switch (parts.first, parts.count) {
         case ("v1", 2) where parts[1] == "runs": self = .history(try HistoryQuery(query))
         case ("v1", 4) where parts[1] == "jobs" && parts[3] == "log":
-            let after = query["after"].map { UInt64($0) }
+            let after = query["after"].map { UInt64(digits: $0) }
             if case .some(nil) = after { throw .badQuery("after must be a whole number") }
             self = .log(try Self.name(parts[2]), run: try Self.run(query), after: after ?? nil)
         case ("v1", 4) where parts[1] == "jobs" && parts[3] == "kill":

@@ -58,8 +58,8 @@ public struct ErrorReply: Codable, Hashable, Sendable, Error {
 public struct OrderBody: Codable, Hashable, Sendable {
     /// The most bytes a note may have.
     public static let noteBytesMax = 1000
-    /// The longest pause that ends by itself: a hundred years.
-    public static let forUsecMax: Int64 = 100 * 365 * 86_400 * 1_000_000
+    /// The longest pause that ends by itself: a hundred years, as time spans count them, of 365.25 days.
+    public static let forUsecMax: Int64 = 100 * 31_557_600 * 1_000_000
     /// The most firings one order lets go.
     public static let countMax = 1_000_000
 

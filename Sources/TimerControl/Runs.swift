@@ -49,7 +49,7 @@ public struct HistoryQuery: Hashable, Sendable {
             since = instant
         }
         if let text = query["limit"] {
-            guard let number = Int(text), (1...Self.limitMax).contains(number) else {
+            guard let number = Int(digits: text), (1...Self.limitMax).contains(number) else {
                 throw .badQuery("limit must be from 1 to \(Self.limitMax)")
             }
             limit = number
@@ -207,7 +207,7 @@ enum QueryText {
                 continue
             }
             guard rest.count >= 2, let digits = String(rest.prefix(2)),
-                let value = UInt8(digits, radix: 16)
+                let value = UInt8(digits: digits, radix: 16)
             else { return nil }
             bytes.append(value)
             rest = rest.dropFirst(2)

@@ -53,7 +53,7 @@ extension WallInstant {
     /// `2026-11-21T04:38:52Z`, `2026-11-21T04:38:52.25Z`.
     public var rfc3339: String {
         let second = secondsSinceEpoch
-        let microsecond = microsecondsSinceEpoch - second * 1_000_000
+        let microsecond = microsecondsSinceEpoch.remainder(flooringBy: 1_000_000)
         var text = utcText(second, dateSeparator: "-", timeSeparator: ":")
         if microsecond != 0 {
             text.append(UInt8(ascii: "."))
@@ -68,7 +68,7 @@ extension WallInstant {
     /// text sorts as the instants do: `20261121T043852.250000Z`. Years 0 to 9999.
     public var basicISO8601: String {
         let second = secondsSinceEpoch
-        let microsecond = microsecondsSinceEpoch - second * 1_000_000
+        let microsecond = microsecondsSinceEpoch.remainder(flooringBy: 1_000_000)
         var text = utcText(second, dateSeparator: nil, timeSeparator: nil)
         text.append(UInt8(ascii: "."))
         text.append(microsecond, digits: 6)
@@ -109,8 +109,8 @@ extension WallInstant {
         var offset: Int64 = 0
         if bytes.count >= 25, let sign = "+-".utf8.first(where: { $0 == bytes[bytes.count - 6] }) {
             let parts = String(decoding: bytes.suffix(5), as: UTF8.self).split(separator: ":")
-            guard parts.count == 2, parts[0].utf8.count == 2, let hours = UInt8(parts[0]),
-                let minutes = UInt8(parts[1]), hours < 24, minutes < 60
+            guard parts.count == 2, parts[0].utf8.count == 2, let hours = UInt8(digits: parts[0]),
+                let minutes = UInt8(digits: parts[1]), hours < 24, minutes < 60
             else { return nil }
             offset = (Int64(hours) * 60 + Int64(minutes)) * 60_000_000
             if sign == UInt8(ascii: "-") { offset = -offset }
@@ -133,7 +133,7 @@ extension WallInstant {
         basic += zeros
         basic.append(UInt8(ascii: "Z"))
         self.init(basicISO8601: String(decoding: basic, as: UTF8.self))
-        microsecondsSinceEpoch -= offset
+        microsecondsSinceEpoch = microsecondsSinceEpoch.subtracting(clamping: offset)
     }
 
     /// Bytes, not strings joined: an instant is written for each run, row and line of the log.

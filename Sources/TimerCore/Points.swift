@@ -75,7 +75,7 @@ struct Points {
 
 extension Duration {
     fileprivate func times(_ factor: Int) -> Duration {
-        .nanoseconds(wholeNanoseconds.multipliedReportingOverflow(by: Int64(factor)).partialValue)
+        .nanoseconds(wholeNanoseconds.multiplied(clampingBy: Int64(factor)))
     }
 }
 

@@ -225,7 +225,7 @@ public enum RunOutcome: Hashable, Sendable, LosslessStringConvertible {
         case "replaced": self = .replaced
         case "stopped": self = .stopped
         default:
-            if let code = inside("exited").flatMap({ Int32($0) }) {
+            if let code = inside("exited").flatMap({ Int32(decimal: $0) }) {
                 self = .exited(code)
             } else if let name = inside("signalled"), !name.isEmpty {
                 self = .signalled(String(name))

@@ -67,8 +67,9 @@ extension Heartbeat {
         let parts = line.split(separator: " ").map(String.init)
         guard parts.count == 8, parts[0] == "timerd-heartbeat", parts[1] == "1",
             parts[7] == Self.sum(of: parts[..<7].joined(separator: " ")),
-            let life = Life.ID(parts[2]), let bootID = BootID(parts[3]), let wall = Int64(parts[4]),
-            let awake = Int64(parts[5]), let boot = Int64(parts[6])
+            let life = Life.ID(decimal: parts[2]), let bootID = BootID(parts[3]),
+            let wall = Int64(decimal: parts[4]), let awake = Int64(decimal: parts[5]),
+            let boot = Int64(decimal: parts[6])
         else { return nil }
         let at = Now(
             wall: WallInstant(microsecondsSinceEpoch: wall),

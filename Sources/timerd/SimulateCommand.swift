@@ -180,7 +180,9 @@ private struct Faults {
             let at = try times.instant(String(text[..<equal]), "--step", after: start)
         else { throw UsageError("--step \"\(text)\": must be T=+SPAN or T=-SPAN") }
         let rest = text[text.index(after: equal)...]
-        guard let sign = rest.first, sign == "+" || sign == "-" else {
+        guard let sign = rest.first, sign == "+" || sign == "-",
+            let next = rest.dropFirst().first, next != "+", next != "-"
+        else {
             throw UsageError("--step \"\(text)\": must be T=+SPAN or T=-SPAN")
         }
         let span = try times.span(String(rest.dropFirst()), "--step")
