@@ -8,13 +8,37 @@
 #include <new>
 #include <optional>
 #include <string_view>
+#include <type_traits>
 
 // Some malformed texts break assertions inside the parser of toml++ 3.3: its own assert would end the
 // daemon, and without one it would go on with what it assumed. Here it throws, and the text is refused.
 // With NDEBUG toml++ would turn its assertions into assumptions.
-struct ctoml_assertion {};
+//
+// The place comes from the name `cp`. Inside the class of the parser it is a member, the character that is
+// read, or null at the end of the text; anywhere else it is the constant below, which has no place.
+struct ctoml_assertion {
+    bool is_name;
+    bool has_place;
+    unsigned line;
+    unsigned column;
+};
+struct ctoml_no_character {};
+static constexpr ctoml_no_character cp{};
+template <typename Character>
+[[noreturn]] void ctoml_fail(std::string_view expression, const Character &character) {
+    // What must begin a key is the one thing that the parser does not check for itself.
+    ctoml_assertion failure{expression.find("is_bare_key_character") != std::string_view::npos, false, 0, 0};
+    if constexpr (std::is_pointer_v<Character>) {
+        if (character != nullptr) {
+            failure.has_place = true;
+            failure.line = static_cast<unsigned>(character->position.line);
+            failure.column = static_cast<unsigned>(character->position.column);
+        }
+    }
+    throw failure;
+}
 #undef NDEBUG
-#define TOML_ASSERT(expression) ((expression) ? static_cast<void>(0) : throw ctoml_assertion{})
+#define TOML_ASSERT(expression) ((expression) ? static_cast<void>(0) : ctoml_fail(#expression, cp))
 #define TOML_ENABLE_FORMATTERS 0
 
 // Parsing, freeing and reading a document recurse as deep as it nests, on a stack of no known size.
@@ -115,8 +139,8 @@ ctoml_mark mark_at(std::string_view text, size_t place) {
 extern "C" {
 
 ctoml_document *ctoml_parse(const char *text, size_t length, ctoml_error *error) {
+    const std::string_view whole(text, length);
     try {
-        const std::string_view whole(text, length);
         if (const auto place = too_deep_key(whole)) {
             static_assert(CTOML_DEPTH_MAX == 16, "the message names it");
             say(error, mark_at(whole, *place), "the key has too many parts; at most 16");
@@ -127,8 +151,14 @@ ctoml_document *ctoml_parse(const char *text, size_t length, ctoml_error *error)
         say(error, mark_of(failure.source()), failure.description());
     } catch (const std::bad_alloc &) {
         say(error, {1, 1}, "memory ran out while reading it");
-    } catch (const ctoml_assertion &) {
-        say(error, {1, 1}, "is no TOML, and the parser cannot say where");
+    } catch (const ctoml_assertion &failure) {
+        // At the end of the text the place is behind its last character.
+        const ctoml_mark mark =
+            failure.has_place ? ctoml_mark{failure.line, failure.column} : mark_at(whole, whole.size());
+        say(error, mark,
+            failure.is_name ? "the name of a table or key is missing here: letters, digits, '_' and '-', or "
+                              "any text in quotes"
+                            : "this is not TOML");
     } catch (...) {
         say(error, {1, 1}, "the TOML parser failed");
     }

@@ -34,14 +34,20 @@ public struct ConfigError: Error, Hashable, Sendable, CustomStringConvertible {
     public var message: String
     /// The line and the caret.
     public var excerpt: String?
+    /// The job that is not loaded because of it, as its name is written; nil if it is not about one job.
+    public var job: String?
 
     /// An error as described. What could steer the terminal it is shown on, or break its line, is escaped
     /// in the file's name and the message, as TOML writes it: `\n`, `\u001B`.
-    public init(file: String, mark: SourceMark? = nil, message: String, excerpt: String? = nil) {
+    public init(
+        file: String, mark: SourceMark? = nil, message: String, excerpt: String? = nil,
+        job: String? = nil
+    ) {
         self.file = file.escapingControls
         self.mark = mark
         self.message = message.escapingControls
         self.excerpt = excerpt
+        self.job = job
     }
 
     public var description: String {

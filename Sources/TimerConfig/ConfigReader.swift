@@ -10,13 +10,19 @@ public struct ConfigReading: Sendable {
     public var roster: Roster
     /// The daemon's own settings; the default where one is in error.
     public var settings: DaemonSettings
-    /// Everything that is wrong, in the order of the files.
+    /// Everything that is wrong, in the order of the files; of each file the first `errorsMax` errors, and
+    /// one more that says how many others there are.
     public var errors: [ConfigError]
+    /// How many errors there are, those included that `errors` only counts.
+    public var errorCount: Int
     /// The names of jobs that are left out for an error, their own or one in the `[defaults]` of their file,
     /// and the files that are.
     public var rejected: [String]
     /// What is no error and may still not be meant, if that was asked for.
     public var warnings: [ConfigWarning]
+
+    /// How many errors of one file are told: people fix the first ones first.
+    public static let errorsMax = 100
 }
 
 /// The table `[daemon]`.
@@ -86,6 +92,8 @@ struct Document {
     let entries: [TomlEntry]
 
     init(bytes: [UInt8], file: String) throws(ConfigError) {
+        // Editors of other systems write a byte order mark. It is no part of the text, and has no column.
+        let bytes = bytes.starts(with: [0xef, 0xbb, 0xbf]) ? Array(bytes.dropFirst(3)) : bytes
         var text = SourceText(bytes)
         self.file = file
         try Self.checkText(bytes, &text, file: file)
@@ -112,9 +120,6 @@ struct Document {
             let mark = SourceMark(line: line, column: column + 1)
             return ConfigError(
                 file: file, mark: mark, message: message, excerpt: text.excerpt(at: mark))
-        }
-        if bytes.starts(with: [0xef, 0xbb, 0xbf]) {
-            throw fail(at: 0, "begins with a byte order mark; save it as UTF-8 without one")
         }
         if let zero = bytes.firstIndex(of: 0) {
             throw fail(at: zero, "holds a NUL byte; a configuration is plain text in UTF-8")

@@ -7,9 +7,13 @@ import TimerZones
 /// Gathers the jobs of all files, and everything that is wrong with them.
 struct Decoder {
     private var jobs: [Job] = []
-    private var places: [String: String] = [:]
+    private var places: [String: Place] = [:]
+    /// Where each `formerly` is written, by the name of the job that has it.
+    private var renamings: [Job.Name: (mark: SourceMark, excerpt: String?)] = [:]
     private var settings = DaemonSettings()
     private var errors: [ConfigError] = []
+    /// How many errors are not among `errors`, beside the sentences that count them.
+    private var untold = 0
     private var rejected: [String] = []
     private var warnings: [ConfigWarning] = []
     private let lintAt: WallInstant?
@@ -21,32 +25,42 @@ struct Decoder {
         self.lintAt = lintAt
     }
 
+    /// Where a job is written.
+    private struct Place {
+        var file: String
+        var mark: SourceMark
+    }
+
     func reading() -> ConfigReading {
         var errors = errors
         var kept = jobs
         var rejected = rejected
-        leaveOutHeirs(&kept, &errors, &rejected)
+        let untold = untold + leaveOutHeirs(&kept, &errors, &rejected)
         if jobs.count > settings.jobsMax {
             let extra = jobs[settings.jobsMax...]
             kept = Array(kept.prefix(settings.jobsMax))
             rejected += extra.map(\.name.description)
+            let place = places[extra[settings.jobsMax].name.description]
             errors.append(
                 ConfigError(
-                    file: places[extra[settings.jobsMax].name.description] ?? "",
+                    file: place?.file ?? "", mark: place?.mark,
                     message: "there are \(jobs.count) jobs; the last \(extra.count) are left out "
                         + "(raise jobs-max in [daemon])"))
         }
         return ConfigReading(
-            roster: Roster(kept), settings: settings, errors: errors, rejected: rejected,
-            warnings: warnings)
+            roster: Roster(kept), settings: settings, errors: errors,
+            errorCount: errors.count + untold, rejected: rejected, warnings: warnings)
     }
 
     /// A job cannot take the account of one that is there, nor two the account of one.
+    /// - Returns: how many errors it found beyond those it added, with the one that counts them.
+    /// - Complexity: O(*n*) in the number of jobs.
     private func leaveOutHeirs(
         _ kept: inout [Job], _ errors: inout [ConfigError], _ rejected: inout [String]
-    ) {
+    ) -> Int {
         var heirs: [Job.Name: Job.Name] = [:]
         let names = Set(jobs.map(\.name))
+        var leftOut: Set<Job.Name> = []
         for job in jobs {
             guard let old = job.formerly else { continue }
             let other = heirs.updateValue(job.name, forKey: old)
@@ -56,13 +70,25 @@ struct Decoder {
                     "formerly: \"\(old)\" is what \"\($0)\" was called; an account has one heir"
                 }
                 ?? "formerly: \"\(old)\" is a job still; take one of them out, or give the new one no formerly"
+            rejected.append(job.name.description)
+            leftOut.insert(job.name)
+            guard leftOut.count <= ConfigReading.errorsMax else { continue }
+            let place = places[job.name.description]
             errors.append(
                 ConfigError(
-                    file: places[job.name.description] ?? "",
-                    message: "job \"\(job.name)\": \(message)"))
-            rejected.append(job.name.description)
-            kept.removeAll { $0.name == job.name }
+                    file: place?.file ?? "", mark: renamings[job.name]?.mark ?? place?.mark,
+                    message: "job \"\(job.name)\": \(message)",
+                    excerpt: renamings[job.name]?.excerpt, job: job.name.description))
         }
+        kept.removeAll { leftOut.contains($0.name) }
+        let more = leftOut.count - ConfigReading.errorsMax
+        guard more > 0, let last = errors.last else { return 0 }
+        errors.append(ConfigError(file: last.file, message: "and \(Self.count(more)) of formerly"))
+        return more - 1
+    }
+
+    private static func count(_ more: Int) -> String {
+        more == 1 ? "1 more error" : "\(more) more errors"
     }
 
     /// A file that cannot be read at all.
@@ -80,10 +106,8 @@ struct Decoder {
             }
         }
         // A job would run with settings nobody asked for: at once where `paused = "yes"` was refused.
-        let hasDefaults = reader.errors.isEmpty
-        for place in reader.errors.indices {
-            reader.errors[place].message += "; no job of this file runs until this is right"
-        }
+        let hasDefaults = reader.count == 0
+        reader.addToErrors("; no job of this file runs until this is right")
         for entry in document.entries {
             switch entry.key {
             case "defaults": break
@@ -94,6 +118,14 @@ struct Decoder {
             }
         }
         errors += reader.errors.sorted { ($0.mark ?? .start) < ($1.mark ?? .start) }
+        let more = reader.count - reader.errors.count
+        if more > 0 {
+            untold += more - 1
+            errors.append(
+                ConfigError(
+                    file: document.file,
+                    message: "and \(Self.count(more)); correct the first ones to see the others"))
+        }
     }
 
     private mutating func readDaemon(_ entry: TomlEntry, _ reader: inout FileReader) {
@@ -126,16 +158,19 @@ struct Decoder {
         _ key: TomlEntry, _ value: TomlNode, _ defaults: Draft, _ reader: inout FileReader
     ) -> Job? {
         let subject = "job \"\(key.key)\""
-        let before = reader.errors.count
+        let before = reader.count
+        reader.job = key.key
+        defer { reader.job = nil }
         guard let name = Job.Name(key.key) else {
             let fault = Job.Name.fault(in: key.key) ?? "not a job name"
             reader.report(Fault(key.mark, fault), subject)
             return nil
         }
         if let other = places[key.key] {
-            reader.report(Fault(key.mark, "is in \(other) already; give one another name"), subject)
+            reader.report(
+                Fault(key.mark, "is in \(other.file) already; give one another name"), subject)
         } else {
-            places[key.key] = reader.document.file
+            places[key.key] = Place(file: reader.document.file, mark: key.mark)
         }
         guard case .table(let entries) = value.value else {
             reader.report(
@@ -158,11 +193,15 @@ struct Decoder {
             reader.report(Fault(first.mark, "first goes with every alone"), subject)
         }
         // What was refused above would only be said to be missing.
-        guard reader.errors.count == before else { return nil }
+        guard reader.count == before else { return nil }
         let job = reader.attempt(subject) { () throws(Fault) in
             try draft.job(named: name, at: key.mark, zones: zones)
         }
         if let job { lint(job, draft, &reader) }
+        if let formerly = draft.formerly {
+            let mark = formerly.mark
+            renamings[name] = (mark, reader.document.text.excerpt(at: mark))
+        }
         return job
     }
 
@@ -187,11 +226,21 @@ extension SourceMark {
 /// One file being read, with what is wrong in it so far.
 struct FileReader {
     var document: Document
-    var errors: [ConfigError] = []
+    /// The first of them, up to `ConfigReading.errorsMax`.
+    private(set) var errors: [ConfigError] = []
+    /// How many there are.
+    private(set) var count = 0
+    /// The job that is being read.
+    var job: String?
 
     init(document: Document) { self.document = document }
 
+    /// Whether an error that is found now is only counted.
+    private var isFull: Bool { errors.count >= ConfigReading.errorsMax }
+
     mutating func report(_ fault: Fault, _ subject: String?) {
+        count += 1
+        guard !isFull else { return }
         let mark =
             fault.beginning.map { document.text.mark(behind: $0, ofStringAt: fault.mark) }
             ?? fault.mark
@@ -199,7 +248,12 @@ struct FileReader {
             ConfigError(
                 file: document.file, mark: mark,
                 message: (subject.map { "\($0): " } ?? "") + fault.message,
-                excerpt: document.text.excerpt(at: mark)))
+                excerpt: document.text.excerpt(at: mark), job: job))
+    }
+
+    /// Says of each error so far what else follows from it.
+    mutating func addToErrors(_ text: String) {
+        for place in errors.indices { errors[place].message += text }
     }
 
     @discardableResult
@@ -217,7 +271,8 @@ struct FileReader {
     mutating func unknown(
         _ entry: TomlEntry, _ what: String, among names: [String], subject: String?
     ) {
-        let hint = nearestName(entry.key, among: names).map { " (did you mean \"\($0)\"?)" } ?? ""
+        let near = isFull ? nil : nearestName(entry.key, among: names)
+        let hint = near.map { " (did you mean \"\($0)\"?)" } ?? ""
         report(Fault(entry.mark, "unknown \(what) \"\(entry.key)\"\(hint)"), subject)
     }
 

@@ -67,9 +67,10 @@ final class Reloader: Sendable {
     /// What keeps a configuration from being taken.
     private struct Errors: Error {
         var sentences: [String]
+        var number: Int
 
         /// How many, in words.
-        var count: String { sentences.count == 1 ? "1 error" : "\(sentences.count) errors" }
+        var count: String { number == 1 ? "1 error" : "\(number) errors" }
     }
 
     /// Reads the configuration; any error in it refuses it as a whole.
@@ -78,11 +79,13 @@ final class Reloader: Sendable {
         do throws(ConfigError) {
             let reading = try ConfigReader.load(path: path, ownerUID: user)
             guard reading.errors.isEmpty else {
-                return .failure(Errors(sentences: reading.errors.map(\.description)))
+                return .failure(
+                    Errors(
+                        sentences: reading.errors.map(\.description), number: reading.errorCount))
             }
             return .success(reading)
         } catch {
-            return .failure(Errors(sentences: [error.description]))
+            return .failure(Errors(sentences: [error.description], number: 1))
         }
     }
 

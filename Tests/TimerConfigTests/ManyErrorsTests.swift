@@ -1,0 +1,101 @@
+// Copyright 2026 the timerd authors
+// SPDX-License-Identifier: Apache-2.0
+
+import Testing
+import TimerCore
+
+@testable import TimerConfig
+
+/// Where errors are said to be, and what becomes of very many of them.
+@Suite struct ManyErrorsTests {
+    private func read(_ text: String) throws -> ConfigReading {
+        try ConfigReader.read(Array(text.utf8), file: "t.toml")
+    }
+
+    /// What is said of a text that is not TOML, up to the excerpt.
+    private func fault(of text: String) -> String {
+        let error = #expect(throws: ConfigError.self) { try read(text) }
+        return String(error?.description.split(separator: "\n").first ?? "")
+    }
+
+    /// The parser of toml++ 3.3 takes for granted that a key begins in a header, and says nothing of where.
+    @Test(arguments: [
+        ("[!]", "1:2"), ("a = 1\n[.job]\n", "2:2"), ("b = 1\n[\n[job.a]\n", "2:2"),
+        ("a = 1\n  [ =x]\n", "2:5"), ("# x\n\n[é]", "3:2"), ("[job.a]\n[[!]]", "2:3"),
+        ("s = '''\n[\n'''\n[\u{1}]", "4:2"), ("é = 1\n", "1:1"),
+    ])
+    func aHeaderWithoutAName_isSaidWhereItIs(text: String, place: String) {
+        let said = fault(of: text)
+        #expect(said.hasPrefix("t.toml:\(place): "), "\(said)")
+    }
+
+    @Test func aLoneBracketAtTheEnd_isSaidThere() {
+        #expect(fault(of: "[job.a]\nshell = \"x\"\n[").hasPrefix("t.toml:3:2: "))
+        #expect(
+            fault(of: "[!]").hasSuffix(
+                "1:2: the name of a table or key is missing here: letters, digits, '_' and '-', or any text "
+                    + "in quotes"))
+    }
+
+    @Test func aByteOrderMarkIsNoPartOfTheText() throws {
+        let reading = try read("\u{feff}[job.a]\nshell = \"true\"\nevery = \"1h\"\n")
+        #expect(reading.errors.isEmpty && reading.roster.jobs.count == 1)
+        #expect(fault(of: "\u{feff}a = !").hasPrefix("t.toml:1:5: "))
+        #expect(try read("\u{feff}x = 1").errors.map(\.mark) == [SourceMark(line: 1, column: 1)])
+        #expect(try read("\u{feff}").errors.isEmpty)
+    }
+
+    @Test(.timeLimit(.minutes(1)))
+    func aChainOfRenamesTakesTimeInProportion() throws {
+        let job = "every = \"1h\"\nshell = \"true\"\n"
+        let text = (0..<20_000).map { "[job.j\($0)]\n\(job)formerly = \"j\($0 + 1)\"\n" }.joined()
+        let clock = ContinuousClock()
+        var reading: ConfigReading?
+        let took = try clock.measure { reading = try read(text) }
+        #expect(took < .seconds(10), "it took 33 s in a build of this kind")
+        #expect(reading?.errorCount == 19_999 && reading?.rejected.count == 19_999)
+        #expect(reading?.errors.count == ConfigReading.errorsMax + 1)
+        #expect(reading?.errors.last?.message == "and 19899 more errors of formerly")
+        #expect(reading?.roster.jobs.map(\.name.description) == ["j19999"])
+    }
+
+    @Test func aFalseRenameIsSaidWhereItIs() throws {
+        let job = "every = \"1h\"\nshell = \"true\"\n"
+        let reading = try read("[job.a]\n\(job)[job.b]\n\(job)formerly = \"a\"\n")
+        #expect(reading.errors.map(\.mark) == [SourceMark(line: 7, column: 12)])
+        #expect(reading.errors.first?.job == "b")
+    }
+
+    @Test func unknownKeysAreToldUpToAHundred_andTheOthersCounted() throws {
+        let keys = (0..<80_000).map { "evry\($0) = 1\n" }.joined()
+        let reading = try read("[job.a]\n\(keys)")
+        #expect(reading.errors.count == 101 && reading.errorCount == 80_000)
+        #expect(reading.errors[99].mark?.line == 101 && reading.rejected == ["a"])
+        #expect(
+            reading.errors[100].description
+                == "t.toml: and 79900 more errors; correct the first ones to see the others")
+        let few = try read("[job.a]\n" + (0..<100).map { "evry\($0) = 1\n" }.joined())
+        #expect(few.errors.count == 100 && few.errorCount == 100)
+    }
+
+    /// The bound is told by its error, and at it everything is as ever.
+    @Test(arguments: [
+        ("100y", true), ("36525d", true), ("3155760000s", true), ("100y 1us", false),
+        ("3155760001s", false), ("101y", false),
+    ])
+    func aHundredYearsIsTheLongestSpan(text: String, isGood: Bool) throws {
+        let reading = try read("[job.a]\nevery = \"\(text)\"\nshell = \"true\"\n")
+        #expect(reading.errors.isEmpty == isGood, "\(reading.errors)")
+        if isGood {
+            #expect(reading.roster.jobs.first?.schedule == .every(.seconds(3_155_760_000)))
+        }
+    }
+
+    @Test(arguments: ["+22", "-0", "+0", "0o7", "٢٢"])
+    func aModeHasDigitsAlone(text: String) throws {
+        let reading = try read("[job.a]\nevery = \"1h\"\nshell = \"x\"\numask = \"\(text)\"\n")
+        #expect(reading.errors.count == 1)
+        let size = try read("[job.a]\nevery = \"1h\"\nshell = \"x\"\noutput-tail = \"\(text)\"\n")
+        #expect(size.errors.count == 1)
+    }
+}

@@ -1,0 +1,35 @@
+// Copyright 2026 the timerd authors
+// SPDX-License-Identifier: Apache-2.0
+
+import Testing
+import TimerConfig
+import TimerControl
+
+@testable import timerd
+
+/// What a daemon tells of jobs that it could not load.
+@Suite struct RejectionTests {
+    private func rejections(_ text: String) throws -> [Rejection] {
+        try ConfigReader.read(Array(text.utf8), file: "t.toml").rejections
+    }
+
+    @Test func eachJobHasItsOwnErrors() throws {
+        let found = try rejections("[job.a]\nx = 1\ny = 1\n[job.ab]\nz = 1\n")
+        #expect(found.map(\.name) == ["a", "ab"] && found.map(\.errors.count) == [2, 1])
+        #expect(found[1].errors[0].hasPrefix("t.toml:5:1: job \"ab\": unknown key \"z\""))
+    }
+
+    /// Its errors are only counted, or it is another thing that is in error.
+    @Test func aJobWithoutAnErrorOfItsOwnSaysWhereToLook() throws {
+        let good = "every = \"1h\"\nshell = \"true\"\n"
+        let found = try rejections("[defaults]\nx = 1\n[job.a]\n\(good)")
+        #expect(found.map(\.name) == ["a"] && found[0].errors.count == 1)
+        #expect(found[0].errors[0].hasSuffix("see `timerd check`"))
+    }
+
+    @Test(.timeLimit(.minutes(1)))
+    func takesTimeInProportion() throws {
+        let jobs = (0..<100_000).map { "[job.j\($0)]\nq = 1\n" }.joined()
+        #expect(try rejections(jobs).count == 100_000)
+    }
+}
