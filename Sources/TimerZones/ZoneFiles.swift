@@ -15,14 +15,20 @@ public final class ZoneFiles {
 
     private let folder: String
     private let localFile: String
+    private let environment: String?
     private var known: [String: ZoneRules] = [:]
 
     /// The zones below a folder, and the file of the machine's own.
+    ///
+    /// - Parameter environment: what the environment variable TZ says, which goes before that file; nil: TZ
+    ///   is not set.
     public init(
-        folder: String = ZoneFiles.standardFolder, local: String = ZoneFiles.standardLocal
+        folder: String = ZoneFiles.standardFolder, local: String = ZoneFiles.standardLocal,
+        environment: String? = ZoneEnvironment.value
     ) {
         self.folder = folder
         localFile = local
+        self.environment = environment
     }
 
     /// Why there are no rules for a zone.
@@ -52,12 +58,58 @@ public final class ZoneFiles {
         return rules
     }
 
-    /// The rules of the machine's own zone. Without the file it is UTC (localtime(5)).
+    /// The rules of the zone of this process: of the environment variable TZ, or if that is not set or no time
+    /// zone, of the machine. Without the machine's file it is UTC (localtime(5)).
     public func local() throws(Failure) -> ZoneRules {
-        var rules = ZoneRules.utc
-        if access(localFile, F_OK) == 0 { rules = try read(localFile, as: localName) }
+        let own = environment.flatMap { try? ofEnvironment($0).get() }
+        var rules = if let own { own } else { try ofMachine() }
         rules.isLocal = true
         return rules
+    }
+
+    /// The rules of a zone by the name that its rules have, which is not always that of a zone of the
+    /// database: the machine's own file may tell none, and TZ may be a rule of its own.
+    public func rules(under name: String) throws(Failure) -> ZoneRules {
+        if name == Self.nameless { return try local() }
+        do throws(Failure) { return try rules(named: name) } catch {
+            guard let rules = try? ZoneRules(posix: name) else { throw error }
+            return rules
+        }
+    }
+
+    /// Why what TZ says is no time zone; nil if it is one, or TZ is not set.
+    var environmentFault: Failure? {
+        guard let environment else { return nil }
+        if case .failure(let fault) = ofEnvironment(environment) { return fault }
+        return nil
+    }
+
+    private func ofMachine() throws(Failure) -> ZoneRules {
+        guard access(localFile, F_OK) == 0 else { return .utc }
+        return try read(localFile, as: localName)
+    }
+
+    /// As the C library reads it: a colon may come first, nothing is UTC, and what is no file is a rule of
+    /// POSIX.
+    private func ofEnvironment(_ value: String) -> Result<ZoneRules, Failure> {
+        let text = value.hasPrefix(":") ? String(value.dropFirst()) : value
+        guard !text.isEmpty else { return .success(.utc) }
+        if text == localFile { return Result { () throws(Failure) in try ofMachine() } }
+        if text.hasPrefix("/") {
+            let name = Self.name(inPath: text) ?? text
+            return Result { () throws(Failure) in try read(text, as: name) }
+        }
+        let named = Result { () throws(Failure) in try rules(named: text) }
+        if case .failure = named, let rules = try? ZoneRules(posix: text) { return .success(rules) }
+        return named
+    }
+
+    /// What the machine's own zone is called if its file tells no name.
+    private static let nameless = "localtime"
+
+    /// The part of a path that names a zone.
+    private static func name(inPath path: String) -> String? {
+        path.firstRange(of: "zoneinfo/").map { String(path[$0.upperBound...]) }
     }
 
     /// The name of the machine's own zone, from where its file's link leads; `localtime` if that tells none.
@@ -67,8 +119,7 @@ public final class ZoneFiles {
             readlink(localFile, bytes.baseAddress!.assumingMemoryBound(to: CChar.self), bytes.count)
         }
         let path = String(decoding: buffer.prefix(max(0, count)), as: UTF8.self)
-        guard let range = path.firstRange(of: "zoneinfo/") else { return "localtime" }
-        return String(path[range.upperBound...])
+        return Self.name(inPath: path) ?? Self.nameless
     }
 
     /// The database is root's, and full of links by its own right: they are followed.

@@ -102,10 +102,10 @@ struct NextVerb: ParsableCommand {
             try (status.calendar ?? []).map { text -> WallSchedule.Source in
                 let spec = try CalendarSpec(text)
                 let name = spec.zoneName ?? status.timezone ?? "UTC"
-                return .calendar(spec, try rules(named: name))
+                return .calendar(spec, try rules(under: name))
             }
             + (status.cron ?? []).map { text in
-                .cron(try CronSpec(text), try rules(named: status.timezone ?? "UTC"))
+                .cron(try CronSpec(text), try rules(under: status.timezone ?? "UTC"))
             }
         let at = (status.at.flatMap { WallInstant(rfc3339: $0) }).map {
             [WallSchedule.Source.at($0)]
@@ -139,9 +139,18 @@ struct NextVerb: ParsableCommand {
     }
 
     private func rules(named name: String) throws -> ZoneRules {
-        do throws(ZoneFiles.Failure) {
-            return try ZoneFiles().rules(named: name)
-        } catch {
+        try read { (files) throws(ZoneFiles.Failure) in try files.rules(named: name) }
+    }
+
+    /// Of a zone as the daemon calls it.
+    private func rules(under name: String) throws -> ZoneRules {
+        try read { (files) throws(ZoneFiles.Failure) in try files.rules(under: name) }
+    }
+
+    private func read(
+        _ zone: (ZoneFiles) throws(ZoneFiles.Failure) -> ZoneRules
+    ) throws -> ZoneRules {
+        do throws(ZoneFiles.Failure) { return try zone(ZoneFiles()) } catch {
             throw Connection.fail(2, "timezone: \(error)")
         }
     }

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import ArgumentParser
+import TimerZones
 
 /// The command line of timerd.
 @main
@@ -24,6 +25,7 @@ struct Timerctl: ParsableCommand {
 
     /// The status for wrong usage is 2, as of most tools, where the parser's own is 64.
     static func main() {
+        if let fault = ZoneEnvironment.dropUnusable() { Terminal.complain("Warning: \(fault)") }
         do {
             var command = try parseAsRoot(verbFirst(CommandLine.arguments.dropFirst()))
             try command.run()

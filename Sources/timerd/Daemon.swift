@@ -38,6 +38,8 @@ struct Daemon {
         /// The socket of a runner that is not the daemon's to start and stop; nil: it is.
         var runner: String?
         var log: RunCommand.LogTarget
+        /// What was wrong with the environment variable TZ; nil: nothing.
+        var zoneFault: String?
     }
 
     let options: Options
@@ -71,6 +73,7 @@ struct Daemon {
             throw UsageError(error.description)
         }
         let log = Self.makeLog(options.log, clocks: clocks)
+        if let fault = options.zoneFault { log.warning("Started with a fault: \(fault)") }
         do {
             let daemon = try Daemon(options, environment, clocks: clocks, log: log)
             let stop = DispatchSemaphore(value: 0)
@@ -163,7 +166,7 @@ struct Daemon {
             let count = reading.rejected.count
             log.error(
                 """
-                \(path): \(reading.errors.count) errors; \
+                \(path): \(reading.errorCount) \(reading.errorCount == 1 ? "error" : "errors"); \
                 \(count == 1 ? "1 job is" : "\(count) jobs are") left out, \
                 \(reading.roster.jobs.count) run
                 """)
@@ -303,12 +306,15 @@ extension SupervisorEnvironment {
 
 extension ConfigReading {
     /// What was left out, each with what is wrong with it.
+    ///
+    /// - Complexity: O(*n*) in the number of errors and of what was left out.
     var rejections: [Rejection] {
-        rejected.map { name in
-            let own = errors.filter { error in
-                error.message.hasPrefix("job \"\(name)\":") || error.file == name
-            }
-            return Rejection(name: name, errors: own.map(\.description))
+        let ofJobs = Dictionary(grouping: errors) { $0.job }
+        let ofFiles = Dictionary(grouping: errors) { $0.file }
+        return rejected.map { name in
+            let own = (ofJobs[name] ?? ofFiles[name] ?? []).map(\.description)
+            let other = "another error of its file keeps it from being loaded; see `timerd check`"
+            return Rejection(name: name, errors: own.isEmpty ? [other] : own)
         }
     }
 }

@@ -41,12 +41,14 @@ struct RunCommand {
 
     private let options: Daemon.Options
 
-    init(_ given: Given) {
+    /// - Parameter zoneFault: what was wrong with the environment variable TZ, to be logged.
+    init(_ given: Given, zoneFault: String?) {
         let runtime = given["runtime"] ?? Standard.runtime
         options = Daemon.Options(
             config: given["config"] ?? Standard.config, state: given["state"] ?? Standard.state,
             runtime: runtime, socket: given["socket"] ?? "\(runtime)/\(ControlPath.fileName)",
-            runner: given["runner"], log: given["log"].flatMap { LogTarget(rawValue: $0) } ?? .auto)
+            runner: given["runner"], log: given["log"].flatMap { LogTarget(rawValue: $0) } ?? .auto,
+            zoneFault: zoneFault)
     }
 
     func run() throws { try Daemon.run(options) }

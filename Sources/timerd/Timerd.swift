@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Options
+import TimerZones
 
 /// The daemon's program.
 @main
@@ -13,12 +14,16 @@ enum Timerd {
         commands: [RunCommand.usage, CheckCommand.usage, SimulateCommand.usage])
 
     static func main() {
+        let zoneFault = ZoneEnvironment.dropUnusable()
         usage.main { given in
-            switch given.command {
-            case CheckCommand.usage.name: try CheckCommand(given).run()
-            case SimulateCommand.usage.name: try SimulateCommand(given).run()
-            default: try RunCommand(given).run()
+            guard given.command != RunCommand.usage.name else {
+                return try RunCommand(given, zoneFault: zoneFault).run()
             }
+            if let zoneFault { Output.complain("warning: \(zoneFault)") }
+            guard given.command != CheckCommand.usage.name else {
+                return try CheckCommand(given).run()
+            }
+            try SimulateCommand(given).run()
         }
     }
 }

@@ -140,10 +140,8 @@ struct ZoneReading: Sendable {
     var failures: [String] = []
 
     init(
-        of names: [String], folder: String = ZoneFiles.standardFolder,
-        local localFile: String = ZoneFiles.standardLocal
+        of names: [String], in files: ZoneFiles = ZoneFiles()
     ) {
-        let files = ZoneFiles(folder: folder, local: localFile)
         for name in names {
             do throws(ZoneFiles.Failure) {
                 named[name] = try files.rules(named: name)
