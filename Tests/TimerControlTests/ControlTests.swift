@@ -50,7 +50,7 @@ import TimerCore
         ),
         (
             "POST", "/v1/jobs/a/pause", #"{"for_usec": -1}"#,
-            .badBody("for_usec must be from 1 to 3153600000000000")
+            .badBody("for_usec must be from 1 to 3155760000000000")
         ),
         (
             "POST", "/v1/jobs/a/skip-next", #"{"count": -1}"#,
