@@ -8,7 +8,9 @@
 #include <errno.h>
 #include <linux/magic.h>
 #include <malloc.h>
+#include <signal.h>
 #include <stdint.h>
+#include <sys/signalfd.h>
 #include <sys/timerfd.h>
 #include <sys/vfs.h>
 #include <time.h>
@@ -36,6 +38,16 @@ int clinux_clock_watch_again(int watch) {
     int was_set = count < 0 && errno == ECANCELED;
     if (arm(watch) != 0 && errno != ECANCELED) return -1;
     return was_set;
+}
+
+int clinux_signal_descriptor(const sigset_t *signals) { return signalfd(-1, signals, SFD_CLOEXEC | SFD_NONBLOCK); }
+
+int clinux_signal_take(int descriptor) {
+    struct signalfd_siginfo info;
+    ssize_t count;
+    do count = read(descriptor, &info, sizeof info);
+    while (count < 0 && errno == EINTR);
+    return count == sizeof info ? (int)info.ssi_signo : 0;
 }
 
 int clinux_is_in_memory(int file) {

@@ -23,10 +23,14 @@ public struct Credit: Hashable, Sendable {
     ///   - saved: the clocks when it was saved.
     ///   - lastProven: the last reading of the clocks at which the process that saved it is known to have
     ///     been running; nil if there is no proof later than `saved`.
+    ///   - later: what later processes are known to have counted, which saved nothing. Matters to active time
+    ///     alone: for the other bases the clocks tell.
     ///   - now: the clocks as it is taken up.
-    ///   - lossBound: how long the process may have gone on after its last proof, at most.
+    ///   - lossBound: how long each process may have gone on after its last proof, at most, in all.
     public init(
-        _ basis: TimeBasis, since saved: Now, lastProven: Now?, at now: Now, lossBound: Duration
+        _ basis: TimeBasis, since saved: Now, lastProven: Now?, later: Duration = .zero,
+        at now: Now,
+        lossBound: Duration
     ) {
         self.init()
         let isSameBoot = saved.bootID == now.bootID
@@ -36,11 +40,11 @@ public struct Credit: Hashable, Sendable {
             .zero, proven.map { $0.counted(basis) - saved.counted(basis) } ?? .zero)
         switch basis {
         case .active:
-            counted = provenTime
+            counted = provenTime + later
             // Nothing is lost beyond what passed, where one boot's clock can tell.
             maxLoss =
                 isSameBoot
-                ? max(.zero, min(lossBound, now.awake - saved.awake - provenTime)) : lossBound
+                ? max(.zero, min(lossBound, now.awake - saved.awake - counted)) : lossBound
         case .uptime, .boottime, .wall:
             if isSameBoot {
                 counted = max(.zero, now.counted(basis) - saved.counted(basis))

@@ -15,7 +15,7 @@ extension Agenda {
         }
         var notices: [Action] = []
         var wereCounting = 0
-        for record in past.records where record.isCounting && record.removed == nil {
+        for record in past.records where past.mayCount(record) {
             let credit = past.credit(for: record, at: now)
             records[record.job]?.credit(credit)
             if ending != .clean { wereCounting += 1 }

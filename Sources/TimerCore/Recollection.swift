@@ -14,11 +14,43 @@ public struct Heartbeat: Hashable, Sendable {
     public var life: Life.ID
     /// When it was given.
     public var at: Now
+    /// What it carries on for earlier instances; nil once the records of this one are stored.
+    public var unstored: Unstored?
 
     /// A sign of life.
-    public init(life: Life.ID, at: Now) {
+    public init(life: Life.ID, at: Now, unstored: Unstored? = nil) {
         self.life = life
         self.at = at
+        self.unstored = unstored
+    }
+
+    /// What is known of the time since the records in the store were written, by a daemon that could not yet
+    /// store records of its own. Without it, a daemon that is killed before its first records are stored would
+    /// take the last heartbeat of the one before it along.
+    public struct Unstored: Hashable, Sendable {
+        /// The instance that wrote the records in the store; 0 if none ever did.
+        public var storedLife: Life.ID
+        /// The last heartbeat of that instance; nil without one.
+        public var proven: Now?
+        /// The active time that later instances counted, which stored no records. Not negative.
+        public var counted: Duration
+        /// How many instances that was. At least 1.
+        public var instances: Int
+
+        /// What is known, as described.
+        public init(storedLife: Life.ID, proven: Now?, counted: Duration, instances: Int) {
+            self.storedLife = storedLife
+            self.proven = proven
+            self.counted = counted
+            self.instances = instances
+        }
+
+        /// The same, this much active time later.
+        public func counting(_ more: Duration) -> Unstored {
+            var later = self
+            later.counted += more
+            return later
+        }
     }
 }
 
@@ -128,12 +160,13 @@ extension Recollection {
     /// How the previous life ended, judged at the start of this one.
     public func ending(at now: Now) -> Ending {
         guard let previous else { return .firstStart }
-        if previous.ended != nil { return .clean }
+        if previous.ended != nil, !hasUnstoredLife { return .clean }
         return lastSign(of: previous).bootID == now.bootID ? .killed : .reboot
     }
 
     /// The last reading of the clocks at which the life is known to have been alive.
     func lastSign(of previous: PreviousLife) -> Now {
+        if let heartbeat, hasUnstoredLife { return heartbeat.at }
         if let ended = previous.ended { return ended }
         var last = previous.began
         if let heartbeat, heartbeat.life == previous.life { last = heartbeat.at }
@@ -143,16 +176,64 @@ extension Recollection {
         return last
     }
 
-    /// What counted since a record was taken, by its basis of time. Only a heartbeat of the same life and boot
-    /// is proof that its time went on counting.
+    /// Whether a later instance than the one on record was running, and ended before it stored anything.
+    private var hasUnstoredLife: Bool {
+        guard let heartbeat, let unstored = heartbeat.unstored else { return false }
+        return unstored.storedLife == previous?.life ?? 0
+    }
+
+    /// What the heartbeats of the instance that begins now have to carry until its records are stored.
+    public func unstored() -> Heartbeat.Unstored {
+        let storedLife = previous?.life ?? 0
+        guard let heartbeat else {
+            return Heartbeat.Unstored(
+                storedLife: storedLife, proven: nil, counted: .zero, instances: 1)
+        }
+        if var unstored = heartbeat.unstored, unstored.storedLife == storedLife {
+            unstored.instances += 1
+            return unstored
+        }
+        return Heartbeat.Unstored(
+            storedLife: storedLife, proven: heartbeat.life == storedLife ? heartbeat.at : nil,
+            counted: .zero, instances: 1)
+    }
+
+    /// The last heartbeat of the instance that took a record; nil without one.
+    private func proof(of record: JobRecord) -> Now? {
+        guard let heartbeat else { return nil }
+        if heartbeat.life == record.life { return heartbeat.at }
+        guard let unstored = heartbeat.unstored, unstored.storedLife == record.life else {
+            return nil
+        }
+        return unstored.proven
+    }
+
+    /// The instances after the one that took a record, as far as they stored none.
+    private func later(than record: JobRecord) -> Heartbeat.Unstored? {
+        heartbeat?.unstored.flatMap { $0.storedLife == record.life ? $0 : nil }
+    }
+
+    /// Whether the time since a record was taken may count. After a clean stop nothing counts until the next
+    /// instance begins; if that one ended before it stored a record, its time is known by its heartbeat alone.
+    func mayCount(_ record: JobRecord) -> Bool {
+        guard record.removed == nil else { return false }
+        guard !record.isCounting else { return true }
+        return record.phase == .armed && record.basis == .active && later(than: record) != nil
+    }
+
+    /// What counted since a record was taken, by its basis of time. Only a heartbeat of the same instance and boot
+    /// is proof that its time went on counting; what later instances counted without saving it comes on top.
     func credit(for record: JobRecord, at now: Now) -> Credit {
-        guard record.isCounting else { return Credit() }
+        guard mayCount(record) else { return Credit() }
+        let later = later(than: record)
+        var lossBound = Self.lossAtKill * (later?.instances ?? 0)
         var lastProven: Now?
-        if let heartbeat, heartbeat.life == record.life, heartbeat.at.bootID == record.at.bootID {
-            lastProven = heartbeat.at
+        if record.isCounting {
+            lastProven = proof(of: record).flatMap { $0.bootID == record.at.bootID ? $0 : nil }
+            lossBound += lastProven == nil ? Self.lossAtPowerCut : Self.lossAtKill
         }
         return Credit(
-            record.basis, since: record.at, lastProven: lastProven, at: now,
-            lossBound: lastProven == nil ? Self.lossAtPowerCut : Self.lossAtKill)
+            record.basis, since: record.at, lastProven: lastProven, later: later?.counted ?? .zero,
+            at: now, lossBound: lossBound)
     }
 }

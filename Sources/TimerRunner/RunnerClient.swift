@@ -70,9 +70,13 @@ public final class RunnerClient: Sendable {
 
     /// Reaches a runner and learns what it holds.
     ///
-    /// - Parameter patience: how long to try.
+    /// - Parameters:
+    ///   - patience: how long to try.
+    ///   - isCancelled: whether to give up before that; asked after each attempt.
     /// - Throws: `Failure` of the last attempt.
-    public init(patience: Duration, dial: @escaping Dial) throws(Failure) {
+    public init(
+        patience: Duration, isCancelled: () -> Bool = { false }, dial: @escaping Dial
+    ) throws(Failure) {
         let deadline = RunnerThread.awake() + patience.wholeNanoseconds
         var pause = Self.retryMin
         while true {
@@ -85,7 +89,7 @@ public final class RunnerClient: Sendable {
                 first = Mutex(socket)
                 break
             } catch {
-                guard RunnerThread.awake() < deadline else { throw error }
+                guard RunnerThread.awake() < deadline, !isCancelled() else { throw error }
                 usleep(UInt32(pause.wholeMicroseconds))
                 pause = min(pause * 2, .seconds(1))
             }

@@ -64,34 +64,28 @@ public final class Store {
         }
     }
 
-    /// Begins a life and says what the ones before it left. The heartbeat and which open runs were begun
-    /// are for others to add.
+    /// Reads what earlier instances of the daemon left, and chooses the number of the one that begins. Nothing
+    /// is written: `Change.beginLife` does that, in one transaction with the first records, so that there is
+    /// never an instance on record whose records are not. The heartbeat and which open runs were begun are for
+    /// others to add.
+    ///
+    /// - Parameter latest: the highest number that any instance is known to have had, stored or not.
     /// - Complexity: O(*n*) in the number of jobs and open runs.
-    public func beginLife(at now: Now) throws(StoreError) -> Recollection {
+    public func recover(after latest: Life.ID = 0) throws(StoreError) -> Recollection {
         let previous = try previousLife()
         let records = try jobRecords()
         let openRuns = try openRuns()
         let lastRuns = try lastRuns()
-        let id = (previous?.life ?? 0) + 1
-        try setDurable(true)
-        try connection.run(
-            """
-            INSERT INTO life (id, boot_id, began_us, began_awake_ns, began_boot_ns)
-            VALUES (?, ?, ?, ?, ?)
-            """,
-            [
-                .integer(id), .text(now.bootID.description),
-                .integer(now.wall.microsecondsSinceEpoch), .integer(now.awake.nanoseconds),
-                .integer(now.boot.nanoseconds),
-            ], doing: "write the daemon's start")
-        life = id
-        bootID = now.bootID
+        life = max(previous?.life ?? 0, latest) + 1
         return Recollection(
-            life: id, previous: previous, records: records, openRuns: openRuns, lastRuns: lastRuns)
+            life: life, previous: previous, records: records, openRuns: openRuns, lastRuns: lastRuns
+        )
     }
 
     /// One thing to be written down.
     public enum Change: Hashable, Sendable {
+        /// The instance of the daemon that was recovered for begins.
+        case beginLife(Now)
         /// A run that is about to start.
         case begin(Run, at: WallInstant)
         /// A job's account.
@@ -119,6 +113,7 @@ public final class Store {
             var refused: Set<Run.ID> = []
             for change in changes {
                 switch change {
+                case .beginLife(let now): try insertLife(at: now)
                 case .begin(let run, let at):
                     if try !insert(run, at: at) { refused.insert(run.id) }
                 case .save(let record): try save(record)
@@ -163,6 +158,20 @@ public final class Store {
         try connection.execute(
             "PRAGMA synchronous = \(durable ? "FULL" : "NORMAL")", doing: "set its durability")
         isDurable = durable
+    }
+
+    private func insertLife(at now: Now) throws(StoreError) {
+        bootID = now.bootID
+        try connection.run(
+            """
+            INSERT INTO life (id, boot_id, began_us, began_awake_ns, began_boot_ns)
+            VALUES (?, ?, ?, ?, ?)
+            """,
+            [
+                .integer(life), .text(now.bootID.description),
+                .integer(now.wall.microsecondsSinceEpoch), .integer(now.awake.nanoseconds),
+                .integer(now.boot.nanoseconds),
+            ], doing: "write the daemon's start")
     }
 
     private func insert(_ run: Run, at: WallInstant) throws(StoreError) -> Bool {

@@ -7,26 +7,35 @@ import Glibc
 
 /// Hears of every setting of the calendar clock: libdispatch's own wall timers are never told of one.
 final class ClockWatch {
-    private let source: any DispatchSourceRead
+    private let descriptor: Int32
+    private var source: (any DispatchSourceRead)?
 
     /// Why the clock cannot be watched.
     struct Failure: Error, CustomStringConvertible {
         let description: String
     }
 
-    /// Calls `changed` on the queue each time the clock was set.
-    init(queue: DispatchQueue, changed: @escaping @Sendable () -> Void) throws(Failure) {
-        let watch = clinux_clock_watch()
-        guard watch >= 0 else {
+    init() throws(Failure) {
+        descriptor = clinux_clock_watch()
+        guard descriptor >= 0 else {
             throw Failure(description: "cannot watch the clock: \(systemError())")
         }
-        source = DispatchSource.makeReadSource(fileDescriptor: watch, queue: queue)
+    }
+
+    /// Calls `changed` on the queue each time the clock is set from now on, and at once if it was set since the
+    /// watch was made. Called once.
+    func activate(queue: DispatchQueue, changed: @escaping @Sendable () -> Void) {
+        let watch = descriptor
+        let source = DispatchSource.makeReadSource(fileDescriptor: watch, queue: queue)
         source.setEventHandler { @Sendable in
             if clinux_clock_watch_again(watch) != 0 { changed() }
         }
         source.setCancelHandler { @Sendable in close(watch) }
         source.activate()
+        self.source = source
     }
 
-    deinit { source.cancel() }
+    deinit {
+        if let source { source.cancel() } else { close(descriptor) }
+    }
 }

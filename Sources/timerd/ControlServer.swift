@@ -10,6 +10,8 @@ import TimerControl
 /// The control API: HTTP and JSON over a unix socket, on one thread of its own. A slow or hostile client
 /// holds up nobody but itself.
 final class ControlServer: Sendable {
+    /// How many connections may wait in the kernel to be accepted.
+    static let backlog: Int32 = 128
     /// The most connections at once; further ones wait in the kernel's queue.
     static let connectionsMax = 64
     /// The most connections a second, of those that come faster than one by one: each takes its time, and what
@@ -19,6 +21,12 @@ final class ControlServer: Sendable {
     static let bodyBytesMax = 65_536
     /// How long a connection may be silent.
     static let idleTime: TimeAmount = .seconds(30)
+
+    /// A server at work, and what rereads the configuration for it.
+    struct Listening {
+        let server: ControlServer
+        let reloader: Reloader
+    }
 
     private let group: MultiThreadedEventLoopGroup
     private let channel: any Channel
@@ -35,7 +43,7 @@ final class ControlServer: Sendable {
         let connections = NIOLoopBoundBox.makeBoxSendingValue(
             ConnectionCount(max: connectionsMax), eventLoop: group.next())
         let channel = try ServerBootstrap(group: group)
-            .serverChannelOption(.backlog, value: 128)
+            .serverChannelOption(.backlog, value: backlog)
             .serverChannelOption(.maxMessagesPerRead, value: 1)
             .serverChannelInitializer { channel in
                 channel.eventLoop.makeCompletedFuture {

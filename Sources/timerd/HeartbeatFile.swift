@@ -12,7 +12,8 @@ import TimerCore
 /// Two places are written in turn, so that a kill in the middle of one leaves the other whole.
 struct HeartbeatFile {
     static let name = "heartbeat"
-    private static let placeBytes = 256
+    /// Enough for the longest line.
+    private static let placeBytes = 512
 
     /// Whether it lies in memory, so that no write waits for a disk. /run does, and a user's own runtime
     /// directory (file-hierarchy(7)).
@@ -54,28 +55,45 @@ struct HeartbeatFile {
 }
 
 extension Heartbeat {
-    /// `timerd-heartbeat 1 LIFE BOOT WALL-US AWAKE-NS BOOT-NS SUM`, the sum over all before it.
+    private static let format = "timerd-heartbeat 2"
+
+    /// `timerd-heartbeat 2 LIFE BOOT WALL-US AWAKE-NS BOOT-NS UNSTORED SUM`, the sum over all before it. UNSTORED is
+    /// `-`, or `STORED-LIFE INSTANCES COUNTED-NS` with `-` behind it or what is proven, written as LIFE's reading.
     var line: String {
-        let text =
-            "timerd-heartbeat 1 \(life) \(at.bootID) \(at.wall.microsecondsSinceEpoch) "
-            + "\(at.awake.nanoseconds) \(at.boot.nanoseconds)"
+        var text = "\(Self.format) \(life) \(at.line) "
+        if let unstored {
+            text +=
+                "\(unstored.storedLife) \(unstored.instances) \(unstored.counted.wholeNanoseconds) "
+                + (unstored.proven?.line ?? "-")
+        } else {
+            text += "-"
+        }
         return "\(text) \(Self.sum(of: text))"
     }
 
     /// Reads what `line` writes; nil for anything else.
     init?(line: String) {
-        let parts = line.split(separator: " ").map(String.init)
-        guard parts.count == 8, parts[0] == "timerd-heartbeat", parts[1] == "1",
-            parts[7] == Self.sum(of: parts[..<7].joined(separator: " ")),
-            let life = Life.ID(decimal: parts[2]), let bootID = BootID(parts[3]),
-            let wall = Int64(decimal: parts[4]), let awake = Int64(decimal: parts[5]),
-            let boot = Int64(decimal: parts[6])
+        let words = line.split(separator: " ", omittingEmptySubsequences: false).map(String.init)
+        guard words.count >= 8, words[0...1].joined(separator: " ") == Self.format,
+            words.last == Self.sum(of: words.dropLast().joined(separator: " ")),
+            let life = Life.ID(decimal: words[2]), let at = Now(words: words[3..<7])
         else { return nil }
-        let at = Now(
-            wall: WallInstant(microsecondsSinceEpoch: wall),
-            awake: AwakeInstant(nanoseconds: awake),
-            boot: BootInstant(nanoseconds: boot), bootID: bootID)
-        self.init(life: life, at: at)
+        let rest = Array(words[7..<(words.count - 1)])
+        guard rest != ["-"] else {
+            self.init(life: life, at: at)
+            return
+        }
+        guard rest.count >= 4, let storedLife = Life.ID(decimal: rest[0]),
+            let instances = Int(decimal: rest[1]),
+            let counted = Int64(decimal: rest[2]), instances >= 1, counted >= 0
+        else { return nil }
+        let proven = rest[3...] == ["-"] ? nil : Now(words: rest[3...])
+        guard proven != nil || rest[3...] == ["-"] else { return nil }
+        self.init(
+            life: life, at: at,
+            unstored: Unstored(
+                storedLife: storedLife, proven: proven, counted: .nanoseconds(counted),
+                instances: instances))
     }
 
     /// FNV-1a, 64 bits (http://www.isthe.com/chongo/tech/comp/fnv/): against half-written lines, not
@@ -85,5 +103,24 @@ extension Heartbeat {
             (hash ^ UInt64(byte)) &* 0x100_0000_01b3
         }
         return String(hash, radix: 16)
+    }
+}
+
+extension Now {
+    /// `BOOT WALL-US AWAKE-NS BOOT-NS`.
+    fileprivate var line: String {
+        "\(bootID) \(wall.microsecondsSinceEpoch) \(awake.nanoseconds) \(boot.nanoseconds)"
+    }
+
+    /// Reads what `line` writes; nil for anything else.
+    fileprivate init?(words: ArraySlice<String>) {
+        let words = Array(words)
+        guard words.count == 4, let bootID = BootID(words[0]), let wall = Int64(decimal: words[1]),
+            let awake = Int64(decimal: words[2]), let boot = Int64(decimal: words[3])
+        else { return nil }
+        self.init(
+            wall: WallInstant(microsecondsSinceEpoch: wall),
+            awake: AwakeInstant(nanoseconds: awake), boot: BootInstant(nanoseconds: boot),
+            bootID: bootID)
     }
 }

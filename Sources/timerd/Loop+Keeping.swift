@@ -13,7 +13,7 @@ extension Loop {
         heartbeatTimer = nil
         guard agenda.isCounting else { return }
         heartbeats = 0
-        pulse.beat(Heartbeat(life: life, at: now))
+        writeHeartbeat(at: now)
         let timer = makeTimer { $0.beat() }
         let interval = Int(Self.heartbeatInterval.wholeNanoseconds)
         timer.schedule(deadline: .now() + .nanoseconds(interval), repeating: .nanoseconds(interval))
@@ -22,11 +22,18 @@ extension Loop {
 
     private func beat() {
         let now = clocks.now()
-        pulse.beat(Heartbeat(life: life, at: now))
+        writeHeartbeat(at: now)
         // Where the kernel tells of no step, as in some containers, it is seen here.
         if agenda.isStirred(at: now) { receive(.clockChanged) }
         heartbeats += 1
         if heartbeats % Self.heartbeatsPerCheckpoint == 0 { receive(.checkpoint) }
+    }
+
+    /// Until the records of this instance are stored, its heartbeat carries on what those of earlier instances
+    /// prove: the records in the store go by these.
+    func writeHeartbeat(at now: Now) {
+        let carried = unstored.map { $0.state.counting(max(.zero, now.awake - $0.since)) }
+        pulse.beat(Heartbeat(life: life, at: now, unstored: carried))
     }
 
     /// The watchdog is told from this queue, behind whatever it was doing: a queue that hangs is silent.

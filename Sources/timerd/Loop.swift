@@ -51,6 +51,9 @@ actor Loop: QueueActor {
 
     var agenda: Agenda
     var life: Life.ID { agenda.life }
+    /// What heartbeats carry until the records of this instance are stored, as of the reading of CLOCK_MONOTONIC
+    /// at which its time began to count.
+    var unstored: (state: Heartbeat.Unstored, since: AwakeInstant)?
     let clocks: Clocks
     private let recorder: Recorder
     let pulse: Pulse
@@ -70,23 +73,11 @@ actor Loop: QueueActor {
     var gathered: [JobSnapshot] = []
     /// The end of a run while it is being dealt with.
     private var ended: (run: Run.ID, end: RunEnd)?
-    /// What the agenda wanted done when it was loaded, until it is done: always before anything that comes of
-    /// an event, whichever comes first.
-    private var firstActions: [Action]
-
-    /// A loop that does nothing before `begin`, or the first event.
-    ///
-    /// - Parameters:
-    ///   - agenda: the agenda as loaded.
-    ///   - firstActions: what the agenda wants done first.
-    ///   - rejected: the jobs that are not among its jobs because they are in error.
-    init(
-        agenda: Agenda, firstActions: [Action], rejected: [Rejection], clocks: Clocks,
-        recorder: Recorder, pulse: Pulse, teller: Teller, supervision: Supervision,
-        launcher: any RunLauncher
+    private init(
+        agenda: Agenda, rejected: [Rejection], clocks: Clocks, recorder: Recorder, pulse: Pulse,
+        teller: Teller, supervision: Supervision, launcher: any RunLauncher
     ) {
         self.agenda = agenda
-        self.firstActions = firstActions
         self.rejected = rejected
         self.launcher = launcher
         self.clocks = clocks
@@ -96,32 +87,60 @@ actor Loop: QueueActor {
         self.supervision = supervision
     }
 
-    /// Saves the state as it was loaded, arms the timers and starts the runs that were recorded and never
-    /// started. `ready` is called once the state is saved, so that from then on each heartbeat counts.
-    func begin(ready: @escaping @Sendable () -> Void) {
+    /// What a loop begins with.
+    struct Beginning: Sendable {
+        /// The agenda as loaded, and what it decided then.
+        var agenda: Agenda
+        var actions: [Action]
+        /// When it was loaded. Time counts since then.
+        var at: Now
+        /// What heartbeats carry until the state is saved.
+        var unstored: Heartbeat.Unstored
+        /// The jobs that are not among the agenda's because they are in error.
+        var rejected: [Rejection]
+        /// Called once the state is saved and the timers are armed.
+        var ready: @Sendable () -> Void
+        /// Called if the state cannot be saved for now; runs wait until it is.
+        var delayed: @Sendable (StoreError) -> Void
+    }
+
+    /// A loop that begins at once: it saves the state as it was loaded, arms the timers and starts the runs that were
+    /// recorded and never started. Nothing else can reach it before that.
+    static func started(
+        with beginning: Beginning, clocks: Clocks, recorder: Recorder, pulse: Pulse,
+        teller: Teller, supervision: Supervision, launcher: any RunLauncher
+    ) -> Loop {
+        let loop = Loop(
+            agenda: beginning.agenda, rejected: beginning.rejected, clocks: clocks,
+            recorder: recorder, pulse: pulse, teller: teller, supervision: supervision,
+            launcher: launcher)
+        loop.later { $0.begin(beginning) }
+        return loop
+    }
+
+    private func begin(_ beginning: Beginning) {
+        unstored = (beginning.unstored, beginning.at.awake)
         teller.follow(agenda.jobs)
-        let now = clocks.now()
-        let actions = firstActions
-        firstActions = []
-        perform(actions[...], at: now) { loop in
-            loop.followCounting(at: now)
-            loop.watch()
-            ready()
-            loop.tellStatus()
-        }
+        watch()
+        perform(
+            beginning.actions[...], at: beginning.at, opening: [.beginLife(beginning.at)],
+            delayed: beginning.delayed,
+            done: { loop in
+                beginning.ready()
+                loop.tellStatus()
+            })
+    }
+
+    /// The records of this instance are stored: from here on its heartbeats stand for themselves.
+    private func noteStored() {
+        unstored = nil
+        if heartbeatTimer != nil { writeHeartbeat(at: clocks.now()) }
     }
 
     /// Something happened.
     func receive(_ event: Event) {
         let now = clocks.now()
-        perform(decide(event, at: now), at: now)
-    }
-
-    private func decide(_ event: Event, at now: Now) -> ArraySlice<Action> {
-        let actions = agenda.handle(event, at: now)
-        guard !firstActions.isEmpty else { return actions[...] }
-        defer { firstActions = [] }
-        return (firstActions + actions)[...]
+        perform(agenda.handle(event, at: now)[...], at: now)
     }
 
     /// A run ended.
@@ -145,7 +164,7 @@ actor Loop: QueueActor {
     func obey(_ order: Order, reply: @escaping @Sendable (Answer, JobSnapshot?) -> Void) {
         let now = clocks.now()
         perform(
-            decide(.order(order), at: now), at: now,
+            agenda.handle(.order(order), at: now)[...], at: now,
             answer: Reply { answer in
                 self.later { loop in
                     reply(answer, loop.agenda.snapshot(of: order.job, at: loop.clocks.now()))
@@ -160,13 +179,13 @@ actor Loop: QueueActor {
         self.rejected = rejected
         teller.follow(roster.jobs)
         let now = clocks.now()
-        let actions = decide(.reload(roster), at: now)
+        let actions = agenda.handle(.reload(roster), at: now)
         launcher.refresh()
         // What was gathered of the old roster is begun anew.
         gathered = []
         var notice: Notice?
         if case .tell(let last) = actions.last { notice = last }
-        perform(actions, at: now) { [notice] _ in done(notice) }
+        perform(actions[...], at: now, done: { [notice] _ in done(notice) })
     }
 
     /// Ends the runs of a job that live, or sends them a signal.
@@ -198,10 +217,12 @@ actor Loop: QueueActor {
     ) {
         let now = clocks.now()
         self.drained = drained
-        perform(decide(.shutdown, at: now), at: now) { loop in
-            closed(now)
-            loop.noteDrained()
-        }
+        perform(
+            agenda.handle(.shutdown, at: now)[...], at: now,
+            done: { loop in
+                closed(now)
+                loop.noteDrained()
+            })
     }
 
     // MARK: - Doing
@@ -210,11 +231,16 @@ actor Loop: QueueActor {
     /// follows it is done when it is kept. Each action stands for itself, so nothing that happens in
     /// between can make the rest wrong.
     ///
-    /// - Parameter standings: how the accounts stood when each of the notices among the actions was made;
-    ///   none: they were made just now.
+    /// - Parameters:
+    ///   - opening: what is written in one transaction with the first durable write.
+    ///   - standings: how the accounts stood when each of the notices among the actions was made; none: they
+    ///     were made just now.
+    ///   - delayed: called if a durable write cannot be made for now.
     private func perform(
-        _ actions: ArraySlice<Action>, at now: Now, standings: ArraySlice<Standing> = [],
-        answer: Reply? = nil, done: (@Sendable (isolated Loop) -> Void)? = nil
+        _ actions: ArraySlice<Action>, at now: Now, opening: [Store.Change] = [],
+        standings: ArraySlice<Standing> = [], answer: Reply? = nil,
+        delayed: (@Sendable (StoreError) -> Void)? = nil,
+        done: (@Sendable (isolated Loop) -> Void)? = nil
     ) {
         var rest = actions
         var standings = standings
@@ -230,12 +256,14 @@ actor Loop: QueueActor {
             }
             let tail = rest
             let kept = standings.isEmpty ? self.standings(of: tail, at: now) : standings
-            recorder.keep(records.map { .save($0) }, durable: true) { _ in
-                self.later {
-                    $0.perform(tail, at: now, standings: kept, answer: answer, done: done)
+            recorder.keep(opening + records.map { .save($0) }, durable: true) { _ in
+                self.later { loop in
+                    if !opening.isEmpty { loop.noteStored() }
+                    loop.perform(tail, at: now, standings: kept, answer: answer, done: done)
                 }
             } delayed: { error in
                 answer?(.refused("in force, but not on the disk yet: \(error)"))
+                delayed?(error)
             }
             followCounting(at: now)
             return

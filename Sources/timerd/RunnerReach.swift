@@ -4,6 +4,7 @@
 import Glibc
 import HostFiles
 import Logging
+import Synchronization
 import TimerRunner
 
 /// Where the runner is, and who starts it.
@@ -11,6 +12,15 @@ struct RunnerReach {
     private let socket: String
     /// What to start it with; nil if that is somebody else's business.
     private let arguments: [String]?
+    /// Whether one was started.
+    private let started = Started()
+
+    private final class Started: Sendable {
+        let isSet = Atomic(false)
+    }
+
+    /// Whether the runner that is reached now was started here.
+    var hasStarted: Bool { started.isSet.load(ordering: .relaxed) }
 
     init(_ options: Daemon.Options, runtime: Directory, log: Logger) {
         socket = options.runner ?? "\(options.runtime)/\(RunnerSocket.fileName)"
@@ -20,11 +30,17 @@ struct RunnerReach {
     }
 
     /// Reaches the runner, and starts one if none is there.
-    func connect(patience: Duration) throws(RunnerClient.Failure) -> RunnerClient {
-        let (socket, arguments) = (socket, arguments)
-        return try RunnerClient(patience: patience) {
+    ///
+    /// - Parameters:
+    ///   - patience: how long to try.
+    ///   - isCancelled: whether to give up before that.
+    func connect(
+        patience: Duration, isCancelled: () -> Bool
+    ) throws(RunnerClient.Failure) -> RunnerClient {
+        let (socket, arguments, started) = (socket, arguments, started)
+        return try RunnerClient(patience: patience, isCancelled: isCancelled) {
             do throws(RunnerClient.Failure) {
-                return .success(try Self.dial(socket, arguments))
+                return .success(try Self.dial(socket, arguments, started))
             } catch {
                 return .failure(error)
             }
@@ -32,7 +48,7 @@ struct RunnerReach {
     }
 
     private static func dial(
-        _ socket: String, _ arguments: [String]?
+        _ socket: String, _ arguments: [String]?, _ started: Started
     ) throws(RunnerClient.Failure) -> Int32 {
         if let connection = UnixSocket.connect(to: socket) { return connection }
         guard let arguments, errno == ENOENT || errno == ECONNREFUSED else {
@@ -40,6 +56,7 @@ struct RunnerReach {
                 "no runner listens at \(socket): \(systemError()); is timerd-runner running?")
         }
         try RunnerProcess.start(try program(), arguments)
+        started.isSet.store(true, ordering: .relaxed)
         guard let connection = UnixSocket.connect(to: socket) else {
             throw RunnerClient.Failure(
                 "the runner that was started does not listen at \(socket): \(systemError())")

@@ -1,32 +1,105 @@
 // Copyright 2026 the timerd authors
 // SPDX-License-Identifier: Apache-2.0
 
+import CLinux
 import Dispatch
 import Glibc
 
-/// Signals as events on a queue. SIGTERM and SIGINT stop, SIGHUP reloads; SIGPIPE is ignored for good,
+/// The signals that control the daemon: SIGTERM and SIGINT stop it, SIGHUP reloads. SIGPIPE is ignored for good,
 /// since a peer that goes away is an error of a write and no reason to die.
+///
+/// They are blocked from the first instruction of the program on, so that each one waits until it is read here: one
+/// that comes while the daemon starts is neither lost nor its end.
 final class Signals {
-    private var sources: [any DispatchSourceSignal] = []
-
-    /// Begins to take the signals. Their default actions are off from here on.
-    init(
-        queue: DispatchQueue, stop: @escaping @Sendable (String) -> Void,
-        reload: @escaping @Sendable () -> Void
-    ) {
-        signal(SIGPIPE, SIG_IGN)
-        take(SIGTERM, on: queue) { stop("SIGTERM") }
-        take(SIGINT, on: queue) { stop("SIGINT") }
-        take(SIGHUP, on: queue, reload)
+    /// Somebody asked the daemon to stop before it was up.
+    struct StopRequest: Error {
+        /// The signal's name.
+        var signal: String
     }
 
-    private func take(
-        _ number: Int32, on queue: DispatchQueue, _ body: @escaping @Sendable () -> Void
+    /// Why signals cannot be read.
+    struct Failure: Error, CustomStringConvertible {
+        let description: String
+    }
+
+    private static let all = [SIGTERM, SIGINT, SIGHUP]
+
+    private let descriptor: Int32
+    private var source: (any DispatchSourceRead)?
+    /// Whether SIGHUP came before there was anything to reload.
+    private var isReloadDue = false
+    private var stopRequest: StopRequest?
+
+    /// Blocks the signals in the calling thread, and so in all that it makes. To be called before there are others,
+    /// and before anything that a signal would cut off.
+    static func block() { change(SIG_BLOCK) }
+
+    /// Gives the signals their default actions back, for a command that may be ended at any time.
+    static func unblock() { change(SIG_UNBLOCK) }
+
+    private static func change(_ how: Int32) {
+        var signals = set
+        pthread_sigmask(how, &signals, nil)
+    }
+
+    private static var set: sigset_t {
+        var signals = sigset_t()
+        sigemptyset(&signals)
+        for number in all { sigaddset(&signals, number) }
+        return signals
+    }
+
+    /// Begins to read the signals. Those that came since `block` are still there.
+    init() throws(Failure) {
+        signal(SIGPIPE, SIG_IGN)
+        var signals = Self.set
+        descriptor = clinux_signal_descriptor(&signals)
+        guard descriptor >= 0 else {
+            throw Failure(description: "cannot read signals: \(systemError())")
+        }
+    }
+
+    /// Throws if the daemon was asked to stop by now. To be called between the steps of a start.
+    func check() throws(StopRequest) {
+        while stopRequest == nil {
+            switch clinux_signal_take(descriptor) {
+            case 0: return
+            case SIGHUP: isReloadDue = true
+            case let number: stopRequest = StopRequest(signal: Self.name(of: number))
+            }
+        }
+        if let stopRequest { throw stopRequest }
+    }
+
+    /// Whether the daemon was asked to stop by now.
+    var isStopRequested: Bool {
+        do throws(StopRequest) { try check() } catch { return true }
+        return false
+    }
+
+    /// Passes the signals on from now on, those that came during the start included.
+    func pass(
+        on queue: DispatchQueue, stop: @escaping @Sendable (String) -> Void,
+        reload: @escaping @Sendable () -> Void
     ) {
-        signal(number, SIG_IGN)
-        let source = DispatchSource.makeSignalSource(signal: number, queue: queue)
-        source.setEventHandler { @Sendable in body() }
+        let descriptor = descriptor
+        let source = DispatchSource.makeReadSource(fileDescriptor: descriptor, queue: queue)
+        source.setEventHandler { @Sendable in
+            while true {
+                switch clinux_signal_take(descriptor) {
+                case 0: return
+                case SIGHUP: reload()
+                case let number: stop(Self.name(of: number))
+                }
+            }
+        }
+        if let stopRequest { stop(stopRequest.signal) }
+        if isReloadDue { reload() }
         source.activate()
-        sources.append(source)
+        self.source = source
+    }
+
+    private static func name(of number: Int32) -> String {
+        number == SIGTERM ? "SIGTERM" : "SIGINT"
     }
 }

@@ -14,11 +14,13 @@ enum Timerd {
         commands: [RunCommand.usage, CheckCommand.usage, SimulateCommand.usage])
 
     static func main() {
+        Signals.block()
         let zoneFault = ZoneEnvironment.dropUnusable()
         usage.main { given in
             guard given.command != RunCommand.usage.name else {
                 return try RunCommand(given, zoneFault: zoneFault).run()
             }
+            Signals.unblock()
             if let zoneFault { Output.complain("warning: \(zoneFault)") }
             guard given.command != CheckCommand.usage.name else {
                 return try CheckCommand(given).run()

@@ -107,6 +107,73 @@ import Testing
         #expect(world.show("backup").accrued == .seconds(20))
     }
 
+    /// Each instance has its heartbeats, but the store is locked by another process, or the disk is full.
+    @Test(arguments: [1, 2, 5])
+    func killsBeforeAnythingIsSaved_costOneHeartbeatEach(kills: Int) {
+        var world = World()
+        world.load([Job.every(.seconds(3600))])
+        world.pass(.seconds(20))
+        world.beat()
+        world.pass(.milliseconds(400))
+        world.kill()
+        for _ in 0..<kills {
+            world.pass(.seconds(7))
+            world.load([Job.every(.seconds(3600))], canSave: false)
+            world.beat()
+            world.pass(.seconds(30))
+            world.beat()
+            world.pass(.milliseconds(400))
+            world.kill()
+        }
+        world.pass(.seconds(7))
+        world.load([Job.every(.seconds(3600))])
+        #expect(world.show("backup").accrued == .seconds(20 + 30 * kills))
+        let recovered = world.notices.compactMap { notice in
+            if case .recovered(_, _, _, let loss, _) = notice { loss } else { nil }
+        }
+        #expect(recovered.last == .seconds(1 + kills))
+    }
+
+    @Test func killsAtOnceAfterTheStart_costNothingMore() {
+        var world = World()
+        world.load([Job.every(.seconds(3600))])
+        world.pass(.seconds(20))
+        world.beat()
+        world.kill()
+        // Before its first heartbeat, and after it.
+        world.load([Job.every(.seconds(3600))], canSave: false)
+        world.kill()
+        world.load([Job.every(.seconds(3600))], canSave: false)
+        world.beat()
+        world.kill()
+        world.load([Job.every(.seconds(3600))])
+        #expect(world.show("backup").accrued == .seconds(20))
+    }
+
+    @Test func afterACleanStop_theTimeOfAnInstanceThatSavedNothingCounts() {
+        var world = World()
+        world.load([Job.every(.seconds(3600))])
+        world.pass(.seconds(20))
+        world.beat()
+        world.stopCleanly()
+        world.pass(.seconds(100))
+        world.load([Job.every(.seconds(3600))], canSave: false)
+        world.pass(.seconds(30))
+        world.beat()
+        world.kill()
+        world.pass(.seconds(100))
+        world.load([Job.every(.seconds(3600))])
+        #expect(world.show("backup").accrued == .seconds(50))
+        guard
+            case .lifeBegan(.killed, away: .seconds(100), _, _)? = world.notices.last(where: {
+                if case .lifeBegan = $0 { true } else { false }
+            })
+        else {
+            Issue.record("\(world.notices)")
+            return
+        }
+    }
+
     @Test func whatIsDueAtTheStartFiresAtOnce() {
         var world = World()
         world.load([job])

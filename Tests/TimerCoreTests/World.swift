@@ -18,6 +18,8 @@ struct World {
     var boot = World.bootID(1)
     var heartbeat: Heartbeat?
     var life: Life.ID = 0
+    private var canSave = true
+    private var unstored: (Heartbeat.Unstored, since: AwakeInstant)?
     var lives: [Life.ID: Recollection.PreviousLife] = [:]
     var records: [Job.Name: JobRecord] = [:]
     var openRuns: [Run.ID: (Run, begun: Bool, BootID)] = [:]
@@ -54,10 +56,14 @@ struct World {
             boot: BootInstant(nanoseconds: awake + slept), bootID: boot)
     }
 
-    mutating func load(_ jobs: [Job]) {
-        let previous = lives[life]
+    /// - Parameter canSave: whether the daemon that starts gets to save anything before it is gone again.
+    mutating func load(_ jobs: [Job], canSave: Bool = true) {
+        let previous = lives[lives.keys.max() ?? 0]
         life += 1
-        lives[life] = Recollection.PreviousLife(life: life, began: now, ended: nil)
+        self.canSave = canSave
+        if canSave {
+            lives[life] = Recollection.PreviousLife(life: life, began: now, ended: nil)
+        }
         let open = openRuns.values.sorted { $0.0.id.description < $1.0.id.description }.map {
             Recollection.OpenRun(
                 id: $0.0.id, firing: $0.0.firing, bootID: $0.2, wasBegun: $0.begun,
@@ -66,6 +72,7 @@ struct World {
         let past = Recollection(
             life: life, previous: previous, heartbeat: heartbeat,
             records: Array(records.values), openRuns: open)
+        unstored = canSave ? nil : (past.unstored(), now.awake)
         let actions: [Action]
         (agenda, actions) = Agenda.load(
             Roster(jobs), past, concurrentRunsMax: concurrentRunsMax, seed: seed, at: now)
@@ -115,6 +122,7 @@ struct World {
     }
 
     private mutating func keep(_ saved: [JobRecord]) {
+        guard canSave else { return }
         for record in saved { records[record.job] = record }
     }
 
@@ -175,7 +183,10 @@ struct World {
         awake = nanoseconds
     }
 
-    mutating func beat() { heartbeat = Heartbeat(life: life, at: now) }
+    mutating func beat() {
+        heartbeat = Heartbeat(
+            life: life, at: now, unstored: unstored.map { $0.0.counting(now.awake - $0.since) })
+    }
 
     /// The daemon is gone at once, and nothing it had in memory remains.
     mutating func kill() {

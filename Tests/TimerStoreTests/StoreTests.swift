@@ -355,3 +355,12 @@ import TimerCore
         #expect(shrinks >= 1, "it is \(last) bytes long")
     }
 }
+
+extension Store {
+    /// Begins an instance of the daemon whose first records are none.
+    fileprivate func beginLife(at now: Now) throws(StoreError) -> Recollection {
+        let past = try recover()
+        try commit([.beginLife(now)], durable: true)
+        return past
+    }
+}

@@ -103,12 +103,33 @@ private final class TimerBench: @unchecked Sendable {
 }
 
 @Suite struct HeartbeatFileTests {
-    private let now = Now(
+    private let now = Self.now
+
+    private static let latest = Now(
+        wall: WallInstant(microsecondsSinceEpoch: .max), awake: AwakeInstant(nanoseconds: .max),
+        boot: BootInstant(nanoseconds: .max), bootID: BootID("0123456789abcdef0123456789abcdef")!)
+
+    private static let now = Now(
         wall: WallInstant(microsecondsSinceEpoch: 1), awake: AwakeInstant(nanoseconds: 2),
         boot: BootInstant(nanoseconds: 3), bootID: BootID("0123456789abcdef0123456789abcdef")!)
 
-    @Test func aLineIsReadBack_andAnyOtherIsNot() {
-        let heartbeat = Heartbeat(life: 7, at: now)
+    @Test(
+        arguments: [
+            Heartbeat(life: 7, at: now),
+            Heartbeat(
+                life: 7, at: now,
+                unstored: .init(storedLife: 6, proven: now, counted: .seconds(9), instances: 1)),
+            Heartbeat(
+                life: 7, at: now,
+                unstored: .init(storedLife: 0, proven: nil, counted: .zero, instances: 2)),
+            Heartbeat(
+                life: .max, at: latest,
+                unstored: .init(
+                    storedLife: .max, proven: latest, counted: .nanoseconds(Int64.max),
+                    instances: .max)),
+        ])
+    func aLineIsReadBack_andAnyOtherIsNot(heartbeat: Heartbeat) {
+        #expect(heartbeat.line.utf8.count < 512)
         let line = heartbeat.line
         #expect(Heartbeat(line: line) == heartbeat)
         for index in line.indices {
@@ -133,7 +154,7 @@ private final class TimerBench: @unchecked Sendable {
         }
         // A kill in the middle of the next: half of one place is new.
         let descriptor = open("\(folder)/heartbeat", O_WRONLY)
-        _ = pwrite(descriptor, "timerd-heartbeat 1 9", 20, 256)
+        _ = pwrite(descriptor, "timerd-heartbeat 2 9", 20, 512)
         close(descriptor)
         #expect(try HeartbeatFile(in: directory).read()?.at.awake.nanoseconds == 5)
     }

@@ -1,6 +1,7 @@
 // Copyright 2026 the timerd authors
 // SPDX-License-Identifier: Apache-2.0
 
+import Dispatch
 import Foundation
 import HostFiles
 import Logging
@@ -45,23 +46,32 @@ final class LoopBench: Sendable {
     let launcher: Launcher
     let recorder: Recorder
     private let folder: String
+    private let isReady = DispatchSemaphore(value: 0)
 
-    /// A loop that has loaded the jobs and has not begun.
+    /// A loop that has loaded the jobs and begins.
     init(_ jobs: [Job]) throws {
         clocks = try Clocks()
         folder = "/tmp/timerd-loop-\(UUID().uuidString)"
         let directory = try Directory.open(folder)
         let log = Logger(label: "loop-bench") { _ in SwiftLogNoOpLogHandler() }
         let store = try Store(path: "\(folder)/\(Store.fileName)")
-        let past = try store.beginLife(at: clocks.now())
+        let past = try store.recover()
         let clocks = clocks
         recorder = Recorder(store: store, history: .seconds(3600), log: log) { clocks.now().wall }
         launcher = Launcher(clocks: clocks)
+        let loadedAt = clocks.now()
         let (agenda, actions) = Agenda.load(
-            Roster(jobs), past, concurrentRunsMax: 64, at: clocks.now())
-        loop = Loop(
-            agenda: agenda, firstActions: actions, rejected: [], clocks: clocks,
-            recorder: recorder, pulse: Pulse(file: try HeartbeatFile(in: directory), log: log),
+            Roster(jobs), past, concurrentRunsMax: 64, at: loadedAt)
+        let isReady = isReady
+        let beginning = Loop.Beginning(
+            agenda: agenda, actions: actions, at: loadedAt, unstored: past.unstored(), rejected: []
+        ) {
+            isReady.signal()
+        } delayed: { _ in
+        }
+        loop = Loop.started(
+            with: beginning, clocks: clocks, recorder: recorder,
+            pulse: Pulse(file: try HeartbeatFile(in: directory), log: log),
             teller: Teller(log: log, hasFields: false),
             supervision: Supervision(
                 notify: Notify(address: nil), watchdogInterval: nil, log: log),
@@ -70,9 +80,13 @@ final class LoopBench: Sendable {
 
     deinit { try? FileManager.default.removeItem(atPath: folder) }
 
-    func begin() async {
+    /// Waits until the state is saved and every timer armed.
+    func waitUntilReady() async {
         await withCheckedContinuation { continuation in
-            loop.later { $0.begin { continuation.resume() } }
+            DispatchQueue.global().async {
+                self.isReady.wait()
+                continuation.resume()
+            }
         }
     }
 
@@ -89,7 +103,7 @@ final class LoopBench: Sendable {
     func records() async throws -> [JobRecord] {
         let result = await withCheckedContinuation { continuation in
             recorder.read { store throws(StoreError) in
-                try store.beginLife(at: self.clocks.now()).records
+                try store.recover().records
             } _: {
                 continuation.resume(returning: $0)
             }

@@ -13,16 +13,16 @@ import TimerCore
         Job(name: Job.Name(name)!, command: .shell("true"), schedule: .every(span))
     }
 
-    /// A reload that comes before the loop has begun, as by a request that waited in an activated socket: each
+    /// A reload that comes with the beginning, as by a request that waited in an activated socket: each
     /// job is there once, and what is saved is what came of the reload.
-    @Test func aReloadBeforeTheBeginningComesBehindIt() async throws {
+    @Test func aReloadAtOnceComesBehindTheBeginning() async throws {
         let bench = try LoopBench([job("a"), job("b"), job("c")])
         let notice = await bench.reload([job("a"), job("b", every: .seconds(60)), job("d")])
         #expect(
             notice
                 == .reloaded(
                     added: names("d"), changed: names("b"), removed: names("c"), kept: 1))
-        await bench.begin()
+        await bench.waitUntilReady()
         #expect(await bench.snapshot().jobs.map(\.job.name) == names("a", "b", "d"))
         let records = try await bench.records()
         #expect(records.map(\.job) == names("a", "b", "c", "d"))

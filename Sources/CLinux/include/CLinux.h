@@ -3,6 +3,8 @@
 
 #pragma once
 
+#include <signal.h>
+
 // System calls of Linux that Glibc shows only to those who define _GNU_SOURCE.
 
 /// A timerfd(2) that becomes readable when somebody sets the calendar clock (TFD_TIMER_CANCEL_ON_SET), closed
@@ -12,6 +14,13 @@ int clinux_clock_watch(void);
 /// Takes the word of a clock that was set, and watches on. Returns 1 if it was set, 0 if not, -1 with errno
 /// set if it cannot be watched on.
 int clinux_clock_watch_again(int watch);
+
+/// A signalfd(2) for these signals, closed on exec and not blocking. They must be blocked in every thread. Returns
+/// it, or -1 with errno set.
+int clinux_signal_descriptor(const sigset_t *signals);
+
+/// Takes the next signal that came. Returns its number, or 0 if none came.
+int clinux_signal_take(int descriptor);
 
 /// Returns 1 if the file lies in memory, tmpfs or ramfs (statfs(2)), so that no write to it waits for a disk; else 0.
 int clinux_is_in_memory(int file);

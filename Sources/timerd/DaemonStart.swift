@@ -1,0 +1,253 @@
+// Copyright 2026 the timerd authors
+// SPDX-License-Identifier: Apache-2.0
+
+import Dispatch
+import Glibc
+import HostFiles
+import Logging
+import Synchronization
+import Systemd
+import TimerConfig
+import TimerControl
+import TimerCore
+import TimerRunner
+import TimerStore
+
+/// The steps of a start, in their order. Whatever can fail comes before the first write of this instance, so that a
+/// start that is refused changes nothing: no row that would make a clean stop look like a crash, no process that
+/// stays behind, and nothing of another daemon's.
+struct DaemonStart {
+    let options: Daemon.Options
+    let environment: SupervisorEnvironment
+    let clocks: Clocks
+    let log: Logger
+    let signals: Signals
+
+    /// Starts, and calls `serve` once everything may be asked of the daemon. It returns when the daemon has stopped.
+    ///
+    /// - Throws: `ConfigError` for a configuration that cannot be read, `Signals.StopRequest` if a signal came before
+    ///   anything was written, or what else keeps the daemon from starting.
+    func run(_ serve: (Daemon, ControlServer.Listening) throws -> Void) throws {
+        let supervision = Supervision(
+            notify: environment.notify, watchdogInterval: environment.watchdogInterval, log: log)
+        let extraTime = ExtraTime(supervision)
+        defer { extraTime.end() }
+        let reading = try readConfiguration()
+        let state = try Directory.open(options.state, followLink: getenv("STATE_DIRECTORY") != nil)
+        let runtime = try Directory.open(options.runtime)
+        try lock(state, runtime)
+        let heartbeat = try HeartbeatFile(in: runtime)
+        let lastHeartbeat = heartbeat.read()
+        try signals.check()
+        let store = try Self.openStore(in: state)
+        var past = try store.recover(after: lastHeartbeat?.life ?? 0)
+        past.heartbeat = lastHeartbeat
+        let watch = try ClockWatch()
+        let socket = try bindSocket()
+        try signals.check()
+        let runner = try reachRunner(runtime, &past)
+
+        let teller = Teller(log: Logger(label: Teller.label), hasFields: options.log.isJournal)
+        let recorder = Recorder(
+            store: store, history: reading.settings.history, log: log,
+            wall: { [clocks] in clocks.now().wall })
+        let beginning = beginning(
+            reading, past, supervision: supervision, teller: teller, over: extraTime.end)
+        let loop = Loop.started(
+            with: beginning, clocks: clocks, recorder: recorder,
+            pulse: Pulse(file: heartbeat, log: log), teller: teller, supervision: supervision,
+            launcher: runner)
+        let daemon = Daemon(
+            options: options, log: log, clocks: clocks, supervision: supervision, teller: teller,
+            recorder: recorder, loop: loop, runner: runner)
+        // The end of a run is ignored before the loop knows the run.
+        daemon.listenToRunner(adopting: Set(past.openRuns.filter(\.isLive).map(\.id)))
+        recorder.keep([.prune(endedBefore: beginning.at.wall - reading.settings.history)])
+        // From here on there is something to answer with.
+        watch.activate(queue: loop.executor.queue) { loop.later { $0.receive(.clockChanged) } }
+        let server = try listen(on: socket, for: daemon)
+        try withExtendedLifetime((watch, state, runtime)) { try serve(daemon, server) }
+    }
+
+    /// A file that does not parse stops the start; a job in error is not loaded, which is said as an error.
+    private func readConfiguration() throws -> ConfigReading {
+        let reading = try ConfigReader.load(path: options.config, ownerUID: geteuid())
+        for error in reading.errors { log.error("\(error)") }
+        if !reading.errors.isEmpty {
+            let count = reading.rejected.count
+            log.error(
+                """
+                \(options.config): \(reading.errorCount) \(reading.errorCount == 1 ? "error" : "errors"); \
+                \(count == 1 ? "1 job is" : "\(count) jobs are") not loaded, \
+                \(reading.roster.jobs.count) are
+                """)
+        }
+        try signals.check()
+        return reading
+    }
+
+    /// Takes both directories for this process alone, before anything in them is looked at: another daemon's runner,
+    /// heartbeat and socket lie in the second.
+    private func lock(_ state: Directory, _ runtime: Directory) throws {
+        try state.lock()
+        try runtime.lock("scheduler.lock", option: "--runtime")
+    }
+
+    private static func openStore(in state: Directory) throws -> sending Store {
+        for name in Store.fileNames { try state.check(name) }
+        return try Store(path: "\(state.resolvedPath())/\(Store.fileName)")
+    }
+
+    /// Clients may connect from here on, and wait for their answers until the jobs are loaded.
+    private func bindSocket() throws -> Int32 {
+        if let socket = try environment.controlSocket() { return socket }
+        let socket = try UnixSocket.bind(at: options.socket, admitting: .group(Daemon.group))
+        guard Glibc.listen(socket, ControlServer.backlog) == 0 else {
+            throw Directory.Failure(
+                description: "\(options.socket): cannot listen: \(systemError())")
+        }
+        return socket
+    }
+
+    /// - Throws: `Signals.StopRequest` if a signal came meanwhile; a runner that was started for this daemon is
+    ///   stopped again then.
+    private func reachRunner(
+        _ runtime: Directory, _ past: inout Recollection
+    ) throws -> RunnerClient {
+        let reach = RunnerReach(options, runtime: runtime, log: log)
+        let runner: RunnerClient
+        do {
+            runner = try reach.connect(patience: Daemon.runnerPatience) { signals.isStopRequested }
+        } catch {
+            try signals.check()
+            throw error
+        }
+        do throws(Signals.StopRequest) {
+            try signals.check()
+        } catch {
+            // One that has runs from before goes on with them.
+            if reach.hasStarted, runner.holdings.isEmpty {
+                runner.begin(adopting: []) { _, seen in seen() }
+                runner.shutdown(grace: .zero)
+            }
+            throw error
+        }
+        past.note(runner.holdings)
+        return runner
+    }
+
+    /// Loads the jobs.
+    /// - Parameter over: called when the service manager need not wait any longer.
+    private func beginning(
+        _ reading: ConfigReading, _ past: Recollection, supervision: Supervision, teller: Teller,
+        over: @escaping @Sendable () -> Void
+    ) -> Loop.Beginning {
+        let now = clocks.now()
+        let (agenda, actions) = Agenda.load(
+            reading.roster, past, concurrentRunsMax: reading.settings.maxConcurrent,
+            seed: MachineID.seed, at: now)
+        return Loop.Beginning(
+            agenda: agenda, actions: actions, at: now, unstored: past.unstored(),
+            rejected: reading.rejections
+        ) {
+            over()
+            supervision.ready("Started")
+            // Behind what is told of it.
+            teller.afterwards { Heap.giveBackSoon() }
+        } delayed: { error in
+            over()
+            supervision.ready("Runs wait, since the state cannot be saved: \(error)")
+        }
+    }
+
+    private func listen(
+        on socket: Int32, for daemon: Daemon
+    ) throws -> ControlServer.Listening {
+        let reloader = Reloader(
+            path: options.config, user: geteuid(), loop: daemon.loop,
+            supervision: daemon.supervision, clocks: clocks, log: log)
+        let about = Control.About(
+            version: Timerd.versionNumber, pid: getpid(), since: clocks.now().wall,
+            config: options.config)
+        let server = try ControlServer.listen(
+            on: socket,
+            for: Control(
+                loop: daemon.loop, reloader: reloader, recorder: daemon.recorder,
+                recent: daemon.recent, about: about))
+        return ControlServer.Listening(server: server, reloader: reloader)
+    }
+}
+
+/// While the daemon loads, the service manager is told again and again that it is still at work (sd_notify(3),
+/// EXTEND_TIMEOUT_USEC=).
+private final class ExtraTime: Sendable {
+    /// How long the manager is asked to wait, and how often it is asked.
+    private static let span: Duration = .seconds(30)
+    private static let interval: DispatchTimeInterval = .seconds(10)
+    /// How many times it is asked at most: a start that takes longer than ten minutes is stuck.
+    private static let timesMax = 60
+
+    private let supervision: Supervision
+    private let isOver = Atomic(false)
+
+    init(_ supervision: Supervision) {
+        self.supervision = supervision
+        guard supervision.isSupervised else { return }
+        ask(times: Self.timesMax)
+    }
+
+    func end() { isOver.store(true, ordering: .relaxed) }
+
+    private func ask(times: Int) {
+        guard times > 0 else { return }
+        Daemon.background.asyncAfter(deadline: .now() + Self.interval) { [weak self] in
+            guard let self, !isOver.load(ordering: .relaxed) else { return }
+            supervision.extendTimeout(Self.span)
+            ask(times: times - 1)
+        }
+    }
+}
+
+extension SupervisorEnvironment {
+    /// The control socket the service manager passed; nil if it passed none.
+    fileprivate func controlSocket() throws(Directory.Failure) -> Int32? {
+        guard !sockets.isEmpty else { return nil }
+        guard let socket = sockets.first(where: \.isListeningUnixStream) else {
+            throw Directory.Failure(
+                description: "none of the sockets systemd passed is a unix stream socket; "
+                    + "the socket unit needs ListenStream= with a path")
+        }
+        return socket.descriptor
+    }
+}
+
+extension ConfigReading {
+    /// What was not loaded, each with what is wrong with it.
+    ///
+    /// - Complexity: O(*n*) in the number of errors and of what was not loaded.
+    var rejections: [Rejection] {
+        let ofJobs = Dictionary(grouping: errors) { $0.job }
+        let ofFiles = Dictionary(grouping: errors) { $0.file }
+        return rejected.map { name in
+            let own = (ofJobs[name] ?? ofFiles[name] ?? []).map(\.description)
+            let other = "another error of its file keeps it from being loaded; see `timerd check`"
+            return Rejection(name: name, errors: own.isEmpty ? [other] : own)
+        }
+    }
+}
+
+extension Recollection {
+    /// Adds which of the open runs were begun, and which the runner still has to tell the end of. Where the
+    /// runtime directory lost its memory though nobody stopped the daemon, any other may have been begun:
+    /// none is begun twice.
+    mutating func note(_ holdings: [RunnerClient.Holding]) {
+        let held = Dictionary(holdings.map { ($0.run, $0) }) { first, _ in first }
+        let hasNoMemory = heartbeat == nil && previous?.ended == nil
+        for index in openRuns.indices {
+            let holding = held[openRuns[index].id]
+            openRuns[index].isLive = holding != nil
+            openRuns[index].wasBegun = hasNoMemory || holding != nil
+            if let began = holding?.began { openRuns[index].recorded = began }
+        }
+    }
+}
