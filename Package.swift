@@ -36,7 +36,8 @@ let package = Package(
         .executable(name: "timerd", targets: ["timerd"]),
         .executable(name: "timerd-runner", targets: ["timerd-runner"]),
         .executable(name: "timerctl", targets: ["timerctl"]),
-        // Clocks and accounts of time, for any program.
+        // Timers inside a program, for any program, and the clocks and accounts of time below them.
+        .library(name: "PausableTimers", targets: ["PausableTimers"]),
         .library(name: "Timekeeping", targets: ["Timekeeping"]),
         // For Benchmarks/, which measures the core without a daemon.
         .library(name: "TimerCore", targets: ["TimerCore"]),
@@ -62,6 +63,7 @@ let package = Package(
         .target(name: "HostFiles", swiftSettings: settings),
         .target(name: "Options", swiftSettings: settings),
         .target(name: "Timekeeping", swiftSettings: settings),
+        .target(name: "PausableTimers", dependencies: ["Timekeeping"], swiftSettings: settings),
         .target(name: "TimerCore", dependencies: ["Timekeeping"], swiftSettings: optimised),
         .target(name: "TimerZones", dependencies: ["TimerCore"], swiftSettings: settings),
         .target(
@@ -103,6 +105,7 @@ let package = Package(
         tests(of: "Systemd"),
         .target(name: "SeededRandom", path: "Tests/SeededRandom", swiftSettings: optimised),
         tests(of: "Timekeeping", "SeededRandom"),
+        tests(of: "PausableTimers", "SeededRandom"),
         tests(of: "TimerCore", "SeededRandom", resources: [.copy("Data")]),
         .testTarget(
             name: "LawTests", dependencies: ["SeededRandom", "TimerCore", "TimerZones"],

@@ -28,6 +28,12 @@ let package = Package(
             name: "CoreBench", dependencies: core + ["Workload"], swiftSettings: settings),
         // What the case `cost` compares with: the timers and the processes, and nothing else.
         .executableTarget(name: "BareTimers", swiftSettings: settings),
+        // The case `timers`: timers inside a program beside bare ones.
+        .target(name: "CMalloc"),
+        .executableTarget(
+            name: "TimerBench",
+            dependencies: ["CMalloc", .product(name: "PausableTimers", package: "timerd")],
+            swiftSettings: settings),
         // The core's paths whose instructions are counted by `make bench-guard`.
         .executableTarget(
             name: "PathGuard", dependencies: core + ["Workload"], swiftSettings: settings),

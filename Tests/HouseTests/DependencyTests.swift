@@ -37,6 +37,8 @@ import Testing
             // It must be a function of its arguments: no clock, no file, no queue, and quick to compile.
             ("Timekeeping", []),
             ("TimerCore", ["Timekeeping"]),
+            // For any program: no Foundation, and nothing of the daemon.
+            ("PausableTimers", ["Timekeeping", "Dispatch", "Glibc", "Synchronization"]),
             // The four middle rooms know the core and each its own library, and nothing of each other.
             ("TimerConfig", ["TimerCore", "TimerZones", "CTomlPlusPlus", "Glibc"]),
             // The machine's zone files, for whoever reads schedules.
@@ -77,7 +79,8 @@ import Testing
     /// Foundation is 50 MiB, and linked statically its time zones are missing.
     @Test func nothingThatIsInstalledImportsAllOfFoundation() throws {
         for room in [
-            "Timekeeping", "TimerCore", "TimerConfig", "TimerStore", "TimerRunner",
+            "Timekeeping", "PausableTimers", "TimerCore", "TimerConfig", "TimerStore",
+            "TimerRunner",
             "TimerControl", "Systemd", "HostFiles", "Options", "timerd", "timerd-runner",
             "timerctl",
         ] {

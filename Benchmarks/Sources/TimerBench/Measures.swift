@@ -1,0 +1,86 @@
+// Copyright 2026 the timerd authors
+// SPDX-License-Identifier: Apache-2.0
+
+import Dispatch
+import Glibc
+import Synchronization
+
+/// Processor time of the whole process, its threads and the kernel's work for them, in nanoseconds.
+func processorTime() -> Int64 { read(CLOCK_PROCESS_CPUTIME_ID) }
+
+func now() -> Int64 { read(CLOCK_MONOTONIC) }
+
+private func read(_ clock: clockid_t) -> Int64 {
+    var time = timespec()
+    clock_gettime(clock, &time)
+    return Int64(time.tv_sec) * 1_000_000_000 + Int64(time.tv_nsec)
+}
+
+@inline(never)
+func consume(_: Int) {}
+
+func giveUp(_ why: String) -> Never {
+    let line = Array("TimerBench: \(why)\n".utf8)
+    _ = write(STDERR_FILENO, line, line.count)
+    exit(1)
+}
+
+/// Counts ticks, and wakes who waits for half of them and for all.
+final class Counter: Sendable {
+    private let goal: Int
+    private let value = Atomic(0)
+    private let half = DispatchSemaphore(value: 0)
+    private let whole = DispatchSemaphore(value: 0)
+
+    init(_ goal: Int) { self.goal = goal }
+
+    var count: Int { value.load(ordering: .relaxed) }
+
+    func tick() {
+        let count = value.add(1, ordering: .relaxed).newValue
+        if count == goal / 2 { half.signal() }
+        if count == goal { whole.signal() }
+    }
+
+    func waitForHalf() { half.wait() }
+    func waitForAll() { whole.wait() }
+}
+
+/// The instants of all ticks.
+final class Instants: Sendable {
+    private let values: Mutex<[Int64]>
+
+    init(room: Int) {
+        var values: [Int64] = []
+        values.reserveCapacity(room)
+        self.values = Mutex(values)
+    }
+
+    var all: [Int64] { values.withLock { $0 } }
+    func append(_ instant: Int64) { values.withLock { $0.append(instant) } }
+}
+
+/// How often the kernel put some thread of the process on a processor because it had waited for something; this
+/// thread, which waits for the end, left out.
+func wakeUps() -> Int {
+    var sum = 0
+    guard let folder = opendir("/proc/self/task") else { giveUp("cannot read /proc/self/task") }
+    defer { closedir(folder) }
+    while let entry = readdir(folder) {
+        let name = withUnsafePointer(to: entry.pointee.d_name) {
+            $0.withMemoryRebound(to: CChar.self, capacity: 256) { String(cString: $0) }
+        }
+        guard let thread = Int32(name), thread != getpid() else { continue }
+        guard let file = fopen("/proc/self/task/\(name)/status", "r") else { continue }
+        defer { fclose(file) }
+        var line = [CChar](repeating: 0, count: 256)
+        while fgets(&line, 256, file) != nil {
+            let words = String(decoding: line.prefix { $0 != 0 }.map(UInt8.init), as: UTF8.self)
+                .split { $0 == "\t" || $0 == "\n" || $0 == " " }
+            if words.count == 2, words[0].hasSuffix("voluntary_ctxt_switches:") {
+                sum += Int(words[1]) ?? 0
+            }
+        }
+    }
+    return sum
+}

@@ -1,0 +1,49 @@
+// Copyright 2026 the timerd authors
+// SPDX-License-Identifier: Apache-2.0
+
+import Glibc
+import Synchronization
+
+// Thread Sanitizer does not see a Mutex on Linux, which is a futex of its own, and reports a race at every
+// value it guards. Built with PTHREAD_LOCKS, the locks are ones it knows.
+#if PTHREAD_LOCKS
+    /// A value and the lock that guards it.
+    ///
+    /// Unchecked because the compiler does not know that a pthread lock guards the value.
+    final class Lock<Value>: @unchecked Sendable {
+        private let mutex: UnsafeMutablePointer<pthread_mutex_t>
+        private var value: Value
+
+        init(_ value: consuming sending Value) {
+            self.value = value
+            mutex = .allocate(capacity: 1)
+            pthread_mutex_init(mutex, nil)
+        }
+
+        deinit {
+            pthread_mutex_destroy(mutex)
+            mutex.deallocate()
+        }
+
+        func withLock<Result>(_ body: (inout Value) -> sending Result) -> sending Result {
+            pthread_mutex_lock(mutex)
+            defer { pthread_mutex_unlock(mutex) }
+            return body(&value)
+        }
+    }
+#else
+    /// A value and the lock that guards it.
+    struct Lock<Value>: ~Copyable, Sendable {
+        private let mutex: Mutex<Value>
+
+        @inline(__always)
+        init(_ value: consuming sending Value) { mutex = Mutex(value) }
+
+        @inline(__always)
+        borrowing func withLock<Result>(
+            _ body: (inout sending Value) -> sending Result
+        ) -> sending Result {
+            mutex.withLock(body)
+        }
+    }
+#endif

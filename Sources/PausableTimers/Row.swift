@@ -1,0 +1,210 @@
+// Copyright 2026 the timerd authors
+// SPDX-License-Identifier: Apache-2.0
+
+import Dispatch
+
+/// What a tick calls.
+typealias TickHandler = @Sendable (Tick) -> Void
+
+/// One timer, as its queue keeps it. As small as can be: a program may have many.
+struct Row: Sendable {
+    struct Flags: OptionSet, Sendable {
+        let rawValue: UInt16
+
+        /// It ticks once.
+        static let once = Flags(rawValue: 1)
+        /// It never ticks again.
+        static let cancelled = Flags(rawValue: 2)
+        /// Its handler is running.
+        static let handling = Flags(rawValue: 4)
+        /// It was handed to the queue of its handler, which has not looked at it yet.
+        static let handedOver = Flags(rawValue: 8)
+        /// Nothing refers to it any more but its handler, which is running.
+        static let released = Flags(rawValue: 16)
+        /// It ticks at once, before its point is due.
+        static let atOnce = Flags(rawValue: 32)
+        /// The first tick has a time of its own, not that of the interval.
+        static let ownFirst = Flags(rawValue: 64)
+        /// That time was up to an instant, and means nothing after a restart.
+        static let absoluteFirst = Flags(rawValue: 128)
+        /// The queue keeps more about it.
+        static let extras = Flags(rawValue: 256)
+        /// No timer has this row.
+        static let free = Flags(rawValue: 512)
+    }
+
+    var ledger = Ledger()
+    var grid: Grid
+    var handler: TickHandler?
+    /// Where the handler runs; nil: on the queue of the timer.
+    var handlerQueue: DispatchQueue?
+    /// How much later than due it may tick, in nanoseconds.
+    var tolerance: Int64
+    /// How often it ticked, and may tick, since it was made or restarted.
+    var ticks = 0
+    var ticksMax: Int
+    var pausedAt = CountedInstant(nanoseconds: 0)
+    /// Tells the timers apart that have this row one after the other.
+    var generation: UInt32 = 0
+    var flags: Flags
+    /// Of one that is cancelled: what it was before.
+    var phase: Phase
+    var basis: TimeBasis
+
+    enum Phase: UInt8, Sendable { case running, paused, finished }
+
+    var state: TimerState {
+        if flags.contains(.cancelled) { return .cancelled }
+        return switch phase {
+        case .running: .running
+        case .paused: .paused
+        case .finished: .finished
+        }
+    }
+
+    /// Whether it belongs into the queue of what is due. One whose handler has a queue of its own does not
+    /// while it is there: it never overlaps itself.
+    var isWaiting: Bool {
+        phase == .running
+            && flags.isDisjoint(with: [.cancelled, .free, .handedOver])
+            && (handlerQueue == nil || !flags.contains(.handling))
+    }
+
+    var countsSleep: Bool { basis == .boottime || basis == .wall }
+
+    /// When it is due by the clock that it counts by.
+    func dueInstant(at now: CountedInstant) -> CountedInstant? {
+        flags.contains(.atOnce) ? now : ledger.instant(reaching: grid.next)
+    }
+
+    /// What is left until it is due; nil if it does not tick any more.
+    func remaining(at now: CountedInstant) -> Duration? {
+        guard phase != .finished, !flags.contains(.cancelled) else { return nil }
+        return flags.contains(.atOnce) ? .zero : max(.zero, grid.next - ledger.accrued(at: now))
+    }
+
+    /// Passes the points that are due.
+    ///
+    /// - Returns: how many there were before the last of them, and how long ago that was due; nil, with
+    ///   nothing changed, if none is due.
+    mutating func pass(at now: CountedInstant) -> (missed: Int, late: Duration)? {
+        if flags.contains(.atOnce) {
+            flags.remove(.atOnce)
+            ledger.dropAccrued(at: now)
+            grid.passed += 1
+            return (0, .zero)
+        }
+        let accrued = ledger.accrued(at: now)
+        // The interval of one that ticks once may be zero, and has no further points.
+        let isOnce = flags.contains(.once)
+        let due = isOnce ? (accrued >= grid.next ? 1 : 0) : grid.due(accrued: accrued)
+        guard due > 0 else { return nil }
+        let late = accrued - grid.time(toPoint: due)
+        grid.pass(due, of: &ledger, at: now)
+        return (due - 1, late)
+    }
+
+    mutating func pause(at now: CountedInstant) {
+        ledger.close(at: now)
+        pausedAt = now
+        phase = .paused
+    }
+
+    mutating func resume(_ policy: ResumePolicy, at now: CountedInstant) {
+        phase = .running
+        switch policy {
+        case .keepRemaining: break
+        case .restartInterval: ledger.dropAccrued(at: now)
+        case .tickIfDue:
+            if ledger.accrued(at: now) + (now - pausedAt) >= grid.next { flags.insert(.atOnce) }
+        }
+        ledger.open(at: now)
+    }
+
+    /// Begins again as it was made.
+    mutating func restart(at now: CountedInstant) {
+        if flags.contains(.absoluteFirst) {
+            grid.first = grid.span
+            flags.subtract([.absoluteFirst, .ownFirst])
+        }
+        ledger = Ledger()
+        ledger.open(at: now)
+        grid.passed = 0
+        ticks = 0
+        flags.remove(.atOnce)
+        phase = .running
+    }
+
+    /// Changes the interval. What accrued counts towards the new one; if it is past that already, one point
+    /// is due now, and none is missed.
+    mutating func setInterval(_ span: Duration, at now: CountedInstant) {
+        grid.span = span
+        if !flags.contains(.ownFirst) { grid.first = span }
+        let over = ledger.accrued(at: now) - grid.next
+        if over > .zero { ledger.pass(over, at: now) }
+    }
+}
+
+/// What few timers have, kept apart from their rows.
+struct Extras: Sendable {
+    /// The sequences that get its ticks.
+    var streams: [TickStream] = []
+    /// Those who wait for its handler to return.
+    var waiters: [CheckedContinuation<Void, Never>] = []
+    /// Called after it was paused, resumed, restarted, cancelled or changed.
+    var onChange: (@Sendable () -> Void)?
+    /// How much of its time may be missing after restarts of the program.
+    var maxLoss: Duration = .zero
+
+    var isEmpty: Bool {
+        streams.isEmpty && waiters.isEmpty && onChange == nil && maxLoss == .zero
+    }
+}
+
+/// Rows by their slots, in blocks, so that none is moved when there are more of them.
+struct Rows: Sendable {
+    private static let blockShift = 7
+    private static let blockMask = 1 << blockShift - 1
+
+    private var blocks: [ContiguousArray<Row>] = []
+    private var free: [Int32] = []
+    private var end = 0
+    private(set) var count = 0
+    /// How many slots were in use at once.
+    var capacity: Int { end }
+
+    subscript(slot: Int) -> Row {
+        _read { yield blocks[slot >> Self.blockShift][slot & Self.blockMask] }
+        _modify { yield &blocks[slot >> Self.blockShift][slot & Self.blockMask] }
+    }
+
+    /// Whether the slot has this timer still.
+    func has(_ slot: Int, _ generation: UInt32) -> Bool {
+        slot < end && self[slot].generation == generation && !self[slot].flags.contains(.free)
+    }
+
+    mutating func insert(_ made: Row, generation: UInt32) -> Int {
+        count += 1
+        var row = made
+        row.generation = generation
+        if let slot = free.popLast() {
+            self[Int(slot)] = row
+            return Int(slot)
+        }
+        if end & Self.blockMask == 0 { blocks.append([]) }
+        blocks[end >> Self.blockShift].append(row)
+        end += 1
+        return end - 1
+    }
+
+    /// Frees the slot. What the row held is handed out, to be released outside the lock.
+    mutating func remove(_ slot: Int) -> Row {
+        let row = self[slot]
+        self[slot].handler = nil
+        self[slot].handlerQueue = nil
+        self[slot].flags = .free
+        free.append(Int32(slot))
+        count -= 1
+        return row
+    }
+}

@@ -1,0 +1,90 @@
+// Copyright 2026 the timerd authors
+// SPDX-License-Identifier: Apache-2.0
+
+public import Dispatch
+import Glibc
+
+/// The machine's own clocks, and alarms by `DispatchSourceTimer`.
+public struct SystemTime: TimeSource {
+    /// The time of this machine.
+    public init() {}
+
+    /// The boot of this process. Without /proc it is drawn at random, so that no account is taken for one
+    /// that was saved in this boot.
+    public static let bootID: BootID = {
+        let file = open("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC)
+        if file >= 0 {
+            defer { close(file) }
+            var bytes = [UInt8](repeating: 0, count: 64)
+            let count = read(file, &bytes, bytes.count)
+            let text = bytes.prefix(max(0, count)).filter { $0 > 32 }
+            if let boot = BootID(String(decoding: text, as: UTF8.self)) { return boot }
+        }
+        let random = (0..<32).map { _ in String(UInt8.random(in: 0..<16), radix: 16) }
+        guard let boot = BootID(random.joined()) else {
+            preconditionFailure("32 hexadecimal digits are a boot id.")
+        }
+        return boot
+    }()
+
+    public func now() -> Now {
+        Now(
+            wall: WallInstant(microsecondsSinceEpoch: read(CLOCK_REALTIME) / 1000),
+            awake: AwakeInstant(nanoseconds: read(CLOCK_MONOTONIC)),
+            boot: BootInstant(nanoseconds: read(CLOCK_BOOTTIME)), bootID: Self.bootID)
+    }
+
+    public func makeAlarm(
+        on queue: DispatchQueue, _ ring: @escaping @Sendable () -> Void
+    ) -> any Alarm {
+        SystemAlarm(on: queue, ring)
+    }
+}
+
+/// Nanoseconds of one of the kernel's clocks.
+func read(_ clock: clockid_t) -> Int64 {
+    var time = timespec()
+    clock_gettime(clock, &time)
+    return Int64(time.tv_sec) * 1_000_000_000 + Int64(time.tv_nsec)
+}
+
+/// One dispatch source. It is never suspended, and so it can be released at any time.
+final class SystemAlarm: Alarm {
+    // Unchecked by the compiler because the class of all dispatch sources is not declared Sendable; its
+    // methods may be called from any thread (dispatch_source_set_timer(3)).
+    private nonisolated(unsafe) let source: any DispatchSourceTimer
+
+    init(on queue: DispatchQueue, _ ring: @escaping @Sendable () -> Void) {
+        source = DispatchSource.makeTimerSource(queue: queue)
+        source.setEventHandler(handler: ring)
+        source.activate()
+    }
+
+    deinit { source.cancel() }
+
+    func set(_ instant: AwakeInstant?) { set(instant, repeating: 0) }
+
+    /// Sets it to ring at `instant` and then every `interval` nanoseconds; 0: once.
+    func set(_ instant: AwakeInstant?, repeating interval: Int64) {
+        guard let instant else { return source.schedule(deadline: .distantFuture) }
+        // On Linux the uptime of dispatch is CLOCK_MONOTONIC, nanosecond for nanosecond. Zero would be read
+        // as "now".
+        let deadline = DispatchTime(uptimeNanoseconds: UInt64(max(1, instant.nanoseconds)))
+        if interval > 0 {
+            source.schedule(
+                deadline: deadline, repeating: .nanoseconds(Int(interval)), leeway: .nanoseconds(0))
+        } else {
+            source.schedule(deadline: deadline, leeway: .nanoseconds(0))
+        }
+    }
+
+    /// Sets it to ring when the wall clock reads `instant`, also if the machine sleeps until then.
+    func set(wall instant: WallInstant) {
+        let second = instant.secondsSinceEpoch
+        let microsecond = instant.microsecondsSinceEpoch - second * 1_000_000
+        let time = timespec(tv_sec: Int(second), tv_nsec: Int(microsecond) * 1000)
+        source.schedule(wallDeadline: DispatchWallTime(timespec: time), leeway: .nanoseconds(0))
+    }
+
+    func cancel() { source.cancel() }
+}

@@ -1,0 +1,226 @@
+// Copyright 2026 the timerd authors
+// SPDX-License-Identifier: Apache-2.0
+
+public import Dispatch
+import Glibc
+
+/// A serial queue and all timers whose ticks it handles. One alarm wakes it for the earliest of them.
+///
+/// Handlers run on the queue one after the other, so a slow one makes the other timers of its queue late. What
+/// must not wait for others gets a queue of its own: a `TimerQueue`, or a `handlerQueue` when its timer is
+/// made. Queues do not delay one another.
+///
+/// The timers keep their queue, and the queue keeps no timer.
+public final class TimerQueue: Sendable {
+    /// The queue of timers that are not given one.
+    public static let shared = TimerQueue(label: "PausableTimers.shared")
+    /// The timers of the main queue. It runs in `dispatchMain()`, in a main run loop, and in `async` programs.
+    public static let main = TimerQueue(.main)
+
+    /// Where the handlers run.
+    public let queue: DispatchQueue
+
+    private enum Source: Sendable {
+        /// The machine's clocks, which are read without a detour.
+        case system
+        case other(any TimeSource)
+    }
+
+    private let source: Source
+    private let isManual: Bool
+    private let state: Lock<QueueState>
+
+    /// A serial queue of its own.
+    ///
+    /// - Parameters:
+    ///   - label: what debuggers and profilers call its thread's work.
+    ///   - qos: how its work is scheduled.
+    ///   - time: the clock and the alarms; the machine's own by default.
+    public convenience init(
+        label: String = "PausableTimers", qos: DispatchQoS = .default,
+        time: any TimeSource = SystemTime()
+    ) {
+        self.init(DispatchQueue(label: label, qos: qos), time: time)
+    }
+
+    /// The timers of a queue that exists. On a concurrent queue, too, handlers run one after the other.
+    public init(_ queue: DispatchQueue, time: any TimeSource = SystemTime()) {
+        self.queue = queue
+        source = time is SystemTime ? .system : .other(time)
+        isManual = time is ManualTime
+        state = Lock(QueueState())
+    }
+
+    deinit { state.withLock { $0.alarm.cancel() } }
+
+    /// One reading of all its clocks.
+    public func now() -> Now {
+        switch source {
+        case .system: SystemTime().now()
+        case .other(let time): time.now()
+        }
+    }
+
+    private func reading(withSleep: Bool) -> Reading {
+        switch source {
+        case .system:
+            return Reading(
+                awake: AwakeInstant(nanoseconds: read(CLOCK_MONOTONIC)),
+                boot: BootInstant(nanoseconds: withSleep ? read(CLOCK_BOOTTIME) : 0))
+        case .other(let time):
+            let now = time.now()
+            return Reading(awake: now.awake, boot: now.boot)
+        }
+    }
+
+    /// Makes the alarm. The queue's lock is held.
+    func makeAlarm() -> any Alarm {
+        let ring: @Sendable () -> Void = { [weak self] in self?.ring() }
+        switch source {
+        case .system: return SystemAlarm(on: queue, ring)
+        case .other(let time): return time.makeAlarm(on: queue, ring)
+        }
+    }
+
+    /// Sets the alarm that notices a sleep of the machine. The queue's lock is held.
+    func setGuard(for first: BootInstant, in alarm: inout QueueAlarm) {
+        alarm.setGuard(for: first, at: now()) {
+            SystemAlarm(on: queue) { [weak self] in self?.ring() }
+        }
+    }
+
+    // MARK: - Timers
+
+    func insert(_ made: Row, extras: Extras?) -> TimerReference {
+        let (slot, generation) = state.withLock { state in
+            var row = made
+            let now = reading(withSleep: state.sleepCounters > 0 || row.countsSleep)
+            if row.phase == .running { row.ledger.open(at: now.counted(row.basis)) }
+            row.pausedAt = now.counted(row.basis)
+            let inserted = state.insert(row, extras: extras, at: now)
+            state.setAlarm(of: self, at: now, isRinging: false)
+            return inserted
+        }
+        return TimerReference(queue: self, slot: Int32(slot), generation: generation)
+    }
+
+    /// Looks at a timer; nil if it was released.
+    func look<Result: Sendable>(
+        _ slot: Int, _ generation: UInt32, _ body: (borrowing QueueState, CountedInstant) -> Result
+    ) -> Result? {
+        state.withLock { state in
+            guard state.rows.has(slot, generation) else { return nil }
+            let now = reading(withSleep: state.rows[slot].countsSleep)
+            return body(state, now.counted(state.rows[slot].basis))
+        }
+    }
+
+    /// Changes a timer and sets the alarm for it.
+    ///
+    /// - Parameter body: returns nil if it changed nothing.
+    /// - Returns: nil if the timer was released or nothing was changed.
+    @discardableResult
+    func change<Result: Sendable>(
+        _ slot: Int, _ generation: UInt32,
+        _ body: (inout QueueState, CountedInstant, inout Leftovers) -> Result?
+    ) -> Result? {
+        var leftovers = Leftovers()
+        let result = state.withLock { state -> Result? in
+            guard state.rows.has(slot, generation) else { return nil }
+            let now = reading(withSleep: state.sleepCounters > 0)
+            guard let result = body(&state, now.counted(state.rows[slot].basis), &leftovers) else {
+                return nil
+            }
+            if state.rows.has(slot, generation) {
+                state.settle(slot, at: now)
+                leftovers.onChange = state.extras(of: slot)?.onChange
+            }
+            state.setAlarm(of: self, at: now, isRinging: false)
+            return result
+        }
+        leftovers.settle()
+        return result
+    }
+
+    /// Takes the timer out, or sees to it that it is taken out when its handler returns.
+    func release(_ slot: Int, _ generation: UInt32) {
+        var leftovers = Leftovers()
+        state.withLock { state in
+            guard state.rows.has(slot, generation) else { return }
+            let now = reading(withSleep: state.sleepCounters > 0)
+            state.release(slot, into: &leftovers)
+            state.setAlarm(of: self, at: now, isRinging: false)
+        }
+        leftovers.settle()
+    }
+
+    // MARK: - Ringing
+
+    private enum Step: Sendable {
+        case handle(Delivery)
+        case handOver(DispatchQueue, slot: Int, generation: UInt32)
+        case done
+    }
+
+    /// The alarm rang: handles every timer that is due by now, each once, so that what else waits for the
+    /// queue has its turn.
+    private func ring() {
+        var bound: Reading?
+        var handled: Int?
+        while true {
+            var leftovers = Leftovers()
+            let step = state.withLock { state -> Step in
+                let now = reading(withSleep: state.sleepCounters > 0)
+                if let handled { state.complete(handled, at: now, into: &leftovers) }
+                let limit = bound ?? now
+                bound = limit
+                return next(in: &state, by: limit, at: now)
+            }
+            handled = nil
+            leftovers.settle()
+            switch step {
+            case .handle(let delivery):
+                delivery.handle()
+                handled = delivery.slot
+            case .handOver(let queue, let slot, let generation):
+                if isManual {
+                    queue.sync { self.handle(slot, generation) }
+                } else {
+                    queue.async { self.handle(slot, generation) }
+                }
+            case .done: return
+            }
+        }
+    }
+
+    private func next(in state: inout QueueState, by limit: Reading, at now: Reading) -> Step {
+        while let slot = state.nextDue(by: limit) {
+            if let queue = state.rows[slot].handlerQueue {
+                return .handOver(queue, slot: slot, generation: state.handOver(slot))
+            }
+            if let delivery = state.take(slot, of: self, at: now) { return .handle(delivery) }
+        }
+        state.setAlarm(of: self, at: now, isRinging: true)
+        return .done
+    }
+
+    /// Handles the tick of one timer on the queue of its handler, if it is still due.
+    private func handle(_ slot: Int, _ generation: UInt32) {
+        let delivery = state.withLock { state -> Delivery? in
+            guard state.rows.has(slot, generation) else { return nil }
+            let now = reading(withSleep: state.sleepCounters > 0)
+            let delivery = state.take(slot, of: self, at: now)
+            if delivery == nil { state.setAlarm(of: self, at: now, isRinging: false) }
+            return delivery
+        }
+        guard let delivery else { return }
+        delivery.handle()
+        var leftovers = Leftovers()
+        state.withLock { state in
+            let now = reading(withSleep: state.sleepCounters > 0)
+            state.complete(slot, at: now, into: &leftovers)
+            state.setAlarm(of: self, at: now, isRinging: false)
+        }
+        leftovers.settle()
+    }
+}

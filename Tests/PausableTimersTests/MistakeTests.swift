@@ -1,0 +1,137 @@
+// Copyright 2026 the timerd authors
+// SPDX-License-Identifier: Apache-2.0
+
+import Dispatch
+import PausableTimers
+import Synchronization
+import Testing
+
+/// The mistakes that published wrappers of DispatchSourceTimer make, each as a test that this library does not.
+@Suite struct MistakeTests {
+    @Test func mistake_theIntervalIsIgnoredOnARepeat() throws {
+        let bench = Bench()
+        let timer = try bench.every(700, first: .after(.milliseconds(100)))
+        bench.advance(1600)
+        #expect(bench.log.actual == [100, 800, 1500])
+        withExtendedLifetime(timer) {}
+    }
+
+    @Test func mistake_theStartDelayCountsAsActive() throws {
+        let bench = Bench()
+        let timer = try bench.every(100, paused: true)
+        bench.advance(5000)
+        timer.resume()
+        bench.advance(100)
+        #expect(bench.log.all.map(\.active) == [.milliseconds(100)])
+    }
+
+    @Test func mistake_accountingByTheWallClock() throws {
+        let bench = Bench()
+        let timer = try bench.every(1000)
+        bench.advance(400)
+        bench.time.setWallClock(by: .seconds(86_400))
+        #expect(timer.activeTime == .milliseconds(400) && timer.remaining == .milliseconds(600))
+        bench.time.setWallClock(by: .seconds(-2 * 86_400))
+        bench.advance(600)
+        #expect(bench.log.actual == [1000] && bench.log.missed == [0])
+    }
+
+    @Test func mistake_aNameCannotBeReusedAfterCancel() throws {
+        let bench = Bench()
+        let group = try TimerGroup(on: bench.queue)
+        let first = try group.every("name", .milliseconds(100)) { _ in }
+        first.cancel()
+        try group.every("name", .milliseconds(100)) { bench.log.append($0) }
+        group.cancel("name")
+        try group.every("name", .milliseconds(200)) { bench.log.append($0) }
+        bench.advance(400)
+        #expect(bench.log.actual == [200, 400])
+    }
+
+    @Test func mistake_aSecondPauseIsCountedTwice() throws {
+        let bench = Bench()
+        let timer = try bench.every(100)
+        bench.advance(30)
+        timer.pause()
+        bench.advance(50)
+        timer.pause()
+        bench.advance(50)
+        timer.resume()
+        #expect(timer.activeTime == .milliseconds(30) && timer.remaining == .milliseconds(70))
+        bench.advance(70)
+        #expect(bench.log.count == 1)
+    }
+
+    @Test func mistake_anUnlockedDictionary() throws {
+        let group = try TimerGroup(on: TimerQueue(time: ManualTime()))
+        DispatchQueue.concurrentPerform(iterations: 8) { thread in
+            for round in 0..<200 {
+                let name = "\((round + thread) % 16)"
+                _ = try? group.every(name, .seconds(1)) { _ in }
+                group.pause(name)
+                _ = group[name]?.state
+                if round % 3 == 0 { group.cancel(name) }
+            }
+        }
+        #expect(group.names.count <= 16)
+    }
+
+    @Test func mistake_runNowWaitsForAnInterval() throws {
+        let bench = Bench()
+        let timer = try bench.every(5000, first: .now)
+        bench.advance(0)
+        #expect(bench.log.actual == [0])
+        withExtendedLifetime(timer) {}
+    }
+
+    @Test func mistake_aOneShotStaysRunning() throws {
+        let bench = Bench()
+        let states = Log<TimerState>()
+        let timer = try PausableTimer.after(.milliseconds(10), on: bench.queue) {
+            states.append($0.timer.state)
+        }
+        bench.advance(10)
+        #expect(states.all == [.finished] && timer.state == .finished)
+    }
+
+    @Test func mistake_stoppingWhilePausedTraps() throws {
+        for _ in 0..<100 {
+            let timer = try PausableTimer.every(.milliseconds(1)) { _ in }
+            timer.pause()
+            timer.cancel()
+        }
+    }
+
+    @Test func mistake_theBlockRetainsSelf() throws {
+        final class Screen: Sendable {
+            let timer = Mutex<PausableTimer?>(nil)
+            let gone: Log<Bool>
+            init(_ gone: Log<Bool>) { self.gone = gone }
+            deinit { gone.append(true) }
+            func refresh() {}
+        }
+        let bench = Bench()
+        let gone = Log<Bool>()
+        do {
+            let screen = Screen(gone)
+            let timer = try PausableTimer.every(.seconds(1), for: screen, on: bench.queue) {
+                screen, _ in screen.refresh()
+            }
+            screen.timer.withLock { $0 = timer }
+            bench.advance(1000)
+        }
+        #expect(gone.count == 1)
+    }
+
+    @Test func mistake_aWeakProxyThatIsStrong() throws {
+        let bench = Bench()
+        let gone = Log<Bool>()
+        var owner: Owner? = Owner(gone)
+        let timer = try PausableTimer.every(.seconds(1), for: owner!, on: bench.queue) { _, _ in }
+        bench.advance(3000)
+        owner = nil
+        #expect(gone.count == 1)
+        bench.advance(1000)
+        #expect(timer.state == .cancelled)
+    }
+}

@@ -1,0 +1,251 @@
+// Copyright 2026 the timerd authors
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import PausableTimers
+import SeededRandom
+import Testing
+
+/// Accounts that outlive the program.
+@Suite struct PersistenceTests {
+    /// A folder that is gone after the test.
+    private final class Folder {
+        let path = NSTemporaryDirectory() + "/pausable-timers-\(UUID().uuidString)"
+
+        func open() throws -> AccountFolder { try AccountFolder(path) }
+        var files: [String] { (try? FileManager.default.contentsOfDirectory(atPath: path)) ?? [] }
+        func bytes(_ file: String) -> [UInt8] {
+            Array(FileManager.default.contents(atPath: "\(path)/\(file)") ?? Data())
+        }
+        func write(_ bytes: [UInt8], _ file: String) {
+            _ = FileManager.default.createFile(
+                atPath: "\(path)/\(file)", contents: Data(bytes))
+        }
+        deinit { try? FileManager.default.removeItem(atPath: path) }
+    }
+
+    private func account(_ seconds: Int, _ state: TimerAccount.State = .running) -> TimerAccount {
+        TimerAccount(
+            state: state, active: .seconds(seconds), accrued: .seconds(seconds),
+            savedAt: ManualTime.start)
+    }
+
+    /// The clocks so long after `ManualTime.start`, of the same boot or the next one.
+    private func later(_ span: Duration, isNextBoot: Bool = false) -> Now {
+        var now = ManualTime.start
+        now.wall = now.wall + span
+        if isNextBoot {
+            now.awake = AwakeInstant(nanoseconds: 60_000_000_000)
+            now.boot = BootInstant(nanoseconds: 60_000_000_000)
+            now.bootID = BootID("00000000-0000-4000-8000-000000000002")!
+        } else {
+            now.awake = now.awake + span
+            now.boot = BootInstant(nanoseconds: now.boot.nanoseconds + span.wholeNanoseconds)
+        }
+        return now
+    }
+
+    @Test(arguments: [
+        (TimeBasis.active, false, 300, 1000), (.uptime, false, 900, 0), (.wall, false, 900, 0),
+        (.active, true, 300, 1000), (.uptime, true, 900, 0), (.wall, true, 900, 0),
+    ])
+    func aTimerGoesOnWhereItWas(
+        basis: TimeBasis, isNextBoot: Bool, active: Int, maxLoss: Int
+    ) throws {
+        let bench = Bench()
+        let first = try bench.every(10_000, counting: basis)
+        bench.advance(300)
+        let account = first.account
+        // So long the program did not run, or the machine was off.
+        let away = Duration.milliseconds(600)
+        let time = ManualTime(startingAt: later(.milliseconds(300) + away, isNextBoot: isNextBoot))
+        let timer = try PausableTimer.every(
+            .seconds(10), counting: basis, restoring: account, on: TimerQueue(time: time))
+        #expect(timer.activeTime == .milliseconds(active))
+        #expect(timer.remaining == .milliseconds(10_000 - active))
+        let bound = isNextBoot ? maxLoss : min(maxLoss, 600)
+        #expect(timer.account.maxLoss == .milliseconds(bound))
+    }
+
+    @Test func whatWasPausedStaysPaused_andWhatFinishedStaysSo() throws {
+        let bench = Bench()
+        let timer = try bench.every(100, counting: .wall)
+        bench.advance(130)
+        timer.pause()
+        let paused = timer.account
+        bench.advance(5000)
+        let restored = try bench.every(100, counting: .wall, restoring: paused)
+        #expect(restored.state == .paused && restored.activeTime == .milliseconds(130))
+        #expect(restored.remaining == .milliseconds(70))
+        restored.resume()
+        bench.advance(70)
+        #expect(bench.log.all.map(\.number) == [1, 2])
+        let once = try bench.after(10)
+        bench.advance(10)
+        let again = try bench.after(10, restoring: once.account)
+        bench.advance(1000)
+        #expect(again.state == .finished)
+    }
+
+    @Test func aShorterIntervalKeepsWhatAccrued() throws {
+        let bench = Bench()
+        let timer = try bench.every(100, restoring: account(5))
+        bench.advance(0)
+        #expect(bench.log.count == 1 && timer.activeTime == .seconds(5))
+    }
+
+    @Test func whatCannotBeIsNotRestored() throws {
+        let bench = Bench()
+        var wrong = account(5)
+        wrong.accrued = .seconds(6)
+        #expect(throws: TimerArgumentError.self) { try bench.every(100, restoring: wrong) }
+    }
+
+    @Test func anAccountIsReadAsItWasWritten_asJSONToo() throws {
+        var random = SeededRandom()
+        let folder = Folder()
+        let store = try folder.open()
+        for basis in TimeBasis.allCases {
+            for state in [TimerAccount.State.running, .paused, .finished] {
+                let active = Duration(attoseconds: Int128(random.next()) * 1_000_000_007)
+                let account = TimerAccount(
+                    state: state, active: active, accrued: active / 3, passed: 12, ticks: 7,
+                    basis: basis, maxLoss: .microseconds(5), savedAt: ManualTime.start)
+                try store.save(account, as: "a")
+                #expect(try store.load("a") == account)
+                let json = try JSONEncoder().encode(account)
+                #expect(try JSONDecoder().decode(TimerAccount.self, from: json) == account)
+            }
+        }
+        let json = String(decoding: try JSONEncoder().encode(account(1)), as: UTF8.self)
+        let forged = json.replacingOccurrences(of: "\"passed\":0", with: "\"passed\":-1")
+        #expect(forged != json)
+        #expect(throws: DecodingError.self) {
+            try JSONDecoder().decode(TimerAccount.self, from: Data(forged.utf8))
+        }
+    }
+
+    /// Whatever happens to one place, the other one is used.
+    @Test func aHalfWrittenOrForgedPlaceCostsOneSave() throws {
+        var random = SeededRandom()
+        let folder = Folder()
+        try { try folder.open().save(account(1), as: "a") }()
+        try { try folder.open().save(account(2), as: "a") }()
+        let whole = folder.bytes("a")
+        #expect(try folder.open().load("a") == account(2))
+        // Number 2 is in place 0.
+        for length in 0..<(whole.firstIndex(of: UInt8(ascii: "\n"))!) {
+            var torn = whole
+            for index in length..<4096 { torn[index] = 0 }
+            folder.write(torn, "a")
+            #expect(try folder.open().load("a") == account(1), "\(length)")
+        }
+        for _ in 0..<500 {
+            var forged = whole
+            let place = random.int(below: whole.firstIndex(of: UInt8(ascii: "\n"))!)
+            forged[place] ^= UInt8(1 + random.int(below: 255))
+            folder.write(forged, "a")
+            #expect(try folder.open().load("a") == account(1), "byte \(place)")
+        }
+        // The older place copied over the newer one, or the newer one over both, is nothing new.
+        folder.write(Array(whole[4096...]), "a")
+        #expect(try folder.open().load("a") == nil)
+        // After it, saving goes on.
+        folder.write(Array(whole[..<100]) + whole[100...].map { _ in 0 }, "a")
+        try { try folder.open().save(account(3), as: "a") }()
+        #expect(try folder.open().load("a") == account(3))
+        folder.write([], "a")
+        #expect(try folder.open().load("a") == nil)
+    }
+
+    @Test(arguments: ["a", "..", ".", "a/b", "ä ö", "%2E", "x\n\u{0}", ".hidden", "-"])
+    func everyNameHasAFileOfItsOwn(name: String) throws {
+        let folder = Folder()
+        let store = try folder.open()
+        try store.save(account(1), as: "other")
+        try store.save(account(2), as: name)
+        #expect(try store.load(name) == account(2) && store.load("other") == account(1))
+        #expect(folder.files.count == 2)
+        try store.remove(name)
+        try store.remove(name)
+        #expect(try store.load(name) == nil && folder.files == ["other"])
+    }
+
+    @Test func refusesWhatIsNoName_andFollowsNoLink() throws {
+        let folder = Folder()
+        let store = try folder.open()
+        for name in ["", String(repeating: "x", count: 241), String(repeating: "/", count: 81)] {
+            #expect(throws: AccountStoreError.self) { try store.save(account(1), as: name) }
+        }
+        try FileManager.default.createSymbolicLink(
+            atPath: "\(folder.path)/link", withDestinationPath: "/etc/hostname")
+        #expect(throws: AccountStoreError.self) { try store.load("link") }
+        #expect(throws: AccountStoreError.self) { try store.save(account(1), as: "link") }
+        try FileManager.default.createDirectory(
+            atPath: "\(folder.path)/directory", withIntermediateDirectories: false)
+        #expect(throws: AccountStoreError.self) { try store.load("directory") }
+    }
+
+    @Test func oneProgramAtATimeHasTheFolder() throws {
+        let folder = Folder()
+        let store = try folder.open()
+        #expect(throws: AccountStoreError.self) { try folder.open() }
+        withExtendedLifetime(store) {}
+        #expect(throws: AccountStoreError.self) { try AccountFolder("/nowhere/at/all") }
+    }
+
+    @Test func aGroupKeepsItsTimersOverARestart() throws {
+        let folder = Folder()
+        let bench = Bench()
+        do {
+            let group = try TimerGroup(on: bench.queue, accounts: folder.open())
+            try group.every("work", .seconds(10)) { _ in }
+            try group.every("rest", .seconds(10)) { _ in }
+            bench.advance(3000)
+            group.pause("rest")
+            bench.advance(1300)
+            // Killed here: what came after the last save is lost.
+        }
+        let group = try TimerGroup(on: bench.queue, accounts: folder.open())
+        let work = try group.every("work", .seconds(10)) { bench.log.append($0) }
+        let rest = try group.every("rest", .seconds(10)) { bench.log.append($0) }
+        let lost = Duration.milliseconds(4300) - work.activeTime
+        #expect(work.state == .running && lost >= .zero && lost <= .milliseconds(550))
+        #expect(rest.activeTime == .seconds(3) && rest.state == .paused)
+        bench.advance(6000)
+        #expect(bench.log.count == 1)
+        // A name that was cancelled begins at zero.
+        group.cancel("work")
+        let new = try group.every("work", .seconds(10)) { _ in }
+        #expect(new.activeTime == .zero && new.state == .running)
+    }
+
+    @Test func aTickIsSavedBeforeItsHandlerRuns() throws {
+        let folder = Folder()
+        let bench = Bench()
+        do {
+            let group = try TimerGroup(on: bench.queue, accounts: folder.open())
+            try group.after("once", .seconds(1)) { bench.log.append($0) }
+            bench.advance(1000)
+        }
+        let group = try TimerGroup(on: bench.queue, accounts: folder.open())
+        let timer = try group.after("once", .seconds(1)) { bench.log.append($0) }
+        bench.advance(5000)
+        #expect(bench.log.count == 1 && timer.state == .finished)
+    }
+
+    @Test func aStoreThatFailsIsToldOnce_andTheTimersGoOn() throws {
+        struct Broken: AccountStore {
+            func load(_ name: String) -> TimerAccount? { nil }
+            func save(_ account: TimerAccount, as name: String) throws { throw CancellationError() }
+            func remove(_ name: String) throws { throw CancellationError() }
+        }
+        let errors = Log<String>()
+        let bench = Bench()
+        let group = try TimerGroup(on: bench.queue, accounts: Broken()) { errors.append("\($0)") }
+        try group.every("a", .milliseconds(100)) { bench.log.append($0) }
+        bench.advance(5000)
+        group.pause("a")
+        #expect(errors.count == 1 && bench.log.count == 50)
+    }
+}

@@ -1,0 +1,427 @@
+// Copyright 2026 the timerd authors
+// SPDX-License-Identifier: Apache-2.0
+
+import Dispatch
+import PausableTimers
+import Synchronization
+import Testing
+
+/// What the library promises, one test or more for each row S1 to S16 of its table.
+@Suite struct RowTests {
+    // MARK: S1 to S4
+
+    @Test(arguments: [
+        (FirstTick?.none, [200, 400, 600]), (.now, [0, 200, 400, 600]),
+        (.after(.milliseconds(50)), [50, 250, 450]),
+    ])
+    func s1_repeatsAfterADelayOrFromNow(first: FirstTick?, expected: [Int]) throws {
+        let bench = Bench()
+        let timer = try bench.every(200, first: first)
+        bench.advance(620)
+        #expect(bench.log.scheduled == expected && bench.log.actual == expected)
+        #expect(bench.log.all.map(\.number) == Array(1...expected.count))
+        #expect(timer.state == .running)
+    }
+
+    @Test func s1_pausesResumesAndStops_andTheStateIsKnown() throws {
+        let bench = Bench()
+        let timer = try bench.every(200)
+        bench.advance(150)
+        timer.pause()
+        #expect(timer.state == .paused && timer.remaining == .milliseconds(50))
+        bench.advance(10_000)
+        #expect(bench.log.count == 0 && timer.activeTime == .milliseconds(150))
+        timer.resume()
+        #expect(timer.state == .running)
+        bench.advance(50)
+        #expect(bench.log.scheduled == [10_200])
+        #expect(timer.cancel() && timer.state == .cancelled && timer.remaining == nil)
+        bench.advance(10_000)
+        #expect(bench.log.count == 1)
+    }
+
+    @Test func s1_ticksOnTheChosenQueue() throws {
+        let key = DispatchSpecificKey<String>()
+        let chosen = DispatchQueue(label: "chosen")
+        chosen.setSpecific(key: key, value: "chosen")
+        let time = ManualTime()
+        let names = Log<String>()
+        let timer = try PausableTimer.every(
+            .seconds(1), on: TimerQueue(chosen, time: time)
+        ) { _ in names.append(DispatchQueue.getSpecific(key: key) ?? "other") }
+        time.advance(by: .seconds(2))
+        #expect(names.all == ["chosen", "chosen"])
+        withExtendedLifetime(timer) {}
+    }
+
+    @Test func s2_theHandlerGetsTheActiveTime() throws {
+        let bench = Bench()
+        let timer = try bench.every(200)
+        bench.advance(300)
+        timer.pause()
+        bench.advance(5000)
+        timer.resume()
+        bench.advance(300)
+        #expect(bench.log.all.map(\.active) == [200, 400, 600].map { .milliseconds($0) })
+        #expect(timer.activeTime == .milliseconds(600))
+    }
+
+    @Test func s2_cancelWhilePausedIsSafe() throws {
+        let bench = Bench()
+        let timer = try bench.every(200, paused: true)
+        #expect(timer.cancel())
+        timer.resume()
+        bench.advance(1000)
+        #expect(bench.log.count == 0 && timer.state == .cancelled)
+    }
+
+    @Test func s2_theDefaultsAreAsDocumented() throws {
+        let bench = Bench()
+        let timer = try PausableTimer.every(.seconds(1), on: bench.queue)
+        #expect(timer.state == .running && timer.account.basis == .active)
+        #expect(timer.remaining == .seconds(1) && timer.interval == .seconds(1))
+        // Without a tolerance it is on time though another timer is awake earlier.
+        bench.advance(999)
+        #expect(timer.remaining == .milliseconds(1))
+    }
+
+    @Test func s3_nothingKeepsTheTimer_andTheTimerKeepsNothing() throws {
+        let bench = Bench()
+        let gone = Log<Bool>()
+        var owner: Owner? = Owner(gone)
+        weak var timer: PausableTimer?
+        do {
+            // The handler holds the owner, which the timer's release frees.
+            let kept = try PausableTimer.every(.seconds(1), on: bench.queue) { [owner] _ in
+                withExtendedLifetime(owner) {}
+            }
+            owner = nil
+            timer = kept
+            #expect(gone.count == 0)
+        }
+        #expect(timer == nil && gone.count == 1)
+    }
+
+    @Test func s3_theFormForAnOwnerDoesNotKeepIt() throws {
+        let bench = Bench()
+        let gone = Log<Bool>()
+        let seen = Log<Bool>()
+        var owner: Owner? = Owner(gone)
+        let timer = try PausableTimer.every(.seconds(1), for: owner!, on: bench.queue) { owner, _ in
+            seen.append(owner.gone === gone)
+        }
+        bench.advance(1000)
+        #expect(seen.all == [true])
+        owner = nil
+        #expect(gone.count == 1 && timer.state == .running)
+    }
+
+    @Test func s4_aOneShotEndsItself_andCancelledIsFinal() throws {
+        let bench = Bench()
+        let timer = try bench.after(300)
+        bench.advance(300)
+        #expect(timer.state == .finished && timer.remaining == nil)
+        #expect(timer.activeTime == .milliseconds(300))
+        bench.advance(1000)
+        #expect(bench.log.count == 1 && timer.activeTime == .milliseconds(300))
+        timer.resume()
+        timer.pause()
+        #expect(timer.state == .finished)
+        timer.restart()
+        bench.advance(300)
+        #expect(bench.log.count == 2 && timer.state == .finished)
+        timer.cancel()
+        timer.restart()
+        timer.resume()
+        bench.advance(1000)
+        #expect(timer.state == .cancelled && bench.log.count == 2)
+    }
+
+    @Test func s4_oneThatTicksSoManyTimesEndsItself() throws {
+        let bench = Bench()
+        let timer = try bench.every(100, first: .now, times: 3)
+        bench.advance(1000)
+        #expect(bench.log.scheduled == [0, 100, 200] && timer.state == .finished)
+    }
+
+    // MARK: S5 to S8
+
+    @Test func s5_aBlockedQueueGivesOneLateTick_andThenTheOriginalGrid() throws {
+        let bench = Bench()
+        let timer = try bench.every(2000)
+        bench.advance(2000)
+        bench.stall(5000)
+        bench.advance(1000)
+        #expect(bench.log.actual == [2000, 7000, 8000] && bench.log.missed == [0, 1, 0])
+        #expect(bench.log.scheduled == [2000, 6000, 8000])
+        #expect(bench.log.all[1].lateness == .seconds(1))
+        #expect(timer.account.passed == 4)
+    }
+
+    @Test func s5_blockedFor500msUnder200ms_oneTickStandsForThree() throws {
+        let bench = Bench()
+        let timer = try bench.every(200)
+        bench.advance(190)
+        bench.stall(500)
+        bench.advance(200)
+        #expect(bench.log.missed == [2, 0] && bench.log.actual == [690, 800])
+        withExtendedLifetime(timer) {}
+    }
+
+    @Test func s5_aToleranceSharesWakeUps_andMovesNoGrid() throws {
+        let bench = Bench()
+        let exact = try bench.every(100)
+        let tolerant = try bench.every(95, tolerance: 20)
+        bench.advance(100)
+        #expect(bench.log.actual == [100, 100] && bench.log.scheduled == [100, 95])
+        withExtendedLifetime((exact, tolerant)) {}
+    }
+
+    @Test func s5_aloneATolerantTimerComesAsLateAsItMay() throws {
+        let bench = Bench()
+        let timer = try bench.every(95, tolerance: 20)
+        bench.advance(300)
+        #expect(bench.log.actual == [115, 210] && bench.log.scheduled == [95, 190])
+        #expect(bench.log.missed == [0, 0])
+        withExtendedLifetime(timer) {}
+    }
+
+    @Test func s6_aBlockedQueueDelaysNoOther() throws {
+        let ticked = DispatchSemaphore(value: 0)
+        let unblock = DispatchSemaphore(value: 0)
+        let blocked = TimerQueue(label: "blocked")
+        blocked.queue.async { unblock.wait() }
+        let log = Log<Tick>()
+        let late = try PausableTimer.every(.milliseconds(1), on: blocked) { log.append($0) }
+        let other = try PausableTimer.every(.milliseconds(1), on: TimerQueue()) { _ in
+            ticked.signal()
+        }
+        for _ in 0..<5 { #expect(ticked.wait(timeout: .now() + 10) == .success) }
+        #expect(log.count == 0)
+        unblock.signal()
+        withExtendedLifetime((late, other)) {}
+    }
+
+    @Test func s7_aTickerGivesFramesAsADisplayLinkDoes() throws {
+        let bench = Bench()
+        let frames = Log<Frame>()
+        let ticker = try Ticker(preferredRate: 100, on: bench.queue) { frames.append($0) }
+        bench.advance(30)
+        ticker.isPaused = true
+        bench.advance(1000)
+        #expect(ticker.isPaused && frames.count == 3)
+        ticker.isPaused = false
+        bench.advance(10)
+        let all = frames.all
+        #expect(all.map(\.number) == [1, 2, 3, 4])
+        #expect(all.allSatisfy { $0.duration == .milliseconds(10) && $0.dropped == 0 })
+        #expect(all.allSatisfy { $0.targetTimestamp - $0.timestamp == .milliseconds(10) })
+        #expect(ticker.activeTime == .milliseconds(40))
+    }
+
+    @Test func s8_theHandlerReachesItsTimer_andCancelsIt() throws {
+        let bench = Bench()
+        let timer = try PausableTimer.every(.milliseconds(100), on: bench.queue) { tick in
+            bench.log.append(tick)
+            if tick.number == 2 { #expect(tick.timer.cancel()) }
+        }
+        bench.advance(1000)
+        #expect(bench.log.count == 2 && timer.state == .cancelled)
+    }
+
+    @Test func s8_theHandlerPausesAndChangesItsTimer() throws {
+        let bench = Bench()
+        let timer = try PausableTimer.every(.milliseconds(100), on: bench.queue) { tick in
+            bench.log.append(tick)
+            switch tick.number {
+            case 1: #expect(throws: Never.self) { try tick.timer.setInterval(.milliseconds(50)) }
+            case 3: tick.timer.pause()
+            default: break
+            }
+        }
+        bench.advance(1000)
+        #expect(bench.log.actual == [100, 150, 200] && timer.state == .paused)
+    }
+
+    // MARK: S9 to S12
+
+    @Test func s9_madeButNotRunning_orAtOnce() throws {
+        let bench = Bench()
+        let timer = try bench.every(100, paused: true)
+        bench.advance(1000)
+        #expect(timer.state == .paused && bench.log.count == 0 && timer.activeTime == .zero)
+        timer.resume()
+        bench.advance(100)
+        #expect(bench.log.scheduled == [1100])
+    }
+
+    @Test func s10_anAbsoluteFirstInstant() throws {
+        let bench = Bench()
+        let start = ManualTime.start
+        let byAwake = try bench.every(1000, first: .at(start.awake + .milliseconds(250)))
+        bench.advance(1300)
+        #expect(bench.log.scheduled == [250, 1250])
+        byAwake.cancel()
+        let byWall = try bench.every(1000, first: .atWall(start.wall + .milliseconds(1500)))
+        bench.advance(1300)
+        #expect(bench.log.scheduled == [250, 1250, 1500, 2500])
+        byWall.cancel()
+        // One that is past is due at once, and none before it is missed.
+        let past = try bench.every(1000, first: .at(start.awake))
+        bench.advance(0)
+        #expect(bench.log.scheduled.last == 2600 && bench.log.missed.last == 0)
+        // An instant means nothing after a restart.
+        past.restart()
+        #expect(past.remaining == .seconds(1))
+    }
+
+    @Test func s11_refusesWhatCannotBe_withASentence() throws {
+        let bench = Bench()
+        func sentence(_ make: () throws -> PausableTimer) -> String {
+            do {
+                _ = try make()
+                return "none"
+            } catch { return "\(error)" }
+        }
+        for interval in [Duration.zero, .seconds(-1)] {
+            #expect(
+                sentence { try .every(interval, on: bench.queue) }
+                    == "an interval must be longer than zero, which \(interval) is not")
+        }
+        let start = "a timer cannot start in the past, as with a delay of -1.0 seconds"
+        #expect(sentence { try .after(.seconds(-1), on: bench.queue) } == start)
+        #expect(
+            sentence { try .every(.seconds(1), first: .after(.seconds(-1)), on: bench.queue) }
+                == start)
+        #expect(
+            sentence { try .every(.seconds(1), times: 0, on: bench.queue) }
+                == "a timer ticks at least once, not 0 times")
+        #expect(
+            sentence { try .every(.seconds(1), tolerance: .seconds(-2), on: bench.queue) }
+                == "a tolerance cannot be negative, as -2.0 seconds is")
+        let timer = try bench.every(100)
+        #expect(throws: TimerArgumentError.self) { try timer.setInterval(.zero) }
+        #expect(timer.interval == .milliseconds(100) && timer.state == .running)
+        for rate in [0, -60, Double.nan, .infinity, 2e9, 1e-300] {
+            #expect(throws: TimerArgumentError.self) {
+                _ = try Ticker(preferredRate: rate, on: bench.queue) { _ in }
+            }
+        }
+        #expect(throws: TimerArgumentError.self) { try TimerGroup(saveInterval: .zero) }
+    }
+
+    @Test func s12_timersByName_andAnUnknownNameIsHarmless() throws {
+        let bench = Bench()
+        let group = try TimerGroup(on: bench.queue)
+        try group.every("a", .milliseconds(100)) { bench.log.append($0) }
+        try group.after("b", .milliseconds(50)) { bench.log.append($0) }
+        #expect(group.names == ["a", "b"] && group["a"]?.state == .running && group["c"] == nil)
+        #expect(group.pause("a"))
+        bench.advance(200)
+        #expect(bench.log.actual == [50])
+        #expect(group.resume("a"))
+        bench.advance(100)
+        #expect(bench.log.count == 2)
+        #expect(
+            !group.pause("c") && !group.resume("c") && !group.cancel("c") && !group.restart("c"))
+        #expect(throws: TimerArgumentError.self) { try group.after("a", .zero) { _ in } }
+        group.cancelAll()
+        #expect(group.names.isEmpty)
+        bench.advance(1000)
+        #expect(bench.log.count == 2)
+    }
+
+    // MARK: S13 to S16
+
+    @Test func s13_theTimerEndsItselfOnceItsOwnerIsGone() throws {
+        let bench = Bench()
+        var owner: Owner? = Owner(Log())
+        let every = try PausableTimer.every(.seconds(1), for: owner!, on: bench.queue) {
+            bench.log.append($1)
+        }
+        let after = try PausableTimer.after(.seconds(1), for: owner!, on: bench.queue) {
+            bench.log.append($1)
+        }
+        owner = nil
+        bench.advance(2000)
+        #expect(bench.log.count == 0)
+        #expect(every.state == .cancelled && after.state == .cancelled)
+    }
+
+    @Test func s14_repeatedPausesAndResumesAreHarmless() throws {
+        let bench = Bench()
+        let timer = try bench.every(100)
+        for _ in 0..<5 { timer.pause() }
+        timer.resume()
+        #expect(timer.state == .running)
+        for _ in 0..<5 { timer.resume() }
+        bench.advance(100)
+        #expect(bench.log.count == 1)
+        #expect(timer.cancel() && !timer.cancel())
+    }
+
+    @Test func s14_releasedOrMadeAnewWhilePaused() throws {
+        let bench = Bench()
+        for round in 0..<100 {
+            var timer: PausableTimer? = try bench.every(100)
+            timer?.pause()
+            if round % 2 == 0 { timer = try bench.every(100, paused: true) }
+            timer = nil
+        }
+        bench.advance(1000)
+        #expect(bench.log.count == 0)
+    }
+
+    @Test func s15_aSlowHandlerWithAQueueOfItsOwnMakesOnlyItselfLate() throws {
+        let unblock = DispatchSemaphore(value: 0)
+        let ticked = DispatchSemaphore(value: 0)
+        let queue = TimerQueue()
+        let running = Mutex((now: 0, most: 0))
+        let slow = try PausableTimer.every(
+            .milliseconds(1), on: queue,
+            handlerQueue: DispatchQueue(label: "slow", attributes: .concurrent)
+        ) { _ in
+            running.withLock {
+                $0.now += 1
+                $0.most = max($0.most, $0.now)
+            }
+            unblock.wait()
+            running.withLock { $0.now -= 1 }
+        }
+        let other = try PausableTimer.every(.milliseconds(1), on: queue) { _ in ticked.signal() }
+        for _ in 0..<10 { #expect(ticked.wait(timeout: .now() + 10) == .success) }
+        slow.cancel()
+        for _ in 0..<10 { unblock.signal() }
+        // Though its queue is concurrent, it never overlapped itself.
+        #expect(running.withLock { $0.most } <= 1)
+        withExtendedLifetime(other) {}
+    }
+
+    @Test func s15_aSlowHandlerIsNotCaughtUpWithAgainAndAgain() throws {
+        let bench = Bench()
+        let timer = try PausableTimer.every(.milliseconds(100), on: bench.queue) { tick in
+            bench.log.append(tick)
+            bench.time.stall(for: .milliseconds(350))
+        }
+        bench.advance(400)
+        // Each tick is late by the one before it, and says what it stands for.
+        #expect(bench.log.actual == [100, 450] && bench.log.missed == [0, 2])
+        withExtendedLifetime(timer) {}
+    }
+
+    @Test func s16_theRateChangesWhileRunning_andDroppedFramesAreTold() throws {
+        let bench = Bench()
+        let frames = Log<Frame>()
+        let ticker = try Ticker(on: bench.queue) { frames.append($0) }
+        #expect(ticker.preferredRate == 60)
+        bench.advance(1000)
+        #expect(frames.count == 60)
+        try ticker.setPreferredRate(30)
+        #expect(abs(ticker.preferredRate - 30) < 1e-9)
+        bench.advance(1000)
+        #expect(frames.count == 90)
+        bench.stall(100)
+        bench.advance(34)
+        #expect(frames.all.map(\.dropped).max() == 2)
+    }
+}

@@ -1,0 +1,75 @@
+// Copyright 2026 the timerd authors
+// SPDX-License-Identifier: Apache-2.0
+
+import Dispatch
+import PausableTimers
+import Testing
+
+/// The ticks of a timer as a sequence.
+@Suite struct TicksTests {
+    @Test func theyComeOneAfterTheOther_andEndWithTheTimer() async throws {
+        var numbers: [Int] = []
+        for await tick in try PausableTimer.every(.microseconds(100), times: 3).ticks {
+            numbers.append(tick.number + tick.missed)
+        }
+        #expect(!numbers.isEmpty && numbers.count <= 3)
+    }
+
+    @Test func ticksThatAreNotTakenAreOne_whichSaysSo() async throws {
+        let bench = Bench()
+        let timer = try bench.every(100, times: 5)
+        var ticks = timer.ticks.makeAsyncIterator()
+        bench.advance(300)
+        let first = await ticks.next()
+        #expect(first?.number == 3 && first?.missed == 2)
+        bench.advance(200)
+        let last = await ticks.next()
+        #expect(last?.number == 5 && last?.missed == 1)
+        let none = await ticks.next()
+        #expect(none == nil)
+    }
+
+    @Test func eachIteratorGetsEveryTick() async throws {
+        let bench = Bench()
+        let timer = try bench.every(100)
+        var one = timer.ticks.makeAsyncIterator()
+        var other = timer.ticks.makeAsyncIterator()
+        bench.advance(100)
+        let numbers = await (one.next()?.number, other.next()?.number)
+        #expect(numbers == (1, 1))
+        timer.cancel()
+        let none = await one.next()
+        #expect(none == nil)
+        var late = timer.ticks.makeAsyncIterator()
+        let never = await late.next()
+        #expect(never == nil)
+    }
+
+    @Test func aCancelledTaskStopsWaiting() async throws {
+        let bench = Bench()
+        let timer = try bench.every(100)
+        let waiting = Task {
+            var count = 0
+            for await _ in timer.ticks { count += 1 }
+            return count
+        }
+        waiting.cancel()
+        #expect(await waiting.value == 0)
+        #expect(timer.state == .running)
+    }
+
+    @Test func theSequenceKeepsTheTimer() async throws {
+        let bench = Bench()
+        weak var timer: PausableTimer?
+        do {
+            let ticks = try bench.every(100).ticks
+            var iterator = ticks.makeAsyncIterator()
+            bench.advance(100)
+            let tick = await iterator.next()
+            #expect(tick?.number == 1)
+            timer = nil
+        }
+        bench.advance(1000)
+        #expect(bench.log.count == 1 && timer == nil)
+    }
+}
