@@ -29,6 +29,8 @@ public struct ConfigReading: Sendable {
 public struct DaemonSettings: Hashable, Sendable {
     /// How many runs may live at once.
     public var maxConcurrent = 64
+    /// The most it may be.
+    static let concurrentMax: Int64 = 10_000
     /// How long runs that ended are kept.
     public var history: Duration = .seconds(30 * 86_400)
     /// How many jobs the configuration may have.

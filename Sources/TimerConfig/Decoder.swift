@@ -10,6 +10,8 @@ struct Decoder {
     private var places: [String: Place] = [:]
     /// Where each `formerly` is written, by the name of the job that has it.
     private var renamings: [Job.Name: (mark: SourceMark, excerpt: String?)] = [:]
+    /// Where the `concurrency-max` is written that counts for a job, by the job's name.
+    private var maxima: [Job.Name: (mark: SourceMark, excerpt: String?)] = [:]
     private var settings = DaemonSettings()
     private var errors: [ConfigError] = []
     /// How many errors are not among `errors`, beside the sentences that count them.
@@ -35,7 +37,9 @@ struct Decoder {
         var errors = errors
         var kept = jobs
         var rejected = rejected
-        let untold = untold + leaveOutHeirs(&kept, &errors, &rejected)
+        let untold =
+            untold + leaveOutHeirs(&kept, &errors, &rejected)
+            + leaveOutTooConcurrent(&kept, &errors, &rejected)
         if jobs.count > settings.jobsMax {
             let extra = jobs[settings.jobsMax...]
             kept = Array(kept.prefix(settings.jobsMax))
@@ -88,7 +92,29 @@ struct Decoder {
     }
 
     private static func count(_ more: Int) -> String {
-        more == 1 ? "1 more error" : "\(more) more errors"
+        plural(more, "more error")
+    }
+
+    /// A job cannot have more runs at once than all jobs together: somebody would rely on what never happens.
+    /// - Returns: how many errors it found beyond those it added.
+    /// - Complexity: O(*n*) in the number of jobs.
+    private func leaveOutTooConcurrent(
+        _ kept: inout [Job], _ errors: inout [ConfigError], _ rejected: inout [String]
+    ) -> Int {
+        let tooMany = kept.filter { $0.policy.concurrencyMax ?? 0 > settings.maxConcurrent }
+        guard !tooMany.isEmpty else { return 0 }
+        for job in tooMany.prefix(ConfigReading.errorsMax) {
+            errors.append(
+                ConfigError(
+                    file: places[job.name.description]?.file ?? "", mark: maxima[job.name]?.mark,
+                    message:
+                        "job \"\(job.name)\": concurrency-max: is more than max-concurrent of [daemon], "
+                        + "which is \(settings.maxConcurrent); lower this one or raise that one",
+                    excerpt: maxima[job.name]?.excerpt, job: job.name.description))
+        }
+        rejected += tooMany.map(\.name.description)
+        kept.removeAll { $0.policy.concurrencyMax ?? 0 > settings.maxConcurrent }
+        return max(0, tooMany.count - ConfigReading.errorsMax)
     }
 
     /// A file that cannot be read at all.
@@ -192,6 +218,13 @@ struct Decoder {
         if hasOther, let first = entries.first(where: { $0.key == "first" }) {
             reader.report(Fault(first.mark, "first goes with every alone"), subject)
         }
+        if draft.policy.concurrency != .allow,
+            let most = entries.first(where: { $0.key == "concurrency-max" })
+        {
+            reader.report(
+                Fault(most.mark, "concurrency-max goes with concurrency = \"allow\" alone"), subject
+            )
+        }
         // What was refused above would only be said to be missing.
         guard reader.count == before else { return nil }
         let job = reader.attempt(subject) { () throws(Fault) in
@@ -201,6 +234,9 @@ struct Decoder {
         if let formerly = draft.formerly {
             let mark = formerly.mark
             renamings[name] = (mark, reader.document.text.excerpt(at: mark))
+        }
+        if let mark = draft.concurrencyMax?.mark, job?.policy.concurrencyMax != nil {
+            maxima[name] = (mark, reader.document.text.excerpt(at: mark))
         }
         return job
     }

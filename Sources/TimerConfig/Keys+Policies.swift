@@ -11,12 +11,24 @@ extension JobKey {
         },
         JobKey("starting-deadline") { node, draft throws(Fault) in
             draft.policy.startingDeadline = try node.spanOrNone()
+            // Whatever is due starts a moment later: with less, a job might never run.
+            if let deadline = draft.policy.startingDeadline, deadline < .seconds(1) {
+                throw Fault(
+                    node.mark,
+                    "is shorter than 1s, so that the job might never run: no run starts at the very instant "
+                        + "it is due; at least 1s, or \"none\"")
+            }
         },
         JobKey("on-resume") { node, draft throws(Fault) in
             draft.policy.onResume = try node.word()
         },
         JobKey("concurrency") { node, draft throws(Fault) in
             draft.policy.concurrency = try node.word()
+        },
+        JobKey("concurrency-max") { node, draft throws(Fault) in
+            draft.concurrencyMax = (
+                try node.integer(in: 1...DaemonSettings.concurrentMax), node.mark
+            )
         },
         JobKey("accuracy") { node, draft throws(Fault) in
             draft.policy.accuracy = try node.span()

@@ -87,7 +87,7 @@ struct DaemonKey: Sendable {
 
     static let all: [DaemonKey] = [
         DaemonKey(name: "max-concurrent") { node, settings throws(Fault) in
-            settings.maxConcurrent = try node.integer(in: 1...10_000)
+            settings.maxConcurrent = try node.integer(in: 1...DaemonSettings.concurrentMax)
         },
         DaemonKey(name: "history") { node, settings throws(Fault) in
             settings.history = try node.span()
@@ -117,6 +117,7 @@ struct Draft {
     var environment: [String: String] = [:]
     var workingDirectory: String?
     var policy = Policy()
+    var concurrencyMax: (number: Int, mark: SourceMark)?
     var execution = Execution()
     var formerly: (name: Job.Name, mark: SourceMark)?
 
@@ -141,6 +142,9 @@ struct Draft {
         if let formerly, formerly.name == name {
             throw Fault(formerly.mark, "formerly: names the job itself")
         }
+        var policy = policy
+        // One of [defaults] is for the jobs it can be for.
+        if policy.concurrency == .allow { policy.concurrencyMax = concurrencyMax?.number }
         return Job(
             name: name, command: command, schedule: schedule, description: description,
             first: every == nil ? nil : first, count: count, paused: paused,

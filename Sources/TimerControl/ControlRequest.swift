@@ -124,8 +124,8 @@ public enum ControlRequest: Hashable, Sendable {
             throw .badBody(#"the body must be JSON such as {"note": "disk swap"}"#)
         }
         if order.note?.isEmpty == true { order.note = nil }
-        guard (order.note ?? "").utf8.count <= OrderBody.noteBytesMax else {
-            throw .badBody("a note has at most \(OrderBody.noteBytesMax) bytes")
+        if let note = order.note, let fault = OrderBody.fault(inNote: note) {
+            throw .badBody(fault)
         }
         if let until = order.until, WallInstant(rfc3339: until) == nil {
             throw .badBody("until must be an instant such as 2026-12-24T18:00:00Z (RFC 3339)")

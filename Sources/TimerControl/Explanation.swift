@@ -21,7 +21,7 @@ public struct Explanation {
         explainState(of: status)
         explainRuns(of: status)
         explainLast(of: status)
-        guard status.state == "armed" else { return }
+        guard status.state == "armed" || status.state == "retrying" else { return }
         explainHindrances(of: status)
     }
 
@@ -72,7 +72,11 @@ public struct Explanation {
     }
 
     private mutating func explainNext(of job: JobStatus) {
-        guard let next = job.next else { return say("Nothing is to come.") }
+        guard let next = job.next else {
+            return say(
+                job.state == "retrying"
+                    ? "Its schedule has no further firing." : "Nothing is to come.")
+        }
         let when = "\(show(next))\(away(next))"
         if let count = job.count, let left = job.remainingUsec {
             say(
@@ -112,7 +116,9 @@ public struct Explanation {
                 say(
                     job.state == "paused"
                         ? "A further attempt, run \(run.run), waits for the end of the pause."
-                        : "A further attempt, run \(run.run), starts\(at).")
+                        : "Its last run failed: a further attempt, run \(run.run), starts\(at). "
+                            + "`timerctl run \(job.job)` runs it now, and `timerctl kill \(job.job)` "
+                            + "cancels that attempt.")
             default:
                 say(
                     run.began.map { "Run \(run.run) lives since \(show($0))\(away($0))." }
@@ -136,12 +142,14 @@ public struct Explanation {
             skip.count == 1
             ? "Its firing of \(show(skip.scheduled)) was"
             : "\(skip.count) firings from \(show(skip.scheduled)) on were"
-        say("\(which) let go: \(Self.reason(skip.reason)).")
+        say("\(which) skipped: \(Self.reason(skip.reason)).")
     }
 
     private static func reason(_ word: String) -> String {
         switch word {
         case "still-running": "its last run had not ended (concurrency)"
+        case "concurrency-max":
+            "as many of its runs as may run at once had not ended (concurrency-max)"
         case "queue-full": "another one waited already (concurrency)"
         case "missed": "it was missed, and on-missed says skip"
         case "catch-up-max": "more were missed than are made up for"
@@ -156,17 +164,10 @@ public struct Explanation {
     private mutating func explainHindrances(of job: JobStatus) {
         if let skips = job.skips {
             say(
-                "The next \(skips == 1 ? "firing is" : "\(skips) firings are") let go by order; "
+                "The next \(skips == 1 ? "firing is" : "\(skips) firings are") skipped by order; "
                     + "`timerctl skip-next \(job.job) 0` takes that back.")
         }
-        if !job.running.isEmpty {
-            switch job.policy?.concurrency {
-            case "queue": say("A firing while a run lives waits for it; a second one is let go.")
-            case "replace": say("A firing while a run lives ends that run.")
-            case "allow": break
-            default: say("A firing while a run lives is let go (concurrency = \"forbid\").")
-            }
-        }
+        explainConcurrency(of: job)
         switch job.count {
         case "active":
             say(
@@ -178,13 +179,39 @@ public struct Explanation {
         }
         if let deadline = job.policy?.startingDeadlineUsec {
             say(
-                "A firing that cannot start within \(span(deadline)) is let go (starting-deadline)."
+                "A firing that cannot start within \(span(deadline)) is skipped (starting-deadline)."
             )
         }
         if reply.live >= reply.maxConcurrent, !job.running.contains(where: { $0.waits == "place" })
         {
             say(
                 "All \(reply.maxConcurrent) places for runs are taken now (max-concurrent): it would wait."
+            )
+        }
+    }
+
+    /// What a firing does while runs of the job have not ended.
+    private mutating func explainConcurrency(of job: JobStatus) {
+        let concurrency = job.policy?.concurrency ?? "forbid"
+        if concurrency == "allow" {
+            guard let most = job.policy?.concurrencyMax else { return }
+            return say(
+                "At most \(plural(most, "run")) of it may run at once (concurrency-max): a firing beyond that is "
+                    + "skipped.")
+        }
+        if job.running.contains(where: { $0.waits != "retry" }) {
+            switch concurrency {
+            case "queue":
+                say("A firing while a run is running waits for it; a second one is skipped.")
+            case "replace": say("A firing while a run is running ends that run.")
+            default:
+                say("A firing while a run is running is skipped (concurrency = \"forbid\").")
+            }
+        } else if job.running.contains(where: { $0.waits == "retry" }) {
+            say(
+                concurrency == "queue"
+                    ? "A firing before that attempt has ended waits for it (concurrency = \"queue\")."
+                    : "A firing before that attempt takes its place (concurrency = \"\(concurrency)\")."
             )
         }
     }

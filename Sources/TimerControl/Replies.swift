@@ -9,13 +9,18 @@ public struct OrderReply: Codable, Hashable, Sendable {
     public var changed: Bool
     /// Why nothing did.
     public var reason: String?
+    /// Of a pause that was given other terms: what it was before.
+    public var formerPause: PauseStatus?
     /// The job as it stands now.
     public var status: JobStatus
 
     /// An answer as described.
-    public init(changed: Bool, reason: String?, status: JobStatus) {
+    public init(
+        changed: Bool, reason: String?, formerPause: PauseStatus? = nil, status: JobStatus
+    ) {
         self.changed = changed
         self.reason = reason
+        self.formerPause = formerPause
         self.status = status
     }
 }
@@ -73,6 +78,21 @@ public struct OrderBody: Codable, Hashable, Sendable {
     public var withRun: Bool?
     /// Of `skip-next`: how many firings are let go; absent is one.
     public var count: Int?
+
+    /// What is wrong with a note; nil if nothing is.
+    static func fault(inNote note: String) -> String? {
+        guard note.utf8.count <= noteBytesMax else {
+            return "a note has at most \(noteBytesMax) bytes, this one has \(note.utf8.count)"
+        }
+        let scalars = note.unicodeScalars
+        guard
+            let place = scalars.firstIndex(where: { $0.properties.generalCategory == .control })
+        else { return nil }
+        let code = String(scalars[place].value, radix: 16, uppercase: true)
+        return "a note cannot have control characters such as line ends; character "
+            + "\(scalars.distance(from: scalars.startIndex, to: place) + 1) is U+"
+            + String(repeating: "0", count: 4 - code.utf8.count) + code
+    }
 
     /// An order's body.
     public init(

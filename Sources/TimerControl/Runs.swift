@@ -11,7 +11,7 @@ public struct HistoryQuery: Hashable, Sendable {
 
     /// Of this job; nil: of any.
     public var job: Job.Name?
-    /// Only those that did not do what they were for.
+    /// Only those that failed, as was judged when they ended.
     public var failed: Bool
     /// Only those that ended since then.
     public var since: WallInstant?
@@ -146,6 +146,12 @@ public struct KillBody: Codable, Hashable, Sendable {
         throw .badBody("unknown signal \"\(signal)\"; one of \(names)")
     }
 
+    /// The full name of a signal that may be sent, such as SIGHUP.
+    public static func name(of name: String) -> String {
+        let name = name.uppercased()
+        return name.hasPrefix("SIG") ? name : "SIG\(name)"
+    }
+
     /// The number of a signal on this machine, by its name with or without SIG; nil for another.
     public static func number(of name: String) -> Int32? {
         let short = name.uppercased()
@@ -155,11 +161,24 @@ public struct KillBody: Codable, Hashable, Sendable {
 
 /// The runs a kill reached.
 public struct KillReply: Codable, Hashable, Sendable {
-    /// The runs.
+    /// Whether there were any.
+    public var changed: Bool
+    /// Why there were none.
+    public var reason: String?
+    /// Those that are being ended or were sent a signal.
     public var runs: [String]
+    /// Those that waited and will not be made.
+    public var cancelled: [String]
 
     /// An answer as described.
-    public init(runs: [String]) { self.runs = runs }
+    public init(
+        changed: Bool, reason: String? = nil, runs: [String] = [], cancelled: [String] = []
+    ) {
+        self.changed = changed
+        self.reason = reason
+        self.runs = runs
+        self.cancelled = cancelled
+    }
 }
 
 /// The part of a path behind `?`.

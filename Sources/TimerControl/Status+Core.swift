@@ -9,7 +9,7 @@ extension JobStatus {
         let job = snapshot.job
         self.job = job.name.description
         description = job.description
-        state = snapshot.phase.word
+        state = Self.state(of: snapshot)
         switch job.command {
         case .arguments(let arguments): command = arguments
         case .shell(let line): shell = line
@@ -20,15 +20,15 @@ extension JobStatus {
         case .wall: break
         }
         next = snapshot.next?.rfc3339
+        if let wait = snapshot.nextAttempt {
+            nextAttempt = (snapshot.at.wall + wait).rfc3339
+            nextAttemptUsec = wait.wholeMicroseconds
+        }
         remainingUsec = snapshot.remaining?.wholeMicroseconds
         accruedUsec = snapshot.accrued.wholeMicroseconds
         activeUsec = snapshot.active.wholeMicroseconds
         firings = snapshot.firings
-        if case .paused(let pause) = snapshot.phase {
-            paused = PauseStatus(
-                since: pause.since.rfc3339, by: pause.by.description, note: pause.note,
-                until: pause.until?.rfc3339, withRun: pause.withRun ? true : nil)
-        }
+        if case .paused(let pause) = snapshot.phase { paused = PauseStatus(pause) }
         running = snapshot.live.map { RunStatus($0, at: snapshot.at) }
         last = snapshot.lastRun.map { RunStatus($0, at: snapshot.at) }
         checkpoint = snapshot.checkpoint.rfc3339
@@ -42,6 +42,17 @@ extension JobStatus {
 }
 
 extension JobStatus {
+    /// The word for where the job stands.
+    private static func state(of snapshot: JobSnapshot) -> String {
+        switch snapshot.phase {
+        case .armed, .finished:
+            let isRetrying = snapshot.live.contains(where: \.isRetry)
+            let isRunning = snapshot.live.contains { $0.wait == nil || $0.wait == .place }
+            return isRetrying && !isRunning ? "retrying" : snapshot.phase.word
+        case .paused, .stopped: return snapshot.phase.word
+        }
+    }
+
     private mutating func show(_ schedule: WallSchedule) {
         dstGap = schedule.gap?.rawValue
         dstOverlap = schedule.overlap?.rawValue
@@ -56,6 +67,25 @@ extension JobStatus {
             case .at(let instant): at = instant.rfc3339
             }
         }
+    }
+}
+
+extension PauseStatus {
+    /// What a pause looks like outside.
+    public init(_ pause: Pause) {
+        self.init(
+            since: pause.since.rfc3339, by: pause.by.description, note: pause.note,
+            until: pause.until?.rfc3339, withRun: pause.withRun ? true : nil)
+    }
+}
+
+extension JobSnapshot {
+    /// How long until the next further attempt starts; nil if none waits for its delay, or the job is paused.
+    fileprivate var nextAttempt: Duration? {
+        if case .paused = phase { return nil }
+        return live.compactMap { run in
+            if case .retry(let instant) = run.wait { max(.zero, instant - at.awake) } else { nil }
+        }.min()
     }
 }
 
@@ -80,6 +110,7 @@ extension RunStatus {
         began = run.began?.rfc3339
         guard let outcome = run.outcome else { return }
         self.outcome = outcome.description
+        failed = run.failed
         elapsedUsec = run.usage.elapsed.wholeMicroseconds
         userUsec = run.usage.user.wholeMicroseconds
         systemUsec = run.usage.system.wholeMicroseconds
@@ -116,6 +147,7 @@ extension PolicyStatus {
         startingDeadlineUsec = policy.startingDeadline?.wholeMicroseconds
         onResume = policy.onResume?.rawValue
         if policy.concurrency != plain.concurrency { concurrency = policy.concurrency.rawValue }
+        if policy.concurrency == .allow { concurrencyMax = policy.concurrencyMax }
         if policy.accuracy > .zero { accuracyUsec = policy.accuracy.wholeMicroseconds }
         if policy.randomDelay > .zero { randomDelayUsec = policy.randomDelay.wholeMicroseconds }
         if policy.randomOffset > .zero { randomOffsetUsec = policy.randomOffset.wholeMicroseconds }

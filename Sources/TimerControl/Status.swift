@@ -10,7 +10,8 @@ public struct JobStatus: Codable, Hashable, Sendable {
     public var job: String
     /// What its configuration says about it.
     public var description: String?
-    /// `armed`, `paused`, `stopped` or `finished`.
+    /// `armed`, `paused`, `stopped` or `finished`; `retrying` if a further attempt waits for its delay, none of its
+    /// runs is running, and it is neither paused nor stopped.
     public var state: String
     /// The program and its arguments, if it runs one.
     public var command: [String]?
@@ -34,7 +35,11 @@ public struct JobStatus: Codable, Hashable, Sendable {
     public var dstOverlap: String?
     /// When the next firing is due if nothing changes until then.
     public var next: String?
-    /// The active time left to it.
+    /// When the next further attempt starts; absent if none waits for its delay, and while the job is paused.
+    public var nextAttempt: String?
+    /// How long until then.
+    public var nextAttemptUsec: Int64?
+    /// The active time left to the next firing.
     public var remainingUsec: Int64?
     /// The active time since the last grid point.
     public var accruedUsec: Int64
@@ -65,7 +70,8 @@ public struct JobStatus: Codable, Hashable, Sendable {
     enum CodingKeys: CodingKey, CaseIterable {
         case accruedUsec, activeUsec, afterUsec, at, calendar, checkpoint, command, count
         case cron, description, dstGap, dstOverlap, everyUsec, firings, job, last, next
-        case paused, policy, remainingUsec, running, shell, skipped, skips, state, timezone
+        case nextAttempt, nextAttemptUsec, paused, policy, remainingUsec, running, shell, skipped,
+            skips, state, timezone
         case uncertainUsec
     }
 }
@@ -80,6 +86,8 @@ public struct PolicyStatus: Codable, Hashable, Sendable {
     public var onResume: String?
     /// `queue`, `replace` or `allow`.
     public var concurrency: String?
+    /// How many runs of the job may run at once.
+    public var concurrencyMax: Int?
     /// How much later it may fire to share a wake-up.
     public var accuracyUsec: Int64?
     /// How much later it may fire by chance, drawn for each firing.
@@ -96,7 +104,7 @@ public struct SkipStatus: Codable, Hashable, Sendable {
     public var scheduled: String
     /// How many were let go at once.
     public var count: Int
-    /// Why: `still-running`, `queue-full`, `missed`, `catch-up-max`, `deadline` or `by-order`.
+    /// Why: `still-running`, `concurrency-max`, `queue-full`, `missed`, `catch-up-max`, `deadline` or `by-order`.
     public var reason: String
     /// When it was let go.
     public var at: String
@@ -126,6 +134,8 @@ public struct RunStatus: Codable, Hashable, Sendable {
     public var began: String?
     /// How it ended, `exited(0)` for one; absent while it lives.
     public var outcome: String?
+    /// Whether it failed, judged when it ended; absent while it lives.
+    public var failed: Bool?
     /// From its process's start to its end.
     public var elapsedUsec: Int64?
     /// CPU time in user mode.
@@ -141,7 +151,7 @@ public struct RunStatus: Codable, Hashable, Sendable {
 
     // In the order of the names, as those of a job.
     enum CodingKeys: CodingKey, CaseIterable {
-        case began, elapsedUsec, outcome, peakBytes, run, scheduled, startsAt, systemUsec
+        case began, elapsedUsec, failed, outcome, peakBytes, run, scheduled, startsAt, systemUsec
         case userUsec, waits
     }
 }
@@ -185,10 +195,13 @@ public struct JobTable: Decodable, Hashable, Sendable {
     public struct Row: Decodable, Hashable, Sendable {
         /// The job's name.
         public var job: String
-        /// `armed`, `paused`, `stopped` or `finished`.
+        /// `armed`, `paused`, `stopped`, `finished` or `retrying`.
         public var state: String
         /// When the next firing is due if nothing changes until then.
         public var next: String?
+        /// When the next further attempt starts, and how long until then.
+        public var nextAttempt: String?
+        public var nextAttemptUsec: Int64?
         /// The active time left to it.
         public var remainingUsec: Int64?
         /// The active time in all.

@@ -60,12 +60,14 @@ extension Agenda {
     }
 
     /// Takes one job out of the queues: fires it, or ends its pause.
-    private mutating func fire(_ slot: Int, at now: Now, into batch: inout Batch) {
+    mutating func fire(_ slot: Int, at now: Now, into batch: inout Batch) {
         guard var entry = entries[slot] else {
             unqueue(slot)
             return
         }
         batch.fired.insert(slot)
+        if isToBeHeld(entry, at: now) { return hold(slot) }
+        let wasHeld = !heldUp.isEmpty && heldUp.remove(slot) != nil
         if case .paused(let pause) = entry.phase {
             unpause(slot, &entry, pause, by: .pauseEnd, at: now, into: &batch)
             batch.records.append(entry.record(at: now, life: life))
@@ -88,15 +90,19 @@ extension Agenda {
         if case .after = entry.job.schedule { entry.phase = .finished }
         // First, so that what is told of the next firing is so.
         batch.timers += settle(slot, &entry, at: now)
-        make(points, slot, &entry, at: now, into: &batch)
+        make(points, slot, &entry, wasHeld: wasHeld, at: now, into: &batch)
         if entry.phase == .finished { batch.notices.append(.tell(.finished(entry.job.name))) }
         batch.records.append(entry.record(at: now, life: life))
         entries[slot] = entry
     }
 
     /// Makes firings of the points that came due, as the job's policy has it.
+    ///
+    /// - Parameter wasHeld: whether they could not be made before because a run of the job was not on record. Then
+    ///   they are caught up with behind that run.
     private mutating func make(
-        _ passed: Points, _ slot: Int, _ entry: inout Entry, at now: Now, into batch: inout Batch
+        _ passed: Points, _ slot: Int, _ entry: inout Entry, wasHeld: Bool, at now: Now,
+        into batch: inout Batch
     ) {
         let policy = entry.job.policy
         let accuracy = policy.accuracy
@@ -107,32 +113,34 @@ extension Agenda {
             guard let rest = points.dropping(old) else { return }
             points = rest
         }
-        let missed = countMissed(points, accuracy: accuracy, at: now)
+        let missed = countMissed(points, accuracy: accuracy, wasHeld: wasHeld, at: now)
         switch policy.onMissed {
-        case _ where missed == 0, .runOnce:
-            makeOne(points, slot, &entry, at: now, into: &batch)
+        case .runAll where missed > 0 || wasHeld:
+            makeEach(points, slot, &entry, wasHeld: wasHeld, at: now, into: &batch)
+        case _ where missed == 0, .runOnce, .runAll:
+            makeOne(points, slot, &entry, wasHeld: wasHeld, at: now, into: &batch)
         case .skip:
             let firing = entry.firing(points[0], missed: missed - 1, at: now)
             letGo(firing, .missed, &entry, at: now, into: &batch)
             guard let rest = points.dropping(missed) else { return }
-            makeOne(rest, slot, &entry, at: now, into: &batch)
-        case .runAll:
-            makeEach(points, slot, &entry, at: now, into: &batch)
+            makeOne(rest, slot, &entry, wasHeld: wasHeld, at: now, into: &batch)
         }
     }
 
     /// One firing for all of the points.
     private mutating func makeOne(
-        _ points: Points, _ slot: Int, _ entry: inout Entry, at now: Now, into batch: inout Batch
+        _ points: Points, _ slot: Int, _ entry: inout Entry, wasHeld: Bool, at now: Now,
+        into batch: inout Batch
     ) {
         let firing = entry.firing(points[0], missed: points.count - 1, at: now)
         let late = max(.zero, points[0].age - entry.job.policy.accuracy)
-        begin(firing, late: late, slot, &entry, isCatchUp: false, at: now, into: &batch)
+        begin(firing, late: late, slot, &entry, isCatchUp: wasHeld, at: now, into: &batch)
     }
 
     /// A firing for each of the points, up to the limit.
     private mutating func makeEach(
-        _ passed: Points, _ slot: Int, _ entry: inout Entry, at now: Now, into batch: inout Batch
+        _ passed: Points, _ slot: Int, _ entry: inout Entry, wasHeld: Bool, at now: Now,
+        into batch: inout Batch
     ) {
         var points = passed
         if points.count > Self.catchUpMax,
@@ -143,8 +151,9 @@ extension Agenda {
             letGo(firing, .catchUpMax, &entry, at: now, into: &batch)
             points = rest
         }
-        // A run that lives from before forbids them all; each of their own only lets the next one wait.
-        let before = entry.live.last
+        // A run from before forbids them all, unless they were held because of it; each of their own only lets the
+        // next one wait.
+        let before = wasHeld ? nil : entry.live.last { !$0.isRetry }
         for index in 0..<points.count {
             let firing = entry.firing(points[index], missed: 0, at: now)
             if entry.job.policy.concurrency == .forbid, let before {
@@ -164,8 +173,8 @@ extension Agenda {
         let firing = entry.firing(points[count - 1], missed: count - 1, at: now)
         let run = entry.run(firing)
         batch.runs.append(run)
-        batch.ends.append(.close(run.id, .lost(.deadline), RunUsage()))
-        entry.lastRun = RunSummary(id: run.id, outcome: .lost(.deadline))
+        batch.ends.append(.close(run.id, .lost(.deadline), RunUsage(), failed: true))
+        entry.lastRun = RunSummary(id: run.id, outcome: .lost(.deadline), failed: true)
         letGo(firing, .deadline, &entry, at: now, into: &batch)
     }
 
@@ -179,8 +188,10 @@ extension Agenda {
 
     /// How many of the first points were missed: came due while nothing could fire. What the calendar clock
     /// was set over was not.
-    private func countMissed(_ points: Points, accuracy: Duration, at now: Now) -> Int {
-        var bound = Self.lateMax
+    private func countMissed(
+        _ points: Points, accuracy: Duration, wasHeld: Bool, at now: Now
+    ) -> Int {
+        var bound = wasHeld ? Self.darkMax : Self.lateMax
         if let darkUntil {
             bound = min(bound, max(.zero, now.boot - darkUntil.boot) + Self.darkMax)
         }

@@ -212,6 +212,7 @@ extension Agenda {
         guard var entry = entries[slot] else { return [] }
         let hadTimer = due[slot] != nil || wallDue[slot] != nil
         unqueue(slot)
+        heldUp.remove(slot)
         if entry.ledger.isOpen { counting -= 1 }
         entry.ledger.close(at: entry.counted(at: now))
         if case .paused(let pause) = entry.phase, pause.withRun {

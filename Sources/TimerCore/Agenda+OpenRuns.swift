@@ -32,9 +32,9 @@ extension Agenda {
     ) {
         let outcome = RunOutcome.lost(loss)
         if let slot = slot(of: open.id.firing.job) {
-            entries[slot]?.lastRun = RunSummary(id: open.id, outcome: outcome)
+            entries[slot]?.lastRun = RunSummary(id: open.id, outcome: outcome, failed: true)
         }
-        batch.ends.append(.close(open.id, outcome, RunUsage()))
+        batch.ends.append(.close(open.id, outcome, RunUsage(), failed: true))
         batch.notices.append(.tell(.runEnded(open.id, outcome, RunUsage(), failed: true)))
     }
 

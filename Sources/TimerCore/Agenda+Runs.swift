@@ -31,55 +31,45 @@ extension Agenda {
         _ run: Run, _ slot: Int, _ entry: inout Entry, isCatchUp: Bool, at now: Now,
         into batch: inout Batch
     ) -> Notice.SkipReason? {
-        if let last = entry.live.last {
-            switch entry.job.policy.concurrency {
-            case .allow: break
-            case .forbid where !isCatchUp: return .stillRunning(last.id)
-            case .queue where !isCatchUp:
-                if let other = entry.live.first(where: { $0.wait == .turn }) {
-                    return .queueFull(other.id)
-                }
-            case .replace where !isCatchUp: replace(slot, &entry, by: run, into: &batch)
-            case .forbid, .queue, .replace: break
-            }
+        if !isCatchUp, let reason = refuse(entry) { return reason }
+        switch entry.job.policy.concurrency {
+        case .replace where !isCatchUp: replace(slot, &entry, by: run, into: &batch)
+        case .forbid where !entry.live.isEmpty && entry.live.allSatisfy(\.isRetry):
+            // Nothing runs, and the firing has all attempts of its own before it.
+            replaceRetries(slot, &entry, by: run, into: &batch)
+        case .forbid, .queue, .replace, .allow: break
         }
-        batch.runs.append(run)
-        if entry.live.isEmpty || entry.job.policy.concurrency == .allow {
-            entry.live.append(RunSummary(id: run.id))
+        let mayStart = entry.mayStartAnother
+        record(run, wait: mayStart ? nil : .turn, &entry, into: &batch)
+        if mayStart {
             admit(run, &entry, into: &batch)
         } else {
-            entry.live.append(RunSummary(id: run.id, wait: .turn))
             entry.held.append(HeldRun(run: run, retryAt: nil))
         }
         return nil
     }
 
-    /// Makes room for a newer run: those that wait are called off, those that live are ended.
-    private mutating func replace(
-        _ slot: Int, _ entry: inout Entry, by run: Run, into batch: inout Batch
-    ) {
-        callOff(slot, &entry, .replaced, into: &batch)
-        for summary in entry.live where ending[summary.id] == nil {
-            ending[summary.id] = .replaced
-            batch.ends.append(.end(summary.id, grace: entry.job.execution.killTimeout))
-            batch.notices.append(.tell(.replacing(summary.id, by: run.id)))
+    /// Why a firing that comes due now is skipped because of the job's other runs; nil if it is not.
+    private func refuse(_ entry: Entry) -> Notice.SkipReason? {
+        switch entry.job.policy.concurrency {
+        case .forbid: entry.live.last { !$0.isRetry }.map { .stillRunning($0.id) }
+        case .queue: entry.live.first { $0.wait == .turn }.map { .queueFull($0.id) }
+        case .replace: nil
+        case .allow:
+            entry.job.policy.concurrencyMax.flatMap { most in
+                entry.live.count { !$0.isRetry } >= most ? .concurrencyMax(most) : nil
+            }
         }
     }
 
-    /// Closes every run of the job that waits for something, and takes the timer of a further attempt down.
-    mutating func callOff(
-        _ slot: Int, _ entry: inout Entry, _ outcome: RunOutcome, into batch: inout Batch
+    /// Puts a run of the job on record, and among those that have not ended.
+    func record(
+        _ run: Run, wait: RunSummary.Wait?, _ entry: inout Entry, into batch: inout Batch
     ) {
-        for summary in entry.live {
-            guard let wait = summary.wait else { continue }
-            if wait == .place { calledOff.insert(summary.id) }
-            batch.ends.append(.close(summary.id, outcome, RunUsage()))
-            batch.notices.append(.tell(.runEnded(summary.id, outcome, RunUsage(), failed: false)))
-            entry.lastRun = RunSummary(id: summary.id, outcome: outcome)
-        }
-        entry.live.removeAll { $0.wait != nil }
-        entry.held = []
-        batch.timers += settleRetry(slot, entry)
+        var summary = RunSummary(id: run.id, wait: wait)
+        summary.event = eventNumber
+        entry.live.append(summary)
+        batch.runs.append(run)
     }
 
     /// Gives the run one of the places for live runs, or lets it wait for one.
@@ -91,17 +81,24 @@ extension Agenda {
             return
         }
         live[run.id] = ToldRun(run)
-        if let index { entry.live[index].wait = nil }
+        if let index {
+            entry.live[index].wait = nil
+            entry.live[index].event = eventNumber
+        }
         batch.start.append(run)
     }
 
     mutating func noteBegin(of run: Run.ID, at instant: WallInstant) -> [Action] {
+        var grace = Execution().killTimeout
         if let slot = slot(of: run.firing.job),
             let index = entries[slot]?.live.firstIndex(where: { $0.id == run })
         {
             entries[slot]?.live[index].began = instant
+            if let job = entries[slot]?.job { grace = job.execution.killTimeout }
         }
-        return [.tell(.runBegan(run))]
+        guard live[run]?.endsWhenBegun == true else { return [.tell(.runBegan(run))] }
+        live[run]?.endsWhenBegun = false
+        return [.end(run, grace: grace), .tell(.runBegan(run))]
     }
 
     mutating func noteEnd(
@@ -111,14 +108,15 @@ extension Agenda {
         guard let ended = live.removeValue(forKey: run) else { return [] }
         let outcome = ending.removeValue(forKey: run) ?? told
         let codes = ended.job?.wrappedValue.execution.successExitCodes ?? [0]
+        let failed = outcome.isFailure(codes)
         var batch = Batch()
-        batch.notices.append(
-            .tell(.runEnded(run, outcome, usage, failed: outcome.isFailure(codes))))
+        batch.notices.append(.tell(.runEnded(run, outcome, usage, failed: failed)))
         if let slot = slot(of: run.firing.job), var entry = entries[slot] {
             if let index = entry.live.firstIndex(where: { $0.id == run }) {
                 var summary = entry.live.remove(at: index)
                 summary.outcome = outcome
                 summary.usage = usage
+                summary.failed = failed
                 entry.lastRun = summary
             }
             if outcome.isRetried(codes) { retry(run, ended, slot, &entry, at: now, into: &batch) }
@@ -128,7 +126,7 @@ extension Agenda {
         } else {
             admitWaiting(at: now, into: &batch)
         }
-        return [.close(run, outcome, usage)] + batch.actions
+        return [.close(run, outcome, usage, failed: failed)] + batch.actions
     }
 
     /// Puts a further attempt on record, to be made after a delay. It is on record from the first, so that it
@@ -144,40 +142,45 @@ extension Agenda {
         let delay = retry.delay(after: run.attempt)
         let attempt = Run(firing: ended.firing, attempt: run.attempt + 1, job: boxed)
         let instant = now.awake + delay
-        entry.live.append(RunSummary(id: attempt.id, wait: .retry(instant)))
+        record(attempt, wait: .retry(instant), &entry, into: &batch)
         entry.held.append(HeldRun(run: attempt, retryAt: instant))
-        batch.runs.append(attempt)
         batch.timers += settleRetry(slot, entry)
         batch.notices.append(
             .tell(.retrying(attempt.id, after: delay, retries: retry.retries)))
     }
 
     /// Gives free places to the runs that wait for one, in their order.
-    private mutating func admitWaiting(at now: Now, into batch: inout Batch) {
+    mutating func admitWaiting(at now: Now, into batch: inout Batch) {
         while !isShutDown, live.count < concurrentRunsMax, let run = waiting.popFirst() {
             guard calledOff.remove(run.id) == nil else { continue }
-            guard let slot = slot(of: run.id.firing.job), var entry = entries[slot],
-                let index = entry.live.firstIndex(where: { $0.id == run.id })
-            else {
-                live[run.id] = ToldRun(run)
-                batch.start.append(run)
-                continue
-            }
-            if entry.phase.isPaused {
-                entry.live[index].wait = .turn
-                // It came before whatever is held behind it.
-                let place = entry.held.firstIndex { held in
-                    entry.live.firstIndex { $0.id == held.run.id } ?? index > index
-                }
-                entry.held.insert(
-                    HeldRun(run: run, retryAt: nil), at: place ?? entry.held.endIndex)
-            } else if !lapse(run, &entry, at: now, into: &batch) {
-                entry.live[index].wait = nil
-                live[run.id] = ToldRun(run)
-                batch.start.append(run)
-            }
-            entries[slot] = entry
+            start(run, at: now, into: &batch)
         }
+    }
+
+    /// Starts a run for which there is a place, unless its job is paused by now or its deadline has passed.
+    mutating func start(_ run: Run, at now: Now, into batch: inout Batch) {
+        guard let slot = slot(of: run.id.firing.job), var entry = entries[slot],
+            let index = entry.live.firstIndex(where: { $0.id == run.id })
+        else {
+            live[run.id] = ToldRun(run)
+            batch.start.append(run)
+            return
+        }
+        if entry.phase.isPaused {
+            entry.live[index].wait = .turn
+            // It came before whatever is held behind it.
+            let place = entry.held.firstIndex { held in
+                entry.live.firstIndex { $0.id == held.run.id } ?? index > index
+            }
+            entry.held.insert(
+                HeldRun(run: run, retryAt: nil), at: place ?? entry.held.endIndex)
+        } else if !lapse(run, &entry, at: now, into: &batch) {
+            entry.live[index].wait = nil
+            entry.live[index].event = eventNumber
+            live[run.id] = ToldRun(run)
+            batch.start.append(run)
+        }
+        entries[slot] = entry
     }
 
     /// Starts what of the job's held runs may start now: further attempts whose time has come, and the one
@@ -190,14 +193,9 @@ extension Agenda {
             return
         }
         if !entry.phase.isPaused, !entry.held.isEmpty {
-            for held in entry.held {
-                guard let instant = held.retryAt, instant <= now.awake else { continue }
-                entry.held.removeAll { $0.run.id == held.run.id }
-                admit(held.run, &entry, into: &batch)
-            }
+            releaseRetries(&entry, at: now, into: &batch)
             while let held = entry.held.first(where: { $0.retryAt == nil }),
-                entry.job.policy.concurrency == .allow
-                    || entry.live.allSatisfy({ $0.wait == .turn })
+                entry.mayStartNextInLine
             {
                 entry.held.removeAll { $0.run.id == held.run.id }
                 if lapse(held.run, &entry, at: now, into: &batch) { continue }
@@ -206,6 +204,27 @@ extension Agenda {
         }
         batch.timers += settleRetry(slot, entry)
         entries[slot] = entry
+    }
+
+    /// Starts the further attempts whose time has come. Where as many runs as may are running, they wait for their
+    /// turn.
+    private mutating func releaseRetries(
+        _ entry: inout Entry, at now: Now, into batch: inout Batch
+    ) {
+        for held in entry.held {
+            guard let instant = held.retryAt, instant <= now.awake,
+                let index = entry.held.firstIndex(where: { $0.run.id == held.run.id })
+            else { continue }
+            guard entry.isFull else {
+                entry.held.remove(at: index)
+                admit(held.run, &entry, into: &batch)
+                continue
+            }
+            entry.held[index].retryAt = nil
+            if let place = entry.live.firstIndex(where: { $0.id == held.run.id }) {
+                entry.live[place].wait = .turn
+            }
+        }
     }
 
     /// Closes a run that waited past its starting deadline. A further attempt has none: its firing started in
@@ -218,9 +237,29 @@ extension Agenda {
                 > deadline + run.job.policy.accuracy + run.job.policy.randomDelay
         else { return false }
         entry.live.removeAll { $0.id == run.id }
-        entry.lastRun = RunSummary(id: run.id, outcome: .lost(.deadline))
-        batch.ends.append(.close(run.id, .lost(.deadline), RunUsage()))
+        entry.lastRun = RunSummary(id: run.id, outcome: .lost(.deadline), failed: true)
+        batch.ends.append(.close(run.id, .lost(.deadline), RunUsage(), failed: true))
         letGo(run.firing, .deadline, &entry, at: now, into: &batch)
         return true
+    }
+}
+
+extension Entry {
+    /// Whether one more run of the job may be started, by the runs that have not ended.
+    var mayStartAnother: Bool {
+        job.policy.concurrency == .allow ? !isFull : live.isEmpty
+    }
+
+    /// Whether the first of those that wait in line may be started.
+    var mayStartNextInLine: Bool {
+        job.policy.concurrency == .allow ? !isFull : live.allSatisfy { $0.wait == .turn }
+    }
+
+    /// Whether as many runs of the job are running, or wait for one of the places, as `concurrency-max` allows.
+    var isFull: Bool {
+        guard job.policy.concurrency == .allow, let most = job.policy.concurrencyMax else {
+            return false
+        }
+        return live.count(where: \.isStarted) >= most
     }
 }

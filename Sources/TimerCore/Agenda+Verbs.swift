@@ -2,21 +2,35 @@
 // SPDX-License-Identifier: Apache-2.0
 
 extension Agenda {
-    /// Does what is ordered. Every pair of verb and phase has its line: none is an error, and doing a
-    /// thing twice is doing it once.
+    /// Does what is ordered. Every pair of verb and phase has its line: none is an error, and every verb is
+    /// idempotent but `run` and signals.
     mutating func obey(_ order: Order, at now: Now) -> [Action] {
         guard let slot = slot(of: order.job), var entry = entries[slot] else {
             return [.answer(.noSuchJob)]
         }
-        guard !isShutDown else { return [.answer(.refused("the daemon is stopping"))] }
+        // A run that holds up the stop can still be ended.
+        guard !isShutDown || order.verb == .kill else {
+            return [.answer(.refused("the daemon is stopping"))]
+        }
+        if order.verb == .pause, let end = order.pauseEnd(at: now), end <= now.wall {
+            return [
+                .answer(
+                    .refused(
+                        "the pause would end at \(end.rfc3339), which is in the past: it is "
+                            + "\(now.wall.rfc3339)"))
+            ]
+        }
         switch (order.verb, entry.phase) {
+        case (.kill, .armed), (.kill, .paused), (.kill, .stopped), (.kill, .finished):
+            return kill(slot, &entry, order, at: now)
+
         case (.pause, .armed):
             return pause(slot, &entry, order, at: now)
         case (.pause, .paused(let pause)):
-            guard order.withRun, !pause.withRun else {
-                return [.answer(.unchanged("paused already, by \(pause.by)"))]
+            if let end = pause.until, end <= now.wall {
+                return endPause(slot, &entry, pause, at: now) + obey(order, at: now)
             }
-            return pauseRuns(slot, &entry, pause, at: now)
+            return change(slot, &entry, pause, order, at: now)
         case (.pause, .stopped), (.resume, .stopped):
             return [.answer(.unchanged("stopped; `timerctl start` begins it at zero"))]
         case (.pause, .finished), (.resume, .finished):
@@ -42,7 +56,7 @@ extension Agenda {
             return [.answer(.unchanged("stopped already"))]
 
         case (.run, .armed), (.run, .paused), (.run, .stopped), (.run, .finished):
-            return runNow(slot, &entry, at: now)
+            return runNow(slot, &entry, order, at: now)
 
         case (.skipNext, .armed), (.skipNext, .paused):
             return skipNext(slot, &entry, order, at: now)
@@ -56,17 +70,9 @@ extension Agenda {
     private mutating func pause(
         _ slot: Int, _ entry: inout Entry, _ order: Order, at now: Now
     ) -> [Action] {
-        let until: WallInstant? =
-            switch order.until {
-            case .at(let instant): instant
-            case .after(let span): now.wall + span
-            case nil: nil
-            }
-        if let until, until <= now.wall {
-            return [.answer(.refused("the pause would end at \(until.rfc3339), which is past"))]
-        }
         let pause = Pause(
-            since: now.wall, by: order.by, note: order.note, until: until, withRun: order.withRun)
+            since: now.wall, by: order.by, note: order.note, until: order.pauseEnd(at: now),
+            withRun: order.withRun)
         entry.phase = .paused(pause)
         var batch = Batch()
         if order.withRun { batch.ends += entry.toldRuns.map { .suspend($0) } }
@@ -77,20 +83,37 @@ extension Agenda {
         }
     }
 
-    /// Adds the runs that live to a pause without them.
-    private mutating func pauseRuns(
+    /// Gives a pause the terms that the order names; the others stay. The job is held since when it was.
+    private mutating func change(
+        _ slot: Int, _ entry: inout Entry, _ pause: Pause, _ order: Order, at now: Now
+    ) -> [Action] {
+        var wanted = pause
+        wanted.note = order.note ?? pause.note
+        wanted.until = order.pauseEnd(at: now) ?? pause.until
+        wanted.withRun = pause.withRun || order.withRun
+        guard wanted != pause else {
+            return [.answer(.unchanged("already paused by \(pause.by)"))]
+        }
+        wanted.by = order.by
+        entry.phase = .paused(wanted)
+        var batch = Batch()
+        if wanted.withRun, !pause.withRun {
+            batch.ends = entry.toldRuns.map { .suspend($0) }
+        }
+        return commit(slot, &entry, batch, at: now, answer: .pauseChanged(from: pause)) { entry in
+            .pauseChanged(entry.job.name, from: pause, to: wanted)
+        }
+    }
+
+    /// Ends a pause whose end has come before its timer rang.
+    private mutating func endPause(
         _ slot: Int, _ entry: inout Entry, _ pause: Pause, at now: Now
     ) -> [Action] {
-        var wider = pause
-        wider.withRun = true
-        entry.phase = .paused(wider)
         var batch = Batch()
-        batch.ends = entry.toldRuns.map { .suspend($0) }
-        return commit(slot, &entry, batch, at: now) { entry in
-            .paused(
-                entry.job.name, wider, accrued: entry.accrued(at: now),
-                remaining: entry.remaining(at: now))
-        }
+        unpause(slot, &entry, pause, by: .pauseEnd, at: now, into: &batch)
+        batch.records.append(entry.record(at: now, life: life))
+        entries[slot] = entry
+        return batch.actions
     }
 
     private mutating func resume(
@@ -187,8 +210,8 @@ extension Agenda {
         _ slot: Int, _ entry: inout Entry, _ order: Order, at now: Now
     ) -> [Action] {
         guard order.count != entry.skips else {
-            let count = entry.skips == 1 ? "1 firing is" : "\(entry.skips) firings are"
-            return [.answer(.unchanged("\(count) to be let go already"))]
+            let count = plural(entry.skips, "firing is", "firings are")
+            return [.answer(.unchanged("the next \(count) already to be skipped"))]
         }
         entry.skips = max(0, order.count)
         return commit(slot, &entry, Batch(), at: now) { entry in
@@ -196,40 +219,80 @@ extension Agenda {
         }
     }
 
-    /// A run apart from the schedule: the ledger and the timer are not touched.
-    private mutating func runNow(_ slot: Int, _ entry: inout Entry, at now: Now) -> [Action] {
-        if let live = entry.live.last, entry.job.policy.concurrency == .forbid {
-            return [.answer(.refused("its last run still lives (\(live.id))"))]
-        }
-        if entry.job.policy.concurrency == .queue,
-            let other = entry.live.first(where: { $0.wait == .turn })
-        {
-            return [.answer(.refused("run \(other.id) waits for its turn already"))]
+    /// A run apart from the schedule: the ledger and the timer are not touched. It takes the place of a further
+    /// attempt that waits, unless runs of the job are independent of each other.
+    private mutating func runNow(
+        _ slot: Int, _ entry: inout Entry, _ order: Order, at now: Now
+    ) -> [Action] {
+        let takesPlace =
+            entry.job.policy.concurrency != .allow && entry.live.contains(where: \.isRetry)
+            && !entry.live.contains(where: \.isStarted)
+        if !takesPlace, let reason = entry.hindrance {
+            return [.answer(.refused(reason))]
         }
         var batch = Batch()
         let point = Points.Point(label: now.wall, age: .zero)
         let run = entry.run(entry.firing(point, missed: 0, at: now))
-        _ = place(run, slot, &entry, isCatchUp: false, at: now, into: &batch)
+        if takesPlace { replaceRetries(slot, &entry, by: run, into: &batch) }
+        if takesPlace || entry.job.policy.concurrency == .allow {
+            record(run, wait: nil, &entry, into: &batch)
+            admit(run, &entry, into: &batch)
+        } else {
+            _ = place(run, slot, &entry, isCatchUp: false, at: now, into: &batch)
+        }
         batch.records.append(entry.record(at: now, life: life))
         entries[slot] = entry
         let remaining = entry.phase == .armed ? entry.remaining(at: now) : nil
-        batch.notices.append(.tell(.fired(run, late: .zero, remaining: remaining)))
+        batch.notices.append(.tell(.runOrdered(run, by: order.by, remaining: remaining)))
         return batch.actions + [.answer(.done)]
     }
 
     /// What every order ends with: the timer at once, the record on the disk, and only then the word.
     private mutating func commit(
-        _ slot: Int, _ entry: inout Entry, _ batch: Batch, at now: Now, notice: (Entry) -> Notice
+        _ slot: Int, _ entry: inout Entry, _ batch: Batch, at now: Now, answer: Answer = .done,
+        notice: (Entry) -> Notice
     ) -> [Action] {
         let timer = settle(slot, &entry, at: now) + settleRetry(slot, entry)
         let record = entry.record(at: now, life: life)
         entries[slot] = entry
         return timer + batch.actions
-            + [.save([record], durable: true), .tell(notice(entry)), .answer(.done)]
+            + [.save([record], durable: true), .tell(notice(entry)), .answer(answer)]
+    }
+}
+
+extension Order {
+    /// Of a pause: when it ends by itself, if it is ordered now.
+    fileprivate func pauseEnd(at now: Now) -> WallInstant? {
+        switch until {
+        case .at(let instant): instant
+        case .after(let span): now.wall + span
+        case nil: nil
+        }
     }
 }
 
 extension Entry {
+    /// Why the job cannot be run now, in a sentence; nil if it can.
+    fileprivate var hindrance: String? {
+        func said(_ run: RunSummary) -> String {
+            switch run.wait {
+            case nil: "its run \(run.id) has not ended"
+            case .place: "its run \(run.id) waits for one of the places for runs (max-concurrent)"
+            case .turn, .retry: "its run \(run.id) waits for its turn"
+            }
+        }
+        switch job.policy.concurrency {
+        case .forbid: return live.last { !$0.isRetry }.map(said)
+        case .queue: return live.first { $0.wait == .turn }.map(said)
+        case .replace: return nil
+        case .allow:
+            guard let most = job.policy.concurrencyMax, live.count(where: \.isStarted) >= most
+            else { return nil }
+            return "\(plural(most, "run")) of it \(most == 1 ? "has" : "have") not ended, and "
+                + "concurrency-max allows no more"
+        }
+    }
+
     /// The runs that were told to start and have not ended.
     var toldRuns: [Run.ID] { live.filter { $0.wait == nil }.map(\.id) }
 

@@ -47,6 +47,13 @@ public struct Agenda: Sendable {
     var steppedOver: (after: WallInstant, through: WallInstant)?
     /// The records of jobs the configuration does not name any more, in case it does again.
     var retired: [Job.Name: JobRecord] = [:]
+    /// How many events were handled.
+    public private(set) var eventNumber: UInt64 = 0
+    /// Through which event the runs it decided on are on record and started. The shell sets it before each event.
+    public var storedThrough: UInt64 = .max
+    /// The slots of jobs that are due and wait until an earlier run of theirs is on record: whether that run
+    /// can start at all is not known before.
+    var heldUp: Set<Int> = []
     /// The runs that were told to start and have not ended.
     var live: [Run.ID: ToldRun] = [:]
     /// The runs that wait for one of the live ones to end, and those of them that are called off.
@@ -86,6 +93,7 @@ public struct Agenda: Sendable {
     /// - Complexity: O(*d* log *n*) for a wake with *d* jobs due among *n*, O(log *n*) for an order or
     ///   the end of a run, O(*n* log *n*) for the rest.
     public mutating func handle(_ event: Event, at now: Now) -> [Action] {
+        eventNumber += 1
         let stepped = noteClocks(at: now)
         let decided = decide(event, at: now)
         return stepped.isEmpty ? decided : stepped + decided
@@ -96,6 +104,8 @@ public struct Agenda: Sendable {
         case .reload(let roster): reload(roster, at: now)
         case .wake(let job): wake(job, at: now)
         case .order(let order): obey(order, at: now)
+        case .stored: noteStored(at: now)
+        case .recorded(let runs): noteRecorded(runs, at: now)
         case .began(let run, let instant): noteBegin(of: run, at: instant)
         case .ended(let run, let outcome, let usage): noteEnd(of: run, outcome, usage, at: now)
         case .clockChanged: followClock(at: now)
@@ -111,6 +121,9 @@ public struct Agenda: Sendable {
     /// Whether any job's time counts, so that heartbeats and checkpoints have something to keep.
     public var isCounting: Bool { counting > 0 }
 
+    /// Whether firings wait until the store has caught up; then it wants to be told so.
+    public var isHolding: Bool { !heldUp.isEmpty }
+
     /// How many runs live or wait for a place.
     public var pendingRuns: Int { live.count + waiting.count - calledOff.count }
 
@@ -123,6 +136,8 @@ struct ToldRun: Sendable {
     var firing: Firing
     /// Nil for one of a former life whose job the configuration does not name any more.
     var job: Boxed<Job>?
+    /// Whether it is to be ended as soon as it has begun: when that was ordered, its row was not written yet.
+    var endsWhenBegun = false
 
     init(_ run: Run) {
         firing = run.firing

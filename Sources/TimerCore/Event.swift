@@ -9,6 +9,10 @@ public enum Event: Sendable {
     case wake(Job.Name)
     /// Somebody orders something.
     case order(Order)
+    /// The store has caught up, after `Agenda.isHolding` said that firings wait for it.
+    case stored
+    /// The rows of these runs were written long after they were told to start, and they have not been started.
+    case recorded([Run])
     /// The process of a run started, at this time of the calendar clock. It may be told late, and twice.
     case began(Run.ID, at: WallInstant)
     /// A run ended.
@@ -25,7 +29,7 @@ public enum Event: Sendable {
 
 /// What somebody orders of a job.
 public struct Order: Hashable, Sendable {
-    /// What is to be done. Each is idempotent but `run`.
+    /// What is to be done. Each is idempotent but `run` and signals.
     public enum Verb: String, CaseIterable, Hashable, Sendable {
         /// Hold the job and keep what accrued.
         case pause
@@ -37,8 +41,10 @@ public struct Order: Hashable, Sendable {
         case stop
         /// Run it now, apart from its schedule.
         case run
-        /// Let its next firings go.
+        /// Skip its next firings.
         case skipNext = "skip-next"
+        /// End its runs and cancel a further attempt that waits, or send its runs a signal.
+        case kill
     }
 
     /// When a pause ends by itself.
@@ -61,13 +67,17 @@ public struct Order: Hashable, Sendable {
     public var until: PauseEnd?
     /// Of a pause: whether runs that live stand still as well, and their time limits with them.
     public var withRun: Bool
-    /// Of `skipNext`: how many firings are let go; 0 takes an earlier order back. Not negative.
+    /// Of `skipNext`: how many firings are skipped; 0 takes an earlier order back. Not negative.
     public var count: Int
+    /// Of `kill`: only this run; nil: all that are running, and further attempts that wait.
+    public var run: Run.ID?
+    /// Of `kill`: the name of the signal to send, such as `SIGHUP`; nil: end the runs.
+    public var signal: String?
 
     /// An order as described.
     public init(
         _ verb: Verb, _ job: Job.Name, by: Author, note: String? = nil, until: PauseEnd? = nil,
-        withRun: Bool = false, count: Int = 1
+        withRun: Bool = false, count: Int = 1, run: Run.ID? = nil, signal: String? = nil
     ) {
         self.verb = verb
         self.job = job
@@ -76,6 +86,8 @@ public struct Order: Hashable, Sendable {
         self.until = until
         self.withRun = withRun
         self.count = count
+        self.run = run
+        self.signal = signal
     }
 }
 
@@ -83,6 +95,10 @@ public struct Order: Hashable, Sendable {
 public enum Answer: Hashable, Sendable {
     /// It was done.
     case done
+    /// The job was paused before, and its pause has other terms now: these are the former ones.
+    case pauseChanged(from: Pause)
+    /// These runs are being ended or were sent a signal, and these, which waited, are cancelled.
+    case killed([Run.ID], cancelled: [Run.ID])
     /// It was so already; nothing changed.
     case unchanged(String)
     /// It cannot be done, and why.
@@ -110,12 +126,14 @@ public enum Action: Hashable, Sendable {
     case start([Run])
     /// End a run that lives: ask it, and after the grace force it. Its end is told as any other's.
     case end(Run.ID, grace: Duration)
+    /// Send the processes of a run that was started the signal of this name.
+    case signal(Run.ID, String)
     /// Let a run that lives stand still, and its time limit with it.
     case suspend(Run.ID)
     /// Let it go on.
     case resume(Run.ID)
-    /// Close the row of a run.
-    case close(Run.ID, RunOutcome, RunUsage)
+    /// Close the row of a run, with the verdict whether it failed.
+    case close(Run.ID, RunOutcome, RunUsage, failed: Bool)
     /// Write the records; if `durable`, before anything later in the list is done.
     case save([JobRecord], durable: Bool)
     /// Remove the records of jobs that were gone for too long.

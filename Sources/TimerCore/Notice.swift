@@ -13,6 +13,8 @@ public enum Notice: Hashable, Sendable {
         Job.Name, accrued: Duration, credited: Duration, forfeitedAtMost: Duration, TimeBasis)
     /// A firing came due.
     case fired(Run, late: Duration, remaining: Duration?)
+    /// Somebody ordered a run apart from the schedule.
+    case runOrdered(Run, by: Author, remaining: Duration?)
     /// A firing was let go, and those that are folded into it.
     case skipped(Firing, SkipReason)
     /// A firing's run waits until another one of its job has ended.
@@ -23,6 +25,10 @@ public enum Notice: Hashable, Sendable {
     case retrying(Run.ID, after: Duration, retries: Int)
     /// The process of a run started.
     case runBegan(Run.ID)
+    /// Somebody ordered that a run ends, or that it is sent the signal of this name.
+    case killed(Run.ID, by: Author, signal: String?)
+    /// Somebody ordered that a run that waits is not made. It is on record as stopped.
+    case cancelled(Run.ID, by: Author)
     /// A run ended.
     case runEnded(Run.ID, RunOutcome, RunUsage, failed: Bool)
     /// A run that was recorded before the last life ended, and never begun, is begun now.
@@ -31,6 +37,8 @@ public enum Notice: Hashable, Sendable {
     case runTakenOver(Run.ID)
     /// A job was paused.
     case paused(Job.Name, Pause, accrued: Duration, remaining: Duration?)
+    /// The terms of a pause were changed.
+    case pauseChanged(Job.Name, from: Pause, to: Pause)
     /// A job was resumed.
     case resumed(Job.Name, by: Author, accrued: Duration, remaining: Duration?)
     /// A job was started at zero.
@@ -55,8 +63,10 @@ public enum Notice: Hashable, Sendable {
 
     /// Why a firing was let go.
     public enum SkipReason: Hashable, Sendable {
-        /// The last run of the job still lives.
+        /// The last run of the job has not ended.
         case stillRunning(Run.ID)
+        /// As many runs of the job as may run at once have not ended.
+        case concurrencyMax(Int)
         /// One firing waits for the last run to end already.
         case queueFull(Run.ID)
         /// It was missed, and the job does not make up for that.
@@ -72,6 +82,7 @@ public enum Notice: Hashable, Sendable {
         public var word: String {
             switch self {
             case .stillRunning: "still-running"
+            case .concurrencyMax: "concurrency-max"
             case .queueFull: "queue-full"
             case .missed: "missed"
             case .catchUpMax: "catch-up-max"

@@ -11,6 +11,9 @@ public struct Policy: Hashable, Sendable {
     public var onResume: Resume?
     /// What becomes of a firing while a run of the job lives.
     public var concurrency = Concurrency.forbid
+    /// With `allow`: how many runs of the job may run at once, at least 1; a firing beyond is skipped. Nil: as
+    /// many as all jobs together may.
+    public var concurrencyMax: Int?
     /// By how much a firing may be delayed to share a wake-up with others. Not negative.
     public var accuracy = Duration.zero
     /// The most a firing is delayed by chance, drawn anew for each. Not negative.

@@ -123,8 +123,12 @@ public struct RunSummary: Hashable, Sendable {
     public var outcome: RunOutcome?
     /// What it used.
     public var usage: RunUsage
+    /// Whether it failed, judged when it ended by the exit codes that were a success then.
+    public var failed: Bool
     /// What it waits for; nil once it was told to start.
     public var wait: Wait?
+    /// The number of the event that put it on record, or that told it to start; 0 if an earlier daemon did.
+    var event: UInt64 = 0
 
     /// What a run that came due can wait for.
     public enum Wait: Hashable, Sendable {
@@ -136,11 +140,18 @@ public struct RunSummary: Hashable, Sendable {
         case retry(AwakeInstant)
     }
 
+    /// Whether it is a further attempt whose delay has not passed.
+    public var isRetry: Bool { if case .retry = wait { true } else { false } }
+
+    /// Whether it was told to start, or would have been if a place were free.
+    var isStarted: Bool { wait == nil || wait == .place }
+
     /// A run as described.
     public init(
         id: Run.ID, began: WallInstant? = nil, outcome: RunOutcome? = nil,
-        usage: RunUsage = RunUsage(), wait: Wait? = nil
+        usage: RunUsage = RunUsage(), failed: Bool = false, wait: Wait? = nil
     ) {
+        self.failed = failed
         self.wait = wait
         self.id = id
         self.began = began

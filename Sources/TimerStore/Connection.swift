@@ -156,6 +156,9 @@ struct Row {
     }
 
     func text(_ column: Int32) -> String? {
-        sqlite3_column_text(statement, column).map { String(cString: $0) }
+        guard let start = sqlite3_column_text(statement, column) else { return nil }
+        // By its length: a text may hold a NUL.
+        let count = Int(sqlite3_column_bytes(statement, column))
+        return String(decoding: UnsafeBufferPointer(start: start, count: count), as: UTF8.self)
     }
 }

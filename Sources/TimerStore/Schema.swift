@@ -54,6 +54,7 @@ enum Schema {
             recorded_us INTEGER NOT NULL,
             ended_us INTEGER,
             outcome TEXT,
+            failed INTEGER NOT NULL DEFAULT 0,
             elapsed_us INTEGER, user_us INTEGER, system_us INTEGER, peak_bytes INTEGER,
             tail BLOB,
             UNIQUE (job, scheduled_us, attempt)
@@ -61,5 +62,7 @@ enum Schema {
         CREATE INDEX run_open ON run (job) WHERE outcome IS NULL;
         CREATE INDEX run_ended ON run (ended_us) WHERE outcome IS NOT NULL;
         CREATE INDEX run_of_job ON run (job, ended_us) WHERE outcome IS NOT NULL;
+        CREATE INDEX run_failed ON run (ended_us) WHERE failed = 1;
+        CREATE INDEX run_failed_of_job ON run (job, ended_us) WHERE failed = 1;
         """
 }

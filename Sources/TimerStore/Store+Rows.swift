@@ -100,19 +100,19 @@ extension Store {
     /// - Parameters:
     ///   - job: whose; nil: of any.
     ///   - since: only those that ended since then.
-    ///   - mayHaveFailed: leaves those out that ended with exit code 0.
+    ///   - failed: only those that failed, as was judged when they ended.
     ///   - limit: how many at most.
     /// - Complexity: O(*m* log *n*) for *m* runs of one job.
     public func history(
-        of job: Job.Name?, since: WallInstant?, mayHaveFailed: Bool, limit: Int
+        of job: Job.Name?, since: WallInstant?, failed: Bool, limit: Int
     ) throws(StoreError) -> [PastRun] {
         var runs: [PastRun] = []
         try connection.run(
             """
             SELECT job, scheduled_us, attempt, outcome, ended_us, elapsed_us, user_us, system_us,
-                peak_bytes, missed, tail
+                peak_bytes, missed, tail, failed
             FROM run WHERE outcome IS NOT NULL \(job == nil ? "AND ?1 IS NULL" : "AND job = ?1")
-                AND ended_us >= ?2 \(mayHaveFailed ? "AND outcome != 'exited(0)'" : "")
+                AND ended_us >= ?2 \(failed ? "AND failed = 1" : "")
             ORDER BY ended_us DESC, scheduled_us DESC LIMIT ?3
             """,
             [
@@ -132,7 +132,7 @@ extension Store {
         try connection.run(
             """
             SELECT job, scheduled_us, attempt, outcome, ended_us, elapsed_us, user_us, system_us,
-                peak_bytes, missed, tail
+                peak_bytes, missed, tail, failed
             FROM run WHERE outcome IS NOT NULL AND job = ? AND scheduled_us = ? AND attempt = ?
             """, identity(run), doing: "read a run"
         ) { found = PastRun($0) }
@@ -145,7 +145,7 @@ extension Store {
         try connection.run(
             """
             SELECT job, max(scheduled_us), attempt, outcome, ended_us, elapsed_us, user_us, system_us,
-                peak_bytes
+                peak_bytes, failed
             FROM run WHERE outcome IS NOT NULL GROUP BY job
             """, doing: "read the latest runs"
         ) { row in
@@ -158,7 +158,10 @@ extension Store {
                 user: .microseconds(row.integer(6) ?? 0),
                 system: .microseconds(row.integer(7) ?? 0), peakResidentBytes: row.integer(8) ?? 0)
             let began = WallInstant(microsecondsSinceEpoch: ended) - usage.elapsed
-            runs.append(RunSummary(id: id, began: began, outcome: outcome, usage: usage))
+            runs.append(
+                RunSummary(
+                    id: id, began: began, outcome: outcome, usage: usage,
+                    failed: row.integer(9) == 1))
         }
         return runs
     }
@@ -206,7 +209,8 @@ extension Store.PastRun {
             system: .microseconds(row.integer(7) ?? 0), peakResidentBytes: row.integer(8) ?? 0)
         ended = WallInstant(microsecondsSinceEpoch: end)
         let began = usage.elapsed > .zero ? ended - usage.elapsed : nil
-        summary = RunSummary(id: id, began: began, outcome: outcome, usage: usage)
+        summary = RunSummary(
+            id: id, began: began, outcome: outcome, usage: usage, failed: row.integer(11) == 1)
         missed = Int(row.integer(9) ?? 0)
         tail = row.bytes(10) ?? []
     }

@@ -90,8 +90,9 @@ public final class Store {
         case begin(Run, at: WallInstant)
         /// A job's account.
         case save(JobRecord)
-        /// The end of a run, with the last of what it wrote.
-        case close(Run.ID, RunOutcome, RunUsage, at: WallInstant, tail: [UInt8] = [])
+        /// The end of a run, with the verdict whether it failed and the last of what it wrote.
+        case close(
+            Run.ID, RunOutcome, RunUsage, failed: Bool, at: WallInstant, tail: [UInt8] = [])
         /// A job that is not coming back.
         case erase(Job.Name)
         /// Runs that ended before this are history no more.
@@ -117,8 +118,8 @@ public final class Store {
                 case .begin(let run, let at):
                     if try !insert(run, at: at) { refused.insert(run.id) }
                 case .save(let record): try save(record)
-                case .close(let run, let outcome, let usage, let at, let tail):
-                    try close(run, outcome, usage, at: at, tail: tail)
+                case .close(let run, let outcome, let usage, let failed, let at, let tail):
+                    try close(run, outcome, usage, failed: failed, at: at, tail: tail)
                 case .erase(let job):
                     try connection.run(
                         "DELETE FROM job WHERE name = ?", [.text(job.description)],
@@ -187,19 +188,20 @@ public final class Store {
     }
 
     private func close(
-        _ run: Run.ID, _ outcome: RunOutcome, _ usage: RunUsage, at: WallInstant, tail: [UInt8]
+        _ run: Run.ID, _ outcome: RunOutcome, _ usage: RunUsage, failed: Bool, at: WallInstant,
+        tail: [UInt8]
     ) throws(StoreError) {
         try connection.run(
             """
             UPDATE run SET outcome = ?4, ended_us = ?5, elapsed_us = ?6, user_us = ?7,
-                system_us = ?8, peak_bytes = ?9, tail = ?10
+                system_us = ?8, peak_bytes = ?9, tail = ?10, failed = ?11
             WHERE job = ?1 AND scheduled_us = ?2 AND attempt = ?3 AND outcome IS NULL
             """,
             identity(run) + [
                 .text(outcome.description), .integer(at.microsecondsSinceEpoch),
                 .integer(usage.elapsed.wholeMicroseconds), .integer(usage.user.wholeMicroseconds),
                 .integer(usage.system.wholeMicroseconds), .integer(usage.peakResidentBytes),
-                tail.isEmpty ? .null : .bytes(tail),
+                tail.isEmpty ? .null : .bytes(tail), Value(failed),
             ], doing: "write the end of a run")
     }
 

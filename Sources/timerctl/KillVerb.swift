@@ -8,10 +8,12 @@ import TimerCore
 struct KillVerb: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "kill",
-        abstract: "End the runs of a job that live, or one of them; or send them a signal.",
+        abstract: "End the runs of a job, or one of them; or send them a signal.",
         discussion: """
             Without --signal a run gets SIGTERM and, after the job's kill-timeout, SIGKILL, and ends as \
-            stopped. A signal goes to every process of the run's group, and how the run ends is its own affair.
+            stopped; it is not tried again. A further attempt that waits for its delay is cancelled. Of the runs \
+            that wait for their turn, only one that is named is cancelled. A signal goes to every process of the \
+            run's group; timerd does not enforce how the run ends.
             """)
 
     @OptionGroup var connection: Connection
@@ -49,8 +51,14 @@ struct KillVerb: ParsableCommand {
         let reply = try connection.ask(
             .kill(target.job, run: target.run, KillBody(signal: signal)), for: KillReply.self)
         try connection.show(reply) {
+            guard reply.changed else {
+                return
+                    "\(target.job): nothing to do: \(Printable.text(reply.reason ?? "no run is running"))"
+            }
             let what = signal.map { "\($0) sent" } ?? "is being ended"
-            return reply.runs.map { "\($0): \(what)" }.joined(separator: "\n")
+            let lines =
+                reply.runs.map { "\($0): \(what)" } + reply.cancelled.map { "\($0): cancelled" }
+            return lines.joined(separator: "\n")
         }
     }
 }

@@ -11,7 +11,8 @@ struct PauseVerb: ParsableCommand {
         commandName: "pause", abstract: "Hold jobs; nothing of their time is lost.",
         discussion: """
             Without --for and --until a job is held until it is resumed. The pause outlives restarts of the \
-            daemon and of the machine, and no reload of the configuration undoes it.
+            daemon and of the machine, and no reload of the configuration undoes it. A job that is paused \
+            already takes the terms that are named, and keeps the others.
             """)
 
     @OptionGroup var connection: Connection

@@ -26,7 +26,7 @@ struct SkipNextVerb: ParsableCommand {
         let done =
             count == 0
             ? "no firing is let go"
-            : "the next \(count == 1 ? "firing is" : "\(count) firings are") let go"
+            : "the next \(count == 1 ? "firing is" : "\(count) firings are") skipped"
         try connection.order(.skipNext, [argument.job], OrderBody(count: count), done: done)
     }
 }

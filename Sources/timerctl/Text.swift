@@ -11,16 +11,21 @@ enum Text {
     static func table(_ status: JobTable) -> String {
         var rows = [["JOB", "STATE", "NEXT", "LEFT", "LAST", "RESULT", "ACTIVE"]]
         for job in status.jobs {
+            // Whatever comes first: a firing, or a further attempt.
+            let attempt = job.nextAttemptUsec.flatMap { attempt in
+                job.remainingUsec.map { attempt < $0 } ?? true ? attempt : nil
+            }
             rows.append([
-                job.job, state(job.state, isRunning: !job.running.isEmpty), instant(job.next),
-                span(job.remainingUsec),
+                job.job, state(job.state, job.running),
+                instant(attempt == nil ? job.next : job.nextAttempt),
+                span(attempt ?? job.remainingUsec),
                 instant(job.last?.began ?? job.last?.scheduled), job.last?.outcome ?? "-",
                 span(job.activeUsec),
             ])
         }
         var lines = aligned(rows)
         lines.append("")
-        lines.append(status.jobs.count == 1 ? "1 job" : "\(status.jobs.count) jobs")
+        lines.append(plural(status.jobs.count, "job"))
         if !status.rejected.isEmpty {
             let count = status.rejected.count
             lines[lines.count - 1] +=
@@ -36,7 +41,7 @@ enum Text {
             ("Job", job.job), ("Description", job.description),
             ("Command", job.shell ?? job.command?.map(quoted).joined(separator: " ")),
             ("Schedule", schedule(job)),
-            ("State", state(job.state, isRunning: !job.running.isEmpty)),
+            ("State", state(job.state, job.running)),
         ]
         if let pause = job.paused {
             let note = pause.note.map { " (\($0))" } ?? ""
@@ -49,6 +54,10 @@ enum Text {
         lines += [
             ("Next", job.next.map { instant($0) }),
             ("Left", job.remainingUsec.map { span($0) }),
+            (
+                "Next attempt",
+                job.nextAttempt.map { "\(instant($0)) (in \(span(job.nextAttemptUsec)))" }
+            ),
             ("Accrued", job.count.map { "\(span(job.accruedUsec)) of \($0) time\(unsure)" }),
             ("Active", span(job.activeUsec)), ("Firings", "\(job.firings)"),
             ("Skips", job.skips.map { "the next \($0)" }),
@@ -58,7 +67,7 @@ enum Text {
             let since =
                 run.waits.map { waiting($0, run.startsAt) }
                 ?? run.began.map { "began \(instant($0))" } ?? "is being started"
-            lines.append(("Running", "\(run.run), \(since)"))
+            lines.append((run.waits == nil ? "Running" : "Waiting", "\(run.run), \(since)"))
         }
         if let last = job.last {
             lines.append(("Last run", "\(last.run), \(last.outcome ?? "-")"))
@@ -66,7 +75,7 @@ enum Text {
         }
         if let skip = job.skipped {
             let count = skip.count == 1 ? "" : ", \(skip.count) firings"
-            lines.append(("Let go", "\(instant(skip.scheduled))\(count) (\(skip.reason))"))
+            lines.append(("Skipped", "\(instant(skip.scheduled))\(count) (\(skip.reason))"))
         }
         lines.append(("Checkpoint", "\(instant(job.checkpoint))\(age(job.checkpoint))"))
         let shown = lines.compactMap { name, value in value.map { (name, Printable.text($0)) } }
@@ -94,6 +103,7 @@ enum Text {
             word("on-missed", policy.onMissed),
             length("starting-deadline", policy.startingDeadlineUsec),
             word("on-resume", policy.onResume), word("concurrency", policy.concurrency),
+            policy.concurrencyMax.map { "concurrency-max \($0)" },
             length("accuracy", policy.accuracyUsec),
             length("random-delay", policy.randomDelayUsec),
             length("random-offset", policy.randomOffsetUsec),
@@ -156,7 +166,27 @@ enum Text {
             return "\(job.job): nothing to do: \(Printable.text(reply.reason ?? job.state))"
         }
         let left = job.remainingUsec.map { "; \(span($0)) to its next firing" } ?? ""
+        if let former = reply.formerPause, let pause = job.paused {
+            return
+                "\(job.job): pause changed: \(Printable.text(change(from: former, to: pause)))\(left)"
+        }
         return "\(job.job): \(done)\(left)"
+    }
+
+    /// What is other in a pause than it was.
+    private static func change(from former: PauseStatus, to pause: PauseStatus) -> String {
+        var parts: [String] = []
+        if pause.until != former.until {
+            let end = pause.until.map { "until \(instant($0))" } ?? "until it is resumed"
+            parts.append(
+                end + (former.until.map { " (was: until \(instant($0)))" } ?? " (was: no end)"))
+        }
+        if pause.note != former.note {
+            let note = pause.note.map { "note \"\($0)\"" } ?? "no note"
+            parts.append(note + (former.note.map { " (was: \"\($0)\")" } ?? " (was: none)"))
+        }
+        if pause.withRun != former.withRun { parts.append("with its runs (was: without)") }
+        return parts.joined(separator: ", ")
     }
 
     /// The lines that say what a reload changed.
@@ -170,8 +200,9 @@ enum Text {
         return (lines + ["unchanged: \(reply.kept)"]).joined(separator: "\n")
     }
 
-    private static func state(_ state: String, isRunning: Bool) -> String {
-        !isRunning ? state : state == "armed" ? "running" : "\(state), running"
+    private static func state(_ state: String, _ runs: [RunStatus]) -> String {
+        let isRunning = runs.contains { $0.waits == nil || $0.waits == "place" }
+        return !isRunning ? state : state == "armed" ? "running" : "\(state), running"
     }
 
     private static func schedule(_ job: JobStatus) -> String? {

@@ -52,7 +52,7 @@ struct CheckCommand {
     }
 
     private static func count(_ number: Int, _ word: String) -> String {
-        number == 0 ? "no \(word)s" : number == 1 ? "1 \(word)" : "\(number) \(word)s"
+        number == 0 ? "no \(word)s" : plural(number, word)
     }
 
     private func report(_ line: String) {

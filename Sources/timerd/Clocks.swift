@@ -39,6 +39,9 @@ struct Clocks: Sendable {
             boot: BootInstant(nanoseconds: Self.read(CLOCK_BOOTTIME)), bootID: bootID)
     }
 
+    /// CLOCK_MONOTONIC alone.
+    var awake: AwakeInstant { AwakeInstant(nanoseconds: Self.read(CLOCK_MONOTONIC)) }
+
     private static func read(_ clock: Int32) -> Int64 {
         var time = timespec()
         clock_gettime(clock, &time)

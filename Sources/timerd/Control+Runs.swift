@@ -9,30 +9,17 @@ import TimerStore
 
 /// What is asked about runs, and done to them.
 extension Control {
-    /// How many runs are looked through for those that failed.
-    private static let lookedAtMax = 10_000
-
     func history(_ query: HistoryQuery, _ reply: @escaping ControlAnswer.Reply) {
-        loop.later { loop in
-            let codes = query.failed ? loop.successCodes() : [:]
-            recorder.read { (store) throws(StoreError) in
-                try store.history(
-                    of: query.job, since: query.since, mayHaveFailed: query.failed,
-                    limit: query.failed ? Self.lookedAtMax : query.limit)
-            } _: { result in
-                Self.queue.async {
-                    switch result {
-                    case .failure(let error):
-                        self.send(.internalServerError, ErrorReply("\(error)"), reply)
-                    case .success(let found):
-                        let asked = found.lazy.filter { run in
-                            guard query.failed else { return true }
-                            let codes = codes[run.summary.id.firing.job] ?? [0]
-                            return run.summary.outcome?.isSuccess(codes) == false
-                        }
-                        let runs = asked.prefix(query.limit).map { PastRun($0) }
-                        self.send(.ok, HistoryReply(runs: Array(runs)), reply)
-                    }
+        recorder.read { (store) throws(StoreError) in
+            try store.history(
+                of: query.job, since: query.since, failed: query.failed, limit: query.limit)
+        } _: { result in
+            Self.queue.async {
+                switch result {
+                case .failure(let error):
+                    self.send(.internalServerError, ErrorReply("\(error)"), reply)
+                case .success(let found):
+                    self.send(.ok, HistoryReply(runs: found.map { PastRun($0) }), reply)
                 }
             }
         }
@@ -54,7 +41,7 @@ extension Control {
             }
             recorder.read { (store) throws(StoreError) in
                 guard let run else {
-                    return try store.history(of: job, since: nil, mayHaveFailed: false, limit: 1)
+                    return try store.history(of: job, since: nil, failed: false, limit: 1)
                         .first
                 }
                 return try store.pastRun(run)
@@ -87,24 +74,20 @@ extension Control {
         }
     }
 
-    func kill(
-        _ job: Job.Name, run: Run.ID?, _ body: KillBody, by peer: Peer,
-        _ reply: @escaping ControlAnswer.Reply
-    ) {
-        loop.later { loop in
-            let signal = body.signal.flatMap { KillBody.number(of: $0) }
-            guard let runs = loop.kill(job, run: run, signal: signal) else {
-                let names = loop.snapshot(of: job).names
-                return self.noSuchJob(job, among: names, reply)
-            }
-            guard !runs.isEmpty else {
-                let which = run.map { "run \($0) does not live" } ?? "no run of it lives"
-                return self.send(.conflict, ErrorReply("job \"\(job)\": \(which)"), reply)
-            }
-            let what = body.signal.map { "sent \($0) to" } ?? "ordered the end of"
-            loop.say(
-                "\(job): \(peer.name) \(what) \(runs.map(\.description).joined(separator: ", "))")
-            self.send(.ok, KillReply(runs: runs.map(\.description)), reply)
+    /// What came of a kill.
+    func killed(_ order: Order, _ answer: Answer, _ reply: @escaping ControlAnswer.Reply) {
+        switch answer {
+        case .killed(let runs, let cancelled):
+            send(
+                .ok,
+                KillReply(
+                    changed: true, runs: runs.map(\.description),
+                    cancelled: cancelled.map(\.description)), reply)
+        case .unchanged(let reason):
+            send(.ok, KillReply(changed: false, reason: reason), reply)
+        case .refused(let reason):
+            send(.conflict, ErrorReply("job \"\(order.job)\": \(reason)"), reply)
+        case .done, .pauseChanged, .noSuchJob: noSuchJob(order.job, among: [], reply)
         }
     }
 }

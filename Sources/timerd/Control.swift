@@ -77,7 +77,18 @@ struct Control: ControlService {
             }
         case .history(let query): history(query, reply)
         case .log(let job, let run, let after): log(of: job, run: run, after: after, reply)
-        case .kill(let job, let run, let body): kill(job, run: run, body, by: peer, reply)
+        case .kill(let job, let run, let body):
+            let order = Order(
+                .kill, job, by: .user(peer.name), run: run,
+                signal: body.signal.map { KillBody.name(of: $0) })
+            loop.later { loop in
+                loop.obey(order) { answer, snapshot in
+                    Self.queue.async {
+                        guard snapshot != nil else { return self.noSuchJob(order.job, reply) }
+                        self.killed(order, answer, reply)
+                    }
+                }
+            }
         case .reload: reload(by: peer, reply)
         case .previewReload: previewReload(reply)
         }
@@ -96,15 +107,17 @@ struct Control: ControlService {
         _ order: Order, _ answer: Answer, _ snapshot: JobSnapshot?,
         _ reply: @escaping ControlAnswer.Reply
     ) {
-        guard let snapshot else {
-            return loop.later { loop in
-                let names = loop.snapshot(of: order.job).names
-                Self.queue.async { self.noSuchJob(order.job, among: names, reply) }
-            }
-        }
+        guard let snapshot else { return noSuchJob(order.job, reply) }
         let status = JobStatus(snapshot)
         switch answer {
-        case .done: send(.ok, OrderReply(changed: true, reason: nil, status: status), reply)
+        case .done, .killed:
+            send(.ok, OrderReply(changed: true, reason: nil, status: status), reply)
+        case .pauseChanged(let former):
+            send(
+                .ok,
+                OrderReply(
+                    changed: true, reason: nil, formerPause: PauseStatus(former), status: status),
+                reply)
         case .unchanged(let reason):
             send(.ok, OrderReply(changed: false, reason: reason, status: status), reply)
         case .refused(let reason):
@@ -132,6 +145,14 @@ struct Control: ControlService {
             case .success(let preview): self.send(.ok, preview, reply)
             case .failure(let error): self.send(.unprocessableEntity, error, reply)
             }
+        }
+    }
+
+    /// A job that is not there, or not any more.
+    private func noSuchJob(_ job: Job.Name, _ reply: @escaping ControlAnswer.Reply) {
+        loop.later { loop in
+            let names = loop.snapshot(of: job).names
+            Self.queue.async { self.noSuchJob(job, among: names, reply) }
         }
     }
 

@@ -77,9 +77,9 @@ struct DaemonStart {
             let count = reading.rejected.count
             log.error(
                 """
-                \(options.config): \(reading.errorCount) \(reading.errorCount == 1 ? "error" : "errors"); \
-                \(count == 1 ? "1 job is" : "\(count) jobs are") not loaded, \
-                \(reading.roster.jobs.count) are
+                \(options.config): \(plural(reading.errorCount, "error")); \
+                \(plural(count, "job is", "jobs are")) not loaded, \
+                \(plural(reading.roster.jobs.count, "is", "are"))
                 """)
         }
         try signals.check()

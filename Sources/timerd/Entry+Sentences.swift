@@ -14,6 +14,8 @@ extension Entry {
             (.notice, recovered(accrued, credited: credited, forfeit: forfeit, basis))
         case .fired(let run, let late, let remaining):
             (.info, fired(run, late: late, remaining: remaining))
+        case .runOrdered(let run, let by, let remaining):
+            (.notice, "run by order of \(by) (run \(run.id))" + left(remaining))
         case .skipped(let firing, let reason): skipped(firing, reason)
         case .held(let run, let other):
             (.info, "run \(run.id) waits for run \(other) to end")
@@ -25,6 +27,14 @@ extension Entry {
                 "attempt \(run.attempt) of \(retries + 1) follows in \(span(delay)) (run \(run))"
             )
         case .runBegan(let run): (.debug, "run \(run) began")
+        case .killed(let run, let by, let signal):
+            (
+                .notice,
+                signal.map { "\($0) sent to run \(run) by order of \(by)" }
+                    ?? "run \(run) is ended by order of \(by)"
+            )
+        case .cancelled(let run, let by):
+            (.notice, "run \(run), which waited, is cancelled by order of \(by)")
         case .runEnded(let run, let outcome, let usage, let failed):
             ended(run, outcome, usage, failed: failed)
         case .runTakenUp(let run):
@@ -38,6 +48,8 @@ extension Entry {
                     + (pause.until.map { ", until \($0.rfc3339)" } ?? "")
                     + "; keeps \(span(accrued)) accrued" + left(remaining)
             )
+        case .pauseChanged(_, let former, let pause):
+            (.notice, pauseChanged(from: former, to: pause))
         case .resumed(_, let by, _, let remaining): (.notice, "resumed by \(by)" + left(remaining))
         case .started(_, let by, let remaining):
             (.notice, "started at zero by \(by)" + left(remaining))
@@ -47,8 +59,8 @@ extension Entry {
             (
                 .notice,
                 count == 0
-                    ? "no firing is let go any more, by \(by)"
-                    : "the next \(count == 1 ? "firing is" : "\(count) firings are") let go, by \(by)"
+                    ? "no firing is skipped any more, by order of \(by)"
+                    : "the next \(count == 1 ? "firing is" : "\(count) firings are") skipped, by order of \(by)"
             )
         case .renamed(_, let old): (.notice, "takes the account of \(old) along")
         case .finished: (.info, "fired for the last time; `timerctl start` begins it again")
@@ -57,15 +69,15 @@ extension Entry {
         case .zonesChanged(let jobs):
             (
                 .notice,
-                "Time zones changed; the schedules of \(jobs.count == 1 ? "1 job" : "\(jobs.count) jobs") "
+                "Time zones changed; the schedules of \(plural(jobs.count, "job")) "
                     + "were worked out anew (\(list(jobs)))"
             )
         case .clockStepped(let step, let isCorrection): clockStepped(by: step, isCorrection)
         case .shutDown(let counting, let live):
             (
                 .notice,
-                "Stopping; the accounts are closed and written (\(counting) jobs counted, "
-                    + "\(live) runs live)"
+                "Stopping; the accounts are closed and written (\(plural(counting, "job")) counted, "
+                    + "\(plural(live, "run")) not ended)"
             )
         }
     }
@@ -73,12 +85,12 @@ extension Entry {
     private static func lifeBegan(
         _ ending: Ending, away: Duration?, jobs: Int, counting: Int
     ) -> (Logger.Level, String) {
-        let began = "Started with \(jobs == 1 ? "1 job" : "\(jobs) jobs")"
+        let began = "Started with \(plural(jobs, "job"))"
         let ago = away.map { ", \(span($0, .milliseconds(1))) ago" } ?? ""
         let cost =
             counting == 0
             ? "; no job's time was counting"
-            : " while the time of \(counting == 1 ? "1 job" : "\(counting) jobs") counted"
+            : " while the time of \(plural(counting, "job")) counted"
         return switch ending {
         case .firstStart: (.notice, "\(began), for the first time here")
         case .clean: (.notice, "\(began); the last daemon stopped cleanly\(ago)")
@@ -102,18 +114,24 @@ extension Entry {
         let these = count == 1 ? "this firing is" : "these \(count) firings are"
         return switch reason {
         case .stillRunning(let run):
-            (.warning, "due, but run \(run) has not ended; \(these) let go")
+            (.warning, "due, but run \(run) has not ended; \(these) skipped")
+        case .concurrencyMax(let most):
+            (
+                .warning,
+                "due, but \(plural(most, "run has", "runs have")) not ended and concurrency-max allows no more; "
+                    + "\(these) skipped"
+            )
         case .queueFull(let run):
-            (.warning, "due, but run \(run) waits already; \(these) let go")
-        case .missed: (.notice, "missed; \(these) let go, as on-missed says")
+            (.warning, "due, but run \(run) waits already; \(these) skipped")
+        case .missed: (.notice, "missed; \(these) skipped, as on-missed says")
         case .catchUpMax:
             (
                 .warning,
-                "missed more than \(Agenda.catchUpMax) firings; the oldest \(count) are let go"
+                "missed more than \(Agenda.catchUpMax) firings; the \(count == 1 ? "oldest is" : "oldest \(count) are") skipped"
             )
-        case .deadline: (.warning, "due longer ago than starting-deadline; \(these) let go")
+        case .deadline: (.warning, "due longer ago than starting-deadline; \(these) skipped")
         case .byOrder(let left):
-            (.notice, "\(these) let go by order" + (left > 0 ? ", \(left) more to come" : ""))
+            (.notice, "\(these) skipped by order" + (left > 0 ? ", \(left) more to come" : ""))
         }
     }
 
@@ -129,6 +147,21 @@ extension Entry {
         let what =
             isBack ? "nothing is done twice" : "what was due meanwhile is caught up with once"
         return (isSmall ? .debug : .notice, "\(set); \(what)")
+    }
+
+    private static func pauseChanged(from former: Pause, to pause: Pause) -> String {
+        var parts: [String] = []
+        if pause.until != former.until {
+            let end = pause.until.map { "until \($0.rfc3339)" } ?? "until it is resumed"
+            parts.append(
+                end + (former.until.map { " (was: until \($0.rfc3339))" } ?? " (was: no end)"))
+        }
+        if pause.note != former.note {
+            let note = pause.note.map { "note \"\($0)\"" } ?? "no note"
+            parts.append(note + (former.note.map { " (was: \"\($0)\")" } ?? " (was: none)"))
+        }
+        if pause.withRun != former.withRun { parts.append("with its runs (was: without)") }
+        return "pause changed by \(pause.by): " + parts.joined(separator: ", ")
     }
 
     private static func fired(_ run: Run, late: Duration, remaining: Duration?) -> String {
@@ -209,6 +242,16 @@ extension Entry {
             firing(run.firing).merging([
                 "TIMERD_RUN_ID": "\(run.id)", "TIMERD_LATE_USEC": usec(late),
             ]) { $1 }.merging(optional("TIMERD_REMAINING_USEC", remaining)) { $1 }
+        case .runOrdered(let run, let by, let remaining):
+            firing(run.firing).merging([
+                "TIMERD_RUN_ID": "\(run.id)", "TIMERD_BY": "\(by)",
+            ]) { $1 }.merging(optional("TIMERD_REMAINING_USEC", remaining)) { $1 }
+        case .killed(let run, let by, let signal):
+            [
+                "TIMERD_RUN_ID": "\(run)", "TIMERD_BY": "\(by)",
+                "TIMERD_SIGNAL": "\(signal ?? "SIGTERM")",
+            ]
+        case .cancelled(let run, let by): ["TIMERD_RUN_ID": "\(run)", "TIMERD_BY": "\(by)"]
         case .skipped(let skipped, let reason):
             firing(skipped).merging(Self.fields(of: reason)) { $1 }
         case .held(let run, let other):
@@ -220,14 +263,19 @@ extension Entry {
         case .runBegan(let run), .runTakenUp(let run), .runTakenOver(let run):
             ["TIMERD_RUN_ID": "\(run)"]
         case .runEnded(let run, let outcome, let usage, _): ended(run, outcome, usage)
-        case .paused(_, _, let accrued, let remaining),
-            .resumed(_, _, let accrued, let remaining):
+        case .paused(_, let pause, let accrued, let remaining):
             optional("TIMERD_REMAINING_USEC", remaining)
-                .merging(["TIMERD_ACCRUED_USEC": usec(accrued)]) { $1 }
-        case .started(_, _, let remaining): optional("TIMERD_REMAINING_USEC", remaining)
-        case .stopped(_, _, let dropped): ["TIMERD_DROPPED_USEC": usec(dropped)]
+                .merging(["TIMERD_ACCRUED_USEC": usec(accrued), "TIMERD_BY": "\(pause.by)"]) { $1 }
+        case .pauseChanged(_, _, let pause): ["TIMERD_BY": "\(pause.by)"]
+        case .resumed(_, let by, let accrued, let remaining):
+            optional("TIMERD_REMAINING_USEC", remaining)
+                .merging(["TIMERD_ACCRUED_USEC": usec(accrued), "TIMERD_BY": "\(by)"]) { $1 }
+        case .started(_, let by, let remaining):
+            optional("TIMERD_REMAINING_USEC", remaining).merging(["TIMERD_BY": "\(by)"]) { $1 }
+        case .stopped(_, let by, let dropped):
+            ["TIMERD_DROPPED_USEC": usec(dropped), "TIMERD_BY": "\(by)"]
         case .clockStepped(let step, _): ["TIMERD_STEP_USEC": usec(step)]
-        case .skipsSet(_, let count, _): ["TIMERD_SKIPS": "\(count)"]
+        case .skipsSet(_, let count, let by): ["TIMERD_SKIPS": "\(count)", "TIMERD_BY": "\(by)"]
         case .renamed(_, let old): ["TIMERD_FORMERLY": "\(old)"]
         case .finished, .reloaded, .zonesChanged, .shutDown: [:]
         }
@@ -237,7 +285,8 @@ extension Entry {
         switch reason {
         case .stillRunning(let run), .queueFull(let run):
             ["TIMERD_REASON": "\(reason.word)", "TIMERD_BLOCKED_BY": "\(run)"]
-        case .missed, .catchUpMax, .deadline, .byOrder: ["TIMERD_REASON": "\(reason.word)"]
+        case .concurrencyMax, .missed, .catchUpMax, .deadline, .byOrder:
+            ["TIMERD_REASON": "\(reason.word)"]
         }
     }
 

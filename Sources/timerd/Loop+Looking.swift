@@ -9,13 +9,6 @@ extension Loop {
     /// The zones that schedules go by, by name.
     func zoneNames() -> [String] { agenda.zoneNames }
 
-    /// The exit codes that are no failure, of each job that has others than 0.
-    func successCodes() -> [Job.Name: Set<Int32>] {
-        Dictionary(
-            agenda.jobs.map { ($0.name, $0.execution.successExitCodes) }.filter { $0.1 != [0] }
-        ) { first, _ in first }
-    }
-
     /// Everything there is to show, gathered some jobs at a time: what comes due meanwhile does not wait for
     /// the last of many.
     func gather(_ done: @escaping @Sendable (Snapshot, _ rejected: [String]) -> Void) {

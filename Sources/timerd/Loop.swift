@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Dispatch
+import Synchronization
 import TimerControl
 import TimerCore
 import TimerRunner
@@ -39,6 +40,9 @@ actor Loop: QueueActor {
     static let heartbeatsPerCheckpoint = 50
     /// A timer that rings later than this rang in a daemon that stood still.
     static let lateMax: Duration = .milliseconds(100)
+    /// A run whose row is written later than this after it was decided on may not start without a look at what
+    /// has happened meanwhile.
+    static let startDelayMax: Duration = .seconds(1)
     /// How many jobs are looked at before others have their turn: a fifth of a millisecond's worth.
     static let jobsPerTurn = 128
     /// How long status lines are gathered before one is sent.
@@ -71,8 +75,12 @@ actor Loop: QueueActor {
     /// Who waits for everything there is to show, and what of it the first of them has.
     var gatherings: [@Sendable (Snapshot, [String]) -> Void] = []
     var gathered: [JobSnapshot] = []
+    /// Through which event the runs that were decided on are on record, and whether firings wait for that.
+    private let written = Atomic<UInt64>(0)
+    private let isHolding = Atomic<Bool>(false)
     /// The end of a run while it is being dealt with.
     private var ended: (run: Run.ID, end: RunEnd)?
+
     private init(
         agenda: Agenda, rejected: [Rejection], clocks: Clocks, recorder: Recorder, pulse: Pulse,
         teller: Teller, supervision: Supervision, launcher: any RunLauncher
@@ -140,7 +148,24 @@ actor Loop: QueueActor {
     /// Something happened.
     func receive(_ event: Event) {
         let now = clocks.now()
-        perform(agenda.handle(event, at: now)[...], at: now)
+        perform(decide(event, at: now)[...], at: now)
+    }
+
+    private func decide(_ event: Event, at now: Now) -> [Action] {
+        agenda.storedThrough = written.load(ordering: .acquiring)
+        let actions = agenda.handle(event, at: now)
+        followHolding()
+        return actions
+    }
+
+    /// Has the recorder say when it has caught up, if firings wait for that. It may have done so just now.
+    private func followHolding() {
+        guard agenda.isHolding || isHolding.load(ordering: .relaxed) else { return }
+        isHolding.store(agenda.isHolding, ordering: .sequentiallyConsistent)
+        guard agenda.isHolding,
+            written.load(ordering: .sequentiallyConsistent) != agenda.storedThrough
+        else { return }
+        later { $0.receive(.stored) }
     }
 
     /// A run ended.
@@ -164,7 +189,7 @@ actor Loop: QueueActor {
     func obey(_ order: Order, reply: @escaping @Sendable (Answer, JobSnapshot?) -> Void) {
         let now = clocks.now()
         perform(
-            agenda.handle(.order(order), at: now)[...], at: now,
+            decide(.order(order), at: now)[...], at: now,
             answer: Reply { answer in
                 self.later { loop in
                     reply(answer, loop.agenda.snapshot(of: order.job, at: loop.clocks.now()))
@@ -179,7 +204,7 @@ actor Loop: QueueActor {
         self.rejected = rejected
         teller.follow(roster.jobs)
         let now = clocks.now()
-        let actions = agenda.handle(.reload(roster), at: now)
+        let actions = decide(.reload(roster), at: now)
         launcher.refresh()
         // What was gathered of the old roster is begun anew.
         gathered = []
@@ -187,28 +212,6 @@ actor Loop: QueueActor {
         if case .tell(let last) = actions.last { notice = last }
         perform(actions[...], at: now, done: { [notice] _ in done(notice) })
     }
-
-    /// Ends the runs of a job that live, or sends them a signal.
-    ///
-    /// - Parameters:
-    ///   - run: only this one; nil: all of them.
-    ///   - signal: nil: SIGTERM, and after the job's `kill-timeout` SIGKILL.
-    /// - Returns: those it was done to; nil if there is no such job.
-    func kill(_ job: Job.Name, run: Run.ID?, signal: Int32?) -> [Run.ID]? {
-        guard let snapshot = agenda.snapshot(of: job, at: clocks.now()) else { return nil }
-        let runs = snapshot.live.filter { $0.wait == nil && (run == nil || $0.id == run) }
-        for run in runs {
-            if let signal {
-                launcher.signal(run.id, signal)
-            } else {
-                launcher.end(run.id, grace: snapshot.job.execution.killTimeout)
-            }
-        }
-        return runs.map(\.id)
-    }
-
-    /// Says something in the log, in its turn.
-    func say(_ text: String) { teller.say(text) }
 
     /// Takes the timers down and closes the accounts; `closed` is called once they are on the disk, and
     /// `drained` once no run lives any more.
@@ -218,7 +221,7 @@ actor Loop: QueueActor {
         let now = clocks.now()
         self.drained = drained
         perform(
-            agenda.handle(.shutdown, at: now)[...], at: now,
+            decide(.shutdown, at: now)[...], at: now,
             done: { loop in
                 closed(now)
                 loop.noteDrained()
@@ -290,19 +293,27 @@ actor Loop: QueueActor {
         case .armRetry(let job, let instant): retryTimer(of: job).arm(at: instant)
         case .disarmRetry(let job): retryTimers.removeValue(forKey: job)?.cancel()
         case .begin(let runs, let start, let records):
-            for portion in Portion(runs: runs, start: start, records: records).split() {
-                write(portion, at: now)
+            let portions = Portion(runs: runs, start: start, records: records).split()
+            for (index, portion) in portions.enumerated() {
+                write(portion, at: now, isLast: index == portions.count - 1)
             }
         case .start(let runs):
             // Behind the write that recorded them, which may still be waiting.
-            recorder.keep([]) { [launcher] _ in launcher.start(runs) }
+            let event = agenda.eventNumber
+            recorder.keep([]) { _ in
+                self.begin(runs, decided: now.awake)
+                self.noteWritten(through: event)
+            }
         case .end(let run, let grace): launcher.end(run, grace: grace)
+        case .signal(let run, let name):
+            // Only names of this list are let in.
+            if let number = KillBody.number(of: name) { launcher.signal(run, number) }
         case .suspend(let run): launcher.suspend(run)
         case .resume(let run): launcher.resume(run)
-        case .close(let run, let outcome, let usage):
+        case .close(let run, let outcome, let usage, let failed):
             let end = ended.flatMap { $0.run == run ? $0.end : nil }
             let change = Store.Change.close(
-                run, outcome, usage, at: end?.at ?? now.wall, tail: end?.tail ?? [])
+                run, outcome, usage, failed: failed, at: end?.at ?? now.wall, tail: end?.tail ?? [])
             recorder.keep([change]) { [launcher] _ in launcher.forget(run) }
         case .save(let records, let durable):
             recorder.keep(records.map { .save($0) }, durable: durable)
@@ -315,15 +326,35 @@ actor Loop: QueueActor {
 
     /// A run starts when its row is kept, and only if no row of its identity was there before. A job's runs and
     /// its account are written together or not at all.
-    private func write(_ portion: Portion, at now: Now) {
+    private func write(_ portion: Portion, at now: Now, isLast: Bool) {
+        let event = isLast ? agenda.eventNumber : 0
         let changes: [Store.Change] =
             portion.runs.map { .begin($0, at: now.wall) } + portion.records.map { .save($0) }
-        recorder.keep(changes) { [launcher, start = portion.start] refused in
-            launcher.start(start.filter { !refused.contains($0.id) })
+        recorder.keep(changes) { [start = portion.start] refused in
+            self.begin(start.filter { !refused.contains($0.id) }, decided: now.awake)
             for run in start where refused.contains(run.id) {
                 self.later { $0.receive(.ended(run.id, .lost(.daemon), RunUsage())) }
             }
+            self.noteWritten(through: event)
         }
+    }
+
+    /// Starts runs whose rows are written. After a long wait for the store that is decided anew.
+    nonisolated private func begin(_ runs: [Run], decided: AwakeInstant) {
+        guard !runs.isEmpty else { return }
+        guard clocks.awake - decided > Self.startDelayMax else { return launcher.start(runs) }
+        later { $0.receive(.recorded(runs)) }
+    }
+
+    /// The runs of the events up to this one are on record.
+    nonisolated private func noteWritten(through event: UInt64) {
+        guard event > 0 else { return }
+        // Writes are kept in the order they came, and only here: nothing comes between these two.
+        if event > written.load(ordering: .relaxed) {
+            written.store(event, ordering: .sequentiallyConsistent)
+        }
+        guard isHolding.load(ordering: .sequentiallyConsistent) else { return }
+        later { $0.receive(.stored) }
     }
 
     private func timer(of job: Job.Name) -> JobTimer {

@@ -70,7 +70,7 @@ final class Reloader: Sendable {
         var number: Int
 
         /// How many, in words.
-        var count: String { number == 1 ? "1 error" : "\(number) errors" }
+        var count: String { plural(number, "error") }
     }
 
     /// Reads the configuration; any error in it refuses it as a whole.

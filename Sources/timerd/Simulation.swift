@@ -132,7 +132,8 @@ struct Simulation {
             case .save(let saved, _): for record in saved { records[record.job] = record }
             case .erase(let jobs): for job in jobs { records[job] = nil }
             case .tell(let notice): tell(.told(notice, at: now.wall))
-            case .arm, .armAt, .disarm, .armRetry, .disarmRetry, .suspend, .resume, .close, .answer:
+            case .arm, .armAt, .disarm, .armRetry, .disarmRetry, .signal, .suspend, .resume, .close,
+                .answer:
                 break
             }
         }

@@ -43,7 +43,7 @@ final class SimulationReport {
             let count = firing.missed + 1
             write(
                 at, job: firing.id.job,
-                "\(count == 1 ? "is" : "\(count) firings are") let go (\(reason.word))",
+                "\(count == 1 ? "is" : "\(count) firings are") skipped (\(reason.word))",
                 event: "skipped", scheduled: firing.id.scheduled, missed: firing.missed,
                 reason: reason.word)
         case .told(.retrying(let run, let delay, _), let at):

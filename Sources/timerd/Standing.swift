@@ -109,9 +109,11 @@ extension Notice {
             .resumed(let job, _, _, _), .started(let job, _, _), .stopped(let job, _, _),
             .skipsSet(let job, _, _), .renamed(let job, _), .finished(let job):
             .account(job)
-        case .fired(let run, _, _): .account(run.firing.id.job)
+        case .fired(let run, _, _), .runOrdered(let run, _, _): .account(run.firing.id.job)
+        case .pauseChanged(let job, _, _): .account(job)
         case .skipped(let firing, _): .account(firing.id.job)
-        case .held, .replacing, .retrying, .runBegan, .runEnded, .runTakenUp, .runTakenOver,
+        case .held, .replacing, .retrying, .runBegan, .killed, .cancelled, .runEnded, .runTakenUp,
+            .runTakenOver,
             .zonesChanged, .clockStepped:
             .nothing
         }

@@ -14,12 +14,10 @@ struct StatusLine {
     var isStopping: Bool
 
     var text: String {
-        var parts = [jobs == 1 ? "1 job" : "\(jobs) jobs"]
+        var parts = [plural(jobs, "job")]
         if paused > 0 { parts.append("\(paused) paused") }
         if running > 0 { parts.append("\(running) running") }
-        if rejected > 0 {
-            parts.append(rejected == 1 ? "1 job rejected" : "\(rejected) jobs rejected")
-        }
+        if rejected > 0 { parts.append("\(plural(rejected, "job")) rejected") }
         let counts = parts.joined(separator: ", ")
         if isStopping { return "Stopping; \(counts)" }
         guard let next else { return "\(counts); nothing due" }

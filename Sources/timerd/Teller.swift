@@ -156,15 +156,19 @@ struct Entry {
         case lifeBegan = "life-began"
         case recovered
         case fired
+        case runOrdered = "run-ordered"
         case skipped
         case held
         case replacing
         case retrying
         case runBegan = "run-began"
+        case killed = "run-killed"
+        case cancelled = "run-cancelled"
         case runEnded = "run-ended"
         case runTakenUp = "run-taken-up"
         case runTakenOver = "run-taken-over"
         case paused
+        case pauseChanged = "pause-changed"
         case resumed
         case started
         case stopped
@@ -181,6 +185,7 @@ struct Entry {
             case .lifeBegan: "ccfee833880747cd993caeb202c22c66"
             case .recovered: "c8b60c4954654cd6bc2f54ff8cb0601c"
             case .fired: "56d8dea798c147f89124d8728be112c8"
+            case .runOrdered: "482b5b5e0c644169aa0537f5199160ec"
             case .skipped: "09a04bd32e6a4926b828ac3bbd56daa7"
             case .held: "08019b28cb08404493927bf6c5cbfd67"
             case .replacing: "b4748a1a5299413aa593950408fab017"
@@ -188,10 +193,13 @@ struct Entry {
             case .skipsSet: "688ef428590f49709ee701bb4063a476"
             case .renamed: "6f2589a972604722bc16414a46809dc1"
             case .runBegan: "720c42b63b20440f94fefedd13311bd6"
+            case .killed: "6130fab8375f46799b3c1364f7b743e0"
+            case .cancelled: "a8473a1437004f6b92a9ce2388baf03b"
             case .runEnded: "adba0b97016b4e94b4265864c35602eb"
             case .runTakenUp: "9f37c77c565c475ba9ffb92eb440c802"
             case .runTakenOver: "5b0f4c3e9a4d4a0f8e2b6c7d1f3a9e52"
             case .paused: "d9a7b41daf174e07a47d762208bdfd26"
+            case .pauseChanged: "8094433412654bc2b867c091509dd99e"
             case .resumed: "d122d58047494229b6d241623fadce5c"
             case .started: "c23b8ffa95884236a2bc401b6388143c"
             case .stopped: "132be4a8dcb44c549a01cbc50ca70a08"
@@ -209,6 +217,7 @@ struct Entry {
         case .lifeBegan: (.lifeBegan, nil)
         case .recovered(let job, _, _, _, _): (.recovered, job)
         case .fired(let run, _, _): (.fired, run.id.firing.job)
+        case .runOrdered(let run, _, _): (.runOrdered, run.id.firing.job)
         case .skipped(let firing, _): (.skipped, firing.id.job)
         case .held(let run, _): (.held, run.id.firing.job)
         case .replacing(let run, _): (.replacing, run.firing.job)
@@ -216,10 +225,13 @@ struct Entry {
         case .skipsSet(let job, _, _): (.skipsSet, job)
         case .renamed(let job, _): (.renamed, job)
         case .runBegan(let run): (.runBegan, run.firing.job)
+        case .killed(let run, _, _): (.killed, run.firing.job)
+        case .cancelled(let run, _): (.cancelled, run.firing.job)
         case .runEnded(let run, _, _, _): (.runEnded, run.firing.job)
         case .runTakenUp(let run): (.runTakenUp, run.firing.job)
         case .runTakenOver(let run): (.runTakenOver, run.firing.job)
         case .paused(let job, _, _, _): (.paused, job)
+        case .pauseChanged(let job, _, _): (.pauseChanged, job)
         case .resumed(let job, _, _, _): (.resumed, job)
         case .started(let job, _, _): (.started, job)
         case .stopped(let job, _, _): (.stopped, job)
@@ -240,8 +252,9 @@ extension Notice {
         case .runBegan(let run), .runTakenUp(let run), .runTakenOver(let run),
             .runEnded(let run, _, _, failed: false):
             run.firing.job
-        case .lifeBegan, .recovered, .skipped, .replacing, .retrying, .runEnded, .paused, .resumed,
-            .started, .stopped, .skipsSet, .renamed, .finished, .reloaded, .zonesChanged,
+        case .lifeBegan, .recovered, .skipped, .replacing, .retrying, .runEnded, .runOrdered,
+            .killed, .cancelled, .paused, .pauseChanged, .resumed, .started, .stopped, .skipsSet,
+            .renamed, .finished, .reloaded, .zonesChanged,
             .clockStepped,
             .shutDown:
             nil

@@ -69,7 +69,7 @@ import TimerCore
         let pid = try #require(up.text.split(separator: " ").last.flatMap { Int32($0) })
         _ = daemon.kill()
         try daemon.start()
-        #expect(daemon.waitForLog("has not ended; this firing is let go"))
+        #expect(daemon.waitForLog("has not ended; this firing is skipped"))
         _ = daemon.kill()
         #expect(wait(10) { !lives(pid) })
         let late = LiveDaemon.now() - up.at - 3
@@ -275,7 +275,9 @@ import TimerCore
         #expect(log.split(separator: "\n").sorted() == ["one", "two"])
 
         // One that lives.
-        #expect(try daemon.timerctl("kill", "b").status == 1)
+        let nothing = try daemon.timerctl("kill", "b")
+        #expect(nothing.status == 0)
+        #expect(nothing.text == "b: nothing to do: no run of it is running\n")
         _ = try daemon.ask(.order(.run, Job.Name("b")!))
         #expect(daemon.nextFiring(until: LiveDaemon.now() + 10)?.text == "up 0")
         #expect(try wait { try daemon.timerctl("log", "b").text == "says\n" })
@@ -284,6 +286,9 @@ import TimerCore
         #expect(try daemon.show("b").running.count == 1)
         #expect(try daemon.timerctl("kill", "b").text == "\(run): is being ended\n")
         #expect(try wait { try daemon.show("b").last?.outcome == "stopped" })
+        #expect(daemon.waitForLog("b: run by order of "))
+        #expect(daemon.waitForLog("b: SIGWINCH sent to run \(run) by order of "))
+        #expect(daemon.waitForLog("b: run \(run) is ended by order of "))
         let kept = try daemon.timerctl("log", "b", "--run", run).text
         #expect(kept == "says\nbye\n")
         #expect(try daemon.timerctl("log", "nosuch").status == 4)

@@ -131,7 +131,7 @@ extension Checker {
     private func takeOver(_ found: Attempt) {
         var run = found
         places += 1
-        run.isToBeReplaced = false
+        run.endsAs = nil
         if states[run.job].isPresent {
             run.told = states[run.job].spec
             states[run.job].runs.append(run)

@@ -10,7 +10,7 @@ extension Checker {
             answer = Seen.Answer.noSuchJob
             return
         }
-        guard !isShutDown else {
+        guard !isShutDown || verb == .kill else {
             answer = Seen.Answer.refused
             return
         }
@@ -18,12 +18,12 @@ extension Checker {
         let phase = states[job].phase
         switch verb {
         case .pause:
-            if phase == .armed {
+            if let until, until <= wall {
+                answer = Seen.Answer.refused
+            } else if phase == .armed {
                 pause(job, until: until, withRun: withRun)
-            } else if phase == .paused, withRun, !states[job].isPausedWithRun {
-                states[job].isPausedWithRun = true
-                suspendRuns(job)
-                answer = Seen.Answer.done
+            } else if phase == .paused {
+                pauseAgain(job, until: until, withRun: withRun, seen)
             }
         case .resume:
             guard phase == .paused else { return }
@@ -51,14 +51,47 @@ extension Checker {
             guard phase == .armed || phase == .paused, states[job].skips != count else { return }
             states[job].skips = count
             answer = Seen.Answer.done
+        case .kill: kill(job)
         }
     }
 
-    private func pause(_ job: Int, until: Int64?, withRun: Bool) {
-        if let until, until <= wall {
-            answer = Seen.Answer.refused
+    /// A pause whose end has come is over, and the job is paused anew; another one takes the terms that are named.
+    private func pauseAgain(
+        _ job: Int, until: Int64?, withRun: Bool, _ seen: ArraySlice<Seen>
+    ) {
+        if let end = states[job].pausedUntil, end <= wall {
+            unpause(job, byItself: true, seen)
+            if states[job].phase == .armed { pause(job, until: until, withRun: withRun) }
             return
         }
+        if let until, until != states[job].pausedUntil {
+            states[job].pausedUntil = until
+            states[job].isPausedByConfiguration = false
+            answer = Seen.Answer.done
+        }
+        if withRun, !states[job].isPausedWithRun {
+            states[job].isPausedWithRun = true
+            states[job].isPausedByConfiguration = false
+            suspendRuns(job)
+            answer = Seen.Answer.done
+        }
+    }
+
+    /// What runs is asked to end, and further attempts that wait are closed.
+    private func kill(_ job: Int) {
+        for index in states[job].runs.indices
+        where states[job].runs[index].isBegun && states[job].runs[index].endsAs == nil {
+            states[job].runs[index].endsAs = .stopped
+            acts.append(act(.end, states[job].runs[index]))
+            answer = Seen.Answer.done
+        }
+        guard states[job].runs.contains(where: \.isRetry) else { return }
+        callOff(job, .stopped) { $0.isRetry }
+        release(job)
+        answer = Seen.Answer.done
+    }
+
+    private func pause(_ job: Int, until: Int64?, withRun: Bool) {
         states[job].phase = .paused
         states[job].isPausedByConfiguration = false
         states[job].isPausedWithRun = withRun
@@ -82,16 +115,30 @@ extension Checker {
 
     /// A run apart from the schedule.
     private func run(_ job: Int) {
-        let concurrency = states[job].spec.concurrency
-        let isHeld = states[job].runs.contains { $0.wait == .turn }
-        if (concurrency == .forbid && !states[job].runs.isEmpty)
-            || (concurrency == .queue && isHeld)
-        {
+        let spec = states[job].spec
+        let runs = states[job].runs
+        let started = runs.count(where: \.isStarted)
+        // It takes the place of a further attempt that waits, unless runs may be beside each other.
+        let takesPlace =
+            spec.concurrency != .allow && started == 0 && runs.contains(where: \.isRetry)
+        let isRefused =
+            switch spec.concurrency {
+            case .forbid: !runs.isEmpty
+            case .queue: runs.contains { $0.wait == .turn }
+            case .replace: false
+            case .allow: started >= spec.concurrencyMax ?? .max
+            }
+        if isRefused, !takesPlace {
             answer = Seen.Answer.refused
             return
         }
         let label = takeLabel(wall, job)
-        _ = place(job, label, missed: 0, isCatchUp: false)
+        if takesPlace { callOff(job, .replaced) { $0.isRetry } }
+        if takesPlace || spec.concurrency == .allow {
+            admit(add(job, label, missed: 0), job)
+        } else {
+            _ = place(job, label, missed: 0, isCatchUp: false)
+        }
         tokens.append(Seen(kind: .fired, job: job, label: label, attempt: 1))
         answer = Seen.Answer.done
     }

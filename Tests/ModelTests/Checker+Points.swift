@@ -238,7 +238,9 @@ extension Checker {
             letGo(job, takeLabel(passed.label(at), job), over, Seen.Reason.catchUpMax)
             at += over
         }
-        let isForbidden = states[job].spec.concurrency == .forbid && !states[job].runs.isEmpty
+        let isForbidden =
+            states[job].spec.concurrency == .forbid
+            && !states[job].runs.allSatisfy(\.isRetry)
         for index in at..<passed.count {
             let label = takeLabel(passed.label(index), job)
             if isForbidden {

@@ -17,44 +17,65 @@ extension Checker {
 
     /// Puts a firing on record and starts it or has it wait. The reason if it is not to be.
     func place(_ job: Int, _ label: Int64, missed: Int, isCatchUp: Bool) -> Int? {
-        let concurrency = states[job].spec.concurrency
+        let spec = states[job].spec
         if !states[job].runs.isEmpty, !isCatchUp {
-            switch concurrency {
-            case .forbid: return Seen.Reason.stillRunning
+            let others = states[job].runs.filter { !$0.isRetry }
+            switch spec.concurrency {
+            case .forbid: if !others.isEmpty { return Seen.Reason.stillRunning }
             case .queue:
                 if states[job].runs.contains(where: { $0.wait == .turn }) {
                     return Seen.Reason.queueFull
                 }
             case .replace: replace(job)
-            case .allow: break
+            case .allow:
+                if others.count >= spec.concurrencyMax ?? .max { return Seen.Reason.concurrencyMax }
             }
         }
-        rows.append(Seen(kind: .row, job: job, label: label, attempt: 1, value: Int64(missed)))
+        // A further attempt that waits gives way to a firing where nothing may run beside it.
+        if spec.concurrency == .forbid, states[job].runs.allSatisfy(\.isRetry) {
+            callOff(job, .replaced)
+        }
         let isFirst = states[job].runs.isEmpty
+        let number = add(job, label, missed: missed)
+        if spec.concurrency == .allow ? !isFull(job) : isFirst { admit(number, job) }
+        return nil
+    }
+
+    /// Puts a first attempt on record, that waits for its turn.
+    func add(_ job: Int, _ label: Int64, missed: Int) -> Int {
+        rows.append(Seen(kind: .row, job: job, label: label, attempt: 1, value: Int64(missed)))
         numbers += 1
         states[job].runs.append(
             Attempt(
                 number: numbers, job: job, label: label, attempt: 1, missed: Int64(missed),
                 told: states[job].spec, wait: .turn, recorded: wall, boot: bootNumber))
-        if isFirst || concurrency == .allow { admit(numbers, job) }
-        return nil
+        return numbers
+    }
+
+    /// Whether as many runs of the job have begun, or wait for a place, as may be beside each other.
+    private func isFull(_ job: Int) -> Bool {
+        let spec = states[job].spec
+        guard spec.concurrency == .allow, let most = spec.concurrencyMax else { return false }
+        return states[job].runs.count(where: \.isStarted) >= most
     }
 
     /// Those that only wait are closed, those that live are asked to end.
     private func replace(_ job: Int) {
         callOff(job, .replaced)
-        for index in states[job].runs.indices where !states[job].runs[index].isToBeReplaced {
-            states[job].runs[index].isToBeReplaced = true
+        for index in states[job].runs.indices where states[job].runs[index].endsAs == nil {
+            states[job].runs[index].endsAs = .replaced
             acts.append(act(.end, states[job].runs[index]))
         }
     }
 
-    func callOff(_ job: Int, _ outcome: PlainOutcome) {
-        for run in states[job].runs where run.wait != .none {
+    func callOff(
+        _ job: Int, _ outcome: PlainOutcome, where isChosen: (Attempt) -> Bool = { _ in true }
+    ) {
+        for run in states[job].runs where run.wait != .none && isChosen(run) {
             waiting.removeAll { $0 == run.number }
             acts.append(act(.close, run, outcome))
         }
-        states[job].runs.removeAll { $0.wait != .none }
+        states[job].runs.removeAll { $0.wait != .none && isChosen($0) }
     }
 
     func act(_ kind: Seen.Kind, _ run: Attempt, _ outcome: PlainOutcome? = nil) -> Seen {
@@ -68,7 +89,7 @@ extension Checker {
     }
 
     /// Takes a place, or gets in line for one: first come, first served.
-    private func admit(_ number: Int, _ job: Int) {
+    func admit(_ number: Int, _ job: Int) {
         guard let index = index(of: number, job) else { return }
         guard places < runsMax, waiting.isEmpty, !isShutDown else {
             waiting.append(number)
@@ -117,11 +138,16 @@ extension Checker {
     func release(_ job: Int) {
         guard !isShutDown, states[job].isPresent, states[job].phase != .paused else { return }
         for run in states[job].runs {
-            if case .retry(let at) = run.wait, at <= awake { admit(run.number, job) }
+            guard case .retry(let at) = run.wait, at <= awake else { continue }
+            if isFull(job), let index = index(of: run.number, job) {
+                states[job].runs[index].wait = .turn
+            } else {
+                admit(run.number, job)
+            }
         }
         while let index = states[job].runs.firstIndex(where: { $0.wait == .turn }),
             states[job].spec.concurrency == .allow
-                || states[job].runs.allSatisfy({ $0.wait == .turn })
+                ? !isFull(job) : states[job].runs.allSatisfy({ $0.wait == .turn })
         {
             if !lapse(index, job) { admit(states[job].runs[index].number, job) }
         }
@@ -134,7 +160,7 @@ extension Checker {
         if let index = orphans.firstIndex(where: isIt) {
             let run = orphans.remove(at: index)
             places -= 1
-            let outcome = run.isToBeReplaced ? .replaced : told
+            let outcome = run.endsAs ?? told
             acts.append(act(.close, run, outcome))
             fillPlaces()
             return
@@ -142,7 +168,7 @@ extension Checker {
         guard let index = states[job].runs.firstIndex(where: isIt) else { return }
         let run = states[job].runs.remove(at: index)
         places -= 1
-        let outcome = run.isToBeReplaced ? .replaced : told
+        let outcome = run.endsAs ?? told
         acts.append(act(.close, run, outcome))
         if let spec = run.told, outcome.isRetried(spec), run.attempt <= spec.retries,
             states[job].phase != .stopped
@@ -155,7 +181,7 @@ extension Checker {
             next.recorded = wall
             next.boot = bootNumber
             next.isBegun = false
-            next.isToBeReplaced = false
+            next.endsAs = nil
             states[job].runs.append(next)
             rows.append(
                 Seen(

@@ -37,7 +37,11 @@ extension Checker {
         var recorded: Int64
         var boot: Int
         var isBegun = false
-        var isToBeReplaced = false
+        /// What it is recorded as when it ends, if it was told to end.
+        var endsAs: PlainOutcome?
+
+        var isRetry: Bool { if case .retry = wait { true } else { false } }
+        var isStarted: Bool { wait == .none || wait == .place }
     }
 
     struct State {

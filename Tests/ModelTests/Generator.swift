@@ -99,6 +99,7 @@ struct Generator {
             job.onResume = [.keepRemaining, .nextSlot, .fireIfDue, .fireIfDue, .restart][below(5)]
         }
         if !oneIn(3) { job.concurrency = [.forbid, .queue, .replace, .allow][below(4)] }
+        if job.concurrency == .allow, oneIn(2) { job.concurrencyMax = 1 + below(3) }
         if oneIn(3) { job.accuracy = seconds(1, 90) }
         // Delays make every point a case of its own; very many of those take long.
         if oneIn(4), job.kind != .every || job.span >= 20 * Unit.second {
@@ -168,7 +169,7 @@ struct Generator {
         let job = oneIn(30) ? below(Machine.names) : jobs.isEmpty ? 0 : jobs[below(jobs.count)].name
         let verbs: [PlainVerb] = [
             .pause, .pause, .pause, .resume, .resume, .resume, .start, .start, .stop, .run, .run,
-            .skipNext,
+            .skipNext, .kill,
         ]
         let verb = verbs[below(verbs.count)]
         var until: Int64?

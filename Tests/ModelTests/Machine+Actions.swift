@@ -64,13 +64,14 @@ extension Machine {
         case .end(let run, _):
             timeline.seen.append(seen(.end, run))
             askToEnd(run)
+        case .signal: break
         case .suspend(let run):
             timeline.seen.append(seen(.suspend, run))
             if let index = alive.firstIndex(where: { $0.id == run }) { suspend(index) }
         case .resume(let run):
             timeline.seen.append(seen(.resume, run))
             if let index = alive.firstIndex(where: { $0.id == run }) { resume(index) }
-        case .close(let run, let outcome, _):
+        case .close(let run, let outcome, _, _):
             timeline.seen.append(seen(.close, run, plain(outcome).rawValue))
             rows.removeAll { $0.run.id == run }
         case .save(let records, _): for record in records { keep(record) }
@@ -84,7 +85,7 @@ extension Machine {
         case .answer(let answer):
             let value =
                 switch answer {
-                case .done: Seen.Answer.done
+                case .done, .pauseChanged, .killed: Seen.Answer.done
                 case .unchanged: Seen.Answer.unchanged
                 case .refused: Seen.Answer.refused
                 case .noSuchJob: Seen.Answer.noSuchJob
@@ -95,12 +96,13 @@ extension Machine {
 
     private func hear(_ notice: Notice) {
         switch notice {
-        case .fired(let run, _, _):
+        case .fired(let run, _, _), .runOrdered(let run, _, _):
             timeline.seen.append(seen(.fired, run.id, Int64(run.firing.missed)))
         case .skipped(let firing, let reason):
             let code =
                 switch reason {
                 case .stillRunning: Seen.Reason.stillRunning
+                case .concurrencyMax: Seen.Reason.concurrencyMax
                 case .queueFull: Seen.Reason.queueFull
                 case .missed: Seen.Reason.missed
                 case .catchUpMax: Seen.Reason.catchUpMax
@@ -262,6 +264,7 @@ extension Job {
             [.keepRemaining, .nextSlot, .fireIfDue, .restart][Int($0.rawValue)]
         }
         policy.concurrency = [.forbid, .queue, .replace, .allow][Int(plain.concurrency.rawValue)]
+        policy.concurrencyMax = plain.concurrencyMax
         policy.accuracy = .nanoseconds(plain.accuracy)
         policy.randomDelay = .nanoseconds(plain.randomDelay)
         policy.randomOffset = .nanoseconds(plain.randomOffset)

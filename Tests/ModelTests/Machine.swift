@@ -229,6 +229,7 @@ final class Machine {
             case .stop: .stop
             case .run: .run
             case .skipNext: .skipNext
+            case .kill: .kill
             }
         let end = until.map {
             Order.PauseEnd.at(WallInstant(microsecondsSinceEpoch: $0 / Unit.microsecond))

@@ -37,6 +37,7 @@ struct PlainJob: Equatable {
     var deadline: Int64?
     var onResume: Resume?
     var concurrency = Concurrency.forbid
+    var concurrencyMax: Int?
     var accuracy: Int64 = 0
     var randomDelay: Int64 = 0
     var randomOffset: Int64 = 0
@@ -87,7 +88,7 @@ enum PlainOutcome: Int64 {
 }
 
 /// What somebody orders.
-enum PlainVerb: UInt8 { case pause, resume, start, stop, run, skipNext }
+enum PlainVerb: UInt8 { case pause, resume, start, stop, run, skipNext, kill }
 
 /// What the daemon was told.
 enum Told: Equatable {
@@ -160,6 +161,7 @@ struct Seen: Equatable {
         static let catchUpMax = 4
         static let deadline = 5
         static let byOrder = 6
+        static let concurrencyMax = 7
     }
     enum Answer {
         static let done: Int64 = 1

@@ -77,6 +77,7 @@ extension Script {
         if let deadline = job.deadline { words.append("deadline \(span(deadline))") }
         if let resume = job.onResume { words.append("on-resume \(resume)") }
         if job.concurrency != .forbid { words.append("\(job.concurrency)") }
+        if let most = job.concurrencyMax { words.append("at most \(most)") }
         if job.accuracy > 0 { words.append("accuracy \(span(job.accuracy))") }
         if job.randomDelay > 0 { words.append("random-delay \(span(job.randomDelay))") }
         if job.randomOffset > 0 { words.append("random-offset \(span(job.randomOffset))") }

@@ -242,6 +242,22 @@ import TimerZones
             #"every = "1h"\#nshell = "a\u0000b""#,
             #"3:9: job "j": shell: holds a NUL character"#
         ),
+        (
+            #"every = "1h"\#nshell = "x"\#nstarting-deadline = "0s""#,
+            #"4:21: job "j": starting-deadline: is shorter than 1s, so that the job might never run: no run starts at the very instant it is due; at least 1s, or "none""#
+        ),
+        (
+            #"every = "1h"\#nshell = "x"\#nconcurrency-max = 2"#,
+            #"4:1: job "j": concurrency-max goes with concurrency = "allow" alone"#
+        ),
+        (
+            #"every = "1h"\#nshell = "x"\#nconcurrency = "allow"\#nconcurrency-max = 0"#,
+            #"5:19: job "j": concurrency-max: 0 is out of range; from 1 to 10000"#
+        ),
+        (
+            #"every = "1h"\#nshell = "x"\#nconcurrency = "allow"\#nconcurrency-max = 65"#,
+            #"5:19: job "j": concurrency-max: is more than max-concurrent of [daemon], which is 64; lower this one or raise that one"#
+        ),
     ])
     func refuses(table: String, with message: String) throws {
         let text =
@@ -253,6 +269,24 @@ import TimerZones
         #expect(first == "timerd.toml:\(message)")
         #expect(reading.rejected == ["j"])
         #expect(reading.roster.jobs.map(\.name.description) == ["good"], "the others run")
+    }
+
+    @Test func aMaximumOfTheDefaultsIsForTheJobsItCanBeFor() throws {
+        let reading = try read(
+            """
+            [defaults]
+            concurrency-max = 3
+            starting-deadline = "1s"
+            [job.a]
+            shell = "true"
+            every = "1h"
+            [job.b]
+            shell = "true"
+            every = "1h"
+            concurrency = "allow"
+            """)
+        #expect(reading.errors.isEmpty)
+        #expect(reading.roster.jobs.map(\.policy.concurrencyMax) == [nil, 3])
     }
 
     @Test func saysAllErrorsAtOnce_inTheirOrder_withTheLineAndACaret() throws {

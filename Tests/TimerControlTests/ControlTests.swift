@@ -12,7 +12,7 @@ import TimerCore
 
     @Test(arguments: [
         ControlRequest.list, .show(name), .why(name), .reload, .previewReload,
-        .order(.pause, name, OrderBody(note: "disk \"swap\"\n")),
+        .order(.pause, name, OrderBody(note: "disk \"swap\" — ß 💾")),
         .order(.pause, name, OrderBody(until: "2026-12-24T18:00:00Z", withRun: true)),
         .order(.pause, name, OrderBody(forUsec: 90_000_000)), .order(.resume, name),
         .order(.start, name), .order(.stop, name), .order(.run, name),
@@ -73,6 +73,21 @@ import TimerCore
             .badBody(
                 "unknown signal \"9\"; one of HUP, INT, QUIT, ABRT, KILL, USR1, USR2, ALRM, TERM, "
                     + "CONT, STOP, TSTP, WINCH")
+        ),
+        (
+            "POST", "/v1/jobs/a/pause", #"{"note": "disk\u0000swap"}"#,
+            .badBody(
+                "a note cannot have control characters such as line ends; character 5 is U+0000")
+        ),
+        (
+            "POST", "/v1/jobs/a/pause", #"{"note": "\n"}"#,
+            .badBody(
+                "a note cannot have control characters such as line ends; character 1 is U+000A")
+        ),
+        (
+            "POST", "/v1/jobs/a/pause", #"{"note": "é\u009b31m"}"#,
+            .badBody(
+                "a note cannot have control characters such as line ends; character 2 is U+009B")
         ),
         (
             "POST", "/v1/jobs/a/pause", "note",

@@ -131,6 +131,72 @@ import TimerCore
             }, "\(why)")
     }
 
+    private var retrying: Machine {
+        var machine = Machine([
+            job {
+                $0.retry.retries = 1
+                $0.retry.delay = .seconds(10)
+            }
+        ])
+        machine.pass(60)
+        machine.handle(.ended(machine.started[0].id, .exited(1), RunUsage()))
+        machine.pass(4)
+        return machine
+    }
+
+    @Test func waitingForAFurtherAttempt() throws {
+        let machine = retrying
+        let snapshot = try #require(
+            machine.agenda.snapshot(of: Job.Name("backup")!, at: machine.now))
+        let status = JobStatus(snapshot)
+        #expect(status.state == "retrying" && status.last?.failed == true)
+        #expect(status.nextAttempt == (machine.now.wall + .seconds(6)).rfc3339)
+        #expect(status.nextAttemptUsec == 6_000_000)
+        let why = machine.why()
+        #expect(
+            why.contains {
+                $0.hasPrefix("Its last run failed: a further attempt, run backup:")
+                    && $0.hasSuffix(
+                        "(in 6s). `timerctl run backup` runs it now, and `timerctl kill backup` cancels "
+                            + "that attempt.")
+            }, "\(why)")
+        #expect(
+            why.contains(
+                "A firing before that attempt takes its place (concurrency = \"forbid\")."))
+        #expect(why.contains { $0.hasPrefix("Its time stands still while") })
+    }
+
+    @Test func aPausedJobHasNoTimeForItsFurtherAttempt() throws {
+        var machine = retrying
+        machine.order(.pause)
+        let snapshot = try #require(
+            machine.agenda.snapshot(of: Job.Name("backup")!, at: machine.now))
+        let status = JobStatus(snapshot)
+        #expect(status.state == "paused" && status.nextAttempt == nil)
+    }
+
+    @Test func runningAsOftenAsItMay() {
+        var machine = Machine([
+            job {
+                $0.concurrency = .allow
+                $0.concurrencyMax = 1
+            }
+        ])
+        machine.pass(60)
+        machine.pass(60)
+        let why = machine.why()
+        #expect(
+            why.contains(
+                "At most 1 run of it may run at once (concurrency-max): a firing beyond that is skipped."
+            ))
+        #expect(
+            why.contains {
+                $0.hasSuffix(
+                    "skipped: as many of its runs as may run at once had not ended (concurrency-max)."
+                )
+            }, "\(why)")
+    }
+
     @Test func heldByItsLastRun() {
         var machine = Machine([job(.every(.seconds(60)), "backup") { $0.concurrency = .queue }])
         machine.pass(60)
@@ -139,7 +205,7 @@ import TimerCore
         machine.pass(60)
         #expect(
             machine.why().contains {
-                $0 == "Its firing of 2026-11-18T11:10:00Z was let go: another one waited already "
+                $0 == "Its firing of 2026-11-18T11:10:00Z was skipped: another one waited already "
                     + "(concurrency)."
             })
     }
@@ -151,8 +217,9 @@ import TimerCore
         let why = machine.why()
         #expect(why.contains { $0.contains("lives since") || $0.contains("is being started") })
         #expect(
-            why.contains { $0.hasSuffix("was let go: its last run had not ended (concurrency).") })
-        #expect(why.contains("A firing while a run lives is let go (concurrency = \"forbid\")."))
+            why.contains { $0.hasSuffix("was skipped: its last run had not ended (concurrency).") })
+        #expect(
+            why.contains("A firing while a run is running is skipped (concurrency = \"forbid\")."))
     }
 
     @Test func inRetry() throws {
@@ -163,8 +230,9 @@ import TimerCore
         let why = machine.why()
         #expect(
             why.contains {
-                $0.hasPrefix("A further attempt, run backup:20261118T111700.000000Z:2, starts at")
-                    && $0.hasSuffix("(in 10s).")
+                $0.hasPrefix(
+                    "Its last run failed: a further attempt, run backup:20261118T111700.000000Z:2, starts at"
+                ) && $0.contains("(in 10s). ")
             }, "\(why)")
         #expect(why.contains { $0.hasSuffix("ended with exited(1), after 2s.") })
     }
@@ -174,11 +242,12 @@ import TimerCore
         machine.order(.skipNext, count: 2)
         #expect(
             machine.why().contains(
-                "The next 2 firings are let go by order; `timerctl skip-next backup 0` takes that back."
+                "The next 2 firings are skipped by order; `timerctl skip-next backup 0` takes that back."
             ))
         machine.pass(60)
         #expect(
-            machine.why().contains { $0.hasSuffix("was let go: somebody ordered so (skip-next).") })
+            machine.why().contains { $0.hasSuffix("was skipped: somebody ordered so (skip-next).") }
+        )
     }
 
     @Test func tooOldToStart() throws {
@@ -189,13 +258,13 @@ import TimerCore
         machine.pass(2 * 3600)
         let why = machine.why()
         #expect(
-            why.contains { $0.contains("were let go: it was older than starting-deadline.") },
+            why.contains { $0.contains("were skipped: it was older than starting-deadline.") },
             "\(why)")
         #expect(
             why.contains { $0.contains("It was never begun: it was older than starting-deadline.") }
         )
         #expect(
-            why.contains("A firing that cannot start within 1min is let go (starting-deadline)."))
+            why.contains("A firing that cannot start within 1min is skipped (starting-deadline)."))
     }
 
     @Test func rejected() {

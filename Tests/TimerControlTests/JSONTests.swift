@@ -85,7 +85,7 @@ import TimerCore
     @Test func everyCharacterIsWrittenAsFoundationWritesIt_andComesBack() throws {
         let scalars = (0...0x2030).compactMap { Unicode.Scalar(UInt32($0)) }
         let texts = scalars.map { "a\($0)b" } + ["\u{10FFFF}", "\u{FEFF}x", "e\u{301}", "\u{FFFD}"]
-        let reply = KillReply(runs: texts)
+        let reply = KillReply(changed: true, runs: texts)
         let text = try Self.ours(reply)
         #expect(text == (try Self.foundation(reply)))
         #expect(try ControlJSON.decode(KillReply.self, from: Array(text.utf8)) == reply)
@@ -190,7 +190,7 @@ import TimerCore
                             Unicode.Scalar(UInt32.random(in: 0...0x2ff, using: &random))
                         }))
             }
-            let reply = KillReply(runs: texts)
+            let reply = KillReply(changed: true, runs: texts)
             let text = try Self.ours(reply)
             #expect(text == (try Self.foundation(reply)))
             #expect(

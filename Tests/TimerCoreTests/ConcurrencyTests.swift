@@ -161,4 +161,66 @@ import Testing
         world.end(world.started[1])
         #expect(world.agenda.pendingRuns == 0)
     }
+
+    // MARK: - As many runs of a job as concurrency-max allows
+
+    private static let atMostTwo = Job.every(.seconds(10)).with {
+        $0.concurrency = .allow
+        $0.concurrencyMax = 2
+    }
+
+    @Test func aFiringBeyondItsOwnMaximumIsSkipped() {
+        var world = World()
+        world.load([Self.atMostTwo])
+        world.pass(.seconds(40))
+        #expect(world.started.count == 2)
+        #expect(world.skipped.map(\.reason) == ["concurrency-max", "concurrency-max"])
+        guard case .refused(let why) = world.order(.run, "backup") else {
+            Issue.record("a third run was ordered")
+            return
+        }
+        #expect(why == "2 runs of it have not ended, and concurrency-max allows no more")
+        world.end(world.started[0])
+        #expect(world.order(.run, "backup") == .done)
+        #expect(world.started.count == 3)
+    }
+
+    @Test func whatIsCaughtUpWithWaitsForItsTurn_beyondItsOwnMaximum() {
+        var world = World()
+        world.load([Self.atMostTwo.with { $0.onMissed = .runAll }])
+        world.block(.seconds(100))
+        world.pass(.zero)
+        #expect(world.started.count == 2 && world.skipped.isEmpty)
+        for count in 3...10 {
+            world.end(world.started[count - 3])
+            #expect(world.started.count == count)
+        }
+    }
+
+    @Test func aFurtherAttemptWaitsForItsTurn_beyondItsOwnMaximum() {
+        var world = World()
+        world.load([
+            Self.atMostTwo.with {
+                $0.retry.retries = 1
+                $0.retry.delay = .seconds(25)
+            }
+        ])
+        world.pass(.seconds(10))
+        world.end(world.started[0], .exited(1))
+        world.pass(.seconds(29))
+        // Two others began meanwhile: what waits for its delay counts for nothing.
+        #expect(world.attempts == [1, 1, 1])
+        #expect(world.show("backup").live.map(\.wait) == [.turn, nil, nil])
+        world.end(world.started[1])
+        #expect(world.attempts == [1, 1, 1, 2])
+    }
+
+    @Test func aHigherMaximumCountsAtOnce() {
+        var world = World()
+        world.load([Self.atMostTwo.with { $0.onMissed = .runAll }])
+        world.block(.seconds(100))
+        world.pass(.zero)
+        world.handle(.reload(Roster([Self.atMostTwo.with { $0.concurrencyMax = 5 }])))
+        #expect(world.started.count == 5)
+    }
 }

@@ -168,4 +168,98 @@ import Testing
         #expect(world.started.count == 1)
         #expect(world.skipped.map(\.reason) == ["by-order", "by-order"])
     }
+
+    // MARK: - A pause that is given other terms
+
+    private func pause(
+        _ world: inout World, by author: String = "bob", note: String? = nil,
+        until: Order.PauseEnd? = nil, withRun: Bool = false
+    ) -> Answer? {
+        world.handle(
+            .order(
+                Order(
+                    .pause, "backup", by: .user(author), note: note, until: until, withRun: withRun)
+            ))
+        return world.answers.last
+    }
+
+    @Test func aPauseTakesTheTermsThatAreNamed_andKeepsTheOthers() {
+        var world = World()
+        world.load([.every(.seconds(60), first: .zero)])
+        world.pass(.seconds(10))
+        let since = world.now.wall
+        #expect(pause(&world, by: "ada", note: "disk swap") == .done)
+        var was = Pause(since: since, by: .user("ada"), note: "disk swap")
+        world.pass(.seconds(10))
+        let end = world.now.wall + .seconds(100)
+        for (order, change) in [
+            (
+                { self.pause(&$0, until: .at(end)) } as (inout World) -> Answer?,
+                { $0.until = end } as (inout Pause) -> Void
+            ), ({ self.pause(&$0, note: "another") }, { $0.note = "another" }),
+            ({ self.pause(&$0, withRun: true) }, { $0.withRun = true }),
+            (
+                { self.pause(&$0, until: .after(.seconds(50))) },
+                { $0.until = since + .seconds(60) }
+            ),
+        ] {
+            var now = was
+            change(&now)
+            now.by = .user("bob")
+            #expect(order(&world) == .pauseChanged(from: was))
+            #expect(world.show("backup").phase == .paused(now))
+            #expect(world.records["backup"]?.phase == .paused(now))
+            #expect(world.notices.last == .pauseChanged("backup", from: was, to: now))
+            #expect(order(&world) == .unchanged("already paused by bob"), "the same again")
+            was = now
+        }
+        #expect(world.suspended == [world.started[0].id])
+        world.pass(.seconds(50))
+        #expect(world.show("backup").phase == .armed, "the new end counts")
+        #expect(world.show("backup").accrued == .seconds(10), "nothing of its time is lost")
+    }
+
+    @Test func toPauseAgainWithoutTermsChangesNothing() {
+        var world = World()
+        world.load([.every(.seconds(60))])
+        _ = pause(&world, by: "ada", note: "disk swap", until: .after(.seconds(100)))
+        let before = world.show("backup").phase
+        #expect(pause(&world) == .unchanged("already paused by ada"))
+        #expect(world.show("backup").phase == before)
+    }
+
+    @Test(arguments: ["armed", "paused", "stopped"])
+    func anEndInThePastIsRefused_andSaysWhatWasUnderstood(phase: String) {
+        var world = World()
+        world.load([.every(.seconds(60))])
+        if phase == "paused" { _ = pause(&world) }
+        if phase == "stopped" { _ = world.order(.stop, "backup") }
+        let before = world.show("backup").phase
+        let past = world.now.wall - .seconds(1)
+        guard case .refused(let why) = pause(&world, until: .at(past)) else {
+            Issue.record("a pause that is over was taken")
+            return
+        }
+        #expect(why.contains(past.rfc3339) && why.contains("past"))
+        #expect(world.show("backup").phase == before)
+    }
+
+    @Test func aPauseOfTheConfigurationThatIsGivenTermsIsThatPersons() {
+        var world = World()
+        world.load([.every(.seconds(60), paused: true)])
+        _ = pause(&world, note: "not yet")
+        world.handle(.reload(Roster([.every(.seconds(60))])))
+        #expect(world.show("backup").phase.word == "paused")
+    }
+
+    @Test func aPauseThatIsOverBeforeItsTimerRangIsANewOne() {
+        var world = World()
+        world.load([Job.every(.seconds(60)).with { $0.onResume = .fireIfDue }])
+        _ = pause(&world, by: "ada", until: .after(.seconds(100)))
+        world.block(.seconds(100))
+        #expect(pause(&world) == .done)
+        #expect(world.started.count == 1, "it fired when the first pause was over")
+        #expect(
+            world.show("backup").phase == .paused(Pause(since: world.now.wall, by: .user("bob"))))
+    }
 }

@@ -105,20 +105,107 @@ import Testing
         #expect(world.attempts == [1, 2])
     }
 
-    @Test func aFiringWhileAnAttemptIsToComeIsLetGo() {
+    /// A firing that comes due while a further attempt waits, by each policy: the attempts that are started then and
+    /// at the attempt's time, and what becomes of the further attempt.
+    @Test(
+        arguments: [
+            (.forbid, [1, 1], [1, 1], .replaced), (.queue, [1], [1, 2], nil),
+            (.replace, [1, 1], [1, 1], .replaced), (.allow, [1, 1], [1, 1, 2], nil),
+        ] as [(Policy.Concurrency, [Int], [Int], RunOutcome?)])
+    func aFiringWhileAnAttemptWaits(
+        policy: Policy.Concurrency, atOnce: [Int], later: [Int], closed: RunOutcome?
+    ) throws {
         var world = World()
         world.load([
             Job.every(.seconds(10)).with {
+                $0.concurrency = policy
                 $0.retry.retries = 1
                 $0.retry.delay = .seconds(15)
             }
         ])
         world.pass(.seconds(10))
         world.end(world.started[0], .exited(1))
+        let retry = try #require(world.show("backup").live.first?.id)
         world.pass(.seconds(10))
-        #expect(world.skipped.map(\.reason) == ["still-running"])
+        #expect(world.attempts == atOnce && world.skipped.isEmpty)
         world.pass(.seconds(5))
+        #expect(world.attempts == later && world.closed[retry] == closed)
+        #expect(world.skipped.isEmpty)
+        // What took its place has all attempts of its own.
+        if policy == .forbid { world.end(world.started[1], .exited(1)) }
+        if policy == .forbid { #expect(world.retryTimers["backup"] != nil) }
+    }
+
+    @Test func whatWaitsInTheQueueBeginsAfterTheLastAttempt() {
+        var world = World()
+        world.load([
+            Job.every(.seconds(10)).with {
+                $0.concurrency = .queue
+                $0.retry.retries = 1
+                $0.retry.delay = .seconds(15)
+            }
+        ])
+        world.pass(.seconds(10))
+        world.end(world.started[0], .exited(1))
+        world.pass(.seconds(15))
         #expect(world.attempts == [1, 2])
+        world.end(world.started[1], .exited(1))
+        #expect(world.attempts == [1, 2, 1])
+    }
+
+    @Test(arguments: Policy.Concurrency.allCases)
+    func aRunByOrderTakesThePlaceOfAnAttemptThatWaits(policy: Policy.Concurrency) throws {
+        var world = World()
+        world.load([job.with { $0.concurrency = policy }])
+        world.pass(.zero)
+        world.end(world.started[0], .exited(1))
+        let retry = try #require(world.show("backup").live.first?.id)
+        #expect(world.order(.run, "backup") == .done)
+        #expect(world.attempts == [1, 1])
+        let isIndependent = policy == .allow
+        #expect(world.closed[retry] == (isIndependent ? nil : .replaced))
+        #expect((world.retryTimers["backup"] != nil) == isIndependent)
+        if !isIndependent {
+            let run = world.started[1].id
+            #expect(world.notices.contains(.replacing(retry, by: run)))
+        }
+    }
+
+    @Test func aRunByOrderGoesBeforeWhatWaitsBehindAnAttempt() {
+        var world = World()
+        world.load([
+            Job.every(.seconds(10)).with {
+                $0.concurrency = .queue
+                $0.retry.retries = 1
+                $0.retry.delay = .seconds(600)
+            }
+        ])
+        world.pass(.seconds(10))
+        world.end(world.started[0], .exited(1))
+        world.pass(.seconds(10))
+        #expect(world.show("backup").live.count == 2)
+        #expect(world.order(.run, "backup") == .done)
+        #expect(world.started.count == 2)
+        world.end(world.started[1])
+        #expect(world.started.count == 3)
+        #expect(world.started[2].id.firing.scheduled < world.started[1].id.firing.scheduled)
+    }
+
+    @Test func missedFiringsTakeThePlaceOfAnAttemptThatWaits() {
+        var world = World()
+        world.load([
+            Job.every(.seconds(10)).with {
+                $0.onMissed = .runAll
+                $0.retry.retries = 1
+                $0.retry.delay = .seconds(600)
+            }
+        ])
+        world.pass(.seconds(10))
+        world.end(world.started[0], .exited(1))
+        world.block(.seconds(100))
+        world.pass(.zero)
+        #expect(world.skipped.isEmpty && world.show("backup").live.count == 10)
+        #expect(world.attempts == [1, 1] && world.retryTimers["backup"] == nil)
     }
 
     @Test(arguments: [(1, 10.0), (2, 20.0), (7, 600.0), (1000, 600.0)])

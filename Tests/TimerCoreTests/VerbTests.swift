@@ -27,7 +27,6 @@ import Testing
         world.load([.every(.seconds(60))])
         let since = world.now.wall
         _ = world.order(.pause, "backup", note: "disk swap")
-        _ = world.order(.pause, "backup", note: "another")
         let pause = Pause(since: since, by: .user("ada"), note: "disk swap")
         #expect(world.show("backup").phase == .paused(pause))
         #expect(world.records["backup"]?.phase == .paused(pause))

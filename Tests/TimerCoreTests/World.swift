@@ -35,9 +35,16 @@ struct World {
     var rings = 0
     var started: [Run] = []
     var closed: [Run.ID: RunOutcome] = [:]
+    /// Of those that were closed, whether they failed.
+    var verdicts: [Run.ID: Bool] = [:]
     var recorded: [Run.ID: WallInstant] = [:]
     var notices: [Notice] = []
     var answers: [Answer] = []
+    /// Signals that were sent.
+    var signals: [String] = []
+    /// Whether the store cannot be written, and what waits for it, with the number of its event and its time.
+    var isStoreDown = false
+    var unwritten: [(action: Action, event: UInt64, at: AwakeInstant)] = []
 
     init(concurrentRunsMax: Int = 64, seed: UInt64 = 0) {
         self.concurrentRunsMax = concurrentRunsMax
@@ -86,8 +93,45 @@ struct World {
         return actions
     }
 
+    /// The store takes what waits, in its order, and everything from now on.
+    mutating func restoreStore() {
+        isStoreDown = false
+        let waiting = unwritten
+        unwritten = []
+        for (action, event, at) in waiting {
+            agenda.storedThrough = event
+            guard now.awake - at > .seconds(1) else {
+                perform(action)
+                continue
+            }
+            switch action {
+            case .begin(let runs, let start, let records):
+                perform(.begin(runs, start: [], records: records))
+                if !start.isEmpty { handle(.recorded(start)) }
+            case .start(let runs): handle(.recorded(runs))
+            default: perform(action)
+            }
+        }
+        agenda.storedThrough = .max
+        if agenda.isHolding { handle(.stored) }
+    }
+
+    /// From now on nothing is written until `restoreStore`.
+    mutating func breakStore() {
+        isStoreDown = true
+        agenda.storedThrough = agenda.eventNumber
+    }
+
     private mutating func perform(_ action: Action) {
+        if isStoreDown {
+            switch action {
+            case .begin, .start, .close, .save, .erase:
+                return unwritten.append((action, agenda.eventNumber, now.awake))
+            default: break
+            }
+        }
         switch action {
+        case .signal(_, let name): signals.append(name)
         case .arm(let job, let instant):
             timers[job] = instant
             wallTimers[job] = nil
@@ -111,8 +155,10 @@ struct World {
             keep(records)
             begin(start)
         case .start(let runs): begin(runs)
-        case .close(let run, let outcome, _):
+        case .close(let run, let outcome, _, let failed):
+            #expect(closed[run] == nil, "\(run) is closed twice")
             closed[run] = outcome
+            verdicts[run] = failed
             openRuns[run] = nil
         case .save(let records, _): keep(records)
         case .erase(let jobs): for job in jobs { records[job] = nil }

@@ -86,7 +86,8 @@ import TimerCore
             elapsed: .seconds(4), user: .milliseconds(20), system: .milliseconds(3),
             peakResidentBytes: 1 << 20)
         let outcome = RunOutcome.spawnFailed(errno: "ENOENT", what: "exec x")
-        try store.commit([.close(runs[1].id, outcome, usage, at: now(6).wall)], durable: false)
+        try store.commit(
+            [.close(runs[1].id, outcome, usage, failed: true, at: now(6).wall)], durable: false)
         let past = try Store(path: path).beginLife(at: now(10))
         #expect(
             past.openRuns.map(\.id.description).sorted()
@@ -96,8 +97,49 @@ import TimerCore
                 ].sorted())
         #expect(past.openRuns.first { $0.id == runs[0].id }?.firing == runs[0].firing)
         #expect(past.openRuns.allSatisfy { $0.bootID == now(0).bootID })
-        let last = RunSummary(id: runs[1].id, began: now(2).wall, outcome: outcome, usage: usage)
+        let last = RunSummary(
+            id: runs[1].id, began: now(2).wall, outcome: outcome, usage: usage, failed: true)
         #expect(past.lastRuns == [last])
+    }
+
+    @Test func theRunsThatFailedAreThoseThatWereJudgedSo() throws {
+        defer { clean() }
+        let store = try Store(path: path)
+        _ = try store.beginLife(at: now(0))
+        for second in 1...6 {
+            let run = run(second % 2 == 0 ? "a" : "b", at: Int64(second))
+            // The exit code says nothing by itself.
+            try store.commit(
+                [
+                    .begin(run, at: now(1).wall),
+                    .close(
+                        run.id, .exited(second < 4 ? 1 : 0), RunUsage(), failed: second > 2,
+                        at: now(Int64(second)).wall),
+                ], durable: false)
+        }
+        func failed(_ job: String?, since second: Int64 = 0, limit: Int = 10) throws -> [Int64] {
+            try store.history(
+                of: job.flatMap { Job.Name($0) }, since: now(second).wall, failed: true,
+                limit: limit
+            ).map {
+                #expect($0.summary.failed)
+                return $0.ended.secondsSinceEpoch - now(0).wall.secondsSinceEpoch
+            }
+        }
+        #expect(try failed(nil) == [6, 5, 4, 3])
+        #expect(try failed("a") == [6, 4] && failed("b") == [5, 3])
+        #expect(try failed(nil, since: 5) == [6, 5] && failed(nil, limit: 1) == [6])
+    }
+
+    @Test func aTextWithANULIsReadAsItWasWritten() throws {
+        defer { clean() }
+        let store = try Store(path: path)
+        _ = try store.beginLife(at: now(0))
+        let note = "disk\0swap"
+        let pause = Pause(since: now(1).wall, by: .user("ada"), note: note)
+        try store.commit([.save(record("a", phase: .paused(pause)))], durable: true)
+        let past = try Store(path: path).beginLife(at: now(2))
+        #expect(past.records.map(\.phase) == [.paused(pause)])
     }
 
     @Test func aTransactionIsKeptWholeOrNotAtAll() throws {
@@ -123,7 +165,8 @@ import TimerCore
             try store.commit(
                 [
                     .begin(run, at: now(1).wall),
-                    .close(run.id, .exited(0), RunUsage(), at: now(Int64(second)).wall),
+                    .close(
+                        run.id, .exited(0), RunUsage(), failed: false, at: now(Int64(second)).wall),
                 ], durable: false)
         }
         try store.commit([.begin(run("b", at: 1), at: now(1).wall)], durable: false)

@@ -105,6 +105,12 @@ private enum Samples {
         .lifeBegan(.firstStart, away: nil, jobs: 0, wereCounting: 0),
         .recovered(job, accrued: .zero, credited: .zero, forfeitedAtMost: .zero, .active),
         .fired(run, late: .zero, remaining: nil),
+        .runOrdered(run, by: author, remaining: nil),
+        .killed(run.id, by: author, signal: nil), .killed(run.id, by: author, signal: "SIGHUP"),
+        .cancelled(run.id, by: author), .skipped(firing, .concurrencyMax(2)),
+        .pauseChanged(
+            job, from: Pause(since: WallInstant(secondsSinceEpoch: 0), by: author),
+            to: Pause(since: WallInstant(secondsSinceEpoch: 0), by: author, note: "longer")),
         .skipped(firing, .stillRunning(run.id)), .skipped(firing, .queueFull(run.id)),
         .skipped(firing, .missed), .skipped(firing, .catchUpMax), .skipped(firing, .deadline),
         .skipped(firing, .byOrder(left: 0)),

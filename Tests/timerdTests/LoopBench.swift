@@ -45,7 +45,7 @@ final class LoopBench: Sendable {
     let loop: Loop
     let launcher: Launcher
     let recorder: Recorder
-    private let folder: String
+    let folder: String
     private let isReady = DispatchSemaphore(value: 0)
 
     /// A loop that has loaded the jobs and begins.
@@ -110,6 +110,17 @@ final class LoopBench: Sendable {
         }
         return try result.get()
     }
+
+    /// Waits until this is so; an error after a minute.
+    func wait(until isSo: () async -> Bool) async throws {
+        let end = clocks.awake + .seconds(60)
+        while await !isSo() {
+            guard clocks.awake < end else { throw TooLong() }
+            try await Task.sleep(for: .milliseconds(5))
+        }
+    }
+
+    struct TooLong: Error {}
 
     func snapshot() async -> Snapshot {
         await withCheckedContinuation { continuation in

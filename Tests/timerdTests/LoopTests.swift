@@ -1,9 +1,11 @@
 // Copyright 2026 the timerd authors
 // SPDX-License-Identifier: Apache-2.0
 
+import Synchronization
 import Testing
 import TimerCore
 
+@testable import TimerStore
 @testable import timerd
 
 @Suite struct LoopTests {
@@ -27,5 +29,39 @@ import TimerCore
         let records = try await bench.records()
         #expect(records.map(\.job) == names("a", "b", "c", "d"))
         #expect(records.filter { $0.removed != nil }.map(\.job) == names("c"))
+    }
+
+    /// Another program has the database locked for longer than several intervals: everything that comes due is
+    /// made when the lock is gone, and nothing twice.
+    @Test(arguments: [Policy.Missed.runAll, .runOnce])
+    func firingsWaitWhileTheStoreIsLocked(onMissed: Policy.Missed) async throws {
+        var job = job("a", every: .milliseconds(100))
+        job.policy.onMissed = onMissed
+        let bench = try LoopBench([job])
+        let loop = bench.loop
+        bench.launcher.onStart.withLock {
+            $0 = { run in
+                loop.later { $0.receive(.ended(run.id, .exited(0), RunUsage())) }
+            }
+        }
+        await bench.waitUntilReady()
+        let other = try Store(path: "\(bench.folder)/\(Store.fileName)")
+        try other.connection.execute("BEGIN IMMEDIATE", doing: "lock it")
+        let before = bench.launcher.started.count
+        // So much that several firings came due since.
+        try await bench.wait { await bench.snapshot().jobs[0].accrued > .milliseconds(1500) }
+        #expect(bench.launcher.started.count <= before + 1)
+        try other.connection.execute("ROLLBACK", doing: "unlock it")
+        let expected = onMissed == .runAll ? before + 16 : before + 2
+        try await bench.wait { bench.launcher.started.count > expected }
+        let runs = bench.launcher.started.map(\.run)
+        #expect(Set(runs.map(\.id)).count == runs.count)
+        #expect(await bench.snapshot().jobs[0].lastSkip == nil)
+        let gaps = zip(runs, runs.dropFirst()).map {
+            $1.id.firing.scheduled - $0.id.firing.scheduled - .milliseconds(100 * $0.firing.missed)
+        }
+        // On the grid, but for the rounding of each instant.
+        #expect(
+            gaps.allSatisfy { abs(($0 - .milliseconds(100)) / .milliseconds(1)) < 1 }, "\(gaps)")
     }
 }

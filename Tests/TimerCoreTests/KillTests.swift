@@ -1,0 +1,121 @@
+// Copyright 2026 the timerd authors
+// SPDX-License-Identifier: Apache-2.0
+
+import Testing
+
+@testable import TimerCore
+
+/// Runs that are ended by order.
+@Suite struct KillTests {
+    private var world: World {
+        var world = World()
+        world.load([
+            Job.every(.seconds(60), first: .zero).with {
+                $0.retry.retries = 3
+                $0.retry.delay = .seconds(10)
+            }
+        ])
+        world.pass(.zero)
+        return world
+    }
+
+    private func kill(_ world: inout World, run: Run.ID? = nil, signal: String? = nil) -> Answer? {
+        world.handle(.order(Order(.kill, "backup", by: .user("ada"), run: run, signal: signal)))
+        return world.answers.last
+    }
+
+    @Test func aRunIsEndedByOrder_andNotTriedAgain() throws {
+        var world = world
+        let run = world.started[0].id
+        #expect(kill(&world) == .killed([run], cancelled: []))
+        #expect(world.asked == [run])
+        #expect(world.notices.last == .killed(run, by: .user("ada"), signal: nil))
+        // It is recorded as stopped, however it took the signal.
+        world.end(world.started[0], .exited(1))
+        #expect(world.closed[run] == .stopped && world.verdicts[run] == false)
+        #expect(world.retryTimers.isEmpty)
+    }
+
+    @Test func toKillTwiceIsToKillOnce() {
+        var world = world
+        let run = world.started[0].id
+        _ = kill(&world)
+        #expect(kill(&world) == .unchanged("its run is being ended already"))
+        #expect(world.asked == [run])
+        world.end(world.started[0], .stopped)
+        #expect(kill(&world) == .unchanged("no run of it is running"))
+        #expect(kill(&world, run: run) == .unchanged("run \(run) is not running"))
+    }
+
+    @Test func anAttemptThatWaitsIsCancelled() throws {
+        var world = world
+        world.end(world.started[0], .exited(1))
+        let retry = try #require(world.show("backup").live.first?.id)
+        #expect(kill(&world) == .killed([], cancelled: [retry]))
+        #expect(world.closed[retry] == .stopped && world.retryTimers.isEmpty)
+        #expect(world.notices.contains(.cancelled(retry, by: .user("ada"))))
+        world.pass(.seconds(20))
+        #expect(world.started.count == 1)
+        #expect(kill(&world) == .unchanged("no run of it is running"))
+        world.pass(.seconds(40))
+        #expect(world.started.count == 2, "the schedule goes on")
+    }
+
+    @Test func aSignalGoesToWhatRuns_eachTime() {
+        var world = world
+        let run = world.started[0].id
+        for _ in 0..<2 { #expect(kill(&world, signal: "SIGHUP") == .killed([run], cancelled: [])) }
+        #expect(world.signals == ["SIGHUP", "SIGHUP"] && world.asked.isEmpty)
+        #expect(world.notices.last == .killed(run, by: .user("ada"), signal: "SIGHUP"))
+        world.end(world.started[0], .exited(1))
+        #expect(kill(&world, signal: "SIGHUP") == .unchanged("no run of it is running"))
+        #expect(world.retryTimers["backup"] != nil, "a signal cancels nothing")
+    }
+
+    @Test func whatIsQueuedBegins_unlessItIsNamed() throws {
+        for isNamed in [false, true] {
+            var world = World()
+            world.load([Job.every(.seconds(10)).with { $0.concurrency = .queue }])
+            world.pass(.seconds(20))
+            let queued = try #require(world.show("backup").live.last?.id)
+            if isNamed { #expect(kill(&world, run: queued) == .killed([], cancelled: [queued])) }
+            _ = kill(&world)
+            world.end(world.started[0], .stopped)
+            #expect(world.started.count == (isNamed ? 1 : 2))
+            #expect(world.closed[queued] == (isNamed ? .stopped : nil))
+        }
+    }
+
+    @Test func aRunCanBeEndedWhileTheDaemonStops() {
+        var world = world
+        world.handle(.shutdown)
+        #expect(kill(&world) == .killed([world.started[0].id], cancelled: []))
+    }
+
+    @Test func whoOrderedARunIsTold() {
+        var world = world
+        world.end(world.started[0])
+        _ = world.order(.run, "backup")
+        let told = world.notices.filter { if case .runOrdered = $0 { true } else { false } }
+        #expect(
+            told == [
+                .runOrdered(world.started[1], by: .user("ada"), remaining: .seconds(60))
+            ])
+        let fired = world.notices.count { if case .fired = $0 { true } else { false } }
+        #expect(fired == 1)
+    }
+
+    @Test(arguments: [(RunOutcome.exited(2), false), (.exited(1), true), (.timedOut, true)])
+    func theVerdictIsThatOfTheExitCodesThen(outcome: RunOutcome, failed: Bool) {
+        var world = World()
+        var job = Job.every(.seconds(60), first: .zero)
+        job.execution.successExitCodes = [0, 2]
+        world.load([job])
+        world.pass(.zero)
+        job.execution.successExitCodes = [0]
+        world.handle(.reload(Roster([job])))
+        world.end(world.started[0], outcome)
+        #expect(world.verdicts[world.started[0].id] == failed)
+        #expect(world.show("backup").lastRun?.failed == failed)
+    }
+}

@@ -1,0 +1,168 @@
+// Copyright 2026 the timerd authors
+// SPDX-License-Identifier: Apache-2.0
+
+import Testing
+
+@testable import TimerCore
+
+/// What becomes of firings while the store cannot be written.
+@Suite struct StorageTests {
+    /// A job of every second whose runs take no time, over twelve seconds in which nothing is written.
+    private func afterAnOutage(
+        _ change: (inout Policy) -> Void = { _ in }, endsRuns: Bool = true
+    ) -> World {
+        var world = World()
+        world.load([Job.every(.seconds(1)).with(change)])
+        world.pass(.seconds(1))
+        world.endRuns()
+        world.breakStore()
+        world.pass(.seconds(12))
+        #expect(world.started.count == 1 && world.skipped.isEmpty)
+        world.restoreStore()
+        if endsRuns {
+            for _ in 0..<200 { world.endRuns() }
+        }
+        return world
+    }
+
+    @Test func runOnceMakesOneRunOfWhatCameDueMeanwhile() {
+        let world = afterAnOutage { $0.onMissed = .runOnce }
+        #expect(world.started.map(\.firing.missed) == [0, 0, 10])
+        #expect(world.skipped.isEmpty)
+    }
+
+    @Test func runAllMakesARunOfEach_oneAfterTheOther() {
+        let world = afterAnOutage { $0.onMissed = .runAll }
+        #expect(world.started.count == 13 && world.skipped.isEmpty)
+        #expect(Set(world.started.map(\.id)).count == 13)
+        let labels = world.started.map(\.id.firing.scheduled)
+        #expect(zip(labels, labels.dropFirst()).allSatisfy { $1 - $0 == .seconds(1) })
+        let alive = afterAnOutage({ $0.onMissed = .runAll }, endsRuns: false)
+        #expect(alive.started.count == 2, "never two at once")
+    }
+
+    @Test func runAllMakesAHundredAtMost() {
+        var world = World()
+        world.load([Job.every(.seconds(1)).with { $0.onMissed = .runAll }])
+        world.breakStore()
+        world.pass(.seconds(151))
+        world.restoreStore()
+        for _ in 0..<300 { world.endRuns() }
+        #expect(world.started.count == 101)
+        #expect(world.skipped.map(\.count) == [50])
+    }
+
+    @Test func skipRecordsWhatWasMissed() {
+        let world = afterAnOutage { $0.onMissed = .skip }
+        #expect(world.skipped.map(\.reason) == ["missed"])
+        // Of the twelve the first was decided on before, and what is a second old at most is not missed.
+        #expect(world.started.count + (world.skipped.first?.count ?? 0) + 1 == 13)
+        #expect(world.started.last?.firing.missed == 1)
+    }
+
+    @Test(arguments: Policy.Concurrency.allCases)
+    func nothingIsLostByAnyPolicy_andNothingRunsTwice(concurrency: Policy.Concurrency) {
+        let world = afterAnOutage {
+            $0.onMissed = .runAll
+            $0.concurrency = concurrency
+        }
+        #expect(world.started.count == 13 && world.skipped.isEmpty)
+        #expect(Set(world.started.map(\.id)).count == 13)
+    }
+
+    @Test func theTimeOfTheJobGoesOn_andTheGridStays() {
+        var world = afterAnOutage()
+        #expect(world.show("backup").active == .seconds(13))
+        world.endRuns()
+        world.pass(.seconds(1))
+        #expect(world.started.count == 4)
+        #expect(world.started[3].id.firing.scheduled == world.now.wall)
+    }
+
+    @Test func whatIsOlderThanItsDeadlineIsRecordedAndNotStarted() {
+        let world = afterAnOutage {
+            $0.onMissed = .runAll
+            $0.startingDeadline = .seconds(5)
+        }
+        // The one that was decided on, and those that were held.
+        #expect(world.closed.values.count { $0 == .lost(.deadline) } == 2)
+        #expect(world.skipped.map(\.reason) == ["deadline", "deadline"])
+        #expect(world.skipped.map(\.count).reduce(0, +) + world.started.count - 1 == 12)
+        #expect(world.started.dropFirst().allSatisfy { $0.job.policy.startingDeadline != nil })
+    }
+
+    @Test func aRunThatHasNotBegunIsEndedByOrder_andNeverBegins() throws {
+        var world = World()
+        world.load([.every(.seconds(60), first: .zero)])
+        world.breakStore()
+        world.pass(.zero)
+        let run = try #require(world.show("backup").live.first?.id)
+        #expect(world.order(.kill, "backup") == .killed([run], cancelled: []))
+        #expect(world.asked.isEmpty, "there is nothing to be ended yet")
+        world.pass(.seconds(5))
+        world.restoreStore()
+        #expect(world.started.isEmpty && world.closed[run] == .stopped)
+        #expect(world.agenda.liveRuns == 0)
+    }
+
+    @Test func aRunThatIsWrittenSoonAfterItWasToBeEndedIsEndedWhenItBegins() throws {
+        var world = World()
+        world.load([.every(.seconds(60), first: .zero)])
+        world.breakStore()
+        world.pass(.zero)
+        _ = world.order(.kill, "backup")
+        world.pass(.milliseconds(10))
+        world.restoreStore()
+        let run = try #require(world.started.first?.id)
+        world.handle(.began(run, at: world.now.wall))
+        #expect(world.asked == [run])
+    }
+
+    @Test func aJobThatIsPausedMeanwhileKeepsWhatAccrued_andItsRunWaits() {
+        var world = World()
+        world.load([.every(.seconds(10), first: .zero)])
+        world.breakStore()
+        world.pass(.seconds(25))
+        _ = world.order(.pause, "backup")
+        world.pass(.seconds(25))
+        world.restoreStore()
+        #expect(world.started.isEmpty && world.show("backup").accrued == .seconds(25))
+        _ = world.order(.resume, "backup")
+        world.pass(.zero)
+        #expect(world.started.count == 1)
+    }
+
+    @Test func aDaemonThatIsKilledMeanwhileLosesNothing() {
+        var world = World()
+        let job = Job.every(.seconds(10)).with { $0.onMissed = .runAll }.counting(.wall)
+        world.load([job])
+        world.breakStore()
+        world.pass(.seconds(35))
+        world.unwritten = []
+        world.isStoreDown = false
+        world.kill()
+        world.load([job])
+        world.pass(.zero)
+        for _ in 0..<10 { world.endRuns() }
+        #expect(world.started.count == 3)
+    }
+
+    @Test func aJobThatIsRemovedOrStoppedMeanwhileIsNotFired() {
+        for isStopped in [true, false] {
+            var world = World()
+            world.load([.every(.seconds(1))])
+            world.breakStore()
+            world.pass(.seconds(5))
+            #expect(world.agenda.isHolding)
+            if isStopped {
+                _ = world.order(.stop, "backup")
+            } else {
+                world.handle(.reload(Roster([.every(.seconds(60), "other")])))
+            }
+            world.restoreStore()
+            #expect(!world.agenda.isHolding && world.timers["backup"] == nil)
+            for _ in 0..<5 { world.endRuns() }
+            #expect(world.started.count <= 1)
+        }
+    }
+}
