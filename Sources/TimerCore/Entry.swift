@@ -219,12 +219,17 @@ struct Chance: Sendable {
     func draw(ordinal: Int64, below bound: Duration) -> Duration {
         let microseconds = UInt64(max(0, bound.wholeMicroseconds))
         guard microseconds > 0 else { return .zero }
+        return .microseconds(Int64(number(ordinal: ordinal, below: microseconds)))
+    }
+
+    /// A number from zero up to, not including, the bound, which is above zero.
+    func number(ordinal: Int64, below bound: UInt64) -> UInt64 {
         // The finish of SplitMix64.
         var mixed = state &+ UInt64(bitPattern: ordinal) &* 0x9e37_79b9_7f4a_7c15
         mixed = (mixed ^ (mixed >> 30)) &* 0xbf58_476d_1ce4_e5b9
         mixed = (mixed ^ (mixed >> 27)) &* 0x94d0_49bb_1331_11eb
         mixed ^= mixed >> 31
-        return .microseconds(Int64(mixed % microseconds))
+        return mixed % bound
     }
 }
 

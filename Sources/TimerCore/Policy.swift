@@ -89,6 +89,9 @@ public struct Policy: Hashable, Sendable {
 
 /// How a job's runs are executed, beside what and where.
 public struct Execution: Hashable, Sendable {
+    /// Where programs named without a slash are looked for, unless a job declares its own PATH.
+    public static let searchPath = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+
     /// How long a run may take before it is ended. Nil: as long as it likes.
     public var timeout: Duration?
     /// How long a run that is being ended has between SIGTERM and SIGKILL.

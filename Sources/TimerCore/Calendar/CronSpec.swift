@@ -4,18 +4,46 @@
 /// A line of a crontab without its command, as Debian's cron reads it (crontab(5)): minute, hour, day of the
 /// month, month, day of the week; or `@daily` and its like.
 ///
-/// What Debian's cron passes over in silence, such as something behind a number or a range that runs
-/// backwards and so never matches, is an error here. Two extensions are taken: `L` as a day of the month
-/// is the last one, `5L` and `5#2` as days of the week are the last and the second Friday.
+/// What Debian's cron ignores without a word, such as something behind a number, is an error here. What other
+/// crons read and Debian's does not is accepted, and `read` says so: `5/15`, names in full, ranges of names
+/// that run over the end of the week or year, `L` as the last day of the month, `5L` and `5#2` as the last and
+/// the second Friday, `H` and `~` for values that are drawn for each job.
 public struct CronSpec: SlotSource, Hashable, Sendable, CustomStringConvertible {
-    /// The normal form: numbers for names, one blank between fields.
+    /// The normal form: numbers for names and for what is drawn, one blank between fields.
     public let description: String
     /// Whether it means each start of the daemon, `@reboot`, and no time at all.
     public let isReboot: Bool
-    /// As in `CalendarSpec`: the hour or minute of a schedule that follows the clock begins with `*`.
+    /// As in `CalendarSpec`: the hour or minute of a schedule that follows the clock is `*`, `*/n` or `m/n`.
     public let standardRule: DSTRule
 
     let pattern: SlotPattern
+
+    /// A line as it was written.
+    public struct Line: Hashable, Sendable {
+        /// What it means.
+        public let spec: CronSpec
+        /// What of it Debian's cron reads in another way or not at all, as sentences.
+        public let differences: [String]
+    }
+
+    /// What values are drawn from where a line has `H` or `~`: the same for each reading of one job's lines on
+    /// one machine.
+    public struct Drawing: Sendable {
+        private let chance: Chance
+
+        /// - Parameters:
+        ///   - seed: the machine's.
+        ///   - job: the job whose line is read.
+        public init(seed: UInt64, job: Job.Name) {
+            // Apart from the job's random delays, which are drawn from the seed itself.
+            chance = Chance(seed: seed ^ 0x6372_6f6e, job: job)
+        }
+
+        func value(_ ordinal: Int, in range: ClosedRange<Int>) -> Int {
+            range.lowerBound
+                + Int(chance.number(ordinal: Int64(ordinal), below: UInt64(range.count)))
+        }
+    }
 
     /// The words that stand for a whole line.
     private static let words: [String: String] = [
@@ -24,36 +52,49 @@ public struct CronSpec: SlotSource, Hashable, Sendable, CustomStringConvertible 
         "@hourly": "0 * * * *",
     ]
 
-    /// Reads a line.
+    /// Reads a line that is nobody's: one with `H` or `~` is an error.
     ///
     /// - Throws: `ScheduleError`.
     /// - Complexity: O(*n*) in the length of the text.
     public init(_ text: String) throws(ScheduleError) {
+        self = try Self.read(text, drawing: nil).spec
+    }
+
+    /// Reads a line, with what is to be said of it.
+    ///
+    /// - Parameter drawing: what `H` and `~` are drawn from; nil: they are errors.
+    /// - Throws: `ScheduleError`.
+    /// - Complexity: O(*n*) in the length of the text.
+    public static func read(_ text: String, drawing: Drawing?) throws(ScheduleError) -> Line {
         let bytes = Array(text.utf8)
-        let fields = Self.split(bytes)
+        let fields = split(bytes)
         guard let first = fields.first else {
             throw ScheduleError(0, "minute, hour, day, month and weekday are missing")
         }
         guard bytes[first.lowerBound] == UInt8(ascii: "@") else {
-            try self.init(bytes, fields)
-            return
+            return try line(bytes, fields, drawing)
         }
         guard fields.count == 1 else {
-            throw ScheduleError(fields[1].lowerBound, "nothing may follow \"@…\"")
+            throw ScheduleError(
+                fields[1].lowerBound, "nothing may follow \"@…\"" + commandHint(bytes, fields[1]))
         }
         let word = String(decoding: bytes[first], as: UTF8.self)
-        if let line = Self.words[word] {
-            let bytes = Array(line.utf8)
-            try self.init(bytes, Self.split(bytes))
-            return
+        let lowercased = word.lowercased()
+        let differences =
+            word == lowercased
+            ? [] : ["Debian's cron refuses \"\(word)\"; it knows \"\(lowercased)\""]
+        if let event = words[lowercased] {
+            let bytes = Array(event.utf8)
+            let spec = try line(bytes, split(bytes), nil).spec
+            return Line(spec: spec, differences: differences)
         }
-        guard word == "@reboot" else {
+        guard lowercased == "@reboot" else {
             throw ScheduleError(
                 first.lowerBound,
                 "unknown word \"\(word)\"; @hourly, @daily, @weekly, @monthly, @yearly or @reboot"
-                    + (word == "@every" ? "; for an interval, use every = \"5min\"" : ""))
+                    + (lowercased == "@every" ? "; for an interval, use every = \"5min\"" : ""))
         }
-        self.init(reboot: word)
+        return Line(spec: CronSpec(reboot: lowercased), differences: differences)
     }
 
     private init(reboot word: String) {
@@ -65,19 +106,20 @@ public struct CronSpec: SlotSource, Hashable, Sendable, CustomStringConvertible 
             seconds: .whole(0))
     }
 
-    private init(_ bytes: [UInt8], _ fields: [Range<Int>]) throws(ScheduleError) {
-        guard fields.count == 5 else {
-            let hint =
-                fields.count == 6
-                ? "a line has five fields; for seconds, use calendar = \"*:*:0/10\""
-                : "a line has five fields: minute, hour, day, month and weekday"
-            throw ScheduleError(fields[min(5, fields.count - 1)].lowerBound, hint)
+    private static func line(
+        _ bytes: [UInt8], _ places: [Range<Int>], _ drawing: Drawing?
+    ) throws(ScheduleError) -> Line {
+        guard places.count == 5 else { throw miscounted(bytes, places) }
+        var fields: [CronField] = []
+        for (index, kind) in CronField.Kind.all.enumerated() {
+            fields.append(try CronField(kind, bytes, places[index], drawing))
         }
-        let minute = try CronField(.minute, bytes, fields[0])
-        let hour = try CronField(.hour, bytes, fields[1])
-        let day = try CronField(.day, bytes, fields[2])
-        let month = try CronField(.month, bytes, fields[3])
-        let weekday = try CronField(.weekday, bytes, fields[4])
+        return Line(spec: CronSpec(fields), differences: fields.flatMap(\.differences))
+    }
+
+    private init(_ fields: [CronField]) {
+        let (minute, hour, day, month, weekday) =
+            (fields[0], fields[1], fields[2], fields[3], fields[4])
         pattern = SlotPattern(
             months: month.bits,
             days: DayPattern(
@@ -88,9 +130,29 @@ public struct CronSpec: SlotSource, Hashable, Sendable, CustomStringConvertible 
                 // Where both are restricted one of them is enough (crontab(5)).
                 isEither: !day.hasStar && !weekday.hasStar),
             hours: hour.bits, minutes: minute.bits, seconds: .whole(1))
-        description = [minute, hour, day, month, weekday].map(\.text).joined(separator: " ")
+        description = fields.map(\.text).joined(separator: " ")
         isReboot = false
-        standardRule = minute.hasStar || hour.hasStar ? .followsClock : .fixed
+        standardRule = minute.isOpen || hour.isOpen ? .followsClock : .fixed
+    }
+
+    private static func miscounted(_ bytes: [UInt8], _ places: [Range<Int>]) -> ScheduleError {
+        let extra = places.count > 5 ? commandHint(bytes, places[5]) : ""
+        let message =
+            if !extra.isEmpty { "a line has five fields" + extra } else if places.count == 6 {
+                "a line has five fields; for seconds, use calendar = \"*:*:0/10\""
+            } else { "a line has five fields: minute, hour, day, month and weekday" }
+        return ScheduleError(places[min(5, places.count - 1)].lowerBound, message)
+    }
+
+    /// A hint for what stands behind the fields of a line in a crontab: the user, in that of the system, and
+    /// the command. Nothing for what could be one more field.
+    private static func commandHint(_ bytes: [UInt8], _ place: Range<Int>) -> String {
+        let word = String(decoding: bytes[place], as: UTF8.self)
+        let isName = CronField.Kind.weekday.shortNames.contains(String(word.prefix(3).lowercased()))
+        guard let first = word.utf8.first, !isName, word.utf8.count > 1,
+            (97...122).contains(first | 0x20) || "/_.[".utf8.contains(first)
+        else { return "" }
+        return "; a user belongs in user = \"…\", a command in command or shell"
     }
 
     private static func split(_ bytes: [UInt8]) -> [Range<Int>] {
@@ -115,186 +177,5 @@ public struct CronSpec: SlotSource, Hashable, Sendable, CustomStringConvertible 
         before instant: WallInstant, in zone: ZoneRules, rule: DSTRule? = nil
     ) -> WallInstant? {
         slot(before: instant, in: zone, rule: rule)
-    }
-}
-
-/// One field of a line.
-private struct CronField {
-    /// Which one: its name, its range, its names of values.
-    struct Kind {
-        var name: String
-        var range: ClosedRange<Int>
-        var names: [String] = []
-
-        static let minute = Kind(name: "minute", range: 0...59)
-        static let hour = Kind(name: "hour", range: 0...23)
-        static let day = Kind(name: "day of the month", range: 1...31)
-        static let month = Kind(
-            name: "month", range: 1...12,
-            names: [
-                "jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec",
-            ])
-        static let weekday = Kind(
-            name: "day of the week", range: 0...7,
-            names: ["sun", "mon", "tue", "wed", "thu", "fri", "sat"])
-    }
-
-    /// The values; of weekdays bit 0 is Monday.
-    private(set) var bits: UInt64 = 0
-    /// Whether it begins with `*`, which Debian's cron remembers apart from what it matches.
-    private(set) var hasStar = false
-    /// Whether the month's last day is meant.
-    private(set) var hasLast = false
-    /// As in `DayPattern`; empty without ordinals.
-    private(set) var ordinals: [UInt64] = []
-    /// The normal form.
-    private(set) var text = ""
-
-    private let kind: Kind
-    private let bytes: [UInt8]
-    private let end: Int
-    private var place: Int
-
-    init(_ kind: Kind, _ bytes: [UInt8], _ range: Range<Int>) throws(ScheduleError) {
-        self.kind = kind
-        self.bytes = bytes
-        place = range.lowerBound
-        end = range.upperBound
-        hasStar = isAt("*")
-        var parts: [String] = []
-        repeat { parts.append(try part()) } while skip(",")
-        guard place == end else {
-            throw error("not a number, a range, a list or a step")
-        }
-        text = parts.joined(separator: ",")
-        guard kind.range.upperBound == 7 else { return }
-        // Bit 0 and bit 7 are Sunday, which is the last day here.
-        bits = (bits >> 1 & 0x3f) | ((bits | bits >> 7) & 1) << 6
-    }
-
-    private func isAt(_ character: Unicode.Scalar) -> Bool {
-        place < end && bytes[place] == UInt8(ascii: character)
-    }
-
-    private mutating func skip(_ character: Unicode.Scalar) -> Bool {
-        guard isAt(character) else { return false }
-        place += 1
-        return true
-    }
-
-    private func error(_ message: String) -> ScheduleError {
-        ScheduleError(place, "\(kind.name): \(message)")
-    }
-
-    /// One part of the list.
-    /// - Returns: its normal form.
-    private mutating func part() throws(ScheduleError) -> String {
-        if isAt("?") { throw error("'?' is not known here; use '*'") }
-        let isDay = kind.range.upperBound == 31
-        if isDay, skip("L") || skip("l") {
-            hasLast = true
-            return "L"
-        }
-        if skip("*") {
-            let step = try step()
-            add(kind.range.lowerBound, kind.range.upperBound, step: step ?? 1)
-            return step.map { "*/\($0)" } ?? "*"
-        }
-        let start = place
-        let first = try value()
-        if kind.range.upperBound == 7, let ordinal = try ordinal(of: first, from: start) {
-            return ordinal
-        }
-        guard skip("-") else {
-            guard !isAt("/") else {
-                throw error("a step needs a range, such as \(first)-\(kind.range.upperBound)/5")
-            }
-            add(first, first, step: 1)
-            return "\(first)"
-        }
-        let last = try value()
-        guard first <= last else {
-            place = start
-            throw error(
-                "the range \(first)-\(last) runs backwards and never matches; write it as two")
-        }
-        let step = try step()
-        add(first, last, step: step ?? 1)
-        return "\(first)-\(last)" + (step.map { "/\($0)" } ?? "")
-    }
-
-    /// `5L` and `5#2` of a weekday.
-    private mutating func ordinal(
-        of weekday: Int, from start: Int
-    ) throws(ScheduleError) -> String? {
-        let bit = UInt64(1) << ((weekday + 6) % 7)
-        if isAt("L") || isAt("l") {
-            let isName = bytes[start] > UInt8(ascii: "9")
-            guard !isName else {
-                throw error("the last weekday is written with its number, \(weekday)L")
-            }
-            place += 1
-            remember(bit, as: 0)
-            return "\(weekday)L"
-        }
-        guard skip("#") else { return nil }
-        let number = try number()
-        guard (1...5).contains(number) else {
-            throw error("a month has a first to a fifth, no #\(number)")
-        }
-        remember(bit, as: number)
-        return "\(weekday)#\(number)"
-    }
-
-    private mutating func remember(_ bit: UInt64, as ordinal: Int) {
-        if ordinals.isEmpty { ordinals = [0, 0, 0, 0, 0, 0] }
-        ordinals[ordinal] |= bit
-    }
-
-    private mutating func add(_ first: Int, _ last: Int, step: Int) {
-        for value in stride(from: first, through: last, by: step) { bits |= 1 << value }
-    }
-
-    private mutating func step() throws(ScheduleError) -> Int? {
-        guard skip("/") else { return nil }
-        let step = try number()
-        guard step > 0 else { throw error("a step of 0 leads nowhere") }
-        return step
-    }
-
-    /// A number in range, or a name.
-    private mutating func value() throws(ScheduleError) -> Int {
-        let start = place
-        let letters = bytes[place..<end].prefix { (97...122).contains($0 | 0x20) }
-        if !letters.isEmpty {
-            let word = String(decoding: letters.prefix(3), as: UTF8.self).lowercased()
-            guard let index = kind.names.firstIndex(of: word),
-                letters.count == 3 || (letters.count == 4 && (letters.last ?? 0) | 0x20 == 108)
-            else {
-                throw error(
-                    kind.names.isEmpty
-                        ? "a number is missing"
-                        : "not one of \(kind.names.joined(separator: ", "))")
-            }
-            place += 3
-            return index + kind.range.lowerBound
-        }
-        let value = try number()
-        guard kind.range.contains(value) else {
-            place = start
-            throw error("must be \(kind.range.lowerBound) to \(kind.range.upperBound)")
-        }
-        return value
-    }
-
-    private mutating func number() throws(ScheduleError) -> Int {
-        var value: Int?
-        while place < end, (48...57).contains(bytes[place]) {
-            value = (value ?? 0) * 10 + Int(bytes[place] - 48)
-            guard value ?? 0 <= 1_000_000 else { throw error("the number is too large") }
-            place += 1
-        }
-        guard let value else { throw error("a number is missing") }
-        return value
     }
 }

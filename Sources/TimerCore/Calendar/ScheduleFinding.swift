@@ -33,9 +33,21 @@ extension WallSchedule {
     /// How far ahead changes of the clocks are looked at.
     static let findingsAhead: Duration = .seconds(5 * 366 * 86_400)
 
-    /// What may not be meant, as of `now`; in the order of the sources, each code once for each.
+    /// What may not be meant, as of `now`; in the order of the sources, each code once for each, and those of
+    /// daylight saving time once for all: one answer, `dst-gap` or `dst-overlap`, is for all of them.
     /// - Complexity: O(*n*) in the number of sources, each as its `next` and O(1) changes of its zone.
     public func findings(at now: WallInstant) -> [ScheduleFinding] {
+        var said: Set<ScheduleFinding.Code> = []
+        return allFindings(at: now).filter { finding in
+            switch finding.code {
+            case .dstSkippedTime, .dstRepeatedTime: said.insert(finding.code).inserted
+            case .neverFires, .dayFieldsBothRestricted, .unevenStep, .skippedMonths, .leapDayOnly:
+                true
+            }
+        }
+    }
+
+    private func allFindings(at now: WallInstant) -> [ScheduleFinding] {
         sources.enumerated().flatMap { index, source -> [ScheduleFinding] in
             var found: [(ScheduleFinding.Code, String)] = []
             switch source {

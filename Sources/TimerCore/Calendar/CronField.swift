@@ -1,0 +1,299 @@
+// Copyright 2026 the timerd authors
+// SPDX-License-Identifier: Apache-2.0
+
+/// One field of a line of a crontab.
+struct CronField {
+    /// The values; of weekdays bit 0 is Monday.
+    private(set) var bits: UInt64 = 0
+    /// Whether it begins with `*`, which Debian's cron remembers apart from what it matches.
+    private(set) var hasStar = false
+    /// Whether it goes on to the end of its range, as `*`, `*/5` and `0/5` do.
+    private(set) var isOpen = false
+    /// Whether the month's last day is meant.
+    private(set) var hasLast = false
+    /// As in `DayPattern`; empty without ordinals.
+    private(set) var ordinals: [UInt64] = []
+    /// The normal form.
+    private(set) var text = ""
+    /// What of it Debian's cron reads in another way, or not at all.
+    private(set) var differences: [String] = []
+
+    private let kind: Kind
+    private let bytes: [UInt8]
+    private let end: Int
+    private let drawing: CronSpec.Drawing?
+    private var place: Int
+    /// How many values were drawn.
+    private var draws = 0
+
+    init(
+        _ kind: Kind, _ bytes: [UInt8], _ range: Range<Int>, _ drawing: CronSpec.Drawing?
+    ) throws(ScheduleError) {
+        self.kind = kind
+        self.bytes = bytes
+        self.drawing = drawing
+        place = range.lowerBound
+        end = range.upperBound
+        hasStar = isAt("*")
+        isOpen = hasStar
+        var parts: [String] = []
+        repeat { parts.append(try part()) } while skip(",")
+        guard place == end else {
+            throw error("not a number, a range, a list or a step")
+        }
+        text = parts.joined(separator: ",")
+        guard kind.isWeekday else { return }
+        // Bit 0 and bit 7 are Sunday, which is the last day here.
+        bits = (bits >> 1 & 0x3f) | ((bits | bits >> 7) & 1) << 6
+    }
+
+    // MARK: - Parts
+
+    /// One part of the list.
+    /// - Returns: its normal form.
+    private mutating func part() throws(ScheduleError) -> String {
+        if isAt("?") { throw error("'?' is not known here; use '*'") }
+        let start = place
+        if kind.isDay, skip("L") || skip("l") {
+            hasLast = true
+            note(start, "refuses it")
+            return "L"
+        }
+        if skip("*") {
+            let step = try step()
+            add(kind.range, step: step ?? 1)
+            return step.map { "*/\($0)" } ?? "*"
+        }
+        if isAt("~") || isAt("H") && !isLetter(place + 1) { return try drawnPart(from: nil, start) }
+        let first = try value()
+        if kind.isWeekday, let ordinal = try ordinal(of: first.value, from: start) {
+            note(start, "refuses it")
+            return ordinal
+        }
+        if isAt("~") { return try drawnPart(from: first.value, start) }
+        if skip("-") { return try range(from: first, start) }
+        guard let step = try step() else {
+            add(first.value...first.value, step: 1)
+            noteNames(start)
+            return "\(first.value)"
+        }
+        isOpen = true
+        add(first.value...kind.range.upperBound, step: step)
+        note(start, "refuses it; here it is each \(step) from \(first.value) on, as in cronie")
+        return "\(first.value)/\(step)"
+    }
+
+    /// The rest of a range, whose first value and hyphen are read.
+    private mutating func range(
+        from first: (value: Int, isName: Bool), _ start: Int
+    ) throws(ScheduleError) -> String {
+        let last = try value()
+        guard first.value > last.value else {
+            let step = try step()
+            add(first.value...last.value, step: step ?? 1)
+            noteNames(start)
+            return "\(first.value)-\(last.value)" + (step.map { "/\($0)" } ?? "")
+        }
+        guard first.isName, last.isName else {
+            place = start
+            throw error(
+                "the range \(first.value)-\(last.value) runs backwards and never matches; write it as two"
+            )
+        }
+        let step = try step()
+        let text = addOver(first.value, last.value, step: step)
+        note(start, "takes it and never runs it; here it is \(text)")
+        return text
+    }
+
+    /// Adds a range of names that runs over the end of the week or the year.
+    /// - Returns: its normal form.
+    private mutating func addOver(_ first: Int, _ last: Int, step: Int?) -> String {
+        // 7 is Sunday as well, so that a week that ends with it runs over no end.
+        if kind.isWeekday, last == 0 {
+            add(first...7, step: step ?? 1)
+            return "\(first)-7" + (step.map { "/\($0)" } ?? "")
+        }
+        let low = kind.drawn.lowerBound
+        let high = kind.drawn.upperBound
+        guard let step else {
+            add(low...last, step: 1)
+            add(first...high, step: 1)
+            func text(_ range: ClosedRange<Int>) -> String {
+                range.count == 1 ? "\(low)" : "\(range.lowerBound)-\(range.upperBound)"
+            }
+            let upper = first == high ? "\(high)" : "\(first)-\(high)"
+            return "\(upper),\(text(low...last))"
+        }
+        let size = kind.drawn.count
+        let values = stride(from: first, through: last + size, by: step)
+            .map { $0 > high ? $0 - size : $0 }
+        for value in values { add(value...value, step: 1) }
+        return values.map(String.init).joined(separator: ",")
+    }
+
+    /// `H`, `H(1-5)`, `~`, `1~5`, each with or without a step: a value that is drawn for each job; with a step
+    /// the first of them.
+    private mutating func drawnPart(
+        from first: Int?, _ start: Int
+    ) throws(ScheduleError) -> String {
+        guard let drawing else {
+            place = start
+            throw error("H and ~ are drawn for each job, and this line is no job's")
+        }
+        let range = try drawnRange(from: first, start)
+        let step = try step()
+        let most = step.map { min(range.upperBound, range.lowerBound + $0 - 1) } ?? range.upperBound
+        let field = Kind.all.firstIndex { $0.name == kind.name } ?? 0
+        let value = drawing.value(field * 1000 + draws, in: range.lowerBound...most)
+        draws += 1
+        var text = "\(value)"
+        if let step {
+            // Steps over the whole field go on to its end, also on days that are not drawn.
+            let isWhole = range == kind.drawn
+            let last = isWhole && !kind.isWeekday ? kind.range.upperBound : range.upperBound
+            add(value...last, step: step)
+            isOpen = isOpen || isWhole
+            text += (isWhole && !kind.isWeekday ? "" : "-\(last)") + "/\(step)"
+        } else {
+            add(value...value, step: 1)
+        }
+        note(start, "does not know it; here it is drawn once for each job, for this one \(text)")
+        return text
+    }
+
+    /// What is drawn from: all behind `H` and around `~` but the step.
+    private mutating func drawnRange(
+        from first: Int?, _ start: Int
+    ) throws(ScheduleError) -> ClosedRange<Int> {
+        var low = first ?? kind.drawn.lowerBound
+        var high = kind.drawn.upperBound
+        if skip("H") {
+            guard skip("(") else { return low...high }
+            low = try value().value
+            guard skip("-") else { throw error("a range is missing, such as H(0-29)") }
+            high = try value().value
+            guard skip(")") else { throw error("a ')' is missing") }
+        } else if skip("~"), place < end, !isAt("/"), !isAt(",") {
+            high = try value().value
+        } else if let first, first > high {
+            high = kind.range.upperBound
+        }
+        guard low <= high else {
+            place = start
+            throw error("the range from \(low) to \(high) runs backwards")
+        }
+        return low...high
+    }
+
+    /// `5L` and `5#2` of a weekday.
+    private mutating func ordinal(
+        of weekday: Int, from start: Int
+    ) throws(ScheduleError) -> String? {
+        let bit = UInt64(1) << ((weekday + 6) % 7)
+        if isAt("L") || isAt("l") {
+            let isName = bytes[start] > UInt8(ascii: "9")
+            guard !isName else {
+                throw error("the last weekday is written with its number, \(weekday)L")
+            }
+            place += 1
+            remember(bit, as: 0)
+            return "\(weekday)L"
+        }
+        guard skip("#") else { return nil }
+        let number = try number()
+        guard (1...5).contains(number) else {
+            throw error("a month has a first to a fifth, no #\(number)")
+        }
+        remember(bit, as: number)
+        return "\(weekday)#\(number)"
+    }
+
+    private mutating func remember(_ bit: UInt64, as ordinal: Int) {
+        if ordinals.isEmpty { ordinals = [0, 0, 0, 0, 0, 0] }
+        ordinals[ordinal] |= bit
+    }
+
+    private mutating func add(_ range: ClosedRange<Int>, step: Int) {
+        for value in stride(from: range.lowerBound, through: range.upperBound, by: step) {
+            bits |= 1 << value
+        }
+    }
+
+    // MARK: - Words
+
+    private func isAt(_ character: Unicode.Scalar) -> Bool {
+        place < end && bytes[place] == UInt8(ascii: character)
+    }
+
+    private func isLetter(_ place: Int) -> Bool {
+        place < end && (97...122).contains(bytes[place] | 0x20)
+    }
+
+    private mutating func skip(_ character: Unicode.Scalar) -> Bool {
+        guard isAt(character) else { return false }
+        place += 1
+        return true
+    }
+
+    private func error(_ message: String) -> ScheduleError {
+        ScheduleError(place, "\(kind.name): \(message)")
+    }
+
+    /// Notes what Debian's cron makes of the part that began at `start` and ends here.
+    private mutating func note(_ start: Int, _ what: String) {
+        let part = String(decoding: bytes[start..<place], as: UTF8.self)
+        differences.append("\(kind.name): \"\(part)\": Debian's cron \(what)")
+    }
+
+    /// Notes names in full, which Debian's cron refuses.
+    private mutating func noteNames(_ start: Int) {
+        let words = bytes[start..<place].split { !(97...122).contains($0 | 0x20) }
+        guard words.contains(where: { $0.count > 3 }) else { return }
+        note(start, "refuses it; it knows \(kind.shortNames.joined(separator: ", "))")
+    }
+
+    private mutating func step() throws(ScheduleError) -> Int? {
+        guard skip("/") else { return nil }
+        let step = try number()
+        guard step > 0 else { throw error("a step of 0 leads nowhere") }
+        return step
+    }
+
+    /// A number in range, or a name.
+    private mutating func value() throws(ScheduleError) -> (value: Int, isName: Bool) {
+        let start = place
+        let letters = bytes[place..<end].prefix { (97...122).contains($0 | 0x20) }
+        if !letters.isEmpty {
+            var word = String(decoding: letters, as: UTF8.self).lowercased()
+            // Of `friL`, which is written with the number, the day is read and the letter refused.
+            if kind.isWeekday, word.utf8.count == 4, word.last == "l" { word.removeLast() }
+            guard let index = kind.names.firstIndex(where: { $0 == word || $0.prefix(3) == word })
+            else {
+                throw error(
+                    kind.names.isEmpty
+                        ? "a number is missing"
+                        : "not one of \(kind.shortNames.joined(separator: ", "))")
+            }
+            place += word.utf8.count
+            return (index + kind.range.lowerBound, true)
+        }
+        let value = try number()
+        guard kind.range.contains(value) else {
+            place = start
+            throw error("must be \(kind.range.lowerBound) to \(kind.range.upperBound)")
+        }
+        return (value, false)
+    }
+
+    private mutating func number() throws(ScheduleError) -> Int {
+        var value: Int?
+        while place < end, (48...57).contains(bytes[place]) {
+            value = (value ?? 0) * 10 + Int(bytes[place] - 48)
+            guard value ?? 0 <= 1_000_000 else { throw error("the number is too large") }
+            place += 1
+        }
+        guard let value else { throw error("a number is missing") }
+        return value
+    }
+}
