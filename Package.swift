@@ -111,7 +111,9 @@ let package = Package(
             name: "LawTests", dependencies: ["SeededRandom", "TimerCore", "TimerZones"],
             swiftSettings: optimised),
         .testTarget(name: "ModelTests", dependencies: ["TimerCore"], swiftSettings: settings),
-        tests(of: "TimerConfig", "TimerCore", "TimerZones"),
+        tests(
+            of: "TimerConfig", "SeededRandom", "TimerCore", "TimerZones",
+            resources: [.copy("Corpus")]),
         tests(of: "TimerStore", "TimerCore"),
         tests(of: "TimerRunner", "TimerCore", "CSpawn"),
         tests(of: "TimerControl", "SeededRandom", "TimerCore"),

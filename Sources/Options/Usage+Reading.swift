@@ -52,17 +52,23 @@ extension Usage {
                 return .say(usage.help(within: program))
             } else if areOptions, word == "--version" {
                 return .say(version ?? name)
-            } else if areOptions, word.hasPrefix("-") {
+            } else if areOptions, word.hasPrefix("-"), word != "-" {
                 try usage.take(word, &rest, into: &given)
             } else {
                 guard usage.operand != nil, given.operand == nil else {
-                    throw UsageError("\"\(word)\" is one word too many")
+                    throw UsageError("unexpected argument \"\(word)\"")
                 }
                 given.operand = word
             }
         }
         for option in usage.options where option.isRequired && !given.has(option.name) {
             throw UsageError("--\(option.name) is missing: \(option.help)")
+        }
+        if let operand = usage.operand, let option = operand.option, let value = given[option] {
+            guard given.operand == nil else {
+                throw UsageError("\(operand.value) and --\(option) exclude each other; keep one")
+            }
+            given.operand = value
         }
         given.operand = given.operand ?? usage.operand?.standard
         return .run(given)
@@ -86,8 +92,10 @@ extension Usage {
             return given.add(option.name, "")
         }
         var value = halves.count > 1 ? String(halves[1]) : nil
-        // What looks like an option is one: it was the value that was forgotten.
-        if value == nil, let next = rest.first, !next.hasPrefix("-") { value = rest.popFirst() }
+        // What looks like an option is one: it was the value that was forgotten. `-` is standard input.
+        if value == nil, let next = rest.first, next == "-" || !next.hasPrefix("-") {
+            value = rest.popFirst()
+        }
         guard let value else {
             throw UsageError("--\(option.name) needs a value: --\(option.name) \(placeholder)")
         }

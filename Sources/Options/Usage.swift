@@ -63,11 +63,15 @@ public struct Usage: Sendable {
         public let completion: Completion
         /// What it is if it is not given.
         public let standard: String
+        /// The option that may be given in its place; nil: there is none.
+        public let option: String?
 
         /// A word as described, which need not be given.
         public init(
-            _ value: String, _ help: String, standard: String, completion: Completion = .none
+            _ value: String, _ help: String, standard: String, option: String? = nil,
+            completion: Completion = .none
         ) {
+            self.option = option
             self.value = value
             self.help = help
             self.standard = standard

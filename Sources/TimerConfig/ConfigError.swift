@@ -1,7 +1,7 @@
 // Copyright 2026 the timerd authors
 // SPDX-License-Identifier: Apache-2.0
 
-public import TimerCore
+import TimerCore
 
 /// A place in a file; both count from 1, columns in code points.
 public struct SourceMark: Hashable, Comparable, Sendable {
@@ -58,10 +58,36 @@ public struct ConfigError: Error, Hashable, Sendable, CustomStringConvertible {
 
 /// Something in a configuration that is no error and may still not be what was meant.
 ///
-/// Its text is that of an error, with `warning:` behind the place and the code in brackets at the end.
+/// Its text is that of an error, with `warning:` or `note:` behind the place and the code in brackets at the
+/// end.
 public struct ConfigWarning: Hashable, Sendable, CustomStringConvertible {
+    /// What kind of thing it is; the raw value is its name for people and programs.
+    public struct Code: RawRepresentable, Hashable, Sendable {
+        public let rawValue: String
+
+        public init(rawValue: String) { self.rawValue = rawValue }
+
+        /// There is no such user on this machine.
+        public static let unknownUser = Code(rawValue: "unknown-user")
+        /// There is no such group on this machine.
+        public static let unknownGroup = Code(rawValue: "unknown-group")
+        /// The program is not there, or cannot be executed.
+        public static let missingProgram = Code(rawValue: "missing-program")
+        /// The working directory is not there.
+        public static let missingDirectory = Code(rawValue: "missing-directory")
+        /// A crontab line that Debian's cron reads in another way, or not at all.
+        public static let differsFromCron = Code(rawValue: "differs-from-cron")
+
+        /// All there are, those of schedules first.
+        public static let all =
+            ScheduleFinding.Code.allCases.map { Code(rawValue: $0.rawValue) }
+            + [unknownUser, unknownGroup, missingProgram, missingDirectory, differsFromCron]
+    }
+
     /// What kind of thing it is.
-    public var code: ScheduleFinding.Code
+    public var code: Code
+    /// Whether it is worth knowing and nothing to be warned of.
+    public var isNote: Bool { code == .differsFromCron }
     /// The file.
     public var file: String
     /// The place in it.
@@ -72,7 +98,7 @@ public struct ConfigWarning: Hashable, Sendable, CustomStringConvertible {
     public var excerpt: String?
 
     public var description: String {
-        "\(file):\(mark.line):\(mark.column): warning: \(message) [\(code.rawValue)]"
+        "\(file):\(mark.line):\(mark.column): \(isNote ? "note" : "warning"): \(message) [\(code.rawValue)]"
             + (excerpt.map { "\n\($0)" } ?? "")
     }
 }
@@ -114,6 +140,14 @@ struct SourceText {
         let indent = String(
             String.UnicodeScalarView(line[first..<column].map { $0 == "\t" ? "\t" : " " }))
         return "  \(first > 0 ? "…" : "")\(text)\n  \(first > 0 ? " " : "")\(indent)^"
+    }
+
+    /// The place, or if it is behind the end of its line or of the text, as the parser has it where something is
+    /// missing there, that end.
+    mutating func mark(nearest mark: SourceMark) -> SourceMark {
+        let line = max(1, min(mark.line, lines.count))
+        return SourceMark(
+            line: line, column: max(1, min(mark.column, scalars(ofLine: line).count + 1)))
     }
 
     /// The place behind the beginning of a string's value, if the string at the mark writes this beginning

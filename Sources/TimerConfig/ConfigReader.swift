@@ -40,8 +40,25 @@ public struct DaemonSettings: Hashable, Sendable {
     public init() {}
 }
 
+/// What is looked for in a configuration beside errors.
+public struct ConfigChecks: Sendable {
+    /// As of when schedules are looked over for what may not be meant.
+    public var now: WallInstant
+    /// Whether this machine is asked for the users, groups, directories and programs that jobs name.
+    public var asksMachine: Bool
+
+    /// Checks as described.
+    public init(at now: WallInstant, asksMachine: Bool = false) {
+        self.now = now
+        self.asksMachine = asksMachine
+    }
+}
+
 /// Reads the configuration's files.
 public enum ConfigReader {
+    /// The most bytes a file may have.
+    public static let bytesMax = ConfigFiles.bytesMax
+
     /// Reads the file and, if there is a directory `jobs.d` beside it, the files `*.toml` in it, in the
     /// order of their names.
     ///
@@ -49,14 +66,16 @@ public enum ConfigReader {
     ///   - path: the main file.
     ///   - ownerUID: whose files are believed, beside root's.
     ///   - zones: the machine's time zones.
-    ///   - lintAt: as of when schedules are looked over for what may not be meant; nil: not at all.
+    ///   - seed: the machine's, from which `H` and `~` of crontab lines are drawn.
+    ///   - checks: what is looked for beside errors; nil: nothing.
     /// - Throws: `ConfigError` if the main file cannot be read or is no TOML; every lesser error is in what
     ///   is returned.
     public static func load(
-        path: String, ownerUID: UInt32, zones: ZoneFiles = ZoneFiles(), lintAt: WallInstant? = nil
+        path: String, ownerUID: UInt32, zones: ZoneFiles = ZoneFiles(), seed: UInt64 = 0,
+        checks: ConfigChecks? = nil
     ) throws(ConfigError) -> ConfigReading {
         let files = ConfigFiles(main: path, ownerUID: ownerUID)
-        var decoder = Decoder(zones: zones, lintAt: lintAt)
+        var decoder = Decoder(zones: zones, seed: seed, checks: checks)
         decoder.take(try Document(bytes: try files.readMain(), file: path))
         let (others, error) = files.others()
         if let error { decoder.leaveOut(file: error.file, error) }
@@ -74,9 +93,10 @@ public enum ConfigReader {
     ///
     /// - Throws: `ConfigError` if it is no TOML.
     public static func read(
-        _ bytes: [UInt8], file: String, zones: ZoneFiles = ZoneFiles(), lintAt: WallInstant? = nil
+        _ bytes: [UInt8], file: String, zones: ZoneFiles = ZoneFiles(), seed: UInt64 = 0,
+        checks: ConfigChecks? = nil
     ) throws(ConfigError) -> ConfigReading {
-        var decoder = Decoder(zones: zones, lintAt: lintAt)
+        var decoder = Decoder(zones: zones, seed: seed, checks: checks)
         decoder.take(try Document(bytes: bytes, file: file))
         return decoder.reading()
     }
@@ -102,9 +122,9 @@ struct Document {
         do throws(TomlFault) {
             entries = try Toml.parse(bytes, file: file)
         } catch {
+            let mark = text.mark(nearest: error.mark)
             throw ConfigError(
-                file: file, mark: error.mark, message: error.message,
-                excerpt: text.excerpt(at: error.mark))
+                file: file, mark: mark, message: error.message, excerpt: text.excerpt(at: mark))
         }
         self.text = text
     }

@@ -18,13 +18,16 @@ struct Decoder {
     private var untold = 0
     private var rejected: [String] = []
     private var warnings: [ConfigWarning] = []
-    private let lintAt: WallInstant?
+    private let checks: ConfigChecks?
     private let zones: ZoneFiles
+    private let seed: UInt64
+    private var machine = MachineLook()
 
-    /// - Parameter lintAt: as of when schedules are looked over for what may not be meant; nil: not at all.
-    init(zones: ZoneFiles, lintAt: WallInstant?) {
+    /// - Parameter checks: what is looked for beside errors; nil: nothing.
+    init(zones: ZoneFiles, seed: UInt64, checks: ConfigChecks?) {
         self.zones = zones
-        self.lintAt = lintAt
+        self.seed = seed
+        self.checks = checks
     }
 
     /// Where a job is written.
@@ -205,6 +208,7 @@ struct Decoder {
             return nil
         }
         var draft = defaults
+        draft.drawing = CronSpec.Drawing(seed: seed, job: name)
         for entry in entries {
             guard let found = JobKey.all.first(where: { $0.name == entry.key }) else {
                 reader.unknown(entry, "key", among: JobKey.all.map(\.name), subject: subject)
@@ -230,7 +234,7 @@ struct Decoder {
         let job = reader.attempt(subject) { () throws(Fault) in
             try draft.job(named: name, at: key.mark, zones: zones)
         }
-        if let job { lint(job, draft, &reader) }
+        if let job { check(job, draft, key, entries, &reader) }
         if let formerly = draft.formerly {
             let mark = formerly.mark
             renamings[name] = (mark, reader.document.text.excerpt(at: mark))
@@ -241,102 +245,40 @@ struct Decoder {
         return job
     }
 
-    private mutating func lint(_ job: Job, _ draft: Draft, _ reader: inout FileReader) {
-        guard let lintAt, case .wall(let schedule) = job.schedule else { return }
-        let marks = draft.scheduleMarks
-        for finding in schedule.findings(at: lintAt) where finding.source < marks.count {
-            let (key, mark) = marks[finding.source]
+    /// Looks for what is no error and may still not be meant.
+    private mutating func check(
+        _ job: Job, _ draft: Draft, _ key: TomlEntry, _ entries: [TomlEntry],
+        _ reader: inout FileReader
+    ) {
+        guard let checks else { return }
+        func warn(
+            _ code: ConfigWarning.Code, _ key: String, _ mark: SourceMark, _ message: String
+        ) {
             warnings.append(
                 ConfigWarning(
-                    code: finding.code, file: reader.document.file, mark: mark,
-                    message: "job \"\(job.name)\": \(key): \(finding.message)",
+                    code: code, file: reader.document.file, mark: mark,
+                    message: "job \"\(job.name)\": \(key): \(message)",
                     excerpt: reader.document.text.excerpt(at: mark)))
+        }
+        if case .wall(let schedule) = job.schedule {
+            let marks = draft.scheduleMarks
+            for finding in schedule.findings(at: checks.now) where finding.source < marks.count {
+                let (key, mark) = marks[finding.source]
+                warn(.init(rawValue: finding.code.rawValue), key, mark, finding.message)
+            }
+        }
+        for (line, mark) in draft.cron {
+            for difference in line.differences { warn(.differsFromCron, "cron", mark, difference) }
+        }
+        guard checks.asksMachine else { return }
+        for finding in machine.findings(of: job) {
+            // What stands in [defaults] is said of each job that takes it.
+            let entry = entries.first { $0.key == finding.key }
+            warn(finding.code, finding.key, entry?.node.mark ?? key.mark, finding.message)
         }
     }
 }
 
 extension SourceMark {
     fileprivate static let start = SourceMark(line: 1, column: 1)
-}
-
-/// One file being read, with what is wrong in it so far.
-struct FileReader {
-    var document: Document
-    /// The first of them, up to `ConfigReading.errorsMax`.
-    private(set) var errors: [ConfigError] = []
-    /// How many there are.
-    private(set) var count = 0
-    /// The job that is being read.
-    var job: String?
-
-    init(document: Document) { self.document = document }
-
-    /// Whether an error that is found now is only counted.
-    private var isFull: Bool { errors.count >= ConfigReading.errorsMax }
-
-    mutating func report(_ fault: Fault, _ subject: String?) {
-        count += 1
-        guard !isFull else { return }
-        let mark =
-            fault.beginning.map { document.text.mark(behind: $0, ofStringAt: fault.mark) }
-            ?? fault.mark
-        errors.append(
-            ConfigError(
-                file: document.file, mark: mark,
-                message: (subject.map { "\($0): " } ?? "") + fault.message,
-                excerpt: document.text.excerpt(at: mark), job: job))
-    }
-
-    /// Says of each error so far what else follows from it.
-    mutating func addToErrors(_ text: String) {
-        for place in errors.indices { errors[place].message += text }
-    }
-
-    @discardableResult
-    mutating func attempt<Value>(
-        _ subject: String, _ body: () throws(Fault) -> Value
-    ) -> Value? {
-        do throws(Fault) {
-            return try body()
-        } catch {
-            report(error, subject)
-            return nil
-        }
-    }
-
-    mutating func unknown(
-        _ entry: TomlEntry, _ what: String, among names: [String], subject: String?
-    ) {
-        let near = isFull ? nil : nearestName(entry.key, among: names)
-        let hint = near.map { " (did you mean \"\($0)\"?)" } ?? ""
-        report(Fault(entry.mark, "unknown \(what) \"\(entry.key)\"\(hint)"), subject)
-    }
-
-    /// The entries of a table; anything else is reported.
-    mutating func table(_ entry: TomlEntry) -> [(TomlEntry, TomlNode)] {
-        guard case .table(let entries) = entry.node.value else {
-            report(
-                Fault(
-                    entry.node.mark, "must be a table, [\(entry.key)], not \(entry.node.value.kind)"
-                ),
-                entry.key)
-            return []
-        }
-        return entries.map { ($0, $0.node) }
-    }
-
-    mutating func readDefault(_ key: TomlEntry, _ value: TomlNode, into draft: inout Draft) {
-        let names = JobKey.all.filter(\.isDefault).map(\.name)
-        guard let found = JobKey.all.first(where: { $0.name == key.key }) else {
-            return unknown(key, "key", among: names, subject: "[defaults]")
-        }
-        guard found.isDefault else {
-            return report(
-                Fault(
-                    key.mark,
-                    "\"\(key.key)\" belongs to one job; [defaults] may have "
-                        + names.joined(separator: ", ")), "[defaults]")
-        }
-        attempt("[defaults]: \(key.key)") { () throws(Fault) in try found.read(value, &draft) }
-    }
 }

@@ -44,7 +44,10 @@ struct JobKey: Sendable {
                 draft.calendar = try node.schedules(CalendarSpec.init)
             },
             JobKey("cron", default: false) { node, draft throws(Fault) in
-                draft.cron = try node.schedules(CronSpec.init)
+                let drawing = draft.drawing
+                draft.cron = try node.schedules { (text) throws(ScheduleError) in
+                    try CronSpec.read(text, drawing: drawing)
+                }
             },
             JobKey("at", default: false) { node, draft throws(Fault) in
                 draft.at = (try node.instant(), node.mark)
@@ -106,7 +109,9 @@ struct Draft {
     var every: Duration?
     var after: Duration?
     var calendar: [(spec: CalendarSpec, mark: SourceMark)] = []
-    var cron: [(spec: CronSpec, mark: SourceMark)] = []
+    var cron: [(spec: CronSpec.Line, mark: SourceMark)] = []
+    /// What its crontab lines draw values from.
+    var drawing: CronSpec.Drawing?
     var at: (instant: WallInstant, mark: SourceMark)?
     var timezone: (name: String, mark: SourceMark)?
     var gap: DSTRule.Gap?
@@ -167,7 +172,7 @@ struct Draft {
             }
             sources.append(.calendar(spec, zone ?? standard))
         }
-        sources += cron.map { .cron($0.spec, standard) }
+        sources += cron.map { .cron($0.spec.spec, standard) }
         return WallSchedule(sources, gap: gap, overlap: overlap)
     }
 

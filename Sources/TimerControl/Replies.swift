@@ -35,9 +35,14 @@ public struct ReloadReply: Codable, Hashable, Sendable {
     public var removed: [String]
     /// How many jobs are as they were, timers and all.
     public var kept: Int
+    /// What in the configuration is no error and may still not be meant, as `timerd check` says it.
+    public var warnings: [String]
 
     /// A reload as described.
-    public init(added: [String], changed: [String], removed: [String], kept: Int) {
+    public init(
+        added: [String], changed: [String], removed: [String], kept: Int, warnings: [String] = []
+    ) {
+        self.warnings = warnings
         self.added = added
         self.changed = changed
         self.removed = removed
@@ -125,9 +130,12 @@ public struct ReloadPreviewReply: Codable, Hashable, Sendable {
     public var added: [Line]
     /// Jobs that are gone; their accounts are kept for their names.
     public var removed: [Line]
+    /// What in the configuration is no error and may still not be meant, as `timerd check` says it.
+    public var warnings: [String]
 
     /// A preview as the API tells it.
-    public init(_ preview: ReloadPreview) {
+    public init(_ preview: ReloadPreview, warnings: [String] = []) {
+        self.warnings = warnings
         func lines(_ lines: [ReloadPreview.Line]) -> [Line] {
             lines.map {
                 Line(job: $0.job.description, accruedUsec: $0.accrued.wholeMicroseconds)

@@ -2,11 +2,12 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Glibc
+import TimerCore
 
 /// The user a run executes as.
 struct Account: Hashable, Sendable {
     /// Where programs named without a slash are looked for, unless a job declares its own PATH.
-    static let searchPath = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+    static let searchPath = Execution.searchPath
     /// The most bytes an entry of the user database may have.
     static let entryBytesMax = 1 << 20
     /// The most supplementary groups of a user.

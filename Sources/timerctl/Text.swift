@@ -125,7 +125,7 @@ enum Text {
         ]
         return parts.flatMap { word, lines in
             lines.map { "\(word): \($0.job), \(span($0.accruedUsec)) accrued" }
-        }.joined(separator: "\n")
+        }.joined(separator: "\n") + preview.warnings.map { "\n\(Printable.lines($0))" }.joined()
     }
 
     /// The lines of `timerctl next`.
@@ -197,7 +197,8 @@ enum Text {
         let lines = changes.filter { !$0.1.isEmpty }.map { word, jobs in
             "\(word): \(jobs.joined(separator: ", "))"
         }
-        return (lines + ["unchanged: \(reply.kept)"]).joined(separator: "\n")
+        return (lines + ["unchanged: \(reply.kept)"] + reply.warnings.map(Printable.lines))
+            .joined(separator: "\n")
     }
 
     private static func state(_ state: String, _ runs: [RunStatus]) -> String {

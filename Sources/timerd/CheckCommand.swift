@@ -11,44 +11,74 @@ struct CheckCommand {
     static let usage = Usage(
         "check", "Check a configuration; exits with 1 on any error.",
         discussion: """
-            What is no error and may still not be meant is a warning, with a code in brackets: never-fires, \
-            day-fields-both-restricted, uneven-step, skipped-months, leap-day-only, dst-skipped-time, \
-            dst-repeated-time.
+            With - it reads standard input, and no other files. What is no error and may still not be meant \
+            is a warning, with a code in brackets: \
+            \(ConfigWarning.Code.all.filter { $0 != .differsFromCron }.map(\.rawValue).joined(separator: ", ")). \
+            What Debian's cron would read in another way is a note: \(ConfigWarning.Code.differsFromCron.rawValue).
             """,
+        options: [
+            .value(
+                "config", "FILE", "The same as FILE, as the other commands have it.",
+                completion: .file)
+        ],
         operand: Usage.Operand(
-            "FILE", "The configuration file.", standard: Standard.config, completion: .file))
+            "FILE", "The configuration file, or - for standard input.", standard: Standard.config,
+            option: "config", completion: .file))
 
     private let file: String
 
     init(_ given: Given) { file = given.operand ?? Standard.config }
 
     func run() throws {
-        let errors: [ConfigError]
-        var warnings: [ConfigWarning] = []
-        var jobs = 0
         let clocks: Clocks
         do throws(Clocks.Failure) { clocks = try Clocks() } catch {
             throw UsageError(error.description)
         }
-        do throws(ConfigError) {
-            let reading = try ConfigReader.load(
-                path: file, ownerUID: geteuid(), lintAt: clocks.now().wall)
-            errors = reading.errors
-            warnings = reading.warnings
-            jobs = reading.roster.jobs.count
-        } catch {
-            errors = [error]
+        let checks = ConfigChecks(at: clocks.now().wall, asksMachine: true)
+        let reading: ConfigReading
+        do throws(ConfigError) { reading = try read(checks) } catch {
+            report("\(error)")
+            report(Self.count(1, "error"))
+            throw ExitStatus(1)
         }
-        for error in errors { report("\(error)") }
-        for warning in warnings { report("\(warning)") }
+        for error in reading.errors { report("\(error)") }
+        for warning in reading.warnings { report("\(warning)") }
+        let notes = reading.warnings.count(where: \.isNote)
+        let warnings = reading.warnings.count - notes
         let found =
-            Self.count(errors.count, "error")
-            + (warnings.isEmpty ? "" : ", \(Self.count(warnings.count, "warning"))")
-        guard errors.isEmpty else {
+            Self.count(reading.errorCount, "error")
+            + (warnings == 0 ? "" : ", \(Self.count(warnings, "warning"))")
+            + (notes == 0 ? "" : ", \(Self.count(notes, "note"))")
+        guard reading.errorCount == 0 else {
             report(found)
             throw ExitStatus(1)
         }
-        print("\(file): \(Self.count(jobs, "job")), \(found)")
+        print("\(file): \(Self.count(reading.roster.jobs.count, "job")), \(found)")
+    }
+
+    private func read(_ checks: ConfigChecks) throws(ConfigError) -> ConfigReading {
+        guard file == "-" else {
+            return try ConfigReader.load(
+                path: file, ownerUID: geteuid(), seed: MachineID.seed, checks: checks)
+        }
+        return try ConfigReader.read(
+            try Self.standardInput(), file: "-", seed: MachineID.seed, checks: checks)
+    }
+
+    private static func standardInput() throws(ConfigError) -> [UInt8] {
+        var bytes: [UInt8] = []
+        var buffer = [UInt8](repeating: 0, count: 65_536)
+        while bytes.count <= ConfigReader.bytesMax {
+            let count = Glibc.read(STDIN_FILENO, &buffer, buffer.count)
+            if count == 0 { return bytes }
+            if count < 0 {
+                if errno == EINTR { continue }
+                throw ConfigError(file: "-", message: "cannot be read: \(systemError())")
+            }
+            bytes += buffer[..<count]
+        }
+        throw ConfigError(
+            file: "-", message: "is larger than \(ConfigReader.bytesMax >> 20) MiB")
     }
 
     private static func count(_ number: Int, _ word: String) -> String {

@@ -71,7 +71,8 @@ struct DaemonStart {
 
     /// A file that does not parse stops the start; a job in error is not loaded, which is said as an error.
     private func readConfiguration() throws -> ConfigReading {
-        let reading = try ConfigReader.load(path: options.config, ownerUID: geteuid())
+        let reading = try ConfigReader.load(
+            path: options.config, ownerUID: geteuid(), seed: MachineID.seed)
         for error in reading.errors { log.error("\(error)") }
         if !reading.errors.isEmpty {
             let count = reading.rejected.count
@@ -165,7 +166,8 @@ struct DaemonStart {
     ) throws -> ControlServer.Listening {
         let reloader = Reloader(
             path: options.config, user: geteuid(), loop: daemon.loop,
-            supervision: daemon.supervision, clocks: clocks, log: log)
+            supervision: daemon.supervision, clocks: clocks, log: log,
+            runsJobs: options.runner == nil)
         let about = Control.About(
             version: Timerd.versionNumber, pid: getpid(), since: clocks.now().wall,
             config: options.config)

@@ -16,11 +16,14 @@ final class Reloader: Sendable {
     private let supervision: Supervision
     private let clocks: Clocks
     private let log: Logger
+    /// Whether the jobs run as the daemon's user, with the same view of the machine; a runner that is a service
+    /// of its own sees users and files that this process may not.
+    private let runsJobs: Bool
     private let queue = DispatchQueue(label: "timerd.config", qos: .default)
 
     init(
         path: String, user: UInt32, loop: Loop, supervision: Supervision, clocks: Clocks,
-        log: Logger
+        log: Logger, runsJobs: Bool
     ) {
         self.path = path
         self.user = user
@@ -28,6 +31,7 @@ final class Reloader: Sendable {
         self.supervision = supervision
         self.clocks = clocks
         self.log = log
+        self.runsJobs = runsJobs
     }
 
     /// Reloads and calls `done` once the change is on the disk. With any error in it the configuration is
@@ -52,7 +56,10 @@ final class Reloader: Sendable {
             switch read() {
             case .success(let reading):
                 loop.later { loop in
-                    done(.success(ReloadPreviewReply(loop.preview(reading.roster))))
+                    done(
+                        .success(
+                            ReloadPreviewReply(
+                                loop.preview(reading.roster), warnings: reading.warningSentences)))
                 }
             case .failure(let errors):
                 done(
@@ -77,7 +84,9 @@ final class Reloader: Sendable {
     private func read() -> Result<ConfigReading, Errors> {
         defer { Heap.giveBackSoon() }
         do throws(ConfigError) {
-            let reading = try ConfigReader.load(path: path, ownerUID: user)
+            let reading = try ConfigReader.load(
+                path: path, ownerUID: user, seed: MachineID.seed,
+                checks: ConfigChecks(at: clocks.now().wall, asksMachine: runsJobs))
             guard reading.errors.isEmpty else {
                 return .failure(
                     Errors(
@@ -93,6 +102,8 @@ final class Reloader: Sendable {
         _ reading: ConfigReading,
         _ done: @escaping @Sendable (Result<ReloadReply, ErrorReply>) -> Void
     ) {
+        let warnings = reading.warningSentences
+        for warning in warnings { log.warning("\(warning)") }
         loop.later { loop in
             loop.reload(reading.roster, rejected: reading.rejections) { notice in
                 self.supervision.ready("Configuration reloaded")
@@ -103,7 +114,8 @@ final class Reloader: Sendable {
                     .success(
                         ReloadReply(
                             added: added.map(\.description), changed: changed.map(\.description),
-                            removed: removed.map(\.description), kept: kept)))
+                            removed: removed.map(\.description), kept: kept,
+                            warnings: warnings)))
             }
         }
     }
@@ -119,5 +131,18 @@ final class Reloader: Sendable {
         supervision.ready(
             "Reload refused, \(errors.count) in \(path); the old configuration is in force")
         done(.failure(ErrorReply(message, details: errors.sentences)))
+    }
+}
+
+extension ConfigReading {
+    /// How many warnings of one reload are told.
+    static let warningsMax = 100
+
+    /// The warnings without the notes; of very many the first, and how many others there are.
+    var warningSentences: [String] {
+        let warnings = warnings.filter { !$0.isNote }
+        let more = warnings.count - Self.warningsMax
+        return warnings.prefix(Self.warningsMax).map(\.description)
+            + (more > 0 ? ["and \(more) more; `timerd check` says them all"] : [])
     }
 }

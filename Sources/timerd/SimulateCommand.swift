@@ -49,7 +49,7 @@ struct SimulateCommand {
         guard end > start else { throw UsageError("--to is not after --from") }
         let reading = try read { () throws(ConfigError) in
             try ConfigReader.load(
-                path: given["config"] ?? Standard.config, ownerUID: geteuid())
+                path: given["config"] ?? Standard.config, ownerUID: geteuid(), seed: MachineID.seed)
         }
         for error in reading.errors { Output.complain("\(error)") }
         let known = Set(reading.roster.jobs.map(\.name))

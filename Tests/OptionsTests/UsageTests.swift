@@ -20,8 +20,9 @@ import Testing
                 ]),
             Usage(
                 "check", "Check it.",
+                options: [.value("file", "FILE", "The file.", completion: .file)],
                 operand: Usage.Operand(
-                    "FILE", "The file.", standard: "/etc/x", completion: .file)),
+                    "FILE", "The file.", standard: "/etc/x", option: "file", completion: .file)),
             Usage("need", "Need it.", options: [.value("it", "X", "It.", isRequired: true)]),
         ])
 
@@ -54,6 +55,9 @@ import Testing
         #expect(try Self.given("check").operand == "/etc/x")
         #expect(try Self.given("check a").operand == "a")
         #expect(try Self.given("check -- --a").operand == "--a")
+        #expect(try Self.given("check -").operand == "-")
+        #expect(try Self.given("check --file a").operand == "a")
+        #expect(try Self.given("check --file -").operand == "-")
         #expect(try Self.given("go").operand == nil)
     }
 
@@ -63,7 +67,9 @@ import Testing
         ("help stop", #"unknown command "stop"; one of go, check, need"#),
         ("go --stop", #"unknown option "--stop"; one of --config, --log, --step, --json"#),
         ("go -c", #"unknown option "-c"; one of --config, --log, --step, --json"#),
-        ("go x", #""x" is one word too many"#), ("check a b", #""b" is one word too many"#),
+        ("go x", #"unexpected argument "x""#), ("check a b", #"unexpected argument "b""#),
+        ("check a --file b", "FILE and --file exclude each other; keep one"),
+        ("check --file b b", "FILE and --file exclude each other; keep one"),
         ("go --config", "--config needs a value: --config FILE"),
         ("go --config --json", "--config needs a value: --config FILE"),
         ("go --config a --config b", "--config is given twice"),

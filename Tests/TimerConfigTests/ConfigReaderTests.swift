@@ -377,32 +377,6 @@ import TimerZones
         #expect(nearestName(name, among: names) == expected)
     }
 
-    @Test func mutatedConfigurationsAreReadOrRefused_andNothingElse() throws {
-        let seed = UInt64.random(in: 0 ... .max)
-        print("mutations: seed \(seed)")
-        var random = SplitMix(state: seed)
-        let original = Array(try shipped("timerd.toml").utf8)
-            .split(separator: 10).filter { $0.first != 35 }.joined(separator: [10])
-        let base = Array(original)
-        for _ in 0..<20_000 {
-            var bytes = base
-            for _ in 0...random.next(below: 4) {
-                let place = random.next(below: bytes.count)
-                switch random.next(below: 3) {
-                case 0: bytes[place] = UInt8(random.next(below: 256))
-                case 1: bytes.remove(at: place)
-                default: bytes.insert(contentsOf: bytes[place...].prefix(20), at: place)
-                }
-            }
-            do throws(ConfigError) {
-                let reading = try ConfigReader.read(bytes, file: "f")
-                for error in reading.errors { _ = error.description }
-            } catch {
-                _ = error.description
-            }
-        }
-    }
-
     @Test func theShippedConfigurationIsGood_andHasEveryKeyThereIs() throws {
         let text = try shipped("timerd.toml")
         let reading = try read(text)
@@ -431,17 +405,5 @@ import TimerZones
             .deletingLastPathComponent().deletingLastPathComponent()
         return try String(
             contentsOf: root.appendingPathComponent("config/\(name)"), encoding: .utf8)
-    }
-}
-
-private struct SplitMix {
-    var state: UInt64
-
-    mutating func next(below bound: Int) -> Int {
-        state &+= 0x9e37_79b9_7f4a_7c15
-        var mixed = state
-        mixed = (mixed ^ (mixed >> 30)) &* 0xbf58_476d_1ce4_e5b9
-        mixed = (mixed ^ (mixed >> 27)) &* 0x94d0_49bb_1331_11eb
-        return Int((mixed ^ (mixed >> 31)) % UInt64(max(1, bound)))
     }
 }

@@ -11,7 +11,8 @@ import TimerCore
     private func codes(_ table: String) throws -> [String] {
         let now = try #require(WallInstant(rfc3339: "2026-11-21T08:00:00Z"))
         let reading = try ConfigReader.read(
-            Array("[job.j]\n\(table)\nshell = \"true\"\n".utf8), file: "t.toml", lintAt: now)
+            Array("[job.j]\n\(table)\nshell = \"true\"\n".utf8), file: "t.toml",
+            checks: ConfigChecks(at: now))
         #expect(reading.errors.isEmpty, "\(reading.errors)")
         return reading.warnings.map(\.code.rawValue)
     }
@@ -56,12 +57,50 @@ import TimerCore
         ),
         ("calendar = \"12:00\"\ntimezone = \"Europe/Berlin\"", []),
         (#"calendar = ["*:0/7", "*-02-30"]"#, ["uneven-step", "never-fires"]),
+        (
+            "calendar = [\"Mon 02:30\", \"Tue..Sun 02:15\", \"02:45\"]\ntimezone = \"Europe/Berlin\"",
+            ["dst-skipped-time", "dst-repeated-time"]
+        ),
+        (#"cron = "5/15 * * * *""#, ["differs-from-cron"]),
+        (
+            #"cron = ["0 0 * * Fri-Mon", "@DAILY", "@daily"]"#,
+            ["differs-from-cron", "differs-from-cron"]
+        ),
+        (#"cron = "H 4 * * *""#, ["differs-from-cron"]),
+        (#"cron = "H/7 * * * *""#, ["differs-from-cron", "uneven-step"]),
     ])
     func warnsOf(table: String, expected: [String]) throws {
         // A zone without daylight saving, unless the table names one: the machine's own may have some.
         let zoned =
             table.contains("timezone") || table.contains("at =") ? "" : "timezone = \"UTC\"\n"
         #expect(try codes(zoned + table).sorted() == expected.sorted(), "\(table)")
+    }
+
+    /// Drawn from the machine's seed and the job's name, the same at each reading.
+    @Test func whatIsDrawnIsTheSameEachTime_andAnotherForAnotherJob() throws {
+        let text = (0..<20).map { "[job.j\($0)]\nshell = \"x\"\ncron = \"H H * * *\"\n" }.joined()
+        func schedules(_ seed: UInt64) throws -> [Schedule] {
+            let reading = try ConfigReader.read(Array(text.utf8), file: "t.toml", seed: seed)
+            #expect(reading.errors.isEmpty)
+            return reading.roster.jobs.map(\.schedule)
+        }
+        let first = try schedules(1)
+        #expect(try schedules(1) == first)
+        #expect(Set(first).count > 15)
+        #expect(try schedules(2) != first)
+    }
+
+    @Test func aNoteIsNoWarning() throws {
+        let now = try #require(WallInstant(rfc3339: "2026-11-21T08:00:00Z"))
+        let text = "[job.a]\nshell = \"x\"\ntimezone = \"UTC\"\ncron = \"0 0 1 Nov-Mar *\"\n"
+        let reading = try ConfigReader.read(
+            Array(text.utf8), file: "t.toml", checks: ConfigChecks(at: now))
+        #expect(
+            reading.warnings.map { $0.description.split(separator: "\n")[0] } == [
+                "t.toml:4:8: note: job \"a\": cron: month: \"Nov-Mar\": Debian's cron takes it and never runs "
+                    + "it; here it is 11-12,1-3 [differs-from-cron]"
+            ])
+        #expect(reading.warnings.count { $0.isNote } == 1)
     }
 
     @Test func aWarningHasItsPlace() throws {
@@ -73,7 +112,8 @@ import TimerCore
             dst-overlap = "first"
             calendar = ["12:00", "02:30"]
             """
-        let reading = try ConfigReader.read(Array(text.utf8), file: "t.toml", lintAt: now)
+        let reading = try ConfigReader.read(
+            Array(text.utf8), file: "t.toml", checks: ConfigChecks(at: now))
         let expected = """
             t.toml:5:22: warning: job "backup": calendar: in Europe/Berlin on 2027-03-28, 02:30:00 does not \
             exist: it fires at 03:00:00 instead; dst-gap says otherwise [dst-skipped-time]

@@ -1,0 +1,84 @@
+// Copyright 2026 the timerd authors
+// SPDX-License-Identifier: Apache-2.0
+
+/// One file being read, with what is wrong in it so far.
+struct FileReader {
+    var document: Document
+    /// The first of them, up to `ConfigReading.errorsMax`.
+    private(set) var errors: [ConfigError] = []
+    /// How many there are.
+    private(set) var count = 0
+    /// The job that is being read.
+    var job: String?
+
+    init(document: Document) { self.document = document }
+
+    /// Whether an error that is found now is only counted.
+    private var isFull: Bool { errors.count >= ConfigReading.errorsMax }
+
+    mutating func report(_ fault: Fault, _ subject: String?) {
+        count += 1
+        guard !isFull else { return }
+        let mark =
+            fault.beginning.map { document.text.mark(behind: $0, ofStringAt: fault.mark) }
+            ?? fault.mark
+        errors.append(
+            ConfigError(
+                file: document.file, mark: mark,
+                message: (subject.map { "\($0): " } ?? "") + fault.message,
+                excerpt: document.text.excerpt(at: mark), job: job))
+    }
+
+    /// Says of each error so far what else follows from it.
+    mutating func addToErrors(_ text: String) {
+        for place in errors.indices { errors[place].message += text }
+    }
+
+    @discardableResult
+    mutating func attempt<Value>(
+        _ subject: String, _ body: () throws(Fault) -> Value
+    ) -> Value? {
+        do throws(Fault) {
+            return try body()
+        } catch {
+            report(error, subject)
+            return nil
+        }
+    }
+
+    mutating func unknown(
+        _ entry: TomlEntry, _ what: String, among names: [String], subject: String?
+    ) {
+        let near = isFull ? nil : nearestName(entry.key, among: names)
+        let hint = near.map { " (did you mean \"\($0)\"?)" } ?? ""
+        report(Fault(entry.mark, "unknown \(what) \"\(entry.key)\"\(hint)"), subject)
+    }
+
+    /// The entries of a table; anything else is reported.
+    mutating func table(_ entry: TomlEntry) -> [(TomlEntry, TomlNode)] {
+        guard case .table(let entries) = entry.node.value else {
+            report(
+                Fault(
+                    entry.node.mark, "must be a table, [\(entry.key)], not \(entry.node.value.kind)"
+                ),
+                entry.key)
+            return []
+        }
+        return entries.map { ($0, $0.node) }
+    }
+
+    mutating func readDefault(_ key: TomlEntry, _ value: TomlNode, into draft: inout Draft) {
+        let names = JobKey.all.filter(\.isDefault).map(\.name)
+        guard let found = JobKey.all.first(where: { $0.name == key.key }) else {
+            return unknown(key, "key", among: names, subject: "[defaults]")
+        }
+        guard found.isDefault else {
+            return report(
+                Fault(
+                    key.mark,
+                    "\"\(key.key)\" belongs to one job; [defaults] may have "
+                        + names.joined(separator: ", ")), "[defaults]")
+        }
+        attempt("[defaults]: \(key.key)") { () throws(Fault) in try found.read(value, &draft) }
+    }
+}

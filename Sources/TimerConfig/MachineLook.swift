@@ -1,0 +1,172 @@
+// Copyright 2026 the timerd authors
+// SPDX-License-Identifier: Apache-2.0
+
+import Glibc
+import TimerCore
+
+/// Looks on this machine for what the runs of jobs need: users, groups, directories and programs. What cannot
+/// be looked up, for want of permission or because a directory service is silent, is not said to be missing.
+struct MachineLook {
+    /// What a job names and this machine does not have.
+    struct Finding {
+        var code: ConfigWarning.Code
+        /// The key that names it.
+        var key: String
+        var message: String
+    }
+
+    private var users: [String: User] = [:]
+    private var groups: [String: Bool] = [:]
+
+    private enum User {
+        case home(String)
+        case missing
+        case unknown
+    }
+
+    /// - Complexity: one look-up of each user and group, and some of files for each job.
+    mutating func findings(of job: Job) -> [Finding] {
+        var found: [Finding] = []
+        var home: String?
+        if let name = job.execution.user {
+            switch user(name) {
+            case .home(let path): home = path
+            case .unknown: break
+            case .missing:
+                found.append(
+                    Finding(
+                        code: .unknownUser, key: "user",
+                        message: "there is no user \"\(name)\" on this machine; its runs will fail")
+                )
+            }
+        }
+        if let name = job.execution.group, isMissing(group: name) {
+            found.append(
+                Finding(
+                    code: .unknownGroup, key: "group",
+                    message: "there is no group \"\(name)\" on this machine; its runs will fail"))
+        }
+        if let path = job.workingDirectory, let fault = Self.fault(ofDirectory: path) {
+            found.append(
+                Finding(
+                    code: .missingDirectory, key: "working-directory",
+                    message: "\"\(path)\" \(fault); its runs will fail"))
+        }
+        if let fault = Self.fault(ofProgramOf: job, home: home) {
+            found.append(
+                Finding(
+                    code: .missingProgram, key: "command", message: "\(fault); its runs will fail"))
+        }
+        return found
+    }
+
+    // MARK: - Users and groups
+
+    private mutating func user(_ name: String) -> User {
+        if let known = users[name] { return known }
+        var entry = passwd()
+        var found: UnsafeMutablePointer<passwd>?
+        let code = Self.withBuffer {
+            getpwnam_r(name, &entry, $0.baseAddress!, $0.count, &found)
+        } after: {
+            found.map { String(cString: $0.pointee.pw_dir) }
+        }
+        let user: User =
+            if let home = code.value { .home(home) } else { code.error == 0 ? .missing : .unknown }
+        users[name] = user
+        return user
+    }
+
+    private mutating func isMissing(group name: String) -> Bool {
+        if let known = groups[name] { return known }
+        var entry = group()
+        var found: UnsafeMutablePointer<group>?
+        let code = Self.withBuffer {
+            getgrnam_r(name, &entry, $0.baseAddress!, $0.count, &found)
+        } after: {
+            found == nil ? nil : true
+        }
+        let isMissing = code.value == nil && code.error == 0
+        groups[name] = isMissing
+        return isMissing
+    }
+
+    /// Calls `look` with a buffer that grows for as long as it asks for more, then takes what it found out of
+    /// the buffer.
+    private static func withBuffer<Value>(
+        _ look: (UnsafeMutableBufferPointer<CChar>) -> Int32, after take: () -> Value?
+    ) -> (value: Value?, error: Int32) {
+        var size = 4096
+        while true {
+            var buffer = [CChar](repeating: 0, count: size)
+            let result = buffer.withUnsafeMutableBufferPointer { bytes -> (Value?, Int32) in
+                let code = look(bytes)
+                return (code == 0 ? take() : nil, code)
+            }
+            guard result.1 == ERANGE, size < 1 << 20 else { return result }
+            size *= 2
+        }
+    }
+
+    // MARK: - Files
+
+    private static func fault(ofDirectory path: String) -> String? {
+        var status = stat()
+        guard stat(path, &status) == 0 else { return isAbsent ? "is not there" : nil }
+        return status.st_mode & S_IFMT == S_IFDIR ? nil : "is not a directory"
+    }
+
+    /// What keeps the program of a job from being executed, as the runner looks for it: by its path, or in
+    /// the directories of the job's own PATH.
+    private static func fault(ofProgramOf job: Job, home: String?) -> String? {
+        guard case .arguments(let arguments) = job.command, let name = arguments.first else {
+            return nil
+        }
+        let directory = job.workingDirectory ?? home
+        guard !name.utf8.contains(UInt8(ascii: "/")) else {
+            guard let path = absolute(name, in: directory) else { return nil }
+            switch look(at: path) {
+            case .good, .unknown: return nil
+            case .missing: return "there is no program \"\(path)\""
+            case .bad(let fault): return "\"\(path)\" \(fault)"
+            }
+        }
+        // A file of variables may have another PATH.
+        guard job.execution.environmentFile == nil else { return nil }
+        let path = job.environment["PATH"] ?? Execution.searchPath
+        var fault: String?
+        for folder in path.split(separator: ":", omittingEmptySubsequences: false) {
+            guard
+                let file = absolute(
+                    folder.isEmpty ? "./\(name)" : "\(folder)/\(name)", in: directory)
+            else { return nil }
+            switch look(at: file) {
+            case .good, .unknown: return nil
+            case .missing: break
+            case .bad(let found): fault = fault ?? "\"\(file)\" \(found)"
+            }
+        }
+        return fault ?? "there is no program \"\(name)\" in the job's PATH, \(path)"
+    }
+
+    private static func absolute(_ path: String, in directory: String?) -> String? {
+        path.hasPrefix("/") ? path : directory.map { "\($0)/\(path)" }
+    }
+
+    private enum Look {
+        case good
+        case missing
+        case unknown
+        case bad(String)
+    }
+
+    private static func look(at path: String) -> Look {
+        var status = stat()
+        guard stat(path, &status) == 0 else { return isAbsent ? .missing : .unknown }
+        guard status.st_mode & S_IFMT == S_IFREG else { return .bad("is not a program") }
+        return status.st_mode & 0o111 != 0 ? .good : .bad("is not executable; chmod +x it")
+    }
+
+    /// Whether `errno` says that there is no such file.
+    private static var isAbsent: Bool { errno == ENOENT || errno == ENOTDIR }
+}

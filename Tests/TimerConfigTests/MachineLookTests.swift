@@ -1,0 +1,93 @@
+// Copyright 2026 the timerd authors
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import Glibc
+import Testing
+import TimerCore
+
+@testable import TimerConfig
+
+/// What jobs name and the machine does not have.
+@Suite struct MachineLookTests {
+    private let folder = "/tmp/timerd-look-\(UUID().uuidString)"
+
+    private func warnings(_ table: String) throws -> [ConfigWarning] {
+        let now = try #require(WallInstant(rfc3339: "2026-11-21T08:00:00Z"))
+        let text = "[job.j]\nevery = \"1h\"\n\(table.replacing("FOLDER", with: folder))\n"
+        let reading = try ConfigReader.read(
+            Array(text.utf8), file: "t.toml", checks: ConfigChecks(at: now, asksMachine: true))
+        #expect(reading.errors.isEmpty, "\(reading.errors)")
+        return reading.warnings
+    }
+
+    private func withFolder(_ body: () throws -> Void) throws {
+        mkdir(folder, 0o755)
+        defer { try? FileManager.default.removeItem(atPath: folder) }
+        for (name, mode) in [("good", 0o755), ("plain", 0o644)] as [(String, mode_t)] {
+            try Data("#!/bin/sh\n".utf8).write(to: URL(fileURLWithPath: "\(folder)/\(name)"))
+            chmod("\(folder)/\(name)", mode)
+        }
+        mkdir("\(folder)/bin", 0o755)
+        symlink("../good", "\(folder)/bin/linked")
+        symlink("nowhere", "\(folder)/bin/dangling")
+        try body()
+    }
+
+    @Test func saysWhatFailsLater() throws {
+        let cases: [(String, [String])] = [
+            ("shell = \"no-such-program\"", []), ("command = [\"ls\"]", []),
+            ("command = [\"/bin/ls\"]", []), ("command = [\"FOLDER/good\"]", []),
+            ("command = [\"FOLDER/plain\"]", ["missing-program"]),
+            ("command = [\"FOLDER/absent\"]", ["missing-program"]),
+            ("command = [\"FOLDER/bin\"]", ["missing-program"]),
+            ("command = [\"FOLDER/good/x\"]", ["missing-program"]),
+            ("command = [\"FOLDER/bin/linked\"]", []),
+            ("command = [\"FOLDER/bin/dangling\"]", ["missing-program"]),
+            ("command = [\"no-such-program-at-all\"]", ["missing-program"]),
+            ("command = [\"good\"]\nenvironment = { PATH = \"/nowhere:FOLDER\" }", []),
+            ("command = [\"plain\"]\nenvironment = { PATH = \"FOLDER\" }", ["missing-program"]),
+            ("command = [\"ls\"]\nenvironment = { PATH = \"/nowhere\" }", ["missing-program"]),
+            ("command = [\"./good\"]\nworking-directory = \"FOLDER\"", []),
+            ("command = [\"./absent\"]\nworking-directory = \"FOLDER\"", ["missing-program"]),
+            (
+                "command = [\"good\"]\nenvironment = { PATH = \":/nowhere\" }\nworking-directory = \"FOLDER\"",
+                []
+            ),
+            // The home it is looked for in is not known, and what a file of variables says neither.
+            ("command = [\"./anything\"]", []),
+            ("command = [\"anything\"]\nenvironment-file = \"/etc/x\"", []),
+            ("shell = \"x\"\nworking-directory = \"FOLDER/absent\"", ["missing-directory"]),
+            ("shell = \"x\"\nworking-directory = \"FOLDER/good\"", ["missing-directory"]),
+            ("shell = \"x\"\nuser = \"root\"\ngroup = \"root\"", []),
+            ("shell = \"x\"\nuser = \"no-such-user-1\"", ["unknown-user"]),
+            ("shell = \"x\"\ngroup = \"no-such-group-1\"", ["unknown-group"]),
+        ]
+        try withFolder {
+            for (table, expected) in cases {
+                let found = try warnings(table)
+                #expect(found.map(\.code.rawValue) == expected, "\(table): \(found)")
+                #expect(found.allSatisfy { !$0.isNote })
+            }
+        }
+    }
+
+    @Test func aWarningStandsAtItsKey_orAtTheJobThatTookItFromDefaults() throws {
+        let found = try warnings("user = \"no-such-user-1\"\nshell = \"x\"")
+        let expected = """
+            t.toml:3:8: warning: job "j": user: there is no user "no-such-user-1" on this machine; its runs will \
+            fail [unknown-user]
+              user = "no-such-user-1"
+                     ^
+            """
+        #expect(found.map(\.description) == [expected])
+        let now = try #require(WallInstant(rfc3339: "2026-11-21T08:00:00Z"))
+        let text = "[defaults]\nuser = \"no-such-user-1\"\n[job.a]\nevery = \"1h\"\nshell = \"x\"\n"
+        let checks = ConfigChecks(at: now, asksMachine: true)
+        let reading = try ConfigReader.read(Array(text.utf8), file: "t.toml", checks: checks)
+        #expect(reading.warnings.map(\.mark) == [SourceMark(line: 3, column: 6)])
+        let unasked = try ConfigReader.read(
+            Array(text.utf8), file: "t.toml", checks: ConfigChecks(at: now))
+        #expect(unasked.warnings.isEmpty)
+    }
+}
