@@ -70,6 +70,9 @@ struct JobKey: Sendable {
             JobKey("environment") { node, draft throws(Fault) in
                 draft.environment.merge(try node.environment()) { $1 }
             },
+            JobKey("pass-environment") { node, draft throws(Fault) in
+                draft.execution.passEnvironment = try node.variableNames()
+            },
             JobKey("working-directory") { node, draft throws(Fault) in
                 let path = try node.string()
                 guard path.hasPrefix("/") else {

@@ -157,6 +157,23 @@ extension TomlNode {
         return variables
     }
 
+    /// Names of variables of the runner's own environment.
+    func variableNames() throws(Fault) -> Set<String> {
+        guard case .array(let nodes) = value else {
+            throw Fault(mark, "must be an array of names such as [\"LANG\"], not \(value.kind)")
+        }
+        guard nodes.count <= Self.argumentsMax else {
+            throw Fault(mark, "has \(nodes.count) names; at most \(Self.argumentsMax)")
+        }
+        var names: Set<String> = []
+        for node in nodes {
+            let name = try node.string()
+            if let fault = Self.fault(inVariable: name) { throw Fault(node.mark, fault) }
+            names.insert(name)
+        }
+        return names
+    }
+
     /// What is wrong with the name of a variable. POSIX wants letters, digits and underscores; some names
     /// are timerd's own to set, and some would make a job speak for the daemon.
     private static func fault(inVariable name: String) -> String? {

@@ -103,6 +103,9 @@ public struct Execution: Hashable, Sendable {
     /// A file of variables for its environment (systemd.exec(5), EnvironmentFile=); nil: none. One that
     /// begins with `-` need not be there.
     public var environmentFile: String?
+    /// The variables that its runs take from the runner's own environment, where that has them; what is
+    /// declared goes before them.
+    public var passEnvironment: Set<String> = []
     /// The file mode creation mask, 0 to 0o777.
     public var umask: UInt32 = 0o022
     /// The nice value, -20 to 19.

@@ -33,12 +33,13 @@ struct Preparation: Sendable {
         }
     }
 
-    /// Built from nothing: what the runner's own environment holds is no job's business. As in systemd the
-    /// file has the last word over what is declared.
+    /// Built from nothing: of the runner's own environment a job has only the variables that its configuration
+    /// names. As in systemd the file has the last word over what is declared, and that over what is passed.
     private static func environment(
         of request: RunRequest, account: Account, file: [String: String]
     ) -> [String: String] {
-        account.variables.merging(request.definition.environment) { $1 }.merging(file) { $1 }
+        account.variables.merging(passed(to: request.definition)) { $1 }
+            .merging(request.definition.environment) { $1 }.merging(file) { $1 }
             .merging([
                 "TIMERD_JOB": request.id.firing.job.description,
                 "TIMERD_RUN_ID": request.id.description,
@@ -46,6 +47,21 @@ struct Preparation: Sendable {
                 "TIMERD_MISSED": "\(request.missed)",
                 "TIMERD_ACTIVE_SECONDS": "\(request.active.components.seconds)",
             ]) { $1 }
+    }
+}
+
+extension Preparation {
+    /// The environment of this process, in which nothing changes once it has begun to serve.
+    private static func passed(to definition: Definition) -> [String: String] {
+        var passed: [String: String] = [:]
+        for name in definition.execution.passEnvironment {
+            // A value that is not UTF-8 could not be given back as it is.
+            guard let value = getenv(name), let text = String(validatingCString: value) else {
+                continue
+            }
+            passed[name] = text
+        }
+        return passed
     }
 }
 

@@ -82,6 +82,7 @@ struct WireWriter {
         put(definition.workingDirectory) { $0.put($1) }
         let execution = definition.execution
         put(execution.environmentFile) { $0.put($1) }
+        put(execution.passEnvironment.sorted()) { $0.put($1) }
         put(execution.user) { $0.put($1) }
         put(execution.group) { $0.put($1) }
         put(UInt64(execution.umask))

@@ -288,6 +288,30 @@ import TimerCore
         }
     }
 
+    /// Any variable of this process that a run does not have anyway.
+    private static let own = ProcessInfo.processInfo.environment.first { name, value in
+        !["PATH", "HOME", "SHELL", "USER", "LOGNAME", "PWD", "SHLVL", "_"].contains(name)
+            && !value.isEmpty && name.allSatisfy { $0.isASCII && ($0.isLetter || $0 == "_") }
+            && value.allSatisfy { $0.isASCII && $0 != "\n" }
+    }
+
+    @Test(.enabled(if: own != nil, "the tests have nothing in their environment"))
+    func ofTheRunnersEnvironmentItHasWhatIsNamed_andWhatIsDeclaredGoesFirst() throws {
+        let bench = try Bench()
+        defer { bench.runner.shutdown(grace: .zero) }
+        let (name, value) = try #require(Self.own)
+        func run(_ names: Set<String>, _ environment: [String: String] = [:]) -> [String] {
+            bench.run(
+                bench.request(
+                    .arguments(["/usr/bin/env"]), environment: environment, in: "/"
+                ) { $0.passEnvironment = names }
+            ).lines.filter { $0.hasPrefix("\(name)=") || $0.hasPrefix("NO_SUCH_VARIABLE") }
+        }
+        #expect(run([]).isEmpty)
+        #expect(run([name, "NO_SUCH_VARIABLE"]) == ["\(name)=\(value)"])
+        #expect(run([name], [name: "declared"]) == ["\(name)=declared"])
+    }
+
     @Test func addsToTheEnvironment_andMayBeMissingOnlyBehindADash() throws {
         let bench = try Bench()
         defer { bench.runner.shutdown(grace: .zero) }

@@ -87,12 +87,14 @@ import TimerCore
         var definition = Definition(.shell("true"))
         definition.environment = ["B": "2", "A": "1"]
         // Written down once: a change of it lets no scheduler start a run with a runner of before.
-        #expect(String(definition.fingerprint, radix: 16) == "34d15064758a14dc")
+        #expect(String(definition.fingerprint, radix: 16) == "5a12eb76515130dc")
         let changes: [(inout Definition) -> Void] = [
             { $0.command = .arguments(["true"]) }, { $0.command = .arguments(["true", ""]) },
             { $0.environment["A"] = "2" }, { $0.environment = ["A1": "", "B": "2"] },
             { $0.workingDirectory = "/" }, { $0.execution.user = "a" },
             { $0.execution.group = "a" }, { $0.execution.environmentFile = "a" },
+            { $0.execution.passEnvironment = ["a"] },
+            { $0.execution.passEnvironment = ["a", "b"] },
             { $0.execution.umask = 0 }, { $0.execution.nice = 1 },
             { $0.execution.limits = [.core: nil] }, { $0.execution.limits = [.core: 0] },
             { $0.execution.limits = [.cpu: 0] }, { $0.execution.timeout = .seconds(1) },
