@@ -3,8 +3,8 @@
 
 import Glibc
 
-/// The files of a configuration. Each path is opened once, and what is checked and read is what was
-/// opened; no link is followed at its end.
+/// The files of a configuration. What is checked and read is what was opened. A link is followed where all on
+/// the way is as safe as the file.
 struct ConfigFiles {
     /// The most bytes a file may have.
     static let bytesMax = 8 << 20
@@ -40,14 +40,19 @@ struct ConfigFiles {
     func others() -> ([Other], ConfigError?) {
         let parent = main.lastIndex(of: "/").map { String(main[..<$0]) + "/" } ?? ""
         let path = parent + "jobs.d"
-        let descriptor = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK)
-        guard descriptor >= 0 else {
-            guard errno != ENOENT else { return ([], nil) }
-            let message =
-                errno == ENOTDIR || errno == ELOOP
-                ? "is not a directory, or only a link to one; put the directory itself here"
-                : Self.unreadable()
-            return ([], ConfigError(file: path, message: message))
+        let descriptor: Int32
+        do throws(ConfigLinks.Fault) {
+            descriptor = try open(path, at: AT_FDCWD, path: path, O_RDONLY | O_DIRECTORY)
+        } catch {
+            switch error {
+            case .system(ENOENT) where !Self.isLink(path): return ([], nil)
+            case .system(ENOENT):
+                return ([], ConfigError(file: path, message: "is a symbolic link to nothing"))
+            case .system(ENOTDIR):
+                return ([], ConfigError(file: path, message: "is not a directory"))
+            case .system, .unsafe:
+                return ([], ConfigError(file: path, message: Self.message(error)))
+            }
         }
         let handle = DirectoryHandle(descriptor: descriptor)
         if let fault = fault(of: descriptor, kind: S_IFDIR, "a directory") {
@@ -101,15 +106,11 @@ struct ConfigFiles {
         _ name: String, at directory: Int32, path: String
     ) throws(ConfigError) -> [UInt8] {
         func fail(_ message: String) -> ConfigError { ConfigError(file: path, message: message) }
-        // Without O_NONBLOCK, opening a FIFO would wait for a writer.
-        let file = openat(directory, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK)
-        guard file >= 0 else {
-            switch errno {
-            case ENOENT:
-                throw fail("there is no such file; write one, or name another with --config")
-            case ELOOP: throw fail("is a symbolic link; name the file itself")
-            default: throw fail(Self.unreadable())
-            }
+        let file: Int32
+        do throws(ConfigLinks.Fault) {
+            file = try open(name, at: directory, path: path, O_RDONLY)
+        } catch {
+            throw fail(Self.message(error))
         }
         defer { close(file) }
         if let fault = fault(of: file, kind: S_IFREG, "a regular file") { throw fail(fault) }
@@ -129,6 +130,33 @@ struct ConfigFiles {
         throw fail(Self.tooLarge)
     }
 
+    /// Opens a file by its name in a directory, which is what its path leads to, or if that is a link, what it
+    /// leads to.
+    private func open(
+        _ name: String, at directory: Int32, path: String, _ flags: Int32
+    ) throws(ConfigLinks.Fault) -> Int32 {
+        // Without O_NONBLOCK, opening a FIFO would wait for a writer.
+        let file = openat(directory, name, flags | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK)
+        if file >= 0 { return file }
+        // A link is no directory either.
+        guard errno == ELOOP || errno == ENOTDIR else { throw .system(errno) }
+        return try ConfigLinks(ownerUID: ownerUID).open(path, flags)
+    }
+
+    private static func isLink(_ path: String) -> Bool {
+        var status = stat()
+        return lstat(path, &status) == 0 && status.st_mode & S_IFMT == S_IFLNK
+    }
+
+    private static func message(_ fault: ConfigLinks.Fault) -> String {
+        switch fault {
+        case .unsafe(let message): message
+        case .system(ENOENT): "there is no such file; write one, or name another with --config"
+        case .system(ELOOP): "leads over more than \(ConfigLinks.linksMax) symbolic links"
+        case .system(let code): unreadable(code)
+        }
+    }
+
     private static let tooLarge =
         "is larger than \(bytesMax >> 20) MiB; is it the right file? Split it into jobs.d if it is"
 
@@ -144,18 +172,17 @@ struct ConfigFiles {
             return "belongs to uid \(status.st_uid), who is neither root nor the daemon's user; "
                 + "chown it"
         }
-        guard status.st_mode & 0o022 == 0 else {
+        guard status.st_mode & 0o022 == 0 || ConfigLinks.isReadOnly(descriptor) else {
             return "may be written to by others than its owner; chmod go-w it"
         }
         guard kind != S_IFREG || status.st_size <= Self.bytesMax else { return Self.tooLarge }
         return nil
     }
 
-    /// What `errno` says of a file that cannot be opened.
-    private static func unreadable() -> String {
-        let isDenied = errno == EACCES
-        return "cannot be read: \(reason())"
-            + (isDenied ? "; let the daemon's user read it, with chown or chmod" : "")
+    /// What an error says of a file that cannot be opened.
+    private static func unreadable(_ code: Int32) -> String {
+        "cannot be read: \(String(cString: strerror(code)))"
+            + (code == EACCES ? "; let the daemon's user read it, with chown or chmod" : "")
     }
 
     private static func reason() -> String { String(cString: strerror(errno)) }

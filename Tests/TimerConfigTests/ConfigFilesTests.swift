@@ -60,13 +60,6 @@ import TimerCore
         #expect(load() == "\(main): may be written to by others than its owner; chmod go-w it")
     }
 
-    @Test func refusesALink() throws {
-        defer { clean() }
-        try write(good, to: "real.toml")
-        #expect(symlink("real.toml", main) == 0)
-        #expect(load() == "\(main): is a symbolic link; name the file itself")
-    }
-
     @Test func refusesAFIFO_withoutWaitingForItsWriter() {
         defer { clean() }
         #expect(mkfifo(main, 0o644) == 0)
@@ -97,10 +90,9 @@ import TimerCore
         defer { clean() }
         try write(good, to: "timerd.toml")
         let others = folder.appendingPathComponent("jobs.d").path
-        #expect(symlink(folder.path, others) == 0)
+        try write("", to: "jobs.d")
         #expect(
-            load() == "a|\(others): is not a directory, or only a link to one; "
-                + "put the directory itself here")
+            load() == "a|\(others): is not a directory")
         #expect(unlink(others) == 0 && mkdir(others, 0o755) == 0 && chmod(others, 0o777) == 0)
         #expect(load() == "a|\(others): may be written to by others than its owner; chmod go-w it")
         #expect(chmod(others, 0o755) == 0 && mkfifo(others + "/x.toml", 0o644) == 0)
