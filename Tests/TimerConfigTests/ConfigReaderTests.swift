@@ -205,6 +205,24 @@ import TimerZones
             #"4:17: job "j": environment: "NOTIFY_SOCKET" is set by timerd or systemd and by nobody else"#
         ),
         (
+            #"every = "1h"\#nshell = "x"\#npass-environment = ["DB_URL", "LISTEN_FDS"]"#,
+            #"4:31: job "j": pass-environment: "LISTEN_FDS" is set by timerd or systemd and by nobody else"#
+        ),
+        (
+            #"every = "1h"\#nshell = "x"\#npass-environment = ["CREDENTIALS_DIRECTORY"]"#,
+            #"4:21: job "j": pass-environment: "CREDENTIALS_DIRECTORY" is set by timerd or systemd and by "#
+                + "nobody else"
+        ),
+        (
+            #"every = "1h"\#nshell = "x"\#npass-environment = "DB_URL""#,
+            #"4:20: job "j": pass-environment: must be an array of names such as ["LANG"], not a string"#
+        ),
+        (
+            #"every = "1h"\#nshell = "x"\#npass-environment = ["A=B"]"#,
+            #"4:21: job "j": pass-environment: "A=B" is no name of a variable: letters, digits and '_', no "#
+                + "digit first"
+        ),
+        (
             #"after = "1h"\#nshell = "x"\#nfirst = "1s""#,
             #"4:1: job "j": first goes with every alone"#
         ),
