@@ -126,7 +126,10 @@ let package = Package(
         .testTarget(name: "HouseTests", swiftSettings: settings),
         .testTarget(
             name: "LifeTests",
-            dependencies: ["timerd", "timerd-runner", "timerctl", "TimerControl", "TimerCore"],
+            dependencies: [
+                "timerd", "timerd-runner", "timerctl", "TimerControl", "TimerCore", "CSQLite",
+                "SeededRandom",
+            ],
             swiftSettings: settings),
     ],
     cLanguageStandard: .gnu17,

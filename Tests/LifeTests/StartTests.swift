@@ -1,0 +1,123 @@
+// Copyright 2026 the timerd authors
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import Glibc
+import Testing
+import TimerControl
+import TimerCore
+
+/// What goes on in the first milliseconds of a start.
+@Suite(.serialized) struct StartTests {
+    private let jobs = "[job.a]\nevery = \"100h\"\nFIRE\n"
+
+    private func spawn(
+        _ daemon: LiveDaemon, _ changed: [String: String] = [:], isSupervised: Bool = false
+    ) throws -> Spawned {
+        let options = [
+            "--config": daemon.config, "--state": "\(daemon.folder)/state",
+            "--runtime": "\(daemon.folder)/run", "--log": "stderr",
+        ].merging(changed) { $1 }
+        return try Spawned(
+            ["\(LiveDaemon.programs)/timerd", "run"] + options.flatMap { [$0.key, $0.value] },
+            isSupervised ? ["NOTIFY_SOCKET": "\(daemon.folder)/notify"] : [:],
+            log: "\(daemon.folder)/log")
+    }
+
+    private func stop(_ process: Spawned) {
+        process.signal(SIGTERM)
+        #expect(process.wait() == 0)
+    }
+
+    /// Each ends well, or was gone before it did anything at all; none is taken for a crash by the next start.
+    @Test func aStopThatComesAtAnyTimeOfAStartIsClean() throws {
+        let daemon = try LiveDaemon(jobs)
+        try daemon.start()
+        #expect(daemon.stop() == 0)
+        for step in 0..<60 {
+            let runtime = "\(daemon.folder)/run-\(step)"
+            let process = try spawn(daemon, ["--runtime": runtime])
+            usleep(UInt32(step * 250))
+            let number = step % 3 == 0 ? SIGINT : SIGTERM
+            process.signal(number)
+            let status = process.wait()
+            guard status != 0 else { continue }
+            // Before the first instruction of the program, nothing can be done about it.
+            #expect(status == number, "\(step): \(status), \(daemon.log)")
+            #expect(access(runtime, F_OK) != 0, "\(step): ended by the signal after it had begun")
+        }
+        try daemon.start()
+        #expect(daemon.stop() == 0)
+        #expect(!daemon.log.contains("killed or crashed"), "\(daemon.log)")
+        #expect(daemon.runner() == nil)
+    }
+
+    /// It is reloaded once it is up.
+    @Test func aReloadThatIsAskedForDuringTheStartIsNotLost() throws {
+        let daemon = try LiveDaemon(jobs)
+        let process = try spawn(daemon, isSupervised: true)
+        // As soon as there is the lock, signals wait.
+        let deadline = LiveDaemon.now() + 20
+        while access("\(daemon.folder)/state/timerd.lock", F_OK) != 0, LiveDaemon.now() < deadline {
+            usleep(100)
+        }
+        process.signal(SIGHUP)
+        #expect(daemon.waitForManager("READY=1") != nil)
+        #expect(daemon.waitForLog("Configuration reloaded"), "\(daemon.log)")
+        stop(process)
+    }
+
+    /// Everything that is refused is refused before anything is written.
+    @Test(arguments: ["socket", "runtime", "state", "config"])
+    func aStartThatIsRefusedChangesNothing(fault: String) throws {
+        let daemon = try LiveDaemon(jobs)
+        try daemon.start()
+        #expect(daemon.stop() == 0)
+        let first = try LiveDaemon(
+            "[job.run]\nevery = \"100h\"\nfirst = \"0s\"\ncommand = [\"sleep\", \"60\"]\n")
+        try first.start()
+        #expect(first.waitForLog("run: "))
+        let runner = try #require(first.runner())
+        let plain = "\(daemon.folder)/plain"
+        try "".write(toFile: plain, atomically: true, encoding: .utf8)
+        let changed =
+            switch fault {
+            case "socket": ["--socket": plain]
+            case "runtime": ["--runtime": "\(first.folder)/run"]
+            case "state": ["--state": "\(first.folder)/state"]
+            default: ["--config": plain + "-that-is-not-there"]
+            }
+        let status = try spawn(daemon, changed).wait()
+        #expect(status == (fault == "config" ? 78 : 1) << 8, "\(daemon.log)")
+        #expect(daemon.runner() == nil)
+        #expect(first.runner() == runner)
+        #expect(try first.show("run").running.count == 1)
+        _ = first.stop()
+        try daemon.start()
+        #expect(daemon.stop() == 0)
+        #expect(!daemon.log.contains("killed or crashed"), "\(daemon.log)")
+    }
+
+    /// A client that connects before the jobs are loaded waits, and then sees all of them.
+    @Test func aRequestDuringTheStartIsAnsweredWithTheJobs() throws {
+        let count = 300
+        let text = (0..<count).map { "[job.j\($0)]\nevery = \"100h\"\nFIRE\n" }.joined()
+        let daemon = try LiveDaemon(text)
+        for round in 0..<10 {
+            let process = try spawn(daemon)
+            var answer: (status: Int, text: String)?
+            let deadline = LiveDaemon.now() + 20
+            while answer == nil, LiveDaemon.now() < deadline {
+                answer =
+                    round % 2 == 0
+                    ? try? daemon.ask(.order(.pause, Job.Name("j299")!, OrderBody()))
+                    : try? daemon.ask(.show(Job.Name("j299")!))
+            }
+            #expect(answer?.status == 200, "\(round): \(String(describing: answer))")
+            stop(process)
+        }
+        try daemon.start()
+        #expect(try daemon.show("j299").state == "paused")
+        #expect(daemon.stop() == 0)
+    }
+}
