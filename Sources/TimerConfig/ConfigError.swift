@@ -37,7 +37,10 @@ public struct ConfigError: Error, Hashable, Sendable, CustomStringConvertible {
     /// The job that is not loaded because of it, as its name is written; nil if it is not about one job.
     public var job: String?
 
-    /// An error as described. What could steer the terminal it is shown on, or break its line, is escaped
+    /// The most characters of a message.
+    static let messageMax = 1000
+
+    /// An error as described. A message that is too long, since it has a text of the file in it, ends with `…`. What could steer the terminal it is shown on, or break its line, is escaped
     /// in the file's name and the message, as TOML writes it: `\n`, `\u001B`.
     public init(
         file: String, mark: SourceMark? = nil, message: String, excerpt: String? = nil,
@@ -45,7 +48,7 @@ public struct ConfigError: Error, Hashable, Sendable, CustomStringConvertible {
     ) {
         self.file = file.escapingControls
         self.mark = mark
-        self.message = message.escapingControls
+        self.message = message.shortened(to: Self.messageMax).escapingControls
         self.excerpt = excerpt
         self.job = job
     }
@@ -82,12 +85,15 @@ public struct ConfigWarning: Hashable, Sendable, CustomStringConvertible {
         public static let all =
             ScheduleFinding.Code.allCases.map { Code(rawValue: $0.rawValue) }
             + [unknownUser, unknownGroup, missingProgram, missingDirectory, differsFromCron]
+
+        /// Whether it is worth knowing and nothing to be warned of.
+        public var isNote: Bool { self == .differsFromCron }
     }
 
     /// What kind of thing it is.
     public var code: Code
     /// Whether it is worth knowing and nothing to be warned of.
-    public var isNote: Bool { code == .differsFromCron }
+    public var isNote: Bool { code.isNote }
     /// The file.
     public var file: String
     /// The place in it.
@@ -181,7 +187,21 @@ extension Unicode.Scalar {
     }
 }
 
+extension TomlEntry {
+    /// The key, as far as it is shown: the longest that means anything is much shorter.
+    var shown: String { key.shortened(to: 100) }
+}
+
 extension String {
+    /// Its first characters, with `…` if there are more.
+    func shortened(to most: Int) -> String {
+        guard utf8.count > most,
+            let end = unicodeScalars.index(
+                startIndex, offsetBy: most, limitedBy: endIndex), end < endIndex
+        else { return self }
+        return String(self[..<end]) + "…"
+    }
+
     fileprivate var escapingControls: String {
         guard unicodeScalars.contains(where: \.isSteering) else { return self }
         return unicodeScalars.map { scalar in

@@ -19,9 +19,16 @@ public struct ConfigReading: Sendable {
     /// and the files that are.
     public var rejected: [String]
     /// What is no error and may still not be meant, if that was asked for.
+    ///
+    /// Of each file there are the first `errorsMax` warnings, and as many notes.
     public var warnings: [ConfigWarning]
+    /// How many warnings there are, without the notes.
+    public var warningCount: Int
+    /// How many notes there are.
+    public var noteCount: Int
 
-    /// How many errors of one file are told: people fix the first ones first.
+    /// How many errors of one file are told, how many warnings and how many notes: people fix the first ones
+    /// first.
     public static let errorsMax = 100
 }
 

@@ -18,6 +18,10 @@ struct Decoder {
     private var untold = 0
     private var rejected: [String] = []
     private var warnings: [ConfigWarning] = []
+    private var warningCount = 0
+    private var noteCount = 0
+    /// How many of the file that is being read are among `warnings`.
+    private var told = (warnings: 0, notes: 0)
     private let checks: ConfigChecks?
     private let zones: ZoneFiles
     private let seed: UInt64
@@ -56,7 +60,8 @@ struct Decoder {
         }
         return ConfigReading(
             roster: Roster(kept), settings: settings, errors: errors,
-            errorCount: errors.count + untold, rejected: rejected, warnings: warnings)
+            errorCount: errors.count + untold, rejected: rejected, warnings: warnings,
+            warningCount: warningCount, noteCount: noteCount)
     }
 
     /// A job cannot take the account of one that is there, nor two the account of one.
@@ -128,6 +133,7 @@ struct Decoder {
 
     mutating func take(_ document: Document) {
         var reader = FileReader(document: document)
+        told = (0, 0)
         var defaults = Draft()
         for entry in document.entries where entry.key == "defaults" {
             for (key, value) in reader.table(entry) {
@@ -178,7 +184,7 @@ struct Decoder {
             if let job, defaults != nil {
                 jobs.append(job)
             } else {
-                rejected.append(key.key)
+                rejected.append(key.shown)
             }
         }
     }
@@ -186,9 +192,9 @@ struct Decoder {
     private mutating func readJob(
         _ key: TomlEntry, _ value: TomlNode, _ defaults: Draft, _ reader: inout FileReader
     ) -> Job? {
-        let subject = "job \"\(key.key)\""
+        let subject = "job \"\(key.shown)\""
         let before = reader.count
-        reader.job = key.key
+        reader.job = key.shown
         defer { reader.job = nil }
         guard let name = Job.Name(key.key) else {
             let fault = Job.Name.fault(in: key.key) ?? "not a job name"
@@ -210,7 +216,7 @@ struct Decoder {
         var draft = defaults
         draft.drawing = CronSpec.Drawing(seed: seed, job: name)
         for entry in entries {
-            guard let found = JobKey.all.first(where: { $0.name == entry.key }) else {
+            guard let found = JobKey.named[entry.key] else {
                 reader.unknown(entry, "key", among: JobKey.all.map(\.name), subject: subject)
                 continue
             }
@@ -245,6 +251,18 @@ struct Decoder {
         return job
     }
 
+    /// Counts a warning or note, and says whether it is told or one too many of its file.
+    private mutating func isTold(_ code: ConfigWarning.Code) -> Bool {
+        if code.isNote {
+            noteCount += 1
+            told.notes += 1
+            return told.notes <= ConfigReading.errorsMax
+        }
+        warningCount += 1
+        told.warnings += 1
+        return told.warnings <= ConfigReading.errorsMax
+    }
+
     /// Looks for what is no error and may still not be meant.
     private mutating func check(
         _ job: Job, _ draft: Draft, _ key: TomlEntry, _ entries: [TomlEntry],
@@ -254,6 +272,7 @@ struct Decoder {
         func warn(
             _ code: ConfigWarning.Code, _ key: String, _ mark: SourceMark, _ message: String
         ) {
+            guard isTold(code) else { return }
             warnings.append(
                 ConfigWarning(
                     code: code, file: reader.document.file, mark: mark,

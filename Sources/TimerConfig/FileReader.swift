@@ -47,9 +47,10 @@ struct FileReader {
     }
 
     mutating func unknown(
-        _ entry: TomlEntry, _ what: String, among names: [String], subject: String?
+        _ entry: TomlEntry, _ what: String, among names: @autoclosure () -> [String],
+        subject: String?
     ) {
-        let near = isFull ? nil : nearestName(entry.key, among: names)
+        let near = isFull ? nil : nearestName(entry.key, among: names())
         let hint = near.map { " (did you mean \"\($0)\"?)" } ?? ""
         report(Fault(entry.mark, "unknown \(what) \"\(entry.key)\"\(hint)"), subject)
     }
@@ -68,16 +69,15 @@ struct FileReader {
     }
 
     mutating func readDefault(_ key: TomlEntry, _ value: TomlNode, into draft: inout Draft) {
-        let names = JobKey.all.filter(\.isDefault).map(\.name)
-        guard let found = JobKey.all.first(where: { $0.name == key.key }) else {
-            return unknown(key, "key", among: names, subject: "[defaults]")
+        guard let found = JobKey.named[key.key] else {
+            return unknown(key, "key", among: JobKey.defaultNames, subject: "[defaults]")
         }
         guard found.isDefault else {
             return report(
                 Fault(
                     key.mark,
                     "\"\(key.key)\" belongs to one job; [defaults] may have "
-                        + names.joined(separator: ", ")), "[defaults]")
+                        + JobKey.defaultNames.joined(separator: ", ")), "[defaults]")
         }
         attempt("[defaults]: \(key.key)") { () throws(Fault) in try found.read(value, &draft) }
     }

@@ -21,6 +21,11 @@ struct JobKey: Sendable {
         self.read = read
     }
 
+    /// All keys by their names.
+    static let named = Dictionary(uniqueKeysWithValues: all.map { ($0.name, $0) })
+    /// The names of those that `[defaults]` may have.
+    static let defaultNames = all.filter(\.isDefault).map(\.name)
+
     static let all: [JobKey] =
         [
             JobKey("description", default: false) { node, draft throws(Fault) in

@@ -17,6 +17,8 @@ struct MachineLook {
 
     private var users: [String: User] = [:]
     private var groups: [String: Bool] = [:]
+    /// What was found of a program, by all that it was looked for with.
+    private var programs: [[String]: String?] = [:]
 
     private enum User {
         case home(String)
@@ -52,7 +54,7 @@ struct MachineLook {
                     code: .missingDirectory, key: "working-directory",
                     message: "\"\(path)\" \(fault); its runs will fail"))
         }
-        if let fault = Self.fault(ofProgramOf: job, home: home) {
+        if let fault = fault(ofProgramOf: job, home: home) {
             found.append(
                 Finding(
                     code: .missingProgram, key: "command", message: "\(fault); its runs will fail"))
@@ -118,11 +120,26 @@ struct MachineLook {
 
     /// What keeps the program of a job from being executed, as the runner looks for it: by its path, or in
     /// the directories of the job's own PATH.
-    private static func fault(ofProgramOf job: Job, home: String?) -> String? {
+    private mutating func fault(ofProgramOf job: Job, home: String?) -> String? {
         guard case .arguments(let arguments) = job.command, let name = arguments.first else {
             return nil
         }
         let directory = job.workingDirectory ?? home
+        // A file of variables may have another PATH.
+        let path =
+            job.execution.environmentFile == nil
+            ? job.environment["PATH"] ?? Execution.searchPath : nil
+        let key = [name, directory ?? "", path ?? ""]
+        if let known = programs[key] { return known }
+        let found = Self.fault(of: name, in: directory, path: path)
+        programs[key] = .some(found)
+        return found
+    }
+
+    /// - Parameters:
+    ///   - directory: where the job runs; nil: not known.
+    ///   - path: its own PATH; nil: not known.
+    private static func fault(of name: String, in directory: String?, path: String?) -> String? {
         guard !name.utf8.contains(UInt8(ascii: "/")) else {
             guard let path = absolute(name, in: directory) else { return nil }
             switch look(at: path) {
@@ -131,9 +148,7 @@ struct MachineLook {
             case .bad(let fault): return "\"\(path)\" \(fault)"
             }
         }
-        // A file of variables may have another PATH.
-        guard job.execution.environmentFile == nil else { return nil }
-        let path = job.environment["PATH"] ?? Execution.searchPath
+        guard let path else { return nil }
         var fault: String?
         for folder in path.split(separator: ":", omittingEmptySubsequences: false) {
             guard

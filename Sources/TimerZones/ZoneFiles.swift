@@ -70,7 +70,7 @@ public final class ZoneFiles {
     /// The rules of a zone by the name that its rules have, which is not always that of a zone of the
     /// database: the machine's own file may tell none, and TZ may be a rule of its own.
     public func rules(under name: String) throws(Failure) -> ZoneRules {
-        if name == Self.nameless { return try local() }
+        if name == Self.nameless { return try ofMachine() }
         do throws(Failure) { return try rules(named: name) } catch {
             guard let rules = try? ZoneRules(posix: name) else { throw error }
             return rules

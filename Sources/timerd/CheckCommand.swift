@@ -43,8 +43,9 @@ struct CheckCommand {
         }
         for error in reading.errors { report("\(error)") }
         for warning in reading.warnings { report("\(warning)") }
-        let notes = reading.warnings.count(where: \.isNote)
-        let warnings = reading.warnings.count - notes
+        let (warnings, notes) = (reading.warningCount, reading.noteCount)
+        let more = warnings + notes - reading.warnings.count
+        if more > 0 { report("and \(more) more; correct the first ones to see the others") }
         let found =
             Self.count(reading.errorCount, "error")
             + (warnings == 0 ? "" : ", \(Self.count(warnings, "warning"))")

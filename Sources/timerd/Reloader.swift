@@ -141,8 +141,9 @@ extension ConfigReading {
     /// The warnings without the notes; of very many the first, and how many others there are.
     var warningSentences: [String] {
         let warnings = warnings.filter { !$0.isNote }
-        let more = warnings.count - Self.warningsMax
-        return warnings.prefix(Self.warningsMax).map(\.description)
-            + (more > 0 ? ["and \(more) more; `timerd check` says them all"] : [])
+        let told = warnings.prefix(Self.warningsMax)
+        let more = warningCount - told.count
+        return told.map(\.description)
+            + (more > 0 ? ["and \(more) more; see `timerd check`"] : [])
     }
 }

@@ -98,4 +98,31 @@ import TimerCore
         let size = try read("[job.a]\nevery = \"1h\"\nshell = \"x\"\noutput-tail = \"\(text)\"\n")
         #expect(size.errors.count == 1)
     }
+
+    @Test func warningsAreToldUpToAHundred_andTheNotesApart() throws {
+        let jobs = (0..<5000).map {
+            "[job.j\($0)]\ntimezone = \"UTC\"\nshell = \"x\"\ncron = \"H/7 * * * *\"\n"
+        }.joined()
+        let checks = ConfigChecks(at: WallInstant(secondsSinceEpoch: 1_800_000_000))
+        let reading = try ConfigReader.read(Array(jobs.utf8), file: "t.toml", checks: checks)
+        #expect(reading.errors.isEmpty && reading.warnings.count == 200)
+        #expect(reading.warningCount == 5000 && reading.noteCount == 5000)
+        #expect(reading.warnings.count { $0.isNote } == 100)
+    }
+
+    /// A line of the log, and a list of jobs, have no megabytes in them.
+    @Test func whatIsVeryLongIsNotRepeatedInFull() throws {
+        let long = String(repeating: "é", count: 1_000_000)
+        for text in [
+            "[job.\"\(long)\"]\nx = 1\n", "[job.a]\n\"\(long)\" = 1\n", "[\"\(long)\"]\n",
+            "[job.a]\nevery = \"\(long)\"\nshell = \"x\"\n",
+        ] {
+            let reading = try read(text)
+            #expect(!reading.errors.isEmpty)
+            for error in reading.errors { #expect(error.description.utf8.count < 10_000) }
+            for name in reading.rejected { #expect(name.utf8.count < 1000) }
+        }
+        #expect("abc".shortened(to: 3) == "abc" && "abcd".shortened(to: 3) == "abc…")
+        #expect("ééé".shortened(to: 3) == "ééé" && "".shortened(to: 0).isEmpty)
+    }
 }
