@@ -10,8 +10,8 @@ import Testing
     private static let root = URL(fileURLWithPath: #filePath).deletingLastPathComponent()
         .deletingLastPathComponent().deletingLastPathComponent()
 
-    @Test func eachMistakeCanStillBeMade() throws {
-        let list = Self.root.appendingPathComponent("Tests/Mutations/mutations")
+    @Test(arguments: ["core", "shell"]) func eachMistakeCanStillBeMade(part: String) throws {
+        let list = Self.root.appendingPathComponent("Tests/Mutations/\(part)")
         var count = 0
         for line in try String(contentsOf: list, encoding: .utf8).split(separator: "\n")
         where !line.hasPrefix("#") {

@@ -124,13 +124,15 @@ final class LiveDaemon {
     }
 
     /// The process of the runner that listens; nil if none does.
-    func runner() -> Int32? {
+    ///
+    /// - Parameter runtime: the name of the runtime directory.
+    func runner(in runtime: String = "run") -> Int32? {
         let socket = Glibc.socket(AF_UNIX, Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue), 0)
         defer { close(socket) }
         var address = sockaddr_un()
         address.sun_family = sa_family_t(AF_UNIX)
         withUnsafeMutableBytes(of: &address.sun_path) {
-            $0.copyBytes(from: "\(folder)/run/runner.sock".utf8)
+            $0.copyBytes(from: "\(folder)/\(runtime)/runner.sock".utf8)
         }
         let connected = withUnsafePointer(to: &address) {
             $0.withMemoryRebound(to: sockaddr.self, capacity: 1) {

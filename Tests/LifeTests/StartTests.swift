@@ -41,6 +41,7 @@ import TimerCore
             let number = step % 3 == 0 ? SIGINT : SIGTERM
             process.signal(number)
             let status = process.wait()
+            #expect(daemon.runner(in: "run-\(step)") == nil, "\(step): left a runner behind")
             guard status != 0 else { continue }
             // Before the first instruction of the program, nothing can be done about it.
             #expect(status == number, "\(step): \(status), \(daemon.log)")
