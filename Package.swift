@@ -115,7 +115,7 @@ let package = Package(
             of: "TimerConfig", "SeededRandom", "TimerCore", "TimerZones",
             resources: [.copy("Corpus")]),
         tests(of: "TimerStore", "TimerCore"),
-        tests(of: "TimerRunner", "TimerCore", "CSpawn"),
+        tests(of: "TimerRunner", "SeededRandom", "TimerCore", "CSpawn"),
         tests(of: "TimerControl", "SeededRandom", "TimerCore"),
         tests(
             of: "timerd", "timerctl", "timerd-runner", "HostFiles", "Options", "Systemd",

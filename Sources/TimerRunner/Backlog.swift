@@ -7,92 +7,133 @@ import TimerCore
 /// What a runner holds for its scheduler: its runs until they are forgotten, and what it has to tell until it
 /// is seen. Filled by the runner's thread, emptied by the server's.
 ///
-/// Output is bounded: while more than `outputBytesMax` of it waits, further lines are counted and not kept.
-/// Everything else is bounded by the runs there are.
+/// Beginnings and ends have a lane of their own, which waits for nothing. The end of a run is sent behind what the
+/// run wrote, but not later than `endDelayMax`: where the log takes no lines, its next firing would wait for it.
+///
+/// Output is bounded, see `OutputLane`. Everything else is bounded by the runs there are, and those by
+/// `RunnerLimits`.
 final class Backlog: Sendable {
-    /// The most bytes of output that wait to be seen.
-    static let outputBytesMax = 16 << 20
-    /// The most bytes that are on their way and not seen yet.
-    static let windowBytes = 1 << 20
-    /// What a line costs beyond its bytes.
-    private static let lineCost = 128
+    /// How long the end of a run waits for its output to be sent, in nanoseconds.
+    static let endDelayMax: Int64 = 100_000_000
+    /// About how many bytes are taken at a time by `nextReplies`.
+    static let portionBytes = 32 << 10
 
     private struct Held {
         var began: WallInstant?
         var end: RunEnd?
-        /// The number its end was told by last.
-        var endNumber: UInt64 = 0
+        /// The number its end was told by last; nil while it was not, or waits for output.
+        var endNumber: UInt64?
+        /// The end waits for output, at most until this instant of CLOCK_MONOTONIC.
+        var endBy: Int64?
     }
 
-    private struct Entry {
-        var number: UInt64
-        var frame: [UInt8]
-        var isOutput: Bool
-        var cost: Int { frame.count + Backlog.lineCost }
+    private enum Message {
+        case event(RunnerEvent)
+        case settled(token: UInt64)
     }
 
     private struct State {
+        var isConnected = false
         var held: [Run.ID: Held] = [:]
-        /// In order of their numbers, without gaps; the first `sent` of those from `head` on are on their way.
-        var entries: [Entry?] = []
-        var head = 0
-        var sent = 0
-        var sentBytes = 0
-        var number: UInt64 = 0
-        var outputBytes = 0
-        var dropped: [Run.ID: Int] = [:]
+        var lane = Lane<Message>()
+        var output = OutputLane()
+        /// The runs whose ends wait for output, in the order in which that ends. Some may not wait any more.
+        var delayed: ArraySlice<(run: Run.ID, by: Int64)> = []
+        /// How many ends wait for output.
+        var delayedCount = 0
+        /// Tokens that are settled once the ends before them are told.
+        var settling: [UInt64] = []
+        /// The bytes of the last lines that are held with the ends.
+        var tailBytes = 0
+        /// Everything up to this number of the lane is seen.
+        var seen: UInt64 = 0
 
-        var hasUnsent: Bool { head + sent < entries.count }
+        var hasUnsent: Bool { lane.hasUnsent || output.canSend }
 
-        mutating func append(isOutput: Bool = false, _ reply: (UInt64) -> WireReply) {
-            number += 1
-            let entry = Entry(number: number, frame: reply(number).bytes, isOutput: isOutput)
-            if isOutput { outputBytes += entry.cost }
-            entries.append(entry)
+        mutating func tell(_ event: RunnerEvent) {
+            lane.append(.event(event), cost: OutputLane.lineCost)
         }
 
-        mutating func appendDrops(of run: Run.ID) {
-            guard !dropped.isEmpty, let lines = dropped.removeValue(forKey: run) else { return }
-            append { .event($0, .dropped(run, lines: lines)) }
+        /// Tells the end of a run, at once or once its output is sent.
+        mutating func tellEnd(of run: Run.ID, at now: Int64) {
+            guard output.hasUnsent(of: run) else { return tellEndNow(of: run) }
+            guard held[run]?.endBy == nil else { return }
+            held[run]?.endBy = now + Backlog.endDelayMax
+            delayed.append((run, now + Backlog.endDelayMax))
+            delayedCount += 1
         }
 
-        mutating func appendEnd(_ run: Run.ID, _ end: RunEnd) {
-            append { .event($0, .ended(run, end)) }
-            held[run]?.endNumber = number
+        mutating func tellEndNow(of run: Run.ID) {
+            guard let end = held[run]?.end else { return }
+            let cost = end.tail.count + OutputLane.lineCost
+            held[run]?.endNumber = lane.append(.event(.ended(run, end)), cost: cost)
+            undelay(run)
+        }
+
+        mutating func undelay(_ run: Run.ID) {
+            guard held[run]?.endBy != nil else { return }
+            held[run]?.endBy = nil
+            delayedCount -= 1
+            guard delayedCount == 0 else { return }
+            for token in settling { lane.append(.settled(token: token), cost: OutputLane.lineCost) }
+            settling = []
+        }
+
+        /// Tells the ends that have waited for long enough.
+        /// - Returns: when the next one has; nil if none waits.
+        mutating func tellDelayed(at now: Int64) -> Int64? {
+            while let (run, by) = delayed.first {
+                if held[run]?.endBy == by {
+                    guard by <= now else { return by }
+                    tellEndNow(of: run)
+                }
+                _ = delayed.popFirst()
+            }
+            return nil
         }
     }
 
     private let state = Mutex(State())
 
     /// Takes what the runner tells.
-    /// - Returns: whether there was nothing to send before, so that whoever sends must be woken.
-    func take(_ event: RunnerEvent) -> Bool {
+    /// - Returns: whether there was nothing to send before, so that the thread that sends must be woken.
+    func take(_ event: RunnerEvent, at now: Int64 = RunnerThread.awake()) -> Bool {
         state.withLock { state in
             let hadUnsent = state.hasUnsent
             switch event {
-            case .output(let run, _, let line, _):
-                guard state.outputBytes + line.count + Self.lineCost <= Self.outputBytesMax else {
-                    state.dropped[run, default: 0] += 1
-                    return false
-                }
-                state.appendDrops(of: run)
-                state.append(isOutput: true) { .event($0, event) }
+            case .output: state.output.take(event)
+            case .dropped(let run, let lines): state.output.drop(lines, of: run)
             case .began(let run, _, let at):
                 state.held[run, default: Held()].began = at
-                state.append { .event($0, event) }
+                state.tell(event)
             case .ended(let run, let end):
-                state.appendDrops(of: run)
+                state.output.tellDrops(of: run)
+                state.tailBytes += end.tail.count - (state.held[run]?.end?.tail.count ?? 0)
                 state.held[run, default: Held()].end = end
-                state.appendEnd(run, end)
-            case .dropped: state.append { .event($0, event) }
+                let isFirst = state.delayedCount == 0
+                state.tellEnd(of: run, at: now)
+                // The thread that sends does not know yet when to look again.
+                if isFirst, state.delayedCount > 0 { return true }
+            case .slowed: break
             }
-            return !hadUnsent
+            return !hadUnsent && state.hasUnsent
+        }
+    }
+
+    /// Whether more may be read of what this run writes.
+    func gate(of run: Run.ID, at now: Int64 = RunnerThread.awake()) -> OutputGate {
+        state.withLock { state in
+            state.output.gate(
+                of: run, isConnected: state.isConnected, isHeld: state.held[run] != nil, at: now)
         }
     }
 
     /// The runner has come to the end of what was to be told for this.
     func settled(_ token: UInt64) {
-        state.withLock { $0.append { .settled($0, token: token) } }
+        state.withLock { state in
+            guard state.delayedCount == 0 else { return state.settling.append(token) }
+            state.lane.append(.settled(token: token), cost: OutputLane.lineCost)
+        }
     }
 
     /// Whether the run is new here; from then on it is held. The end of one that is over is told again.
@@ -102,7 +143,10 @@ final class Backlog: Sendable {
                 state.held[run] = Held()
                 return true
             }
-            if let end = held.end { state.appendEnd(run, end) }
+            // One that is not seen yet is on its way.
+            if held.end != nil, let number = held.endNumber, number <= state.seen {
+                state.tellEndNow(of: run)
+            }
             return false
         }
     }
@@ -110,23 +154,43 @@ final class Backlog: Sendable {
     func forget(_ runs: [Run.ID]) {
         state.withLock { state in
             for run in runs {
-                state.held[run] = nil
-                state.dropped[run] = nil
+                state.undelay(run)
+                state.tailBytes -= state.held.removeValue(forKey: run)?.end?.tail.count ?? 0
+                state.output.forget(run)
             }
         }
     }
 
-    /// A scheduler is there anew: what it has not seen is to be sent again, and the ends of all runs it has
-    /// not had forgotten.
+    /// How many runs are held, and how many bytes of their last lines.
+    var size: (runs: Int, tailBytes: Int) {
+        state.withLock { ($0.held.count, $0.tailBytes) }
+    }
+
+    /// Whether a run is not over yet.
+    var hasLiveRun: Bool {
+        state.withLock { $0.held.values.contains { $0.end == nil } }
+    }
+
+    /// A scheduler has connected: what it has not seen is sent again, and the ends of all runs that are not
+    /// forgotten.
     /// - Returns: what is held.
-    func connect() -> [WireReply] {
+    func connect(at now: Int64 = RunnerThread.awake()) -> [WireReply] {
         state.withLock { state in
-            state.sent = 0
-            state.sentBytes = 0
-            let first = state.entries.count > state.head ? state.entries[state.head]?.number : nil
-            for (run, held) in state.held.sorted(by: { $0.value.endNumber < $1.value.endNumber }) {
-                guard let end = held.end, held.endNumber < first ?? .max else { continue }
-                state.appendEnd(run, end)
+            state.isConnected = true
+            state.output.rewind()
+            // Nobody waits any more for what was settled; the ends come in their order below.
+            state.settling = []
+            state.lane.rewind { message in
+                if case .event(.began) = message { true } else { false }
+            }
+            let ends = state.held.filter { $0.value.end != nil }
+            for run in ends.keys { state.held[run]?.endBy = nil }
+            state.delayed = []
+            state.delayedCount = 0
+            for (run, _) in ends.sorted(by: {
+                $0.value.endNumber ?? .max < $1.value.endNumber ?? .max
+            }) {
+                state.tellEnd(of: run, at: now)
             }
             return state.held.map { run, held in
                 .holds(run, began: held.began, isOver: held.end != nil)
@@ -134,36 +198,55 @@ final class Backlog: Sendable {
         }
     }
 
-    /// The next frames to send, as many as may be on their way.
-    func nextFrames() -> [[UInt8]] {
+    /// No scheduler is there: runs are not slowed down for it.
+    func disconnect() { state.withLock { $0.isConnected = false } }
+
+    /// What is to be sent next.
+    struct Portion {
+        var replies: [WireReply] = []
+        /// The runs that were slowed down, and of which more may be read now.
+        var reopened: [Run.ID] = []
+        /// When there may be more, by CLOCK_MONOTONIC, even if nothing is told until then.
+        var nextAt: Int64?
+        /// Whether there is more already.
+        var hasMore = false
+    }
+
+    /// Takes some of what is to be sent: beginnings and ends first, then output, which the runs send by turns.
+    func nextPortion(at now: Int64 = RunnerThread.awake()) -> Portion {
         state.withLock { state in
-            var frames: [[UInt8]] = []
-            while state.hasUnsent, state.sentBytes < Self.windowBytes,
-                let entry = state.entries[state.head + state.sent]
-            {
-                frames.append(entry.frame)
-                state.sent += 1
-                state.sentBytes += entry.cost
+            var portion = Portion()
+            var bytes = 0
+            portion.nextAt = state.tellDelayed(at: now)
+            while bytes < Self.portionBytes {
+                if let entry = state.lane.sendNext() {
+                    bytes += entry.cost
+                    switch entry.message {
+                    case .event(let event): portion.replies.append(.event(entry.number, event))
+                    case .settled(let token):
+                        portion.replies.append(.settled(entry.number, token: token))
+                    }
+                } else if let turn = state.output.sendNext() {
+                    let run = turn.entry.message.run
+                    bytes += turn.entry.cost
+                    portion.replies.append(.event(turn.entry.number, turn.entry.message))
+                    if turn.isReopened { portion.reopened.append(run) }
+                    if turn.isLast, state.held[run]?.endBy != nil { state.tellEndNow(of: run) }
+                } else {
+                    break
+                }
             }
-            return frames
+            portion.hasMore = state.hasUnsent
+            return portion
         }
     }
 
-    /// Everything up to this number is where it belongs.
-    func seen(_ number: UInt64) {
+    /// Everything up to these numbers is where it belongs: beginnings and ends, and output.
+    func seen(_ events: UInt64, output: UInt64) {
         state.withLock { state in
-            while state.sent > 0, let entry = state.entries[state.head], entry.number <= number {
-                state.entries[state.head] = nil
-                state.head += 1
-                state.sent -= 1
-                state.sentBytes -= entry.cost
-                if entry.isOutput { state.outputBytes -= entry.cost }
-            }
-            // What was taken out is let go of once it is half of what is kept.
-            if state.head >= 1024, state.head * 2 >= state.entries.count {
-                state.entries.removeFirst(state.head)
-                state.head = 0
-            }
+            state.seen = max(state.seen, events)
+            state.lane.seen(events)
+            state.output.seen(output)
         }
     }
 
@@ -171,7 +254,8 @@ final class Backlog: Sendable {
     /// is the next runner's to begin.
     var isEmpty: Bool {
         state.withLock { state in
-            state.entries.count == state.head && state.held.values.allSatisfy { $0.end == nil }
+            state.lane.isEmpty && state.output.isEmpty
+                && state.held.values.allSatisfy { $0.end == nil }
         }
     }
 }

@@ -17,6 +17,8 @@ struct Child {
     /// Standard output and standard error; nil once closed.
     var streams: [Stream?]
     var tail: Tail
+    /// Nothing is read of it until this instant, since its lines are not taken; nil if it is read.
+    var unreadUntil: Int64?
     var stage = Stage.running
     /// When its time is up; nil for no limit, and while it stands still.
     var deadline: Int64?

@@ -22,10 +22,16 @@ final class ClientPost: Sendable {
         case close
     }
 
+    /// Up to which numbers what a runner told is seen: of beginnings and ends, and of output.
+    struct Seen: Hashable {
+        var events: UInt64 = 0
+        var output: UInt64 = 0
+    }
+
     private struct State {
         var words: [Word] = []
-        /// Of each runner, up to which number its tellings are seen.
-        var seen: [UInt64: UInt64] = [:]
+        /// Of each runner.
+        var seen: [UInt64: Seen] = [:]
         var isRung = false
         /// Whether the thread looks here before long, even if nobody rings.
         var isExpected = false
@@ -49,9 +55,11 @@ final class ClientPost: Sendable {
         change(hasTime: hasTime) { $0.words.append(word) }
     }
 
-    func seen(_ number: UInt64, of instance: UInt64) {
+    func seen(events: UInt64 = 0, output: UInt64 = 0, of instance: UInt64) {
         change(hasTime: true) { state in
-            state.seen[instance] = max(number, state.seen[instance] ?? 0)
+            let before = state.seen[instance] ?? Seen()
+            state.seen[instance] = Seen(
+                events: max(events, before.events), output: max(output, before.output))
         }
     }
 
@@ -77,7 +85,7 @@ final class ClientPost: Sendable {
         }
     }
 
-    func take() -> (words: [Word], seen: [UInt64: UInt64]) {
+    func take() -> (words: [Word], seen: [UInt64: Seen]) {
         EventFD.hush(descriptor)
         return state.withLock { state in
             defer {

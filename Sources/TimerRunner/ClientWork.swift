@@ -7,38 +7,39 @@ import TimerCore
 /// The client's own thread: what it knows of the runs, and the connection while there is one.
 struct ClientWork: ~Copyable {
     private let post: ClientPost
-    private let dial: RunnerClient.Dial
-    private let handler: RunnerClient.Handler
-    private var socket: FrameSocket?
+    let dial: RunnerClient.Dial
+    let handler: RunnerClient.Handler
+    var socket: FrameSocket?
     /// Which runner it is, or was.
-    private var instance: UInt64
-    /// The last of its tellings that was passed on.
-    private var lastNumber: UInt64 = 0
+    var instance: UInt64
+    /// What it told of beginnings and ends, and of output.
+    var events = Receipts()
+    var output = Receipts()
 
     /// The runs that were told to start or were found, and are not forgotten.
-    private var runs: [Run.ID: Known] = [:]
+    var runs: [Run.ID: Known] = [:]
     /// Runs the runner holds and nobody knows: they are forgotten once they are over.
-    private var strays: Set<Run.ID> = []
-    private var settling: [UInt64: @Sendable () -> Void] = [:]
+    var strays: Set<Run.ID> = []
+    /// In the order of their tokens: the answer to one is the answer to all before it.
+    private var settling: ArraySlice<(token: UInt64, done: @Sendable () -> Void)> = []
     private var token: UInt64 = 0
     private var down: (@Sendable () -> Void)?
-    private var isClosing = false
+    private(set) var isClosing = false
     /// The runner was told to end: no other is looked for.
-    private var isEnding = false
-    private var retryAt: Int64 = 0
-    private var pause = RunnerClient.retryMin
-    private var connectedAt: Int64 = RunnerThread.awake()
-    /// What the runner was told is seen, of its tellings, and what of them is known to be seen here.
-    private var seen: (said: UInt64, known: UInt64) = (0, 0)
-    /// The tellings that are not seen before somebody says so, in their order.
-    private var owed: ArraySlice<UInt64> = []
+    private(set) var isEnding = false
+    var search: RunnerSearch
     /// Whether what is seen is to be said at the next turn.
-    private var mustConfirm = false
+    var mustConfirm = false
     /// Whether something was told since it last waited, of which is soon left word that it is seen.
     private var hasTold = false
 
+    /// How many frames are taken before commands have their turn.
+    private static let framesPerTurn = 128
+    /// Whether there may be more frames that were read already.
+    private var hasFrames = false
+
     /// What is known of a run, and what is wanted of it: said again to a runner that may not have heard.
-    private struct Known {
+    struct Known {
         /// Nil once it is known to be begun.
         var order: RunOrder?
         var isOver = false
@@ -48,13 +49,15 @@ struct ClientWork: ~Copyable {
 
     init(
         post: ClientPost, dial: @escaping RunnerClient.Dial,
-        handler: @escaping RunnerClient.Handler, socket: consuming FrameSocket, instance: UInt64
+        handler: @escaping RunnerClient.Handler, socket: consuming FrameSocket, instance: UInt64,
+        announcedBy path: String?
     ) {
         self.post = post
         self.dial = dial
         self.handler = handler
         self.socket = consume socket
         self.instance = instance
+        search = RunnerSearch(announcedBy: path)
     }
 
     /// Begins with what the runner held at first.
@@ -68,7 +71,7 @@ struct ClientWork: ~Copyable {
         }
     }
 
-    private mutating func stray(_ holding: RunnerClient.Holding) {
+    mutating func stray(_ holding: RunnerClient.Holding) {
         if holding.isOver { send(.forget([holding.run])) } else { strays.insert(holding.run) }
     }
 
@@ -92,35 +95,35 @@ struct ClientWork: ~Copyable {
     }
 
     /// Says what is seen, once there is something for which that was awaited.
-    private mutating func confirm(_ number: UInt64?) {
-        if let number, number > seen.known {
-            seen.known = number
-            mustConfirm = true
+    private mutating func confirm(_ seen: ClientPost.Seen?) {
+        if let seen {
+            let isNew = [events.know(seen.events), output.know(seen.output)]
+            if isNew.contains(true) { mustConfirm = true }
         }
-        while let first = owed.first, first <= seen.known { owed.removeFirst() }
-        let all = (owed.first ?? lastNumber + 1) - 1
-        guard mustConfirm || all > seen.said + RunnerClient.unconfirmedMax else { return }
+        let slack = mustConfirm ? 0 : RunnerClient.unconfirmedMax
         mustConfirm = false
-        guard all > seen.said else { return }
-        seen.said = all
-        send(.seen(all))
+        let more = [events.nextToSay(slack: slack), output.nextToSay(slack: slack)]
+        guard more.contains(where: { $0 != nil }) else { return }
+        send(.seen(events: events.told, output: output.told))
     }
 
     private mutating func wait() {
+        guard !hasFrames else { return }
         var wanted = [pollfd(fd: post.descriptor, events: Int16(POLLIN), revents: 0)]
         var time: Int32 = -1
         if let descriptor = socket?.descriptor {
             let events = (socket?.backlog ?? 0) > 0 ? POLLIN | POLLOUT : POLLIN
             wanted.append(pollfd(fd: descriptor, events: Int16(events), revents: 0))
-        } else {
-            let left = (retryAt - RunnerThread.awake()) / 1_000_000 + 1
-            time = isEnding ? -1 : Int32(clamping: max(0, left))
+        } else if !isEnding {
+            time = search.patience
+            wanted.append(pollfd(fd: search.descriptor, events: Int16(POLLIN), revents: 0))
         }
         // What was told is recorded before long, and word of that has time: one turn takes all of it.
         if hasTold, time < 0 { time = RunnerClient.gathering }
         guard post.expect(shortly: hasTold) else { return }
         hasTold = false
         _ = poll(&wanted, nfds_t(wanted.count), time)
+        if socket == nil, wanted.count > 1, wanted[1].revents != 0 { search.hear() }
     }
 
     /// What was said last is to reach the runner; a second is more than it needs if it lives.
@@ -137,7 +140,7 @@ struct ClientWork: ~Copyable {
         lose("closed")
     }
 
-    private mutating func send(_ request: WireRequest) { socket?.send(request.bytes) }
+    mutating func send(_ request: WireRequest) { socket?.send(request.bytes) }
 
     private mutating func flush() {
         guard let isThere = socket?.flush(), !isThere else { return }
@@ -149,8 +152,10 @@ struct ClientWork: ~Copyable {
     private mutating func obey(_ word: ClientPost.Word) {
         switch word {
         case .start(let orders):
-            for order in orders { runs[order.run] = Known(order: order) }
-            start(orders)
+            let room = max(0, RunnerClient.waitingMax - runs.count)
+            for order in orders.dropFirst(room) { refuse(order) }
+            for order in orders.prefix(room) { runs[order.run] = Known(order: order) }
+            start(Array(orders.prefix(room)))
         case .end(let run, let grace):
             guard let known = runs[run], !known.isOver else { return }
             runs[run]?.end = min(known.end ?? grace, grace)
@@ -165,7 +170,7 @@ struct ClientWork: ~Copyable {
         case .settle(let done):
             guard socket != nil else { return done() }
             token += 1
-            settling[token] = done
+            settling.append((token, done))
             send(.settle(token))
         case .forget(let run):
             runs[run] = nil
@@ -180,7 +185,14 @@ struct ClientWork: ~Copyable {
         }
     }
 
-    private mutating func start(_ orders: [RunOrder]) {
+    /// There is no room for one more run that the runner has to be told of.
+    private func refuse(_ order: RunOrder) {
+        let failure = Spawner.failure(
+            EAGAIN, "wait for the runner, for which \(RunnerClient.waitingMax) runs wait already")
+        handler(.event(.ended(order.run, RunEnd(failure.outcome, at: RunnerThread.wall())))) {}
+    }
+
+    mutating func start(_ orders: [RunOrder]) {
         var rest = orders[...]
         while !rest.isEmpty {
             send(.start(Array(rest.prefix(Wire.runsPerFrame))))
@@ -191,23 +203,34 @@ struct ClientWork: ~Copyable {
     // MARK: - News
 
     private mutating func receive() {
-        guard socket != nil else { return }
-        socket?.fill()
-        while let frame = socket?.next() {
-            guard let reply = try? WireReply(frame) else {
-                return part("what the runner says cannot be understood")
+        hasFrames = false
+        var isFilled = false
+        for _ in 0..<Self.framesPerTurn {
+            if let frame = socket?.next() {
+                guard let reply = try? WireReply(frame) else {
+                    return part("what the runner says cannot be understood")
+                }
+                take(reply)
+            } else if !isFilled {
+                isFilled = true
+                socket?.fill()
+            } else {
+                if socket?.isOpen == false { part("the runner is gone") }
+                return
             }
-            take(reply)
         }
-        if socket?.isOpen == false { part("the runner is gone") }
+        hasFrames = true
     }
 
     private mutating func take(_ reply: WireReply) {
         switch reply {
         case .event(let number, let event): take(number, event)
         case .settled(let number, let token):
-            settling.removeValue(forKey: token)?()
-            lastNumber = max(lastNumber, number)
+            while let first = settling.first, first.token <= token {
+                settling.removeFirst()
+                first.done()
+            }
+            _ = events.receive(number)
             mustConfirm = true
         case .down:
             down?()
@@ -217,108 +240,58 @@ struct ClientWork: ~Copyable {
     }
 
     private mutating func take(_ number: UInt64, _ event: RunnerEvent) {
-        let isAgain = number <= lastNumber
-        var isOwed = true
-        lastNumber = max(lastNumber, number)
-        let run = event.run
         switch event {
-        case .began:
-            runs[run]?.order = nil
-            isOwed = false
-        case .ended:
-            if strays.remove(run) != nil || runs[run] == nil {
-                send(.forget([run]))
-                mustConfirm = true
-                return
-            }
-            guard runs[run]?.isOver == false else {
-                mustConfirm = true
-                return
-            }
-            runs[run]?.order = nil
-            runs[run]?.isOver = true
-        case .output, .dropped: break
+        case .output, .dropped, .slowed: takeOutput(number, event)
+        case .began, .ended: takeEvent(number, event)
         }
-        if isAgain {
-            // Told before on another connection, and passed on then; the runner has not heard that it is seen.
-            seen.said = min(seen.said, number - 1)
-            mustConfirm = true
-            return
-        }
-        if isOwed {
-            hasTold = true
-            owed.append(number)
-        }
-        let (post, instance) = (post, instance)
-        handler(.event(event)) { post.seen(number, of: instance) }
     }
 
-    // MARK: - Parting and meeting again
+    private mutating func takeOutput(_ number: UInt64, _ event: RunnerEvent) {
+        // Told before on another connection, and passed on then.
+        guard !output.receive(number) else { return mustConfirm = true }
+        output.owe(number)
+        hasTold = true
+        let (post, instance) = (post, instance)
+        handler(.event(event)) { post.seen(output: number, of: instance) }
+    }
+
+    private mutating func takeEvent(_ number: UInt64, _ event: RunnerEvent) {
+        let isAgain = events.receive(number)
+        let run = event.run
+        var isOwed = false
+        if case .ended = event {
+            isOwed = true
+            if strays.remove(run) != nil || runs[run] == nil {
+                send(.forget([run]))
+                return mustConfirm = true
+            }
+            guard runs[run]?.isOver == false else { return mustConfirm = true }
+            runs[run]?.isOver = true
+        }
+        runs[run]?.order = nil
+        if isAgain { return mustConfirm = true }
+        if isOwed {
+            hasTold = true
+            events.owe(number)
+        }
+        let (post, instance) = (post, instance)
+        handler(.event(event)) { post.seen(events: number, of: instance) }
+    }
+
+    // MARK: - Parting
 
     private mutating func part(_ why: String) {
         socket = nil
-        // One that lived for a while is looked for at once; one that does not stay, ever more slowly.
-        let now = RunnerThread.awake()
-        let isSteady = now - connectedAt > RunnerClient.retryMax.wholeNanoseconds
-        if isSteady { pause = RunnerClient.retryMin }
-        retryAt = isSteady ? now : now + pause.wholeNanoseconds
-        if !isSteady { pause = min(pause * 2, RunnerClient.retryMax) }
+        search.begin()
         lose(why)
     }
 
     /// Nobody waits for what will not come.
     private mutating func lose(_ why: String) {
-        for done in settling.values { done() }
-        settling = [:]
+        for (_, done) in settling { done() }
+        settling = []
         down?()
         down = nil
         if !isClosing, !isEnding { handler(.away(why)) {} }
-    }
-
-    private mutating func reach() {
-        let now = RunnerThread.awake()
-        guard now >= retryAt else { return }
-        do throws(RunnerClient.Failure) {
-            let descriptor = try dial().get()
-            var fresh = FrameSocket(descriptor)
-            let greeting = try Greeting.exchange(on: &fresh, until: now + 5_000_000_000)
-            let isSame = greeting.instance == instance
-            if !isSame {
-                instance = greeting.instance
-                lastNumber = 0
-                owed = []
-                seen.known = 0
-            }
-            seen.said = 0
-            mustConfirm = true
-            socket = consume fresh
-            connectedAt = RunnerThread.awake()
-            compare(greeting.holdings)
-            handler(.back(isSame: isSame)) {}
-        } catch {
-            retryAt = RunnerThread.awake() + pause.wholeNanoseconds
-            pause = min(pause * 2, RunnerClient.retryMax)
-        }
-    }
-
-    /// Brings what the runner holds and what is known here together.
-    private mutating func compare(_ holdings: [RunnerClient.Holding]) {
-        let held = Dictionary(holdings.map { ($0.run, $0) }) { first, _ in first }
-        strays = []
-        for holding in holdings where runs[holding.run] == nil { stray(holding) }
-        var orders: [RunOrder] = []
-        for (run, known) in runs where !known.isOver {
-            if let order = known.order, held[run] == nil {
-                orders.append(order)
-            } else if held[run] == nil {
-                // It was begun, and its runner took all memory of it along.
-                runs[run]?.isOver = true
-                let end = RunEnd(.lost(.runner), at: RunnerThread.wall())
-                handler(.event(.ended(run, end))) {}
-            }
-            if let grace = known.end { send(.end(run, grace: grace)) }
-            if known.isSuspended { send(.suspend(run)) }
-        }
-        start(orders.sorted { $0.run.description < $1.run.description })
     }
 }

@@ -14,9 +14,15 @@ struct FrameSocket: ~Copyable {
     private var outgoing: [UInt8] = []
     private var written = 0
     private var buffer = [UInt8](repeating: 0, count: 64 << 10)
+    private let frameBytesMax: Int
 
-    /// - Parameter descriptor: a connected stream socket that does not block; closed with this value.
-    init(_ descriptor: Int32) { self.descriptor = descriptor }
+    /// - Parameters:
+    ///   - descriptor: a connected stream socket that does not block; closed with this value.
+    ///   - frameBytesMax: the most bytes of a frame that is read.
+    init(_ descriptor: Int32, frameBytesMax: Int) {
+        self.descriptor = descriptor
+        self.frameBytesMax = frameBytesMax
+    }
 
     deinit { close(descriptor) }
 
@@ -79,7 +85,7 @@ struct FrameSocket: ~Copyable {
         guard incoming.count - taken >= 4 else { return nil }
         var length = 0
         for place in 0..<4 { length |= Int(incoming[taken + place]) << (8 * place) }
-        guard length <= Wire.frameBytesMax else {
+        guard length <= frameBytesMax else {
             isOpen = false
             incoming = []
             taken = 0

@@ -15,11 +15,22 @@ final class Inbox: Sendable {
         case suspend(Run.ID)
         case resume(Run.ID)
         case settle(@Sendable () -> Void)
+        case readOn([Run.ID])
         case shutDown(Duration)
+    }
+
+    /// What waits for the thread.
+    struct Load: Sendable {
+        /// The runs that wait for their start, and the bytes of what was prepared for them.
+        var starts = 0
+        var startBytes = 0
+        /// The commands that are not carried out.
+        var commands = 0
     }
 
     private struct State {
         var words: [Word] = []
+        var load = Load()
         /// The thread has ended and takes nothing more.
         var isClosed = false
     }
@@ -42,6 +53,12 @@ final class Inbox: Sendable {
         let count: Int? = state.withLock { state in
             guard !state.isClosed else { return nil }
             state.words.append(word)
+            if case .start(let preparations) = word {
+                state.load.starts += preparations.count
+                state.load.startBytes += preparations.reduce(0) { $0 + $1.cost }
+            } else {
+                state.load.commands += 1
+            }
             return state.words.count
         }
         guard let count else { return false }
@@ -55,9 +72,27 @@ final class Inbox: Sendable {
         EventFD.hush(descriptor)
         return state.withLock { state in
             defer { state.words = [] }
+            for word in state.words {
+                if case .start = word { continue }
+                state.load.commands -= 1
+            }
             return state.words
         }
     }
+
+    /// What waits for the thread, what it has taken and not carried out among it.
+    var load: Load { state.withLock(\.load) }
+
+    /// A start that was taken is carried out or called off.
+    func finishStart(_ preparation: Preparation) {
+        state.withLock { state in
+            state.load.starts -= 1
+            state.load.startBytes -= preparation.cost
+        }
+    }
+
+    /// So many more commands, or fewer, are kept for runs that wait for their start.
+    func keepCommands(_ count: Int) { state.withLock { $0.load.commands += count } }
 
     /// Nothing is left here any more; what is there is nobody's.
     func close() { state.withLock { $0 = State(isClosed: true) } }

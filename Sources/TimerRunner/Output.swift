@@ -9,12 +9,19 @@ struct LineCutter {
     static let lineBytesMax = 8 << 10
 
     private var partial: [UInt8] = []
+    /// The rest of a line whose beginning was discarded is discarded as well.
+    private var skips = false
 
     /// Takes bytes and hands out each line that is whole, or as long as a line may be.
     mutating func take(
         _ bytes: UnsafeRawBufferPointer, each: (_ line: [UInt8], _ isCut: Bool) -> Void
     ) {
         var start = 0
+        if skips {
+            guard let newline = Self.newline(in: bytes) else { return }
+            skips = false
+            start = newline + 1
+        }
         while start < bytes.count {
             let rest = UnsafeRawBufferPointer(rebasing: bytes[start...])
             let room = Self.lineBytesMax - partial.count
@@ -35,6 +42,24 @@ struct LineCutter {
                 partial.removeAll(keepingCapacity: true)
             }
         }
+    }
+
+    /// Throws the bytes away, and what there was of a line before them.
+    /// - Returns: of how many lines they are; each line is counted once.
+    mutating func discard(_ bytes: UnsafeRawBufferPointer) -> Int {
+        guard !bytes.isEmpty else { return 0 }
+        var lines = 0
+        var rest = bytes
+        while let newline = Self.newline(in: rest) {
+            lines += 1
+            rest = UnsafeRawBufferPointer(rebasing: rest[(newline + 1)...])
+        }
+        // The line that a discarded piece ended in was counted with that piece.
+        if skips { lines -= 1 }
+        skips = !rest.isEmpty
+        if skips { lines += 1 }
+        partial = []
+        return lines
     }
 
     private static func newline(in bytes: UnsafeRawBufferPointer) -> Int? {

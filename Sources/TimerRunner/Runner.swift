@@ -63,20 +63,24 @@ public final class Runner: Sendable {
     /// - Parameters:
     ///   - marks: a descriptor of the directory of marks; the runner makes its own of it.
     ///   - handler: takes what the runner tells; called on the runner's thread, so it must not wait.
+    ///   - gate: says there, after some output of a run was told, whether there is room for more of it; once there
+    ///     is again, `readOn` is to be called.
     ///   - turned: called there now and then, at the latest when nothing more is to be told for the moment:
     ///     for whoever would rather hear of many things at once. It says whether something was told that may
     ///     wait for more to come along; some 10 ms later it is called again then, with true.
     /// - Throws: `Failure`; no thread and no descriptor is left behind.
-    public init(
+    init(
         marks directory: Int32, options: Options = Options(),
         handler: @escaping @Sendable (RunnerEvent) -> Void,
+        gate: @escaping @Sendable (Run.ID) -> OutputGate = { _ in .open },
         turned: @escaping @Sendable (_ isLate: Bool) -> Bool = { _ in false }
     ) throws(Failure) {
         cspawn_claim_ends()
         inbox = try Inbox()
         marks = try Marks(in: directory)
         var beginning = RunnerThread.Beginning(
-            inbox: inbox, marks: marks, found: [], handler: handler, turned: turned)
+            inbox: inbox, marks: marks, found: [], handler: handler, gate: gate,
+            turned: turned)
         if options.usesControlGroups { beginning.groups = try ControlGroups() }
         if options.adoptsOrphans {
             let watch = cspawn_adopt_orphans()
@@ -154,6 +158,9 @@ public final class Runner: Sendable {
         inbox.leave(.start(requests.map { Preparation($0, current: account) }))
     }
 
+    /// What waits for the runner's thread.
+    var load: Inbox.Load { inbox.load }
+
     /// Ends a run: SIGTERM to its process group, after `grace` SIGKILL. It ends as `stopped`; one that waits
     /// for its start is not begun. A second call may only shorten the grace.
     public func end(_ run: Run.ID, grace: Duration) { inbox.leave(.end(run, grace: grace)) }
@@ -167,6 +174,9 @@ public final class Runner: Sendable {
     /// Sends a signal to the process group of a run. One that still waits for its start gets it right after;
     /// for a run that has ended it is ignored.
     public func signal(_ run: Run.ID, _ number: Int32) { inbox.leave(.signal(run, number)) }
+
+    /// There is room for the output of these runs again.
+    func readOn(_ runs: [Run.ID]) { inbox.leave(.readOn(runs)) }
 
     /// Calls `done`, on the runner's thread, once every end that has come to pass by now is told. After the
     /// runner was shut down it is not called.

@@ -19,7 +19,7 @@ public final class RunnerClient: Sendable {
     static let gathering: Int32 = 10
     /// How many tellings that need no word of anybody may be seen before that is said by itself.
     static let unconfirmedMax: UInt64 = 64
-    /// The most words that wait for a runner to be there.
+    /// The most runs that are not forgotten: those that wait for a runner to be there, and those it has.
     static let waitingMax = 100_000
 
     /// What a client tells.
@@ -67,22 +67,27 @@ public final class RunnerClient: Sendable {
     private let first: Mutex<FrameSocket?>
     private let instance: UInt64
     private let dial: Dial
+    private let path: String?
 
     /// Reaches a runner and learns what it holds.
     ///
     /// - Parameters:
     ///   - patience: how long to try.
+    ///   - path: of the socket of a runner that somebody else starts: one that is away is looked for when something
+    ///     happens there. Nil if `dial` starts one.
     ///   - isCancelled: whether to give up before that; asked after each attempt.
     /// - Throws: `Failure` of the last attempt.
     public init(
-        patience: Duration, isCancelled: () -> Bool = { false }, dial: @escaping Dial
+        patience: Duration, announcedBy path: String? = nil,
+        isCancelled: () -> Bool = { false }, dial: @escaping Dial
     ) throws(Failure) {
+        self.path = path
         let deadline = RunnerThread.awake() + patience.wholeNanoseconds
         var pause = Self.retryMin
         while true {
             do throws(Failure) {
                 let descriptor = try dial().get()
-                var socket = FrameSocket(descriptor)
+                var socket = FrameSocket(descriptor, frameBytesMax: Wire.replyBytesMax)
                 let greeting = try Greeting.exchange(on: &socket, until: deadline)
                 holdings = greeting.holdings
                 instance = greeting.instance
@@ -107,13 +112,14 @@ public final class RunnerClient: Sendable {
     /// - Parameter adopting: the runs the scheduler knows of; any other the runner holds is forgotten once
     ///   it is over.
     public func begin(adopting runs: Set<Run.ID>, _ handler: @escaping Handler) {
-        let (post, dial, instance, holdings) = (post, dial, instance, holdings)
+        let (post, dial, instance, holdings, path) = (post, dial, instance, holdings, path)
         guard let socket = first.withLock({ $0.take() }) else { return }
         let box = SocketBox(socket)
         let code = WorkerThread.start("timerd.client") {
             guard let socket = box.take() else { return }
             var work = ClientWork(
-                post: post, dial: dial, handler: handler, socket: socket, instance: instance)
+                post: post, dial: dial, handler: handler, socket: socket, instance: instance,
+                announcedBy: path)
             work.adopt(runs, of: holdings)
             work.run()
             post.finish()

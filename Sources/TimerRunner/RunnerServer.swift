@@ -87,6 +87,8 @@ public final class RunnerServer: Sendable {
             let untold = Untold()
             runner = try Runner(marks: settings.marks, options: settings.options) { event in
                 untold.note(event, isFirst: backlog.take(event))
+            } gate: { run in
+                backlog.gate(of: run)
             } turned: { isLate in
                 let (mustRing, mayWait) = untold.turn(isLate: isLate)
                 if mustRing { EventFD.ring(wake) }

@@ -28,8 +28,8 @@ extension RunnerThread {
     /// A run that was not begun is not begun.
     private mutating func cancel(_ run: Run.ID) {
         guard let index = waiting.firstIndex(where: { $0.request.id == run }) else { return }
-        waiting.remove(at: index)
-        early[run] = nil
+        inbox.finishStart(waiting.remove(at: index))
+        forgetEarly(run)
         handler(.ended(run, RunEnd(.stopped, at: Self.wall())))
     }
 
@@ -56,6 +56,7 @@ extension RunnerThread {
 
     /// Its alarm rang, for whatever it was set, or for nothing any more.
     mutating func attend(to serial: UInt64, at now: Int64) {
+        readOnIfDue(serial, at: now)
         guard let child = children[serial], serials[child.id] == serial else {
             groups?.sweep()
             return

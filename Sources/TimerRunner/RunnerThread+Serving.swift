@@ -11,7 +11,7 @@ extension RunnerThread {
     mutating func serve(_ token: UInt64) {
         let serial = token >> 2
         guard token & 3 != 0 else { return takeEnd(of: serial) }
-        readSome(of: serial, stream: Int(token & 3) - 1, most: Self.bytesPerTurn)
+        readSome(of: serial, stream: Int(token & 3) - 1)
         dropIfDone(serial)
     }
 
@@ -75,10 +75,7 @@ extension RunnerThread {
             close(pidfd)
             children[serial]?.pidfd = nil
         }
-        for stream in 0..<2 {
-            readSome(of: serial, stream: stream, most: Self.drainBytesMax)
-            finishLine(of: serial, stream: stream)
-        }
+        for stream in 0..<2 { drain(serial, stream: stream) }
         guard let child = children[serial] else { return }
         serials[child.id] = nil
         processes[child.pid] = nil
@@ -108,53 +105,12 @@ extension RunnerThread {
         return .signalled(name ?? "signal \(end.status)")
     }
 
-    // MARK: - Output
-
-    private mutating func readSome(of serial: UInt64, stream: Int, most: Int) {
-        var total = 0
-        while total < most, let descriptor = children[serial]?.streams[stream]?.descriptor {
-            let count = read(descriptor, &buffer, buffer.count)
-            if count > 0 {
-                total += count
-                take(count, of: serial, stream: stream)
-            } else if count == 0 || (errno != EAGAIN && errno != EINTR) {
-                finishLine(of: serial, stream: stream)
-                close(descriptor)
-                children[serial]?.streams[stream] = nil
-            } else if errno == EAGAIN {
-                return
-            }
-        }
-    }
-
-    private mutating func take(_ count: Int, of serial: UInt64, stream: Int) {
-        // No copy of the child is held here: its tail would be copied at each read.
-        guard let id = children[serial]?.id else { return }
-        let lives = serials[id] == serial
-        let handler = handler
-        buffer.withUnsafeBytes { bytes in
-            let bytes = UnsafeRawBufferPointer(rebasing: bytes[..<count])
-            if lives { children[serial]?.tail.take(bytes) }
-            children[serial]?.streams[stream]?.lines.take(bytes) { line, isCut in
-                handler(.output(id, stream == 0 ? .stdout : .stderr, line: line, isCut: isCut))
-            }
-        }
-    }
-
-    private mutating func finishLine(of serial: UInt64, stream: Int) {
-        guard let id = children[serial]?.id else { return }
-        let handler = handler
-        children[serial]?.streams[stream]?.lines.finish { line, isCut in
-            handler(.output(id, stream == 0 ? .stdout : .stderr, line: line, isCut: isCut))
-        }
-    }
-
     // MARK: - What is left behind
 
     /// Whoever holds a pipe of an ended run may write on as long as it likes; only so many are kept.
     private mutating func keepLeftovers(of serial: UInt64) {
         guard children[serial]?.streams.contains(where: { $0 != nil }) == true else {
-            children[serial] = nil
+            if let child = children.removeValue(forKey: serial) { unread[child.id] = nil }
             return
         }
         // The end has been told: what comes now goes into no tail.
@@ -163,11 +119,12 @@ extension RunnerThread {
         if leftovers.count > Runner.leftoversMax { drop(leftovers.removeFirst()) }
     }
 
-    private mutating func dropIfDone(_ serial: UInt64) {
+    mutating func dropIfDone(_ serial: UInt64) {
         guard let child = children[serial], serials[child.id] != serial,
             child.streams.allSatisfy({ $0 == nil })
         else { return }
         children[serial] = nil
+        unread[child.id] = nil
         leftovers.removeAll { $0 == serial }
     }
 
@@ -175,6 +132,7 @@ extension RunnerThread {
     mutating func drop(_ serial: UInt64) {
         for stream in 0..<2 { finishLine(of: serial, stream: stream) }
         guard let child = children.removeValue(forKey: serial) else { return }
+        unread[child.id] = nil
         for case .some(let stream) in child.streams { close(stream.descriptor) }
         if let pidfd = child.pidfd { close(pidfd) }
     }

@@ -14,6 +14,7 @@ extension RunnerThread {
         let signals = cspawn_signals()
         for _ in 0..<Self.startsPerTurn {
             guard let preparation = waiting.popFirst() else { return }
+            inbox.finishStart(preparation)
             start(preparation, signals)
         }
     }
@@ -25,7 +26,7 @@ extension RunnerThread {
             handler(.began(run, pid: child.pid, at: child.beganAt))
             obeyEarly(run)
         } catch {
-            early[run] = nil
+            forgetEarly(run)
             let end = RunEnd(error.outcome, at: Self.wall())
             // The mark of one that was begun before says how that went.
             if end.outcome != .lost(.runner) { marks.note(end, of: run) }

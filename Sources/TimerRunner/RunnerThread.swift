@@ -12,7 +12,12 @@ struct RunnerThread: ~Copyable {
     /// more the more descriptors are open, so those of runs that ended had better be closed meanwhile.
     static let startsPerTurn = 32
     /// The most bytes read from one pipe before others have their turn.
-    static let bytesPerTurn = 256 << 10
+    static let bytesPerTurn = 8 << 10
+    /// The most bytes of which lines are made before it is looked whether there is room for more.
+    static let bytesPerLook = 4 << 10
+    /// The most bytes of a pipe that are thrown away at a time, and how many nanoseconds later more are.
+    static let discardBytes = 256 << 10
+    static let discardPause: Int64 = 20_000_000
     /// The most bytes read from one pipe at the end of its process: what a pipe may hold at most without
     /// privilege (pipe(7), pipe-max-size).
     static let drainBytesMax = 1 << 20
@@ -31,6 +36,7 @@ struct RunnerThread: ~Copyable {
     let orphanWatch: Int32?
     let spawner: Spawner
     let handler: @Sendable (RunnerEvent) -> Void
+    let gate: @Sendable (Run.ID) -> OutputGate
     let turned: @Sendable (_ isLate: Bool) -> Bool
     var groups: ControlGroups?
     /// The number of the latest child; 0 is the inbox.
@@ -42,6 +48,8 @@ struct RunnerThread: ~Copyable {
     var processes: [Int32: UInt64] = [:]
     /// The children whose runs ended while somebody else holds their pipes, oldest first.
     var leftovers: [UInt64] = []
+    /// The children of which nothing is read for now, by their runs.
+    var unread: [Run.ID: UInt64] = [:]
     var alarms = Alarms()
     /// How many were begun since an instant not long ago; with many, this thread goes first by itself.
     private var starts = (count: 0, since: Int64(0))
@@ -66,6 +74,7 @@ struct RunnerThread: ~Copyable {
         var orphanWatch: Int32?
         var groups: ControlGroups?
         var handler: @Sendable (RunnerEvent) -> Void
+        var gate: @Sendable (Run.ID) -> OutputGate = { _ in .open }
         var turned: @Sendable (_ isLate: Bool) -> Bool
     }
 
@@ -75,6 +84,7 @@ struct RunnerThread: ~Copyable {
         orphanWatch = beginning.orphanWatch
         groups = beginning.groups
         handler = beginning.handler
+        gate = beginning.gate
         turned = beginning.turned
         self.epoll = epoll
         spawner = Spawner(openFiles: Self.openFilesBefore)
@@ -223,6 +233,7 @@ struct RunnerThread: ~Copyable {
             guard child(of: run, or: word) != nil else { return }
             resume(run)
         case .settle(let done): settling.append(done)
+        case .readOn(let runs): for run in runs { readOn(run) }
         case .shutDown(let grace): shutDown(grace)
         }
     }
@@ -232,14 +243,22 @@ struct RunnerThread: ~Copyable {
         if let serial = serials[run] { return children[serial] }
         if waiting.contains(where: { $0.request.id == run }) {
             early[run, default: []].append(word)
+            inbox.keepCommands(1)
         }
         return nil
     }
 
     /// What was said of a run before it was begun.
     mutating func obeyEarly(_ run: Run.ID) {
-        guard !early.isEmpty, let words = early.removeValue(forKey: run) else { return }
-        for word in words { obey(word) }
+        for word in forgetEarly(run) { obey(word) }
+    }
+
+    /// Takes out what was said of a run before it was begun.
+    @discardableResult
+    mutating func forgetEarly(_ run: Run.ID) -> [Inbox.Word] {
+        guard !early.isEmpty, let words = early.removeValue(forKey: run) else { return [] }
+        inbox.keepCommands(-words.count)
+        return words
     }
 
     // MARK: - The kernel

@@ -21,13 +21,22 @@ struct Serving {
     private var fingerprints: [Job.Name: UInt64] = [:]
     /// The catalogue had better be read before somebody asks for a run.
     private var isStale = false
-    private var connection: Connection?
+    private let settling: Settling
+    private var connection: Connection? {
+        didSet { if !isConnected { backlog.disconnect() } }
+    }
+    /// When there may be more to send, by CLOCK_MONOTONIC, though nobody tells anything; nil if there will not.
+    private var sendAt: Int64?
+    /// Whether there is more to send already.
+    private var hasMore = false
 
     private final class Connection {
         var socket: FrameSocket
         var isGreeted = false
 
-        init(_ descriptor: Int32) { socket = FrameSocket(descriptor) }
+        init(_ descriptor: Int32) {
+            socket = FrameSocket(descriptor, frameBytesMax: Wire.requestBytesMax)
+        }
     }
 
     init(
@@ -39,6 +48,15 @@ struct Serving {
         self.backlog = backlog
         self.wake = wake
         self.instance = instance
+        settling = Settling(runner: runner) { token in
+            backlog.settled(token)
+            EventFD.ring(wake)
+        }
+    }
+
+    /// Why a connection is closed.
+    private struct Closing: Error {
+        let why: String
     }
 
     var isConnected: Bool { connection?.isGreeted == true }
@@ -61,13 +79,18 @@ struct Serving {
             wanted.append(
                 pollfd(fd: connection.socket.descriptor, events: Int16(events), revents: 0))
         }
-        let time = patience.map {
-            Int32(clamping: max(0, ($0 - RunnerThread.awake()) / 1_000_000 + 1))
-        }
-        guard poll(&wanted, nfds_t(wanted.count), time ?? -1) > 0 else { return }
+        guard poll(&wanted, nfds_t(wanted.count), time(until: patience)) > 0 else { return }
         if wanted[0].revents != 0 { EventFD.hush(wake) }
         if wanted.count > 2, wanted[2].revents != 0 { receive() }
         if wanted[1].revents != 0 { accept() }
+    }
+
+    /// How long to wait for something, in milliseconds; -1 for ever.
+    private func time(until patience: Int64?) -> Int32 {
+        let canWrite = (connection?.socket.backlog ?? 0) < Backlog.portionBytes
+        if hasMore, canWrite { return 0 }
+        guard let until = [patience, sendAt].compactMap({ $0 }).min() else { return -1 }
+        return Int32(clamping: max(0, (until - RunnerThread.awake()) / 1_000_000 + 1))
     }
 
     private mutating func accept() {
@@ -97,10 +120,10 @@ struct Serving {
         guard let connection else { return false }
         let hasRead = connection.socket.fill()
         while let frame = connection.socket.next() {
-            do throws(WireReader.Fault) {
-                try obey(try WireRequest(frame), on: connection)
+            do throws(Closing) {
+                try obey(frame, on: connection)
             } catch {
-                settings.say("closed a connection that sent what is no request")
+                settings.say("closed a connection that \(error.why)")
                 self.connection = nil
                 return hasRead
             }
@@ -111,8 +134,14 @@ struct Serving {
 
     private mutating func send() {
         guard let connection else { return }
-        if connection.isGreeted, connection.socket.backlog < Backlog.windowBytes {
-            for frame in backlog.nextFrames() { connection.socket.send(frame) }
+        hasMore = false
+        sendAt = nil
+        if connection.isGreeted, connection.socket.backlog < Backlog.portionBytes {
+            let portion = backlog.nextPortion()
+            for reply in portion.replies { connection.socket.send(reply.bytes) }
+            if !portion.reopened.isEmpty { runner.readOn(portion.reopened) }
+            hasMore = portion.hasMore
+            sendAt = portion.nextAt
         }
         guard !connection.socket.flush() else { return }
         // It is gone, and what it said before it went counts.
@@ -123,44 +152,61 @@ struct Serving {
     }
 
     private mutating func obey(
-        _ request: WireRequest, on connection: Connection
-    ) throws(WireReader.Fault) {
-        guard connection.isGreeted else {
-            guard case .hello(let version) = request else { throw .init() }
-            let welcome = WireReply.welcome(version: Wire.version, instance: instance)
-            connection.socket.send(welcome.bytes)
-            guard version == Wire.version else { return }
-            connection.isGreeted = true
-            for reply in backlog.connect() + [.complete] { connection.socket.send(reply.bytes) }
-            if catalogue.isEmpty { isStale = true }
-            return
+        _ frame: ArraySlice<UInt8>, on connection: Connection
+    ) throws(Closing) {
+        guard let request = try? WireRequest(frame) else {
+            throw Closing(why: "sent what is no request")
         }
+        guard !connection.isGreeted else { return try obey(request) }
+        guard case .hello(let version) = request else {
+            throw Closing(why: "did not begin with a greeting")
+        }
+        let welcome = WireReply.welcome(version: Wire.version, instance: instance)
+        connection.socket.send(welcome.bytes)
+        guard version == Wire.version else { return }
+        connection.isGreeted = true
+        settling.restart()
+        for reply in backlog.connect() + [.complete] { connection.socket.send(reply.bytes) }
+        if catalogue.isEmpty { isStale = true }
+    }
+
+    private mutating func obey(_ request: WireRequest) throws(Closing) {
         switch request {
-        case .hello: throw .init()
-        case .start(let orders): start(orders)
-        case .end(let run, let grace): runner.end(run, grace: grace)
-        case .suspend(let run): runner.suspend(run)
-        case .resume(let run): runner.resume(run)
-        case .signal(let run, let number): runner.signal(run, number)
-        case .settle(let token):
-            let (backlog, wake) = (backlog, wake)
-            runner.settle {
-                // Whatever waits before it: somebody waits for this.
-                backlog.settled(token)
-                EventFD.ring(wake)
-            }
+        case .hello: throw Closing(why: "greeted twice")
+        case .start(let orders): try start(orders)
+        case .end(let run, let grace): try command { $0.end(run, grace: grace) }
+        case .suspend(let run): try command { $0.suspend(run) }
+        case .resume(let run): try command { $0.resume(run) }
+        case .signal(let run, let number): try command { $0.signal(run, number) }
+        case .settle(let token): settling.settle(token)
         case .forget(let runs):
             backlog.forget(runs)
             for run in runs { runner.forget(run) }
-        case .seen(let number): backlog.seen(number)
+        case .seen(let events, let output): backlog.seen(events, output: output)
         case .shutDown(let grace): shutDown = grace
         case .refresh: isStale = true
         }
     }
 
-    /// Starts what is asked for in the way the configuration says. It is read again where somebody asks for
-    /// what it did not say the last time, once for all they ask.
-    private mutating func start(_ orders: [RunOrder]) {
+    private func command(_ body: (Runner) -> Void) throws(Closing) {
+        try check(runner.load.commands, RunnerLimits.commandsMax, "commands that wait")
+        body(runner)
+    }
+
+    private func check(_ count: Int, _ most: Int, _ what: String) throws(Closing) {
+        guard count > most else { return }
+        throw Closing(why: "asked for too much: \(count) \(what), and at most \(most) may")
+    }
+
+    /// Starts what is asked for in the way the configuration says. It is read again if a run is asked for that
+    /// it did not have the last time, once for all runs that are asked for together.
+    private mutating func start(_ orders: [RunOrder]) throws(Closing) {
+        let size = backlog.size
+        try check(size.runs + orders.count, RunnerLimits.runsMax, "runs that are not forgotten")
+        try check(
+            size.tailBytes, RunnerLimits.tailBytesMax, "bytes of output of runs that are over")
+        try check(
+            runner.load.starts + orders.count, RunnerLimits.startsMax, "runs that wait to start")
         let fresh = orders.filter { backlog.isNew($0.run) }
         var definitions = fresh.map { definition(for: $0) }
         var unreadable: String?
@@ -179,7 +225,24 @@ struct Serving {
                 refuse(order, unreadable)
             }
         }
-        runner.start(requests)
+        try start(requests[...])
+    }
+
+    private func start(_ requests: ArraySlice<RunRequest>) throws(Closing) {
+        var rest = requests
+        while !rest.isEmpty {
+            do throws(Closing) {
+                try check(
+                    runner.load.startBytes, RunnerLimits.startBytesMax,
+                    "bytes for runs that wait to start")
+            } catch {
+                // They may be asked for again.
+                backlog.forget(rest.map(\.id))
+                throw error
+            }
+            runner.start(Array(rest.prefix(RunnerLimits.startsPerLook)))
+            rest = rest.dropFirst(RunnerLimits.startsPerLook)
+        }
     }
 
     /// - Returns: why it cannot be read; it stays as it was then.

@@ -10,6 +10,8 @@ import TimerCore
 struct Preparation: Sendable {
     let request: RunRequest
     let result: Result<Ready, Spawner.Failure>
+    /// How many bytes of memory it takes, roughly.
+    let cost: Int
 
     struct Ready: Sendable {
         var account: Account
@@ -27,11 +29,18 @@ struct Preparation: Sendable {
                 try EnvironmentFile.load(path, for: account.identity?.user)
             }
             let variables = Self.environment(of: request, account: account, file: file ?? [:])
+            cost =
+                Self.costOfOne
+                + (file ?? [:]).reduce(0) { $0 + $1.key.utf8.count + $1.value.utf8.count + 64 }
             result = .success(Ready(account: account, variables: variables))
         } catch {
+            cost = Self.costOfOne
             result = .failure(error)
         }
     }
+
+    /// What one takes without an environment file.
+    private static let costOfOne = 2 << 10
 
     /// Built from nothing: of the runner's own environment a job has only the variables that its configuration
     /// names. As in systemd the file has the last word over what is declared, and that over what is passed.

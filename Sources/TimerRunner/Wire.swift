@@ -7,13 +7,16 @@ import TimerCore
 /// little-endian), a kind (1 byte) and what belongs to it.
 ///
 /// The scheduler begins with `hello`; the runner answers with what it holds and then tells what happens.
-/// Everything it tells has a number, counted from 1 since the runner began, and is kept until the scheduler
-/// has `seen` it; on a new connection what was not seen is told again.
+/// It tells in two lanes: what its runs write in one, everything else in the other, so that no beginning and no end
+/// waits for the output of another run. Each message has a number, counted in its lane from 1 since the runner
+/// began, and is kept until the scheduler has `seen` it; on a new connection what was not seen is told again.
 enum Wire {
     /// The version both must have.
-    static let version: UInt64 = 2
-    /// The most bytes of a frame: the longest tail of a run fits.
-    static let frameBytesMax = 4 << 20
+    static let version: UInt64 = 3
+    /// The most bytes of a frame from the runner: the longest tail of a run fits.
+    static let replyBytesMax = 4 << 20
+    /// The most bytes of a frame from the scheduler: `runsPerFrame` runs with the longest names fit.
+    static let requestBytesMax = 128 << 10
     /// The most runs named in one frame.
     static let runsPerFrame = 500
 }
@@ -50,7 +53,8 @@ enum WireRequest: Hashable {
     case signal(Run.ID, Int32)
     case settle(UInt64)
     case forget([Run.ID])
-    case seen(UInt64)
+    /// Everything is where it belongs up to these numbers: of beginnings, ends and what is settled, and of output.
+    case seen(events: UInt64, output: UInt64)
     case shutDown(grace: Duration)
     /// The configuration was changed: whoever reads it now need not when a run is due.
     case refresh
@@ -89,9 +93,10 @@ enum WireRequest: Hashable {
         case .forget(let runs):
             writer.put(UInt8(8))
             writer.put(runs) { $0.put($1) }
-        case .seen(let number):
+        case .seen(let events, let output):
             writer.put(UInt8(9))
-            writer.put(number)
+            writer.put(events)
+            writer.put(output)
         case .shutDown(let grace):
             writer.put(UInt8(10))
             writer.put(grace)
@@ -106,7 +111,7 @@ enum WireRequest: Hashable {
         case 1: self = .hello(version: try reader.unsigned())
         case 2:
             var orders: [RunOrder] = []
-            for _ in 0..<(try reader.count(of: 40)) {
+            for _ in 0..<(try reader.count(of: 40, most: Wire.runsPerFrame)) {
                 orders.append(
                     RunOrder(
                         run: try reader.run(), fingerprint: try reader.unsigned(),
@@ -123,9 +128,11 @@ enum WireRequest: Hashable {
         case 7: self = .settle(try reader.unsigned())
         case 8:
             var runs: [Run.ID] = []
-            for _ in 0..<(try reader.count(of: 8)) { runs.append(try reader.run()) }
+            for _ in 0..<(try reader.count(of: 8, most: Wire.runsPerFrame)) {
+                runs.append(try reader.run())
+            }
             self = .forget(runs)
-        case 9: self = .seen(try reader.unsigned())
+        case 9: self = .seen(events: try reader.unsigned(), output: try reader.unsigned())
         case 10: self = .shutDown(grace: try reader.span())
         case 11: self = .refresh
         default: throw .init()
@@ -192,6 +199,7 @@ enum WireReply: Hashable {
         case .ended(_, let end):
             head(7)
             writer.put(end)
+        case .slowed: head(10)
         }
     }
 
@@ -208,6 +216,7 @@ enum WireReply: Hashable {
         case 4...7: self = .event(try reader.unsigned(), try Self.event(kind, &reader))
         case 8: self = .settled(try reader.unsigned(), token: try reader.unsigned())
         case 9: self = .down
+        case 10: self = .event(try reader.unsigned(), .slowed(try reader.run()))
         default: throw .init()
         }
         try reader.finish()

@@ -131,10 +131,10 @@ struct WireReader {
         }
     }
 
-    /// A count of what takes at least `size` bytes each: never more than there can be.
-    mutating func count(of size: Int = 1) throws(Fault) -> Int {
+    /// A count of what takes at least `size` bytes each: never more than there can be, or may.
+    mutating func count(of size: Int = 1, most: Int = .max) throws(Fault) -> Int {
         let count = try signed()
-        guard count >= 0, count <= bytes.count / size else { throw Fault() }
+        guard count >= 0, count <= min(most, bytes.count / size) else { throw Fault() }
         return Int(count)
     }
 

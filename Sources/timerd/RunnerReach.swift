@@ -38,7 +38,10 @@ struct RunnerReach {
         patience: Duration, isCancelled: () -> Bool
     ) throws(RunnerClient.Failure) -> RunnerClient {
         let (socket, arguments, started) = (socket, arguments, started)
-        return try RunnerClient(patience: patience, isCancelled: isCancelled) {
+        return try RunnerClient(
+            patience: patience, announcedBy: arguments == nil ? socket : nil,
+            isCancelled: isCancelled
+        ) {
             do throws(RunnerClient.Failure) {
                 return .success(try Self.dial(socket, arguments, started))
             } catch {

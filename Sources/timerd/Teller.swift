@@ -111,6 +111,22 @@ final class Teller: Sendable {
         }
     }
 
+    /// Says that a job writes faster than the log takes its lines, and has to wait for it.
+    func passSlowing(of run: Run.ID, done: @escaping @Sendable () -> Void) {
+        queue.async { [log] in
+            log.notice(
+                """
+                \(run.firing.job): run \(run) writes faster than the log takes its lines; its output is \
+                slowed down to that
+                """,
+                metadata: [
+                    "TIMERD_EVENT": "output-slowed", "TIMERD_JOB": "\(run.firing.job)",
+                    "TIMERD_RUN_ID": "\(run)",
+                ])
+            done()
+        }
+    }
+
     /// Calls this once everything told so far is said.
     func afterwards(_ body: @escaping @Sendable () -> Void) { queue.async(execute: body) }
 

@@ -165,7 +165,7 @@ import TimerCore
                 switch event {
                 case .output(_, _, let line, _): bytes += line.count
                 case .ended: done.signal()
-                case .began, .dropped: break
+                case .began, .dropped, .slowed: break
                 }
             }
             let isSoak = ProcessInfo.processInfo.environment["TIMERD_SOAK"] != nil

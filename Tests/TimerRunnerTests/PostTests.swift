@@ -22,10 +22,10 @@ import TimerCore
         let post = try ClientPost()
         #expect(post.expect(shortly: true))
         post.leave(.forget(run), hasTime: true)
-        post.seen(7, of: 1)
+        post.seen(output: 7, of: 1)
         #expect(!isRung(post))
         let (words, seen) = post.take()
-        #expect(words.count == 1 && seen == [1: 7])
+        #expect(words.count == 1 && seen == [1: ClientPost.Seen(events: 0, output: 7)])
     }
 
     @Test func whatHasNoneTakesItAlong() throws {
@@ -44,7 +44,7 @@ import TimerCore
         #expect(isRung(post))
         _ = post.take()
         #expect(post.expect(shortly: false))
-        post.seen(7, of: 1)
+        post.seen(output: 7, of: 1)
         #expect(isRung(post))
     }
 

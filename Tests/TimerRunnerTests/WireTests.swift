@@ -28,7 +28,8 @@ import TimerCore
                     missed: $0, active: .seconds(90))
             }),
         .end(run, grace: .milliseconds(10)), .suspend(run), .resume(run), .signal(run, SIGHUP),
-        .settle(.max), .forget([run, run]), .seen(7), .shutDown(grace: .zero), .refresh,
+        .settle(.max), .forget([run, run]), .seen(events: 7, output: .max), .shutDown(grace: .zero),
+        .refresh,
     ]
     private static let replies: [WireReply] = [
         .welcome(version: 1, instance: .max),
@@ -37,7 +38,8 @@ import TimerCore
         .event(1, .began(run, pid: 4_194_304, at: WallInstant(microsecondsSinceEpoch: 2))),
         .event(2, .output(run, .stderr, line: Array("line".utf8), isCut: true)),
         .event(3, .output(run, .stdout, line: [], isCut: false)),
-        .event(4, .dropped(run, lines: 10)), .event(5, .ended(run, end)), .settled(6, token: 7),
+        .event(4, .dropped(run, lines: 10)), .event(7, .slowed(run)), .event(5, .ended(run, end)),
+        .settled(6, token: 7),
         .down,
     ]
 
@@ -110,112 +112,5 @@ import TimerCore
         definition.execution.log = .none
         definition.execution.successExitCodes = [3]
         #expect(seen.contains(definition.fingerprint))
-    }
-}
-
-/// What is kept for a scheduler that is away.
-@Suite struct BacklogTests {
-    private func run(_ number: Int) -> Run.ID {
-        let scheduled = WallInstant(microsecondsSinceEpoch: 1_795_000_000_000_000 + Int64(number))
-        return Run.ID(firing: Firing.ID(job: Job.Name("probe")!, scheduled: scheduled))
-    }
-
-    private let end = RunEnd(.exited(0), at: WallInstant(microsecondsSinceEpoch: 1))
-
-    private func events(_ backlog: Backlog) -> [(UInt64, RunnerEvent)] {
-        var all: [(UInt64, RunnerEvent)] = []
-        while case let frames = backlog.nextFrames(), !frames.isEmpty {
-            for frame in frames {
-                if case .event(let number, let event) = try? WireReply(frame[...]) {
-                    all.append((number, event))
-                }
-            }
-        }
-        return all
-    }
-
-    @Test func whatIsNotSeenIsToldAgain_inItsOrder_andNothingElse() {
-        let backlog = Backlog()
-        for number in 0..<10 {
-            _ = backlog.take(.output(run(1), .stdout, line: [UInt8(number)], isCut: false))
-        }
-        _ = backlog.take(.ended(run(1), end))
-        #expect(events(backlog).map(\.0) == Array(1...11))
-        #expect(events(backlog).isEmpty)
-        backlog.seen(4)
-        #expect(backlog.connect().count == 1)
-        #expect(events(backlog).map(\.0) == Array(5...11))
-        backlog.seen(11)
-        // Seen and not forgotten: its end is told again, as often as somebody comes.
-        for number in 12...13 {
-            _ = backlog.connect()
-            let told = events(backlog)
-            #expect(told.count == 1 && told[0].0 == UInt64(number))
-            #expect(told[0].1 == .ended(run(1), end))
-            backlog.seen(UInt64(number))
-        }
-        backlog.forget([run(1)])
-        #expect(backlog.connect().isEmpty && events(backlog).isEmpty && backlog.isEmpty)
-    }
-
-    /// Asked for when the runner begins nothing any more: the next one's to begin, and nothing to wait for.
-    @Test func aRunThatIsNotBegunHoldsUpNoFarewell() {
-        let backlog = Backlog()
-        #expect(backlog.isNew(run(1)) && backlog.isEmpty)
-        _ = backlog.take(.ended(run(1), end))
-        #expect(!backlog.isEmpty)
-        _ = events(backlog)
-        backlog.seen(1)
-        #expect(!backlog.isEmpty)
-        backlog.forget([run(1)])
-        #expect(backlog.isEmpty)
-    }
-
-    @Test func aRunIsNewOnce() {
-        let backlog = Backlog()
-        #expect(backlog.isNew(run(1)) && !backlog.isNew(run(1)))
-        _ = backlog.take(.began(run(1), pid: 7, at: end.at))
-        #expect(backlog.connect() == [.holds(run(1), began: end.at, isOver: false)])
-        #expect(!backlog.isNew(run(1)))
-    }
-
-    @Test func outputIsBounded_andWhatIsDroppedIsCountedWhereItIsMissing() {
-        let backlog = Backlog()
-        let line = [UInt8](repeating: 120, count: 8192)
-        var kept = 0
-        for number in 0..<4000 {
-            _ = backlog.take(.output(run(number % 2), .stdout, line: line, isCut: false))
-        }
-        _ = backlog.take(.ended(run(0), end))
-        var dropped = 0
-        var ended = false
-        while case let frames = backlog.nextFrames(), !frames.isEmpty {
-            #expect(frames.reduce(0) { $0 + $1.count } <= Backlog.windowBytes + line.count + 100)
-            for frame in frames {
-                guard case .event(let number, let event) = try? WireReply(frame[...]) else {
-                    continue
-                }
-                switch event {
-                case .output: kept += 1
-                case .dropped(let run, let lines):
-                    #expect(run == self.run(0) && !ended)
-                    dropped += lines
-                case .ended: ended = true
-                case .began: break
-                }
-                backlog.seen(number)
-            }
-        }
-        #expect(kept * line.count <= Backlog.outputBytesMax && kept * line.count > 15 << 20)
-        #expect(ended && abs(dropped - (4000 - kept) / 2) <= 1)
-        // With room again the rest of what is missing is told where output goes on.
-        _ = backlog.take(.output(run(1), .stdout, line: line, isCut: false))
-        let told = events(backlog).map(\.1)
-        #expect(told.count == 2)
-        guard case .dropped(run(1), let lines) = told.first else {
-            Issue.record("\(told)")
-            return
-        }
-        #expect(dropped + lines == 4000 - kept)
     }
 }

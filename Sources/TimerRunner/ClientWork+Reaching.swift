@@ -1,0 +1,54 @@
+// Copyright 2026 the timerd authors
+// SPDX-License-Identifier: Apache-2.0
+
+import TimerCore
+
+/// Reaching a runner again, and agreeing with it on the runs there are.
+extension ClientWork {
+    mutating func reach() {
+        let now = RunnerThread.awake()
+        guard search.isDue(at: now) else { return }
+        do throws(RunnerClient.Failure) {
+            let descriptor = try dial().get()
+            var fresh = FrameSocket(descriptor, frameBytesMax: Wire.replyBytesMax)
+            let greeting = try Greeting.exchange(on: &fresh, until: now + 5_000_000_000)
+            let isSame = greeting.instance == instance
+            if isSame {
+                events.repeatAll()
+                output.repeatAll()
+            } else {
+                instance = greeting.instance
+                events = Receipts()
+                output = Receipts()
+            }
+            mustConfirm = true
+            socket = consume fresh
+            search.end()
+            compare(greeting.holdings)
+            handler(.back(isSame: isSame)) {}
+        } catch {
+            search.fail()
+        }
+    }
+
+    /// Brings what the runner holds and what is known here together.
+    private mutating func compare(_ holdings: [RunnerClient.Holding]) {
+        let held = Dictionary(holdings.map { ($0.run, $0) }) { first, _ in first }
+        strays = []
+        for holding in holdings where runs[holding.run] == nil { stray(holding) }
+        var orders: [RunOrder] = []
+        for (run, known) in runs where !known.isOver {
+            if let order = known.order, held[run] == nil {
+                orders.append(order)
+            } else if held[run] == nil {
+                // It was begun, and its runner took all memory of it along.
+                runs[run]?.isOver = true
+                let end = RunEnd(.lost(.runner), at: RunnerThread.wall())
+                handler(.event(.ended(run, end))) {}
+            }
+            if let grace = known.end { send(.end(run, grace: grace)) }
+            if known.isSuspended { send(.suspend(run)) }
+        }
+        start(orders.sorted { $0.run.description < $1.run.description })
+    }
+}

@@ -1,0 +1,121 @@
+// Copyright 2026 the timerd authors
+// SPDX-License-Identifier: Apache-2.0
+
+import Glibc
+import TimerCore
+
+/// When to look for a runner that is away. One that somebody else starts is looked for as soon as something happens
+/// at the path of its socket (inotify(7)), and often for a while, since its socket is there before it listens;
+/// otherwise ever more seldom.
+struct RunnerSearch: ~Copyable {
+    /// How long a runner is looked for often, in nanoseconds.
+    private static let eagerTime: Int64 = 2_000_000_000
+
+    private let path: String?
+    /// Tells of changes at the path while a runner is looked for; -1 else.
+    private(set) var descriptor: Int32 = -1
+    private var watch: Int32 = -1
+    /// The name in the watched directory that a runner would make: its socket, or a directory on the way there.
+    private var name = ""
+    private var retryAt: Int64 = 0
+    private var eagerUntil: Int64 = 0
+    private var pause = RunnerClient.retryMin
+    private var connectedAt: Int64 = RunnerThread.awake()
+
+    /// - Parameter path: of the socket of a runner that somebody else starts; nil for one that is started when it
+    ///   is looked for.
+    init(announcedBy path: String?) { self.path = path }
+
+    deinit { if descriptor >= 0 { close(descriptor) } }
+
+    /// The connection is gone.
+    mutating func begin(at now: Int64 = RunnerThread.awake()) {
+        // One that was there for a while is looked for at once; one that does not stay, ever more seldom.
+        if now - connectedAt > RunnerClient.retryMax.wholeNanoseconds {
+            pause = RunnerClient.retryMin
+            retryAt = now
+            eagerUntil = now + Self.eagerTime
+        } else {
+            retryAt = now + pause.wholeNanoseconds
+            pause = min(pause * 2, RunnerClient.retryMax)
+        }
+        guard path != nil, descriptor < 0 else { return }
+        descriptor = inotify_init1(Int32(IN_CLOEXEC) | Int32(IN_NONBLOCK))
+        watchPath()
+    }
+
+    /// A runner is there.
+    mutating func end() {
+        connectedAt = RunnerThread.awake()
+        if descriptor >= 0 { close(descriptor) }
+        descriptor = -1
+        watch = -1
+    }
+
+    func isDue(at now: Int64) -> Bool { now >= retryAt }
+
+    /// How long to wait before the next attempt, in milliseconds.
+    var patience: Int32 {
+        Int32(clamping: max(0, (retryAt - RunnerThread.awake()) / 1_000_000 + 1))
+    }
+
+    /// None was found.
+    mutating func fail(at now: Int64 = RunnerThread.awake()) {
+        // A runner that is started by each attempt is not started twenty times a second.
+        if path != nil, now < eagerUntil {
+            retryAt = now + RunnerClient.retryMin.wholeNanoseconds
+        } else {
+            retryAt = now + pause.wholeNanoseconds
+            pause = min(pause * 2, RunnerClient.retryMax)
+        }
+        // A directory on the way may have come or gone.
+        watchPath()
+    }
+
+    /// Something changed where a runner would be.
+    mutating func hear(at now: Int64 = RunnerThread.awake()) {
+        var isMeant = false
+        var buffer = [UInt8](repeating: 0, count: 16 << 10)
+        while case let count = read(descriptor, &buffer, buffer.count), count > 0 {
+            isMeant = isMeant || buffer.withUnsafeBytes { isMeantBy($0[..<count]) }
+        }
+        guard isMeant else { return }
+        watchPath()
+        retryAt = now
+        eagerUntil = now + Self.eagerTime
+        pause = RunnerClient.retryMin
+    }
+
+    private func isMeantBy(_ bytes: Slice<UnsafeRawBufferPointer>) -> Bool {
+        let header = MemoryLayout<inotify_event>.size
+        var at = bytes.startIndex
+        while at + header <= bytes.endIndex {
+            let event = bytes.base.loadUnaligned(fromByteOffset: at, as: inotify_event.self)
+            let end = min(at + header + Int(event.len), bytes.endIndex)
+            let name = String(
+                decoding: bytes[(at + header)..<end].prefix { $0 != 0 }, as: UTF8.self)
+            // Without a name it is about the directory itself, or events were lost.
+            if name.isEmpty || name == self.name { return true }
+            at = end
+        }
+        return false
+    }
+
+    /// Watches the directory of the socket, or the nearest one above it that is there.
+    private mutating func watchPath() {
+        guard descriptor >= 0, let path else { return }
+        var parts = path.split(separator: "/")
+        let wanted = IN_CREATE | IN_MOVED_TO | IN_ATTRIB | IN_DELETE_SELF | IN_MOVE_SELF
+        let events = UInt32(bitPattern: Int32(wanted)) | UInt32(IN_ONLYDIR)
+        while let last = parts.popLast() {
+            let start = path.hasPrefix("/") ? "/" : "./"
+            let added = inotify_add_watch(descriptor, start + parts.joined(separator: "/"), events)
+            guard added < 0 else {
+                if watch >= 0, watch != added { inotify_rm_watch(descriptor, watch) }
+                watch = added
+                name = String(last)
+                return
+            }
+        }
+    }
+}

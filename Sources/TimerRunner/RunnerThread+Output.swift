@@ -1,0 +1,145 @@
+// Copyright 2026 the timerd authors
+// SPDX-License-Identifier: Apache-2.0
+
+import CSpawn
+import Glibc
+import TimerCore
+
+/// Reading what runs write, no faster than it is taken.
+extension RunnerThread {
+    /// Reads some of what is in a pipe. If there is no room for more lines of the run, nothing is read of it for a
+    /// while, and the run waits as soon as its pipe is full.
+    mutating func readSome(of serial: UInt64, stream: Int) {
+        var total = 0
+        while total < Self.bytesPerTurn, case let count = readOnce(of: serial, stream), count > 0 {
+            total += count
+            guard let run = children[serial]?.id else { return }
+            switch gate(run) {
+            case .open: continue
+            case .slow(let until): return stopReading(serial, until: until)
+            case .discard:
+                return stopReading(serial, until: Self.awake() + Self.discardPause)
+            }
+        }
+    }
+
+    /// Reads everything that a run left in a pipe at its end. What there is no room for is counted.
+    mutating func drain(_ serial: UInt64, stream: Int) {
+        var total = 0
+        while total < Self.drainBytesMax, case let count = readOnce(of: serial, stream), count > 0 {
+            total += count
+            guard let run = children[serial]?.id, gate(run) == .discard else { continue }
+            discard(of: serial, stream: stream, most: Self.drainBytesMax - total)
+            break
+        }
+        finishLine(of: serial, stream: stream)
+    }
+
+    /// - Returns: how many bytes were read; 0 if nothing is there, or nothing more comes.
+    private mutating func readOnce(of serial: UInt64, _ stream: Int) -> Int {
+        let count = fillBuffer(from: serial, stream, most: Self.bytesPerLook)
+        if count > 0 { take(count, of: serial, stream: stream) }
+        return count
+    }
+
+    private mutating func fillBuffer(from serial: UInt64, _ stream: Int, most: Int) -> Int {
+        while let descriptor = children[serial]?.streams[stream]?.descriptor {
+            let count = read(descriptor, &buffer, min(most, buffer.count))
+            if count > 0 { return count }
+            if count < 0, errno == EINTR { continue }
+            guard count == 0 || errno != EAGAIN else { return 0 }
+            finishLine(of: serial, stream: stream)
+            close(descriptor)
+            children[serial]?.streams[stream] = nil
+        }
+        return 0
+    }
+
+    private mutating func take(_ count: Int, of serial: UInt64, stream: Int) {
+        // No copy of the child is held here: its tail would be copied at each read.
+        guard let id = children[serial]?.id else { return }
+        let lives = serials[id] == serial
+        let handler = handler
+        buffer.withUnsafeBytes { bytes in
+            let bytes = UnsafeRawBufferPointer(rebasing: bytes[..<count])
+            if lives { children[serial]?.tail.take(bytes) }
+            children[serial]?.streams[stream]?.lines.take(bytes) { line, isCut in
+                handler(.output(id, stream == 0 ? .stdout : .stderr, line: line, isCut: isCut))
+            }
+        }
+    }
+
+    mutating func finishLine(of serial: UInt64, stream: Int) {
+        guard let id = children[serial]?.id else { return }
+        let handler = handler
+        children[serial]?.streams[stream]?.lines.finish { line, isCut in
+            handler(.output(id, stream == 0 ? .stdout : .stderr, line: line, isCut: isCut))
+        }
+    }
+
+    // MARK: - Runs that write faster than their output is taken
+
+    /// Reads nothing of a child until `readOn`, or until an instant of CLOCK_MONOTONIC.
+    private mutating func stopReading(_ serial: UInt64, until: Int64) {
+        guard let child = children[serial] else { return }
+        // A pipe whose writers are gone would be told of at once, again and again, whatever is asked for.
+        for case .some(let stream) in child.streams {
+            epoll_ctl(epoll, EPOLL_CTL_DEL, stream.descriptor, nil)
+        }
+        unread[child.id] = serial
+        waitToRead(serial, until: until)
+    }
+
+    private mutating func waitToRead(_ serial: UInt64, until: Int64) {
+        children[serial]?.unreadUntil = until
+        alarms.set(serial, at: until)
+    }
+
+    /// There is room for lines of this run again.
+    mutating func readOn(_ run: Run.ID) {
+        guard let serial = unread.removeValue(forKey: run) else { return }
+        children[serial]?.unreadUntil = nil
+        for stream in 0..<2 {
+            guard let descriptor = children[serial]?.streams[stream]?.descriptor else { continue }
+            let token = serial << 2 | UInt64(stream + 1)
+            if !Self.watch(descriptor, token: token, in: epoll), errno != EEXIST {
+                // The kernel has no room for it now.
+                return stopReading(serial, until: Self.awake() + Self.discardPause)
+            }
+        }
+    }
+
+    /// Its time to wait may be up. No run waits for good, even if nobody takes what it writes.
+    mutating func readOnIfDue(_ serial: UInt64, at now: Int64) {
+        guard let child = children[serial], let until = child.unreadUntil, until <= now else {
+            return
+        }
+        switch gate(child.id) {
+        case .open: readOn(child.id)
+        case .slow(let until): waitToRead(serial, until: until)
+        case .discard:
+            for stream in 0..<2 { discard(of: serial, stream: stream, most: Self.discardBytes) }
+            waitToRead(serial, until: now + Self.discardPause)
+            dropIfDone(serial)
+        }
+    }
+
+    /// Throws away what is in a pipe. The lines are counted, and the last bytes still belong to the run's tail.
+    private mutating func discard(of serial: UInt64, stream: Int, most: Int) {
+        guard let id = children[serial]?.id else { return }
+        let lives = serials[id] == serial
+        var total = 0
+        var lines = 0
+        while total < most {
+            let count = fillBuffer(from: serial, stream, most: most - total)
+            guard count > 0 else { break }
+            total += count
+            buffer.withUnsafeBytes { bytes in
+                let bytes = UnsafeRawBufferPointer(rebasing: bytes[..<count])
+                if lives { children[serial]?.tail.take(bytes) }
+                lines += children[serial]?.streams[stream]?.lines.discard(bytes) ?? 0
+            }
+        }
+        if lines > 0 { handler(.dropped(id, lines: lines)) }
+    }
+}

@@ -1,0 +1,352 @@
+// Copyright 2026 the timerd authors
+// SPDX-License-Identifier: Apache-2.0
+
+import SeededRandom
+import Testing
+import TimerCore
+
+@testable import TimerRunner
+
+/// What is kept for a scheduler, and in which order it is told.
+@Suite struct BacklogTests {
+    private func run(_ number: Int) -> Run.ID {
+        let scheduled = WallInstant(microsecondsSinceEpoch: 1_795_000_000_000_000 + Int64(number))
+        return Run.ID(firing: Firing.ID(job: Job.Name("probe")!, scheduled: scheduled))
+    }
+
+    private let end = RunEnd(.exited(0), at: WallInstant(microsecondsSinceEpoch: 1))
+    /// An instant of CLOCK_MONOTONIC.
+    private let now: Int64 = 1_000_000_000_000
+
+    /// A run writes so many lines of so many bytes.
+    private func write(
+        _ lines: Int, of bytes: Int = 100, by run: Run.ID, to backlog: Backlog
+    ) {
+        let line = [UInt8](repeating: 120, count: bytes)
+        for _ in 0..<lines {
+            _ = backlog.take(.output(run, .stdout, line: line, isCut: false), at: now)
+        }
+    }
+
+    /// A told event, with its number and whether it is output.
+    private struct Told {
+        var number: UInt64
+        var event: RunnerEvent
+        var isOutput: Bool
+    }
+
+    private func told(_ replies: [WireReply]) -> [Told] {
+        replies.compactMap { reply in
+            guard case .event(let number, let event) = reply else { return nil }
+            switch event {
+            case .began, .ended: return Told(number: number, event: event, isOutput: false)
+            case .output, .dropped, .slowed:
+                return Told(number: number, event: event, isOutput: true)
+            }
+        }
+    }
+
+    /// Everything that may be sent at this instant.
+    private func sent(_ backlog: Backlog, at instant: Int64? = nil) -> [WireReply] {
+        var all: [WireReply] = []
+        while true {
+            let portion = backlog.nextPortion(at: instant ?? now)
+            all += portion.replies
+            if !portion.hasMore { return all }
+        }
+    }
+
+    /// Sends all there is and has it seen, until there is no more.
+    private func drained(_ backlog: Backlog) -> [Told] {
+        var all: [Told] = []
+        while case let more = told(sent(backlog)), !more.isEmpty {
+            all += more
+            backlog.seen(
+                more.last { !$0.isOutput }?.number ?? 0,
+                output: more.last { $0.isOutput }?.number ?? 0)
+        }
+        return all
+    }
+
+    private func lines(_ told: [Told], of run: Run.ID) -> Int {
+        told.count { if case .output(run, _, _, _) = $0.event { true } else { false } }
+    }
+
+    private func place(ofEndOf run: Run.ID, in told: [Told]) -> Int? {
+        told.firstIndex { if case .ended(run, _) = $0.event { true } else { false } }
+    }
+
+    @Test func whatIsNotSeenIsToldAgain_inItsOrder_andNothingElse() {
+        let backlog = Backlog()
+        _ = backlog.connect(at: now)
+        for number in 0..<10 {
+            _ = backlog.take(
+                .output(run(1), .stdout, line: [UInt8(number)], isCut: false), at: now)
+        }
+        _ = backlog.take(.ended(run(1), end), at: now)
+        let first = told(sent(backlog))
+        #expect(first.map(\.number) == Array(1...10) + [1])
+        #expect(first.map(\.isOutput) == Array(repeating: true, count: 10) + [false])
+        #expect(sent(backlog).isEmpty)
+        backlog.seen(0, output: 4)
+        #expect(backlog.connect(at: now).count == 1)
+        let again = told(sent(backlog))
+        #expect(again.map(\.number) == Array(5...10) + [2])
+        #expect(again.last?.event == .ended(run(1), end))
+        backlog.seen(2, output: 10)
+        // Seen and not forgotten: its end is told again, as often as somebody comes.
+        for number in 3...4 {
+            _ = backlog.connect(at: now)
+            let told = told(sent(backlog))
+            #expect(told.count == 1 && told[0].number == UInt64(number))
+            #expect(told[0].event == .ended(run(1), end))
+            backlog.seen(UInt64(number), output: 0)
+        }
+        backlog.forget([run(1)])
+        #expect(backlog.connect(at: now).isEmpty && sent(backlog).isEmpty && backlog.isEmpty)
+    }
+
+    /// Asked for when the runner begins nothing any more: the next one's to begin, and nothing to wait for.
+    @Test func aRunThatIsNotBegunDoesNotDelayTheEnd() {
+        let backlog = Backlog()
+        #expect(backlog.isNew(run(1)) && backlog.isEmpty)
+        _ = backlog.take(.ended(run(1), end), at: now)
+        #expect(!backlog.isEmpty)
+        _ = sent(backlog)
+        backlog.seen(1, output: 0)
+        #expect(!backlog.isEmpty)
+        backlog.forget([run(1)])
+        #expect(backlog.isEmpty)
+    }
+
+    @Test func aRunIsNewOnce() {
+        let backlog = Backlog()
+        #expect(backlog.isNew(run(1)) && !backlog.isNew(run(1)))
+        _ = backlog.take(.began(run(1), pid: 7, at: end.at), at: now)
+        #expect(backlog.connect(at: now) == [.holds(run(1), began: end.at, isOver: false)])
+        #expect(!backlog.isNew(run(1)))
+    }
+
+    /// However often somebody asks for a run that is over.
+    @Test func anEndThatIsOnItsWayIsNotAddedAgain() {
+        let backlog = Backlog()
+        _ = backlog.isNew(run(1))
+        _ = backlog.take(.ended(run(1), end), at: now)
+        for _ in 0..<100 { #expect(!backlog.isNew(run(1))) }
+        #expect(told(sent(backlog)).count == 1)
+        for _ in 0..<100 { #expect(!backlog.isNew(run(1))) }
+        #expect(sent(backlog).isEmpty)
+        backlog.seen(1, output: 0)
+        for _ in 0..<100 { #expect(!backlog.isNew(run(1))) }
+        #expect(told(sent(backlog)).count == 1)
+    }
+
+    // MARK: - Loud runs
+
+    @Test func theEndOfARunWaitsForNoOutputOfAnother() throws {
+        let backlog = Backlog()
+        _ = backlog.connect(at: now)
+        write(100_000, by: run(1), to: backlog)
+        // The window is full.
+        #expect(!sent(backlog).isEmpty && sent(backlog).isEmpty)
+        _ = backlog.take(.began(run(2), pid: 7, at: end.at), at: now)
+        _ = backlog.take(.ended(run(2), end), at: now)
+        #expect(
+            told(sent(backlog)).map(\.event) == [
+                .began(run(2), pid: 7, at: end.at), .ended(run(2), end),
+            ])
+    }
+
+    @Test func theEndOfARunComesBehindItsOwnOutput() throws {
+        let backlog = Backlog()
+        _ = backlog.connect(at: now)
+        write(100_000, by: run(1), to: backlog)
+        write(30, by: run(2), to: backlog)
+        _ = backlog.take(.ended(run(2), end), at: now)
+        let told = told(sent(backlog))
+        #expect(lines(told, of: run(2)) == 30)
+        let behind = try #require(place(ofEndOf: run(2), in: told))
+        #expect(lines(Array(told[..<behind]), of: run(2)) == 30)
+        // The runs took turns: nobody's line waited for all of the other's.
+        #expect(lines(Array(told[..<behind]), of: run(1)) < 100)
+    }
+
+    /// A log that stands still takes no line, and the job is to fire again all the same.
+    @Test func theEndOfARunDoesNotWaitForALogThatTakesNoLine() {
+        let backlog = Backlog()
+        _ = backlog.connect(at: now)
+        write(100_000, by: run(1), to: backlog)
+        _ = sent(backlog)
+        write(1, by: run(2), to: backlog)
+        #expect(backlog.take(.ended(run(2), end), at: now), "nobody looks again in time")
+        #expect(sent(backlog).isEmpty)
+        let by = now + Backlog.endDelayMax
+        #expect(backlog.nextPortion(at: by - 1).nextAt == by)
+        #expect(told(sent(backlog, at: by)).map(\.event) == [.ended(run(2), end)])
+        #expect(backlog.nextPortion(at: by).nextAt == nil)
+        // Its line is not lost.
+        #expect(lines(drained(backlog), of: run(2)) == 0)
+        backlog.seen(0, output: .max)
+        #expect(lines(drained(backlog), of: run(2)) == 1)
+    }
+
+    @Test func whatIsSettledComesBehindTheEndsBeforeIt() {
+        let backlog = Backlog()
+        _ = backlog.connect(at: now)
+        write(100_000, by: run(1), to: backlog)
+        _ = sent(backlog)
+        write(1, by: run(2), to: backlog)
+        _ = backlog.take(.ended(run(2), end), at: now)
+        backlog.settled(7)
+        #expect(sent(backlog).isEmpty)
+        let replies = sent(backlog, at: now + Backlog.endDelayMax)
+        #expect(replies == [.event(1, .ended(run(2), end)), .settled(2, token: 7)])
+        backlog.settled(8)
+        #expect(sent(backlog) == [.settled(3, token: 8)])
+    }
+
+    @Test func aNewSchedulerIsToldTheEndBehindTheOutputItHasNotSeen() throws {
+        let backlog = Backlog()
+        _ = backlog.connect(at: now)
+        write(10, by: run(1), to: backlog)
+        _ = sent(backlog)
+        _ = backlog.take(.ended(run(1), end), at: now)
+        #expect(told(sent(backlog)).count == 1)
+        _ = backlog.connect(at: now)
+        let told = told(sent(backlog))
+        #expect(told.count == 11 && place(ofEndOf: run(1), in: told) == 10)
+    }
+
+    @Test func anEndThatCameWithoutASchedulerWaitsForItsOutputOnceOneIsThere() throws {
+        let backlog = Backlog()
+        write(10, by: run(1), to: backlog)
+        _ = backlog.take(.ended(run(1), end), at: now)
+        let later = now + 10 * Backlog.endDelayMax
+        _ = backlog.connect(at: later)
+        let told = told(sent(backlog, at: later))
+        #expect(told.count == 11 && place(ofEndOf: run(1), in: told) == 10)
+    }
+
+    @Test func aRunThatWritesLittleLosesNoLineToThoseThatWriteMuch() {
+        let backlog = Backlog()
+        for loud in 1...50 { write(20_000, by: run(loud), to: backlog) }
+        write(100, by: run(99), to: backlog)
+        let told = drained(backlog)
+        #expect(lines(told, of: run(99)) == 100)
+        let quiet = told.prefix {
+            if case .output(run(99), _, _, _) = $0.event { false } else { true }
+        }
+        #expect(quiet.count < 50 * 40)
+    }
+
+    @Test func outputIsBounded_andWhatIsDroppedIsCountedWhereItIsMissing() {
+        let backlog = Backlog()
+        write(4000, of: 8192, by: run(1), to: backlog)
+        write(4000, of: 8192, by: run(2), to: backlog)
+        _ = backlog.take(.ended(run(2), end), at: now)
+        let told = drained(backlog)
+        for run in [run(1), run(2)] {
+            let kept = lines(told, of: run)
+            #expect(
+                kept * 8192 <= OutputLane.runBytesMax && kept * 8192 > OutputLane.runBytesMax / 2)
+            let drops = told.filter { if case .dropped(run, _) = $0.event { true } else { false } }
+            #expect(drops.map(\.event) == [.dropped(run, lines: 4000 - kept)])
+        }
+        // Behind everything else of its run.
+        #expect(told.last?.event == .ended(run(2), end))
+    }
+
+    @Test func aRunIsSlowedDown_thenCut_andGoesOnWhenThereIsRoom() {
+        let backlog = Backlog()
+        _ = backlog.isNew(run(1))
+        _ = backlog.connect(at: now)
+        #expect(backlog.gate(of: run(1), at: now) == .open)
+        write(100, by: run(1), to: backlog)
+        #expect(backlog.gate(of: run(1), at: now) == .open)
+        write(2000, by: run(1), to: backlog)
+        let until = now + OutputLane.slowMax
+        #expect(backlog.gate(of: run(1), at: now) == .slow(until: until))
+        #expect(backlog.gate(of: run(1), at: until - 1) == .slow(until: until))
+        #expect(backlog.gate(of: run(1), at: until) == .discard)
+        // Nobody else is.
+        write(10, by: run(2), to: backlog)
+        #expect(backlog.gate(of: run(2), at: until) == .open)
+        var reopened: [Run.ID] = []
+        var slowings = 0
+        while case let portion = backlog.nextPortion(at: now), !portion.replies.isEmpty {
+            reopened += portion.reopened
+            let told = told(portion.replies)
+            slowings += told.count { $0.event == .slowed(run(1)) }
+            backlog.seen(0, output: told.last?.number ?? 0)
+        }
+        #expect(reopened == [run(1)] && slowings == 1)
+        #expect(backlog.gate(of: run(1), at: until) == .open)
+    }
+
+    @Test func aRunIsNotSlowedDownWithoutAScheduler_butCut() {
+        let backlog = Backlog()
+        _ = backlog.connect(at: now)
+        backlog.disconnect()
+        write(2000, by: run(1), to: backlog)
+        #expect(backlog.gate(of: run(1), at: now) == .open)
+        write(20_000, by: run(1), to: backlog)
+        #expect(backlog.gate(of: run(1), at: now) == .discard)
+        _ = backlog.connect(at: now)
+        #expect(!drained(backlog).contains { $0.event == .slowed(run(1)) })
+    }
+
+    /// Whatever comes in whatever order: each line is told or counted, each end is told once for each connection, and
+    /// nothing stays behind.
+    @Test func everyLineIsToldOrCounted() {
+        var random = SeededRandom()
+        for _ in 0..<5 {
+            let backlog = Backlog()
+            var written: [Run.ID: Int] = [:]
+            var heard: [Run.ID: Int] = [:]
+            var lastOutput: UInt64 = 0
+            var lastEvent: UInt64 = 0
+            func hear(_ told: [Told]) {
+                for told in told where told.isOutput && told.number > lastOutput {
+                    lastOutput = told.number
+                    switch told.event {
+                    case .output(let run, _, _, _): heard[run, default: 0] += 1
+                    case .dropped(let run, let lines): heard[run, default: 0] += lines
+                    default: break
+                    }
+                }
+                lastEvent = told.last { !$0.isOutput }?.number ?? lastEvent
+            }
+            for _ in 0..<300 {
+                let run = run(random.int(below: 6))
+                switch random.int(below: 6) {
+                case 0...2:
+                    let lines = random.int(below: 1000)
+                    write(lines, of: random.int(below: 3000), by: run, to: backlog)
+                    written[run, default: 0] += lines
+                case 3:
+                    let lines = random.int(below: 1000)
+                    _ = backlog.take(.dropped(run, lines: lines), at: now)
+                    written[run, default: 0] += lines
+                case 4: hear(told(backlog.nextPortion(at: now).replies))
+                default:
+                    switch random.int(below: 4) {
+                    case 0: _ = backlog.connect(at: now)
+                    case 1: _ = backlog.gate(of: run, at: now)
+                    default: backlog.seen(lastEvent, output: lastOutput)
+                    }
+                }
+            }
+            for number in 0..<6 { _ = backlog.take(.ended(run(number), end), at: now) }
+            var ends = 0
+            backlog.seen(lastEvent, output: lastOutput)
+            while case let more = told(sent(backlog)), !more.isEmpty {
+                hear(more)
+                ends += more.count { !$0.isOutput }
+                backlog.seen(lastEvent, output: lastOutput)
+            }
+            #expect(heard == written.filter { $0.value > 0 } && ends == 6)
+            backlog.forget((0..<6).map { run($0) })
+            #expect(backlog.isEmpty && backlog.size == (0, 0))
+        }
+    }
+}
