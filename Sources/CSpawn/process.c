@@ -7,6 +7,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <pthread.h>
 #include <signal.h>
 #include <string.h>
@@ -87,6 +88,31 @@ pid_t cspawn_reap_any(cspawn_end *end) {
 
 bool cspawn_group_lives(pid_t group) { return kill(-group, 0) == 0 || errno == EPERM; }
 
+/// Waits until the process is ready or has ended: true in the first case. Who stops this process means the other one.
+static bool wait_until_told(int descriptor, pid_t pid) {
+    sigset_t set;
+    sigemptyset(&set);
+    sigaddset(&set, SIGTERM);
+    sigaddset(&set, SIGINT);
+    sigaddset(&set, SIGHUP);
+    // Without one, which takes no more than a descriptor, signals wait until this process ends.
+    int signals = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+    struct pollfd wanted[] = {{.fd = descriptor, .events = POLLIN},
+                              {.fd = signals, .events = POLLIN}};
+    for (;;) {
+        if (poll(wanted, 2, -1) < 0 && errno != EINTR) return false;
+        struct signalfd_siginfo info;
+        while (signals >= 0 && read(signals, &info, sizeof info) == (ssize_t)sizeof info) {
+            kill(pid, (int)info.ssi_signo);
+        }
+        if (wanted[0].revents == 0) continue;
+        char word;
+        ssize_t count = read(descriptor, &word, 1);
+        if (count == 1) return true;
+        if (count == 0 || errno != EINTR) return false;
+    }
+}
+
 int cspawn_detach(void) {
     if (syscall(SYS_close_range, 3U, ~0U, 0U) != 0) return -1;
     int ends[2];
@@ -105,12 +131,7 @@ int cspawn_detach(void) {
         return ends[1];
     }
     close(ends[1]);
-    char word;
-    ssize_t count;
-    do {
-        count = read(ends[0], &word, 1);
-    } while (count < 0 && errno == EINTR);
-    if (count == 1) _exit(0);
+    if (wait_until_told(ends[0], pid)) _exit(0);
     int status = 0;
     while (waitpid(pid, &status, 0) < 0 && errno == EINTR) {}
     _exit(WIFEXITED(status) && WEXITSTATUS(status) != 0 ? WEXITSTATUS(status) : 1);

@@ -1,6 +1,7 @@
 // Copyright 2026 the timerd authors
 // SPDX-License-Identifier: Apache-2.0
 
+import CSpawn
 import Glibc
 
 /// A file of variables, in the form of systemd's `EnvironmentFile=` (systemd.exec(5)): lines `NAME=value`,
@@ -19,28 +20,29 @@ struct EnvironmentFile {
         var what: String
     }
 
-    /// Reads the file, which is a regular one that belongs to root, to the runner's user or to the user the
-    /// run is to be, and that nobody else may write to: whoever may has a word in what the run does, by
-    /// `LD_PRELOAD` alone. No link is followed at its end, since it may be the runner who is root who reads.
+    /// Reads the file as the user of the run may: the runner, which reads it, may be root, and what is in the file
+    /// is shown to the run. No part of the path may be a symbolic link, since the user may own a directory on the way.
+    ///
+    /// It must be a regular file that belongs to root, to the runner's user or to the user of the run, and that
+    /// nobody else may write to: with `LD_PRELOAD` alone a writer could decide what the run does.
     ///
     /// - Parameters:
     ///   - path: with a `-` before it, the file may be missing.
-    ///   - user: who the run is to be; nil: the runner's user.
-    static func load(_ path: String, for user: UInt32?) throws(Spawner.Failure) -> [String: String]
-    {
+    ///   - identity: of the user of the run; nil: the runner's user.
+    static func load(
+        _ path: String, for identity: Account.Identity?
+    ) throws(Spawner.Failure) -> [String: String] {
         let isOptional = path.hasPrefix("-")
         let path = isOptional ? String(path.dropFirst()) : path
         let what = "read the environment file \(path)"
-        // Without O_NONBLOCK, opening a FIFO would wait for a writer.
-        let file = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY | O_NOFOLLOW)
+        let file = open(path, as: identity)
         guard file >= 0 else {
-            if isOptional, errno == ENOENT { return [:] }
-            let isLink = errno == ELOOP
-            throw Spawner.failure(
-                errno, what + (isLink ? ", which is a symbolic link: name the file itself" : ""))
+            let code = errno
+            if isOptional, code == ENOENT { return [:] }
+            throw Spawner.failure(code, what + hint(for: code, identity))
         }
         defer { close(file) }
-        try examine(file, for: user, what)
+        try examine(file, for: identity?.user, what)
         var bytes: [UInt8] = []
         var buffer = [UInt8](repeating: 0, count: 16_384)
         while true {
@@ -56,6 +58,27 @@ struct EnvironmentFile {
             return try parse(bytes)
         } catch {
             throw Spawner.failure(EINVAL, "\(what), line \(error.line): \(error.what)")
+        }
+    }
+
+    private static func open(_ path: String, as identity: Account.Identity?) -> Int32 {
+        guard let identity else { return cspawn_open_file(path, nil) }
+        return identity.groups.withUnsafeBufferPointer { groups in
+            var rights = cspawn_identity(
+                user: identity.user, group: identity.group, groups: groups.baseAddress,
+                group_count: Int32(groups.count))
+            return cspawn_open_file(path, &rights)
+        }
+    }
+
+    /// What to do about an error.
+    private static func hint(for code: Int32, _ identity: Account.Identity?) -> String {
+        switch code {
+        case ELOOP: return ", whose path has a symbolic link in it: name the file itself"
+        case EACCES:
+            guard let identity else { return "" }
+            return ", which the run's user, uid \(identity.user), may not read: let that user read it"
+        default: return ""
         }
     }
 

@@ -46,12 +46,12 @@ public enum RunnerProcess {
             posix_spawnattr_destroy(&attributes)
         }
         posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0)
-        // This process ignores signals, and its threads block some: neither is for a program to inherit.
-        var none = sigset_t()
+        // This process ignores signals, and its threads block some: neither is for a program to inherit, but for
+        // those a runner handles: they are blocked even before its first step.
+        var blocked = sigset_t(RunnerServer.signals)
         var all = sigset_t()
-        sigemptyset(&none)
         sigfillset(&all)
-        posix_spawnattr_setsigmask(&attributes, &none)
+        posix_spawnattr_setsigmask(&attributes, &blocked)
         posix_spawnattr_setsigdefault(&attributes, &all)
         posix_spawnattr_setflags(
             &attributes, Int16(POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF))

@@ -37,6 +37,9 @@ public final class RunnerServer: Sendable {
         public var marks: Int32
         /// What the runner may do beyond its own children.
         public var options = Runner.Options()
+        /// How long the server goes on without a scheduler and without a run; nil: for ever.
+        public var idleMax: Duration?
+        var limits = RunnerLimits()
         /// Reads the configuration; may take its time.
         public var catalogue: @Sendable () -> Result<Catalogue, Unreadable>
         /// Says something in the log of the runner itself.
@@ -66,6 +69,8 @@ public final class RunnerServer: Sendable {
     private struct Stop {
         var grace: Duration?
         var isDown = false
+        /// Whether the configuration is to be read again.
+        var mustRefresh = false
     }
 
     /// Takes up what an earlier runner left.
@@ -120,30 +125,57 @@ public final class RunnerServer: Sendable {
         }
     }
 
-    /// Does the same whenever one of these signals comes to this process, in every thread of which they are blocked
-    /// (`Runner.blockSignals`).
+    /// The signals a server handles: they must be blocked in every thread (`Runner.blockSignals`), from before the
+    /// first step of the program on.
+    public static let signals = [SIGTERM, SIGINT, SIGHUP]
+
+    /// From here on SIGTERM and SIGINT end the server as `end` does, and SIGHUP has the configuration read again;
+    /// one that came before counts as well.
     ///
     /// By a thread that waits for nothing else (sigwait(3)): a descriptor for signals is woken by any, and so by the
     /// end of each run.
     /// - Throws: `Runner.Failure` if there can be no thread.
-    public func end(on signals: [Int32], grace: Duration) throws(Runner.Failure) {
+    public func handleSignals(grace: Duration) throws(Runner.Failure) {
         let code = WorkerThread.start("timerd.signals") { [self] in
-            var awaited = sigset_t(signals)
+            var awaited = sigset_t(Self.signals)
             var number: Int32 = 0
             while true {
-                if sigwait(&awaited, &number) == 0 { end(grace: grace) }
+                guard sigwait(&awaited, &number) == 0 else { continue }
+                if number == SIGHUP { refresh() } else { end(grace: grace) }
             }
         }
         guard code == 0 else { throw Runner.Failure("cannot start a thread", code) }
     }
 
-    /// Serves until `end` was called, or a scheduler asked for it, and every run has ended.
+    /// Has the configuration read again soon.
+    private func refresh() {
+        stop.withLock { $0.mustRefresh = true }
+        EventFD.ring(wake)
+    }
+
+    private func takeRefresh() -> Bool {
+        stop.withLock { stop in
+            defer { stop.mustRefresh = false }
+            return stop.mustRefresh
+        }
+    }
+
+    /// Serves until `end` was called, or a scheduler asked for it, and every run has ended; or until there was
+    /// neither a scheduler nor a run for `Settings.idleMax`. What a scheduler should still know of ends is in the
+    /// marks then, for the next runner to tell.
     public func run() {
         var server = Serving(
             settings: settings, runner: runner, backlog: backlog, wake: wake, instance: instance)
         var leaveAt: Int64?
+        var idleAt: Int64?
         while true {
-            server.turn(patience: leaveAt)
+            idleAt = idleEnd(of: server, before: idleAt)
+            server.turn(patience: leaveAt ?? idleAt)
+            idleAt = idleEnd(of: server, before: idleAt)
+            if let at = idleAt, RunnerThread.awake() >= at, server.closeIfUnused() {
+                return runner.shutdown(grace: .zero)
+            }
+            if takeRefresh() { server.refresh() }
             if let grace = server.shutDown {
                 server.shutDown = nil
                 end(grace: grace)
@@ -158,6 +190,16 @@ public final class RunnerServer: Sendable {
                 RunnerThread.awake() < leaveAt ?? 0
             else { return }
         }
+    }
+}
+
+extension RunnerServer {
+    /// When a server has been idle for long enough, by CLOCK_MONOTONIC; nil while it is not idle.
+    private func idleEnd(of server: borrowing Serving, before: Int64?) -> Int64? {
+        guard let idleMax = settings.idleMax, !server.isConnected, server.shutDown == nil,
+            stop.withLock({ $0.grace == nil }), !backlog.hasLiveRun
+        else { return nil }
+        return before ?? RunnerThread.awake() + idleMax.wholeNanoseconds
     }
 }
 

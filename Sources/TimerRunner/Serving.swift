@@ -61,7 +61,18 @@ struct Serving {
 
     var isConnected: Bool { connection?.isGreeted == true }
 
+    /// Has the configuration read again.
+    mutating func refresh() { isStale = true }
+
     var hasUnwritten: Bool { (connection?.socket.backlog ?? 0) > 0 }
+
+    /// Refuses connections from here on, unless one waits to be accepted. One that comes in between is closed before
+    /// a word was said on it: whoever made it tries again, and finds that nobody listens.
+    func closeIfUnused() -> Bool {
+        var wanted = pollfd(fd: settings.socket, events: Int16(POLLIN), revents: 0)
+        guard poll(&wanted, 1, 0) == 0 else { return false }
+        return shutdown(settings.socket, Int32(SHUT_RDWR)) == 0
+    }
 
     func sayDown() { connection?.socket.send(WireReply.down.bytes) }
 
@@ -189,7 +200,7 @@ struct Serving {
     }
 
     private func command(_ body: (Runner) -> Void) throws(Closing) {
-        try check(runner.load.commands, RunnerLimits.commandsMax, "commands that wait")
+        try check(runner.load.commands, settings.limits.commands, "commands that wait")
         body(runner)
     }
 
@@ -202,11 +213,11 @@ struct Serving {
     /// it did not have the last time, once for all runs that are asked for together.
     private mutating func start(_ orders: [RunOrder]) throws(Closing) {
         let size = backlog.size
-        try check(size.runs + orders.count, RunnerLimits.runsMax, "runs that are not forgotten")
+        try check(size.runs + orders.count, settings.limits.runs, "runs that are not forgotten")
         try check(
-            size.tailBytes, RunnerLimits.tailBytesMax, "bytes of output of runs that are over")
+            size.tailBytes, settings.limits.tailBytes, "bytes of output of runs that are over")
         try check(
-            runner.load.starts + orders.count, RunnerLimits.startsMax, "runs that wait to start")
+            runner.load.starts + orders.count, settings.limits.starts, "runs that wait to start")
         let fresh = orders.filter { backlog.isNew($0.run) }
         var definitions = fresh.map { definition(for: $0) }
         var unreadable: String?
@@ -233,7 +244,7 @@ struct Serving {
         while !rest.isEmpty {
             do throws(Closing) {
                 try check(
-                    runner.load.startBytes, RunnerLimits.startBytesMax,
+                    runner.load.startBytes, settings.limits.startBytes,
                     "bytes for runs that wait to start")
             } catch {
                 // They may be asked for again.

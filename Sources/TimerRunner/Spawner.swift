@@ -26,7 +26,7 @@ struct Preparation: Sendable {
             let account = try Account.resolve(
                 user: execution.user, group: execution.group, current: current)
             let file = try execution.environmentFile.map { (path) throws(Spawner.Failure) in
-                try EnvironmentFile.load(path, for: account.identity?.user)
+                try EnvironmentFile.load(path, for: account.identity)
             }
             let variables = Self.environment(of: request, account: account, file: file ?? [:])
             cost =

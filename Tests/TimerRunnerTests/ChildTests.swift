@@ -1,6 +1,7 @@
 // Copyright 2026 the timerd authors
 // SPDX-License-Identifier: Apache-2.0
 
+import CSpawn
 import Dispatch
 import Foundation
 import Glibc
@@ -363,12 +364,104 @@ import TimerCore
         symlink(path, "\(path)-link")
         #expect(
             outcome("\(path)-link") == "spawn-failed(ELOOP, read the environment file "
-                + "\(path)-link, which is a symbolic link: name the file itself)")
+                + "\(path)-link, whose path has a symbolic link in it: name the file itself)")
         #expect(outcome("-\(path)-link").hasPrefix("spawn-failed(ELOOP"))
         guard geteuid() == 0 else { return }
         chown(path, 65_534, 65_534)
         #expect(
             outcome(path) == "spawn-failed(EPERM, read the environment file \(path), "
                 + "which belongs to uid 65534: give it to the run's user)")
+    }
+
+    /// A directory of the path may be the user's, who may put anything in its place.
+    @Test func isNotRead_whereItIsReachedThroughALink() throws {
+        let bench = try Bench()
+        defer { bench.runner.shutdown(grace: .zero) }
+        let folder = "\(bench.marks)-folder"
+        let link = "\(bench.marks)-way"
+        defer {
+            try? FileManager.default.removeItem(atPath: folder)
+            unlink(link)
+        }
+        mkdir(folder, 0o755)
+        try "A=1\n".write(toFile: "\(folder)/file", atomically: true, encoding: .utf8)
+        symlink(folder, link)
+        func outcome(_ file: String) -> String {
+            bench.run(bench.request(.shell("exit 3")) { $0.environmentFile = file })
+                .outcome.description
+        }
+        #expect(outcome("\(folder)/file") == "exited(3)")
+        #expect(outcome("\(folder)/../\(folder.split(separator: "/").last!)//./file") == "exited(3)")
+        for path in ["\(link)/file", "\(link)/../\(link)/file"] {
+            #expect(outcome(path).hasPrefix("spawn-failed(ELOOP, read the environment file"))
+        }
+        #expect(outcome("/proc/self/cwd/etc/hostname").hasPrefix("spawn-failed(ELOOP"))
+        #expect(outcome("\(folder)/file/more").hasPrefix("spawn-failed(ENOTDIR"))
+        #expect(outcome("\(folder)").hasPrefix("spawn-failed(EINVAL"))
+        mkfifo("\(folder)/fifo", 0o600)
+        #expect(outcome("\(folder)/fifo").hasPrefix("spawn-failed(EINVAL"))
+    }
+
+    /// What the system call does in one step is done in several where it is missing.
+    @Test func aPathIsWalkedPartByPart_withTheSameResult() throws {
+        let folder = "/tmp/timerd-parts-\(UUID().uuidString)"
+        defer { try? FileManager.default.removeItem(atPath: folder) }
+        mkdir(folder, 0o755)
+        mkdir("\(folder)/d", 0o755)
+        symlink("d", "\(folder)/way")
+        symlink("file", "\(folder)/d/link")
+        try "A=1\n".write(toFile: "\(folder)/d/file", atomically: true, encoding: .utf8)
+        let long = String(repeating: "a", count: 300)
+        for path in [
+            "\(folder)/d/file", "\(folder)//d/./../d/file", "\(folder)/way/file", "\(folder)/d/link",
+            "\(folder)/d/file/", "\(folder)/none/file", "\(folder)/d/none", "/", "/..", "",
+            "\(folder)/d/file/more", "/\(long)", String(repeating: "/\(long)", count: 20),
+            "/proc/self/cwd/etc/hostname",
+        ] {
+            let whole = cspawn_open_file(path, nil)
+            let wholeError = whole < 0 ? errno : 0
+            let parts = cspawn_open_by_parts(path)
+            let partsError = parts < 0 ? errno : 0
+            if whole >= 0 { close(whole) }
+            if parts >= 0 { close(parts) }
+            // It may open a directory, which then is no regular file.
+            let isDirectory = ["/", "/.."].contains(path)
+            #expect(wholeError == partsError || isDirectory, "\(path)")
+        }
+    }
+
+    @Test(.enabled(if: geteuid() == 0, "only root can become somebody else"))
+    func isRead_asTheUserOfTheRunMay() throws {
+        let bench = try Bench()
+        defer { bench.runner.shutdown(grace: .zero) }
+        let folder = "\(bench.marks)-rights"
+        defer { try? FileManager.default.removeItem(atPath: folder) }
+        mkdir(folder, 0o755)
+        let path = "\(folder)/file"
+        try "SECRET=yes\n".write(toFile: path, atomically: true, encoding: .utf8)
+        func outcome(_ user: String?) -> String {
+            let request = bench.request(.shell("[ \"$SECRET\" = yes ] && exit 3"), in: "/") {
+                $0.environmentFile = path
+                $0.user = user
+            }
+            return bench.run(request).outcome.description
+        }
+        chmod(path, 0o600)
+        #expect(outcome(nil) == "exited(3)")
+        #expect(
+            outcome("nobody") == "spawn-failed(EACCES, read the environment file \(path), "
+                + "which the run's user, uid 65534, may not read: let that user read it)")
+        // By its group, and by a directory it may not enter.
+        chmod(path, 0o640)
+        chown(path, 0, 65_534)
+        #expect(outcome("nobody") == "exited(3)")
+        chmod(folder, 0o700)
+        #expect(outcome("nobody").hasPrefix("spawn-failed(EACCES"))
+        // The runner itself may do what it might before.
+        chmod(path, 0o600)
+        #expect(outcome(nil) == "exited(3)")
+        chmod(folder, 0o755)
+        chown(path, 65_534, 65_534)
+        #expect(outcome("nobody") == "exited(3)")
     }
 }

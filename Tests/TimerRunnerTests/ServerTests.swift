@@ -11,20 +11,28 @@ import TimerCore
 @testable import TimerRunner
 
 /// A runner behind a socket, with a configuration that can be changed.
-private final class Desk: Sendable {
+final class Desk: Sendable {
     final class Configuration: Sendable {
         let jobs = Mutex<RunnerServer.Catalogue>([:])
         let reads = Mutex(0)
         let said = Mutex<[String]>([])
     }
 
-    let folder = "/tmp/timerd-desk-\(UUID().uuidString)"
+    let folder: String
     let configuration = Configuration()
     let server: RunnerServer
     private let finished = DispatchSemaphore(value: 0)
 
-    init() throws {
+    /// - Parameters:
+    ///   - folder: where another one was; nil for a new one.
+    ///   - change: what its settings are otherwise than by default.
+    init(
+        in folder: String? = nil, _ change: (inout RunnerServer.Settings) -> Void = { _ in }
+    ) throws {
+        self.folder = folder ?? "/tmp/timerd-desk-\(UUID().uuidString)"
+        let folder = self.folder
         mkdir(folder, 0o755)
+        unlink("\(folder)/s")
         let socket = Glibc.socket(AF_UNIX, Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue), 0)
         _ = Self.withAddress("\(folder)/s") { bind(socket, $0, $1) }
         chmod("\(folder)/s", 0o777)
@@ -32,13 +40,14 @@ private final class Desk: Sendable {
         let marks = open("\(folder)/marks", O_RDONLY | O_DIRECTORY | O_CLOEXEC)
         defer { close(marks) }
         let configuration = configuration
-        server = try RunnerServer(
-            RunnerServer.Settings(
-                socket: socket, users: [], marks: marks,
-                catalogue: {
-                    configuration.reads.withLock { $0 += 1 }
-                    return .success(configuration.jobs.withLock { $0 })
-                }, say: { text in configuration.said.withLock { $0.append(text) } }))
+        var settings = RunnerServer.Settings(
+            socket: socket, users: [], marks: marks,
+            catalogue: {
+                configuration.reads.withLock { $0 += 1 }
+                return .success(configuration.jobs.withLock { $0 })
+            }, say: { text in configuration.said.withLock { $0.append(text) } })
+        change(&settings)
+        server = try RunnerServer(settings)
         let (server, finished) = (server, finished)
         Thread.detachNewThread {
             server.run()
@@ -46,11 +55,20 @@ private final class Desk: Sendable {
         }
     }
 
-    func stop() {
+    func stop(keepsFolder: Bool = false) {
         server.end(grace: .zero)
-        #expect(finished.wait(timeout: .now() + 30) == .success)
-        try? FileManager.default.removeItem(atPath: folder)
+        #expect(endsByItself(within: 30))
+        if !keepsFolder { try? FileManager.default.removeItem(atPath: folder) }
     }
+
+    /// Whether it ends in this time without being told to, or has ended before.
+    func endsByItself(within seconds: Double) -> Bool {
+        guard finished.wait(timeout: .now() + seconds) == .success else { return false }
+        finished.signal()
+        return true
+    }
+
+    var socket: String { "\(folder)/s" }
 
     /// A connection as a scheduler would make it; -1 if there is none to be had.
     func connect() -> Int32 {
@@ -63,8 +81,11 @@ private final class Desk: Sendable {
         return socket
     }
 
-    func client(_ handler: @escaping RunnerClient.Handler) throws -> RunnerClient {
-        let client = try RunnerClient(patience: .seconds(10)) { [self] in
+    func client(
+        patience: Duration = .seconds(10), announcedBy path: String? = nil,
+        _ handler: @escaping RunnerClient.Handler
+    ) throws -> RunnerClient {
+        let client = try RunnerClient(patience: patience, announcedBy: path) { [self] in
             let socket = connect()
             return socket >= 0 ? .success(socket) : .failure(.init("nobody listens"))
         }
@@ -87,7 +108,7 @@ private final class Desk: Sendable {
 }
 
 /// What a client told, and whoever waits for it.
-private final class Ear: Sendable {
+final class Ear: Sendable {
     private let heard = Mutex<[RunnerEvent]>([])
     private let more = DispatchSemaphore(value: 0)
     let seesAll: Bool

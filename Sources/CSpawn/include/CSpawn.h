@@ -148,6 +148,25 @@ void cspawn_give_up_short_slice(void);
 /// from whoever started this program, or SA_NOCLDWAIT (waitid(2), Notes).
 void cspawn_claim_ends(void);
 
+/// Whose rights count: a user, with a group and supplementary groups.
+typedef struct {
+    uid_t user;
+    gid_t group;
+    const gid_t *_Nullable groups;
+    int group_count;
+} cspawn_identity;
+
+/// Opens a file to read it, as far as this user may, or this process if it is NULL. No part of the path may be a
+/// symbolic link: errno is ELOOP then. It does not wait for the writer of a FIFO, nor make a terminal this process's.
+///
+/// Only the calling thread has the user's rights meanwhile. Becoming another user takes root's privilege. Returns the
+/// descriptor, closed on exec, or -1 with errno set.
+int cspawn_open_file(const char *_Nonnull path, const cspawn_identity *_Nullable identity);
+
+/// The same by this process's rights, one part of the path after the other: what `cspawn_open_file` does on a system
+/// that cannot do it in one step.
+int cspawn_open_by_parts(const char *_Nonnull path);
+
 /// How a process ended and what it used.
 typedef struct {
     /// CLD_EXITED, CLD_KILLED or CLD_DUMPED.
@@ -197,8 +216,8 @@ int cspawn_eventfd(void);
 
 /// Closes every descriptor beyond 2 and goes on in a process of its own, in a session of its own, while the
 /// calling process waits for it: until
-/// the new one calls `cspawn_tell_parent` or ends, whose status it then exits with. To be called before
-/// there are other threads. Returns a descriptor for `cspawn_tell_parent` in the new process, or -1 with
+/// the new one calls `cspawn_tell_parent` or ends, whose status it then exits with. SIGTERM, SIGINT and SIGHUP, which
+/// are to be blocked, it passes on to the new one. To be called before there are other threads. Returns a descriptor for `cspawn_tell_parent` in the new process, or -1 with
 /// errno set in the old one.
 int cspawn_detach(void);
 

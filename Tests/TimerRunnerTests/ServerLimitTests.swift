@@ -1,0 +1,266 @@
+// Copyright 2026 the timerd authors
+// SPDX-License-Identifier: Apache-2.0
+
+import Dispatch
+import Foundation
+import Glibc
+import Synchronization
+import Testing
+import TimerCore
+
+@testable import TimerRunner
+
+/// What a scheduler that was taken over can ask for, and what becomes of it.
+@Suite struct ServerLimitTests {
+    /// A connection that says whatever it likes.
+    private final class Intruder {
+        let socket: Int32
+        private(set) var replies: [WireReply] = []
+        private var frames: FrameSocket
+
+        init(_ desk: Desk) {
+            socket = desk.connect()
+            frames = FrameSocket(socket, frameBytesMax: Wire.replyBytesMax)
+            frames.send(WireRequest.hello(version: Wire.version).bytes)
+        }
+
+        func say(_ request: WireRequest) { frames.send(request.bytes) }
+
+        func say(_ frame: [UInt8]) { frames.send(frame) }
+
+        /// Goes on until the other end closes the connection, or until what it answered will do.
+        /// - Returns: whether it was closed.
+        func isClosed(unless isEnough: ([WireReply]) -> Bool = { _ in false }) -> Bool {
+            let deadline = RunnerThread.awake() + 30_000_000_000
+            while RunnerThread.awake() < deadline {
+                guard frames.flush(), frames.isOpen else { return true }
+                if isEnough(replies) { return false }
+                var wanted = pollfd(
+                    fd: socket, events: Int16(frames.backlog > 0 ? POLLIN | POLLOUT : POLLIN),
+                    revents: 0)
+                _ = poll(&wanted, 1, 1000)
+                frames.fill()
+                while let frame = frames.next() {
+                    if let reply = try? WireReply(frame) { replies.append(reply) }
+                }
+            }
+            Issue.record("neither closed nor answered")
+            return false
+        }
+    }
+
+    private static let job = Job(
+        name: Job.Name("probe")!, command: .shell("printf 0123456789; exit 0"),
+        schedule: .every(.seconds(1)))
+
+    private static func order(_ number: Int) -> RunOrder {
+        let scheduled = WallInstant(microsecondsSinceEpoch: 1_795_000_000_000_000 + Int64(number))
+        let firing = Firing(
+            id: Firing.ID(job: job.name, scheduled: scheduled), missed: 0, active: .zero)
+        return RunOrder(Run(firing: firing, job: job))
+    }
+
+    private static func orders(_ numbers: Range<Int>) -> WireRequest {
+        .start(numbers.map { order($0) })
+    }
+
+    private static func ends(_ replies: [WireReply]) -> Int {
+        replies.count { if case .event(_, .ended) = $0 { true } else { false } }
+    }
+
+    /// The runner closes the connection, says why, and serves the next one.
+    private func expectClosed(
+        _ why: String, limits: RunnerLimits = RunnerLimits(), by body: (Intruder) -> Void
+    ) throws {
+        let desk = try Desk { $0.limits = limits }
+        desk.configuration.jobs.withLock { $0 = [Self.job.name: Definition(Self.job)] }
+        let intruder = Intruder(desk)
+        body(intruder)
+        #expect(intruder.isClosed())
+        let said = desk.configuration.said.withLock { $0 }
+        #expect(said.count == 1 && said[0].hasPrefix("closed a connection that \(why)"), "\(said)")
+        let client = try desk.client { _, _ in }
+        client.close()
+        desk.stop()
+    }
+
+    @Test func aFrameThatIsTooLongIsNotRead() throws {
+        let desk = try Desk()
+        let intruder = Intruder(desk)
+        intruder.say([UInt8](repeating: 2, count: Wire.requestBytesMax + 1))
+        #expect(intruder.isClosed())
+        desk.stop()
+    }
+
+    @Test func moreRunsThanAFrameMayNameAreNoRequest() throws {
+        try expectClosed("sent what is no request") {
+            $0.say(.forget((0...Wire.runsPerFrame).map { Self.order($0).run }))
+        }
+    }
+
+    @Test func tooManyRunsThatWaitCloseTheConnection() throws {
+        var limits = RunnerLimits()
+        limits.starts = 30
+        try expectClosed(
+            "asked for too much: 31 runs that wait to start, and at most 30 may", limits: limits
+        ) { $0.say(Self.orders(0..<31)) }
+    }
+
+    @Test func tooManyBytesForThemCloseTheConnection_andThoseBeforeRun() throws {
+        var limits = RunnerLimits()
+        limits.startBytes = -1
+        try expectClosed("asked for too much: 0 bytes for runs that wait", limits: limits) {
+            $0.say(Self.orders(0..<1))
+        }
+    }
+
+    @Test func tooManyRunsThatAreNotForgottenCloseTheConnection() throws {
+        var limits = RunnerLimits()
+        limits.runs = 100
+        try expectClosed("asked for too much: 110 runs that are not forgotten", limits: limits) {
+            $0.say(Self.orders(0..<50))
+            $0.say(.forget((0..<20).map { Self.order($0).run }))
+            $0.say(Self.orders(50..<100))
+            $0.say(Self.orders(100..<130))
+        }
+    }
+
+    @Test func tooMuchOutputThatIsNotForgottenClosesTheConnection() throws {
+        var limits = RunnerLimits()
+        limits.tailBytes = 99
+        try expectClosed("asked for too much: 100 bytes of output", limits: limits) { intruder in
+            intruder.say(Self.orders(0..<10))
+            #expect(!intruder.isClosed { Self.ends($0) == 10 })
+            intruder.say(Self.orders(10..<11))
+        }
+    }
+
+    @Test func tooManyCommandsCloseTheConnection() throws {
+        var limits = RunnerLimits()
+        limits.commands = 0
+        try expectClosed("asked for too much: ", limits: limits) { intruder in
+            for _ in 0..<10_000 { intruder.say(.signal(Self.order(1).run, SIGWINCH)) }
+        }
+    }
+
+    /// However often somebody asks whether all ends are told, one question is on its way.
+    @Test func endlessQuestionsAreAnsweredTogether() throws {
+        let desk = try Desk()
+        let intruder = Intruder(desk)
+        let count: UInt64 = 100_000
+        for token in 1...count { intruder.say(.settle(token)) }
+        #expect(
+            !intruder.isClosed {
+                if case .settled(_, token: count) = $0.last { true } else { false }
+            })
+        let tokens = intruder.replies.compactMap { reply -> UInt64? in
+            if case .settled(_, let token) = reply { token } else { nil }
+        }
+        #expect(tokens == tokens.sorted() && tokens.count < Int(count) / 4)
+        desk.stop()
+    }
+
+    @Test func aClientRefusesMoreRunsThanMayWaitForARunner() throws {
+        let desk = try Desk()
+        let ear = Ear()
+        let client = try desk.client { ear.take($0, $1) }
+        desk.stop()
+        let firing = Self.order(0).run.firing
+        let runs = (1...RunnerClient.waitingMax + 2).map { attempt in
+            Run(
+                firing: Firing(id: firing, missed: 0, active: .zero), attempt: attempt, job: Self.job)
+        }
+        client.start(runs)
+        ear.wait { $0.count == 2 }
+        for case .ended(let run, let end) in ear.events {
+            #expect(run.attempt > RunnerClient.waitingMax)
+            #expect(end.outcome.description.hasPrefix("spawn-failed(EAGAIN, wait for the runner"))
+        }
+        client.close()
+    }
+
+    // MARK: - A runner that nobody needs
+
+    @Test func aServerWithoutASchedulerAndWithoutARunEnds() throws {
+        let desk = try Desk { $0.idleMax = .milliseconds(50) }
+        #expect(desk.endsByItself(within: 30))
+        #expect(desk.connect() < 0, "somebody listens")
+        desk.stop()
+    }
+
+    @Test func aServerWithARunStays_untilThatEnds() throws {
+        let desk = try Desk { $0.idleMax = .milliseconds(200) }
+        let job = Job(
+            name: Self.job.name, command: .shell("echo up; read go < \(desk.folder)/go"),
+            schedule: .every(.seconds(1)))
+        mkfifo("\(desk.folder)/go", 0o600)
+        desk.configuration.jobs.withLock { $0 = [job.name: Definition(job)] }
+        let ear = Ear()
+        let client = try desk.client { ear.take($0, $1) }
+        client.start([
+            Run(firing: Firing(id: Self.order(1).run.firing, missed: 0, active: .zero), job: job)
+        ])
+        ear.wait { $0.contains { if case .output = $0 { true } else { false } } }
+        client.close()
+        #expect(!desk.endsByItself(within: 1))
+        try "go\n".write(toFile: "\(desk.folder)/go", atomically: false, encoding: .utf8)
+        #expect(desk.endsByItself(within: 30))
+        // How it ended is known to the next one.
+        let next = try Desk(in: desk.folder)
+        let heir = try next.client { _, _ in }
+        #expect(heir.holdings.map(\.isOver) == [true])
+        heir.close()
+        next.stop()
+    }
+
+    @Test func aServerWithASchedulerStays() throws {
+        let desk = try Desk { $0.idleMax = .milliseconds(50) }
+        let client = try desk.client { _, _ in }
+        #expect(!desk.endsByItself(within: 1))
+        client.close()
+        #expect(desk.endsByItself(within: 30))
+        desk.stop()
+    }
+
+    /// Whoever reaches a runner at its last moment either has it, and it stays, or finds that there is none.
+    @Test func aSchedulerThatComesAtTheLastMomentLosesNothing() throws {
+        var counts = (had: 0, none: 0)
+        for round in 0..<60 {
+            let desk = try Desk { $0.idleMax = .milliseconds(10) }
+            desk.configuration.jobs.withLock { $0 = [Self.job.name: Definition(Self.job)] }
+            usleep(UInt32(9000 + round * 50))
+            let ear = Ear()
+            if let client = try? desk.client(patience: .zero, { ear.take($0, $1) }) {
+                counts.had += 1
+                let firing = Firing(id: Self.order(round).run.firing, missed: 0, active: .zero)
+                let run = Run(firing: firing, job: Self.job)
+                client.start([run])
+                guard case .ended(_, let end) = ear.end(of: run) else { return }
+                #expect(end.outcome == .exited(0))
+                client.close()
+            } else {
+                counts.none += 1
+            }
+            #expect(desk.endsByItself(within: 30))
+            desk.stop()
+        }
+        print("at the last moment: \(counts)")
+    }
+
+    // MARK: - A runner that comes back
+
+    @Test func aRunnerThatComesBackIsFoundWhenItAnnouncesItself() throws {
+        let desk = try Desk()
+        let back = DispatchSemaphore(value: 0)
+        let client = try desk.client(announcedBy: desk.socket) { news, _ in
+            if case .back = news { back.signal() }
+        }
+        desk.stop()
+        // It is looked for ever more seldom meanwhile, and its directory is gone.
+        usleep(4_500_000)
+        let next = try Desk(in: desk.folder)
+        #expect(back.wait(timeout: .now() + 0.8) == .success)
+        client.close()
+        next.stop()
+    }
+}
