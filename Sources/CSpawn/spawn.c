@@ -134,18 +134,19 @@ static int place_descriptors(const cspawn_request *request) {
 
 /// What the daemon raised for itself would break programs that use select(2). After the descriptors: none
 /// could be moved to a number beyond it.
-static int limit_open_files(uint64_t most) {
+static int set_soft_limit(int resource, uint64_t most) {
     struct rlimit limit;
-    if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return -1;
+    if (getrlimit(resource, &limit) != 0) return -1;
     limit.rlim_cur = most < limit.rlim_max ? most : limit.rlim_max;
-    return setrlimit(RLIMIT_NOFILE, &limit);
+    return setrlimit(resource, &limit);
 }
 
 /// The limits a job declares. Raising a hard one takes a privilege, so this comes before that is given up.
 static int set_limits(child_context *context) {
     const cspawn_request *request = context->request;
     context->limit = -1;
-    if (limit_open_files(request->open_files) != 0) return -1;
+    if (set_soft_limit(RLIMIT_NOFILE, request->open_files) != 0) return -1;
+    if (request->data_bytes != 0 && set_soft_limit(RLIMIT_DATA, request->data_bytes) != 0) return -1;
     for (context->limit = 0; context->limit < request->limit_count; context->limit++) {
         const cspawn_limit *wanted = &request->limits[context->limit];
         struct rlimit limit = {.rlim_cur = wanted->soft, .rlim_max = wanted->hard};

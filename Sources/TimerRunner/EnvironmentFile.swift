@@ -77,7 +77,8 @@ struct EnvironmentFile {
         case ELOOP: return ", whose path has a symbolic link in it: name the file itself"
         case EACCES:
             guard let identity else { return "" }
-            return ", which the run's user, uid \(identity.user), may not read: let that user read it"
+            return
+                ", which the run's user, uid \(identity.user), may not read: let that user read it"
         default: return ""
         }
     }

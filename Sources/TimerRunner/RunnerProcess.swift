@@ -3,6 +3,7 @@
 
 import CSpawn
 import Glibc
+import Synchronization
 
 /// Where a runner listens if nobody says otherwise.
 public enum RunnerSocket {
@@ -12,6 +13,29 @@ public enum RunnerSocket {
 
 /// Starting a runner as a process that outlives whoever starts it.
 public enum RunnerProcess {
+    /// The most bytes of memory for data that a runner's own process may have: several times what its limits let a
+    /// scheduler ask for, and far less than a machine has (setrlimit(2), RLIMIT_DATA).
+    static let dataBytesMax: UInt64 = 2 << 30
+
+    private static let dataLimitBefore = Mutex<UInt64?>(nil)
+
+    /// The soft limit that jobs have in place of the runner's own; nil if that is the same.
+    static var dataLimitOfJobs: UInt64? { dataLimitBefore.withLock(\.self) }
+
+    /// Limits the memory of this process, and not that of its jobs: should it ever need more, it ends and is started
+    /// again, and its jobs go on. A lower limit stays.
+    public static func limitMemory() {
+        let resource = __rlimit_resource_t(RLIMIT_DATA.rawValue)
+        var limit = rlimit()
+        guard getrlimit(resource, &limit) == 0, UInt64(limit.rlim_cur) > dataBytesMax else {
+            return
+        }
+        let before = UInt64(limit.rlim_cur)
+        limit.rlim_cur = rlim_t(dataBytesMax)
+        guard setrlimit(resource, &limit) == 0 else { return }
+        dataLimitBefore.withLock { $0 = before }
+    }
+
     /// How to say that a process which went on apart is ready.
     public struct Readiness: Sendable {
         fileprivate let descriptor: Int32

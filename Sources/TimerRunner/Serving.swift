@@ -78,7 +78,10 @@ struct Serving {
 
     /// Waits for something and does it; at the latest until an instant of CLOCK_MONOTONIC.
     mutating func turn(patience: Int64?) {
+        let wasConnected = isConnected
         send()
+        // How long to wait may depend on that.
+        guard isConnected == wasConnected else { return }
         // What is wrong with it is said to whoever asks for a run.
         if isStale { _ = readCatalogue() }
         var wanted = [

@@ -153,6 +153,7 @@ struct Spawner {
                                     error: surroundings.error, umask: execution.umask,
                                     nice: Int32(clamping: execution.nice),
                                     signals: surroundings.signals, open_files: openFiles,
+                                    data_bytes: RunnerProcess.dataLimitOfJobs ?? 0,
                                     patience: Self.patience,
                                     limits: limits.baseAddress, limit_count: Int32(limits.count),
                                     switches_user: identity != nil, user: identity?.user ?? 0,

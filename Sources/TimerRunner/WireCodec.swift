@@ -149,9 +149,25 @@ struct WireReader {
         return text
     }
 
+    /// The longest span: of two centuries, so that whatever is worked out with it fits 64 bits of nanoseconds.
+    private static let secondsMax: UInt64 = 200 * 366 * 86_400
+    private static let attosecondsMax: UInt64 = 1_000_000_000_000_000_000
+
     mutating func span() throws(Fault) -> Duration {
         let seconds = try signed()
-        return Duration(secondsComponent: seconds, attosecondsComponent: try signed())
+        let attoseconds = try signed()
+        guard seconds.magnitude <= Self.secondsMax, attoseconds.magnitude < Self.attosecondsMax
+        else {
+            throw Fault()
+        }
+        return Duration(secondsComponent: seconds, attosecondsComponent: attoseconds)
+    }
+
+    /// A span that was measured.
+    private mutating func elapsed() throws(Fault) -> Duration {
+        let span = try span()
+        guard span >= .zero else { throw Fault() }
+        return span
     }
 
     mutating func instant() throws(Fault) -> WallInstant {
@@ -168,9 +184,9 @@ struct WireReader {
     mutating func end() throws(Fault) -> RunEnd {
         guard let outcome = RunOutcome(try string()) else { throw Fault() }
         var usage = RunUsage()
-        usage.elapsed = try span()
-        usage.user = try span()
-        usage.system = try span()
+        usage.elapsed = try elapsed()
+        usage.user = try elapsed()
+        usage.system = try elapsed()
         usage.peakResidentBytes = try signed()
         let at = try instant()
         return RunEnd(outcome, usage, at: at, tail: try array())

@@ -85,6 +85,7 @@ struct TimerdRunner {
         do {
             let user = try scheduler()
             let ready = detach ? try RunnerProcess.detach() : nil
+            RunnerProcess.limitMemory()
             signal(SIGPIPE, SIG_IGN)
             goFirst()
             let server = try makeServer(environment, for: user)

@@ -391,7 +391,8 @@ import TimerCore
                 .outcome.description
         }
         #expect(outcome("\(folder)/file") == "exited(3)")
-        #expect(outcome("\(folder)/../\(folder.split(separator: "/").last!)//./file") == "exited(3)")
+        #expect(
+            outcome("\(folder)/../\(folder.split(separator: "/").last!)//./file") == "exited(3)")
         for path in ["\(link)/file", "\(link)/../\(link)/file"] {
             #expect(outcome(path).hasPrefix("spawn-failed(ELOOP, read the environment file"))
         }
@@ -413,7 +414,8 @@ import TimerCore
         try "A=1\n".write(toFile: "\(folder)/d/file", atomically: true, encoding: .utf8)
         let long = String(repeating: "a", count: 300)
         for path in [
-            "\(folder)/d/file", "\(folder)//d/./../d/file", "\(folder)/way/file", "\(folder)/d/link",
+            "\(folder)/d/file", "\(folder)//d/./../d/file", "\(folder)/way/file",
+            "\(folder)/d/link",
             "\(folder)/d/file/", "\(folder)/none/file", "\(folder)/d/none", "/", "/..", "",
             "\(folder)/d/file/more", "/\(long)", String(repeating: "/\(long)", count: 20),
             "/proc/self/cwd/etc/hostname",

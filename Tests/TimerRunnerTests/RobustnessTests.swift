@@ -23,6 +23,25 @@ import TimerCore
         }
     }
 
+    /// Its limit is not theirs.
+    @Test func theRunnersOwnMemoryIsLimited_andThatOfItsJobsIsNot() async {
+        await #expect(processExitsWith: .success) {
+            let resource = __rlimit_resource_t(RLIMIT_DATA.rawValue)
+            var before = rlimit()
+            getrlimit(resource, &before)
+            RunnerProcess.limitMemory()
+            var own = rlimit()
+            getrlimit(resource, &own)
+            #expect(own.rlim_cur == min(before.rlim_cur, rlim_t(RunnerProcess.dataBytesMax)))
+            #expect(own.rlim_max == before.rlim_max)
+            let bench = try Bench()
+            let line = bench.shell("cat /proc/self/limits").lines.first { $0.hasPrefix("Max data") }
+            let soft = before.rlim_cur == .max ? "unlimited" : "\(before.rlim_cur)"
+            #expect(line?.split(separator: " ").dropFirst(3).first == Substring(soft))
+            bench.runner.shutdown(grace: .zero)
+        }
+    }
+
     @Test func anEndThatSomebodyElseTookIsLost() async {
         await #expect(processExitsWith: .success) {
             let bench = try Bench()

@@ -168,7 +168,8 @@ import TimerCore
         let firing = Self.order(0).run.firing
         let runs = (1...RunnerClient.waitingMax + 2).map { attempt in
             Run(
-                firing: Firing(id: firing, missed: 0, active: .zero), attempt: attempt, job: Self.job)
+                firing: Firing(id: firing, missed: 0, active: .zero), attempt: attempt,
+                job: Self.job)
         }
         client.start(runs)
         ear.wait { $0.count == 2 }

@@ -80,6 +80,8 @@ typedef struct {
     uint64_t signals;
     /// The soft limit of open files (setrlimit(2), RLIMIT_NOFILE); never above the hard one.
     uint64_t open_files;
+    /// The soft limit of memory for data (RLIMIT_DATA), where this process has another one; 0 leaves it as it is.
+    uint64_t data_bytes;
     /// How many seconds the child may take until it runs its program.
     int patience;
     /// Further limits, set in this order.

@@ -1,0 +1,149 @@
+// Copyright 2026 the timerd authors
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import Glibc
+import Testing
+import TimerControl
+import TimerCore
+
+/// How a runner begins, and what may happen to it meanwhile.
+@Suite struct RunnerStartTests {
+    private static let canTrace = access("/usr/bin/strace", X_OK) == 0
+
+    /// A runner of this daemon's, started by hand.
+    private func runner(
+        of daemon: LiveDaemon, _ options: [String] = [], tracedBy strace: [String]? = nil,
+        saysTo errors: Pipe? = nil
+    ) -> Process {
+        let process = Process()
+        let program = "\(LiveDaemon.programs)/timerd-runner"
+        let arguments =
+            options + ["--config", daemon.config, "--runtime", "\(daemon.folder)/run"]
+        process.executableURL = URL(fileURLWithPath: strace == nil ? program : "/usr/bin/strace")
+        process.arguments = (strace.map { $0 + [program] } ?? []) + arguments
+        if let errors {
+            process.standardError = errors
+        } else {
+            process.standardError = FileHandle.nullDevice
+        }
+        return process
+    }
+
+    private func make() throws -> LiveDaemon {
+        let daemon = try LiveDaemon("[job.a]\nevery = \"1h\"\nFIRE\n")
+        mkdir("\(daemon.folder)/run", 0o700)
+        return daemon
+    }
+
+    private func wait(_ seconds: Double = 20, until isDone: () -> Bool) -> Bool {
+        let deadline = LiveDaemon.now() + seconds
+        while LiveDaemon.now() < deadline, !isDone() { usleep(10_000) }
+        return isDone()
+    }
+
+    /// The signal comes with a step of the start, by strace: with the first one of the program, or a later one.
+    @Test(
+        .enabled(if: canTrace, "strace sends the signals"),
+        arguments: ["umask", "flock", "bind", "listen"], [SIGTERM, SIGINT])
+    func aStopInTheMidstOfAStartEndsItCleanly(step: String, number: Int32) throws {
+        let daemon = try make()
+        let process = runner(
+            of: daemon,
+            tracedBy: [
+                "-f", "-o", "/dev/null", "-e", "trace=\(step)", "-e",
+                "inject=\(step):signal=\(number):when=1",
+            ])
+        try process.run()
+        #expect(wait { !process.isRunning })
+        #expect(process.terminationReason == .exit && process.terminationStatus == 0)
+    }
+
+    @Test(.enabled(if: canTrace, "strace sends the signals"))
+    func aHangUpInTheMidstOfAStartEndsNothing() throws {
+        let daemon = try make()
+        let process = runner(
+            of: daemon,
+            tracedBy: [
+                "-f", "-o", "/dev/null", "-e", "trace=umask", "-e",
+                "inject=umask:signal=HUP:when=1",
+            ])
+        try process.run()
+        #expect(wait { daemon.runner() != nil })
+        let pid = try #require(daemon.runner())
+        // And any later one has the configuration read again.
+        kill(pid, SIGHUP)
+        kill(pid, SIGTERM)
+        #expect(wait { !process.isRunning })
+        #expect(process.terminationReason == .exit && process.terminationStatus == 0)
+    }
+
+    /// Whoever stops the process that was started means the one that went on apart.
+    @Test(.enabled(if: canTrace, "strace sends the signal"))
+    func aStopOfOneThatDetachesIsPassedOn() throws {
+        let daemon = try make()
+        // Without -f it is the first process alone.
+        let process = runner(
+            of: daemon, ["--detach"],
+            tracedBy: [
+                "-o", "/dev/null", "-e", "trace=poll", "-e", "inject=poll:signal=TERM:when=1",
+            ])
+        try process.run()
+        #expect(wait { !process.isRunning })
+        #expect(process.terminationReason == .exit && process.terminationStatus == 0)
+        #expect(wait { daemon.runner() == nil })
+    }
+
+    /// Every name in the runtime directory, with what would change if somebody touched it.
+    private func listing(of daemon: LiveDaemon) throws -> [String] {
+        let folder = "\(daemon.folder)/run"
+        return try FileManager.default.subpathsOfDirectory(atPath: folder).sorted().map { name in
+            var status = stat()
+            lstat("\(folder)/\(name)", &status)
+            return "\(name) \(status.st_ino) \(status.st_mode) \(status.st_size) "
+                + "\(status.st_mtim.tv_sec).\(status.st_mtim.tv_nsec)"
+        }
+    }
+
+    @Test(arguments: [[], ["--detach"], ["--socket", "other.sock"]])
+    func aSecondRunnerIsRefused_andChangesNothing(options: [String]) throws {
+        let daemon = try make()
+        let first = runner(of: daemon)
+        try first.run()
+        #expect(wait { daemon.runner() != nil })
+        let before = try listing(of: daemon)
+        let errors = Pipe()
+        let second = runner(of: daemon, options, saysTo: errors)
+        try second.run()
+        let said = String(
+            decoding: errors.fileHandleForReading.readDataToEndOfFile(), as: UTF8.self)
+        second.waitUntilExit()
+        #expect(second.terminationStatus == 1)
+        #expect(said.contains("another timerd-runner is using it"), "\(said)")
+        #expect(try listing(of: daemon) == before)
+        #expect(daemon.runner() == first.processIdentifier)
+        first.terminate()
+        #expect(wait { !first.isRunning } && first.terminationStatus == 0)
+    }
+
+    @Test func aRunnerThatNobodyNeedsEnds_andTheNextOneTakesItsPlaceAtOnce() throws {
+        let daemon = try make()
+        for _ in 0..<3 {
+            let process = runner(of: daemon, ["--exit-idle", "100ms"])
+            try process.run()
+            #expect(wait { !process.isRunning })
+            #expect(process.terminationReason == .exit && process.terminationStatus == 0)
+        }
+        // A scheduler keeps it, and finds no trace of the others.
+        let kept = runner(of: daemon, ["--exit-idle", "2s"])
+        try kept.run()
+        try daemon.start()
+        LiveDaemon.pass(until: LiveDaemon.now() + 2.5)
+        #expect(kept.isRunning)
+        #expect(try daemon.ask(.order(.run, Job.Name("a")!)).status == 200)
+        #expect(daemon.nextFiring(until: LiveDaemon.now() + 10)?.text == "a 0")
+        _ = daemon.kill()
+        #expect(wait { !kept.isRunning })
+        #expect(kept.terminationReason == .exit && kept.terminationStatus == 0)
+    }
+}

@@ -1,0 +1,157 @@
+// Copyright 2026 the timerd authors
+// SPDX-License-Identifier: Apache-2.0
+
+import CSpawn
+import Dispatch
+import Foundation
+import Glibc
+import SeededRandom
+import Synchronization
+import Testing
+import TimerCore
+
+@testable import TimerRunner
+
+/// Whatever is said on the wire, in either direction: nobody crashes, and nobody's memory grows without end. By
+/// default for a few seconds each; TIMERD_FUZZ_SECONDS says for how long, TIMERD_TEST_SEED with what.
+@Suite struct WireFuzzTests {
+    /// This process's memory in KiB.
+    private func memory() throws -> Int {
+        let status = try String(contentsOfFile: "/proc/self/status", encoding: .utf8)
+        let line = status.split(separator: "\n").first { $0.hasPrefix("VmRSS:") }
+        return try #require(line?.split(separator: " ").dropFirst().first.flatMap { Int($0) })
+    }
+
+    /// What can be read is written as it was read, however it came.
+    @Test func whatIsReadHasOneMeaning() throws {
+        var fuzzing = try Fuzzing("wire")
+        var read = 0
+        let count = fuzzing.run { bytes, _ in
+            if let request = try? WireRequest(bytes[...]) {
+                read += 1
+                #expect((try? WireRequest(request.bytes[...])) == request)
+            }
+            if let reply = try? WireReply(bytes[...]) {
+                read += 1
+                #expect((try? WireReply(reply.bytes[...])) == reply)
+            }
+            return true
+        }
+        print("fuzzed the wire: \(count) frames, \(read) could be read")
+        #expect(read > 0)
+    }
+
+    /// A stream of frames, some of them whole, cut into pieces anywhere.
+    private func stream(_ frames: [[UInt8]], _ random: inout SeededRandom) -> [UInt8] {
+        var bytes: [UInt8] = []
+        for frame in frames {
+            let isWrong = random.int(below: 200) == 0
+            let length = UInt32(isWrong ? Int(random.next() >> 40) : frame.count)
+            bytes += withUnsafeBytes(of: length.littleEndian, Array.init) + frame
+        }
+        return bytes
+    }
+
+    /// Sends everything, and reads whatever comes, until the other end closes or all is sent.
+    private func send(_ bytes: [UInt8], on socket: Int32, _ random: inout SeededRandom) {
+        var rest = bytes[...]
+        var buffer = [UInt8](repeating: 0, count: 64 << 10)
+        let end = RunnerThread.awake() + 20_000_000_000
+        while !rest.isEmpty, RunnerThread.awake() < end {
+            let piece = Array(rest.prefix(1 + random.int(below: 20_000)))
+            let count = Glibc.send(socket, piece, piece.count, Int32(MSG_NOSIGNAL))
+            if count > 0 {
+                rest = rest.dropFirst(count)
+            } else if errno == EAGAIN {
+                var wanted = pollfd(fd: socket, events: Int16(POLLIN | POLLOUT), revents: 0)
+                _ = poll(&wanted, 1, 1000)
+            } else {
+                return
+            }
+            while recv(socket, &buffer, buffer.count, Int32(MSG_DONTWAIT)) > 0 {}
+        }
+    }
+
+    @Test func aRunnerOutlivesAnyScheduler() throws {
+        let desk = try Desk()
+        let job = Job(
+            name: Job.Name("probe")!, command: .shell("exit 0"), schedule: .every(.seconds(1)))
+        desk.configuration.jobs.withLock { $0 = [job.name: Definition(job)] }
+        var fuzzing = try Fuzzing("wire")
+        let before = try memory()
+        var frames: [[UInt8]] = []
+        var connections = 0
+        let count = fuzzing.run { bytes, random in
+            // One that ends the runner is no failure of it.
+            if case .shutDown = try? WireRequest(bytes[...]) { return true }
+            frames.append(bytes)
+            guard frames.count >= 1 + random.int(below: 400) else { return true }
+            let socket = desk.connect()
+            defer { close(socket) }
+            guard socket >= 0 else {
+                Issue.record("nobody listens")
+                return false
+            }
+            connections += 1
+            let hello = WireRequest.hello(version: Wire.version).bytes
+            let isPolite = random.int(below: 10) > 0
+            send(stream((isPolite ? [hello] : []) + frames, &random), on: socket, &random)
+            frames = []
+            return true
+        }
+        print("fuzzed a runner: \(count) frames on \(connections) connections")
+        let client = try desk.client { _, _ in }
+        client.close()
+        #expect(try memory() - before < 400_000)
+        desk.stop()
+    }
+
+    /// What a runner says is believed no more: its messages may be wrong in any way.
+    @Test func aSchedulerOutlivesAnyRunner() throws {
+        var fuzzing = try Fuzzing("wire")
+        let before = try memory()
+        let told = Mutex(0)
+        let ends = Mutex<[Int32]>([])
+        // Each attempt gets one end of a pair of sockets; the other is the runner's.
+        let dial: RunnerClient.Dial = {
+            var pair: [Int32] = [-1, -1]
+            let kind = Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue | SOCK_NONBLOCK.rawValue)
+            guard socketpair(AF_UNIX, kind, 0, &pair) == 0 else {
+                return .failure(.init("no sockets"))
+            }
+            let greeting = [WireReply.welcome(version: Wire.version, instance: 7), .complete]
+            for reply in greeting {
+                let frame = [UInt8(reply.bytes.count), 0, 0, 0] + reply.bytes
+                _ = Glibc.send(pair[1], frame, frame.count, Int32(MSG_NOSIGNAL))
+            }
+            ends.withLock { $0.append(pair[1]) }
+            return .success(pair[0])
+        }
+        let client = try RunnerClient(patience: .seconds(5), dial: dial)
+        client.begin(adopting: []) { news, seen in
+            if case .event = news { told.withLock { $0 += 1 } }
+            seen()
+        }
+        let job = Job(
+            name: Job.Name("backup")!, command: .shell("exit 0"), schedule: .every(.seconds(1)))
+        let run = try #require(Run.ID("backup:20261121T043852.000000Z:1"))
+        client.start([Run(firing: Firing(id: run.firing, missed: 0, active: .zero), job: job)])
+        var frames: [[UInt8]] = []
+        let count = fuzzing.run { bytes, random in
+            frames.append(bytes)
+            guard frames.count >= 1 + random.int(below: 100) else { return true }
+            defer { frames = [] }
+            guard let socket = ends.withLock({ $0.popLast() }) else {
+                usleep(1000)
+                return true
+            }
+            send(stream(frames, &random), on: socket, &random)
+            close(socket)
+            return true
+        }
+        print("fuzzed a scheduler: \(count) frames, \(told.withLock { $0 }) events told")
+        client.close()
+        for socket in ends.withLock({ $0 }) { close(socket) }
+        #expect(try memory() - before < 400_000)
+    }
+}
