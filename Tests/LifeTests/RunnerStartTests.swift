@@ -42,55 +42,70 @@ import TimerCore
         return isDone()
     }
 
-    /// The signal comes with a step of the start, by strace: with the first one of the program, or a later one.
-    @Test(
-        .enabled(if: canTrace, "strace sends the signals"),
-        arguments: ["umask", "flock", "bind", "listen"], [SIGTERM, SIGINT])
-    func aStopInTheMidstOfAStartEndsItCleanly(step: String, number: Int32) throws {
-        let daemon = try make()
+    /// Starts a runner that stands still at the first call of this kind, sends it a signal there, and has it go on.
+    private func start(
+        _ daemon: LiveDaemon, _ options: [String] = [], sending number: Int32, at call: String,
+        followsForks: Bool = true
+    ) throws -> Process {
+        let log = "\(daemon.folder)/strace"
         let process = runner(
-            of: daemon,
-            tracedBy: [
-                "-f", "-o", "/dev/null", "-e", "trace=\(step)", "-e",
-                "inject=\(step):signal=\(number):when=1",
+            of: daemon, options,
+            tracedBy: (followsForks ? ["-f"] : []) + [
+                "-o", log, "-e", "trace=\(call)", "-e", "inject=\(call):signal=STOP:when=1",
             ])
         try process.run()
-        #expect(wait { !process.isRunning })
+        func children() throws -> [Int32] {
+            let pid = process.processIdentifier
+            let path = "/proc/\(pid)/task/\(pid)/children"
+            return try String(contentsOfFile: path, encoding: .utf8).split(separator: " ")
+                .compactMap { Int32($0) }
+        }
+        func isStopped() -> Bool {
+            let text = try? String(contentsOfFile: log, encoding: .utf8)
+            return text?.contains("stopped by SIGSTOP") == true
+        }
+        #expect(wait { isStopped() }, "it never came to \(call)")
+        let pid = try #require(try children().first)
+        kill(pid, number)
+        kill(pid, SIGCONT)
+        return process
+    }
+
+    private func expectCleanEnd(_ process: Process) {
+        guard wait(until: { !process.isRunning }) else {
+            Issue.record("it goes on")
+            return process.terminate()
+        }
         #expect(process.terminationReason == .exit && process.terminationStatus == 0)
     }
 
-    @Test(.enabled(if: canTrace, "strace sends the signals"))
+    @Test(
+        .enabled(if: canTrace, "strace holds it up"),
+        arguments: ["umask", "flock", "bind", "listen"], [SIGTERM, SIGINT])
+    func aStopInTheMidstOfAStartEndsItCleanly(step: String, number: Int32) throws {
+        let daemon = try make()
+        expectCleanEnd(try start(daemon, sending: number, at: step))
+    }
+
+    @Test(.enabled(if: canTrace, "strace holds it up"))
     func aHangUpInTheMidstOfAStartEndsNothing() throws {
         let daemon = try make()
-        let process = runner(
-            of: daemon,
-            tracedBy: [
-                "-f", "-o", "/dev/null", "-e", "trace=umask", "-e",
-                "inject=umask:signal=HUP:when=1",
-            ])
-        try process.run()
+        let process = try start(daemon, sending: SIGHUP, at: "umask")
         #expect(wait { daemon.runner() != nil })
         let pid = try #require(daemon.runner())
         // And any later one has the configuration read again.
         kill(pid, SIGHUP)
         kill(pid, SIGTERM)
-        #expect(wait { !process.isRunning })
-        #expect(process.terminationReason == .exit && process.terminationStatus == 0)
+        expectCleanEnd(process)
     }
 
-    /// Whoever stops the process that was started means the one that went on apart.
-    @Test(.enabled(if: canTrace, "strace sends the signal"))
+    /// A stop of the process that was started is meant for the one that went on apart.
+    @Test(.enabled(if: canTrace, "strace holds it up"))
     func aStopOfOneThatDetachesIsPassedOn() throws {
         let daemon = try make()
-        // Without -f it is the first process alone.
-        let process = runner(
-            of: daemon, ["--detach"],
-            tracedBy: [
-                "-o", "/dev/null", "-e", "trace=poll", "-e", "inject=poll:signal=TERM:when=1",
-            ])
-        try process.run()
-        #expect(wait { !process.isRunning })
-        #expect(process.terminationReason == .exit && process.terminationStatus == 0)
+        // Without -f it is the first process alone, which waits by poll(2) for the other one.
+        expectCleanEnd(
+            try start(daemon, ["--detach"], sending: SIGTERM, at: "poll", followsForks: false))
         #expect(wait { daemon.runner() == nil })
     }
 
@@ -113,6 +128,7 @@ import TimerCore
         #expect(wait { daemon.runner() != nil })
         let before = try listing(of: daemon)
         let errors = Pipe()
+        defer { if first.isRunning { first.terminate() } }
         let second = runner(of: daemon, options, saysTo: errors)
         try second.run()
         let said = String(
@@ -123,7 +139,7 @@ import TimerCore
         #expect(try listing(of: daemon) == before)
         #expect(daemon.runner() == first.processIdentifier)
         first.terminate()
-        #expect(wait { !first.isRunning } && first.terminationStatus == 0)
+        expectCleanEnd(first)
     }
 
     @Test func aRunnerThatNobodyNeedsEnds_andTheNextOneTakesItsPlaceAtOnce() throws {
@@ -131,8 +147,7 @@ import TimerCore
         for _ in 0..<3 {
             let process = runner(of: daemon, ["--exit-idle", "100ms"])
             try process.run()
-            #expect(wait { !process.isRunning })
-            #expect(process.terminationReason == .exit && process.terminationStatus == 0)
+            expectCleanEnd(process)
         }
         // A scheduler keeps it, and finds no trace of the others.
         let kept = runner(of: daemon, ["--exit-idle", "2s"])
@@ -143,7 +158,6 @@ import TimerCore
         #expect(try daemon.ask(.order(.run, Job.Name("a")!)).status == 200)
         #expect(daemon.nextFiring(until: LiveDaemon.now() + 10)?.text == "a 0")
         _ = daemon.kill()
-        #expect(wait { !kept.isRunning })
-        #expect(kept.terminationReason == .exit && kept.terminationStatus == 0)
+        expectCleanEnd(kept)
     }
 }
