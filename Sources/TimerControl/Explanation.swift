@@ -152,6 +152,7 @@ public struct Explanation {
             "as many of its runs as may run at once had not ended (concurrency-max)"
         case "queue-full": "another one waited already (concurrency)"
         case "missed": "it was missed, and on-missed says skip"
+        case "clock-set": "the wall clock was set past it"
         case "catch-up-max": "more were missed than are made up for"
         case "deadline": "it was older than starting-deadline"
         case "by-order": "somebody ordered so (skip-next)"

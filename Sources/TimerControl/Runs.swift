@@ -59,6 +59,8 @@ public struct HistoryQuery: Hashable, Sendable {
 
 /// A run that ended.
 public struct PastRun: Codable, Hashable, Sendable {
+    /// The job it belongs to, by its name now.
+    public var job: String
     /// What is said of any run.
     public var status: RunStatus
     /// When it ended.
@@ -69,7 +71,8 @@ public struct PastRun: Codable, Hashable, Sendable {
     public var output: String
 
     /// A run as described.
-    public init(status: RunStatus, ended: String, missed: Int, output: String) {
+    public init(job: String, status: RunStatus, ended: String, missed: Int, output: String) {
+        self.job = job
         self.status = status
         self.ended = ended
         self.missed = missed

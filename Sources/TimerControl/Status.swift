@@ -104,7 +104,8 @@ public struct SkipStatus: Codable, Hashable, Sendable {
     public var scheduled: String
     /// How many were let go at once.
     public var count: Int
-    /// Why: `still-running`, `concurrency-max`, `queue-full`, `missed`, `catch-up-max`, `deadline` or `by-order`.
+    /// Why: `still-running`, `concurrency-max`, `queue-full`, `missed`, `catch-up-max`, `deadline`, `clock-set` or
+    /// `by-order`.
     public var reason: String
     /// When it was let go.
     public var at: String

@@ -3,7 +3,7 @@
 
 extension Agenda {
     /// From here on a step of the calendar clock is a correction: the new time counts, and what lies between
-    /// is neither missed nor done. Below, it is treated as daylight saving time is: a step forward is
+    /// is neither missed nor done. Slots that come again are fired again, also by a job that was finished. Below, it is treated as daylight saving time is: a step forward is
     /// caught up with once, and after one back nothing is done twice (cron(8) of Debian).
     public static let correctionMin: Duration = .seconds(3 * 3600)
     /// Below this a difference of the clocks is no step: they are read one after the other, and slewed.
@@ -12,9 +12,7 @@ extension Agenda {
     /// By how much the calendar clock was set since the last event: it moved otherwise than the clock that
     /// nobody sets. Nil if it was not.
     public func step(at now: Now) -> Duration? {
-        guard let lastNow, lastNow.bootID == now.bootID else { return nil }
-        let step = (now.wall - lastNow.wall) - (now.boot - lastNow.boot)
-        return step >= Self.stepMin || step <= .zero - Self.stepMin ? step : nil
+        lastNow.flatMap { now.step(since: $0) }
     }
 
     /// Whether the clocks tell of something no timer rings for: the calendar clock was set, or the machine
@@ -37,7 +35,7 @@ extension Agenda {
             actions += followSleep(at: now)
         }
         guard let step else { return actions }
-        let isCorrection = step >= Self.correctionMin || step <= .zero - Self.correctionMin
+        let isCorrection = step.length >= Self.correctionMin
         if isCorrection {
             actions += correct(by: step, at: now)
         } else if step > .zero {
@@ -58,26 +56,49 @@ extension Agenda {
         return timers
     }
 
-    /// Begins anew from the new time.
+    /// Goes on from the new time, since the old one was wrong.
     private mutating func correct(by step: Duration, at now: Now) -> [Action] {
         steppedOver = nil
-        var timers: [Action] = []
+        var batch = Batch()
         var records: [JobRecord] = []
         for slot in order {
             guard var entry = entries[slot] else { continue }
-            // Labels of firings follow the new time too, or they would stay ahead of it for as long as it
-            // was wrong.
-            entry.lastScheduled = nil
-            // Slots that are there again by a clock set back are other firings than the first time.
-            if step < .zero { entry.corrections += 1 }
-            entry.seen = now.wall
-            entry.slot = nil
-            timers += settle(slot, &entry, at: now)
-            // Or a life that begins would look for slots by the old time.
+            let before = entry
+            entry.correctSlots(to: now.wall, isBackward: step < .zero)
+            if step < .zero, case .wall = entry.job.schedule {
+                entry.leaveFinishedIfRecurring(at: now)
+            }
+            batch.timers += settle(slot, &entry, at: now)
+            switch (before.phase, entry.phase) {
+            case (.armed, .finished): noteSetPast(&entry, before, at: now, into: &batch)
+            case (.finished, .armed): batch.notices.append(.tell(entry.scheduledAgain(at: now)))
+            default: break
+            }
+            // A daemon that starts later would look for slots by the old time.
             records.append(entry.record(at: now, life: life))
             entries[slot] = entry
         }
-        return timers + (records.isEmpty ? [] : [.save(records, durable: true)])
+        return batch.timers + batch.notices
+            + (records.isEmpty ? [] : [.save(records, durable: true)])
+    }
+
+    /// The clock was set past the last slots of a job.
+    private func noteSetPast(
+        _ entry: inout Entry, _ before: Entry, at now: Now, into batch: inout Batch
+    ) {
+        guard case .wall(let schedule) = before.job.schedule, let first = before.slot else {
+            return
+        }
+        var count = 1
+        var last = first
+        while count < Points.max, let next = before.slot(after: last, schedule), next <= now.wall {
+            last = next
+            count += 1
+        }
+        let id = Firing.ID(job: before.job.name, scheduled: first)
+        let firing = Firing(id: id, missed: count - 1, active: before.active(at: now))
+        letGo(firing, .clockSet, &entry, at: now, into: &batch)
+        batch.notices.append(.tell(.finished(before.job.name)))
     }
 
     /// Fires what is due by the clocks as they are now, and sets every timer of the calendar clock again.
@@ -150,5 +171,37 @@ extension Agenda {
             .save(records, durable: true),
             .tell(.shutDown(counting: wereCounting, live: live.count)),
         ]
+    }
+}
+
+extension Now {
+    /// By how much the calendar clock was set since an earlier reading: it moved otherwise than the clock that
+    /// nobody sets. Nil if it was not, or where no clock can tell.
+    func step(since earlier: Now) -> Duration? {
+        guard earlier.bootID == bootID else { return nil }
+        let step = (wall - earlier.wall) - (boot - earlier.boot)
+        return step.length >= Agenda.stepMin ? step : nil
+    }
+}
+
+extension Duration {
+    /// How long it is, whichever way it goes.
+    var length: Duration { self < .zero ? .zero - self : self }
+}
+
+extension Entry {
+    /// Has the slots go on after an instant of the new time, since the time before was wrong.
+    mutating func correctSlots(to instant: WallInstant, isBackward: Bool) {
+        // Labels of firings follow the new time too, or they would stay ahead of it for as long as it was wrong.
+        lastScheduled = nil
+        // Slots that are there again by a clock set back are other firings than the first time.
+        if isBackward { corrections += 1 }
+        seen = instant
+        slot = nil
+    }
+
+    /// What is told of a finished job that has slots again.
+    func scheduledAgain(at now: Now) -> Notice {
+        .started(job.name, by: .clockCorrection, remaining: remaining(at: now))
     }
 }

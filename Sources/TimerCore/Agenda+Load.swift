@@ -11,8 +11,6 @@ extension Agenda {
         darkUntil = now
         let ending = past.ending(at: now)
         var records = Dictionary(past.records.map { ($0.job, $0) }) { _, later in later }
-        let lastRuns = Dictionary(past.lastRuns.map { ($0.id.firing.job, $0) }) { _, later in later
-        }
         var notices: [Action] = []
         var wereCounting = 0
         for record in past.records where past.mayCount(record) {
@@ -28,10 +26,12 @@ extension Agenda {
                         record.job, accrued: record.accrued + credit.counted,
                         credited: credit.counted, forfeitedAtMost: credit.maxLoss, record.basis)))
         }
-        retired = records
+        archived = records.mapValues { record in
+            ArchivedJob(record: record, lastRun: past.lastRuns[record.job])
+        }
 
         var timers: [Action] = []
-        var renamed: [Job.Name] = []
+        var change = RosterChange()
         // Arrays that grow by themselves end up with room for up to twice as many.
         entries.reserveCapacity(roster.jobs.count)
         order.reserveCapacity(roster.jobs.count)
@@ -40,129 +40,56 @@ extension Agenda {
         if counting > 0 { due.reserve(counting) }
         if counting < roster.jobs.count { wallDue.reserve(roster.jobs.count - counting) }
         for job in roster.jobs {
-            let last = lastRuns[job.name] ?? job.formerly.flatMap { lastRuns[$0] }
-            timers += add(job, at: now, renamed: &renamed)
-            if let slot = slot(of: job.name) { entries[slot]?.lastRun = last }
+            timers += add(job, at: now, into: &change)
+            if let slot = slot(of: job.name), entries[slot]?.lastRun == nil {
+                entries[slot]?.lastRun = past.lastRuns[job.name]
+            }
         }
         // Most are taken up again; what held them all would keep its room.
-        retired = Dictionary(uniqueKeysWithValues: retired.map { ($0.key, $0.value) })
-        let (forgotten, kept) = retireOthers(at: now)
-        let erased = renamed + forgotten
-        let (settled, taken) = settleRuns(past.openRuns, at: now)
-        let saved = order.compactMap { entries[$0]?.record(at: now, life: life) } + kept
+        archived = Dictionary(uniqueKeysWithValues: archived.map { ($0.key, $0.value) })
+        let kept = archiveOthers(at: now, into: &change)
+        let (settled, taken) = settleRuns(past.openRuns, at: now, into: &change)
+        change.records = order.compactMap { entries[$0]?.record(at: now, life: life) } + kept
         let began = Action.tell(
             .lifeBegan(
                 ending, away: past.away(until: now), jobs: roster.jobs.count,
                 wereCounting: wereCounting))
-        return [.save(saved, durable: true)] + (erased.isEmpty ? [] : [.erase(erased)]) + [began]
+        var clock: [Action] = []
+        if let previous = past.previous, let step = now.step(since: past.lastSign(of: previous)) {
+            let isCorrection = step.length >= Self.correctionMin
+            clock = [.tell(.clockStepped(by: step, isCorrection: isCorrection))]
+        }
+        return [.adopt(change, durable: true), began] + clock
             + notices + settled + timers + (taken.isEmpty ? [] : [.start(taken)])
     }
 
-    /// What a reload to this roster would do, as of now. Nothing is changed.
-    /// - Complexity: O(*n*) in the number of jobs.
-    public func preview(_ roster: Roster, at now: Now) -> ReloadPreview {
-        var preview = ReloadPreview()
-        let names = Set(roster.jobs.map(\.name))
-        for job in roster.jobs {
-            if let entry = slot(of: job.name).flatMap({ entries[$0] }) {
-                let line = ReloadPreview.Line(job: job.name, accrued: entry.accrued(at: now))
-                if entry.job == job {
-                    preview.kept.append(line)
-                } else {
-                    preview.changed.append(line)
-                }
-            } else {
-                preview.added.append(
-                    ReloadPreview.Line(job: job.name, accrued: accruedOfNew(job, at: now)))
-            }
-        }
-        for slot in order {
-            guard let entry = entries[slot], !names.contains(entry.job.name) else { continue }
-            preview.removed.append(
-                ReloadPreview.Line(job: entry.job.name, accrued: entry.accrued(at: now)))
-        }
-        return preview
-    }
-
-    /// What a job that is new would begin with: the account of its name, or of the name it had before.
-    private func accruedOfNew(_ job: Job, at now: Now) -> Duration {
-        if let record = retired[job.name] { return record.accrued }
-        guard let old = job.formerly else { return .zero }
-        if let entry = slot(of: old).flatMap({ entries[$0] }) { return entry.accrued(at: now) }
-        return retired[old]?.accrued ?? .zero
-    }
-
-    /// Takes a newly read configuration: jobs are told apart by name, and one whose definition is the
-    /// same keeps its timer to the nanosecond.
-    mutating func reload(_ roster: Roster, at now: Now) -> [Action] {
-        guard !isShutDown else { return [] }
-        let names = Set(roster.jobs.map(\.name))
-        var actions: [Action] = []
-        var batch = Batch()
-        var records: [JobRecord] = []
-        var removed: [Job.Name] = []
-        var renamed: [Job.Name] = []
-        for slot in order {
-            guard let entry = entries[slot], !names.contains(entry.job.name) else { continue }
-            removed.append(entry.job.name)
-            actions += remove(slot, at: now, into: &records, &batch)
-        }
-        var added: [Job.Name] = []
-        var changed: [Job.Name] = []
-        var newOrder: [Int] = []
-        order = []
-        for job in roster.jobs {
-            if let slot = slot(of: job.name) {
-                newOrder.append(slot)
-                guard var entry = entries[slot], entry.job != job else { continue }
-                changed.append(job.name)
-                replace(slot, &entry, with: job, at: now, into: &batch)
-                records.append(entry.record(at: now, life: life))
-                entries[slot] = entry
-                // What had to wait by the old policy may not have to by the new one.
-                release(slot, at: now, into: &batch)
-            } else {
-                added.append(job.name)
-                actions += add(job, at: now, renamed: &renamed)
-                guard let slot = slot(of: job.name) else { continue }
-                newOrder.append(slot)
-                if let record = entries[slot]?.record(at: now, life: life) {
-                    records.append(record)
-                }
-            }
-        }
-        order = newOrder
-        records.removeAll { renamed.contains($0.job) }
-        actions += batch.actions
-        if !records.isEmpty { actions.append(.save(records, durable: true)) }
-        if !renamed.isEmpty { actions.append(.erase(renamed)) }
-        let kept = roster.jobs.count - added.count - changed.count
-        return actions
-            + [.tell(.reloaded(added: added, changed: changed, removed: removed, kept: kept))]
-    }
-
-    /// Gives the job a slot, with the account its name had before if there is one, or else with that of the
-    /// name it had.
-    private mutating func add(
-        _ job: Job, at now: Now, renamed: inout [Job.Name]
+    /// Gives the job a slot, with the saved state of its name if there is one, or else with that of the name it
+    /// had before.
+    mutating func add(
+        _ job: Job, at now: Now, into change: inout RosterChange
     ) -> [Action] {
         var entry = Entry(new: job, at: now, seed: seed)
         var told: [Action] = []
-        if let record = retired.removeValue(forKey: job.name) {
-            entry.adopt(record, at: now)
+        var names: Set<Job.Name> = [job.name]
+        var record: JobRecord?
+        if let found = archived.removeValue(forKey: job.name) {
+            record = found.record
+            entry.adopt(found.record, at: now)
+            entry.lastRun = found.lastRun
         } else if let old = job.formerly, slot(of: old) == nil,
-            let record = retired.removeValue(forKey: old)
+            let found = archived.removeValue(forKey: old)
         {
-            var account = record
-            // One that this very reload took out was not without its job for a moment.
-            if account.removed == now.wall { account.removed = nil }
-            entry.adopt(account, at: now)
-            renamed.append(old)
+            record = found.record
+            entry.adopt(found.record, at: now)
+            entry.lastRun = found.lastRun
+            names.insert(old)
+            change.renamed.append(Renaming(from: old, to: job.name))
             told = [.tell(.renamed(job.name, from: old))]
         }
-        // A job that was gone for a while may have runs that live since before.
-        for run in live.keys where run.firing.job == job.name {
+        // A job that was gone for a while may have runs that are active since before.
+        for run in live.keys where names.contains(owner(of: run)) {
             entry.live.append(RunSummary(id: run))
+            give(run, to: job.name)
         }
         entry.live.sort { $0.id.firing.scheduled < $1.id.firing.scheduled }
         let slot: Int
@@ -175,70 +102,26 @@ extension Agenda {
         }
         slots.insert(slot, in: entries)
         order.append(slot)
-        return settle(slot, &entry, at: now) + told
+        let timers = settle(slot, &entry, at: now)
+        if let record, record.phase == .finished, entry.phase == .armed,
+            entry.corrections > record.corrections
+        {
+            told.append(.tell(entry.scheduledAgain(at: now)))
+        }
+        return timers + told
     }
 
-    /// Puts a changed definition in the place of the old one. The account stays: what accrued counts
-    /// towards the new interval, and if it is past that already the job is due at once.
-    private mutating func replace(
-        _ slot: Int, _ entry: inout Entry, with job: Job, at now: Now, into batch: inout Batch
-    ) {
-        let changesSlots =
-            entry.job.schedule != job.schedule
-            || entry.job.policy.randomOffset != job.policy.randomOffset
-        if changesSlots {
-            entry.slot = nil
-            entry.seen = now.wall
-        }
-        if entry.job.count != job.count {
-            // What follows counts by another clock.
-            if entry.ledger.isOpen { counting -= 1 }
-            entry.ledger.close(at: entry.counted(at: now))
-        }
-        entry.job = job
-        let ended = entry.follow(configuredPaused: job.paused, at: now)
-        entry.leaveFinishedIfRecurring(at: now)
-        if let ended {
-            unpause(slot, &entry, ended, by: .configuration, at: now, into: &batch)
-        } else {
-            batch.timers += settle(slot, &entry, at: now)
-        }
-    }
-
-    /// Takes the job out and keeps its record. A run of it goes on.
-    private mutating func remove(
-        _ slot: Int, at now: Now, into records: inout [JobRecord], _ batch: inout Batch
-    ) -> [Action] {
-        guard var entry = entries[slot] else { return [] }
-        let hadTimer = due[slot] != nil || wallDue[slot] != nil
-        unqueue(slot)
-        heldUp.remove(slot)
-        if entry.ledger.isOpen { counting -= 1 }
-        entry.ledger.close(at: entry.counted(at: now))
-        if case .paused(let pause) = entry.phase, pause.withRun {
-            batch.ends += entry.toldRuns.map { .resume($0) }
-        }
-        callOff(slot, &entry, .stopped, into: &batch)
-        let record = entry.record(at: now, life: life, removed: now.wall)
-        records.append(record)
-        retired[entry.job.name] = record
-        slots.remove(entry.job.name, in: entries)
-        entries[slot] = nil
-        freeSlots.append(slot)
-        return hadTimer ? [.disarm(entry.job.name)] : []
-    }
-
-    /// Closes the accounts of jobs the configuration does not name, and lets go of those it has not named
+    /// Closes the saved state of jobs the configuration does not name, and erases that of jobs it has not named
     /// for too long.
-    private mutating func retireOthers(
-        at now: Now
-    ) -> (erased: [Job.Name], kept: [JobRecord]) {
-        var erased: [Job.Name] = []
+    private mutating func archiveOthers(
+        at now: Now, into change: inout RosterChange
+    ) -> [JobRecord] {
         var kept: [JobRecord] = []
-        for (name, var record) in retired.sorted(by: { $0.key < $1.key }) {
+        for (name, job) in archived.sorted(by: { $0.key < $1.key }) {
+            var record = job.record
             if let removed = record.removed, now.wall - removed > Self.recordKept {
-                erased.append(name)
-                retired[name] = nil
+                change.erased.append(name)
+                archived[name] = nil
                 continue
             }
             guard record.removed == nil || record.isCounting else { continue }
@@ -246,10 +129,10 @@ extension Agenda {
             record.removed = record.removed ?? now.wall
             record.at = now
             record.life = life
-            retired[name] = record
+            archived[name]?.record = record
             kept.append(record)
         }
-        return (erased, kept)
+        return kept
     }
 }
 

@@ -6,16 +6,17 @@ extension Agenda {
     /// work, so it is never begun again: it is lost, unless it lives still. One that certainly never was is
     /// begun now, or waits as it did before.
     mutating func settleRuns(
-        _ runs: [Recollection.OpenRun], at now: Now
+        _ found: [Recollection.OpenRun], at now: Now, into change: inout RosterChange
     ) -> (actions: [Action], start: [Run]) {
         var batch = Batch()
+        var runs = found
+        if !change.renamed.isEmpty { follow(&change.renamed, in: &runs, at: now) }
         // Whoever lives has his place already.
         for open in runs where open.isLive { takeOver(open, into: &batch) }
         var takenUp: [Int] = []
         for open in runs where !open.isLive {
-            if !open.wasBegun, open.bootID == now.bootID,
-                let slot = slot(of: open.id.firing.job), let entry = entries[slot],
-                entry.phase != .stopped
+            if isStartable(open, at: now), let slot = slot(of: open.job),
+                let entry = entries[slot], entry.phase != .stopped
             {
                 takeUp(open, slot, entry, at: now, into: &batch)
                 takenUp.append(slot)
@@ -27,13 +28,33 @@ extension Agenda {
         return (batch.ends + batch.timers + batch.notices, batch.start)
     }
 
+    /// Whether a run was certainly never started, and may be now.
+    private func isStartable(_ open: Recollection.OpenRun, at now: Now) -> Bool {
+        !open.isLive && !open.wasBegun && open.bootID == now.bootID
+    }
+
+    /// Has the runs of jobs that have another name now belong to them; those that are still to be started take
+    /// the new name.
+    private func follow(
+        _ renamings: inout [Renaming], in runs: inout [Recollection.OpenRun], at now: Now
+    ) {
+        let places = Dictionary(renamings.indices.map { (renamings[$0].from, $0) }) { $1 }
+        for index in runs.indices {
+            guard let place = places[runs[index].job] else { continue }
+            let new = renamings[place].to
+            runs[index].job = new
+            guard isStartable(runs[index], at: now) else { continue }
+            renamings[place].waiting.append(runs[index].id)
+            runs[index].id = runs[index].id.renamed(new)
+            runs[index].firing.id = runs[index].id.firing
+        }
+    }
+
     private mutating func lose(
         _ open: Recollection.OpenRun, as loss: RunOutcome.Loss, into batch: inout Batch
     ) {
         let outcome = RunOutcome.lost(loss)
-        if let slot = slot(of: open.id.firing.job) {
-            entries[slot]?.lastRun = RunSummary(id: open.id, outcome: outcome, failed: true)
-        }
+        noteLastRun(RunSummary(id: open.id, outcome: outcome, failed: true), of: open.job)
         batch.ends.append(.close(open.id, outcome, RunUsage(), failed: true))
         batch.notices.append(.tell(.runEnded(open.id, outcome, RunUsage(), failed: true)))
     }
@@ -41,8 +62,9 @@ extension Agenda {
     /// Has a run that outlived the daemon back among the live ones.
     private mutating func takeOver(_ open: Recollection.OpenRun, into batch: inout Batch) {
         batch.notices.append(.tell(.runTakenOver(open.id)))
-        let slot = slot(of: open.id.firing.job)
+        let slot = slot(of: open.job)
         live[open.id] = ToldRun(firing: open.firing, job: slot.flatMap { entries[$0]?.boxedJob })
+        give(open.id, to: open.job)
         guard let slot else { return }
         entries[slot]?.live.append(RunSummary(id: open.id, began: open.recorded))
     }

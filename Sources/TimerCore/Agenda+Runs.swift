@@ -90,7 +90,7 @@ extension Agenda {
 
     mutating func noteBegin(of run: Run.ID, at instant: WallInstant) -> [Action] {
         var grace = Execution().killTimeout
-        if let slot = slot(of: run.firing.job),
+        if let slot = slot(of: run),
             let index = entries[slot]?.live.firstIndex(where: { $0.id == run })
         {
             entries[slot]?.live[index].began = instant
@@ -111,7 +111,9 @@ extension Agenda {
         let failed = outcome.isFailure(codes)
         var batch = Batch()
         batch.notices.append(.tell(.runEnded(run, outcome, usage, failed: failed)))
-        if let slot = slot(of: run.firing.job), var entry = entries[slot] {
+        let job = owner(of: run)
+        forgetOwner(of: run)
+        if let slot = slot(of: job), var entry = entries[slot] {
             if let index = entry.live.firstIndex(where: { $0.id == run }) {
                 var summary = entry.live.remove(at: index)
                 summary.outcome = outcome
@@ -124,6 +126,8 @@ extension Agenda {
             admitWaiting(at: now, into: &batch)
             release(slot, at: now, into: &batch)
         } else {
+            noteLastRun(
+                RunSummary(id: run, outcome: outcome, usage: usage, failed: failed), of: job)
             admitWaiting(at: now, into: &batch)
         }
         return [.close(run, outcome, usage, failed: failed)] + batch.actions
@@ -159,7 +163,7 @@ extension Agenda {
 
     /// Starts a run for which there is a place, unless its job is paused by now or its deadline has passed.
     mutating func start(_ run: Run, at now: Now, into batch: inout Batch) {
-        guard let slot = slot(of: run.id.firing.job), var entry = entries[slot],
+        guard let slot = slot(of: run.id), var entry = entries[slot],
             let index = entry.live.firstIndex(where: { $0.id == run.id })
         else {
             live[run.id] = ToldRun(run)
@@ -178,6 +182,7 @@ extension Agenda {
             entry.live[index].wait = nil
             entry.live[index].event = eventNumber
             live[run.id] = ToldRun(run)
+            give(run.id, to: entry.job.name)
             batch.start.append(run)
         }
         entries[slot] = entry

@@ -54,7 +54,7 @@ extension Agenda {
             }
         }
         admitWaiting(at: now, into: &batch)
-        for slot in Set(runs.compactMap { slot(of: $0.id.firing.job) }).sorted() {
+        for slot in Set(runs.compactMap { slot(of: $0.id) }).sorted() {
             release(slot, at: now, into: &batch)
         }
         return batch.actions
@@ -64,10 +64,10 @@ extension Agenda {
     private mutating func close(
         _ run: Run.ID, _ outcome: RunOutcome, into batch: inout Batch
     ) {
-        if let slot = slot(of: run.firing.job) {
-            entries[slot]?.live.removeAll { $0.id == run }
-            entries[slot]?.lastRun = RunSummary(id: run, outcome: outcome)
-        }
+        let job = owner(of: run)
+        forgetOwner(of: run)
+        if let slot = slot(of: job) { entries[slot]?.live.removeAll { $0.id == run } }
+        noteLastRun(RunSummary(id: run, outcome: outcome), of: job)
         batch.ends.append(.close(run, outcome, RunUsage(), failed: false))
         batch.notices.append(.tell(.runEnded(run, outcome, RunUsage(), failed: false)))
     }

@@ -5,7 +5,9 @@ extension Agenda {
     /// Does what is ordered. Every pair of verb and phase has its line: none is an error, and every verb is
     /// idempotent but `run` and signals.
     mutating func obey(_ order: Order, at now: Now) -> [Action] {
-        guard let slot = slot(of: order.job), var entry = entries[slot] else {
+        // A run is known by the name its job had when it was started.
+        let job = order.run.map { owner(of: $0) } ?? order.job
+        guard let slot = slot(of: job), var entry = entries[slot] else {
             return [.answer(.noSuchJob)]
         }
         // A run that holds up the stop can still be ended.

@@ -45,8 +45,8 @@ public struct Agenda: Sendable {
     var darkUntil: Now?
     /// The stretch of the calendar that its clock was last set over, forwards, by less than a correction.
     var steppedOver: (after: WallInstant, through: WallInstant)?
-    /// The records of jobs the configuration does not name any more, in case it does again.
-    var retired: [Job.Name: JobRecord] = [:]
+    /// The jobs the configuration does not name any more, in case it does again.
+    var archived: [Job.Name: ArchivedJob] = [:]
     /// How many events were handled.
     public private(set) var eventNumber: UInt64 = 0
     /// Through which event the runs it decided on are on record and started. The shell sets it before each event.
@@ -61,6 +61,8 @@ public struct Agenda: Sendable {
     var calledOff: Set<Run.ID> = []
     /// The live runs that are being ended, and how that is to be recorded.
     var ending: [Run.ID: RunOutcome] = [:]
+    /// The jobs of those active runs that were started under another name of their job.
+    private var owners: [Run.ID: Job.Name] = [:]
     /// How many ledgers are open.
     var counting = 0
 
@@ -101,7 +103,7 @@ public struct Agenda: Sendable {
 
     private mutating func decide(_ event: Event, at now: Now) -> [Action] {
         switch event {
-        case .reload(let roster): reload(roster, at: now)
+        case .reload(let roster): reload(Reload(roster), at: now)
         case .wake(let job): wake(job, at: now)
         case .order(let order): obey(order, at: now)
         case .stored: noteStored(at: now)
@@ -118,6 +120,43 @@ public struct Agenda: Sendable {
     /// Where the entry of a job is; nil if there is none of this name.
     func slot(of job: Job.Name) -> Int? { slots.slot(of: job, in: entries) }
 
+    /// The job that a run belongs to. A run keeps the identity it was started with, and the name in it, when its
+    /// job gets another name.
+    /// - Complexity: O(1).
+    public func owner(of run: Run.ID) -> Job.Name {
+        owners.isEmpty ? run.firing.job : owners[run] ?? run.firing.job
+    }
+
+    /// Where the entry of the job is that a run belongs to; nil if the configuration does not name it.
+    func slot(of run: Run.ID) -> Int? { slot(of: owner(of: run)) }
+
+    mutating func setOwner(of run: Run.ID, to job: Job.Name) {
+        if run.firing.job != job { owners[run] = job } else { owners[run] = nil }
+    }
+
+    /// Has a run that was told to start belong to a job of this name, and further attempts be made under it.
+    mutating func give(_ run: Run.ID, to job: Job.Name) {
+        setOwner(of: run, to: job)
+        live[run]?.firing.id.job = job
+        guard let told = live[run]?.job, told.wrappedValue.name != job else { return }
+        var renamed = told.wrappedValue
+        renamed.name = job
+        live[run]?.job = Boxed(wrappedValue: renamed)
+    }
+
+    /// Notes the end of a job's latest run, also of a job the configuration does not name any more.
+    mutating func noteLastRun(_ run: RunSummary, of job: Job.Name) {
+        if let slot = slot(of: job) {
+            entries[slot]?.lastRun = run
+        } else {
+            archived[job]?.lastRun = run
+        }
+    }
+
+    mutating func forgetOwner(of run: Run.ID) {
+        if !owners.isEmpty { owners[run] = nil }
+    }
+
     /// Whether any job's time counts, so that heartbeats and checkpoints have something to keep.
     public var isCounting: Bool { counting > 0 }
 
@@ -129,6 +168,22 @@ public struct Agenda: Sendable {
 
     /// How many runs were told to start and have not ended.
     public var liveRuns: Int { live.count }
+}
+
+/// A job that the configuration does not name any more.
+struct ArchivedJob: Sendable {
+    var record: JobRecord
+    private var boxedLastRun: Boxed<RunSummary>?
+
+    init(record: JobRecord, lastRun: RunSummary?) {
+        self.record = record
+        self.lastRun = lastRun
+    }
+
+    var lastRun: RunSummary? {
+        get { boxedLastRun?.wrappedValue }
+        set { boxedLastRun = newValue.map { Boxed(wrappedValue: $0) } }
+    }
 }
 
 /// A run that was told to start: what it is an attempt at, and its job as it was then.

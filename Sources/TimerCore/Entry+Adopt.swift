@@ -15,14 +15,29 @@ extension Entry {
         // What passed since is missed, but for the time in which the configuration did not name the job. A
         // reading far in the future was wrong, and slots that are there again are other firings.
         let last = record.seen ?? max(record.lastScheduled ?? record.at.wall, record.at.wall)
-        let isWrong = last - now.wall >= Agenda.correctionMin
-        seen = isWrong ? now.wall : record.removed == nil ? last : max(last, now.wall)
-        if isWrong { corrections += 1 }
+        seen = record.removed == nil ? last : max(last, now.wall)
+        followCorrection(since: record, at: now)
         if record.at.bootID == now.bootID { slot = nil }
         if case .paused(let pause) = phase { noteEnd(of: pause, since: record, at: now) }
         // A life that begins takes its schedule up without looking back at what the pause held.
         if follow(configuredPaused: job.paused, at: now) != nil { seen = max(seen, now.wall) }
         leaveFinishedIfRecurring(at: now)
+    }
+
+    /// Follows a correction of the wall clock since the record was taken: as if the daemon had seen it, where one
+    /// boot's clocks tell of it, and else only if the record lies so far in the future that its time was wrong.
+    private mutating func followCorrection(since record: JobRecord, at now: Now) {
+        let passed = now.boot - record.at.boot
+        if record.at.bootID == now.bootID {
+            let step = (now.wall - record.at.wall) - passed
+            if step.length >= Agenda.correctionMin {
+                // What the daemon missed since it was gone, it missed by the new time.
+                let since = record.removed == nil ? now.wall - max(.zero, passed) : now.wall
+                return correctSlots(to: since, isBackward: step < .zero)
+            }
+        }
+        guard seen - now.wall >= Agenda.correctionMin else { return }
+        correctSlots(to: now.wall, isBackward: true)
     }
 
     /// What counted since a pause ended by itself while no daemon ran. The pause is ended when its timer

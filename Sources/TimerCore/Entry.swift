@@ -25,7 +25,7 @@ struct Entry: Sendable {
     /// When the account was last handed out to be written down.
     var checkpoint: WallInstant
     /// The chance of this job on this machine.
-    let chance: Chance
+    var chance: Chance
 
     /// A job nobody ever saw before, with nothing counted yet.
     init(new job: Job, at now: Now, seed: UInt64) {

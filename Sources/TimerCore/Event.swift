@@ -136,8 +136,9 @@ public enum Action: Hashable, Sendable {
     case close(Run.ID, RunOutcome, RunUsage, failed: Bool)
     /// Write the records; if `durable`, before anything later in the list is done.
     case save([JobRecord], durable: Bool)
-    /// Remove the records of jobs that were gone for too long.
-    case erase([Job.Name])
+    /// Write what a new configuration changes, in one transaction; if `durable`, before anything later in the
+    /// list is done.
+    case adopt(RosterChange, durable: Bool)
     /// Say it in the log.
     case tell(Notice)
     /// Answer the order that was just handled.

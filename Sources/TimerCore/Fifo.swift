@@ -10,6 +10,12 @@ struct Fifo<Element: Sendable>: Sendable {
 
     mutating func append(_ element: Element) { elements.append(element) }
 
+    /// Changes what is in it, in place.
+    /// - Complexity: O(*n*).
+    mutating func update(_ body: (inout Element) -> Void) {
+        for index in head..<elements.count { body(&elements[index]) }
+    }
+
     mutating func popFirst() -> Element? {
         guard head < elements.count else { return nil }
         let element = elements[head]

@@ -59,12 +59,15 @@ public enum Author: Hashable, Sendable, CustomStringConvertible {
     case user(String)
     /// The end of the pause itself.
     case pauseEnd
+    /// The wall clock, when it was corrected.
+    case clockCorrection
 
     public var description: String {
         switch self {
         case .configuration: "the configuration"
         case .user(let name): name
         case .pauseEnd: "the end of the pause"
+        case .clockCorrection: "the corrected clock"
         }
     }
 }

@@ -75,6 +75,9 @@ public enum Notice: Hashable, Sendable {
         case catchUpMax
         /// It was older than its starting deadline.
         case deadline
+        /// The wall clock was set past it, by so much that the time before was wrong, and nothing is due after
+        /// it.
+        case clockSet
         /// Somebody ordered so; so many more are to be let go.
         case byOrder(left: Int)
 
@@ -87,6 +90,7 @@ public enum Notice: Hashable, Sendable {
             case .missed: "missed"
             case .catchUpMax: "catch-up-max"
             case .deadline: "deadline"
+            case .clockSet: "clock-set"
             case .byOrder: "by-order"
             }
         }

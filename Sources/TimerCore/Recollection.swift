@@ -67,12 +67,12 @@ public struct Recollection: Sendable {
     /// The runs that were recorded and never closed.
     public var openRuns: [OpenRun]
     /// The latest closed run of each job.
-    public var lastRuns: [RunSummary]
+    public var lastRuns: [Job.Name: RunSummary]
 
     /// What was found; by default nothing, as at the very first start.
     public init(
         life: Life.ID, previous: PreviousLife? = nil, heartbeat: Heartbeat? = nil,
-        records: [JobRecord] = [], openRuns: [OpenRun] = [], lastRuns: [RunSummary] = []
+        records: [JobRecord] = [], openRuns: [OpenRun] = [], lastRuns: [Job.Name: RunSummary] = [:]
     ) {
         self.life = life
         self.previous = previous
@@ -103,6 +103,8 @@ public struct Recollection: Sendable {
     public struct OpenRun: Hashable, Sendable {
         /// The run's identity.
         public var id: Run.ID
+        /// The job it belongs to, which may have had another name when the run was recorded.
+        public var job: Job.Name
         /// The firing it is an attempt at.
         public var firing: Firing
         /// The boot in which it was recorded.
@@ -116,10 +118,11 @@ public struct Recollection: Sendable {
 
         /// A run as found.
         public init(
-            id: Run.ID, firing: Firing, bootID: BootID, wasBegun: Bool,
+            id: Run.ID, of job: Job.Name? = nil, firing: Firing, bootID: BootID, wasBegun: Bool,
             recorded: WallInstant? = nil, isLive: Bool = false
         ) {
             self.id = id
+            self.job = job ?? id.firing.job
             self.firing = firing
             self.bootID = bootID
             self.wasBegun = wasBegun

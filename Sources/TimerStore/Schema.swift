@@ -10,6 +10,8 @@ enum Schema {
     /// the database refuse what no reader could make sense of; UNIQUE is what forbids a firing to be
     /// made twice.
     ///
+    /// A run's `job` is part of its identity and stays as it is; its `owner` is the job's name now.
+    ///
     /// The checks compare one word at a time: to look a word up in a list of more than two, SQLite makes a
     /// temporary table of the list for each row written (EXPLAIN: OpenEphemeral), which takes longer than the
     /// row.
@@ -46,6 +48,7 @@ enum Schema {
         CREATE TABLE run (
             id INTEGER PRIMARY KEY,
             job TEXT NOT NULL,
+            owner TEXT NOT NULL,
             scheduled_us INTEGER NOT NULL,
             attempt INTEGER NOT NULL CHECK (attempt >= 1),
             missed INTEGER NOT NULL,
@@ -59,10 +62,10 @@ enum Schema {
             tail BLOB,
             UNIQUE (job, scheduled_us, attempt)
         ) STRICT;
-        CREATE INDEX run_open ON run (job) WHERE outcome IS NULL;
+        CREATE INDEX run_open ON run (owner) WHERE outcome IS NULL;
         CREATE INDEX run_ended ON run (ended_us) WHERE outcome IS NOT NULL;
-        CREATE INDEX run_of_job ON run (job, ended_us) WHERE outcome IS NOT NULL;
+        CREATE INDEX run_of_job ON run (owner, ended_us) WHERE outcome IS NOT NULL;
         CREATE INDEX run_failed ON run (ended_us) WHERE failed = 1;
-        CREATE INDEX run_failed_of_job ON run (job, ended_us) WHERE failed = 1;
+        CREATE INDEX run_failed_of_job ON run (owner, ended_us) WHERE failed = 1;
         """
 }

@@ -63,12 +63,13 @@ extension Store {
         var unreadable: String?
         try connection.run(
             """
-            SELECT job, scheduled_us, attempt, missed, active_ns, boot_id, recorded_us FROM run
+            SELECT job, scheduled_us, attempt, missed, active_ns, boot_id, recorded_us, owner FROM run
             WHERE outcome IS NULL ORDER BY scheduled_us, job
             """, doing: "read the open runs"
         ) { row in
             guard let id = Run.ID(row), let missed = row.integer(3), let active = row.integer(4),
-                let bootID = row.text(5).flatMap({ BootID($0) }), let recorded = row.integer(6)
+                let bootID = row.text(5).flatMap({ BootID($0) }), let recorded = row.integer(6),
+                let owner = row.text(7).flatMap({ Job.Name($0) })
             else {
                 unreadable = unreadable ?? row.text(0) ?? "?"
                 return
@@ -76,7 +77,7 @@ extension Store {
             let firing = Firing(id: id.firing, missed: Int(missed), active: .nanoseconds(active))
             runs.append(
                 Recollection.OpenRun(
-                    id: id, firing: firing, bootID: bootID, wasBegun: true,
+                    id: id, of: owner, firing: firing, bootID: bootID, wasBegun: true,
                     recorded: WallInstant(microsecondsSinceEpoch: recorded)))
         }
         try refuse(unreadable.map { "an open run of job \"\($0)\"" })
@@ -85,6 +86,8 @@ extension Store {
 
     /// A run that ended, with all that is kept of it.
     public struct PastRun: Hashable, Sendable {
+        /// The job it belongs to, by its name now.
+        public var job: Job.Name
         /// The run.
         public var summary: RunSummary
         /// When it ended, on the calendar clock.
@@ -110,8 +113,8 @@ extension Store {
         try connection.run(
             """
             SELECT job, scheduled_us, attempt, outcome, ended_us, elapsed_us, user_us, system_us,
-                peak_bytes, missed, tail, failed
-            FROM run WHERE outcome IS NOT NULL \(job == nil ? "AND ?1 IS NULL" : "AND job = ?1")
+                peak_bytes, missed, tail, failed, owner
+            FROM run WHERE outcome IS NOT NULL \(job == nil ? "AND ?1 IS NULL" : "AND owner = ?1")
                 AND ended_us >= ?2 \(failed ? "AND failed = 1" : "")
             ORDER BY ended_us DESC, scheduled_us DESC LIMIT ?3
             """,
@@ -132,7 +135,7 @@ extension Store {
         try connection.run(
             """
             SELECT job, scheduled_us, attempt, outcome, ended_us, elapsed_us, user_us, system_us,
-                peak_bytes, missed, tail, failed
+                peak_bytes, missed, tail, failed, owner
             FROM run WHERE outcome IS NOT NULL AND job = ? AND scheduled_us = ? AND attempt = ?
             """, identity(run), doing: "read a run"
         ) { found = PastRun($0) }
@@ -140,28 +143,26 @@ extension Store {
     }
 
     /// The latest closed run of each job.
-    func lastRuns() throws(StoreError) -> [RunSummary] {
-        var runs: [RunSummary] = []
+    func lastRuns() throws(StoreError) -> [Job.Name: RunSummary] {
+        var runs: [Job.Name: RunSummary] = [:]
         try connection.run(
             """
             SELECT job, max(scheduled_us), attempt, outcome, ended_us, elapsed_us, user_us, system_us,
-                peak_bytes, failed
-            FROM run WHERE outcome IS NOT NULL GROUP BY job
+                peak_bytes, failed, owner
+            FROM run WHERE outcome IS NOT NULL GROUP BY owner
             """, doing: "read the latest runs"
         ) { row in
             // A run that cannot be read is one nobody is shown: nothing is decided by it.
             guard let id = Run.ID(row), let outcome = row.text(3).flatMap({ RunOutcome($0) }),
-                let ended = row.integer(4)
+                let ended = row.integer(4), let owner = row.text(10).flatMap({ Job.Name($0) })
             else { return }
             let usage = RunUsage(
                 elapsed: .microseconds(row.integer(5) ?? 0),
                 user: .microseconds(row.integer(6) ?? 0),
                 system: .microseconds(row.integer(7) ?? 0), peakResidentBytes: row.integer(8) ?? 0)
             let began = WallInstant(microsecondsSinceEpoch: ended) - usage.elapsed
-            runs.append(
-                RunSummary(
-                    id: id, began: began, outcome: outcome, usage: usage,
-                    failed: row.integer(9) == 1))
+            runs[owner] = RunSummary(
+                id: id, began: began, outcome: outcome, usage: usage, failed: row.integer(9) == 1)
         }
         return runs
     }
@@ -202,8 +203,9 @@ extension Store.PastRun {
     /// decided.
     fileprivate init?(_ row: Row) {
         guard let id = Run.ID(row), let outcome = row.text(3).flatMap({ RunOutcome($0) }),
-            let end = row.integer(4)
+            let end = row.integer(4), let owner = row.text(12).flatMap({ Job.Name($0) })
         else { return nil }
+        job = owner
         let usage = RunUsage(
             elapsed: .microseconds(row.integer(5) ?? 0), user: .microseconds(row.integer(6) ?? 0),
             system: .microseconds(row.integer(7) ?? 0), peakResidentBytes: row.integer(8) ?? 0)
@@ -278,6 +280,7 @@ extension Author {
         case .configuration: Self.configurationWord
         // Nobody's pause begins so.
         case .pauseEnd: ":pause-end"
+        case .clockCorrection: ":clock-correction"
         case .user(let name): name
         }
     }

@@ -93,6 +93,8 @@ public final class Store {
         /// The end of a run, with the verdict whether it failed and the last of what it wrote.
         case close(
             Run.ID, RunOutcome, RunUsage, failed: Bool, at: WallInstant, tail: [UInt8] = [])
+        /// A job that has another name, and what is stored under the old one.
+        case rename(Renaming)
         /// A job that is not coming back.
         case erase(Job.Name)
         /// Runs that ended before this are history no more.
@@ -120,6 +122,7 @@ public final class Store {
                 case .save(let record): try save(record)
                 case .close(let run, let outcome, let usage, let failed, let at, let tail):
                     try close(run, outcome, usage, failed: failed, at: at, tail: tail)
+                case .rename(let renaming): try rename(renaming)
                 case .erase(let job):
                     try connection.run(
                         "DELETE FROM job WHERE name = ?", [.text(job.description)],
@@ -178,8 +181,8 @@ public final class Store {
     private func insert(_ run: Run, at: WallInstant) throws(StoreError) -> Bool {
         try connection.run(
             """
-            INSERT INTO run (job, scheduled_us, attempt, missed, active_ns, boot_id, recorded_us)
-            VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT (job, scheduled_us, attempt) DO NOTHING
+            INSERT INTO run (job, scheduled_us, attempt, missed, active_ns, boot_id, recorded_us, owner)
+            VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?1) ON CONFLICT (job, scheduled_us, attempt) DO NOTHING
             """,
             identity(run.id) + [
                 .integer(Int64(run.firing.missed)), .integer(run.firing.active.wholeNanoseconds),
@@ -205,12 +208,32 @@ public final class Store {
             ], doing: "write the end of a run")
     }
 
+    /// Runs keep their identity, so that they are found by it; what has not started yet takes the new name.
+    private func rename(_ renaming: Renaming) throws(StoreError) {
+        let what = "rename a job"
+        let (from, to) = (renaming.from.description, renaming.to.description)
+        try connection.run("DELETE FROM job WHERE name = ?", [.text(from)], doing: what)
+        // Once for each of the two indexes.
+        for state in ["NOT NULL", "NULL"] {
+            try connection.run(
+                "UPDATE run SET owner = ? WHERE owner = ? AND outcome IS \(state)",
+                [.text(to), .text(from)], doing: what)
+        }
+        for run in renaming.waiting {
+            try connection.run(
+                """
+                UPDATE run SET job = ?4 WHERE job = ?1 AND scheduled_us = ?2 AND attempt = ?3
+                    AND outcome IS NULL
+                """, identity(run) + [.text(to)], doing: what)
+        }
+    }
+
     /// Each job keeps its latest run, however old.
     private func prune(endedBefore: WallInstant) throws(StoreError) {
         try connection.run(
             """
             DELETE FROM run WHERE outcome IS NOT NULL AND ended_us < ?
-            AND scheduled_us < (SELECT max(scheduled_us) FROM run AS later WHERE later.job = run.job)
+            AND scheduled_us < (SELECT max(scheduled_us) FROM run AS later WHERE later.owner = run.owner)
             """,
             [.integer(endedBefore.microsecondsSinceEpoch)], doing: "prune the history")
         try connection.run(

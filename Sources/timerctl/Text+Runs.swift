@@ -15,7 +15,7 @@ extension Text {
             let status = run.status
             let cpu = status.userUsec.flatMap { user in status.systemUsec.map { user + $0 } }
             rows.append([
-                job(of: status.run), instant(run.ended), status.outcome ?? "-",
+                run.job, instant(run.ended), status.outcome ?? "-",
                 span(status.elapsedUsec), span(cpu),
                 status.peakBytes.map { "\($0 / 1024) KiB" } ?? "-", status.run,
             ])
@@ -41,10 +41,6 @@ extension Text {
         var lines = output.unicodeScalars.split(separator: "\n", omittingEmptySubsequences: false)
         if lines.last?.isEmpty == true { lines.removeLast() }
         return lines.map { String($0) }
-    }
-
-    private static func job(of run: String) -> String {
-        Run.ID(run)?.firing.job.description ?? "-"
     }
 
     /// What a job wrote may steer a terminal; into a file or a pipe it goes as it is.

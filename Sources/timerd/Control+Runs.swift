@@ -27,12 +27,18 @@ extension Control {
 
     /// Without a number to go on from: what there is of the run, or of the job's latest. With one: the lines
     /// that came since.
-    func log(of job: Job.Name, run: Run.ID?, after: UInt64?, _ reply: @escaping ControlAnswer.Reply)
-    {
+    func log(
+        of named: Job.Name, run: Run.ID?, after: UInt64?, _ reply: @escaping ControlAnswer.Reply
+    ) {
         loop.later { loop in
+            let job = run.map { loop.owner(of: $0) } ?? named
             let (snapshot, names) = loop.snapshot(of: job)
             let live = snapshot?.live.filter { $0.wait == nil }.map(\.id) ?? []
-            let (lines, last) = recent.lines(of: job, after: after ?? 0)
+            // A run that ended is not known to belong to a job of another name any more.
+            let ended = snapshot?.lastRun?.id
+            let (lines, last) = recent.lines(after: after ?? 0) {
+                $0 == ended || loop.owner(of: $0) == job
+            }
             guard after == nil else {
                 return answer(nil, lines.filter { run == nil || $0.run == run }, last, reply)
             }
@@ -96,7 +102,8 @@ extension PastRun {
     /// A run of the store as it looks outside.
     init(_ run: Store.PastRun) {
         self.init(
-            status: RunStatus(run.summary), ended: run.ended.rfc3339, missed: run.missed,
+            job: run.job.description, status: RunStatus(run.summary), ended: run.ended.rfc3339,
+            missed: run.missed,
             output: String(decoding: run.tail, as: UTF8.self))
     }
 }

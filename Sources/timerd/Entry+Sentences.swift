@@ -51,6 +51,8 @@ extension Entry {
         case .pauseChanged(_, let former, let pause):
             (.notice, pauseChanged(from: former, to: pause))
         case .resumed(_, let by, _, let remaining): (.notice, "resumed by \(by)" + left(remaining))
+        case .started(_, .clockCorrection, let remaining):
+            (.notice, "scheduled again, since the wall clock was corrected" + left(remaining))
         case .started(_, let by, let remaining):
             (.notice, "started at zero by \(by)" + left(remaining))
         case .stopped(_, let by, let dropped):
@@ -130,6 +132,12 @@ extension Entry {
                 "missed more than \(Agenda.catchUpMax) firings; the \(count == 1 ? "oldest is" : "oldest \(count) are") skipped"
             )
         case .deadline: (.warning, "due longer ago than starting-deadline; \(these) skipped")
+        case .clockSet:
+            (
+                .warning,
+                "the wall clock was set past it, and nothing is due later; \(these) skipped. "
+                    + "The job is scheduled again if the clock is set back before it"
+            )
         case .byOrder(let left):
             (.notice, "\(these) skipped by order" + (left > 0 ? ", \(left) more to come" : ""))
         }
@@ -285,7 +293,7 @@ extension Entry {
         switch reason {
         case .stillRunning(let run), .queueFull(let run):
             ["TIMERD_REASON": "\(reason.word)", "TIMERD_BLOCKED_BY": "\(run)"]
-        case .concurrencyMax, .missed, .catchUpMax, .deadline, .byOrder:
+        case .concurrencyMax, .missed, .catchUpMax, .deadline, .clockSet, .byOrder:
             ["TIMERD_REASON": "\(reason.word)"]
         }
     }

@@ -27,6 +27,9 @@ extension Loop {
         if !gatherings.isEmpty { later { $0.gatherSome() } }
     }
 
+    /// The job that a run belongs to: not the one whose name is in its identity, if its job was renamed.
+    func owner(of run: Run.ID) -> Job.Name { agenda.owner(of: run) }
+
     /// One job; nil if there is none of the name, and then the names there are.
     func snapshot(of job: Job.Name) -> (JobSnapshot?, names: [Job.Name]) {
         let found = agenda.snapshot(of: job, at: clocks.now())

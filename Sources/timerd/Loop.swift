@@ -253,13 +253,13 @@ actor Loop: QueueActor {
                 teller.tell(notice, standing, tail: ended?.end.tail ?? [])
                 continue
             }
-            guard case .save(let records, durable: true) = action else {
+            guard let changes = action.durableChanges else {
                 perform(action, at: now, answer: answer)
                 continue
             }
             let tail = rest
             let kept = standings.isEmpty ? self.standings(of: tail, at: now) : standings
-            recorder.keep(opening + records.map { .save($0) }, durable: true) { _ in
+            recorder.keep(opening + changes, durable: true) { _ in
                 self.later { loop in
                     if !opening.isEmpty { loop.noteStored() }
                     loop.perform(tail, at: now, standings: kept, answer: answer, done: done)
@@ -317,7 +317,7 @@ actor Loop: QueueActor {
             recorder.keep([change]) { [launcher] _ in launcher.forget(run) }
         case .save(let records, let durable):
             recorder.keep(records.map { .save($0) }, durable: durable)
-        case .erase(let jobs): recorder.keep(jobs.map { .erase($0) })
+        case .adopt(let change, let durable): recorder.keep(change.changes, durable: durable)
         // Told in the loop above, with the accounts as they stood.
         case .tell: break
         case .answer(let word): answer?(word)
@@ -376,5 +376,22 @@ actor Loop: QueueActor {
         self.drained = nil
         // What the last runs left to write comes before the end.
         recorder.keep([], durable: true) { _ in drained() }
+    }
+}
+
+extension Action {
+    /// What is to be on the disk before anything later is done; nil if nothing is.
+    fileprivate var durableChanges: [Store.Change]? {
+        switch self {
+        case .save(let records, durable: true): records.map { .save($0) }
+        case .adopt(let change, durable: true): change.changes
+        default: nil
+        }
+    }
+}
+
+extension RosterChange {
+    fileprivate var changes: [Store.Change] {
+        renamed.map { .rename($0) } + records.map { .save($0) } + erased.map { .erase($0) }
     }
 }

@@ -48,14 +48,16 @@ final class RecentOutput: Sendable {
         }
     }
 
-    /// The lines of a job behind this number, and the number to go on from.
+    /// The lines of these runs behind this number, and the number to go on from.
     /// - Complexity: O(*n*) in the lines that came since.
-    func lines(of job: Job.Name, after number: UInt64) -> (lines: [Line], last: UInt64) {
+    func lines(
+        after number: UInt64, of isWanted: (Run.ID) -> Bool
+    ) -> (lines: [Line], last: UInt64) {
         state.withLock { state in
             let first = state.lines.count > state.head ? state.lines[state.head].number : 1
             let skipped = number >= first ? Int(clamping: number - first + 1) : 0
             let found = state.lines[state.head...].dropFirst(skipped).filter {
-                $0.run.firing.job == job
+                isWanted($0.run)
             }
             return (found, state.number)
         }

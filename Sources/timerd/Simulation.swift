@@ -130,7 +130,10 @@ struct Simulation {
                     ends.remove(at: index)
                 }
             case .save(let saved, _): for record in saved { records[record.job] = record }
-            case .erase(let jobs): for job in jobs { records[job] = nil }
+            case .adopt(let change, _):
+                for renaming in change.renamed { records[renaming.from] = nil }
+                for record in change.records { records[record.job] = record }
+                for job in change.erased { records[job] = nil }
             case .tell(let notice): tell(.told(notice, at: now.wall))
             case .arm, .armAt, .disarm, .armRetry, .disarmRetry, .signal, .suspend, .resume, .close,
                 .answer:

@@ -75,12 +75,14 @@ extension Checker {
 
     /// What holds whatever else does, by what was seen alone: runs do not overlap, and no more live than may.
     private func tally(_ one: Seen) {
-        let id = RunName(job: one.job, label: one.label, attempt: one.attempt)
         guard one.kind == .start else {
-            living.removeAll { $0 == id }
+            living.removeAll {
+                $0.name == one.job && $0.label == one.label && $0.attempt == one.attempt
+            }
             return
         }
-        living.append(id)
+        living.append(
+            RunName(name: one.job, label: one.label, attempt: one.attempt, job: one.job))
         if living.count > runsMax {
             fail(.overlapping, "\(living.count) runs live, \(runsMax) may: \(one)")
         }
@@ -115,6 +117,9 @@ extension Checker {
         adoptVague(one)
         let state = states[job]
         states[job].written = wall
+        states[job].writtenBoot = bootNumber
+        states[job].writtenAt = boot
+        states[job].setSinceWritten = 0
         states[job].writtenLabel = one.label == 0 ? nil : one.label
         let accrued = state.accrued + state.creditedAfterPause
         let active = state.active + state.creditedAfterPause

@@ -56,7 +56,7 @@ extension Checker {
         steppedOver = nil
         waiting = []
         places = 0
-        let open = takeOpenRuns()
+        var open = takeOpenRuns()
         for job in states.indices where states[job].isKnown {
             states[job].lastLabel = states[job].writtenLabel
             // Of an account that nobody takes up nothing is worked out.
@@ -83,7 +83,16 @@ extension Checker {
             states[job].removed = wall
             states[job].isJustRemoved = true
         }
-        for spec in jobs { add(spec, isLoad: true) }
+        for spec in jobs {
+            guard let old = add(spec, isLoad: true) else { continue }
+            for index in open.indices where open[index].job == old {
+                open[index].job = spec.name
+                // What is still to be started is started under the new name.
+                if !open[index].isBegun, open[index].boot == bootNumber {
+                    open[index].name = spec.name
+                }
+            }
+        }
         for job in states.indices { states[job].isJustRemoved = false }
         for job in states.indices where states[job].isKnown && !states[job].isPresent {
             guard let removed = states[job].removed, wall - removed > Self.recordKept else {
@@ -103,7 +112,7 @@ extension Checker {
             open += states[job].runs
             states[job].runs = []
         }
-        open.sort { ($0.label, $0.job, $0.attempt) < ($1.label, $1.job, $1.attempt) }
+        open.sort { ($0.label, $0.name, $0.attempt) < ($1.label, $1.name, $1.attempt) }
         return open
     }
 
@@ -156,17 +165,18 @@ extension Checker {
 
     // MARK: - The configuration
 
-    /// Gives the job the account of its name if there is one, or else that of the name it had.
-    private func add(_ spec: PlainJob, isLoad: Bool) {
+    /// Gives the job the account of its name if there is one, or else that of the name it had, which is
+    /// returned then.
+    @discardableResult
+    private func add(_ spec: PlainJob, isLoad: Bool) -> Int? {
         let job = spec.name
         roster.append(job)
+        var renamed: Int?
         if !states[job].isKnown, let old = spec.formerly, states[old].isKnown,
             !states[old].isPresent
         {
-            states[job] = states[old]
-            states[old] = State()
-            for index in vague.indices where vague[index].job == old { vague[index].job = job }
-            erased.append(old)
+            rename(old, to: job)
+            renamed = old
         }
         defer { takeRunsBack(job) }
         guard states[job].isKnown else {
@@ -178,9 +188,25 @@ extension Checker {
             states[job].isConfiguredPaused = spec.paused
             if spec.paused { pauseByConfiguration(job) }
             finishWithoutSlots(job)
-            return
+            return nil
         }
         adopt(spec, isLoad: isLoad)
+        return renamed
+    }
+
+    /// All there is of a job goes to its new name, its runs with it. What waits is started under that; what was
+    /// started is known by the old one.
+    private func rename(_ old: Int, to job: Int) {
+        states[job] = states[old]
+        states[old] = State()
+        for index in vague.indices where vague[index].job == old { vague[index].job = job }
+        erased.append(old)
+        for index in orphans.indices where orphans[index].job == old { orphans[index].job = job }
+        for index in living.indices where living[index].job == old { living[index].job = job }
+        for index in states[job].runs.indices {
+            states[job].runs[index].job = job
+            if states[job].runs[index].wait != .none { states[job].runs[index].name = job }
+        }
     }
 
     /// A job that was gone for a while may have runs that live since before.
@@ -237,10 +263,14 @@ extension Checker {
         states[job].removed = nil
         states[job].isJustRemoved = false
         if old.concurrency == .allow { states[job].mayOverlap = true }
-        if states[job].seen - wall >= 3 * Unit.hour {
+        let set = states[job].writtenBoot == bootNumber ? states[job].setSinceWritten : 0
+        if abs(set) >= 3 * Unit.hour {
+            // The time before was wrong; what was missed since then was missed by the new time.
+            let since = wasAway ? wall : wall - (boot - states[job].writtenAt)
+            correct(job, to: since, isBackward: set < 0)
+        } else if dealtWith - wall >= 3 * Unit.hour {
             // A reading so far in the future was wrong.
-            states[job].seen = wall
-            states[job].corrections += 1
+            correct(job, to: wall, isBackward: true)
         } else if wasAway {
             // While it was not there, a job had no slots.
             states[job].seen = max(states[job].seen, wall)
@@ -250,6 +280,12 @@ extension Checker {
         if follow(spec.paused, job) { states[job].seen = max(states[job].seen, wall) }
         leaveFinished(job)
         finishWithoutSlots(job)
+    }
+
+    private func correct(_ job: Int, to instant: Int64, isBackward: Bool) {
+        states[job].seen = instant
+        states[job].lastLabel = nil
+        if isBackward { states[job].corrections += 1 }
     }
 
     private func pauseByConfiguration(_ job: Int) {
@@ -276,7 +312,7 @@ extension Checker {
     }
 
     /// A job that fired for the last time, and recurs now, begins at zero.
-    private func leaveFinished(_ job: Int) {
+    func leaveFinished(_ job: Int) {
         guard states[job].phase == .finished, states[job].spec.kind != .after else { return }
         if !states[job].spec.isCounted, !hasSlots(job) { return }
         states[job].phase = .armed
@@ -287,7 +323,13 @@ extension Checker {
     func reload(_ jobs: [PlainJob], _ seen: ArraySlice<Seen>) {
         let before = roster
         roster = []
-        for job in before where !jobs.contains(where: { $0.name == job }) { remove(job) }
+        for job in before where !jobs.contains(where: { $0.name == job }) {
+            if let heir = jobs.first(where: { $0.formerly == job }), !states[heir.name].isKnown {
+                rename(job, to: heir.name)
+            } else {
+                remove(job)
+            }
+        }
         for spec in jobs {
             let job = spec.name
             guard states[job].isPresent else {

@@ -106,6 +106,20 @@ extension Checker {
         if slot(job, after: states[job].seen) == nil { states[job].phase = .finished }
     }
 
+    /// The slots between what is dealt with and now: the first, and how many.
+    func passedBySetting(_ job: Int) -> (first: Int64, count: Int)? {
+        guard !states[job].spec.isCounted, let first = slot(job, after: states[job].seen) else {
+            return nil
+        }
+        var count = 1
+        var last = first
+        while states[job].spec.kind == .at, let next = slot(job, after: last), next <= wall {
+            count += 1
+            last = next
+        }
+        return (first, count)
+    }
+
     // MARK: - Points come due
 
     /// So many points are told apart at once.

@@ -47,7 +47,8 @@ extension Checker {
         numbers += 1
         states[job].runs.append(
             Attempt(
-                number: numbers, job: job, label: label, attempt: 1, missed: Int64(missed),
+                number: numbers, job: job, name: job, label: label, attempt: 1,
+                missed: Int64(missed),
                 told: states[job].spec, wait: .turn, recorded: wall, boot: bootNumber))
         return numbers
     }
@@ -80,7 +81,7 @@ extension Checker {
 
     func act(_ kind: Seen.Kind, _ run: Attempt, _ outcome: PlainOutcome? = nil) -> Seen {
         Seen(
-            kind: kind, job: run.job, label: run.label, attempt: run.attempt,
+            kind: kind, job: run.name, label: run.label, attempt: run.attempt,
             value: outcome?.rawValue ?? 0)
     }
 
@@ -153,9 +154,9 @@ extension Checker {
         }
     }
 
-    func end(_ job: Int, _ label: Int64, _ attempt: Int, _ told: PlainOutcome) {
+    func end(_ name: Int, _ label: Int64, _ attempt: Int, _ told: PlainOutcome) {
         func isIt(_ run: Attempt) -> Bool {
-            run.isBegun && run.job == job && run.label == label && run.attempt == attempt
+            run.isBegun && run.name == name && run.label == label && run.attempt == attempt
         }
         if let index = orphans.firstIndex(where: isIt) {
             let run = orphans.remove(at: index)
@@ -165,7 +166,9 @@ extension Checker {
             fillPlaces()
             return
         }
-        guard let index = states[job].runs.firstIndex(where: isIt) else { return }
+        guard let job = states.indices.first(where: { states[$0].runs.contains(where: isIt) }),
+            let index = states[job].runs.firstIndex(where: isIt)
+        else { return }
         let run = states[job].runs.remove(at: index)
         places -= 1
         let outcome = run.endsAs ?? told
@@ -176,6 +179,7 @@ extension Checker {
             numbers += 1
             var next = run
             next.number = numbers
+            next.name = job
             next.attempt += 1
             next.wait = .retry(awake + spec.retryDelay(after: run.attempt))
             next.recorded = wall

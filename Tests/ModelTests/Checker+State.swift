@@ -27,7 +27,9 @@ extension Checker {
     /// A run on record that has not ended.
     struct Attempt {
         var number: Int
+        /// The job it belongs to, and the one whose name is in its identity: that of the job as it was then.
         var job: Int
+        var name: Int
         var label: Int64
         var attempt: Int
         var missed: Int64
@@ -83,6 +85,11 @@ extension Checker {
         /// When its account was written last, and the label it had then.
         var written: Int64 = 0
         var writtenLabel: Int64?
+        /// In which boot that was, what its clock that runs in sleep too read, and by how much the calendar
+        /// clock was set since.
+        var writtenBoot = 0
+        var writtenAt: Int64 = 0
+        var setSinceWritten: Int64 = 0
         /// Whether runs of it may live on from a time when they might overlap.
         var mayOverlap = false
         /// Its runs that live or wait, oldest first.
@@ -96,10 +103,11 @@ extension Checker {
         var sinceDeath: Int64 = 0
     }
 
-    /// What a run is known by.
-    struct RunName: Equatable {
-        var job: Int
+    /// What a run is known by, and the job it belongs to.
+    struct RunName {
+        var name: Int
         var label: Int64
         var attempt: Int
+        var job: Int
     }
 }

@@ -116,7 +116,9 @@ final class Checker {
             boot += span
             slept += span
         case .off: break
-        case .step: stepped += span
+        case .step:
+            stepped += span
+            for job in states.indices { states[job].setSinceWritten += span }
         }
         if !isUp {
             if how == .step { setWhileDown += abs(span) }
@@ -230,9 +232,17 @@ final class Checker {
             steppedOver = nil
             for job in roster {
                 states[job].lastLabel = nil
-                if stepped < 0 { states[job].corrections += 1 }
+                let past = states[job].phase == .armed ? passedBySetting(job) : nil
+                if stepped < 0 {
+                    states[job].corrections += 1
+                    states[job].seen = wall
+                    if !states[job].spec.isCounted { leaveFinished(job) }
+                }
                 states[job].seen = wall
-                if states[job].phase == .armed { finishWithoutSlots(job) }
+                finishWithoutSlots(job)
+                if let past, states[job].phase == .finished {
+                    letGo(job, past.first, past.count, Seen.Reason.clockSet)
+                }
             }
         } else if stepped > 0 {
             steppedOver = (after: wall - stepped, through: wall)

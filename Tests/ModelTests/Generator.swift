@@ -187,7 +187,7 @@ struct Generator {
             case 0..<7: gaps.append(.awake(oneIn(2) ? seconds(0, 3) : seconds(0, 900)))
             case 7: gaps.append(.asleep(seconds(1, 900)))
             case 8:
-                let span = seconds(1, 3000)
+                let span = oneIn(2) ? seconds(1, 3000) : seconds(3000, 200_000)
                 gaps.append(.set(oneIn(2) ? span : -span))
             default: gaps.append(reboot(pace))
             }

@@ -75,12 +75,10 @@ extension Machine {
             timeline.seen.append(seen(.close, run, plain(outcome).rawValue))
             rows.removeAll { $0.run.id == run }
         case .save(let records, _): for record in records { keep(record) }
-        case .erase(let jobs):
-            for job in jobs {
-                records[index(job)] = nil
-                renamed.insert(index(job))
-                timeline.seen.append(Seen(kind: .erased, job: index(job)))
-            }
+        case .adopt(let change, _):
+            for renaming in change.renamed { rename(renaming) }
+            for record in change.records { keep(record) }
+            for job in change.erased { erase(job) }
         case .tell(let notice): hear(notice)
         case .answer(let answer):
             let value =
@@ -108,6 +106,7 @@ extension Machine {
                 case .catchUpMax: Seen.Reason.catchUpMax
                 case .deadline: Seen.Reason.deadline
                 case .byOrder: Seen.Reason.byOrder
+                case .clockSet: Seen.Reason.clockSet
                 }
             timeline.seen.append(
                 Seen(
@@ -122,6 +121,22 @@ extension Machine {
 
     // MARK: - The store
 
+    private func erase(_ job: Job.Name) {
+        records[index(job)] = nil
+        renamed.insert(index(job))
+        timeline.seen.append(Seen(kind: .erased, job: index(job)))
+    }
+
+    private func rename(_ renaming: Renaming) {
+        erase(renaming.from)
+        for place in rows.indices where rows[place].owner == renaming.from {
+            rows[place].owner = renaming.to
+            guard renaming.waiting.contains(rows[place].run.id) else { continue }
+            rows[place].run.id = rows[place].run.id.renamed(renaming.to)
+            rows[place].run.firing.id = rows[place].run.id.firing
+        }
+    }
+
     private func record(_ run: Run) {
         timeline.seen.append(seen(.row, run.id, Int64(run.firing.missed)))
         if !recorded.insert(run.id).inserted {
@@ -133,7 +148,8 @@ extension Machine {
             timeline.seen.append(Seen(kind: .nonsense, job: index(run.id.firing.job)))
         }
         rows.append(
-            Row(run: run, isBegun: false, boot: boot, recorded: now.wall))
+            Row(
+                run: run, owner: run.id.firing.job, isBegun: false, boot: boot, recorded: now.wall))
     }
 
     private func keep(_ record: JobRecord) {

@@ -9,6 +9,7 @@ final class Machine {
     /// A row of a run that was not closed.
     struct Row {
         var run: Run
+        var owner: Job.Name
         var isBegun: Bool
         var boot: BootID
         var recorded: WallInstant
@@ -252,7 +253,8 @@ final class Machine {
                 < ($1.run.id.firing.scheduled, $1.run.id.firing.job, $1.run.id.attempt)
         }.map { row in
             Recollection.OpenRun(
-                id: row.run.id, firing: row.run.firing, bootID: row.boot, wasBegun: row.isBegun,
+                id: row.run.id, of: row.owner, firing: row.run.firing, bootID: row.boot,
+                wasBegun: row.isBegun,
                 recorded: row.recorded, isLive: isAlive(row))
         }
         life += 1
@@ -314,6 +316,7 @@ final class Machine {
             asleep += span
             wall += span
         case .set(let span):
+            if abs(span) >= 3 * Unit.hour { counts.corrections += 1 }
             append(.passed(.step, span))
             wall += span
         case .reboot(let span, let wrong): reboot(span, isWrongBy: wrong)

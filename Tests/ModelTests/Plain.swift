@@ -162,6 +162,7 @@ struct Seen: Equatable {
         static let deadline = 5
         static let byOrder = 6
         static let concurrencyMax = 7
+        static let clockSet = 8
     }
     enum Answer {
         static let done: Int64 = 1

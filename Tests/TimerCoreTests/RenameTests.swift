@@ -56,4 +56,166 @@ import Testing
         #expect(preview.kept.map(\.job) == ["backup"] && preview.changed.map(\.job) == ["other"])
         #expect(world.agenda.snapshot(at: world.now) == before)
     }
+
+    // MARK: - With runs
+
+    /// A job with another name is the same job: what runs under the old name counts as its run.
+    private func isHeldBack(_ world: inout World) {
+        let run = world.started[0]
+        #expect(world.show("vault").live.map(\.id) == [run.id])
+        #expect(world.agenda.owner(of: run.id) == "vault")
+        world.pass(.seconds(60))
+        #expect(world.started.count == 1 && world.skipped.last?.reason == "still-running")
+        #expect(world.order(.run, "vault") != .done)
+        world.end(run, .exited(3))
+        #expect(world.closed[run.id] == .exited(3))
+        #expect(world.show("vault").live.isEmpty)
+        #expect(world.show("vault").lastRun?.id == run.id)
+        #expect(world.show("vault").lastRun?.outcome == .exited(3))
+        world.pass(.seconds(60))
+        #expect(world.started.map(\.id.firing.job) == ["backup", "vault"])
+    }
+
+    @Test func aRunThatIsActiveMovesWithTheName_atAReload() {
+        var world = World()
+        world.load([.every(.seconds(60))])
+        world.pass(.seconds(61))
+        world.handle(.reload(Roster([heir])))
+        isHeldBack(&world)
+    }
+
+    @Test func aRunThatIsActiveMovesWithTheName_overARestart() {
+        var world = World()
+        world.hasRunner = true
+        world.load([.every(.seconds(60))])
+        world.pass(.seconds(61))
+        world.stopCleanly()
+        world.load([heir])
+        isHeldBack(&world)
+    }
+
+    @Test func aRunOfARemovedJobMovesWithTheName() {
+        var world = World()
+        world.load([.every(.seconds(60))])
+        world.pass(.seconds(61))
+        world.handle(.reload(Roster([])))
+        world.handle(.reload(Roster([heir])))
+        isHeldBack(&world)
+    }
+
+    /// The name is free again while a run that began under it goes on under the new name.
+    @Test func anotherJobOfTheOldNameHasNothingToDoWithItsRun() {
+        var world = World()
+        world.load([.every(.seconds(60))])
+        world.pass(.seconds(61))
+        world.handle(.reload(Roster([heir])))
+        var renamed = heir
+        renamed.formerly = nil
+        world.handle(.reload(Roster([renamed, .every(.seconds(40))])))
+        #expect(world.show("backup").live.isEmpty && world.show("vault").live.count == 1)
+        world.pass(.seconds(41))
+        #expect(world.started.map(\.id.firing.job) == ["backup", "backup"])
+        #expect(world.show("backup").live.map(\.id) == [world.started[1].id])
+        world.end(world.started[0])
+        #expect(world.show("backup").lastRun == nil && world.show("backup").live.count == 1)
+        #expect(world.show("vault").lastRun?.id == world.started[0].id)
+    }
+
+    /// A run that waits for the one before it, and one that waits for a place, are started under the new name.
+    @Test(arguments: [1, 64]) func runsThatWaitTakeTheNewName(runsMax: Int) {
+        var world = World(concurrentRunsMax: runsMax)
+        let queued = heir.with { $0.concurrency = .queue }
+        world.load([
+            Job.every(.seconds(60)).with { $0.concurrency = .queue }, .every(.seconds(50), "other"),
+        ])
+        world.pass(.seconds(121))
+        world.handle(.reload(Roster([queued])))
+        #expect(world.closed.isEmpty)
+        #expect(world.show("vault").live.count == 2)
+        for run in world.started where run.id.firing.job == "other" { world.end(run) }
+        for run in world.started where run.id.firing.job == "backup" { world.end(run) }
+        #expect(world.started.last?.id.firing.job == "vault")
+        #expect(world.started.last?.job.name == "vault")
+        world.endRuns()
+        world.endRuns()
+        #expect(world.openRuns.isEmpty)
+    }
+
+    @Test func aRunThatWaitsTakesTheNewName_overARestart() {
+        var world = World()
+        world.load([Job.every(.seconds(60)).with { $0.concurrency = .queue }])
+        world.pass(.seconds(121))
+        world.hasRunner = true
+        world.stopCleanly()
+        world.load([heir.with { $0.concurrency = .queue }])
+        #expect(world.show("vault").live.count == 2)
+        world.end(world.started[0])
+        #expect(world.started.map(\.id.firing.job) == ["backup", "vault"])
+        world.endRuns()
+        #expect(world.openRuns.isEmpty)
+    }
+
+    @Test func aFurtherAttemptIsMadeUnderTheNewName() {
+        var world = World()
+        let job = Job.every(.seconds(600)).with {
+            $0.retry.retries = 1
+            $0.retry.delay = .seconds(5)
+        }
+        world.load([job])
+        world.pass(.seconds(601))
+        var renamed = job
+        renamed.name = "vault"
+        renamed.formerly = "backup"
+        world.handle(.reload(Roster([renamed])))
+        world.end(world.started[0], .exited(1))
+        world.pass(.seconds(6))
+        #expect(world.started.map(\.id.attempt) == [1, 2])
+        #expect(world.started[1].id.firing.job == "vault" && world.started[1].job.name == "vault")
+    }
+
+    /// A pause with its run stays one: nothing is resumed because of the name.
+    @Test func aPauseWithItsRunGoesOnUnderTheNewName() {
+        var world = World()
+        world.load([.every(.seconds(60))])
+        world.pass(.seconds(61))
+        world.handle(
+            .order(Order(.pause, "backup", by: .user("ada"), withRun: true)))
+        world.handle(.reload(Roster([heir])))
+        #expect(world.suspended == [world.started[0].id])
+        _ = world.order(.resume, "vault")
+        #expect(world.suspended.isEmpty)
+    }
+
+    // MARK: - Jobs that come back
+
+    @Test func aJobThatComesBackKnowsItsLastRun() {
+        var world = World()
+        world.load([.every(.seconds(60))])
+        world.pass(.seconds(61))
+        world.endRuns(.exited(3))
+        world.handle(.reload(Roster([])))
+        world.handle(.reload(Roster([.every(.seconds(60))])))
+        #expect(world.show("backup").lastRun?.outcome == .exited(3))
+    }
+
+    @Test func aJobThatComesBackKnowsTheRunThatEndedMeanwhile() {
+        var world = World()
+        world.load([.every(.seconds(60))])
+        world.pass(.seconds(61))
+        world.handle(.reload(Roster([])))
+        world.endRuns(.exited(3))
+        world.handle(.reload(Roster([.every(.seconds(60))])))
+        #expect(world.show("backup").lastRun?.outcome == .exited(3))
+    }
+
+    @Test func aJobThatComesBackAfterARestartKnowsItsLastRun() {
+        var world = World()
+        world.load([.every(.seconds(60))])
+        world.pass(.seconds(61))
+        world.endRuns(.exited(3))
+        world.stopCleanly()
+        world.load([])
+        world.handle(.reload(Roster([.every(.seconds(60))])))
+        #expect(world.show("backup").lastRun?.outcome == .exited(3))
+    }
 }

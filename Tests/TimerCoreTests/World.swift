@@ -38,6 +38,9 @@ struct World {
     /// Of those that were closed, whether they failed.
     var verdicts: [Run.ID: Bool] = [:]
     var recorded: [Run.ID: WallInstant] = [:]
+    /// The jobs runs belong to.
+    var owners: [Run.ID: Job.Name] = [:]
+    var lastRuns: [Job.Name: RunSummary] = [:]
     var notices: [Notice] = []
     var answers: [Answer] = []
     /// Signals that were sent.
@@ -73,12 +76,13 @@ struct World {
         }
         let open = openRuns.values.sorted { $0.0.id.description < $1.0.id.description }.map {
             Recollection.OpenRun(
-                id: $0.0.id, firing: $0.0.firing, bootID: $0.2, wasBegun: $0.begun,
+                id: $0.0.id, of: owners[$0.0.id], firing: $0.0.firing, bootID: $0.2,
+                wasBegun: $0.begun,
                 recorded: recorded[$0.0.id], isLive: hasRunner && $0.begun)
         }
         let past = Recollection(
             life: life, previous: previous, heartbeat: heartbeat,
-            records: Array(records.values), openRuns: open)
+            records: Array(records.values), openRuns: open, lastRuns: lastRuns)
         unstored = canSave ? nil : (past.unstored(), now.awake)
         let actions: [Action]
         (agenda, actions) = Agenda.load(
@@ -151,6 +155,7 @@ struct World {
                 #expect(openRuns[run.id] == nil && closed[run.id] == nil, "\(run.id) twice")
                 openRuns[run.id] = (run, false, boot)
                 recorded[run.id] = now.wall
+                owners[run.id] = run.id.firing.job
             }
             keep(records)
             begin(start)
@@ -159,11 +164,34 @@ struct World {
             #expect(closed[run] == nil, "\(run) is closed twice")
             closed[run] = outcome
             verdicts[run] = failed
+            lastRuns[owners[run] ?? run.firing.job] = RunSummary(id: run, outcome: outcome)
             openRuns[run] = nil
         case .save(let records, _): keep(records)
-        case .erase(let jobs): for job in jobs { records[job] = nil }
+        case .adopt(let change, _):
+            for renaming in change.renamed { rename(renaming) }
+            keep(change.records)
+            for job in change.erased { records[job] = nil }
         case .tell(let notice): notices.append(notice)
         case .answer(let answer): answers.append(answer)
+        }
+    }
+
+    private mutating func rename(_ renaming: Renaming) {
+        guard canSave else { return }
+        records[renaming.from] = nil
+        lastRuns[renaming.to] = lastRuns.removeValue(forKey: renaming.from)
+        for (run, owner) in owners where owner == renaming.from { owners[run] = renaming.to }
+        for run in renaming.waiting {
+            let new = run.renamed(renaming.to)
+            guard let open = openRuns.removeValue(forKey: run) else {
+                Issue.record("\(run) is renamed without a row")
+                continue
+            }
+            openRuns[new] = open
+            openRuns[new]?.0.id = new
+            openRuns[new]?.0.firing.id = new.firing
+            owners[new] = renaming.to
+            recorded[new] = recorded.removeValue(forKey: run)
         }
     }
 

@@ -99,7 +99,7 @@ import TimerCore
         #expect(past.openRuns.allSatisfy { $0.bootID == now(0).bootID })
         let last = RunSummary(
             id: runs[1].id, began: now(2).wall, outcome: outcome, usage: usage, failed: true)
-        #expect(past.lastRuns == [last])
+        #expect(past.lastRuns == [last.id.firing.job: last])
     }
 
     @Test func theRunsThatFailedAreThoseThatWereJudgedSo() throws {
@@ -172,8 +172,47 @@ import TimerCore
         try store.commit([.begin(run("b", at: 1), at: now(1).wall)], durable: false)
         try store.commit([.prune(endedBefore: now(100).wall)], durable: false)
         let past = try Store(path: path).beginLife(at: now(200))
-        #expect(past.lastRuns.map(\.id) == [run("a", at: 10).id])
+        #expect(past.lastRuns.values.map(\.id) == [run("a", at: 10).id])
         #expect(past.openRuns.count == 1, "what is open is no history")
+    }
+
+    /// The history of a job goes with it to its new name; a run is still found by the identity it had.
+    @Test func aRenamedJobTakesItsRunsAlong() throws {
+        defer { clean() }
+        let store = try Store(path: path)
+        _ = try store.beginLife(at: now(0))
+        let (old, new) = (Job.Name("a")!, Job.Name("b")!)
+        let (ended, active, waiting) = (run("a", at: 1), run("a", at: 2), run("a", at: 3))
+        try store.commit(
+            [
+                .save(record("a")), .begin(ended, at: now(1).wall),
+                .close(ended.id, .exited(3), RunUsage(), failed: true, at: now(1).wall),
+                .begin(active, at: now(2).wall), .begin(waiting, at: now(3).wall),
+            ], durable: false)
+        let renamed = waiting.id.renamed(new)
+        try store.commit(
+            [
+                .rename(Renaming(from: old, to: new, waiting: [waiting.id])), .save(record("b")),
+                // Another job has the old name now.
+                .begin(run("a", at: 4), at: now(4).wall),
+                .close(run("a", at: 4).id, .exited(0), RunUsage(), failed: false, at: now(4).wall),
+            ], durable: false)
+        func history(of job: Job.Name) throws -> [Run.ID] {
+            try store.history(of: job, since: nil, failed: false, limit: 9)
+                .map(\.summary.id)
+        }
+        #expect(try history(of: new) == [ended.id])
+        #expect(try history(of: old) == [run("a", at: 4).id])
+        #expect(try store.pastRun(ended.id)?.summary.outcome == .exited(3))
+        let past = try Store(path: path).beginLife(at: now(10))
+        #expect(past.records.map(\.job) == [new])
+        #expect(past.lastRuns[new]?.id == ended.id)
+        #expect(past.openRuns.map(\.id) == [active.id, renamed])
+        #expect(past.openRuns.allSatisfy { $0.job == new })
+        try store.commit(
+            [.close(active.id, .exited(0), RunUsage(), failed: false, at: now(5).wall)],
+            durable: false)
+        #expect(try history(of: new) == [active.id, ended.id])
     }
 
     @Test func erasesAnAccount() throws {
