@@ -129,7 +129,7 @@ struct World {
     private mutating func perform(_ action: Action) {
         if isStoreDown {
             switch action {
-            case .begin, .start, .close, .save, .erase:
+            case .begin, .start, .close, .save, .adopt:
                 return unwritten.append((action, agenda.eventNumber, now.awake))
             default: break
             }
