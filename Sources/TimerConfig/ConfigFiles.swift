@@ -138,8 +138,9 @@ struct ConfigFiles {
         // Without O_NONBLOCK, opening a FIFO would wait for a writer.
         let file = openat(directory, name, flags | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK)
         if file >= 0 { return file }
-        // A link is no directory either.
-        guard errno == ELOOP || errno == ENOTDIR else { throw .system(errno) }
+        // To O_DIRECTORY a link is no directory either.
+        let code = errno
+        guard code == ELOOP || code == ENOTDIR, Self.isLink(path) else { throw .system(code) }
         return try ConfigLinks(ownerUID: ownerUID).open(path, flags)
     }
 

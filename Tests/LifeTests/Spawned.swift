@@ -56,7 +56,11 @@ final class Spawned {
     func wait() -> Int32 {
         var status: Int32 = 0
         while self.status == nil {
-            if waitpid(pid, &status, 0) == pid { self.status = status } else if errno != EINTR { break }
+            if waitpid(pid, &status, 0) == pid {
+                self.status = status
+            } else if errno != EINTR {
+                break
+            }
         }
         return self.status ?? -1
     }

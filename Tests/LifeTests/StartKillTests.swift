@@ -87,7 +87,9 @@ import TimerCore
     /// The calls by which a start reads, writes, connects and says that it is ready.
     @Test(
         .enabled(if: hasTracer, "strace ends the daemon at each call"),
-        arguments: ["pwrite64,fsync,fdatasync,ftruncate,unlink", "openat,connect,sendto,write,futex"])
+        arguments: [
+            "pwrite64,fsync,fdatasync,ftruncate,unlink", "openat,connect,sendto,write,futex",
+        ])
     func atAnyPointOfTheStart(calls: String) throws {
         var random = SeededRandom()
         let remains = try Remains(seconds: 3)

@@ -96,23 +96,27 @@ import Testing
         ),
         (
             "0 4 * * * root", 10,
-            "a line has five fields; a user belongs in user = \"…\", a command in command or shell"
+            "a line has five fields; a user belongs in user = \"root\", a command in command or shell"
         ),
         (
             "0 4 * * * root /usr/bin/backup -v", 10,
-            "a line has five fields; a user belongs in user = \"…\", a command in command or shell"
+            "a line has five fields; a user belongs in user = \"root\", a command in command or shell"
         ),
         (
             "@daily root", 7,
-            "nothing may follow \"@…\"; a user belongs in user = \"…\", a command in command or shell"
+            "nothing may follow \"@…\"; a user belongs in user = \"root\", a command in command or shell"
+        ),
+        (
+            "0 4 * * * /usr/bin/backup", 10,
+            "a line has five fields; a command belongs in command or shell"
         ),
         ("0 0 12 * * MON", 11, "a line has five fields; for seconds, use calendar = \"*:*:0/10\""),
         ("0 0 * * sund", 8, "day of the week: not one of sun, mon, tue, wed, thu, fri, sat"),
         ("0 0 * * fril", 11, "day of the week: the last weekday is written with its number, 5L"),
         ("5/0 * * * *", 3, "minute: a step of 0 leads nowhere"),
         ("60/5 * * * *", 0, "minute: must be 0 to 59"),
-        ("H * * * *", 0, "minute: H and ~ are drawn for each job, and this line is no job's"),
-        ("1~5 * * * *", 0, "minute: H and ~ are drawn for each job, and this line is no job's"),
+        ("H * * * *", 0, "minute: H and ~ are drawn for each job, and this line belongs to none"),
+        ("1~5 * * * *", 0, "minute: H and ~ are drawn for each job, and this line belongs to none"),
         ("60 * * * *", 0, "minute: must be 0 to 59"),
         ("0 0 ? * *", 4, "day of the month: '?' is not known here; use '*'"),
         ("1;2 * * * *", 1, "minute: not a number, a range, a list or a step"),

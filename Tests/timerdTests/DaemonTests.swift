@@ -140,6 +140,28 @@ private final class TimerBench: @unchecked Sendable {
         }
     }
 
+    /// A number has the digits that were written and no sign of its own, whatever the sum says.
+    @Test func aLineWithASignTooManyIsNone() {
+        let at = Now(
+            wall: WallInstant(microsecondsSinceEpoch: 1_800_000_000_000_000),
+            awake: AwakeInstant(nanoseconds: 5), boot: BootInstant(nanoseconds: 6),
+            bootID: BootID("0123456789abcdef0123456789abcdef")!)
+        let words = Heartbeat(life: 3, at: at).line.split(separator: " ").map(String.init)
+        func line(_ words: [String]) -> String {
+            let text = words.dropLast().joined(separator: " ")
+            let sum = text.utf8.reduce(UInt64(0xcbf2_9ce4_8422_2325)) {
+                ($0 ^ UInt64($1)) &* 0x100_0000_01b3
+            }
+            return "\(text) \(String(sum, radix: 16))"
+        }
+        #expect(Heartbeat(line: line(words)) != nil, "the sum is the one that is written")
+        for index in words.indices.dropFirst().dropLast() where Int64(words[index]) != nil {
+            var signed = words
+            signed[index] = "+" + words[index]
+            #expect(Heartbeat(line: line(signed)) == nil, "\(signed)")
+        }
+    }
+
     @Test func theLastWholeSignOfLifeCounts() throws {
         let folder = "/tmp/timerd-heartbeat-\(UUID().uuidString)"
         defer { try? FileManager.default.removeItem(atPath: folder) }

@@ -139,7 +139,7 @@ struct CronField {
     ) throws(ScheduleError) -> String {
         guard let drawing else {
             place = start
-            throw error("H and ~ are drawn for each job, and this line is no job's")
+            throw error("H and ~ are drawn for each job, and this line belongs to none")
         }
         let range = try drawnRange(from: first, start)
         let step = try step()

@@ -152,7 +152,9 @@ public struct CronSpec: SlotSource, Hashable, Sendable, CustomStringConvertible 
         guard let first = word.utf8.first, !isName, word.utf8.count > 1,
             (97...122).contains(first | 0x20) || "/_.[".utf8.contains(first)
         else { return "" }
-        return "; a user belongs in user = \"…\", a command in command or shell"
+        return first == UInt8(ascii: "/")
+            ? "; a command belongs in command or shell"
+            : "; a user belongs in user = \"\(word.prefix(32))\", a command in command or shell"
     }
 
     private static func split(_ bytes: [UInt8]) -> [Range<Int>] {
