@@ -41,6 +41,9 @@ import TimerCore
             let number = step % 3 == 0 ? SIGINT : SIGTERM
             process.signal(number)
             let status = process.wait()
+            // It says that it is down before it is gone.
+            let deadline = LiveDaemon.now() + 10
+            while daemon.runner(in: "run-\(step)") != nil, LiveDaemon.now() < deadline {}
             #expect(daemon.runner(in: "run-\(step)") == nil, "\(step): left a runner behind")
             guard status != 0 else { continue }
             // Before the first instruction of the program, nothing can be done about it.
