@@ -163,6 +163,9 @@ public struct Agenda: Sendable {
     /// Whether firings wait until the store has caught up; then it wants to be told so.
     public var isHolding: Bool { !heldUp.isEmpty }
 
+    /// How many jobs' firings wait so.
+    public var heldCount: Int { heldUp.count }
+
     /// How many runs live or wait for a place.
     public var pendingRuns: Int { live.count + waiting.count - calledOff.count }
 

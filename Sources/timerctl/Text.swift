@@ -65,7 +65,10 @@ enum Text {
         ]
         for run in job.running {
             let since =
-                run.waits.map { waiting($0, run.startsAt) }
+                run.waits.map {
+                    job.state == "paused"
+                        ? "waits for the end of the pause" : waiting($0, run.startsAt)
+                }
                 ?? run.began.map { "began \(instant($0))" } ?? "is being started"
             lines.append((run.waits == nil ? "Running" : "Waiting", "\(run.run), \(since)"))
         }

@@ -43,6 +43,10 @@ actor Loop: QueueActor {
     /// A run whose row is written later than this after it was decided on may not start without a look at what
     /// has happened meanwhile.
     static let startDelayMax: Duration = .seconds(1)
+    /// How many jobs that are held for the store are looked at each time something is written; of more, only this
+    /// often.
+    static let heldAtOnceMax = 256
+    static let heldDelay: Duration = .milliseconds(100)
     /// How many jobs are looked at before others have their turn: a fifth of a millisecond's worth.
     static let jobsPerTurn = 128
     /// How long status lines are gathered before one is sent.
@@ -78,6 +82,8 @@ actor Loop: QueueActor {
     /// Through which event the runs that were decided on are on record, and whether firings wait for that.
     private let written = Atomic<UInt64>(0)
     private let isHolding = Atomic<Bool>(false)
+    /// Whether the word that the store has caught up is on its way.
+    private let isStoredOnItsWay = Atomic<Bool>(false)
     /// The end of a run while it is being dealt with.
     private var ended: (run: Run.ID, end: RunEnd)?
 
@@ -165,7 +171,23 @@ actor Loop: QueueActor {
         guard agenda.isHolding,
             written.load(ordering: .sequentiallyConsistent) != agenda.storedThrough
         else { return }
-        later { $0.receive(.stored) }
+        sendStored()
+    }
+
+    /// Lets the agenda know soon that the store has caught up with something. Each time it looks at all jobs that
+    /// are held; of very many it does so now and then, and not for each run that is written.
+    nonisolated private func sendStored() {
+        guard !isStoredOnItsWay.exchange(true, ordering: .sequentiallyConsistent) else { return }
+        later { loop in
+            guard loop.agenda.heldCount > Self.heldAtOnceMax else { return loop.receiveStored() }
+            loop.later(after: Self.heldDelay) { $0.receiveStored() }
+        }
+    }
+
+    private func receiveStored() {
+        // First, so that whatever is written from here on sends it again.
+        isStoredOnItsWay.store(false, ordering: .sequentiallyConsistent)
+        receive(.stored)
     }
 
     /// A run ended.
@@ -354,7 +376,7 @@ actor Loop: QueueActor {
             written.store(event, ordering: .sequentiallyConsistent)
         }
         guard isHolding.load(ordering: .sequentiallyConsistent) else { return }
-        later { $0.receive(.stored) }
+        sendStored()
     }
 
     private func timer(of job: Job.Name) -> JobTimer {

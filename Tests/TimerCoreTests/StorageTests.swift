@@ -1,6 +1,7 @@
 // Copyright 2026 the timerd authors
 // SPDX-License-Identifier: Apache-2.0
 
+import SeededRandom
 import Testing
 
 @testable import TimerCore
@@ -163,6 +164,83 @@ import Testing
             #expect(!world.agenda.isHolding && world.timers["backup"] == nil)
             for _ in 0..<5 { world.endRuns() }
             #expect(world.started.count <= 1)
+        }
+    }
+
+    // MARK: - At random
+
+    /// A job with some of everything that decides about firings, and that is never skipped on purpose.
+    private func randomJob(_ random: inout SeededRandom) -> Job {
+        let concurrency = Policy.Concurrency.allCases[random.int(below: 4)]
+        let most = random.int(below: 4)
+        let retries = random.int(below: 3)
+        let delay = random.int(below: 40)
+        let missed = Policy.Missed.allCases[random.int(below: 3)]
+        return Job.every(.milliseconds(500 + 100 * random.int(below: 50))).with {
+            $0.concurrency = concurrency
+            if concurrency == .allow, most > 0 { $0.concurrencyMax = most }
+            $0.onMissed = missed
+            $0.retry.retries = retries
+            $0.retry.delay = .milliseconds(500 * delay)
+        }
+    }
+
+    /// One thing that happens; how many runs were ordered.
+    private func step(_ world: inout World, _ random: inout SeededRandom) -> Int {
+        switch random.int(below: 20) {
+        case 0...7: world.pass(.milliseconds(random.int(below: 6000)))
+        case 8...9: if !world.isStoreDown { world.breakStore() }
+        case 10...12: if world.isStoreDown { world.restoreStore() }
+        case 13...15:
+            let outcomes: [RunOutcome] = [
+                .exited(0), .exited(0), .exited(1), .signalled("SIGSEGV"),
+            ]
+            world.endRuns(outcomes[random.int(below: outcomes.count)])
+        case 16: return world.order(.run, "backup") == .done ? 1 : 0
+        case 17: _ = world.order(.kill, "backup")
+        case 18: _ = world.order(.pause, "backup")
+        default: _ = world.order(.resume, "backup")
+        }
+        return 0
+    }
+
+    /// Whatever happens to the store: each grid point is accounted for once, as a firing, folded into one or skipped
+    /// on record; no run is started twice; no more run at once than may; and, which `World` sees to, nothing is
+    /// skipped because of a run that itself only waits for the store.
+    @Test func eachPointIsAccountedForOnce_whateverHappensToTheStore() {
+        var random = SeededRandom()
+        for _ in 0..<2000 {
+            var world = World()
+            let job = randomJob(&random)
+            world.load([job])
+            var ordered = 0
+            for _ in 0..<60 {
+                ordered += step(&world, &random)
+                let running = world.openRuns.values.count(where: \.begun)
+                let most =
+                    job.policy.concurrency == .allow ? job.policy.concurrencyMax ?? .max : 1
+                #expect(running <= most)
+            }
+            _ = world.order(.resume, "backup")
+            if world.isStoreDown { world.restoreStore() }
+            world.pass(.zero)
+            var accounted = 0
+            for notice in world.notices {
+                switch notice {
+                case .fired(let run, _, _): accounted += 1 + run.firing.missed
+                case .skipped(let firing, _): accounted += 1 + firing.missed
+                default: break
+                }
+            }
+            let shown = world.show("backup")
+            #expect(!world.agenda.isHolding && accounted == shown.firings, "\(job.policy)")
+            #expect(shown.active / job.schedule.span! >= Double(shown.firings))
+            #expect(shown.accrued < job.schedule.span!, "nothing that is due is left")
+            #expect(Set(world.started.map(\.id)).count == world.started.count)
+            // What was recorded is running, waits, or is closed; and nothing that was closed is begun.
+            #expect(world.openRuns.count == shown.live.count)
+            let firings = world.started.count { $0.id.attempt == 1 }
+            #expect(firings <= accounted + ordered)
         }
     }
 }

@@ -97,25 +97,22 @@ struct World {
         return actions
     }
 
-    /// The store takes what waits, in its order, and everything from now on.
+    /// The store takes what waits, in its order, and what comes of that behind it.
     mutating func restoreStore() {
-        isStoreDown = false
-        let waiting = unwritten
-        unwritten = []
-        for (action, event, at) in waiting {
+        while !unwritten.isEmpty {
+            let (action, event, at) = unwritten.removeFirst()
             agenda.storedThrough = event
-            guard now.awake - at > .seconds(1) else {
-                perform(action)
-                continue
-            }
+            let isLate = now.awake - at > .seconds(1)
             switch action {
-            case .begin(let runs, let start, let records):
-                perform(.begin(runs, start: [], records: records))
+            case .begin(let runs, let start, let records) where isLate:
+                write(.begin(runs, start: [], records: records))
                 if !start.isEmpty { handle(.recorded(start)) }
-            case .start(let runs): handle(.recorded(runs))
-            default: perform(action)
+            case .start(let runs) where isLate: handle(.recorded(runs))
+            default: write(action)
             }
+            if agenda.isHolding { handle(.stored) }
         }
+        isStoreDown = false
         agenda.storedThrough = .max
         if agenda.isHolding { handle(.stored) }
     }
@@ -134,6 +131,20 @@ struct World {
             default: break
             }
         }
+        write(action)
+    }
+
+    /// No firing is skipped because of a run that is not on record yet.
+    private func judge(_ firing: Firing, _ reason: Notice.SkipReason) {
+        switch reason {
+        case .stillRunning(let run), .queueFull(let run):
+            let other = show(firing.id.job).live.first { $0.id == run }
+            #expect(other.map { !agenda.isUnrecorded($0) } ?? true, "\(run) is not on record")
+        case .concurrencyMax, .missed, .catchUpMax, .deadline, .clockSet, .byOrder: break
+        }
+    }
+
+    private mutating func write(_ action: Action) {
         switch action {
         case .signal(_, let name): signals.append(name)
         case .arm(let job, let instant):
@@ -171,7 +182,9 @@ struct World {
             for renaming in change.renamed { rename(renaming) }
             keep(change.records)
             for job in change.erased { records[job] = nil }
-        case .tell(let notice): notices.append(notice)
+        case .tell(let notice):
+            if case .skipped(let firing, let reason) = notice { judge(firing, reason) }
+            notices.append(notice)
         case .answer(let answer): answers.append(answer)
         }
     }
