@@ -25,6 +25,7 @@ struct Serving {
     private var connection: Connection? {
         didSet { if !isConnected { backlog.disconnect() } }
     }
+    private var isListening = true
     /// When there may be more to send, by CLOCK_MONOTONIC, though nobody tells anything; nil if there will not.
     private var sendAt: Int64?
     /// Whether there is more to send already.
@@ -74,7 +75,12 @@ struct Serving {
         return shutdown(settings.socket, Int32(SHUT_RDWR)) == 0
     }
 
-    func sayDown() { connection?.socket.send(WireReply.down.bytes) }
+    /// Says that every run has ended. From then on nobody listens: whoever is told finds no runner any more.
+    mutating func sayDown() {
+        guard let connection else { return }
+        isListening = shutdown(settings.socket, Int32(SHUT_RDWR)) != 0
+        connection.socket.send(WireReply.down.bytes)
+    }
 
     /// Waits for something and does it; at the latest until an instant of CLOCK_MONOTONIC.
     mutating func turn(patience: Int64?) {
@@ -86,7 +92,8 @@ struct Serving {
         if isStale { _ = readCatalogue() }
         var wanted = [
             pollfd(fd: wake, events: Int16(POLLIN), revents: 0),
-            pollfd(fd: settings.socket, events: Int16(POLLIN), revents: 0),
+            pollfd(
+                fd: isListening ? settings.socket : -1, events: Int16(POLLIN), revents: 0),
         ]
         if let connection {
             let events = connection.socket.backlog > 0 ? POLLIN | POLLOUT : POLLIN

@@ -279,6 +279,7 @@ final class Ear: Sendable {
         client.start([run(job)])
         ear.wait { $0.contains { if case .output = $0 { true } else { false } } }
         client.shutdown(grace: .seconds(30))
+        #expect(desk.connect() < 0, "somebody still listens")
         #expect(outcome(ear.end(of: run(job))) == "stopped")
         client.forget(run(job).id)
         client.close()

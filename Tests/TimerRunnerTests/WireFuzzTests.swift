@@ -106,52 +106,61 @@ import TimerCore
         desk.stop()
     }
 
+    /// Two ends of a connection, neither of which waits.
+    private func pair() throws -> (Int32, Int32) {
+        var ends: [Int32] = [-1, -1]
+        let kind = Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue | SOCK_NONBLOCK.rawValue)
+        try #require(socketpair(AF_UNIX, kind, 0, &ends) == 0)
+        return (ends[0], ends[1])
+    }
+
     /// What a runner says is believed no more: its messages may be wrong in any way.
     @Test func aSchedulerOutlivesAnyRunner() throws {
         var fuzzing = try Fuzzing("wire")
         let before = try memory()
         let told = Mutex(0)
-        let ends = Mutex<[Int32]>([])
-        // Each attempt gets one end of a pair of sockets; the other is the runner's.
-        let dial: RunnerClient.Dial = {
-            var pair: [Int32] = [-1, -1]
-            let kind = Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue | SOCK_NONBLOCK.rawValue)
-            guard socketpair(AF_UNIX, kind, 0, &pair) == 0 else {
-                return .failure(.init("no sockets"))
-            }
-            let greeting = [WireReply.welcome(version: Wire.version, instance: 7), .complete]
-            for reply in greeting {
-                let frame = [UInt8(reply.bytes.count), 0, 0, 0] + reply.bytes
-                _ = Glibc.send(pair[1], frame, frame.count, Int32(MSG_NOSIGNAL))
-            }
-            ends.withLock { $0.append(pair[1]) }
-            return .success(pair[0])
-        }
-        let client = try RunnerClient(patience: .seconds(5), dial: dial)
-        client.begin(adopting: []) { news, seen in
-            if case .event = news { told.withLock { $0 += 1 } }
-            seen()
-        }
-        let job = Job(
-            name: Job.Name("backup")!, command: .shell("exit 0"), schedule: .every(.seconds(1)))
         let run = try #require(Run.ID("backup:20261121T043852.000000Z:1"))
-        client.start([Run(firing: Firing(id: run.firing, missed: 0, active: .zero), job: job)])
+        let job = Job(
+            name: run.firing.job, command: .shell("exit 0"), schedule: .every(.seconds(1)))
         var frames: [[UInt8]] = []
-        let count = fuzzing.run { bytes, random in
+        let count = try fuzzing.run { bytes, random in
+            // What ends a connection comes now and then, so that something is told before it.
+            switch try? WireReply(bytes[...]) {
+            case .welcome, .holds, .complete, nil:
+                guard random.int(below: 40) == 0 else { return true }
+            case .event, .settled, .down: break
+            }
             frames.append(bytes)
             guard frames.count >= 1 + random.int(below: 100) else { return true }
             defer { frames = [] }
-            guard let socket = ends.withLock({ $0.popLast() }) else {
-                usleep(1000)
-                return true
+            let (ours, theirs) = try pair()
+            let greeting = [WireReply.welcome(version: Wire.version, instance: 7), .complete]
+            for reply in greeting {
+                let frame = [UInt8(reply.bytes.count), 0, 0, 0] + reply.bytes
+                _ = Glibc.send(theirs, frame, frame.count, Int32(MSG_NOSIGNAL))
             }
-            send(stream(frames, &random), on: socket, &random)
-            close(socket)
+            let first = Mutex<Int32?>(ours)
+            let client = try RunnerClient(patience: .seconds(5)) {
+                first.withLock { $0.take() }.map { .success($0) } ?? .failure(.init("no other"))
+            }
+            let gone = DispatchSemaphore(value: 0)
+            client.begin(adopting: []) { news, seen in
+                switch news {
+                case .event: told.withLock { $0 += 1 }
+                case .away: gone.signal()
+                case .back: break
+                }
+                seen()
+            }
+            client.start([Run(firing: Firing(id: run.firing, missed: 0, active: .zero), job: job)])
+            send(stream(frames, &random), on: theirs, &random)
+            close(theirs)
+            #expect(gone.wait(timeout: .now() + 20) == .success, "it did not notice the end")
+            client.close()
             return true
         }
         print("fuzzed a scheduler: \(count) frames, \(told.withLock { $0 }) events told")
-        client.close()
-        for socket in ends.withLock({ $0 }) { close(socket) }
+        #expect(told.withLock { $0 } > 0)
         #expect(try memory() - before < 400_000)
     }
 }
