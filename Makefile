@@ -26,13 +26,14 @@ DIST ?= dist
 # The cases to run, such as CASES="next agenda"; none named are all. LONG=1 takes ten times as long.
 CASES ?=
 
-.PHONY: help run status build test test-mutations test-systemd bench bench-guard format check-format setup clean \
+.PHONY: help run status build test test-library test-mutations test-systemd bench bench-guard format check-format setup clean \
     install uninstall deb check-deb
 
 help:
 	@echo 'make run           set up, build, and run the daemon here on config/timerd.toml'
 	@echo 'make status        the table of its jobs, from another terminal'
 	@echo 'make test          set up, build and test'
+	@echo 'make test-library  the library PausableTimers at length: a client package, laws, threads (5 minutes)'
 	@echo 'make test-mutations  make mistakes in the core and in the order of a start, and see the tests catch each (half an hour)'
 	@echo 'make test-systemd  test under a real systemd, in a container (needs root)'
 	@echo 'make build         release binaries in .build/release/'
@@ -75,6 +76,9 @@ test: setup
 	$(SWIFT) build --build-tests $(SWIFTFLAGS)
 	$(SWIFT) test --skip-build --skip LifeTests $(SWIFTFLAGS)
 	$(SWIFT) test --skip-build --filter LifeTests $(SWIFTFLAGS)
+
+test-library: setup
+	Tests/Library/run
 
 test-mutations: setup
 	Tests/Mutations/run core

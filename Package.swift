@@ -23,6 +23,12 @@ let settings: [SwiftSetting] =
 /// What goes through millions of cases in the tests is optimised in every build.
 let optimised = settings + [.unsafeFlags(["-O"], .when(configuration: .debug))]
 
+/// A library of another package, which only the daemon and its tools are made of. A program that takes this
+/// package for `PausableTimers` alone says `traits: []` and fetches nothing else.
+func daemons(_ name: String, of package: String) -> Target.Dependency {
+    .product(name: name, package: package, condition: .when(traits: ["Daemon"]))
+}
+
 /// A Swift test target of the same name as the room it tests.
 func tests(of room: String, _ more: Target.Dependency..., resources: [Resource]? = nil) -> Target {
     .testTarget(
@@ -42,6 +48,10 @@ let package = Package(
         // For Benchmarks/, which measures the core without a daemon.
         .library(name: "TimerCore", targets: ["TimerCore"]),
         .library(name: "TimerZones", targets: ["TimerZones"]),
+    ],
+    traits: [
+        .trait(name: "Daemon", description: "The daemon, its runner and timerctl."),
+        .default(enabledTraits: ["Daemon"]),
     ],
     dependencies: [
         .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.0"),
@@ -80,10 +90,10 @@ let package = Package(
             dependencies: [
                 "Systemd", "TimerCore", "TimerZones", "TimerConfig", "TimerStore", "TimerRunner",
                 "TimerControl", "CLinux", "HostFiles", "Options",
-                .product(name: "Logging", package: "swift-log"),
-                .product(name: "NIOCore", package: "swift-nio"),
-                .product(name: "NIOHTTP1", package: "swift-nio"),
-                .product(name: "NIOPosix", package: "swift-nio"),
+                daemons("Logging", of: "swift-log"),
+                daemons("NIOCore", of: "swift-nio"),
+                daemons("NIOHTTP1", of: "swift-nio"),
+                daemons("NIOPosix", of: "swift-nio"),
             ],
             swiftSettings: settings),
         .executableTarget(
@@ -97,7 +107,7 @@ let package = Package(
             name: "timerctl",
             dependencies: [
                 "TimerControl", "TimerCore", "TimerZones",
-                .product(name: "ArgumentParser", package: "swift-argument-parser"),
+                daemons("ArgumentParser", of: "swift-argument-parser"),
             ],
             swiftSettings: settings),
         // The tests.
@@ -121,8 +131,8 @@ let package = Package(
             of: "timerd", "timerctl", "timerd-runner", "HostFiles", "Options", "Systemd",
             "TimerConfig",
             "TimerCore", "TimerRunner", "TimerStore", "TimerZones",
-            .product(name: "ArgumentParser", package: "swift-argument-parser"),
-            .product(name: "Logging", package: "swift-log")),
+            daemons("ArgumentParser", of: "swift-argument-parser"),
+            daemons("Logging", of: "swift-log")),
         .testTarget(name: "HouseTests", swiftSettings: settings),
         .testTarget(
             name: "LifeTests",

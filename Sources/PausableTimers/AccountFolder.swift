@@ -20,8 +20,8 @@ public final class AccountFolder: AccountStore {
     public let path: String
     private let isDurable: Bool
     private let folder: Int32
-    /// By name: the number of the account last saved, whose parity says in which place.
-    private let numbers = Lock<[String: UInt64]>([:])
+    /// Held while a place is chosen and written: two saves at once must not take one place.
+    private let writing = Lock(())
 
     /// Opens a folder, and makes it, for its owner alone, if there is none.
     ///
@@ -51,30 +51,24 @@ public final class AccountFolder: AccountStore {
     public func load(_ name: String) throws(AccountStoreError) -> TimerAccount? {
         guard let file = try open(name, O_RDONLY) else { return nil }
         defer { close(file) }
-        guard let latest = Self.latest(in: file) else { return nil }
-        numbers.withLock { $0[name] = latest.number }
-        return latest.account
+        return Self.latest(in: file)?.account
     }
 
     public func save(_ account: TimerAccount, as name: String) throws(AccountStoreError) {
         guard let file = try open(name, O_RDWR | O_CREAT) else { return }
         defer { close(file) }
-        // The lock is held until the place is written: two saves at once must not take one place.
-        let failure = numbers.withLock { numbers -> Int32? in
-            let number = (numbers[name] ?? Self.latest(in: file)?.number ?? 0) &+ 1
+        let failure = writing.withLock { _ -> Int32? in
+            let number = (Self.latest(in: file)?.number ?? 0) &+ 1
             let bytes = AccountPlace(number: number, account: account).bytes
             let written = pwrite(file, bytes, bytes.count, AccountPlace.offset(of: number))
             guard written == bytes.count else { return written < 0 ? errno : EIO }
-            if isDurable, fdatasync(file) != 0 { return errno }
-            numbers[name] = number
-            return nil
+            return isDurable && fdatasync(file) != 0 ? errno : nil
         }
         if let failure { throw .failed("write", "\(path)/\(Self.fileName(name))", failure) }
     }
 
     public func remove(_ name: String) throws(AccountStoreError) {
         try check(name)
-        numbers.withLock { $0[name] = nil }
         guard unlinkat(folder, Self.fileName(name), 0) != 0, errno != ENOENT else { return }
         throw .failed("remove", "\(path)/\(Self.fileName(name))", errno)
     }

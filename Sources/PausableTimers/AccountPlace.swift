@@ -20,55 +20,109 @@ struct AccountPlace {
         self.account = account
     }
 
-    /// `pausable-timer 1 NUMBER STATE BASIS ACTIVE ACCRUED PASSED TICKS MAX-LOSS SAVE-INTERVAL WALL-US AWAKE-NS
-    /// BOOT-NS BOOT-ID SUM`, spans in attoseconds.
+    /// `pausable-timer 1 NUMBER ACCOUNT SUM`, the sum over all before it.
     var bytes: [UInt8] {
-        let now = account.savedAt
-        let words = [
-            Self.magic, "1", "\(number)", account.state.rawValue, account.basis.rawValue,
-            "\(account.active.attoseconds)", "\(account.accrued.attoseconds)", "\(account.passed)",
-            "\(account.ticks)", "\(account.maxLoss.attoseconds)",
-            "\(account.saveInterval.attoseconds)", "\(now.wall.microsecondsSinceEpoch)",
-            "\(now.awake.nanoseconds)", "\(now.boot.nanoseconds)", "\(now.bootID)",
-        ]
-        let line = words.joined(separator: " ")
-        return Array("\(line) \(Self.sum(of: line.utf8))\n".utf8)
+        var line = Array("\(Self.magic) 1 \(number) ".utf8)
+        line += account.line
+        line += Array(" \(Self.sum(of: line[...]))\n".utf8)
+        return line
     }
 
     /// Reads what `bytes` is; nil for anything else.
     init?(bytes: ArraySlice<UInt8>) {
         guard let end = bytes.firstIndex(of: UInt8(ascii: "\n")) else { return nil }
-        let line = bytes[..<end]
-        let words = line.split(separator: UInt8(ascii: " "), omittingEmptySubsequences: false)
-            .map { String(decoding: $0, as: UTF8.self) }
-        guard words.count == 16, words[0] == Self.magic, words[1] == "1",
-            words[15] == Self.sum(of: line.dropLast(words[15].utf8.count + 1)),
-            let number = UInt64(words[2]), let state = TimerAccount.State(rawValue: words[3]),
-            let basis = TimeBasis(rawValue: words[4]), let active = Int128(words[5]),
-            let accrued = Int128(words[6]), let passed = Int(words[7]), let ticks = Int(words[8]),
-            let maxLoss = Int128(words[9]), let saveInterval = Int128(words[10]),
-            let wall = Int64(words[11]), let awake = Int64(words[12]), let boot = Int64(words[13]),
-            let bootID = BootID(words[14])
+        var words = Words(bytes[..<end])
+        guard words.next(is: Self.magic), words.next(is: "1"),
+            let number = words.nextNumber().flatMap({ UInt64(exactly: $0) })
         else { return nil }
-        self.number = number
-        account = TimerAccount(
-            state: state, active: Duration(attoseconds: active),
-            accrued: Duration(attoseconds: accrued), passed: passed, ticks: ticks, basis: basis,
-            maxLoss: Duration(attoseconds: maxLoss),
-            saveInterval: Duration(attoseconds: saveInterval),
-            savedAt: Now(
-                wall: WallInstant(microsecondsSinceEpoch: wall),
-                awake: AwakeInstant(nanoseconds: awake), boot: BootInstant(nanoseconds: boot),
-                bootID: bootID))
-        guard account.isValid else { return nil }
+        var rest = words.rest
+        guard let last = rest.lastIndex(of: UInt8(ascii: " ")) else { return nil }
+        var sum = Words(rest[(last + 1)...])
+        guard sum.next(is: Self.sum(of: bytes[..<last])) else { return nil }
+        rest = rest[..<last]
+        guard let account = TimerAccount(line: rest) else { return nil }
+        self.init(number: number, account: account)
     }
 
     /// FNV-1a, 64 bits (http://www.isthe.com/chongo/tech/comp/fnv/): against half-written lines and other
     /// accidents, not against an attacker.
-    private static func sum(of line: some Sequence<UInt8>) -> String {
-        let hash = line.reduce(UInt64(0xcbf2_9ce4_8422_2325)) { hash, byte in
-            (hash ^ UInt64(byte)) &* 0x100_0000_01b3
-        }
+    private static func sum(of line: ArraySlice<UInt8>) -> String {
+        var hash = UInt64(0xcbf2_9ce4_8422_2325)
+        for byte in line { hash = (hash ^ UInt64(byte)) &* 0x100_0000_01b3 }
         return String(hash, radix: 16)
+    }
+}
+
+extension TimerAccount {
+    /// `STATE BASIS BOOT-ID ACTIVE ACCRUED PASSED TICKS MAX-LOSS SAVE-INTERVAL WALL-US AWAKE-NS BOOT-NS`, spans in
+    /// attoseconds.
+    var line: [UInt8] {
+        let numbers = [
+            active.attoseconds, accrued.attoseconds, Int128(passed), Int128(ticks),
+            maxLoss.attoseconds, saveInterval.attoseconds,
+            Int128(savedAt.wall.microsecondsSinceEpoch), Int128(savedAt.awake.nanoseconds),
+            Int128(savedAt.boot.nanoseconds),
+        ]
+        var line = "\(state.rawValue) \(basis.rawValue) \(savedAt.bootID)"
+        for number in numbers { line += " \(number)" }
+        return Array(line.utf8)
+    }
+
+    /// Reads what `line` is; nil for anything else, and for what cannot be an account.
+    init?(line: ArraySlice<UInt8>) {
+        var words = Words(line)
+        guard let state = State(rawValue: words.next()),
+            let basis = TimeBasis(rawValue: words.next()),
+            let bootID = BootID(words.next())
+        else { return nil }
+        var numbers: [Int128] = []
+        while let number = words.nextNumber() { numbers.append(number) }
+        guard numbers.count == 9, words.rest.isEmpty, let passed = Int(exactly: numbers[2]),
+            let ticks = Int(exactly: numbers[3]), let wall = Int64(exactly: numbers[6]),
+            let awake = Int64(exactly: numbers[7]), let boot = Int64(exactly: numbers[8])
+        else { return nil }
+        self.init(
+            state: state, active: Duration(attoseconds: numbers[0]),
+            accrued: Duration(attoseconds: numbers[1]), passed: passed, ticks: ticks, basis: basis,
+            maxLoss: Duration(attoseconds: numbers[4]),
+            saveInterval: Duration(attoseconds: numbers[5]),
+            savedAt: Now(
+                wall: WallInstant(microsecondsSinceEpoch: wall),
+                awake: AwakeInstant(nanoseconds: awake), boot: BootInstant(nanoseconds: boot),
+                bootID: bootID))
+        guard isValid else { return nil }
+    }
+}
+
+/// Words with one space between two of them.
+private struct Words {
+    private(set) var rest: ArraySlice<UInt8>
+
+    init(_ line: ArraySlice<UInt8>) { rest = line }
+
+    private mutating func nextBytes() -> ArraySlice<UInt8> {
+        let end = rest.firstIndex(of: UInt8(ascii: " ")) ?? rest.endIndex
+        let word = rest[..<end]
+        rest = rest[min(end + 1, rest.endIndex)...]
+        return word
+    }
+
+    /// The next word; empty if there is none.
+    mutating func next() -> String { String(decoding: nextBytes(), as: UTF8.self) }
+
+    mutating func next(is word: String) -> Bool { next() == word }
+
+    /// The next word, if it is a decimal number of at most 38 digits.
+    mutating func nextNumber() -> Int128? {
+        var word = nextBytes()
+        let isNegative = word.first == UInt8(ascii: "-")
+        if isNegative { word.removeFirst() }
+        guard !word.isEmpty, word.count <= 38 else { return nil }
+        var number: Int128 = 0
+        for byte in word {
+            guard byte >= UInt8(ascii: "0"), byte <= UInt8(ascii: "9") else { return nil }
+            number = number &* 10 &+ Int128(byte - UInt8(ascii: "0"))
+        }
+        return isNegative ? -number : number
     }
 }

@@ -14,7 +14,7 @@ public protocol AccountStore: Sendable {
 }
 
 /// Why accounts cannot be loaded or saved.
-public struct AccountStoreError: Error, Hashable, Sendable, CustomStringConvertible {
+public struct AccountStoreError: Error, Sendable, CustomStringConvertible {
     /// A sentence that says where, what is wrong and what to do.
     public let description: String
 

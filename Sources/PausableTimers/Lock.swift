@@ -10,7 +10,7 @@ import Synchronization
     /// A value and the lock that guards it.
     ///
     /// Unchecked because the compiler does not know that a pthread lock guards the value.
-    final class Lock<Value>: @unchecked Sendable {
+    final class Lock<Value: ~Copyable>: @unchecked Sendable {
         private let mutex: UnsafeMutablePointer<pthread_mutex_t>
         private var value: Value
 
@@ -25,7 +25,8 @@ import Synchronization
             mutex.deallocate()
         }
 
-        func withLock<Result>(_ body: (inout Value) -> sending Result) -> sending Result {
+        func withLock<Result: ~Copyable>(_ body: (inout Value) -> sending Result) -> sending Result
+        {
             pthread_mutex_lock(mutex)
             defer { pthread_mutex_unlock(mutex) }
             return body(&value)
@@ -33,14 +34,14 @@ import Synchronization
     }
 #else
     /// A value and the lock that guards it.
-    struct Lock<Value>: ~Copyable, Sendable {
+    struct Lock<Value: ~Copyable>: ~Copyable, Sendable {
         private let mutex: Mutex<Value>
 
         @inline(__always)
         init(_ value: consuming sending Value) { mutex = Mutex(value) }
 
         @inline(__always)
-        borrowing func withLock<Result>(
+        borrowing func withLock<Result: ~Copyable>(
             _ body: (inout sending Value) -> sending Result
         ) -> sending Result {
             mutex.withLock(body)

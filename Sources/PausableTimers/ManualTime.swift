@@ -12,7 +12,7 @@ public import Dispatch
 /// time.advance(by: .seconds(5))   // returns when the handler has run at 2 s and at 4 s
 /// ```
 public final class ManualTime: TimeSource {
-    private struct State {
+    private struct State: ~Copyable {
         var now: Now
         /// The wall clock in nanoseconds, which an instant of it is too coarse for.
         var wall: Int64

@@ -21,6 +21,7 @@ extension PausableTimer {
     ///   - handler: called for each tick, never twice at once; nil: its `ticks` are awaited.
     /// - Throws: `TimerArgumentError`.
     /// - Complexity: O(log *n*) in the number of timers of the queue.
+    @inline(never)
     public static func every(
         _ interval: Duration, first: FirstTick? = nil, times: Int? = nil,
         tolerance: Duration = .zero, counting basis: TimeBasis = .active,
@@ -56,6 +57,7 @@ extension PausableTimer {
     ///   - handler: called for the tick; nil: its `ticks` are awaited.
     /// - Throws: `TimerArgumentError`.
     /// - Complexity: O(log *n*) in the number of timers of the queue.
+    @inline(never)
     public static func after(
         _ delay: Duration, tolerance: Duration = .zero, counting basis: TimeBasis = .active,
         paused isPaused: Bool = false, restoring account: TimerAccount? = nil,
@@ -118,6 +120,7 @@ extension PausableTimer {
         }
     }
 
+    @inline(never)
     private static func make(
         _ made: Row, tolerance: Duration, paused isPaused: Bool, restoring account: TimerAccount?,
         on queue: TimerQueue, handlerQueue: DispatchQueue?, handler: TickHandler?
@@ -130,20 +133,19 @@ extension PausableTimer {
         row.handler = handler
         row.handlerQueue = handlerQueue
         if isPaused { row.phase = .paused }
-        var extras: Extras?
         if let account {
             let maxLoss = try row.restore(account, at: queue.now())
-            if maxLoss > .zero { extras = Extras(maxLoss: maxLoss) }
+            if maxLoss > .zero { row.makeExtras().maxLoss = maxLoss }
         }
-        return PausableTimer(queue.insert(row, extras: extras))
+        return PausableTimer(queue.insert(row))
     }
 }
 
 extension Row {
     fileprivate init(every span: Duration, first: Duration, basis: TimeBasis) {
         self.init(
-            grid: Grid(first: first, span: span), tolerance: 0, ticksMax: .max, flags: [],
-            phase: .running, basis: basis)
+            grid: Grid(first: first, span: span), tolerance: 0, ticksMax: .max, phase: .running,
+            basis: basis)
     }
 }
 
@@ -156,6 +158,7 @@ extension FirstTick {
     }
 
     /// The timer's time before the first tick.
+    @inline(never)
     fileprivate func delay(
         _ basis: TimeBasis, on queue: TimerQueue
     ) throws(TimerArgumentError) -> Duration {

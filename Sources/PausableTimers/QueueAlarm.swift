@@ -3,7 +3,7 @@
 
 /// The wake-up of a queue: set to the first of its timers, and left alone where it will ring in time anyway,
 /// since setting it costs more than a tick.
-struct QueueAlarm: Sendable {
+struct QueueAlarm: ~Copyable, Sendable {
     /// How much later than wanted an alarm may ring that need not be set again for it. It is far below what the
     /// kernel and Dispatch add themselves.
     private static let slack: Int64 = 10_000

@@ -18,24 +18,85 @@ struct Reading: Sendable {
 }
 
 /// What is released, resumed and called only after the lock was given back: it may lead back to the queue.
-struct Leftovers: Sendable {
-    var row: Row?
-    var handler: TickHandler?
-    var handlerQueue: DispatchQueue?
-    var extras: Extras?
-    var endedStreams: [TickStream] = []
-    var waiters: [CheckedContinuation<Void, Never>] = []
+struct Leftovers: ~Copyable, Sendable {
+    private var handler: TickHandler?
+    private var handlerQueue: DispatchQueue?
+    private var extras: Extras?
+    private var streams: [TickStream] = []
+    private var waiters: [CheckedContinuation<Void, Never>] = []
     var onChange: (@Sendable () -> Void)?
 
+    /// Takes what the row does not need any more.
+    mutating func take(from row: inout Row) {
+        handler = row.handler
+        row.handler = nil
+        guard let extras = row.extras else { return }
+        streams = extras.streams
+        extras.streams = []
+    }
+
+    /// Takes everything the row holds.
+    mutating func takeAll(from row: inout Row) {
+        takeWaiters(from: row)
+        take(from: &row)
+        handlerQueue = row.handlerQueue
+        row.handlerQueue = nil
+        extras = row.extras
+        row.extras = nil
+    }
+
+    mutating func takeWaiters(from row: Row) {
+        guard let extras = row.extras, !extras.waiters.isEmpty else { return }
+        waiters = extras.waiters
+        extras.waiters = []
+    }
+
+    mutating func add(_ stream: TickStream) { streams.append(stream) }
+    mutating func add(_ waiter: CheckedContinuation<Void, Never>) { waiters.append(waiter) }
+
     func settle() {
-        for stream in endedStreams { stream.finish() }
+        for stream in streams { stream.finish() }
         for waiter in waiters { waiter.resume() }
         onChange?()
     }
 }
 
+/// What may be ordered of a timer.
+enum Order: Sendable {
+    case pause
+    case resume(ResumePolicy)
+    case restart
+    case cancel
+    /// Cancel it, and let somebody know when its handler is not running.
+    case finish(CheckedContinuation<Void, Never>)
+    /// Longer than zero, or zero for one that ticks once.
+    case setInterval(Duration)
+    /// Give it each tick from now on; it ends if there will be none.
+    case add(TickStream)
+    case remove(TickStream)
+    /// Call this after each order that changed the timer.
+    case observe(@Sendable () -> Void)
+}
+
+/// What there is to see of a timer.
+struct TimerView: Sendable {
+    var state: TimerState
+    var remaining: Duration?
+    var active: Duration
+    var interval: Duration
+    var isOnce: Bool
+
+    init(of row: borrowing Row, at now: CountedInstant) {
+        state = row.state
+        remaining = row.remaining(at: now)
+        active = row.ledger.active(at: now)
+        interval = row.grid.span
+        isOnce = row.flags.contains(.once)
+    }
+}
+
 /// A tick that is to be handled now.
-struct Delivery: Sendable {
+struct Delivery: ~Copyable, Sendable {
     var slot: Int
     var tick: Tick
     var handler: TickHandler?
@@ -52,12 +113,11 @@ struct Delivery: Sendable {
 }
 
 /// All timers of a queue. Guarded by the queue's lock.
-struct QueueState: Sendable {
+struct QueueState: ~Copyable, Sendable {
     var rows = Rows()
     /// Rows that wait, by the clocks they count by.
-    private var due = AlarmQueue<AwakeInstant>()
-    private var dueAsleep = AlarmQueue<BootInstant>()
-    private var extras: [Int: Extras] = [:]
+    private var due = AlarmQueue<CountedInstant>()
+    private var dueAsleep = AlarmQueue<CountedInstant>()
     private var lastGeneration: UInt32 = 0
     /// How many timers count while the machine sleeps.
     private(set) var sleepCounters = 0
@@ -65,37 +125,32 @@ struct QueueState: Sendable {
 
     // MARK: - Making and freeing
 
-    mutating func insert(_ row: Row, extras more: Extras?, at now: Reading) -> (
-        Int, UInt32
-    ) {
+    @inline(never)
+    mutating func insert(_ row: Row, at now: Reading) -> (Int, UInt32) {
         lastGeneration &+= 1
         if row.countsSleep { sleepCounters += 1 }
         let slot = rows.insert(row, generation: lastGeneration)
-        if let more, !more.isEmpty { change(slot) { $0 = more } }
         settle(slot, at: now)
         return (slot, lastGeneration)
     }
 
     /// Nothing refers to the timer any more. While its handler runs the row stays.
+    @inline(never)
     mutating func release(_ slot: Int, into leftovers: inout Leftovers) {
+        unqueue(slot)
         if rows[slot].flags.contains(.handling) {
-            rows[slot].flags.formUnion([.released, .cancelled])
-            unqueue(slot)
-            takeHandler(slot, into: &leftovers)
+            rows[slot].flags.insert(.released)
+            rows[slot].flags.insert(.cancelled)
+            leftovers.take(from: &rows[slot])
         } else {
             free(slot, into: &leftovers)
         }
     }
 
     private mutating func free(_ slot: Int, into leftovers: inout Leftovers) {
-        unqueue(slot)
         if rows[slot].countsSleep { sleepCounters -= 1 }
-        if rows[slot].flags.contains(.extras), let more = extras.removeValue(forKey: slot) {
-            leftovers.endedStreams += more.streams
-            leftovers.waiters += more.waiters
-            leftovers.extras = more
-        }
-        leftovers.row = rows.remove(slot)
+        leftovers.takeAll(from: &rows[slot])
+        rows.remove(slot)
         // A crowd of timers that came and went leaves nothing behind.
         guard rows.count == 0, rows.capacity > 1024 else { return }
         rows = Rows()
@@ -103,65 +158,78 @@ struct QueueState: Sendable {
         dueAsleep = AlarmQueue()
     }
 
-    /// Ends the timer for good. Whether it was not ended before.
-    mutating func cancel(_ slot: Int, into leftovers: inout Leftovers) -> Bool {
-        guard !rows[slot].flags.contains(.cancelled) else { return false }
-        rows[slot].flags.insert(.cancelled)
-        unqueue(slot)
-        takeHandler(slot, into: &leftovers)
+    /// Does what is ordered of a timer. Whether that changed anything.
+    @inline(never)
+    mutating func obey(
+        _ order: Order, _ slot: Int, at now: Reading, into leftovers: inout Leftovers
+    ) -> Bool {
+        let counted = now.counted(rows[slot].basis)
+        let state = rows[slot].state
+        switch order {
+        case .pause:
+            guard state == .running else { return false }
+            rows[slot].pause(at: counted)
+        case .resume(let policy):
+            guard state == .paused else { return false }
+            rows[slot].resume(policy, at: counted)
+        case .restart:
+            guard state != .cancelled else { return false }
+            rows[slot].restart(at: counted)
+        case .cancel: return cancel(slot, into: &leftovers)
+        case .finish(let waiter):
+            let isNew = cancel(slot, into: &leftovers)
+            if rows[slot].flags.contains(.handling) {
+                rows[slot].makeExtras().waiters.append(waiter)
+            } else {
+                leftovers.add(waiter)
+            }
+            return isNew
+        case .setInterval(let span): rows[slot].setInterval(span, at: counted)
+        case .add(let stream):
+            if state == .running || state == .paused {
+                rows[slot].makeExtras().streams.append(stream)
+            } else {
+                leftovers.add(stream)
+            }
+            return false
+        case .remove(let stream):
+            rows[slot].extras?.streams.removeAll { $0 === stream }
+            return false
+        case .observe(let body):
+            rows[slot].makeExtras().onChange = body
+            return false
+        }
         return true
     }
 
-    private mutating func takeHandler(_ slot: Int, into leftovers: inout Leftovers) {
-        leftovers.handler = rows[slot].handler
-        leftovers.handlerQueue = rows[slot].handlerQueue
-        rows[slot].handler = nil
-        change(slot) { more in
-            leftovers.endedStreams += more.streams
-            more.streams = []
-        }
-    }
-
-    // MARK: - Extras
-
-    func extras(of slot: Int) -> Extras? {
-        rows[slot].flags.contains(.extras) ? extras[slot] : nil
-    }
-
-    mutating func change(_ slot: Int, makes isNew: Bool = true, _ body: (inout Extras) -> Void) {
-        guard isNew || rows[slot].flags.contains(.extras) else { return }
-        var more = extras[slot] ?? Extras()
-        body(&more)
-        if more.isEmpty {
-            extras[slot] = nil
-            rows[slot].flags.remove(.extras)
-        } else {
-            extras[slot] = more
-            rows[slot].flags.insert(.extras)
-        }
+    /// Ends the timer for good. Whether it was not ended before.
+    private mutating func cancel(_ slot: Int, into leftovers: inout Leftovers) -> Bool {
+        guard !rows[slot].flags.contains(.cancelled) else { return false }
+        rows[slot].flags.insert(.cancelled)
+        unqueue(slot)
+        leftovers.take(from: &rows[slot])
+        return true
     }
 
     // MARK: - What is due
 
     /// Puts the row where its state has it: among those that wait, or out of them.
+    @inline(never)
     mutating func settle(_ slot: Int, at now: Reading) {
         let basis = rows[slot].basis
         guard rows[slot].isWaiting, let instant = rows[slot].dueInstant(at: now.counted(basis))
         else { return unqueue(slot) }
         let tolerance = rows[slot].tolerance
         let (sum, overflow) = instant.nanoseconds.addingReportingOverflow(tolerance)
-        let latest = overflow ? .max : sum
+        let latest = CountedInstant(nanoseconds: overflow ? .max : sum)
         if rows[slot].countsSleep {
-            dueAsleep.set(
-                slot, latest: BootInstant(nanoseconds: latest),
-                due: tolerance > 0 ? BootInstant(nanoseconds: instant.nanoseconds) : nil)
+            dueAsleep.set(slot, latest: latest, due: tolerance > 0 ? instant : nil)
         } else {
-            due.set(
-                slot, latest: AwakeInstant(nanoseconds: latest),
-                due: tolerance > 0 ? AwakeInstant(nanoseconds: instant.nanoseconds) : nil)
+            due.set(slot, latest: latest, due: tolerance > 0 ? instant : nil)
         }
     }
 
+    @inline(never)
     private mutating func unqueue(_ slot: Int) {
         if rows[slot].countsSleep { dueAsleep.remove(slot) } else { due.remove(slot) }
     }
@@ -169,8 +237,9 @@ struct QueueState: Sendable {
     /// A timer that is due by now: those that may not wait come first, then those that may, so that they need
     /// no wake-up of their own.
     func nextDue(by now: Reading) -> Int? {
-        due.overdue(at: now.awake) ?? dueAsleep.overdue(at: now.boot)
-            ?? due.ready(at: now.awake) ?? dueAsleep.ready(at: now.boot)
+        let (awake, boot) = (now.counted(.active), now.counted(.boottime))
+        return due.overdue(at: awake) ?? dueAsleep.overdue(at: boot) ?? due.ready(at: awake)
+            ?? dueAsleep.ready(at: boot)
     }
 
     /// Hands the row to the queue of its handler, where `take` is to be called.
@@ -206,21 +275,16 @@ struct QueueState: Sendable {
                 queue: queue, slot: Int32(slot), generation: rows[slot].generation))
         var delivery = Delivery(
             slot: slot, tick: tick, handler: rows[slot].handler, isLast: isLast)
-        guard rows[slot].flags.contains(.extras) else { return delivery }
-        delivery.streams = extras[slot]?.streams ?? []
-        if isLast { change(slot) { $0.streams = [] } }
+        guard let extras = rows[slot].extras else { return delivery }
+        delivery.streams = extras.streams
+        if isLast { extras.streams = [] }
         return delivery
     }
 
     /// The handler of the row has returned.
     mutating func complete(_ slot: Int, at now: Reading, into leftovers: inout Leftovers) {
         rows[slot].flags.remove(.handling)
-        if rows[slot].flags.contains(.extras) {
-            change(slot) { more in
-                leftovers.waiters += more.waiters
-                more.waiters = []
-            }
-        }
+        leftovers.takeWaiters(from: rows[slot])
         if rows[slot].flags.contains(.released) {
             free(slot, into: &leftovers)
         } else if rows[slot].handlerQueue != nil {
@@ -231,14 +295,14 @@ struct QueueState: Sendable {
     // MARK: - The alarm
 
     /// Sets the alarm for the first timer that is due.
+    @inline(never)
     mutating func setAlarm(of queue: TimerQueue, at now: Reading, isRinging: Bool) {
         var first = due.first.map { (instant: $0.due.nanoseconds, slot: $0.slot) }
         if let asleep = dueAsleep.first {
             let instant = now.awake.nanoseconds + (asleep.due.nanoseconds - now.boot.nanoseconds)
             if first.map({ instant < $0.instant }) ?? true { first = (instant, asleep.slot) }
-            if alarm.needsGuard(for: asleep.due) || isRinging {
-                queue.setGuard(for: asleep.due, in: &alarm)
-            }
+            let due = BootInstant(nanoseconds: asleep.due.nanoseconds)
+            if alarm.needsGuard(for: due) || isRinging { queue.setGuard(for: due, in: &alarm) }
         } else {
             alarm.dropGuard()
         }

@@ -8,29 +8,34 @@ typealias TickHandler = @Sendable (Tick) -> Void
 
 /// One timer, as its queue keeps it. As small as can be: a program may have many.
 struct Row: Sendable {
-    struct Flags: OptionSet, Sendable {
-        let rawValue: UInt16
+    /// Not an OptionSet, whose many conformances would be a tenth of the library.
+    struct Flags: Sendable {
+        private var bits: UInt16 = 0
 
-        /// It ticks once.
-        static let once = Flags(rawValue: 1)
-        /// It never ticks again.
-        static let cancelled = Flags(rawValue: 2)
-        /// Its handler is running.
-        static let handling = Flags(rawValue: 4)
-        /// It was handed to the queue of its handler, which has not looked at it yet.
-        static let handedOver = Flags(rawValue: 8)
-        /// Nothing refers to it any more but its handler, which is running.
-        static let released = Flags(rawValue: 16)
-        /// It ticks at once, before its point is due.
-        static let atOnce = Flags(rawValue: 32)
-        /// The first tick has a time of its own, not that of the interval.
-        static let ownFirst = Flags(rawValue: 64)
-        /// That time was up to an instant, and means nothing after a restart.
-        static let absoluteFirst = Flags(rawValue: 128)
-        /// The queue keeps more about it.
-        static let extras = Flags(rawValue: 256)
-        /// No timer has this row.
-        static let free = Flags(rawValue: 512)
+        enum Flag: UInt16 {
+            /// It ticks once.
+            case once = 1
+            /// It never ticks again.
+            case cancelled = 2
+            /// Its handler is running.
+            case handling = 4
+            /// It was handed to the queue of its handler, which has not looked at it yet.
+            case handedOver = 8
+            /// Nothing refers to it any more but its handler, which is running.
+            case released = 16
+            /// It ticks at once, before its point is due.
+            case atOnce = 32
+            /// The first tick has a time of its own, not that of the interval.
+            case ownFirst = 64
+            /// That time was up to an instant, and means nothing after a restart.
+            case absoluteFirst = 128
+            /// No timer has this row.
+            case free = 256
+        }
+
+        func contains(_ flag: Flag) -> Bool { bits & flag.rawValue != 0 }
+        mutating func insert(_ flag: Flag) { bits |= flag.rawValue }
+        mutating func remove(_ flag: Flag) { bits &= ~flag.rawValue }
     }
 
     var ledger = Ledger()
@@ -38,6 +43,8 @@ struct Row: Sendable {
     var handler: TickHandler?
     /// Where the handler runs; nil: on the queue of the timer.
     var handlerQueue: DispatchQueue?
+    /// What few timers have.
+    var extras: Extras?
     /// How much later than due it may tick, in nanoseconds.
     var tolerance: Int64
     /// How often it ticked, and may tick, since it was made or restarted.
@@ -46,7 +53,7 @@ struct Row: Sendable {
     var pausedAt = CountedInstant(nanoseconds: 0)
     /// Tells the timers apart that have this row one after the other.
     var generation: UInt32 = 0
-    var flags: Flags
+    var flags = Flags()
     /// Of one that is cancelled: what it was before.
     var phase: Phase
     var basis: TimeBasis
@@ -66,7 +73,8 @@ struct Row: Sendable {
     /// while it is there: it never overlaps itself.
     var isWaiting: Bool {
         phase == .running
-            && flags.isDisjoint(with: [.cancelled, .free, .handedOver])
+            && !flags.contains(.cancelled) && !flags.contains(.free)
+            && !flags.contains(.handedOver)
             && (handlerQueue == nil || !flags.contains(.handling))
     }
 
@@ -125,13 +133,15 @@ struct Row: Sendable {
     mutating func restart(at now: CountedInstant) {
         if flags.contains(.absoluteFirst) {
             grid.first = grid.span
-            flags.subtract([.absoluteFirst, .ownFirst])
+            flags.remove(.absoluteFirst)
+            flags.remove(.ownFirst)
         }
         ledger = Ledger()
         ledger.open(at: now)
         grid.passed = 0
         ticks = 0
         flags.remove(.atOnce)
+        extras?.maxLoss = .zero
         phase = .running
     }
 
@@ -146,7 +156,9 @@ struct Row: Sendable {
 }
 
 /// What few timers have, kept apart from their rows.
-struct Extras: Sendable {
+///
+/// Unchecked because the compiler does not know that the lock of the queue guards it, as it does the row.
+final class Extras: @unchecked Sendable {
     /// The sequences that get its ticks.
     var streams: [TickStream] = []
     /// Those who wait for its handler to return.
@@ -154,15 +166,20 @@ struct Extras: Sendable {
     /// Called after it was paused, resumed, restarted, cancelled or changed.
     var onChange: (@Sendable () -> Void)?
     /// How much of its time may be missing after restarts of the program.
-    var maxLoss: Duration = .zero
+    var maxLoss = Duration.zero
+}
 
-    var isEmpty: Bool {
-        streams.isEmpty && waiters.isEmpty && onChange == nil && maxLoss == .zero
+extension Row {
+    /// Its extras, which it has from now on.
+    mutating func makeExtras() -> Extras {
+        let made = extras ?? Extras()
+        extras = made
+        return made
     }
 }
 
 /// Rows by their slots, in blocks, so that none is moved when there are more of them.
-struct Rows: Sendable {
+struct Rows: ~Copyable, Sendable {
     private static let blockShift = 7
     private static let blockMask = 1 << blockShift - 1
 
@@ -197,14 +214,10 @@ struct Rows: Sendable {
         return end - 1
     }
 
-    /// Frees the slot. What the row held is handed out, to be released outside the lock.
-    mutating func remove(_ slot: Int) -> Row {
-        let row = self[slot]
-        self[slot].handler = nil
-        self[slot].handlerQueue = nil
-        self[slot].flags = .free
+    /// Frees the slot, whose row holds nothing any more.
+    mutating func remove(_ slot: Int) {
+        self[slot].flags.insert(.free)
         free.append(Int32(slot))
         count -= 1
-        return row
     }
 }

@@ -4,25 +4,25 @@
 /// One tick of a timer, as its handler gets it.
 public struct Tick: Sendable {
     /// The number of the tick, from 1, since the timer was made or restarted.
-    public var number: Int
+    public let number: Int
     /// How many earlier points of the timer's grid this tick also stands for: they came due while the queue
     /// was busy. The next tick is on the original grid again.
-    public var missed: Int
+    public internal(set) var missed: Int
     /// When the tick was due.
-    public var scheduled: AwakeInstant
+    public let scheduled: AwakeInstant
     /// When its handler was called; not earlier than `scheduled`.
-    public var actual: AwakeInstant
+    public let actual: AwakeInstant
     /// How long the timer was running in all, time in which it was paused left out.
-    public var active: Duration
+    public let active: Duration
     /// The timer, which the handler may pause, cancel or change. It does not keep the timer alive.
-    public var timer: TimerReference
+    public let timer: TimerReference
 
     /// How late the handler was called.
     public var lateness: Duration { actual - scheduled }
 }
 
 /// When the first tick of a repeating timer is due.
-public enum FirstTick: Hashable, Sendable {
+public enum FirstTick: Sendable {
     /// At once.
     case now
     /// After so much of the timer's time; not negative.
@@ -35,7 +35,7 @@ public enum FirstTick: Hashable, Sendable {
 }
 
 /// What a timer that is resumed does about the time it was paused.
-public enum ResumePolicy: Hashable, Sendable {
+public enum ResumePolicy: Sendable {
     /// It goes on with what was left of its interval.
     case keepRemaining
     /// It ticks at once if it would have ticked during the pause, and then after a whole interval; else it
@@ -46,7 +46,7 @@ public enum ResumePolicy: Hashable, Sendable {
 }
 
 /// What a timer does now.
-public enum TimerState: String, Hashable, Sendable, Codable {
+public enum TimerState: Sendable {
     /// Its time counts, and it ticks when it is due.
     case running
     /// Its time does not count, and nothing of it is lost.
@@ -58,7 +58,7 @@ public enum TimerState: String, Hashable, Sendable, Codable {
 }
 
 /// Why a timer cannot be made or changed as asked.
-public struct TimerArgumentError: Error, Hashable, Sendable, CustomStringConvertible {
+public struct TimerArgumentError: Error, Sendable, CustomStringConvertible {
     /// A sentence that says what is wrong and with which value.
     public let description: String
 

@@ -4,17 +4,17 @@
 /// What a `Ticker` calls its handler with, once for each frame.
 public struct Frame: Sendable {
     /// The number of the frame, from 1.
-    public var number: Int
+    public let number: Int
     /// How many frames before this one were dropped because the handler or its queue was busy.
-    public var dropped: Int
+    public let dropped: Int
     /// When the frame was due.
-    public var timestamp: AwakeInstant
+    public let timestamp: AwakeInstant
     /// When the next frame is due: what is drawn now should be ready by then.
-    public var targetTimestamp: AwakeInstant
+    public let targetTimestamp: AwakeInstant
     /// The time from one frame to the next.
-    public var duration: Duration
+    public let duration: Duration
     /// When the handler was called.
-    public var actual: AwakeInstant
+    public let actual: AwakeInstant
 }
 
 /// Frames at a steady rate, as a display link gives them, without a display.

@@ -30,26 +30,26 @@ public struct Ticks: AsyncSequence, Sendable {
         fileprivate init(_ timer: PausableTimer) { subscription = Subscription(timer) }
 
         /// The next tick; nil when the timer is finished or cancelled, and when the task is cancelled.
-        public mutating func next() async -> Tick? { await subscription.stream?.next() }
+        public mutating func next() async -> Tick? { await subscription.stream.next() }
     }
 
     /// Ends the delivery when the iterator is gone.
     private final class Subscription: Sendable {
         let timer: PausableTimer
-        let stream: TickStream?
+        let stream = TickStream()
 
         init(_ timer: PausableTimer) {
             self.timer = timer
-            stream = timer.reference.addStream()
+            timer.reference.obey(.add(stream))
         }
 
-        deinit { if let stream { timer.reference.removeStream(stream) } }
+        deinit { timer.reference.obey(.remove(stream)) }
     }
 }
 
 /// The latest tick that was not taken yet, and who waits for one.
 final class TickStream: Sendable {
-    private struct State {
+    private struct State: ~Copyable {
         var pending: Tick?
         var waiter: CheckedContinuation<Tick?, Never>?
         var isFinished = false
@@ -58,6 +58,7 @@ final class TickStream: Sendable {
     private let state = Lock(State())
 
     /// Hands the tick over, or lets it stand for one that was not taken.
+    @inline(never)
     func send(_ tick: Tick) {
         let waiter = state.withLock { state -> CheckedContinuation<Tick?, Never>? in
             guard !state.isFinished else { return nil }
@@ -74,6 +75,7 @@ final class TickStream: Sendable {
     }
 
     /// No tick comes any more. One that was not taken still can be.
+    @inline(never)
     func finish() {
         let waiter = state.withLock { state -> CheckedContinuation<Tick?, Never>? in
             state.isFinished = true

@@ -7,9 +7,9 @@
 /// What counts between the runs is up to the basis: `active` time is what the program ran; `uptime` goes on
 /// while the machine is awake, `boottime` while it is switched on, `wall` always. Time is never gained: what
 /// may or may not have counted is left out, and told in `maxLoss`.
-public struct TimerAccount: Hashable, Sendable {
+public struct TimerAccount: Equatable, Sendable {
     /// What the timer did. One that was cancelled is kept as it was before.
-    public enum State: String, Hashable, Sendable, Codable {
+    public enum State: String, Sendable {
         /// Its time counted.
         case running
         /// It was paused, and is after it was restored.
@@ -19,23 +19,23 @@ public struct TimerAccount: Hashable, Sendable {
     }
 
     /// What the timer did.
-    public var state: State
+    public let state: State
     /// Its active time in all.
-    public var active: Duration
+    public let active: Duration
     /// Its active time since the last point of its grid.
-    public var accrued: Duration
+    public let accrued: Duration
     /// How many points of its grid were passed.
-    public var passed: Int
+    public let passed: Int
     /// How often it ticked.
-    public var ticks: Int
+    public let ticks: Int
     /// What counted as its time.
-    public var basis: TimeBasis
+    public let basis: TimeBasis
     /// How much of its time may be missing at most, for the time between the last save and the end of a run.
-    public var maxLoss: Duration
+    public let maxLoss: Duration
     /// How often it is saved: so much may be missing if the program is killed.
-    public var saveInterval: Duration
+    public internal(set) var saveInterval: Duration
     /// The clocks it holds for.
-    public var savedAt: Now
+    public let savedAt: Now
 
     /// An account as described; by default that of a timer which has just begun.
     public init(
@@ -62,7 +62,8 @@ public struct TimerAccount: Hashable, Sendable {
 }
 
 extension TimerAccount {
-    init(of row: Row, maxLoss: Duration, counted: CountedInstant, at now: Now) {
+    init(of row: Row, at now: Now) {
+        let counted = now.counted(row.basis)
         let state: State =
             switch row.phase {
             case .running: .running
@@ -72,7 +73,7 @@ extension TimerAccount {
         self.init(
             state: state, active: row.ledger.active(at: counted),
             accrued: row.ledger.accrued(at: counted), passed: row.grid.passed, ticks: row.ticks,
-            basis: row.basis, maxLoss: maxLoss, savedAt: now)
+            basis: row.basis, maxLoss: row.extras?.maxLoss ?? .zero, savedAt: now)
     }
 }
 
@@ -105,53 +106,21 @@ extension Row {
 }
 
 extension TimerAccount: Codable {
-    private enum Key: String, CodingKey {
-        case state, active, accrued, passed, ticks, basis, maxLoss, saveInterval
-        case wall, awake, boot, bootID
-    }
-
+    /// One string, the line that `AccountFolder` writes without its number and checksum.
+    ///
     /// - Throws: `DecodingError` for anything that cannot be an account.
     public init(from decoder: any Decoder) throws {
-        let values = try decoder.container(keyedBy: Key.self)
-        func wrong(_ key: Key, _ what: String) -> DecodingError {
-            .dataCorruptedError(forKey: key, in: values, debugDescription: what)
+        let container = try decoder.singleValueContainer()
+        guard let account = TimerAccount(line: Array(try container.decode(String.self).utf8)[...])
+        else {
+            throw DecodingError.dataCorruptedError(
+                in: container, debugDescription: "not the account of a timer")
         }
-        guard let basis = TimeBasis(rawValue: try values.decode(String.self, forKey: .basis)) else {
-            throw wrong(.basis, "not active, uptime, boottime or wall")
-        }
-        guard let bootID = BootID(try values.decode(String.self, forKey: .bootID)) else {
-            throw wrong(.bootID, "not a boot id")
-        }
-        let now = Now(
-            wall: WallInstant(
-                microsecondsSinceEpoch: try values.decode(Int64.self, forKey: .wall)),
-            awake: AwakeInstant(nanoseconds: try values.decode(Int64.self, forKey: .awake)),
-            boot: BootInstant(nanoseconds: try values.decode(Int64.self, forKey: .boot)),
-            bootID: bootID)
-        self.init(
-            state: try values.decode(State.self, forKey: .state),
-            active: try values.decode(Duration.self, forKey: .active),
-            accrued: try values.decode(Duration.self, forKey: .accrued),
-            passed: try values.decode(Int.self, forKey: .passed),
-            ticks: try values.decode(Int.self, forKey: .ticks), basis: basis,
-            maxLoss: try values.decode(Duration.self, forKey: .maxLoss),
-            saveInterval: try values.decode(Duration.self, forKey: .saveInterval), savedAt: now)
-        guard isValid else { throw wrong(.accrued, "impossible times") }
+        self = account
     }
 
     public func encode(to encoder: any Encoder) throws {
-        var values = encoder.container(keyedBy: Key.self)
-        try values.encode(state, forKey: .state)
-        try values.encode(active, forKey: .active)
-        try values.encode(accrued, forKey: .accrued)
-        try values.encode(passed, forKey: .passed)
-        try values.encode(ticks, forKey: .ticks)
-        try values.encode(basis.rawValue, forKey: .basis)
-        try values.encode(maxLoss, forKey: .maxLoss)
-        try values.encode(saveInterval, forKey: .saveInterval)
-        try values.encode(savedAt.wall.microsecondsSinceEpoch, forKey: .wall)
-        try values.encode(savedAt.awake.nanoseconds, forKey: .awake)
-        try values.encode(savedAt.boot.nanoseconds, forKey: .boot)
-        try values.encode(savedAt.bootID.description, forKey: .bootID)
+        var container = encoder.singleValueContainer()
+        try container.encode(String(decoding: line, as: UTF8.self))
     }
 }

@@ -17,7 +17,7 @@ public final class TimerGroup: Sendable {
     /// How often the accounts of running timers are saved.
     public let saveInterval: Duration
 
-    private struct State {
+    private struct State: ~Copyable {
         var timers: [String: PausableTimer] = [:]
         var saver: PausableTimer?
     }
@@ -63,12 +63,12 @@ public final class TimerGroup: Sendable {
         paused isPaused: Bool = false, handlerQueue: DispatchQueue? = nil,
         handler: @escaping @Sendable (Tick) -> Void
     ) throws -> PausableTimer {
-        try add(name) { account in
-            try .every(
+        try add(
+            .every(
                 interval, first: first, times: times, tolerance: tolerance, counting: basis,
-                paused: isPaused, restoring: account, on: queue, handlerQueue: handlerQueue,
-                handler: savingFirst(name, isRare: interval >= saveInterval, handler))
-        }
+                paused: isPaused, restoring: account(of: name), on: queue,
+                handlerQueue: handlerQueue,
+                handler: savingFirst(name, isRare: interval >= saveInterval, handler)), name)
     }
 
     /// A timer that ticks once, under a name. The parameters are those of `PausableTimer.after`.
@@ -80,19 +80,24 @@ public final class TimerGroup: Sendable {
         counting basis: TimeBasis = .active, paused isPaused: Bool = false,
         handlerQueue: DispatchQueue? = nil, handler: @escaping @Sendable (Tick) -> Void
     ) throws -> PausableTimer {
-        try add(name) { account in
-            try .after(
+        try add(
+            .after(
                 delay, tolerance: tolerance, counting: basis, paused: isPaused,
-                restoring: account, on: queue, handlerQueue: handlerQueue,
-                handler: savingFirst(name, isRare: true, handler))
-        }
+                restoring: account(of: name), on: queue, handlerQueue: handlerQueue,
+                handler: savingFirst(name, isRare: true, handler)), name)
     }
 
-    private func add(
-        _ name: String, _ make: (TimerAccount?) throws -> PausableTimer
-    ) throws -> PausableTimer {
-        let account = try store?.load(name)
-        let timer = try make(account)
+    /// What a new timer of this name goes on from.
+    private func account(of name: String) throws -> TimerAccount? {
+        if let timer = self[name], timer.state != .cancelled { throw Self.taken(name) }
+        return try store?.load(name)
+    }
+
+    private static func taken(_ name: String) -> TimerArgumentError {
+        TimerArgumentError("a timer \"\(name)\" exists already; cancel that one first")
+    }
+
+    private func add(_ timer: PausableTimer, _ name: String) throws -> PausableTimer {
         let (old, isTaken) = state.withLock { state -> (PausableTimer?, Bool) in
             let old = state.timers[name]
             if let old, old.state != .cancelled { return (nil, true) }
@@ -101,11 +106,9 @@ public final class TimerGroup: Sendable {
         }
         // Released here, outside the lock.
         withExtendedLifetime(old) {}
-        guard !isTaken else {
-            throw TimerArgumentError("a timer \"\(name)\" exists already; cancel that one first")
-        }
+        guard !isTaken else { throw Self.taken(name) }
         guard store != nil else { return timer }
-        timer.reference.onChange { [weak self] in self?.changed(name) }
+        timer.reference.obey(.observe { [weak self] in self?.changed(name) })
         save(name)
         try followRunning()
         return timer
@@ -116,9 +119,9 @@ public final class TimerGroup: Sendable {
     /// The timer of this name; nil if there is none.
     public subscript(name: String) -> PausableTimer? { state.withLock { $0.timers[name] } }
 
-    /// The names of its timers, in order.
-    /// - Complexity: O(*n* log *n*).
-    public var names: [String] { state.withLock { $0.timers.keys.sorted() } }
+    /// The names of its timers, in no order.
+    /// - Complexity: O(*n*).
+    public var names: [String] { state.withLock { Array($0.timers.keys) } }
 
     /// Pauses a timer. Whether there is one of this name.
     @discardableResult
@@ -149,17 +152,23 @@ public final class TimerGroup: Sendable {
     }
 
     /// Pauses all of them.
-    public func pauseAll() { for name in names { pause(name) } }
+    public func pauseAll() { forAll { pause($0) } }
 
     /// Lets all of them go on.
-    public func resumeAll() { for name in names { resume(name) } }
+    public func resumeAll() { forAll { resume($0) } }
 
     /// Ends all of them for good and forgets their accounts.
-    public func cancelAll() { for name in names { cancel(name) } }
+    public func cancelAll() { forAll { cancel($0) } }
 
     /// Saves every account now, as at the end of the program.
-    public func save() { for name in names { save(name) } }
+    public func save() { forAll { save($0) } }
 
+    @inline(never)
+    private func forAll(_ body: (String) -> Void) {
+        for name in names { body(name) }
+    }
+
+    @inline(never)
     private func withTimer(_ name: String, _ body: (PausableTimer) -> Void) -> Bool {
         guard let timer = self[name] else { return false }
         body(timer)
@@ -185,6 +194,7 @@ public final class TimerGroup: Sendable {
         try? followRunning()
     }
 
+    @inline(never)
     private func save(_ name: String) {
         guard let store else { return }
         let failure = saving.withLock { hasFailed -> (any Error)? in
@@ -205,6 +215,7 @@ public final class TimerGroup: Sendable {
 
     /// Accounts are saved again and again while some timer runs, and not otherwise: a program whose timers are
     /// paused is not woken.
+    @inline(never)
     private func followRunning() throws(TimerArgumentError) {
         let saver: PausableTimer
         if let made = state.withLock({ $0.saver }) {

@@ -54,6 +54,7 @@ public final class TimerQueue: Sendable {
     deinit { state.withLock { $0.alarm.cancel() } }
 
     /// One reading of all its clocks.
+    @inline(never)
     public func now() -> Now {
         switch source {
         case .system: SystemTime().now()
@@ -91,55 +92,58 @@ public final class TimerQueue: Sendable {
 
     // MARK: - Timers
 
-    func insert(_ made: Row, extras: Extras?) -> TimerReference {
+    func insert(_ made: Row) -> TimerReference {
         let (slot, generation) = state.withLock { state in
             var row = made
             let now = reading(withSleep: state.sleepCounters > 0 || row.countsSleep)
             if row.phase == .running { row.ledger.open(at: now.counted(row.basis)) }
             row.pausedAt = now.counted(row.basis)
-            let inserted = state.insert(row, extras: extras, at: now)
+            let inserted = state.insert(row, at: now)
             state.setAlarm(of: self, at: now, isRinging: false)
             return inserted
         }
         return TimerReference(queue: self, slot: Int32(slot), generation: generation)
     }
 
-    /// Looks at a timer; nil if it was released.
-    func look<Result: Sendable>(
-        _ slot: Int, _ generation: UInt32, _ body: (borrowing QueueState, CountedInstant) -> Result
-    ) -> Result? {
+    /// What there is to see of a timer; nil if it was released.
+    @inline(never)
+    func look(_ slot: Int, _ generation: UInt32) -> TimerView? {
         state.withLock { state in
             guard state.rows.has(slot, generation) else { return nil }
             let now = reading(withSleep: state.rows[slot].countsSleep)
-            return body(state, now.counted(state.rows[slot].basis))
+            return TimerView(of: state.rows[slot], at: now.counted(state.rows[slot].basis))
         }
     }
 
-    /// Changes a timer and sets the alarm for it.
-    ///
-    /// - Parameter body: returns nil if it changed nothing.
-    /// - Returns: nil if the timer was released or nothing was changed.
-    @discardableResult
-    func change<Result: Sendable>(
-        _ slot: Int, _ generation: UInt32,
-        _ body: (inout QueueState, CountedInstant, inout Leftovers) -> Result?
-    ) -> Result? {
-        var leftovers = Leftovers()
-        let result = state.withLock { state -> Result? in
+    /// The account of a timer; nil if it was released.
+    func account(_ slot: Int, _ generation: UInt32) -> TimerAccount? {
+        state.withLock { state in
             guard state.rows.has(slot, generation) else { return nil }
+            return TimerAccount(of: state.rows[slot], at: now())
+        }
+    }
+
+    /// Changes a timer, unless it was released, and sets the alarm for it.
+    ///
+    /// - Returns: whether it changed anything.
+    @discardableResult
+    func obey(_ order: Order, _ slot: Int, _ generation: UInt32) -> Bool {
+        var leftovers = Leftovers()
+        let isChanged = state.withLock { state in
+            guard state.rows.has(slot, generation) else {
+                if case .finish(let waiter) = order { leftovers.add(waiter) }
+                if case .add(let stream) = order { leftovers.add(stream) }
+                return false
+            }
             let now = reading(withSleep: state.sleepCounters > 0)
-            guard let result = body(&state, now.counted(state.rows[slot].basis), &leftovers) else {
-                return nil
-            }
-            if state.rows.has(slot, generation) {
-                state.settle(slot, at: now)
-                leftovers.onChange = state.extras(of: slot)?.onChange
-            }
+            guard state.obey(order, slot, at: now, into: &leftovers) else { return false }
+            state.settle(slot, at: now)
+            leftovers.onChange = state.rows[slot].extras?.onChange
             state.setAlarm(of: self, at: now, isRinging: false)
-            return result
+            return true
         }
         leftovers.settle()
-        return result
+        return isChanged
     }
 
     /// Takes the timer out, or sees to it that it is taken out when its handler returns.
@@ -156,7 +160,7 @@ public final class TimerQueue: Sendable {
 
     // MARK: - Ringing
 
-    private enum Step: Sendable {
+    private enum Step: ~Copyable, Sendable {
         case handle(Delivery)
         case handOver(DispatchQueue, slot: Int, generation: UInt32)
         case done

@@ -13,27 +13,27 @@ public struct AlarmQueue<Instant: Comparable & Sendable>: Sendable {
     @usableFromInline var earliest: DueQueue<Instant>
 
     /// An empty queue.
-    @inlinable
+    @_alwaysEmitIntoClient
     public init() {
         latest = DueQueue()
         earliest = DueQueue()
     }
 
     /// How many slots are in it.
-    @inlinable public var count: Int { latest.count }
+    @_alwaysEmitIntoClient public var count: Int { latest.count }
 
     /// The slot for which the next wake-up is, and the wake-up's instant.
     /// - Complexity: O(1).
-    @inlinable public var first: (due: Instant, slot: Int)? { latest.first }
+    @_alwaysEmitIntoClient public var first: (due: Instant, slot: Int)? { latest.first }
 
     /// The latest instant at which the slot may be handled; nil if it is not in the queue.
     /// - Complexity: O(1).
-    @inlinable
+    @_alwaysEmitIntoClient
     public subscript(slot: Int) -> Instant? { latest[slot] }
 
     /// A slot that must be handled now, the most urgent first; nil if none has to be.
     /// - Complexity: O(1).
-    @inlinable
+    @_alwaysEmitIntoClient
     public func overdue(at now: Instant) -> Int? {
         guard let first = latest.first, first.due <= now else { return nil }
         return first.slot
@@ -41,7 +41,7 @@ public struct AlarmQueue<Instant: Comparable & Sendable>: Sendable {
 
     /// A slot that is due, though it may wait; nil if none is.
     /// - Complexity: O(1).
-    @inlinable
+    @_alwaysEmitIntoClient
     public func ready(at now: Instant) -> Int? {
         guard let first = earliest.first, first.due <= now else { return nil }
         return first.slot
@@ -53,7 +53,7 @@ public struct AlarmQueue<Instant: Comparable & Sendable>: Sendable {
     ///   - latest: the latest instant at which it may be handled.
     ///   - due: when it is due, if that is earlier; nil: at `latest`.
     /// - Complexity: O(log *n*).
-    @inlinable
+    @_alwaysEmitIntoClient
     public mutating func set(_ slot: Int, latest instant: Instant, due: Instant? = nil) {
         latest.set(slot, due: instant)
         if let due { earliest.set(slot, due: due) } else { earliest.remove(slot) }
@@ -61,13 +61,13 @@ public struct AlarmQueue<Instant: Comparable & Sendable>: Sendable {
 
     /// Takes the slot out of the queue; one that is not in it is left alone.
     /// - Complexity: O(log *n*).
-    @inlinable
+    @_alwaysEmitIntoClient
     public mutating func remove(_ slot: Int) {
         latest.remove(slot)
         earliest.remove(slot)
     }
 
     /// Makes room for so many, and for slots below that.
-    @inlinable
+    @_alwaysEmitIntoClient
     public mutating func reserve(_ count: Int) { latest.reserve(count) }
 }

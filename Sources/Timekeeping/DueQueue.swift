@@ -12,13 +12,13 @@ public struct DueQueue<Instant: Comparable & Sendable>: Sendable {
         @usableFromInline var due: Instant
         @usableFromInline var slot: Int
 
-        @inlinable
+        @_alwaysEmitIntoClient
         init(due: Instant, slot: Int) {
             self.due = due
             self.slot = slot
         }
 
-        @inlinable
+        @_alwaysEmitIntoClient
         func precedes(_ other: Node) -> Bool {
             due < other.due || (due == other.due && slot < other.slot)
         }
@@ -31,17 +31,19 @@ public struct DueQueue<Instant: Comparable & Sendable>: Sendable {
 
     /// The earliest, if there is one.
     /// - Complexity: O(1).
-    @inlinable public var first: (due: Instant, slot: Int)? { heap.first.map { ($0.due, $0.slot) } }
+    @_alwaysEmitIntoClient public var first: (due: Instant, slot: Int)? {
+        heap.first.map { ($0.due, $0.slot) }
+    }
 
     /// How many slots are in it.
-    @inlinable public var count: Int { heap.count }
+    @_alwaysEmitIntoClient public var count: Int { heap.count }
 
     /// An empty queue.
-    @inlinable public init() {}
+    @_alwaysEmitIntoClient public init() {}
 
     /// When the slot is due; nil if it is not in the queue.
     /// - Complexity: O(1).
-    @inlinable
+    @_alwaysEmitIntoClient
     public subscript(slot: Int) -> Instant? {
         guard slot < places.count, places[slot] >= 0 else { return nil }
         return heap[Int(places[slot])].due
@@ -49,7 +51,7 @@ public struct DueQueue<Instant: Comparable & Sendable>: Sendable {
 
     /// Puts the slot into the queue, or moves it to another instant.
     /// - Complexity: O(log *n*).
-    @inlinable
+    @_alwaysEmitIntoClient
     public mutating func set(_ slot: Int, due: Instant) {
         while places.count <= slot { places.append(-1) }
         if places[slot] >= 0 {
@@ -62,7 +64,7 @@ public struct DueQueue<Instant: Comparable & Sendable>: Sendable {
     }
 
     /// Makes room for so many, and for slots below that.
-    @inlinable
+    @_alwaysEmitIntoClient
     public mutating func reserve(_ count: Int) {
         heap.reserveCapacity(count)
         places.reserveCapacity(count)
@@ -70,7 +72,7 @@ public struct DueQueue<Instant: Comparable & Sendable>: Sendable {
 
     /// Takes the slot out of the queue; one that is not in it is left alone.
     /// - Complexity: O(log *n*).
-    @inlinable
+    @_alwaysEmitIntoClient
     public mutating func remove(_ slot: Int) {
         guard slot < places.count, places[slot] >= 0 else { return }
         let place = Int(places[slot])
@@ -81,13 +83,13 @@ public struct DueQueue<Instant: Comparable & Sendable>: Sendable {
         siftDown(siftUp(place))
     }
 
-    @inlinable
+    @_alwaysEmitIntoClient
     mutating func put(_ node: Node, at place: Int) {
         heap[place] = node
         places[node.slot] = Int32(place)
     }
 
-    @discardableResult @inlinable
+    @discardableResult @_alwaysEmitIntoClient
     mutating func siftUp(_ start: Int) -> Int {
         var place = start
         let node = heap[place]
@@ -99,7 +101,7 @@ public struct DueQueue<Instant: Comparable & Sendable>: Sendable {
         return place
     }
 
-    @inlinable
+    @_alwaysEmitIntoClient
     mutating func siftDown(_ start: Int) {
         var place = start
         let node = heap[place]

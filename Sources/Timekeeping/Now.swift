@@ -10,11 +10,20 @@ public struct BootID: Hashable, Sendable, CustomStringConvertible {
 
     /// Nil unless `text` is a UUID: 32 hexadecimal digits, with or without hyphens.
     public init?(_ text: String) {
-        let digits = text.filter { $0 != "-" }
-        guard digits.utf8.count == 32, digits.allSatisfy({ $0.isASCII && $0.isHexDigit }),
-            let high = UInt64(digits.prefix(16), radix: 16),
-            let low = UInt64(digits.suffix(16), radix: 16)
-        else { return nil }
+        var (high, low, count) = (UInt64(0), UInt64(0), 0)
+        for byte in text.utf8 where byte != UInt8(ascii: "-") {
+            let digit: UInt8
+            switch byte {
+            case UInt8(ascii: "0")...UInt8(ascii: "9"): digit = byte - UInt8(ascii: "0")
+            case UInt8(ascii: "a")...UInt8(ascii: "f"): digit = byte - UInt8(ascii: "a") + 10
+            case UInt8(ascii: "A")...UInt8(ascii: "F"): digit = byte - UInt8(ascii: "A") + 10
+            default: return nil
+            }
+            high = high << 4 | low >> 60
+            low = low << 4 | UInt64(digit)
+            count += 1
+        }
+        guard count == 32 else { return nil }
         self.high = high
         self.low = low
     }

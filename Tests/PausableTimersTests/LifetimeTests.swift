@@ -173,6 +173,18 @@ import Testing
         #expect(shared.allSatisfy { $0.state == .cancelled })
     }
 
+    /// Shows that Thread Sanitizer would see a race in a handler. Run by `make test-library` alone.
+    @Test(.enabled(if: ProcessInfo.processInfo.environment["TIMERD_TEST_RACE"] != nil))
+    func aRaceIsReported() throws {
+        // Unchecked because it is a race on purpose.
+        final class Racy: @unchecked Sendable { var count = 0 }
+        let racy = Racy()
+        let timers = try (0..<2).map { _ in
+            try PausableTimer.every(.microseconds(20), on: TimerQueue()) { _ in racy.count += 1 }
+        }
+        while timers.contains(where: { $0.account.ticks < 1000 }) { usleep(1000) }
+    }
+
     @Test func aPausedOrReleasedQueueIsNoLeak() throws {
         weak var queue: TimerQueue?
         do {

@@ -1,0 +1,20 @@
+// Copyright 2026 the timerd authors
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import Testing
+
+/// A program of somebody else that uses the library alone. Behind a variable, since it builds a package.
+@Suite struct ClientPackageTests {
+    @Test(.enabled(if: ProcessInfo.processInfo.environment["TIMERD_TEST_CLIENT"] != nil))
+    func aNewPackageFetchesThisOneAlone_andIsSmall() throws {
+        let root = URL(fileURLWithPath: #filePath).deletingLastPathComponent()
+            .deletingLastPathComponent()
+        let script = Process()
+        script.executableURL = root.appendingPathComponent("Library/run")
+        script.arguments = ["client"]
+        try script.run()
+        script.waitUntilExit()
+        #expect(script.terminationStatus == 0)
+    }
+}
