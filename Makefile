@@ -26,7 +26,7 @@ DIST ?= dist
 # The cases to run, such as CASES="next agenda"; none named are all. LONG=1 takes ten times as long.
 CASES ?=
 
-.PHONY: help run status build test test-library test-mutations test-systemd bench bench-guard format check-format setup clean \
+.PHONY: help run status build test test-library test-mutations test-systemd bench bench-guard docs format check-format setup clean \
     install uninstall deb check-deb
 
 help:
@@ -43,6 +43,7 @@ help:
 	@echo 'make uninstall     take it away again; the configuration and the accounts stay'
 	@echo 'make bench         measure it beside its peers, into Benchmarks/RESULTS.md (45 minutes)'
 	@echo 'make bench-guard   compare the instructions of the core'"'"'s paths with those recorded'
+	@echo 'make docs          the documentation of the library, into .build/docs/'
 	@echo 'make format        put the sources into the form CI demands'
 
 # Debian's packages that are missing, and only those. Root installs them; others are told the command.
@@ -148,6 +149,18 @@ bench: build
 bench-guard: PACKAGES += valgrind
 bench-guard: setup
 	Benchmarks/guard
+
+# docc reads what the compiler tells of the library's symbols; a warning is an error.
+DOCS := .build/docs
+DOCC ?= $(dir $(realpath $(shell command -v $(SWIFT))))docc
+docs: setup
+	@rm -rf $(DOCS)/symbols && mkdir -p $(DOCS)/symbols
+	$(SWIFT) build --scratch-path $(DOCS)/build --target PausableTimers \
+	    -Xswiftc -emit-symbol-graph -Xswiftc -emit-symbol-graph-dir -Xswiftc $(CURDIR)/$(DOCS)/symbols
+	@rm -f $(DOCS)/symbols/Timekeeping*
+	$(DOCC) convert Sources/PausableTimers/PausableTimers.docc --warnings-as-errors \
+	    --fallback-display-name PausableTimers --fallback-bundle-identifier timerd.PausableTimers \
+	    --additional-symbol-graph-dir $(DOCS)/symbols --output-path $(DOCS)/PausableTimers.doccarchive
 
 format:
 	$(SWIFT) format -i -r $(FORMATTED)

@@ -29,6 +29,13 @@ func daemons(_ name: String, of package: String) -> Target.Dependency {
     .product(name: name, package: package, condition: .when(traits: ["Daemon"]))
 }
 
+/// A small program in Sources/Examples.
+func example(_ name: String) -> Target {
+    .executableTarget(
+        name: name, dependencies: ["PausableTimers"], path: "Sources/Examples/\(name)",
+        swiftSettings: settings)
+}
+
 /// A Swift test target of the same name as the room it tests.
 func tests(of room: String, _ more: Target.Dependency..., resources: [Resource]? = nil) -> Target {
     .testTarget(
@@ -110,6 +117,8 @@ let package = Package(
                 daemons("ArgumentParser", of: "swift-argument-parser"),
             ],
             swiftSettings: settings),
+        // What a person may run to see the library work: `swift run fps`.
+        example("fps"), example("pomodoro"), example("poller"),
         // The tests.
         tests(of: "Options"),
         tests(of: "Systemd"),

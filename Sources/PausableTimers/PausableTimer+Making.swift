@@ -73,11 +73,8 @@ extension PausableTimer {
     }
 
     /// A repeating timer that works for an object and does not keep it: once the object is gone, the timer is
-    /// cancelled at its next tick. The parameters are those of `every(_:first:times:…)`.
-    ///
-    /// - Parameters:
-    ///   - owner: handed to the handler while it exists.
-    ///   - handler: called for each tick with the owner.
+    /// cancelled at its next tick. The handler gets the owner with each tick. The other parameters are those
+    /// of `every` without an owner.
     public static func every<Owner: AnyObject & Sendable>(
         _ interval: Duration, for owner: Owner, first: FirstTick? = nil, times: Int? = nil,
         tolerance: Duration = .zero, counting basis: TimeBasis = .active,
@@ -92,11 +89,8 @@ extension PausableTimer {
     }
 
     /// A timer that ticks once for an object and does not keep it: once the object is gone, the timer is
-    /// cancelled at its tick. The parameters are those of `after(_:tolerance:…)`.
-    ///
-    /// - Parameters:
-    ///   - owner: handed to the handler if it still exists.
-    ///   - handler: called for the tick with the owner.
+    /// cancelled at its tick. The handler gets the owner with the tick. The other parameters are those of
+    /// `after` without an owner.
     public static func after<Owner: AnyObject & Sendable>(
         _ delay: Duration, for owner: Owner, tolerance: Duration = .zero,
         counting basis: TimeBasis = .active, paused isPaused: Bool = false,
