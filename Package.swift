@@ -96,7 +96,7 @@ let package = Package(
             name: "timerd",
             dependencies: [
                 "Systemd", "TimerCore", "TimerZones", "TimerConfig", "TimerStore", "TimerRunner",
-                "TimerControl", "CLinux", "HostFiles", "Options",
+                "TimerControl", "CLinux", "HostFiles", "Options", "PausableTimers",
                 daemons("Logging", of: "swift-log"),
                 daemons("NIOCore", of: "swift-nio"),
                 daemons("NIOHTTP1", of: "swift-nio"),

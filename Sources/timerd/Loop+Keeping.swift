@@ -1,7 +1,7 @@
 // Copyright 2026 the timerd authors
 // SPDX-License-Identifier: Apache-2.0
 
-import Dispatch
+import PausableTimers
 import TimerCore
 
 /// Keeping time, and telling the service manager that it is kept.
@@ -9,15 +9,21 @@ extension Loop {
     /// Signs of life are left while some job's time counts, and not otherwise: an idle daemon sleeps.
     func followCounting(at now: Now) {
         guard agenda.isCounting != (heartbeatTimer != nil) else { return }
-        heartbeatTimer?.cancel()
         heartbeatTimer = nil
         guard agenda.isCounting else { return }
         heartbeats = 0
         writeHeartbeat(at: now)
-        let timer = makeTimer { $0.beat() }
-        let interval = Int(Self.heartbeatInterval.wholeNanoseconds)
-        timer.schedule(deadline: .now() + .nanoseconds(interval), repeating: .nanoseconds(interval))
-        heartbeatTimer = timer
+        heartbeatTimer = every(Self.heartbeatInterval) { $0.beat() }
+    }
+
+    /// A timer of this queue; nil if the interval is not longer than zero.
+    private func every(
+        _ interval: Duration, tolerance: Duration = .zero,
+        _ body: @escaping @Sendable (isolated Loop) -> Void
+    ) -> PausableTimer? {
+        try? .every(interval, for: self, tolerance: tolerance, on: timerQueue) { loop, _ in
+            loop.assumeIsolated { body($0) }
+        }
     }
 
     private func beat() {
@@ -40,20 +46,21 @@ extension Loop {
     func watch() {
         guard let interval = supervision.watchdogInterval else { return }
         supervision.keepAlive()
-        let timer = makeTimer { $0.supervision.keepAlive() }
-        let half = Int(interval.wholeNanoseconds / 2)
-        timer.schedule(deadline: .now() + .nanoseconds(half), repeating: .nanoseconds(half))
-        watchdogTimer = timer
+        // Somewhat later than half of the time is early enough, and may save a wake-up.
+        watchdogTimer = every(interval / 2, tolerance: interval / 10) {
+            $0.supervision.keepAlive()
+        }
     }
 
     func planStatus() {
-        guard supervision.isSupervised, !isStatusPlanned else { return }
-        isStatusPlanned = true
-        later(after: Self.statusDelay) { $0.tellStatus() }
+        guard supervision.isSupervised, statusTimer == nil else { return }
+        statusTimer = try? .after(
+            Self.statusDelay, for: self, tolerance: Self.statusDelay / 2, on: timerQueue
+        ) { loop, _ in loop.assumeIsolated { $0.tellStatus() } }
     }
 
     func tellStatus() {
-        isStatusPlanned = false
+        statusTimer = nil
         guard supervision.isSupervised else { return }
         let now = clocks.now()
         supervision.status(

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Dispatch
+import PausableTimers
 import Synchronization
 import TimerControl
 import TimerCore
@@ -70,10 +71,13 @@ actor Loop: QueueActor {
     private let launcher: any RunLauncher
     private var timers: [Job.Name: JobTimer] = [:]
     private var retryTimers: [Job.Name: JobTimer] = [:]
-    var heartbeatTimer: (any DispatchSourceTimer)?
-    var watchdogTimer: (any DispatchSourceTimer)?
+    /// The timers below share one wake-up of this queue where they may.
+    let timerQueue: TimerQueue
+    var heartbeatTimer: PausableTimer?
+    var watchdogTimer: PausableTimer?
+    /// Until a status line that is planned is sent.
+    var statusTimer: PausableTimer?
     var heartbeats = 0
-    var isStatusPlanned = false
     var rejected: [Rejection]
     private var drained: (@Sendable () -> Void)?
     /// Who waits for everything there is to show, and what of it the first of them has.
@@ -99,6 +103,7 @@ actor Loop: QueueActor {
         self.pulse = pulse
         self.teller = teller
         self.supervision = supervision
+        timerQueue = TimerQueue(executor.queue)
     }
 
     /// What a loop begins with.
