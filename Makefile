@@ -33,7 +33,7 @@ help:
 	@echo 'make run           set up, build, and run the daemon here on config/timerd.toml'
 	@echo 'make status        the table of its jobs, from another terminal'
 	@echo 'make test          set up, build and test'
-	@echo 'make test-library  the library PausableTimers at length: a client package, laws, threads (5 minutes)'
+	@echo 'make test-library  the library PausableTimers at length: a client package, laws, threads, kills (15 minutes)'
 	@echo 'make test-mutations  make mistakes in the core and in the order of a start, and see the tests catch each (half an hour)'
 	@echo 'make test-systemd  test under a real systemd, in a container (needs root)'
 	@echo 'make build         release binaries in .build/release/'

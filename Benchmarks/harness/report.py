@@ -262,6 +262,52 @@ def cost(figures, goals):
          "scheduler's by bare", "both by bare"], rows)
 
 
+
+# What PausableTimers may take at most, by what bare timers take.
+TIMER_GOALS = {
+    "memory": 0.65, "make": 0.4, "one": 1.25, "together": 1.1, "apart": 1.7, "apart-tolerant": 0.35}
+
+
+def timers(figures, goals):
+    """The median of the rounds of each."""
+    groups = {}
+    for row in figures:
+        word = row["what"].split()[0]
+        for key, name in (("bytes", word), ("ns", "make" if word == "memory" else word)):
+            if key in row:
+                groups.setdefault((name, row["who"]), []).append(row[key])
+    middle = {key: statistics.median(values) for key, values in groups.items()}
+    rows = []
+    for name, limit in TIMER_GOALS.items():
+        show = (lambda value: f"{value:.0f} B") if name == "memory" else time
+        ratio = middle[name, "ours"] / middle[name, "bare"]
+        goals.most(f"timers: {name}, by bare timers'", ratio, limit)
+        rows.append((name, show(middle[name, "bare"]), show(middle[name, "ours"]), f"{ratio:.2f}"))
+    rates = {(row["what"], row["who"]): row for row in figures if row["what"].startswith("rate")}
+    frames = []
+    for (what, who), row in rates.items():
+        rate = int(what.split()[1])
+        frames.append((
+            f"{rate} Hz", who, time(row["median_late_ns"]), f"{row['missed']} of {row['frames']}",
+            f"{row['rate']:.3f} Hz"))
+        if who == "ours":
+            bare = rates[what, "bare"]
+            goals.most(
+                f"timers: {rate} Hz, median lateness by bare timers'",
+                row["median_late_ns"] / max(1, bare["median_late_ns"]), 1.3)
+            goals.most(f"timers: {rate} Hz, missed frames", row["missed"] / row["frames"], 0.001, "{:.4f}".format)
+            goals.most(f"timers: {rate} Hz, error of the rate", abs(row["rate"] / rate - 1), 0.001, "{:.5f}".format)
+    left, = (row["bytes"] for row in figures if row["what"].startswith("churn"))
+    woken, = (row["wake_ups"] for row in figures if row["what"].startswith("paused"))
+    goals.most("timers: bytes left after 1 000 000 were made and released", left, 64 * 1024, "{:.0f}".format)
+    goals.most("timers: wake-ups of 1000 paused timers in 10 s", woken, 0, "{:.0f}".format)
+    return (
+        "Heap of one of 100 000 timers and processor time to make one; processor time of a tick of one timer at "
+        "1 kHz, of 1000 due together, of 100 at 100 Hz out of phase, and of those with a tolerance of 10 %:\n\n"
+        + table(["", "bare DispatchSourceTimers", "PausableTimers", "ratio"], rows)
+        + "\nFrames:\n\n" + table(["rate", "who", "lateness, median", "missed", "achieved"], frames))
+
+
 def punctual(figures, goals):
     bare = {row["load"]: row for row in figures if row["who"] == "bare timerfd"}
     for row in figures:
@@ -338,7 +384,7 @@ SECTIONS = [
     ("burst", "Many jobs due at one instant", burst), ("scale", "Many armed jobs", scale),
     ("cost", "What a firing costs", cost),
     ("punctual", "One job each second", punctual), ("durable", "Recorded firings", durable),
-    ("control", "Looking and changing", control)]
+    ("timers", "Timers inside a program", timers), ("control", "Looking and changing", control)]
 
 
 def write():

@@ -34,6 +34,12 @@ while let option = arguments.popFirst() {
     _ = write(STDOUT_FILENO, bytes, bytes.count)
 }
 
+@Sendable func report(_ account: TimerAccount) {
+    show(
+        "\(account.active.wholeNanoseconds) \(account.savedAt.awake.nanoseconds) "
+            + "\(account.state.rawValue)")
+}
+
 /// `24:07`
 func clock(_ span: Duration) -> String {
     let seconds = Int(span / .seconds(1))
@@ -47,14 +53,13 @@ do {
     let round = try group.every("round", work + rest) { tick in
         show("Back to work (\(tick.number))")
     }
+    let restored = round.account
     let pause = try group.every("rest", work + rest, first: .after(work)) { _ in show("Take a rest")
     }
     if isTracing {
+        report(restored)
         let trace = try PausableTimer.every(.milliseconds(20), first: .now) { _ in
-            let account = round.account
-            show(
-                "\(account.active.wholeNanoseconds) \(account.savedAt.awake.nanoseconds) "
-                    + "\(account.state.rawValue)")
+            report(round.account)
         }
         DispatchQueue(label: "input").async {
             while let line = readLine() {
