@@ -137,11 +137,14 @@ let package = Package(
         tests(of: "TimerRunner", "SeededRandom", "TimerCore", "CSpawn"),
         tests(of: "TimerControl", "SeededRandom", "TimerCore"),
         tests(
-            of: "timerd", "timerctl", "timerd-runner", "HostFiles", "Options", "Systemd",
-            "TimerConfig",
+            of: "timerd", "timerctl", "timerd-runner", "CLinux", "HostFiles", "Options", "Systemd",
+            "SeededRandom", "TimerConfig", "TimerControl",
             "TimerCore", "TimerRunner", "TimerStore", "TimerZones",
             daemons("ArgumentParser", of: "swift-argument-parser"),
-            daemons("Logging", of: "swift-log")),
+            daemons("Logging", of: "swift-log"),
+            daemons("NIOCore", of: "swift-nio"),
+            daemons("NIOEmbedded", of: "swift-nio"),
+            daemons("NIOHTTP1", of: "swift-nio")),
         .testTarget(name: "HouseTests", swiftSettings: settings),
         .testTarget(
             name: "LifeTests",

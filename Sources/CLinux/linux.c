@@ -11,6 +11,7 @@
 #include <signal.h>
 #include <stdint.h>
 #include <sys/signalfd.h>
+#include <sys/socket.h>
 #include <sys/timerfd.h>
 #include <sys/vfs.h>
 #include <time.h>
@@ -69,4 +70,20 @@ void clinux_heap_give_back(void) {
 #ifdef __GLIBC__
     malloc_trim(0);
 #endif
+}
+
+int clinux_accept(int listening, struct clinux_peer *peer) {
+    int connection = accept4(listening, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+    if (connection < 0) return -errno;
+    struct ucred found;
+    socklen_t size = sizeof found;
+    if (getsockopt(connection, SOL_SOCKET, SO_PEERCRED, &found, &size) != 0) {
+        int code = errno;
+        close(connection);
+        return -code;
+    }
+    peer->pid = found.pid;
+    peer->uid = found.uid;
+    peer->gid = found.gid;
+    return connection;
 }

@@ -7,7 +7,7 @@ import Glibc
 /// in milliseconds, and the other end is ours.
 public struct ControlClient: Sendable {
     /// The most bytes of an answer that are read.
-    public static let replyBytesMax = 256 << 20
+    public static let replyBytesMax = 1 << 30
 
     /// Why there is no answer.
     public enum Failure: Error, Hashable, Sendable {
@@ -29,22 +29,46 @@ public struct ControlClient: Sendable {
     public let path: String
     /// How long to wait for the daemon at each step, in seconds.
     public var timeoutSeconds = 30
+    /// How long to wait for the answer to what may be about all jobs, in seconds: the daemon may have a million.
+    public static let longSeconds = 300
     /// The command of the service manager the daemon belongs to, for whoever finds none.
     public var manager = "systemctl"
 
     /// A client of the daemon that listens at `path`.
     public init(path: String) { self.path = path }
 
-    /// Asks and waits for the answer.
+    /// Asks and waits for the answer. A daemon that has too many connections at the moment is asked again, for a
+    /// few seconds.
     public func send(_ request: ControlRequest) throws(Failure) -> Reply {
+        var delay: UInt32 = 50_000
+        while true {
+            let reply = try sendOnce(request)
+            guard reply.status == 503, delay <= Self.retryDelayMax else { return reply }
+            usleep(delay)
+            delay *= 2
+        }
+    }
+
+    /// The longest delay before a further attempt, in microseconds; with the shorter ones before it, an answer
+    /// is awaited for some six seconds.
+    private static let retryDelayMax: UInt32 = 3_200_000
+
+    private func sendOnce(_ request: ControlRequest) throws(Failure) -> Reply {
         let socket = try connect()
         defer { close(socket) }
+        let patience = request.isLong ? max(timeoutSeconds, Self.longSeconds) : timeoutSeconds
+        wait(patience, for: SO_RCVTIMEO, of: socket)
         let body = request.body
         var head = "\(request.method) \(request.path) HTTP/1.1\r\nHost: timerd\r\n"
         head += "Connection: close\r\nContent-Length: \(body.count)\r\n"
         if !body.isEmpty { head += "Content-Type: application/json\r\n" }
         try write(Array((head + "\r\n").utf8) + body, to: socket)
-        return try parse(try readAll(from: socket))
+        return try readReply(from: socket, patience: patience)
+    }
+
+    private func wait(_ seconds: Int, for option: Int32, of socket: Int32) {
+        var time = timeval(tv_sec: seconds, tv_usec: 0)
+        setsockopt(socket, SOL_SOCKET, option, &time, socklen_t(MemoryLayout<timeval>.size))
     }
 
     private func connect() throws(Failure) -> Int32 {
@@ -61,11 +85,7 @@ public struct ControlClient: Sendable {
             close(socket)
             throw .broken("\(path): too long for the path of a socket (107 bytes at most)")
         }
-        var patience = timeval(tv_sec: timeoutSeconds, tv_usec: 0)
-        for option in [SO_RCVTIMEO, SO_SNDTIMEO] {
-            setsockopt(
-                socket, SOL_SOCKET, option, &patience, socklen_t(MemoryLayout<timeval>.size))
-        }
+        wait(timeoutSeconds, for: SO_SNDTIMEO, of: socket)
         let result = withUnsafePointer(to: &address) { pointer in
             pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) {
                 Glibc.connect(socket, $0, socklen_t(MemoryLayout<sockaddr_un>.size))
@@ -95,61 +115,90 @@ public struct ControlClient: Sendable {
             }
             if count > 0 {
                 sent += count
+            } else if errno == EPIPE || errno == ECONNRESET {
+                // The daemon answered before it had read all, and says why.
+                return
             } else if errno != EINTR {
                 throw .broken("cannot write to \(path): \(lastError())")
             }
         }
     }
 
-    private func readAll(from socket: Int32) throws(Failure) -> [UInt8] {
-        var bytes: [UInt8] = []
+    /// The daemon sends a Content-Length; of a body that falls short of it nothing is used.
+    private func readReply(from socket: Int32, patience: Int) throws(Failure) -> Reply {
+        var reply = PartialReply()
         var buffer = [UInt8](repeating: 0, count: 65_536)
         while true {
             let count = buffer.withUnsafeMutableBytes { recv(socket, $0.baseAddress, $0.count, 0) }
-            if count == 0 { return bytes }
+            if count == 0 { throw .broken("\(path): the answer is cut off") }
             if count < 0 {
                 if errno == EINTR { continue }
-                if errno == EAGAIN {
-                    throw .broken(
-                        "\(path): no answer for \(timeoutSeconds) s; `\(manager) status timerd` and "
-                            + "its journal say what holds the daemon up")
-                }
-                let hint =
-                    errno == ECONNRESET
-                    ? "; `\(manager) status timerd` and its journal say why the daemon broke off"
-                    : ""
-                throw .broken("cannot read from \(path): \(lastError())\(hint)")
+                throw readFailure(errno, patience: patience)
             }
-            bytes += buffer[..<count]
-            guard bytes.count <= Self.replyBytesMax else {
+            guard reply.add(buffer[..<count]) else {
+                throw .broken("\(path): what answers is no timerd")
+            }
+            if let whole = reply.whole { return whole }
+            guard reply.bytes.count <= Self.replyBytesMax else {
                 throw .broken("\(path): the answer is longer than \(Self.replyBytesMax) bytes")
             }
         }
     }
 
-    /// The daemon sends a Content-Length and closes; a body that falls short of it was cut off.
-    private func parse(_ bytes: [UInt8]) throws(Failure) -> Reply {
-        let end = bytes.indices.first { index in
-            bytes[index...].starts(with: [13, 10, 13, 10])
+    private func readFailure(_ code: Int32, patience: Int) -> Failure {
+        switch code {
+        case EAGAIN:
+            return .broken(
+                "\(path): no answer for \(patience) s; `\(manager) status timerd` and "
+                    + "its journal say what holds the daemon up")
+        case ECONNRESET:
+            return .broken(
+                "cannot read from \(path): \(describe(code)); `\(manager) status timerd` and its "
+                    + "journal say why the daemon broke off")
+        default: return .broken("cannot read from \(path): \(describe(code))")
         }
-        guard let end else { throw .broken("\(path): the answer is cut off") }
-        let lines = String(decoding: bytes[..<end], as: UTF8.self).split(separator: "\r\n")
-        let words = lines.first?.split(separator: " ") ?? []
-        guard words.count >= 2, words[0].hasPrefix("HTTP/1."), let status = Int(words[1]) else {
-            throw .broken("\(path): what answers is no timerd")
-        }
-        let body = Array(bytes[(end + 4)...])
-        for line in lines.dropFirst() {
-            let parts = line.split(separator: ":", maxSplits: 1)
-            guard parts.count == 2, parts[0].lowercased() == "content-length" else { continue }
-            guard Int(parts[1].drop { $0 == " " }) == body.count else {
-                throw .broken("\(path): the answer is cut off")
-            }
-        }
-        return Reply(status: status, body: body)
     }
 
     private func lastError() -> String { describe(errno) }
 
     private func describe(_ code: Int32) -> String { String(cString: strerror(code)) }
+}
+
+/// What came of an answer of HTTP so far.
+private struct PartialReply {
+    private(set) var bytes: [UInt8] = []
+    private var head: (status: Int, bodyStart: Int, bodyCount: Int)?
+
+    /// Adds what came.
+    ///
+    /// - Returns: false if it is no such answer.
+    mutating func add(_ part: ArraySlice<UInt8>) -> Bool {
+        let searched = max(0, bytes.count - 3)
+        bytes += part
+        guard head == nil else { return true }
+        let end = bytes[searched...].indices.first { bytes[$0...].starts(with: [13, 10, 13, 10]) }
+        guard let end else { return bytes.count <= 65_536 }
+        let lines = String(decoding: bytes[..<end], as: UTF8.self).split(separator: "\r\n")
+        let words = lines.first?.split(separator: " ") ?? []
+        guard words.count >= 2, words[0].hasPrefix("HTTP/1."), let status = Int(words[1]) else {
+            return false
+        }
+        for line in lines.dropFirst() {
+            let parts = line.split(separator: ":", maxSplits: 1)
+            guard parts.count == 2, parts[0].lowercased() == "content-length",
+                let count = Int(parts[1].drop { $0 == " " }), count >= 0
+            else { continue }
+            head = (status, end + 4, count)
+            return true
+        }
+        return false
+    }
+
+    /// The answer, once all of it is there.
+    var whole: ControlClient.Reply? {
+        guard let head, bytes.count >= head.bodyStart + head.bodyCount else { return nil }
+        return ControlClient.Reply(
+            status: head.status,
+            body: Array(bytes[head.bodyStart..<head.bodyStart + head.bodyCount]))
+    }
 }

@@ -51,6 +51,20 @@ final class JSONDocument: Sendable {
         return Self.unescaped(raw).flatMap { String(validating: $0, as: UTF8.self) }
     }
 
+    /// The names of the object's members, in the order of the text; nil if the value is no object. A name that
+    /// is no text in UTF-8 is an empty one.
+    /// - Complexity: O(*n*) in the members.
+    var memberNames: [String]? {
+        guard let object = nodes.first, object.kind == .object else { return nil }
+        var names: [String] = []
+        var at = 1
+        while at < Int(object.next) {
+            names.append(text(nodes[at]) ?? "")
+            at = Int(nodes[at + 1].next)
+        }
+        return names
+    }
+
     /// Whether the name of a member is that of a property, as the API writes it.
     func isName(_ node: Node, of property: String) -> Bool {
         guard node.kind == .text else {

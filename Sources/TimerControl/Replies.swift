@@ -25,6 +25,56 @@ public struct OrderReply: Codable, Hashable, Sendable {
     }
 }
 
+/// What came of an order for many jobs, which is kept as a whole or not at all.
+public struct OrdersReply: Codable, Hashable, Sendable {
+    /// What came of it for one job.
+    public struct Result: Codable, Hashable, Sendable {
+        /// The job's name.
+        public var job: String
+        /// Whether anything changed.
+        public var changed: Bool
+        /// Why nothing did.
+        public var reason: String?
+        /// Of a pause that was given other terms: what it was before.
+        public var formerPause: PauseStatus?
+        /// The pause it is in; absent unless it was given other terms.
+        public var paused: PauseStatus?
+        /// Whether the order cannot be carried out for this job; absent if not.
+        public var refused: Bool?
+        /// `armed`, `paused`, `stopped` or `finished`, now; absent for a job that a reload has just removed.
+        public var state: String?
+        /// The time left to its next firing.
+        public var remainingUsec: Int64?
+
+        /// A result as described.
+        public init(
+            job: String, changed: Bool, reason: String? = nil, formerPause: PauseStatus? = nil,
+            paused: PauseStatus? = nil, refused: Bool? = nil, state: String? = nil,
+            remainingUsec: Int64? = nil
+        ) {
+            self.formerPause = formerPause
+            self.paused = paused
+            self.job = job
+            self.changed = changed
+            self.reason = reason
+            self.refused = refused
+            self.state = state
+            self.remainingUsec = remainingUsec
+        }
+
+        // In the order of the names, so that none has to be sorted when it is written.
+        enum CodingKeys: CodingKey, CaseIterable {
+            case changed, formerPause, job, paused, reason, refused, remainingUsec, state
+        }
+    }
+
+    /// For each job, in the order in which they were named or are configured.
+    public var results: [Result]
+
+    /// An answer as described.
+    public init(results: [Result]) { self.results = results }
+}
+
 /// What came of a reload that was accepted.
 public struct ReloadReply: Codable, Hashable, Sendable {
     /// Jobs that are new.

@@ -34,27 +34,6 @@ public struct HistoryQuery: Hashable, Sendable {
             ("limit", "\(limit)"),
         ])
     }
-
-    init(_ query: [String: String]) throws(ControlRequest.Fault) {
-        self.init()
-        if let text = query["job"] {
-            guard let name = Job.Name(text) else { throw .badQuery("\"\(text)\" is no job") }
-            job = name
-        }
-        failed = query["failed"].map { $0 != "0" } ?? false
-        if let text = query["since"] {
-            guard let instant = WallInstant(rfc3339: text) else {
-                throw .badQuery("since must be an instant such as 2026-12-24T18:00:00Z (RFC 3339)")
-            }
-            since = instant
-        }
-        if let text = query["limit"] {
-            guard let number = Int(digits: text), (1...Self.limitMax).contains(number) else {
-                throw .badQuery("limit must be from 1 to \(Self.limitMax)")
-            }
-            limit = number
-        }
-    }
 }
 
 /// A run that ended.
@@ -138,17 +117,6 @@ public struct KillBody: Codable, Hashable, Sendable {
     /// A kill's body.
     public init(signal: String? = nil) { self.signal = signal }
 
-    init(reading body: [UInt8]) throws(ControlRequest.Fault) {
-        guard !body.isEmpty else { return }
-        guard let read = try? ControlJSON.decode(KillBody.self, from: body) else {
-            throw .badBody(#"the body must be JSON such as {"signal": "HUP"}"#)
-        }
-        self = read
-        guard let signal, Self.number(of: signal) == nil else { return }
-        let names = Self.signals.map(\.name).joined(separator: ", ")
-        throw .badBody("unknown signal \"\(signal)\"; one of \(names)")
-    }
-
     /// The full name of a signal that may be sent, such as SIGHUP.
     public static func name(of name: String) -> String {
         let name = name.uppercased()
@@ -181,59 +149,5 @@ public struct KillReply: Codable, Hashable, Sendable {
         self.reason = reason
         self.runs = runs
         self.cancelled = cancelled
-    }
-}
-
-/// The part of a path behind `?`.
-enum QueryText {
-    static func write(_ pairs: [(String, String?)]) -> String {
-        let given = pairs.compactMap { name, value in value.map { "\(name)=\(encode($0))" } }
-        return given.isEmpty ? "" : "?" + given.joined(separator: "&")
-    }
-
-    static func read(_ text: String) throws(ControlRequest.Fault) -> [String: String] {
-        var pairs: [String: String] = [:]
-        for part in text.split(separator: "&") {
-            let halves = part.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
-            guard let value = decode(halves.count > 1 ? halves[1] : "") else {
-                throw .badQuery("\"\(part)\" is no name=value")
-            }
-            pairs[String(halves[0])] = value
-        }
-        return pairs
-    }
-
-    /// Everything but the unreserved characters of RFC 3986 and the colon, which a query may have.
-    private static func encode(_ text: String) -> String {
-        var result = ""
-        for byte in text.utf8 {
-            let isPlain =
-                (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(byte)
-                || (UInt8(ascii: "a")...UInt8(ascii: "z")).contains(byte | 0x20)
-                || "-._~:".utf8.contains(byte)
-            if isPlain {
-                result.unicodeScalars.append(Unicode.Scalar(byte))
-            } else {
-                result += "%" + (byte < 16 ? "0" : "") + String(byte, radix: 16, uppercase: true)
-            }
-        }
-        return result
-    }
-
-    private static func decode(_ text: Substring) -> String? {
-        var bytes: [UInt8] = []
-        var rest = text.utf8[...]
-        while let byte = rest.popFirst() {
-            guard byte == UInt8(ascii: "%") else {
-                bytes.append(byte)
-                continue
-            }
-            guard rest.count >= 2, let digits = String(rest.prefix(2)),
-                let value = UInt8(digits: digits, radix: 16)
-            else { return nil }
-            bytes.append(value)
-            rest = rest.dropFirst(2)
-        }
-        return String(validating: bytes, as: UTF8.self)
     }
 }

@@ -6,6 +6,32 @@
 enum Schema {
     static let steps = [first]
 
+    /// The columns of an account. `staged_job` has the same in the same order: what it holds counts, in the
+    /// place of the row of that name in `job`, while `staging` has a row; otherwise it was never finished.
+    private static let jobColumns = """
+        name TEXT PRIMARY KEY,
+        phase TEXT NOT NULL CHECK
+            (phase = 'armed' OR phase = 'paused' OR phase = 'stopped' OR phase = 'finished'),
+        pause_since_us INTEGER, pause_by TEXT, pause_note TEXT,
+        pause_until_us INTEGER, pause_with_run INTEGER NOT NULL,
+        basis TEXT NOT NULL CHECK
+            (basis = 'active' OR basis = 'uptime' OR basis = 'boottime' OR basis = 'wall'),
+        active_ns INTEGER NOT NULL CHECK (active_ns >= 0),
+        accrued_ns INTEGER NOT NULL CHECK (accrued_ns >= 0),
+        uncertain_ns INTEGER NOT NULL CHECK (uncertain_ns >= 0),
+        counting INTEGER NOT NULL,
+        firings INTEGER NOT NULL,
+        skips INTEGER NOT NULL CHECK (skips >= 0),
+        last_scheduled_us INTEGER,
+        seen_us INTEGER,
+        corrections INTEGER NOT NULL CHECK (corrections >= 0),
+        configured_paused INTEGER NOT NULL,
+        removed_us INTEGER,
+        at_us INTEGER NOT NULL, at_awake_ns INTEGER NOT NULL, at_boot_ns INTEGER NOT NULL,
+        boot_id TEXT NOT NULL,
+        life INTEGER NOT NULL
+        """
+
     /// Units are in the names: `_us` microseconds since 1970, `_ns` nanoseconds. STRICT and NOT NULL let
     /// the database refuse what no reader could make sense of; UNIQUE is what forbids a firing to be
     /// made twice.
@@ -23,28 +49,12 @@ enum Schema {
             ended_us INTEGER, ended_awake_ns INTEGER, ended_boot_ns INTEGER
         ) STRICT;
         CREATE TABLE job (
-            name TEXT PRIMARY KEY,
-            phase TEXT NOT NULL CHECK
-                (phase = 'armed' OR phase = 'paused' OR phase = 'stopped' OR phase = 'finished'),
-            pause_since_us INTEGER, pause_by TEXT, pause_note TEXT,
-            pause_until_us INTEGER, pause_with_run INTEGER NOT NULL,
-            basis TEXT NOT NULL CHECK
-                (basis = 'active' OR basis = 'uptime' OR basis = 'boottime' OR basis = 'wall'),
-            active_ns INTEGER NOT NULL CHECK (active_ns >= 0),
-            accrued_ns INTEGER NOT NULL CHECK (accrued_ns >= 0),
-            uncertain_ns INTEGER NOT NULL CHECK (uncertain_ns >= 0),
-            counting INTEGER NOT NULL,
-            firings INTEGER NOT NULL,
-            skips INTEGER NOT NULL CHECK (skips >= 0),
-            last_scheduled_us INTEGER,
-            seen_us INTEGER,
-            corrections INTEGER NOT NULL CHECK (corrections >= 0),
-            configured_paused INTEGER NOT NULL,
-            removed_us INTEGER,
-            at_us INTEGER NOT NULL, at_awake_ns INTEGER NOT NULL, at_boot_ns INTEGER NOT NULL,
-            boot_id TEXT NOT NULL,
-            life INTEGER NOT NULL
+        \(jobColumns)
         ) STRICT, WITHOUT ROWID;
+        CREATE TABLE staged_job (
+        \(jobColumns)
+        ) STRICT, WITHOUT ROWID;
+        CREATE TABLE staging (is_applied INTEGER PRIMARY KEY) STRICT;
         CREATE TABLE run (
             id INTEGER PRIMARY KEY,
             job TEXT NOT NULL,

@@ -4,19 +4,29 @@
 public import TimerCore
 
 extension Store {
-    static let saving = """
-        INSERT OR REPLACE INTO job (name, phase, pause_since_us, pause_by, pause_note, active_ns,
+    static func saving(into table: String) -> String {
+        """
+        INSERT OR REPLACE INTO \(table) (name, phase, pause_since_us, pause_by, pause_note, active_ns,
             accrued_ns, counting, firings, last_scheduled_us, configured_paused, removed_us, at_us,
             at_awake_ns, at_boot_ns, boot_id, life, basis, uncertain_ns, skips, pause_until_us,
             pause_with_run, seen_us, corrections)
         VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
         """
+    }
+
+    static let saving = saving(into: "job")
+    static let staging = saving(into: "staged_job")
 
     func save(_ record: JobRecord) throws(StoreError) {
+        try write(record, Self.saving)
+        try forgetStaged(record.job)
+    }
+
+    func write(_ record: JobRecord, _ statement: String) throws(StoreError) {
         var pause: Pause?
         if case .paused(let found) = record.phase { pause = found }
         try connection.run(
-            Self.saving,
+            statement,
             [
                 .text(record.job.description), .text(record.phase.word),
                 Value(pause?.since.microsecondsSinceEpoch), Value(pause?.by.stored),
@@ -44,7 +54,7 @@ extension Store {
                 firings, last_scheduled_us, configured_paused, removed_us, at_us, at_awake_ns,
                 at_boot_ns, boot_id, life, basis, uncertain_ns, skips, pause_until_us, pause_with_run,
                 seen_us, corrections
-            FROM job ORDER BY name
+            FROM (\(Self.jobs)) ORDER BY name
             """, doing: "read the jobs' accounts"
         ) { row in
             if let record = JobRecord(row) {

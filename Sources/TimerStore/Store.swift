@@ -23,6 +23,8 @@ public final class Store {
     private var life: Life.ID = 0
     private var bootID: BootID?
     private var isDurable = true
+    /// Whether there may be staged accounts.
+    var hasStaged = true
 
     /// Opens the database, or makes it, and brings an older one up to date.
     ///
@@ -97,6 +99,14 @@ public final class Store {
         case rename(Renaming)
         /// A job that is not coming back.
         case erase(Job.Name)
+        /// A job's account, as one of very many that are to be saved together: it counts from `applyStaged` on,
+        /// and not at all if the daemon ends before.
+        case stage(JobRecord)
+        /// All accounts that were staged count.
+        case applyStaged
+        /// So many of the accounts that were staged and applied take their places among the others, so that
+        /// there can be further ones.
+        case mergeStaged(max: Int)
         /// Runs that ended before this are history no more.
         case prune(endedBefore: WallInstant)
         /// The life that began last ends cleanly.
@@ -116,10 +126,15 @@ public final class Store {
             var refused: Set<Run.ID> = []
             for change in changes {
                 switch change {
-                case .beginLife(let now): try insertLife(at: now)
+                case .beginLife(let now):
+                    try settleStaged()
+                    try insertLife(at: now)
                 case .begin(let run, let at):
                     if try !insert(run, at: at) { refused.insert(run.id) }
                 case .save(let record): try save(record)
+                case .stage(let record): try stage(record)
+                case .applyStaged: try applyStaged()
+                case .mergeStaged(let count): try mergeStaged(max: count)
                 case .close(let run, let outcome, let usage, let failed, let at, let tail):
                     try close(run, outcome, usage, failed: failed, at: at, tail: tail)
                 case .rename(let renaming): try rename(renaming)
@@ -127,6 +142,7 @@ public final class Store {
                     try connection.run(
                         "DELETE FROM job WHERE name = ?", [.text(job.description)],
                         doing: "erase a job's account")
+                    try forgetStaged(job)
                 case .prune(let before): try prune(endedBefore: before)
                 case .endLife(let now): try endLife(at: now)
                 }
@@ -213,6 +229,7 @@ public final class Store {
         let what = "rename a job"
         let (from, to) = (renaming.from.description, renaming.to.description)
         try connection.run("DELETE FROM job WHERE name = ?", [.text(from)], doing: what)
+        try forgetStaged(renaming.from)
         // Once for each of the two indexes.
         for state in ["NOT NULL", "NULL"] {
             try connection.run(

@@ -26,30 +26,30 @@ struct JobsArgument: ParsableArguments {
         if !all, jobs.isEmpty { throw ValidationError("name a job, or say --all") }
     }
 
-    /// The names meant.
-    func names(_ connection: Connection) throws -> [Job.Name] {
-        guard all else { return jobs }
-        return try connection.ask(.list, for: JobNames.self).jobs.compactMap {
-            Job.Name($0.job)
-        }
-    }
+    /// The jobs meant.
+    var selection: JobSelection { all ? .all : .jobs(jobs) }
 }
 
 extension Connection {
-    /// Orders the same of each job and says what came of each, a line each. One that fails does not keep the
-    /// others from it; the exit status is that of the first that failed.
+    /// Gives the order to the jobs, all of them at once or, if one of the names is wrong, none, and says what
+    /// came of it for each, a line each. The exit status is 1 if it could not be carried out for one of them.
     func order(
-        _ verb: Order.Verb, _ jobs: [Job.Name], _ body: OrderBody = OrderBody(), done: String
+        _ verb: Order.Verb, _ jobs: JobSelection, _ body: OrderBody = OrderBody(), done: String
     ) throws {
-        var failure: (any Error)?
-        for job in jobs {
-            do {
-                let reply = try ask(.order(verb, job, body), for: OrderReply.self)
-                try show(reply) { Text.order(reply, done: done) }
-            } catch {
-                failure = failure ?? error
-            }
+        if case .jobs(let names) = jobs, let job = names.first, names.count == 1 {
+            let reply = try ask(.order(verb, job, body), for: OrderReply.self)
+            return try show(reply) { Text.order(reply, done: done) }
         }
-        if let failure { throw failure }
+        let reply = try ask(.orders(verb, jobs, body), for: OrdersReply.self)
+        let refused = reply.results.filter { $0.refused == true }
+        let carriedOut = reply.results.filter { $0.refused != true }
+        if json {
+            try show(reply) { "" }
+        } else if !carriedOut.isEmpty {
+            print(carriedOut.map { Text.order($0, done: done) }.joined(separator: "\n"))
+        }
+        guard !refused.isEmpty else { return }
+        let sentences = refused.map { "job \"\($0.job)\": \($0.reason ?? "refused")" }
+        throw Self.fail(1, sentences.joined(separator: "\ntimerctl: "))
     }
 }

@@ -44,7 +44,7 @@ struct PauseVerb: ParsableCommand {
         let body = OrderBody(
             note: note, until: try until.map { try instant($0).rfc3339 },
             forUsec: try span.map { try microseconds($0) }, withRun: withRun ? true : nil)
-        try connection.order(.pause, try argument.names(connection), body, done: "paused")
+        try connection.order(.pause, argument.selection, body, done: "paused")
     }
 
     private func microseconds(_ text: String) throws -> Int64 {

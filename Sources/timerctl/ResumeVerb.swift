@@ -12,6 +12,6 @@ struct ResumeVerb: ParsableCommand {
     @OptionGroup var argument: JobsArgument
 
     func run() throws {
-        try connection.order(.resume, try argument.names(connection), done: "resumed")
+        try connection.order(.resume, argument.selection, done: "resumed")
     }
 }

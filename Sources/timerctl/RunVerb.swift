@@ -15,6 +15,6 @@ struct RunVerb: ParsableCommand {
     @OptionGroup var argument: JobsArgument
 
     func run() throws {
-        try connection.order(.run, try argument.names(connection), done: "fired")
+        try connection.order(.run, argument.selection, done: "fired")
     }
 }

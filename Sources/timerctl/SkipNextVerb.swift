@@ -27,6 +27,6 @@ struct SkipNextVerb: ParsableCommand {
             count == 0
             ? "no firing is let go"
             : "the next \(count == 1 ? "firing is" : "\(count) firings are") skipped"
-        try connection.order(.skipNext, [argument.job], OrderBody(count: count), done: done)
+        try connection.order(.skipNext, .jobs([argument.job]), OrderBody(count: count), done: done)
     }
 }

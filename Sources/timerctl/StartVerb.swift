@@ -12,6 +12,6 @@ struct StartVerb: ParsableCommand {
     @OptionGroup var argument: JobsArgument
 
     func run() throws {
-        try connection.order(.start, try argument.names(connection), done: "started")
+        try connection.order(.start, argument.selection, done: "started")
     }
 }

@@ -12,6 +12,6 @@ struct StopVerb: ParsableCommand {
     @OptionGroup var argument: JobsArgument
 
     func run() throws {
-        try connection.order(.stop, try argument.names(connection), done: "stopped")
+        try connection.order(.stop, argument.selection, done: "stopped")
     }
 }

@@ -165,11 +165,20 @@ enum Text {
     /// The line that says what came of an order.
     static func order(_ reply: OrderReply, done: String) -> String {
         let job = reply.status
-        guard reply.changed else {
-            return "\(job.job): nothing to do: \(Printable.text(reply.reason ?? job.state))"
+        return order(
+            OrdersReply.Result(
+                job: job.job, changed: reply.changed, reason: reply.reason,
+                formerPause: reply.formerPause, paused: job.paused, state: job.state,
+                remainingUsec: job.remainingUsec), done: done)
+    }
+
+    /// The line that says what came of an order for one of many jobs.
+    static func order(_ job: OrdersReply.Result, done: String) -> String {
+        guard job.changed else {
+            return "\(job.job): nothing to do: \(Printable.text(job.reason ?? job.state ?? ""))"
         }
         let left = job.remainingUsec.map { "; \(span($0)) to its next firing" } ?? ""
-        if let former = reply.formerPause, let pause = job.paused {
+        if let former = job.formerPause, let pause = job.paused {
             return
                 "\(job.job): pause changed: \(Printable.text(change(from: former, to: pause)))\(left)"
         }

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Dispatch
+import Glibc
 import Logging
 import NIOHTTP1
 import TimerConfig
@@ -15,20 +16,34 @@ struct Control: ControlService {
     let recorder: Recorder
     let recent: RecentOutput
     let about: About
-    private let listings: Listings<ControlAnswer>
+    private let names: UserNames
+    private let listings: Listings<(Snapshot, [String]), ControlAnswer>
+    private let previews: Listings<Result<ReloadPreviewReply, ErrorReply>, ControlAnswer>
 
     init(
-        loop: Loop, reloader: Reloader, recorder: Recorder, recent: RecentOutput, about: About
+        loop: Loop, reloader: Reloader, recorder: Recorder, recent: RecentOutput, about: About,
+        names: UserNames = UserNames()
     ) {
+        self.names = names
+        // These are the users that may change anything: their names are known before they do.
+        for uid in [0, geteuid()] { names.name(of: uid) { _ in } }
         self.loop = loop
         self.reloader = reloader
         self.recorder = recorder
         self.recent = recent
         self.about = about
         listings = Listings { done in
-            loop.later { $0.gather(done) }
+            loop.later { $0.gather { done(($0, $1)) } }
         } make: { snapshot, rejected in
             Self.listing(of: snapshot, rejected: rejected, about)
+        }
+        previews = Listings {
+            reloader.preview(done: $0)
+        } make: { result in
+            switch result {
+            case .success(let preview): ControlAnswer(.ok, preview)
+            case .failure(let error): ControlAnswer(.unprocessableEntity, error)
+            }
         }
     }
 
@@ -48,6 +63,18 @@ struct Control: ControlService {
     func answer(
         _ request: ControlRequest, from peer: Peer,
         reply: @escaping ControlAnswer.Reply
+    ) {
+        // Only what changes something is told with a name.
+        guard request.isChange else { return answer(request, by: peer, reply) }
+        names.name(of: peer.uid) { name in
+            var peer = peer
+            peer.name = name
+            answer(request, by: peer, reply)
+        }
+    }
+
+    private func answer(
+        _ request: ControlRequest, by peer: Peer, _ reply: @escaping ControlAnswer.Reply
     ) {
         switch request {
         case .list:
@@ -75,6 +102,7 @@ struct Control: ControlService {
                     Self.queue.async { self.order(order, answer, snapshot, reply) }
                 }
             }
+        case .orders(let verb, let jobs, let body): orders(verb, jobs, body, by: peer, reply)
         case .history(let query): history(query, reply)
         case .log(let job, let run, let after): log(of: job, run: run, after: after, reply)
         case .kill(let job, let run, let body):
@@ -90,7 +118,7 @@ struct Control: ControlService {
                 }
             }
         case .reload: reload(by: peer, reply)
-        case .previewReload: previewReload(reply)
+        case .previewReload: previews.list(reply)
         }
     }
 
@@ -137,18 +165,6 @@ struct Control: ControlService {
         }
     }
 
-    private func previewReload(
-        _ reply: @escaping ControlAnswer.Reply
-    ) {
-        reloader.preview { result in
-            switch result {
-            case .success(let preview): self.send(.ok, preview, reply)
-            case .failure(let error): self.send(.unprocessableEntity, error, reply)
-            }
-        }
-    }
-
-    /// A job that is not there, or not any more.
     private func noSuchJob(_ job: Job.Name, _ reply: @escaping ControlAnswer.Reply) {
         loop.later { loop in
             let names = loop.snapshot(of: job).names
@@ -175,7 +191,7 @@ struct Control: ControlService {
 
 extension Order {
     /// An order as the control API carries it; what it holds was checked when it was read.
-    fileprivate init(_ verb: Verb, _ job: Job.Name, by author: Author, _ body: OrderBody) {
+    init(_ verb: Verb, _ job: Job.Name, by author: Author, _ body: OrderBody) {
         let instant = body.until.flatMap { WallInstant(rfc3339: $0) }
         self.init(
             verb, job, by: author, note: body.note,

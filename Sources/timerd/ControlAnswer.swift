@@ -3,14 +3,17 @@
 
 import NIOCore
 import NIOHTTP1
+import TimerConfig
 import TimerControl
 
-/// What a request is answered with: one line of JSON. Whoever is given the same answer shares its bytes.
+/// What a request is answered with: one line of JSON. Clients that are given the same answer share its bytes.
 struct ControlAnswer: Sendable {
     /// Passes an answer on; called once, from anywhere.
     typealias Reply = @Sendable (ControlAnswer) -> Void
 
     var status: HTTPResponseStatus
+    /// The methods that may be used, for the header `Allow`; empty: nothing is said about them.
+    var allowed: [String] = []
     var line: ByteBuffer
 
     init(_ status: HTTPResponseStatus, _ value: some Encodable) {
@@ -28,7 +31,65 @@ struct ControlAnswer: Sendable {
         line = ByteBuffer(bytes: bytes)
     }
 
+    private init(options: [String]) {
+        status = .noContent
+        allowed = options
+        line = ByteBuffer()
+    }
+
     static func error(_ status: HTTPResponseStatus, _ text: String) -> ControlAnswer {
         ControlAnswer(status, ErrorReply(text))
+    }
+
+    /// The answer to OPTIONS: the methods that may be used at a path, or anywhere for `*`.
+    static func options(at path: String) -> ControlAnswer {
+        guard path != "*" else {
+            return ControlAnswer(options: ["GET", "HEAD", "POST", "OPTIONS"])
+        }
+        do throws(ControlRequest.Fault) {
+            return ControlAnswer(options: try ControlRequest.methods(at: path))
+        } catch {
+            return .fault(error)
+        }
+    }
+
+    /// Why a request cannot be read.
+    static func fault(_ fault: ControlRequest.Fault) -> ControlAnswer {
+        switch fault {
+        case .notFound(let path): return .error(.notFound, "there is nothing at \(path)")
+        case .methodNotAllowed(let allowed):
+            let words = allowed.filter { $0 != "OPTIONS" }.joined(separator: ", ")
+            var answer = ControlAnswer.error(.methodNotAllowed, "use one of \(words)")
+            answer.allowed = allowed
+            return answer
+        case .badBody(let why), .badQuery(let why): return .error(.badRequest, why)
+        case .unknownKey(let name, let known):
+            return .error(.badRequest, unknown("key", name, among: known))
+        case .unknownParameter(let name, let known):
+            return .error(.badRequest, unknown("query parameter", name, among: known))
+        }
+    }
+
+    private static func unknown(_ what: String, _ name: String, among known: [String]) -> String {
+        let sentence = "unknown \(what) \"\(name.prefix(100))\""
+        guard !known.isEmpty else { return "\(sentence): this request takes none" }
+        // A word that other words begin with, such as for of for_usec, is no edit away from them.
+        let near =
+            nearestName(name, among: known)
+            ?? known.first { !name.isEmpty && $0.hasPrefix(name) }
+        return near.map { "\(sentence) (did you mean \"\($0)\"?)" }
+            ?? "\(sentence); this request knows \(known.joined(separator: ", "))"
+    }
+
+    /// The header of the answer as it is sent to a client.
+    func head(keepAlive: Bool) -> HTTPResponseHead {
+        var headers = HTTPHeaders()
+        if status.mayHaveResponseBody {
+            headers.add(name: "Content-Type", value: "application/json")
+            headers.add(name: "Content-Length", value: "\(line.readableBytes)")
+        }
+        if !allowed.isEmpty { headers.add(name: "Allow", value: allowed.joined(separator: ", ")) }
+        headers.add(name: "Connection", value: keepAlive ? "keep-alive" : "close")
+        return HTTPResponseHead(version: .http1_1, status: status, headers: headers)
     }
 }

@@ -3,140 +3,336 @@
 
 import NIOCore
 import NIOHTTP1
-import NIOPosix
 import TimerControl
 
-/// One connection to the control socket: gathers each request, has it answered, writes the answer. Used on
-/// its event loop alone.
-final class ControlHandler: ChannelInboundHandler {
+/// One connection to the control socket: reads one request after the other, has each answered, and writes the
+/// answers in that order. What a client sends while a request of it is being answered is read only then: one that
+/// asks and asks and reads nothing has one answer in memory, not a thousand.
+///
+/// Used on its event loop alone.
+final class ControlHandler: ChannelDuplexHandler {
     typealias InboundIn = HTTPServerRequestPart
+    typealias OutboundIn = Never
     typealias OutboundOut = HTTPServerResponsePart
 
+    private enum State: Equatable {
+        /// Between two requests.
+        case idle
+        /// A part of a request is there.
+        case receiving
+        /// The service has the request, or its answer is on the way to the client. The number tells it from
+        /// those before it.
+        case answering(UInt64)
+        /// The last answer of the connection was given: what else the client sends is passed over.
+        case done
+    }
+
+    /// What came and is not dealt with yet.
+    private enum Arrival {
+        case part(HTTPServerRequestPart)
+        case fault(HTTPParserError)
+    }
+
     private let service: any ControlService
-    private var peer: Peer?
-    private var head: HTTPRequestHead?
-    private var body: [UInt8] = []
-    private var isTooLong = false
-    /// Requests that came before the kernel told who asks.
-    private var early: [(HTTPRequestHead, [UInt8])] = []
+    private let peer: Peer
+    private let limits: ControlServer.Limits
+    private let unread: UnreadBytes
+    private var unreadCount = 0
+    private var context: ChannelHandlerContext?
+    private var state = State.idle
+    private var arrivals = CircularBuffer<Arrival>()
+    private var request: PartialRequest?
+    private var isWorkingOff = false
+    private var isReadHeld = false
+    private var isInputClosed = false
+    private var answers: UInt64 = 0
+    private var clock: Scheduled<Void>?
+    private var isRequestTimed = false
 
-    init(service: any ControlService) { self.service = service }
+    /// - Parameter unread: shared by all connections.
+    init(
+        service: any ControlService, peer: Peer, limits: ControlServer.Limits, unread: UnreadBytes
+    ) {
+        self.unread = unread
+        self.service = service
+        self.peer = peer
+        self.limits = limits
+    }
 
-    func channelActive(context: ChannelHandlerContext) {
-        guard let provider = context.channel as? any SocketOptionProvider else {
-            context.close(promise: nil)
-            return
-        }
-        // SO_PEERCRED is 17 on every architecture Swift runs on under Linux (asm-generic/socket.h).
-        let asked: EventLoopFuture<Peer> = provider.unsafeGetSocketOption(
-            level: .socket, name: NIOBSDSocket.Option(rawValue: 17))
-        let bound = NIOLoopBound((self, context), eventLoop: context.eventLoop)
-        asked.whenComplete { result in
-            let (handler, context) = bound.value
-            switch result {
-            case .success(let peer):
-                handler.peer = peer
-                let waiting = handler.early
-                handler.early = []
-                for (head, body) in waiting { handler.answer(head, body, context: context) }
-            case .failure: context.close(promise: nil)
-            }
+    /// Adds the handlers of a connection, this one last.
+    func add(to pipeline: ChannelPipeline.SynchronousOperations) throws {
+        var encoding = HTTPResponseEncoder.Configuration()
+        encoding.automaticallySetFramingHeaders = false
+        var decoding = NIOHTTPDecoderLimitConfiguration()
+        decoding.maxHeaderFieldSize = 16 << 10
+        decoding.maxHeaderListSize = 64 << 10
+        decoding.maxHeaderFieldCount = 100
+        try pipeline.addHandlers([
+            FirstByteHandler(self),
+            HTTPResponseEncoder(configuration: encoding),
+            ByteToMessageHandler(HTTPRequestDecoder(limitConfiguration: decoding)),
+            self,
+        ])
+    }
+
+    // MARK: - What comes
+
+    func handlerAdded(context: ChannelHandlerContext) {
+        self.context = context
+        startClock(limits.idleTime) { $0.close() }
+    }
+
+    func handlerRemoved(context: ChannelHandlerContext) { end() }
+
+    func channelInactive(context: ChannelHandlerContext) {
+        end()
+        context.fireChannelInactive()
+    }
+
+    /// The connection is gone.
+    private func end() {
+        state = .done
+        arrivals.removeAll()
+        request = nil
+        stopClock()
+        context = nil
+        noteRead()
+    }
+
+    /// Nothing of an answer is left to be read.
+    private func noteRead() {
+        unread.giveBack(unreadCount)
+        unreadCount = 0
+    }
+
+    /// Some bytes came: if they begin a request, its time begins.
+    fileprivate func noteBytes() {
+        guard state == .idle, !isRequestTimed else { return }
+        isRequestTimed = true
+        startClock(limits.requestTime) { handler in
+            handler.refuse(
+                .error(
+                    .requestTimeout,
+                    "the request is not complete \(handler.limits.requestTime.nanoseconds / 1_000_000_000) s "
+                        + "after its first byte"))
         }
     }
 
     func channelRead(context: ChannelHandlerContext, data: NIOAny) {
-        switch unwrapInboundIn(data) {
-        case .head(let head):
-            self.head = head
-            body = []
-            isTooLong = false
-        case .body(let part):
-            guard body.count + part.readableBytes <= ControlServer.bodyBytesMax else {
-                isTooLong = true
-                body = []
-                return
-            }
-            body += part.readableBytesView
-        case .end:
-            guard let head else { return }
-            self.head = nil
-            if peer == nil {
-                early.append((head, body))
-            } else {
-                answer(head, body, context: context)
-            }
-        }
-    }
-
-    func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
-        if event is IdleStateHandler.IdleStateEvent {
-            context.close(promise: nil)
-        } else {
-            context.fireUserInboundEventTriggered(event)
-        }
+        guard state != .done else { return }
+        arrivals.append(.part(unwrapInboundIn(data)))
+        workOff()
     }
 
     func errorCaught(context: ChannelHandlerContext, error: any Error) {
-        // A client that breaks off or speaks no HTTP concerns only itself.
-        context.close(promise: nil)
+        guard let fault = error as? HTTPParserError else {
+            // The client broke off.
+            return close()
+        }
+        guard state != .done else { return }
+        // Behind the answers to what came before it.
+        arrivals.append(.fault(fault))
+        workOff()
     }
 
-    private func answer(_ head: HTTPRequestHead, _ body: [UInt8], context: ChannelHandlerContext) {
-        let bound = NIOLoopBound((self, context), eventLoop: context.eventLoop)
-        let eventLoop = context.eventLoop
-        let keepAlive = head.isKeepAlive
-        let reply: ControlAnswer.Reply = { answer in
-            eventLoop.execute {
-                let (handler, context) = bound.value
-                handler.write(answer, keepAlive: keepAlive, context: context)
+    func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
+        if event as? ChannelEvent == .inputClosed {
+            isInputClosed = true
+            workOff()
+        }
+        context.fireUserInboundEventTriggered(event)
+    }
+
+    func read(context: ChannelHandlerContext) {
+        switch state {
+        case .answering: isReadHeld = true
+        case .idle, .receiving, .done: context.read()
+        }
+    }
+
+    // MARK: - Working it off
+
+    /// Deals with what came, up to a request that has to be answered. No recursion, however many requests a client
+    /// sends at once.
+    private func workOff() {
+        guard !isWorkingOff else { return }
+        isWorkingOff = true
+        defer { isWorkingOff = false }
+        while state == .idle || state == .receiving, let arrival = arrivals.popFirst() {
+            switch arrival {
+            case .part(.head(let head)): begin(head)
+            case .part(.body(let part)): add(part)
+            case .part(.end): complete()
+            case .fault(let fault): refuse(Self.answer(to: fault))
             }
         }
-        guard !isTooLong else {
-            let limit = ControlServer.bodyBytesMax
-            return reply(.error(.payloadTooLarge, "a body has at most \(limit) bytes"))
+        switch state {
+        case .idle where isInputClosed, .done where isInputClosed: close()
+        case .receiving where isInputClosed:
+            refuse(.error(.badRequest, "the request ends in its middle"))
+        default: break
         }
-        let request: ControlRequest
+        guard isReadHeld else { return }
+        if case .answering = state { return }
+        isReadHeld = false
+        context?.read()
+    }
+
+    private func begin(_ head: HTTPRequestHead) {
+        let request = PartialRequest(head, mayChange: peer.mayChange)
+        self.request = request
+        state = .receiving
+        if let refusal = request.refusal { return refuse(refusal) }
+        if request.isWaitingToSend {
+            context?.writeAndFlush(
+                wrapOutboundOut(.head(HTTPResponseHead(version: .http1_1, status: .continue))),
+                promise: nil)
+        }
+    }
+
+    private func add(_ part: ByteBuffer) {
+        guard request?.add(part) == false, let limit = request?.bytesMax else { return }
+        refuse(PartialRequest.tooLong(limit))
+    }
+
+    private func complete() {
+        guard let request else { return }
+        self.request = nil
+        stopClock()
+        answers += 1
+        let number = answers
+        state = .answering(number)
+        guard let context else { return }
+        let bound = NIOLoopBound(self, eventLoop: context.eventLoop)
+        let eventLoop = context.eventLoop
+        answer(request) { answer in
+            eventLoop.execute {
+                let handler = bound.value
+                guard handler.state == .answering(number) else { return }
+                handler.write(
+                    answer, keepAlive: request.keepAlive, withBody: request.head.method != .HEAD)
+            }
+        }
+    }
+
+    private func answer(_ request: PartialRequest, _ reply: @escaping ControlAnswer.Reply) {
+        let head = request.head
+        guard head.method != .OPTIONS else { return reply(.options(at: head.uri)) }
+        let asked: ControlRequest
         do throws(ControlRequest.Fault) {
-            request = try ControlRequest(
-                method: head.method.rawValue, path: head.uri, body: body)
+            asked = try ControlRequest(
+                method: head.method.rawValue, path: head.uri, body: request.body)
         } catch {
-            return reply(Self.answer(to: error))
+            return reply(.fault(error))
         }
-        guard let peer, peer.mayChange || !request.isChange else {
-            return reply(
-                .error(
-                    .forbidden,
-                    "only root and the daemon's own user may change anything; use sudo"))
-        }
-        service.answer(request, from: peer, reply: reply)
+        guard peer.mayChange || !asked.isChange else { return reply(PartialRequest.forbidden) }
+        service.answer(asked, from: peer, reply: reply)
     }
 
-    private static func answer(to fault: ControlRequest.Fault) -> ControlAnswer {
+    private static func answer(to fault: HTTPParserError) -> ControlAnswer {
         switch fault {
-        case .notFound(let path): .error(.notFound, "there is nothing at \(path)")
-        case .methodNotAllowed(let allowed): .error(.methodNotAllowed, "use \(allowed)")
-        case .badBody(let why), .badQuery(let why): .error(.badRequest, why)
+        case .headerOverflow:
+            .error(.requestHeaderFieldsTooLarge, "the header of the request is too long")
+        case .invalidEOFState: .error(.badRequest, "the request ends in its middle")
+        default: .error(.badRequest, "this is no request of HTTP/1.1: \(fault)")
         }
     }
 
-    /// The answer ends only when all of it has gone to the client, and the client's next request is looked at
-    /// only then: one that asks and asks and reads nothing has one answer in memory, not a thousand.
+    // MARK: - Answering
+
+    /// Answers for the last time, though a part of the request may be missing.
+    private func refuse(_ answer: ControlAnswer) {
+        guard state == .idle || state == .receiving else { return }
+        let withBody = request?.head.method != .HEAD
+        request = nil
+        arrivals.removeAll()
+        answers += 1
+        state = .answering(answers)
+        write(answer, keepAlive: false, withBody: withBody, lingering: true)
+    }
+
+    /// The next request is looked at when all of the answer has gone to the client.
     private func write(
-        _ answer: ControlAnswer, keepAlive: Bool, context: ChannelHandlerContext
+        _ answer: ControlAnswer, keepAlive: Bool, withBody: Bool, lingering: Bool = false
     ) {
-        let headers: HTTPHeaders = [
-            "Content-Type": "application/json", "Content-Length": "\(answer.line.readableBytes)",
-            "Connection": keepAlive ? "keep-alive" : "close",
-        ]
-        let head = HTTPResponseHead(version: .http1_1, status: answer.status, headers: headers)
-        context.write(wrapOutboundOut(.head(head)), promise: nil)
-        let gone = context.writeAndFlush(wrapOutboundOut(.body(.byteBuffer(answer.line))))
-        let bound = NIOLoopBound((self, context), eventLoop: context.eventLoop)
-        gone.whenSuccess {
-            let (handler, context) = bound.value
-            let done = context.writeAndFlush(handler.wrapOutboundOut(.end(nil)))
-            if !keepAlive { done.whenComplete { _ in bound.value.1.close(promise: nil) } }
+        guard let context else { return }
+        var answer = answer
+        if !peer.mayChange {
+            if !unread.take(answer.line.readableBytes) {
+                answer = Self.tooMuchUnread
+                // A short one always counts.
+                _ = unread.take(answer.line.readableBytes)
+            }
+            unreadCount = answer.line.readableBytes
         }
-        gone.whenFailure { _ in bound.value.1.close(promise: nil) }
+        startClock(timeToRead(answer)) { $0.close() }
+        context.write(wrapOutboundOut(.head(answer.head(keepAlive: keepAlive))), promise: nil)
+        if withBody, answer.line.readableBytes > 0 {
+            context.write(wrapOutboundOut(.body(.byteBuffer(answer.line))), promise: nil)
+        }
+        let gone = context.writeAndFlush(wrapOutboundOut(.end(nil)))
+        gone.assumeIsolated().whenComplete { [self] result in
+            guard case .success = result else { return close() }
+            noteRead()
+            guard keepAlive else { return lingering ? linger() : close() }
+            startClock(limits.idleTime) { $0.close() }
+            isRequestTimed = false
+            if state != .done { state = .idle }
+            workOff()
+        }
+    }
+
+    private static var tooMuchUnread: ControlAnswer {
+        .error(
+            .serviceUnavailable,
+            "other clients have not read \(UnreadBytes.max >> 20) MiB of answers yet; try again later"
+        )
+    }
+
+    private func timeToRead(_ answer: ControlAnswer) -> TimeAmount {
+        limits.answerTime
+            + .seconds(Int64(answer.line.readableBytes / max(1, limits.answerBytesPerSecond)))
+    }
+
+    /// A socket that is closed with unread bytes in it is reset, and the client may not get to read the answer.
+    private func linger() {
+        guard context != nil else { return }
+        state = .done
+        startClock(limits.lingerTime) { $0.close() }
+        workOff()
+    }
+
+    private func close() {
+        state = .done
+        stopClock()
+        context?.close(promise: nil)
+    }
+
+    private func startClock(
+        _ time: TimeAmount, _ body: @escaping @Sendable (ControlHandler) -> Void
+    ) {
+        clock?.cancel()
+        guard let context else { return }
+        let bound = NIOLoopBound(self, eventLoop: context.eventLoop)
+        clock = context.eventLoop.scheduleTask(in: time) { body(bound.value) }
+    }
+
+    private func stopClock() {
+        clock?.cancel()
+        clock = nil
+    }
+}
+
+/// Tells of bytes before they are a request.
+private final class FirstByteHandler: ChannelInboundHandler {
+    typealias InboundIn = ByteBuffer
+
+    private let handler: ControlHandler
+
+    init(_ handler: ControlHandler) { self.handler = handler }
+
+    func channelRead(context: ChannelHandlerContext, data: NIOAny) {
+        handler.noteBytes()
+        context.fireChannelRead(data)
     }
 }

@@ -176,6 +176,7 @@ struct DaemonStart {
             for: Control(
                 loop: daemon.loop, reloader: reloader, recorder: daemon.recorder,
                 recent: daemon.recent, about: about))
+        server.begin()
         return ControlServer.Listening(server: server, reloader: reloader)
     }
 }

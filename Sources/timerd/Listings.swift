@@ -5,21 +5,20 @@ import Dispatch
 import Synchronization
 import TimerCore
 
-/// Makes listings of all jobs, one at a time, each for everybody who had asked when it was begun, and rests
+/// Makes answers that take long, one at a time, each for all clients that had asked when it was begun, and rests
 /// between them: however many ask, and however often, what is due has the processors for most of the time.
 /// (A lower nice value would not do: what is preempted while it holds the heap's lock holds up all others.)
-final class Listings<Answer: Sendable>: Sendable {
-    /// How long it rests after a listing, by how long that took.
+final class Listings<Input: Sendable, Answer: Sendable>: Sendable {
+    /// How long it rests after an answer, by how long that took.
     private static var rest: UInt64 { 4 }
 
     /// Gathers what there is to show.
-    typealias Gather =
-        @Sendable (_ done: @escaping @Sendable (Snapshot, _ rejected: [String]) -> Void) -> Void
+    typealias Gather = @Sendable (_ done: @escaping @Sendable (Input) -> Void) -> Void
 
     // No `Task`: see `Control.queue`, whose short answers are not to wait for a long one here.
     private let queue = DispatchQueue(label: "timerd.listings", qos: .utility)
     private let gather: Gather
-    private let make: @Sendable (Snapshot, _ rejected: [String]) -> Answer
+    private let make: @Sendable (Input) -> Answer
     private let state = Mutex(State())
 
     private struct State {
@@ -29,8 +28,7 @@ final class Listings<Answer: Sendable>: Sendable {
 
     /// - Parameter make: makes the answer of what was gathered; may take its time.
     init(
-        gather: @escaping Gather,
-        make: @escaping @Sendable (Snapshot, _ rejected: [String]) -> Answer
+        gather: @escaping Gather, make: @escaping @Sendable (Input) -> Answer
     ) {
         self.gather = gather
         self.make = make
@@ -52,11 +50,11 @@ final class Listings<Answer: Sendable>: Sendable {
             return state.waiting
         }
         let began = DispatchTime.now()
-        gather { [self] snapshot, rejected in
+        gather { [self] input in
             // Putting many jobs into words takes its time: not the time of whoever gathered them, nor of what
             // is due meanwhile.
             queue.async { [self] in
-                let answer = make(snapshot, rejected)
+                let answer = make(input)
                 for reply in replies { reply(answer) }
                 let end = DispatchTime.now()
                 let took = end.uptimeNanoseconds - began.uptimeNanoseconds

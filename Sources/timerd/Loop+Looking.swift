@@ -30,10 +30,16 @@ extension Loop {
     /// The job that a run belongs to: not the one whose name is in its identity, if its job was renamed.
     func owner(of run: Run.ID) -> Job.Name { agenda.owner(of: run) }
 
+    /// The names to find the one that was probably meant among. None if there are very many: a client that asks
+    /// for names that do not exist, again and again, would take the time of all others.
+    private var namesForHints: [Job.Name] {
+        agenda.jobCount <= Self.hintNamesMax ? agenda.names : []
+    }
+
     /// One job; nil if there is none of the name, and then the names there are.
     func snapshot(of job: Job.Name) -> (JobSnapshot?, names: [Job.Name]) {
         let found = agenda.snapshot(of: job, at: clocks.now())
-        return (found, found == nil ? agenda.names : [])
+        return (found, found == nil ? namesForHints : [])
     }
 
     /// What a reload to this roster would do; nothing is changed.
@@ -47,7 +53,7 @@ extension Loop {
         let now = clocks.now()
         let found = agenda.snapshot(of: job, at: now)
         let rejection = rejected.first { $0.name == job.description }
-        guard found != nil || rejection != nil else { return (nil, agenda.names) }
+        guard found != nil || rejection != nil else { return (nil, namesForHints) }
         return (
             WhyReply(
                 job: job.description, now: now.wall.rfc3339, status: found.map { JobStatus($0) },

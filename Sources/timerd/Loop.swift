@@ -50,6 +50,8 @@ actor Loop: QueueActor {
     static let heldDelay: Duration = .milliseconds(100)
     /// How many jobs are looked at before others have their turn: a fifth of a millisecond's worth.
     static let jobsPerTurn = 128
+    /// Among how many names the one that was probably meant is looked for.
+    static let hintNamesMax = 1000
     /// How long status lines are gathered before one is sent.
     static let statusDelay: Duration = .milliseconds(500)
 
@@ -64,7 +66,7 @@ actor Loop: QueueActor {
     /// at which its time began to count.
     var unstored: (state: Heartbeat.Unstored, since: AwakeInstant)?
     let clocks: Clocks
-    private let recorder: Recorder
+    let recorder: Recorder
     let pulse: Pulse
     private let teller: Teller
     let supervision: Supervision
@@ -88,6 +90,12 @@ actor Loop: QueueActor {
     private let isHolding = Atomic<Bool>(false)
     /// Whether the word that the store has caught up is on its way.
     private let isStoredOnItsWay = Atomic<Bool>(false)
+    /// An order for many jobs that is not saved yet, and what waits until it is.
+    var transaction: OrderTransaction?
+    var waitingForTransaction: [@Sendable (isolated Loop) -> Void] = []
+    /// Whether some of its jobs have not been given the order yet, and what waits until all have.
+    var isDeciding = false
+    var waitingForDecision: [@Sendable (isolated Loop) -> Void] = []
     /// The end of a run while it is being dealt with.
     private var ended: (run: Run.ID, end: RunEnd)?
 
@@ -213,11 +221,16 @@ actor Loop: QueueActor {
     }
 
     /// Carries out an order and answers once what it changed is on the disk.
-    func obey(_ order: Order, reply: @escaping @Sendable (Answer, JobSnapshot?) -> Void) {
+    ///
+    /// - Parameter isPart: whether it is one of an order for many jobs.
+    func obey(
+        _ order: Order, isPart: Bool = false,
+        reply: @escaping @Sendable (Answer, JobSnapshot?) -> Void
+    ) {
         let now = clocks.now()
         perform(
             decide(.order(order), at: now)[...], at: now,
-            answer: Reply { answer in
+            answer: Reply(isPart: isPart) { answer in
                 self.later { loop in
                     reply(answer, loop.agenda.snapshot(of: order.job, at: loop.clocks.now()))
                 }
@@ -228,6 +241,9 @@ actor Loop: QueueActor {
     func reload(
         _ roster: Roster, rejected: [Rejection], done: @escaping @Sendable (Notice?) -> Void
     ) {
+        guard !isDeciding else {
+            return afterDecision { $0.reload(roster, rejected: rejected, done: done) }
+        }
         self.rejected = rejected
         teller.follow(roster.jobs)
         let now = clocks.now()
@@ -240,11 +256,17 @@ actor Loop: QueueActor {
         perform(actions[...], at: now, done: { [notice] _ in done(notice) })
     }
 
+    /// Says something in the log, in its turn.
+    func say(_ text: String) { teller.say(text) }
+
     /// Takes the timers down and closes the accounts; `closed` is called once they are on the disk, and
     /// `drained` once no run lives any more.
     func shutDown(
         closed: @escaping @Sendable (Now) -> Void, drained: @escaping @Sendable () -> Void
     ) {
+        guard !isDeciding else {
+            return afterDecision { $0.shutDown(closed: closed, drained: drained) }
+        }
         let now = clocks.now()
         self.drained = drained
         perform(
@@ -277,7 +299,8 @@ actor Loop: QueueActor {
         while let action = rest.popFirst() {
             if case .tell(let notice) = action {
                 let standing = standings.popFirst() ?? Standing(for: notice, in: agenda, at: now)
-                teller.tell(notice, standing, tail: ended?.end.tail ?? [])
+                teller.tell(
+                    notice, standing, tail: ended?.end.tail ?? [], isPart: answer?.isPart == true)
                 continue
             }
             guard let changes = action.durableChanges else {
@@ -286,7 +309,7 @@ actor Loop: QueueActor {
             }
             let tail = rest
             let kept = standings.isEmpty ? self.standings(of: tail, at: now) : standings
-            recorder.keep(opening + changes, durable: true) { _ in
+            let write = Write(changes: opening + changes, durable: true) { _ in
                 self.later { loop in
                     if !opening.isEmpty { loop.noteStored() }
                     loop.perform(tail, at: now, standings: kept, answer: answer, done: done)
@@ -295,6 +318,7 @@ actor Loop: QueueActor {
                 answer?(.refused("in force, but not on the disk yet: \(error)"))
                 delayed?(error)
             }
+            keep(write)
             followCounting(at: now)
             return
         }
@@ -321,16 +345,18 @@ actor Loop: QueueActor {
         case .disarmRetry(let job): retryTimers.removeValue(forKey: job)?.cancel()
         case .begin(let runs, let start, let records):
             let portions = Portion(runs: runs, start: start, records: records).split()
+                .flatMap { $0.parted(by: transaction?.jobs ?? []) }
             for (index, portion) in portions.enumerated() {
                 write(portion, at: now, isLast: index == portions.count - 1)
             }
         case .start(let runs):
             // Behind the write that recorded them, which may still be waiting.
-            let event = agenda.eventNumber
-            recorder.keep([]) { _ in
+            let event = eventToNote
+            let write = Write(changes: [], durable: false) { _ in
                 self.begin(runs, decided: now.awake)
                 self.noteWritten(through: event)
             }
+            keep(write, of: runs.map(\.id.firing.job))
         case .end(let run, let grace): launcher.end(run, grace: grace)
         case .signal(let run, let name):
             // Only names of this list are let in.
@@ -341,10 +367,15 @@ actor Loop: QueueActor {
             let end = ended.flatMap { $0.run == run ? $0.end : nil }
             let change = Store.Change.close(
                 run, outcome, usage, failed: failed, at: end?.at ?? now.wall, tail: end?.tail ?? [])
-            recorder.keep([change]) { [launcher] _ in launcher.forget(run) }
+            keep(Write(changes: [change], durable: false) { [launcher] _ in launcher.forget(run) })
         case .save(let records, let durable):
-            recorder.keep(records.map { .save($0) }, durable: durable)
-        case .adopt(let change, let durable): recorder.keep(change.changes, durable: durable)
+            // A part of a checkpoint is not to wait for an order that is about other jobs.
+            let jobs = transaction?.jobs ?? []
+            let waiting = jobs.isEmpty ? [] : records.filter { jobs.contains($0.job) }
+            let others = jobs.isEmpty ? records : records.filter { !jobs.contains($0.job) }
+            keep(others.map { .save($0) }, durable: durable)
+            if !waiting.isEmpty { keep(waiting.map { .save($0) }, durable: durable) }
+        case .adopt(let change, let durable): keep(change.changes, durable: durable)
         // Told in the loop above, with the accounts as they stood.
         case .tell: break
         case .answer(let word): answer?(word)
@@ -354,16 +385,17 @@ actor Loop: QueueActor {
     /// A run starts when its row is kept, and only if no row of its identity was there before. A job's runs and
     /// its account are written together or not at all.
     private func write(_ portion: Portion, at now: Now, isLast: Bool) {
-        let event = isLast ? agenda.eventNumber : 0
+        let event = isLast ? eventToNote : 0
         let changes: [Store.Change] =
             portion.runs.map { .begin($0, at: now.wall) } + portion.records.map { .save($0) }
-        recorder.keep(changes) { [start = portion.start] refused in
+        let write = Write(changes: changes, durable: false) { [start = portion.start] refused in
             self.begin(start.filter { !refused.contains($0.id) }, decided: now.awake)
             for run in start where refused.contains(run.id) {
                 self.later { $0.receive(.ended(run.id, .lost(.daemon), RunUsage())) }
             }
             self.noteWritten(through: event)
         }
+        keep(write, of: portion.start.map(\.id.firing.job))
     }
 
     /// Starts runs whose rows are written. After a long wait for the store that is decided anew.
@@ -373,8 +405,12 @@ actor Loop: QueueActor {
         later { $0.receive(.recorded(runs)) }
     }
 
+    /// The event that is noted when what it decides is written. None while a transaction is open: what is written
+    /// then may overtake what waits for it.
+    private var eventToNote: UInt64 { transaction == nil ? agenda.eventNumber : 0 }
+
     /// The runs of the events up to this one are on record.
-    nonisolated private func noteWritten(through event: UInt64) {
+    nonisolated func noteWritten(through event: UInt64) {
         guard event > 0 else { return }
         // Writes are kept in the order they came, and only here: nothing comes between these two.
         if event > written.load(ordering: .relaxed) {
@@ -402,7 +438,8 @@ actor Loop: QueueActor {
         guard agenda.isShutDown, agenda.liveRuns == 0, let drained else { return }
         self.drained = nil
         // What the last runs left to write comes before the end.
-        recorder.keep([], durable: true) { _ in drained() }
+        let last = Write(changes: [], durable: true) { _ in drained() }
+        keep(last, of: transaction.map { Array($0.jobs) } ?? [])
     }
 }
 

@@ -62,6 +62,8 @@ actor Recorder: QueueActor {
     private var hasSyncFailed = false
     private var trouble: StoreError?
     private var closes = 0
+    /// What is written together and in many steps; the first of them is being written.
+    var together: [Together] = []
 
     /// - Parameters:
     ///   - history: how long runs that ended are kept.

@@ -8,7 +8,13 @@ import TimerCore
 final class Reply: Sendable {
     private let waiting: Mutex<(@Sendable (Answer) -> Void)?>
 
-    init(_ answer: @escaping @Sendable (Answer) -> Void) { waiting = Mutex(answer) }
+    /// Whether the order is one of an order for many jobs, of which a line in the log tells.
+    let isPart: Bool
+
+    init(isPart: Bool = false, _ answer: @escaping @Sendable (Answer) -> Void) {
+        self.isPart = isPart
+        waiting = Mutex(answer)
+    }
 
     func callAsFunction(_ answer: Answer) {
         let take = waiting.withLock { waiting in

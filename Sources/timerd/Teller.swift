@@ -44,7 +44,10 @@ final class Teller: Sendable {
     /// - Parameters:
     ///   - standing: how the accounts stood when it was made.
     ///   - tail: of the end of a run, the last of what it wrote.
-    func tell(_ notice: Notice, _ standing: Standing, tail: [UInt8] = []) {
+    ///   - isPart: whether it comes of an order for many jobs, which has a line of its own.
+    func tell(
+        _ notice: Notice, _ standing: Standing, tail: [UInt8] = [], isPart: Bool = false
+    ) {
         // Said of every run and heard by hardly anybody.
         if case .runBegan = notice, log.logLevel > .debug { return }
         queue.async { [self] in
@@ -56,7 +59,7 @@ final class Teller: Sendable {
             let entry = Entry(notice)
             // Where both say something, the notice is more exact about what it is of.
             log.log(
-                level: entry.level, "\(entry.message)",
+                level: isPart ? min(entry.level, .info) : entry.level, "\(entry.message)",
                 metadata: hasFields
                     ? entry.metadata.merging(standing.fields) { own, _ in own } : nil)
         }

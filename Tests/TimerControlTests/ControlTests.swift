@@ -16,7 +16,10 @@ import TimerCore
         .order(.pause, name, OrderBody(until: "2026-12-24T18:00:00Z", withRun: true)),
         .order(.pause, name, OrderBody(forUsec: 90_000_000)), .order(.resume, name),
         .order(.start, name), .order(.stop, name), .order(.run, name),
-        .order(.skipNext, name, OrderBody(count: 3)), .history(HistoryQuery()),
+        .order(.skipNext, name, OrderBody(count: 3)),
+        .orders(.pause, .all, OrderBody(note: "x", forUsec: 5, withRun: true)),
+        .orders(.stop, .jobs([name, Job.Name("b@home")!])), .show(Job.Name("pause")!),
+        .history(HistoryQuery()),
         .history(
             HistoryQuery(
                 job: name, failed: true, since: WallInstant(secondsSinceEpoch: 1_795_000_000),
@@ -36,10 +39,12 @@ import TimerCore
         ("GET", "/v1/jobs/a b", "", .notFound("a b")),
         ("GET", "/v1/jobs/..", "", .notFound("..")),
         ("POST", "/v1/jobs/a/frob", "", .notFound("/v1/jobs/a/frob")),
-        ("GET", "/v1/jobs/a/pause", "", .methodNotAllowed(allowed: "POST")),
-        ("DELETE", "/v1/jobs/a", "", .methodNotAllowed(allowed: "GET")),
-        ("DELETE", "/v1/reload", "", .methodNotAllowed(allowed: "POST")),
-        ("POST", "/v1/jobs/a/why", "", .methodNotAllowed(allowed: "GET")),
+        ("GET", "/v1/jobs/a/pause", "", .methodNotAllowed(["POST", "OPTIONS"])),
+        ("DELETE", "/v1/jobs/a", "", .methodNotAllowed(["GET", "HEAD", "OPTIONS"])),
+        (
+            "DELETE", "/v1/reload", "", .methodNotAllowed(["GET", "HEAD", "POST", "OPTIONS"])
+        ),
+        ("POST", "/v1/jobs/a/why", "", .methodNotAllowed(["GET", "HEAD", "OPTIONS"])),
         (
             "POST", "/v1/jobs/a/pause", #"{"until": "noon"}"#,
             .badBody("until must be an instant such as 2026-12-24T18:00:00Z (RFC 3339)")
@@ -56,8 +61,21 @@ import TimerCore
             "POST", "/v1/jobs/a/skip-next", #"{"count": -1}"#,
             .badBody("count must be from 0 to 1000000")
         ),
-        ("POST", "/v1/runs", "", .methodNotAllowed(allowed: "GET")),
-        ("GET", "/v1/jobs/a/kill", "", .methodNotAllowed(allowed: "POST")),
+        ("POST", "/v1/runs", "", .methodNotAllowed(["GET", "HEAD", "OPTIONS"])),
+        ("POST", "/v1/jobs/a", "", .methodNotAllowed(["GET", "HEAD", "OPTIONS"])),
+        ("GET", "/v1/jobs/%zz", "", .notFound("/v1/jobs/%zz")),
+        ("GET", "/v1/jobs/%+5", "", .notFound("/v1/jobs/%+5")),
+        ("GET", "/v1/jobs/%ff", "", .notFound("/v1/jobs/%ff")),
+        ("GET", "/v1/jobs/a%2fb", "", .notFound("a/b")),
+        ("GET", "/v1/runs?failed=yes", "", .badQuery("failed must be 1 or 0")),
+        ("GET", "/v1/runs?limit=1&limit=2", "", .badQuery("limit is given twice")),
+        (
+            "GET", "/v1/runs?jobs=a", "",
+            .unknownParameter("jobs", known: ["job", "failed", "since", "limit"])
+        ),
+        ("GET", "/v1/jobs?job=a", "", .unknownParameter("job", known: [])),
+        ("GET", "/v1/jobs", "{\"a\":1}", .unknownKey("a", known: [])),
+        ("GET", "/v1/jobs/a/kill", "", .methodNotAllowed(["POST", "OPTIONS"])),
         ("GET", "/v1/runs?limit=0", "", .badQuery("limit must be from 1 to 1000")),
         ("GET", "/v1/runs?limit=1001", "", .badQuery("limit must be from 1 to 1000")),
         ("GET", "/v1/runs?job=%41%2", "", .badQuery("\"job=%41%2\" is no name=value")),
@@ -91,7 +109,20 @@ import TimerCore
         ),
         (
             "POST", "/v1/jobs/a/pause", "note",
-            .badBody(#"the body must be JSON such as {"note": "disk swap"}"#)
+            .badBody(
+                #"the body is no JSON such as {"note": "disk swap"}: at byte 0: no value begins like this"#
+            )
+        ),
+        (
+            "POST", "/v1/jobs/a/pause", #"{"with_run": "yes"}"#,
+            .badBody(
+                #"the body must be JSON such as {"note": "disk swap"}: the value at byte 14: "#
+                    + "is of another kind")
+        ),
+        ("POST", "/v1/jobs/a/resume", #"{"count": 1}"#, .unknownKey("count", known: [])),
+        (
+            "POST", "/v1/jobs/stop", #"{"jobs": ["a b"]}"#,
+            .badBody("jobs: \"a b\": \(Job.Name.fault(in: "a b") ?? "")")
         ),
     ])
     func refuses(method: String, path: String, body: String, fault: ControlRequest.Fault) {
@@ -108,11 +139,26 @@ import TimerCore
         }
     }
 
+    @Test func aJobThatIsNamedTwiceIsOrderedOnce() throws {
+        let body = Array(#"{"jobs": ["backup", "a", "backup"]}"#.utf8)
+        let read = try ControlRequest(method: "POST", path: "/v1/jobs/run", body: body)
+        #expect(read == .orders(.run, .jobs([Self.name, Job.Name("a")!])))
+    }
+
+    @Test func headIsReadAsGet_andANameMayBePercentEncoded() throws {
+        for method in ["GET", "HEAD"] {
+            let read = try ControlRequest(
+                method: method, path: "http://timerd/v1/jobs/mail%40home/why", body: [])
+            #expect(read == .why(Job.Name("mail@home")!))
+        }
+    }
+
     @Test func onlyOrdersAndReloadsChangeAnything() {
         #expect(!ControlRequest.list.isChange && !ControlRequest.show(Self.name).isChange)
         #expect(ControlRequest.reload.isChange && !ControlRequest.previewReload.isChange)
         for verb in Order.Verb.allCases {
             #expect(ControlRequest.order(verb, Self.name).isChange)
+            #expect(ControlRequest.orders(verb, .all).isChange)
         }
     }
 

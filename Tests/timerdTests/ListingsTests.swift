@@ -37,10 +37,11 @@ private final class Gatherer: Sendable {
 @Suite struct ListingsTests {
     @Test func whoeverAsksMeanwhileSharesTheNextOne() {
         let gatherer = Gatherer()
-        let listings = Listings {
-            gatherer.gather($0)
+        let listings = Listings<[String], String> {
+            let done = $0
+            gatherer.gather { done($1) }
         } make: {
-            $1[0]
+            $0[0]
         }
         let told = Mutex<[String]>([])
         let all = DispatchGroup()

@@ -34,3 +34,14 @@ void clinux_heap_keep_small(void);
 /// Gives the pages of the heap in which nothing lies any more back to the machine (malloc_trim(3)). Takes
 /// milliseconds for each 100 MiB.
 void clinux_heap_give_back(void);
+
+/// Who connected to a unix socket, as the kernel knew it then (unix(7), SO_PEERCRED).
+struct clinux_peer {
+    int pid;
+    unsigned int uid;
+    unsigned int gid;
+};
+
+/// Accepts a connection of a listening unix socket, closed on exec and not blocking, and says whose it is. Returns it,
+/// or the negative of errno.
+int clinux_accept(int listening, struct clinux_peer *peer);

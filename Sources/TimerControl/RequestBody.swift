@@ -1,0 +1,165 @@
+// Copyright 2026 the timerd authors
+// SPDX-License-Identifier: Apache-2.0
+
+public import TimerCore
+
+/// What the body of a request may say, as a JSON object. Every key in it must be known and given once: a key
+/// that is misspelt must not change what the request means.
+protocol RequestBody: Decodable {
+    /// A body as it may be, for who sent another.
+    static var example: String { get }
+}
+
+extension RequestBody {
+    /// Reads a body that has these keys at most.
+    static func read(_ keys: [String], from body: [UInt8]) throws(ControlRequest.Fault) -> Self {
+        let document: JSONDocument
+        do throws(JSONDocument.Fault) { document = try JSONDocument(body) } catch {
+            throw .badBody("the body is no JSON such as \(example): \(error)")
+        }
+        guard let names = document.memberNames else {
+            throw .badBody("the body must be a JSON object such as \(example)")
+        }
+        var seen: Set<String> = []
+        for name in names {
+            guard keys.contains(name) else { throw .unknownKey(name, known: keys) }
+            guard seen.insert(name).inserted else { throw .badBody("\(name) is given twice") }
+        }
+        do {
+            return try JSONDecoding(document: document, node: 0).value(Self.self)
+        } catch let error as DecodingError {
+            throw .badBody("the body must be JSON such as \(example): \(error.place)")
+        } catch {
+            throw .badBody("the body must be JSON such as \(example)")
+        }
+    }
+}
+
+extension DecodingError {
+    /// Where the value is that cannot be used, and why not.
+    fileprivate var place: String {
+        switch self {
+        case .typeMismatch(_, let context), .valueNotFound(_, let context),
+            .keyNotFound(_, let context), .dataCorrupted(let context):
+            context.debugDescription
+        @unknown default: "a value cannot be used"
+        }
+    }
+}
+
+/// The jobs that an order is for.
+public enum JobSelection: Hashable, Sendable {
+    /// These, at least one.
+    case jobs([Job.Name])
+    /// All that the configuration has.
+    case all
+}
+
+/// What an order for many jobs carries.
+struct OrdersBody: Codable, RequestBody {
+    static let example = #"{"jobs": ["backup", "report"]}"#
+
+    var all: Bool?
+    var count: Int?
+    var forUsec: Int64?
+    var jobs: [String]?
+    var note: String?
+    var until: String?
+    var withRun: Bool?
+
+    init(_ jobs: JobSelection, _ order: OrderBody) {
+        switch jobs {
+        case .all: all = true
+        case .jobs(let names): self.jobs = names.map(\.description)
+        }
+        (count, forUsec, note) = (order.count, order.forUsec, order.note)
+        (until, withRun) = (order.until, order.withRun)
+    }
+
+    var order: OrderBody {
+        OrderBody(note: note, until: until, forUsec: forUsec, withRun: withRun, count: count)
+    }
+
+    func selection() throws(ControlRequest.Fault) -> JobSelection {
+        switch (all ?? false, jobs) {
+        case (true, nil): return .all
+        case (true, .some): throw .badBody("jobs and all exclude each other")
+        case (false, nil), (false, []):
+            throw .badBody(#"name jobs, as in \#(Self.example), or say {"all": true}"#)
+        case (false, let jobs?):
+            var names: [Job.Name] = []
+            var seen: Set<Job.Name> = []
+            for text in jobs {
+                guard let name = Job.Name(text) else {
+                    throw .badBody(
+                        "jobs: \"\(text.prefix(100))\": \(Job.Name.fault(in: text) ?? "not a job name")"
+                    )
+                }
+                // An order for the same job twice is one order.
+                if seen.insert(name).inserted { names.append(name) }
+            }
+            return .jobs(names)
+        }
+    }
+}
+
+extension OrderBody: RequestBody {
+    static let example = #"{"note": "disk swap"}"#
+
+    /// The keys that orders of this kind know.
+    static func keys(of verb: Order.Verb) -> [String] {
+        switch verb {
+        case .pause: ["for_usec", "note", "until", "with_run"]
+        case .skipNext: ["count"]
+        case .resume, .start, .stop, .run, .kill: []
+        }
+    }
+
+    static func read(
+        _ verb: Order.Verb, from body: [UInt8]
+    ) throws(ControlRequest.Fault) -> OrderBody {
+        guard !body.isEmpty else { return OrderBody() }
+        return try read(keys(of: verb), from: body).checked()
+    }
+
+    static func readMany(
+        _ verb: Order.Verb, from body: [UInt8]
+    ) throws(ControlRequest.Fault) -> (JobSelection, OrderBody) {
+        let read = try OrdersBody.read(
+            ["all", "jobs"] + keys(of: verb), from: body.isEmpty ? Array("{}".utf8) : body)
+        return (try read.selection(), try read.order.checked())
+    }
+
+    private func checked() throws(ControlRequest.Fault) -> OrderBody {
+        var order = self
+        if order.note?.isEmpty == true { order.note = nil }
+        if let note = order.note, let fault = OrderBody.fault(inNote: note) {
+            throw .badBody(fault)
+        }
+        if let until = order.until, WallInstant(rfc3339: until) == nil {
+            throw .badBody("until must be an instant such as 2026-12-24T18:00:00Z (RFC 3339)")
+        }
+        guard order.until == nil || order.forUsec == nil else {
+            throw .badBody("until and for_usec exclude each other")
+        }
+        if let span = order.forUsec, !(1...OrderBody.forUsecMax).contains(span) {
+            throw .badBody("for_usec must be from 1 to \(OrderBody.forUsecMax)")
+        }
+        if let count = order.count, !(0...OrderBody.countMax).contains(count) {
+            throw .badBody("count must be from 0 to \(OrderBody.countMax)")
+        }
+        return order
+    }
+}
+
+extension KillBody: RequestBody {
+    static let example = #"{"signal": "HUP"}"#
+
+    init(reading body: [UInt8]) throws(ControlRequest.Fault) {
+        guard !body.isEmpty else { return }
+        self = try Self.read(["signal"], from: body)
+        guard let signal, Self.number(of: signal) == nil else { return }
+        let names = Self.signals.map(\.name).joined(separator: ", ")
+        throw .badBody("unknown signal \"\(signal.prefix(100))\"; one of \(names)")
+    }
+}

@@ -1,0 +1,103 @@
+// Copyright 2026 the timerd authors
+// SPDX-License-Identifier: Apache-2.0
+
+import Dispatch
+import NIOHTTP1
+import TimerConfig
+import TimerControl
+import TimerCore
+
+/// Orders for many jobs.
+extension Control {
+    /// How many of the jobs that are not known are looked up among those that are.
+    private static let hintsMax = 10
+
+    func orders(
+        _ verb: Order.Verb, _ jobs: JobSelection, _ body: OrderBody, by peer: Peer,
+        _ reply: @escaping ControlAnswer.Reply
+    ) {
+        let names: [Job.Name]? =
+            switch jobs {
+            case .jobs(let names): names
+            case .all: nil
+            }
+        loop.later { loop in
+            // One end for all of them, whenever each gets its turn.
+            var body = body
+            if let span = body.forUsec {
+                body.until = (loop.clocks.now().wall + .microseconds(span)).rfc3339
+                body.forUsec = nil
+            }
+            let whole = body
+            loop.obey(names) { job in
+                Order(verb, job, by: .user(peer.name), whole)
+            } unknown: { others, configured in
+                Self.queue.async { self.noSuchJobs(others, among: configured, reply) }
+            } done: { results in
+                let told = Self.sentence(for: verb, results, by: peer.name, note: whole.note)
+                self.loop.later { $0.say(told) }
+                Self.queue.async {
+                    self.send(.ok, OrdersReply(results: results.map { .init($0) }), reply)
+                }
+            }
+        }
+    }
+
+    /// What the log says of the whole; of each job that changed there is an entry as well.
+    private static func sentence(
+        for verb: Order.Verb, _ results: [OrderResults.Result], by author: String, note: String?
+    ) -> String {
+        var (changed, unchanged, refused) = (0, 0, 0)
+        for result in results {
+            switch result.answer {
+            case .done, .pauseChanged, .killed: changed += 1
+            case .unchanged: unchanged += 1
+            case .refused, .noSuchJob: refused += 1
+            }
+        }
+        let jobs = results.count == 1 ? "1 job" : "\(results.count) jobs"
+        let why = note.map { " (\(Printable.text($0)))" } ?? ""
+        return "\(author) ordered \(verb.rawValue) for \(jobs)\(why): \(changed) changed, "
+            + "\(unchanged) unchanged, \(refused) refused"
+    }
+
+    private func noSuchJobs(
+        _ jobs: [Job.Name], among names: [Job.Name], _ reply: ControlAnswer.Reply
+    ) {
+        guard jobs.count > 1 else {
+            let near = names.count <= Loop.hintNamesMax ? names : []
+            return noSuchJob(jobs[0], among: near, reply)
+        }
+        let configured = names.count <= Loop.hintNamesMax ? names.map(\.description) : []
+        let hinted = jobs.prefix(Self.hintsMax).map { job in
+            let near = nearestName(job.description, among: configured)
+            return "no job is named \"\(job)\"" + (near.map { " (did you mean \"\($0)\"?)" } ?? "")
+        }
+        let others = jobs.dropFirst(Self.hintsMax).map { "no job is named \"\($0)\"" }
+        let what = "\(jobs.count) of the jobs do not exist; nothing was changed"
+        send(.notFound, ErrorReply(what, details: hinted + others), reply)
+    }
+}
+
+extension OrdersReply.Result {
+    fileprivate init(_ result: OrderResults.Result) {
+        self.init(
+            job: result.order.job.description, changed: false,
+            state: result.snapshot?.phase.word,
+            remainingUsec: result.snapshot?.remaining?.wholeMicroseconds)
+        switch result.answer {
+        case .done, .killed: changed = true
+        case .pauseChanged(let former):
+            changed = true
+            formerPause = PauseStatus(former)
+            if case .paused(let pause)? = result.snapshot?.phase { paused = PauseStatus(pause) }
+        case .unchanged(let why): reason = why
+        case .refused(let why):
+            reason = why
+            refused = true
+        case .noSuchJob:
+            reason = "it was removed by a reload meanwhile"
+            refused = true
+        }
+    }
+}

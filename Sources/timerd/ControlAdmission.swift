@@ -1,0 +1,153 @@
+// Copyright 2026 the timerd authors
+// SPDX-License-Identifier: Apache-2.0
+
+import Synchronization
+
+/// Which connections there may be at once: a user who may only look cannot take the places of others, and all
+/// such users together cannot take those of root and the daemon's user.
+struct ControlAdmission {
+    /// The most connections at once.
+    static let connectionsMax = 128
+    /// The most of users who may only look, all of them together. The others are kept for root and the
+    /// daemon's user.
+    static let guestsMax = 64
+    /// The most of one user who may only look.
+    static let perUserMax = 16
+    /// The most new connections a second of one such user, and how many may come at once.
+    static let perUserRate = 100
+    static let perUserBurst = 50
+
+    /// Why a connection is not accepted.
+    enum Refusal: Hashable {
+        case full, guestsFull, userFull, userTooFast
+
+        /// The sentence that the client gets.
+        var sentence: String {
+            switch self {
+            case .full:
+                "there are \(connectionsMax) connections, the most there may be; try again later"
+            case .guestsFull:
+                "users who may only look have \(guestsMax) connections, the most there may be; "
+                    + "try again later"
+            case .userFull:
+                "you have \(perUserMax) connections, the most a user may have; close one, or try "
+                    + "again later"
+            case .userTooFast:
+                "you made more than \(perUserRate) connections a second; try again later"
+            }
+        }
+    }
+
+    private struct User {
+        var connections = 0
+        /// How many connections may come at once, of what was saved up by the instant.
+        var saved = Double(perUserBurst)
+        var savedAt: UInt64
+    }
+
+    private var privileged = 0
+    private var guests = 0
+    private var users: [UInt32: User] = [:]
+
+    /// How many connections there are.
+    var count: Int { privileged + guests }
+
+    /// Of how many users something is remembered.
+    var knownUsers: Int { users.count }
+
+    /// Counts a connection that comes at this instant, in nanoseconds of a clock that never runs backwards.
+    ///
+    /// - Returns: nil, or why there must be no such connection; then it does not count.
+    mutating func admit(_ peer: Peer, at now: UInt64) -> Refusal? {
+        if peer.mayChange {
+            guard count < Self.connectionsMax else { return .full }
+            privileged += 1
+            return nil
+        }
+        var user = users[peer.uid] ?? User(savedAt: now)
+        let passed = Double(now - user.savedAt) / 1e9
+        user.saved = min(Double(Self.perUserBurst), user.saved + passed * Double(Self.perUserRate))
+        user.savedAt = now
+        let refusal: Refusal? =
+            user.saved < 1
+            ? .userTooFast
+            : user.connections >= Self.perUserMax
+                ? .userFull
+                : guests >= Self.guestsMax
+                    ? .guestsFull : count >= Self.connectionsMax ? .full : nil
+        if refusal == nil {
+            user.saved -= 1
+            user.connections += 1
+            guests += 1
+        }
+        users[peer.uid] = user
+        return refusal
+    }
+
+    /// A connection that was counted is gone.
+    mutating func leave(_ peer: Peer, at now: UInt64) {
+        guard !peer.mayChange else {
+            privileged -= 1
+            return
+        }
+        guests -= 1
+        users[peer.uid]?.connections -= 1
+        // What is saved up by a user without connections is soon what everybody begins with.
+        if users.count > Self.guestsMax {
+            users = users.filter {
+                $0.value.connections > 0 || now - $0.value.savedAt < 1_000_000_000
+            }
+        }
+    }
+}
+
+/// How many bytes of answers wait until users who may only look have read them. Each such answer is memory that its
+/// client decides about.
+final class UnreadBytes: Sendable {
+    /// The most bytes at once.
+    static let max = 256 << 20
+    /// A shorter answer is always given.
+    static let shortMax = 65_536
+
+    private let bytes = Mutex(0)
+
+    /// Counts so many bytes.
+    ///
+    /// - Returns: false, and they do not count, if there are too many others. An answer that is longer than the
+    ///   limit is given if it is the only one.
+    func take(_ count: Int) -> Bool {
+        bytes.withLock { bytes in
+            guard count <= Self.shortMax || bytes == 0 || bytes + count <= Self.max else {
+                return false
+            }
+            bytes += count
+            return true
+        }
+    }
+
+    /// The bytes are read, or the client is gone.
+    func giveBack(_ count: Int) { bytes.withLock { $0 -= count } }
+}
+
+/// How much of the daemon's time new connections may take: each takes some, and what is due has a right to it.
+struct AcceptBudget {
+    /// What an accepted connection costs, in nanoseconds: 500 of them a second at most.
+    static let accepted = 2_000_000.0
+    /// What a refused one costs: 5000 of them a second at most.
+    static let refused = 200_000.0
+    /// How much may be saved up.
+    static let savedMax = 128_000_000.0
+
+    private var saved = savedMax
+    private var savedAt: UInt64 = 0
+
+    /// Spends some at this instant, in nanoseconds.
+    ///
+    /// - Returns: for how many nanoseconds no further connection may be accepted.
+    mutating func spend(_ cost: Double, at now: UInt64) -> UInt64 {
+        saved = min(Self.savedMax, saved + Double(now - min(now, savedAt)))
+        savedAt = now
+        saved -= cost
+        return saved < 0 ? UInt64(-saved) : 0
+    }
+}

@@ -1,0 +1,178 @@
+// Copyright 2026 the timerd authors
+// SPDX-License-Identifier: Apache-2.0
+
+import CLinux
+import Dispatch
+import Glibc
+import NIOCore
+import NIOHTTP1
+import TimerControl
+import TimerCore
+
+/// Accepts the connections of the control socket and knows from the first instant who is at the other end. Each
+/// one is either handed on or refused at once with a sentence, so that however many come, a place that is kept
+/// for root is reached within a fraction of a second.
+actor ControlListener: QueueActor {
+    /// Makes a connection of an accepted socket, which is closed with it.
+    typealias Connect = @Sendable (Int32, Peer) -> EventLoopFuture<any Channel>
+
+    /// How many are accepted before something else has its turn on the queue.
+    private static let acceptsPerTurn = 64
+    /// How long to wait if the system has no descriptor or memory for another connection.
+    private static let shortageDelay: Duration = .milliseconds(100)
+    /// How long a refused client has to read the answer, and how many such clients are waited for. One that
+    /// still writes its request when the socket is closed gets an error in the place of the answer.
+    private static let refusedTime: Duration = .milliseconds(500)
+    private static let refusedMax = 32
+
+    nonisolated let executor = QueueExecutor(label: "timerd.accept", qos: .utility)
+    nonisolated var unownedExecutor: UnownedSerialExecutor {
+        executor.asUnownedSerialExecutor()
+    }
+
+    private let socket: Int32
+    private let connect: Connect
+    private let whenEmpty: @Sendable () -> Void
+    private let identify: @Sendable (clinux_peer) -> Peer
+    private var admission = ControlAdmission()
+    private var budget = AcceptBudget()
+    private var source: (any DispatchSourceRead)?
+    private var isResting = false
+    private var isStopped = false
+    private var refused: [Int32] = []
+
+    /// Listens on the socket, so that clients can connect and wait, and accepts none yet.
+    ///
+    /// - Parameters:
+    ///   - socket: bound; the listener's own from now on, also if this throws.
+    ///   - identify: who a client is, by what the kernel says.
+    ///   - connect: makes a connection.
+    ///   - whenEmpty: called when the last of the connections is gone.
+    init(
+        on socket: Int32, identify: @escaping @Sendable (clinux_peer) -> Peer,
+        connect: @escaping Connect, whenEmpty: @escaping @Sendable () -> Void
+    ) throws(ControlServer.Failure) {
+        self.socket = socket
+        self.identify = identify
+        self.connect = connect
+        self.whenEmpty = whenEmpty
+        let flags = fcntl(socket, F_GETFL)
+        guard flags >= 0, fcntl(socket, F_SETFL, flags | O_NONBLOCK) == 0,
+            Glibc.listen(socket, ControlServer.backlog) == 0
+        else {
+            let code = errno
+            close(socket)
+            throw ControlServer.Failure(
+                description:
+                    "cannot listen on the control socket: \(String(cString: strerror(code)))")
+        }
+    }
+
+    /// Begins to accept connections, also those that wait already.
+    func begin() {
+        guard source == nil else { return }
+        let source = DispatchSource.makeReadSource(
+            fileDescriptor: socket, queue: executor.queue)
+        source.setEventHandler { @Sendable [weak self] in
+            guard let self else { return }
+            self.assumeIsolated { $0.acceptSome() }
+        }
+        source.setCancelHandler { @Sendable [socket] in close(socket) }
+        self.source = source
+        source.activate()
+    }
+
+    /// Accepts no more.
+    func stop() {
+        isStopped = true
+        for connection in refused { close(connection) }
+        refused = []
+        guard let source else {
+            close(socket)
+            return
+        }
+        source.cancel()
+        if isResting { source.resume() }
+        isResting = false
+    }
+
+    private func acceptSome() {
+        for _ in 0..<Self.acceptsPerTurn {
+            var credentials = clinux_peer()
+            let connection = clinux_accept(socket, &credentials)
+            guard connection >= 0 else {
+                switch -connection {
+                case EAGAIN: return
+                // The client was gone before its turn came.
+                case EINTR, ECONNABORTED, ENOTCONN, EPROTO: continue
+                default: return rest(Self.shortageDelay)
+                }
+            }
+            let delay = take(connection, identify(credentials))
+            if delay > 0 { return rest(.nanoseconds(Int64(delay))) }
+        }
+    }
+
+    /// - Returns: for how many nanoseconds no further connection may be accepted.
+    private func take(_ connection: Int32, _ peer: Peer) -> UInt64 {
+        let now = DispatchTime.now().uptimeNanoseconds
+        if let refusal = admission.admit(peer, at: now) {
+            refuse(connection, because: refusal)
+            return budget.spend(AcceptBudget.refused, at: now)
+        }
+        let channel = connect(connection, peer)
+        channel.whenSuccess { channel in
+            channel.closeFuture.whenComplete { _ in self.later { $0.leave(peer) } }
+        }
+        channel.whenFailure { _ in self.later { $0.leave(peer) } }
+        return budget.spend(AcceptBudget.accepted, at: now)
+    }
+
+    private func leave(_ peer: Peer) {
+        guard !isStopped else { return }
+        admission.leave(peer, at: DispatchTime.now().uptimeNanoseconds)
+        if admission.count == 0 { whenEmpty() }
+    }
+
+    private func rest(_ delay: Duration) {
+        guard !isResting, let source, !source.isCancelled else { return }
+        isResting = true
+        source.suspend()
+        later(after: delay) { listener in
+            guard listener.isResting else { return }
+            listener.isResting = false
+            listener.source?.resume()
+        }
+    }
+
+    /// Answers without a look at the request.
+    private func refuse(_ connection: Int32, because refusal: ControlAdmission.Refusal) {
+        let answer = ControlAnswer.error(.serviceUnavailable, refusal.sentence)
+        let head = """
+            HTTP/1.1 503 Service Unavailable\r
+            Content-Type: application/json\r
+            Content-Length: \(answer.line.readableBytes)\r
+            Retry-After: 1\r
+            Connection: close\r
+            \r
+
+            """
+        let bytes = Array(head.utf8) + Array(answer.line.readableBytesView)
+        // It fits into the buffer of a new socket.
+        let flags = Int32(MSG_NOSIGNAL) | Int32(MSG_DONTWAIT)
+        _ = bytes.withUnsafeBytes {
+            send(connection, $0.baseAddress, $0.count, flags)
+        }
+        shutdown(connection, Int32(SHUT_WR))
+        if refused.count >= Self.refusedMax { close(refused.removeFirst()) }
+        refused.append(connection)
+        later(after: Self.refusedTime) { $0.closeRefused(connection) }
+    }
+
+    /// The number may be that of a later connection by now, which is then closed a little early.
+    private func closeRefused(_ connection: Int32) {
+        guard let index = refused.firstIndex(of: connection) else { return }
+        refused.remove(at: index)
+        close(connection)
+    }
+}

@@ -1,0 +1,91 @@
+// Copyright 2026 the timerd authors
+// SPDX-License-Identifier: Apache-2.0
+
+import NIOCore
+import NIOHTTP1
+import TimerControl
+
+/// A request of which the header is there, and of the body as much as came.
+struct PartialRequest: Sendable {
+    let head: HTTPRequestHead
+    /// The most bytes its body may have.
+    let bytesMax: Int
+    private let mayChange: Bool
+    private(set) var body: [UInt8] = []
+
+    /// - Parameter mayChange: whether the client may change anything.
+    init(_ head: HTTPRequestHead, mayChange: Bool) {
+        self.head = head
+        self.mayChange = mayChange
+        bytesMax = ControlRequest.bodyBytesMax(
+            method: head.method.rawValue, path: head.uri, mayChange: mayChange)
+    }
+
+    /// Adds bytes to the body.
+    ///
+    /// - Returns: false if it has too many then.
+    mutating func add(_ part: ByteBuffer) -> Bool {
+        guard body.count + part.readableBytes <= bytesMax else { return false }
+        body += part.readableBytesView
+        return true
+    }
+
+    /// Whether the connection goes on behind it. What is to be another protocol from then on is not: the decoder
+    /// reads nothing behind such a request.
+    var keepAlive: Bool {
+        head.isKeepAlive && head.method != .CONNECT && !head.headers.contains(name: "Upgrade")
+    }
+
+    /// Whether the client sends the body only when it is told to (RFC 9110, 10.1.1).
+    var isWaitingToSend: Bool { !isFirstVersion && hasExpectation }
+
+    /// HTTP/1.0, which knows neither a Host header nor an expectation.
+    private var isFirstVersion: Bool { head.version.minor == 0 }
+
+    private var hasExpectation: Bool { head.headers.contains(name: "Expect") }
+
+    /// What the header alone is refused with, whatever the body is; nil: nothing.
+    var refusal: ControlAnswer? {
+        guard head.version.major == 1 else {
+            return .error(.httpVersionNotSupported, "this is HTTP/1.1")
+        }
+        // RFC 9112, 3.2: which host does not matter on a unix socket.
+        let hosts = head.headers["Host"].count
+        guard hosts == 1 || hosts == 0 && isFirstVersion else {
+            return .error(.badRequest, "a request has one Host header; this has \(hosts)")
+        }
+        let expectations = head.headers["Expect"]
+        guard expectations.allSatisfy({ $0.lowercased() == "100-continue" }) else {
+            return .error(.expectationFailed, "the only expectation that is met is 100-continue")
+        }
+        if let length = head.headers.first(name: "Content-Length").flatMap({ Int($0) }),
+            length > bytesMax
+        {
+            return Self.tooLong(bytesMax)
+        }
+        return hasExpectation ? refusalBeforeBody : nil
+    }
+
+    /// Who waits to be told to send the body is told at once that it would be for nothing.
+    private var refusalBeforeBody: ControlAnswer? {
+        let methods: [String]
+        do throws(ControlRequest.Fault) {
+            methods = try ControlRequest.methods(at: head.uri)
+        } catch {
+            return .fault(error)
+        }
+        guard methods.contains(head.method.rawValue) else {
+            return .fault(.methodNotAllowed(methods))
+        }
+        return head.method == .POST && !mayChange ? Self.forbidden : nil
+    }
+
+    static var forbidden: ControlAnswer {
+        .error(
+            .forbidden, "only root and the daemon's own user may change anything; use sudo")
+    }
+
+    static func tooLong(_ limit: Int) -> ControlAnswer {
+        .error(.payloadTooLarge, "the body of this request has at most \(limit) bytes")
+    }
+}

@@ -1,0 +1,22 @@
+// Copyright 2026 the timerd authors
+// SPDX-License-Identifier: Apache-2.0
+
+import Glibc
+
+/// Who is at the other end of a connection, as the kernel knew it when the connection was made
+/// (unix(7), SO_PEERCRED).
+struct Peer: Sendable, Hashable {
+    var pid: Int32
+    var uid: UInt32
+    /// The user's name, or `uid N` until `UserNames` has found one.
+    var name: String
+
+    init(pid: Int32, uid: UInt32) {
+        self.pid = pid
+        self.uid = uid
+        name = UserNames.number(uid)
+    }
+
+    /// Root and the daemon's own user may change things; the other users who can connect may only look.
+    var mayChange: Bool { uid == 0 || uid == geteuid() }
+}

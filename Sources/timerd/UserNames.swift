@@ -1,0 +1,100 @@
+// Copyright 2026 the timerd authors
+// SPDX-License-Identifier: Apache-2.0
+
+import Dispatch
+import Glibc
+import TimerCore
+
+/// The names of users. A look-up may ask a directory over the network (nsswitch.conf(5)) and take long, so each is
+/// made on a queue that nobody else needs, and a caller waits for a limited time only.
+actor UserNames: QueueActor {
+    /// How long a caller waits for a name. Then it gets the user's number.
+    static let timeout: Duration = .milliseconds(200)
+    /// How long a name is used before it is looked up again, in nanoseconds. It is used meanwhile.
+    static let freshTime: UInt64 = 300 * 1_000_000_000
+
+    nonisolated let executor = QueueExecutor(label: "timerd.names", qos: .utility)
+    nonisolated var unownedExecutor: UnownedSerialExecutor {
+        executor.asUnownedSerialExecutor()
+    }
+
+    /// Where the look-ups block.
+    private let lookUps = DispatchQueue(label: "timerd.name-look-ups", qos: .utility)
+    private let lookUp: @Sendable (UInt32) -> String?
+    private var users: [UInt32: User] = [:]
+
+    private struct User {
+        var name: String?
+        var foundAt: UInt64 = 0
+        var isBeingLookedUp = false
+        /// Whether the look-up takes longer than a caller waits: further callers do not wait at all.
+        var isLate = false
+        var waiting: [@Sendable (String) -> Void] = []
+    }
+
+    /// - Parameter lookUp: finds the name of a user; may block; nil if there is none.
+    init(lookUp: @escaping @Sendable (UInt32) -> String? = UserNames.inUserDatabase) {
+        self.lookUp = lookUp
+    }
+
+    /// What a user is called whose name is not known.
+    static func number(_ uid: UInt32) -> String { "uid \(uid)" }
+
+    /// Calls `done` once with the user's name, or with `uid N` if none is found in time.
+    nonisolated func name(of uid: UInt32, _ done: @escaping @Sendable (String) -> Void) {
+        later { $0.tell(uid, done) }
+    }
+
+    private func tell(_ uid: UInt32, _ done: @escaping @Sendable (String) -> Void) {
+        var user = users[uid] ?? User()
+        let isFresh =
+            user.name != nil
+            && DispatchTime.now().uptimeNanoseconds - user.foundAt < Self.freshTime
+        if let name = user.name {
+            done(name)
+        } else if user.isLate {
+            done(Self.number(uid))
+        } else {
+            user.waiting.append(done)
+        }
+        if !isFresh, !user.isBeingLookedUp {
+            user.isBeingLookedUp = true
+            begin(uid)
+        }
+        users[uid] = user
+    }
+
+    private func begin(_ uid: UInt32) {
+        lookUps.async { [self] in
+            let name = lookUp(uid) ?? Self.number(uid)
+            later { $0.take(name, for: uid) }
+        }
+        later(after: Self.timeout) { $0.giveUpWaiting(for: uid) }
+    }
+
+    private func take(_ name: String, for uid: UInt32) {
+        let waiting = users[uid]?.waiting ?? []
+        users[uid] = User(name: name, foundAt: DispatchTime.now().uptimeNanoseconds)
+        for done in waiting { done(name) }
+    }
+
+    private func giveUpWaiting(for uid: UInt32) {
+        guard var user = users[uid], user.isBeingLookedUp else { return }
+        user.isLate = true
+        let waiting = user.waiting
+        user.waiting = []
+        users[uid] = user
+        for done in waiting { done(Self.number(uid)) }
+    }
+
+    /// Asks the user database of the system.
+    @Sendable static func inUserDatabase(_ uid: UInt32) -> String? {
+        var entry = passwd()
+        var found: UnsafeMutablePointer<passwd>?
+        var buffer = [CChar](repeating: 0, count: 16_384)
+        guard getpwuid_r(uid, &entry, &buffer, buffer.count, &found) == 0, found != nil,
+            let name = entry.pw_name
+        else { return nil }
+        return String(cString: name)
+    }
+}

@@ -1,0 +1,215 @@
+// Copyright 2026 the timerd authors
+// SPDX-License-Identifier: Apache-2.0
+
+import Glibc
+import NIOCore
+import NIOEmbedded
+import NIOHTTP1
+import Synchronization
+import TimerControl
+import TimerCore
+
+@testable import timerd
+
+/// Answers each request at once with its path, or keeps it until the test answers it.
+final class StubService: ControlService {
+    struct Call: Sendable {
+        var request: ControlRequest
+        var peer: Peer
+        var reply: ControlAnswer.Reply
+    }
+
+    private struct State {
+        var calls: [Call] = []
+        var count = 0
+    }
+
+    private let state = Mutex(State())
+    private let isHolding: Bool
+
+    init(isHolding: Bool = false) { self.isHolding = isHolding }
+
+    /// How many requests came.
+    var count: Int { state.withLock { $0.count } }
+
+    func answer(
+        _ request: ControlRequest, from peer: Peer, reply: @escaping ControlAnswer.Reply
+    ) {
+        state.withLock { state in
+            state.count += 1
+            if isHolding { state.calls.append(Call(request: request, peer: peer, reply: reply)) }
+        }
+        if !isHolding { reply(Self.answer(to: request)) }
+    }
+
+    /// The requests that are not answered yet, which the test is to answer from now on.
+    func takeCalls() -> [Call] {
+        state.withLock { state in
+            defer { state.calls = [] }
+            return state.calls
+        }
+    }
+
+    static func answer(to request: ControlRequest) -> ControlAnswer {
+        ControlAnswer(.ok, ["path": request.path])
+    }
+}
+
+/// A connection to the control socket without a socket and without a clock: time passes when the test says so.
+final class ControlConnection {
+    let loop = EmbeddedEventLoop()
+    let channel: EmbeddedChannel
+    let service: StubService
+    private let reader = SlowReader()
+    private(set) var output: [UInt8] = []
+
+    init(
+        _ service: StubService = StubService(), uid: UInt32 = geteuid(),
+        limits: ControlServer.Limits = .init(), unread: UnreadBytes = UnreadBytes()
+    ) throws {
+        self.service = service
+        channel = EmbeddedChannel(loop: loop)
+        try channel.pipeline.syncOperations.addHandler(reader)
+        try ControlHandler(
+            service: service, peer: Peer(pid: 1, uid: uid), limits: limits, unread: unread
+        )
+        .add(to: channel.pipeline.syncOperations)
+        channel.connect(to: try SocketAddress(unixDomainSocketPath: "/x"), promise: nil)
+    }
+
+    /// Whether the daemon has not closed it.
+    var isOpen: Bool { channel.isActive }
+
+    func send(_ text: String) throws { try send(Array(text.utf8)) }
+
+    func send(_ bytes: [UInt8]) throws {
+        guard isOpen else { return }
+        try channel.writeInbound(ByteBuffer(bytes: bytes))
+        work()
+    }
+
+    /// The client sends no more and goes on reading.
+    func endInput() {
+        channel.pipeline.fireUserInboundEventTriggered(ChannelEvent.inputClosed)
+        work()
+    }
+
+    func pass(_ time: TimeAmount) {
+        loop.advanceTime(by: time)
+        work()
+    }
+
+    /// Whether the client reads what the daemon sends; at first it does.
+    func setReading(_ isReading: Bool) {
+        reader.isReading = isReading
+        work()
+    }
+
+    func work() {
+        loop.run()
+        while let part = try? channel.readOutbound(as: ByteBuffer.self) {
+            output += part.readableBytesView
+        }
+    }
+
+    /// What came since the last look, as responses of HTTP; nil if it is none.
+    func responses() -> [Response]? {
+        defer { output = [] }
+        return Response.all(in: output)
+    }
+
+    /// What came since the last look, if it is one response.
+    func response() -> Response? {
+        guard let all = responses(), all.count == 1 else { return nil }
+        return all[0]
+    }
+}
+
+/// Passes writes on, and tells of each only while the client reads.
+private final class SlowReader: ChannelOutboundHandler {
+    typealias OutboundIn = ByteBuffer
+    typealias OutboundOut = ByteBuffer
+
+    var isReading = true {
+        didSet {
+            guard isReading else { return }
+            for promise in held { promise.succeed(()) }
+            held = []
+        }
+    }
+    private var held: [EventLoopPromise<Void>] = []
+
+    func write(context: ChannelHandlerContext, data: NIOAny, promise: EventLoopPromise<Void>?) {
+        guard !isReading, let promise else { return context.write(data, promise: promise) }
+        context.write(data, promise: nil)
+        held.append(promise)
+    }
+
+    func close(context: ChannelHandlerContext, mode: CloseMode, promise: EventLoopPromise<Void>?) {
+        for promise in held { promise.fail(ChannelError.ioOnClosedChannel) }
+        held = []
+        context.close(mode: mode, promise: promise)
+    }
+}
+
+/// A response of HTTP, read strictly.
+struct Response: Hashable {
+    var status: Int
+    var headers: [String: String]
+    var body: String
+
+    /// The error that its body tells of.
+    var error: String? {
+        (try? ControlJSON.decode(ErrorReply.self, from: Array(body.utf8)))?.error
+    }
+
+    /// All of them; nil if there is anything else in the bytes, or a part is missing.
+    static func all(in bytes: [UInt8]) -> [Response]? {
+        var found: [Response] = []
+        var rest = bytes[...]
+        while !rest.isEmpty {
+            guard let one = Response(&rest) else { return nil }
+            found.append(one)
+        }
+        return found
+    }
+
+    private init?(_ rest: inout ArraySlice<UInt8>) {
+        var lines: [String] = []
+        while true {
+            guard let end = rest.firstIndex(of: 13), end + 1 < rest.endIndex, rest[end + 1] == 10,
+                let line = String(validating: rest[..<end], as: UTF8.self)
+            else { return nil }
+            rest = rest[(end + 2)...]
+            if line.isEmpty { break }
+            lines.append(line)
+        }
+        let words = lines.first?.split(separator: " ", maxSplits: 2) ?? []
+        guard words.count == 3, words[0] == "HTTP/1.1", let status = Int(words[1]),
+            (100...599).contains(status)
+        else { return nil }
+        self.status = status
+        headers = [:]
+        for line in lines.dropFirst() {
+            guard let colon = line.firstIndex(of: ":") else { return nil }
+            let name = line[..<colon].lowercased()
+            let value = line[line.index(after: colon)...].drop { $0 == " " }
+            guard headers.updateValue(String(value), forKey: name) == nil else { return nil }
+        }
+        body = ""
+        if status == 100 || status == 204 {
+            guard headers["content-length"] == nil else { return nil }
+            return
+        }
+        guard let count = headers["content-length"].flatMap({ Int($0) }), count >= 0 else {
+            return nil
+        }
+        // The answer to HEAD has a length and no body; every body is an object.
+        guard rest.first == UInt8(ascii: "{") else { return }
+        guard rest.count >= count,
+            let text = String(validating: rest.prefix(count), as: UTF8.self)
+        else { return nil }
+        body = text
+        rest = rest.dropFirst(count)
+    }
+}

@@ -1,0 +1,413 @@
+// Copyright 2026 the timerd authors
+// SPDX-License-Identifier: Apache-2.0
+
+import Glibc
+import NIOCore
+import NIOHTTP1
+import Testing
+import TimerControl
+import TimerCore
+
+@testable import timerd
+
+/// A user who may only look.
+private let guest: UInt32 = 4_000_000_000
+
+/// What one connection to the control socket does, by the bytes that come and go and the time that passes.
+@Suite struct ControlHandlerTests {
+    private let list = "GET /v1/jobs HTTP/1.1\r\nHost: timerd\r\n\r\n"
+
+    private func get(_ path: String, method: String = "GET", _ more: String = "") -> String {
+        "\(method) \(path) HTTP/1.1\r\nHost: timerd\r\n\(more)\r\n"
+    }
+
+    private func post(_ path: String, _ body: String) -> String {
+        get(path, method: "POST", "Content-Length: \(body.utf8.count)\r\n") + body
+    }
+
+    // MARK: - The order of things
+
+    @Test func oneRequestAfterTheOtherIsAnswered_onOneConnection() throws {
+        let connection = try ControlConnection()
+        for _ in 0..<3 {
+            try connection.send(list)
+            let answer = try #require(connection.response())
+            #expect(answer.status == 200 && answer.headers["connection"] == "keep-alive")
+            #expect(answer.headers["content-type"] == "application/json")
+            #expect(answer.body == "{\"path\":\"/v1/jobs\"}\n")
+        }
+        #expect(connection.isOpen)
+    }
+
+    @Test func requestsSentAtOnceAreAnsweredInTheirOrder_oneAtATime() throws {
+        let service = StubService(isHolding: true)
+        let connection = try ControlConnection(service)
+        try connection.send(
+            get("/v1/jobs/a") + get("/nothing") + post("/v1/jobs/b/stop", "") + get("/v1/runs"))
+        var paths: [String] = []
+        while let call = service.takeCalls().first {
+            #expect(service.takeCalls().isEmpty)
+            #expect(connection.output.isEmpty)
+            paths.append(call.request.path)
+            call.reply(StubService.answer(to: call.request))
+            // A second answer is none.
+            call.reply(.error(.internalServerError, "twice"))
+            connection.work()
+            _ = connection.responses().map { all in #expect(all.map(\.status).contains(200)) }
+        }
+        #expect(paths == ["/v1/jobs/a", "/v1/jobs/b/stop", "/v1/runs?limit=20"])
+    }
+
+    @Test func thousandsOfRequestsAtOnceDoNotExhaustTheStack() throws {
+        let connection = try ControlConnection()
+        try connection.send(String(repeating: get("/x", method: "OPTIONS"), count: 5000))
+        #expect(connection.responses()?.count == 5000)
+        try connection.send(String(repeating: list, count: 5000))
+        #expect(connection.responses()?.count == 5000 && connection.isOpen)
+    }
+
+    @Test func whoEndsSendingGetsTheAnswers_andThenTheEnd() throws {
+        let service = StubService(isHolding: true)
+        let connection = try ControlConnection(service)
+        try connection.send(list + get("/v1/jobs/a"))
+        connection.endInput()
+        for path in ["/v1/jobs", "/v1/jobs/a"] {
+            let call = try #require(service.takeCalls().first)
+            #expect(call.request.path == path && connection.isOpen)
+            call.reply(StubService.answer(to: call.request))
+            connection.work()
+            #expect(connection.response()?.status == 200)
+        }
+        #expect(!connection.isOpen)
+    }
+
+    @Test func whoEndsSendingWithoutARequestIsClosed_andInTheMiddleOfOneIsTold() throws {
+        let silent = try ControlConnection()
+        silent.endInput()
+        #expect(!silent.isOpen && silent.output.isEmpty)
+        for part in [
+            "GET /v1/jo", "POST /v1/reload HTTP/1.1\r\nHost: a\r\nContent-Length: 3\r\n\r\n{",
+        ] {
+            let connection = try ControlConnection()
+            try connection.send(part)
+            connection.endInput()
+            #expect(connection.response()?.status == 400)
+            #expect(!connection.isOpen && connection.service.count == 0)
+        }
+    }
+
+    // MARK: - Time
+
+    @Test func aConnectionWithoutARequestIsClosedSilently() throws {
+        let connection = try ControlConnection()
+        connection.pass(.seconds(29))
+        try connection.send(list)
+        #expect(connection.response()?.status == 200)
+        connection.pass(.seconds(29))
+        #expect(connection.isOpen)
+        connection.pass(.seconds(2))
+        #expect(!connection.isOpen && connection.output.isEmpty)
+    }
+
+    @Test(arguments: [
+        "GET /v1/jobs HTTP/1.1\r\nHost: timerd\r\nX-Slow: aaaaaaaaaaaaaaaaaaaaaaaa",
+        "POST /v1/jobs/a/pause HTTP/1.1\r\nHost: timerd\r\nContent-Length: 60\r\n\r\n{\"note\": \"aaaaaaa",
+    ])
+    func aRequestThatComesByteByByteEndsAtItsDeadline(text: String) throws {
+        let connection = try ControlConnection()
+        // The time runs from the first byte, not from the last one.
+        connection.pass(.seconds(20))
+        for byte in text.utf8 where connection.isOpen {
+            try connection.send([byte])
+            connection.pass(.milliseconds(500))
+        }
+        #expect(connection.response()?.status == 408)
+        connection.pass(.seconds(1))
+        #expect(!connection.isOpen && connection.service.count == 0)
+    }
+
+    /// As while all of a million jobs are listed, or before the jobs are loaded.
+    @Test func theTimeTheDaemonTakesForAnAnswerIsNotTheClients() throws {
+        let service = StubService(isHolding: true)
+        let connection = try ControlConnection(service)
+        try connection.send(list)
+        connection.pass(.hours(3))
+        #expect(connection.isOpen)
+        let call = try #require(service.takeCalls().first)
+        call.reply(StubService.answer(to: call.request))
+        connection.work()
+        #expect(connection.response()?.status == 200 && connection.isOpen)
+    }
+
+    @Test func whoDoesNotReadTheAnswerIsClosed_andALongOneMayTakeLonger() throws {
+        for (bytes, seconds) in [(10, 30), (100 << 20, 130)] {
+            let service = StubService(isHolding: true)
+            let connection = try ControlConnection(service)
+            connection.setReading(false)
+            try connection.send(list + list)
+            let call = try #require(service.takeCalls().first)
+            call.reply(ControlAnswer(.ok, String(repeating: "x", count: bytes)))
+            connection.work()
+            connection.pass(.seconds(Int64(seconds) - 1))
+            // Its next request is not looked at before.
+            #expect(connection.isOpen && service.takeCalls().isEmpty)
+            connection.pass(.seconds(2))
+            #expect(!connection.isOpen)
+        }
+    }
+
+    /// Many clients of users who may only look, none of which reads its long answer.
+    @Test func answersThatNobodyReadsTakeBoundedMemory() throws {
+        let unread = UnreadBytes()
+        let long = ControlAnswer(.ok, ["x": String(repeating: "x", count: 100 << 20)])
+        func ask(_ uid: UInt32) throws -> ControlConnection {
+            let service = StubService(isHolding: true)
+            let connection = try ControlConnection(service, uid: uid, unread: unread)
+            connection.setReading(false)
+            try connection.send(list)
+            service.takeCalls().first?.reply(long)
+            connection.work()
+            return connection
+        }
+        func isGiven(_ connection: ControlConnection) -> Bool { connection.output.count > 1 << 20 }
+        let deaf = try (0..<3).map { _ in try ask(guest) }
+        #expect(deaf.map(isGiven) == [true, true, false])
+        #expect(deaf[2].response()?.status == 503)
+        // Root has its answer all the same.
+        #expect(isGiven(try ask(0)))
+        deaf[0].pass(.seconds(200))
+        #expect(!deaf[0].isOpen)
+        #expect(isGiven(try ask(guest)))
+    }
+
+    @Test func whoReadsTheAnswerInTheEndGetsTheNextOne() throws {
+        let connection = try ControlConnection()
+        connection.setReading(false)
+        try connection.send(list + list)
+        connection.pass(.seconds(25))
+        #expect(connection.service.count == 1)
+        connection.setReading(true)
+        #expect(connection.service.count == 2 && connection.responses()?.count == 2)
+        connection.pass(.seconds(25))
+        #expect(connection.isOpen)
+    }
+
+    // MARK: - HTTP
+
+    @Test func anAnswerToHeadHasTheLengthAndNoBody() throws {
+        let connection = try ControlConnection()
+        try connection.send(get("/v1/jobs", method: "HEAD") + get("/x", method: "HEAD") + list)
+        let answers = try #require(connection.responses())
+        #expect(answers.map(\.status) == [200, 404, 200])
+        #expect(answers.map(\.body.isEmpty) == [true, true, false])
+        #expect(answers[0].headers["content-length"] == answers[2].headers["content-length"])
+        #expect(connection.isOpen)
+    }
+
+    @Test(arguments: [
+        ("/v1/jobs", "GET, HEAD, OPTIONS"), ("/v1/jobs/a", "GET, HEAD, OPTIONS"),
+        ("/v1/jobs/a/pause", "POST, OPTIONS"), ("/v1/jobs/a/kill", "POST, OPTIONS"),
+        ("/v1/jobs/pause", "GET, HEAD, POST, OPTIONS"),
+        ("/v1/reload", "GET, HEAD, POST, OPTIONS"),
+    ])
+    func theMethodsOfAPathAreTold(path: String, allowed: String) throws {
+        let connection = try ControlConnection(uid: guest)
+        try connection.send(get(path, method: "OPTIONS"))
+        let options = try #require(connection.response())
+        #expect(options.status == 204 && options.headers["allow"] == allowed)
+        try connection.send(get(path, method: "DELETE"))
+        let refused = try #require(connection.response())
+        #expect(refused.status == 405 && refused.headers["allow"] == allowed)
+        #expect(refused.error != nil && connection.isOpen)
+    }
+
+    @Test func theMethodsOfTheServerAreTold() throws {
+        let connection = try ControlConnection()
+        try connection.send(get("*", method: "OPTIONS"))
+        #expect(connection.response()?.headers["allow"] == "GET, HEAD, POST, OPTIONS")
+    }
+
+    @Test func whoWaitsToSendABodyIsToldTo_orThatItWouldBeForNothing() throws {
+        let expecting = "Expect: 100-continue\r\nContent-Length: 2\r\n"
+        let connection = try ControlConnection()
+        try connection.send(get("/v1/reload", method: "POST", expecting))
+        #expect(connection.response()?.status == 100)
+        try connection.send("{}")
+        #expect(connection.response()?.status == 200 && connection.isOpen)
+        for (path, uid, status) in [
+            ("/v1/jobs", geteuid(), 405), ("/x", geteuid(), 404), ("/v1/reload", guest, 403),
+        ] {
+            let other = try ControlConnection(uid: uid)
+            try other.send(get(path, method: "POST", expecting))
+            #expect(other.response()?.status == status)
+            other.pass(.seconds(2))
+            #expect(!other.isOpen)
+        }
+        let odd = try ControlConnection()
+        try odd.send(get("/v1/reload", method: "POST", "Expect: tea\r\n"))
+        #expect(odd.response()?.status == 417)
+    }
+
+    @Test(arguments: [
+        ("GET /v1/jobs HTTP/1.1\r\n\r\n", 400), ("GET /v1/jobs HTTP/1.0\r\n\r\n", 200),
+        ("GET /v1/jobs HTTP/1.1\r\nHost: a\r\nHost: a\r\n\r\n", 400),
+        ("GET /v1/jobs HTTP/1.0\r\nHost: a\r\nHost: b\r\n\r\n", 400),
+        ("GET /v1/jobs HTTP/1.1\r\nHost:\r\n\r\n", 200),
+        ("GET http://timerd/v1/jobs HTTP/1.1\r\nHost: timerd\r\n\r\n", 200),
+        ("GET /v1/jobs HTTP/1.1\r\nHost: [::1]:80\r\n\r\n", 200),
+        ("BREW /v1/jobs HTTP/1.1\r\nHost: a\r\n\r\n", 400), ("nonsense\r\n\r\n", 400),
+        ("GET /v1/jobs HTTP/1.1\r\nHost : a\r\n\r\n", 400),
+        (
+            "POST /v1/reload HTTP/1.1\r\nHost: a\r\nContent-Length: 1\r\n"
+                + "Transfer-Encoding: chunked\r\n\r\n0\r\n\r\n", 400
+        ),
+        ("POST /v1/reload HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\nZ\r\n", 400),
+        (
+            "GET /v1/jobs HTTP/1.1\r\nHost: a\r\nX: \(String(repeating: "x", count: 20_000))\r\n\r\n",
+            431
+        ),
+        (
+            "GET /v1/jobs HTTP/1.1\r\nHost: a\r\n"
+                + String(repeating: "X: y\r\n", count: 200) + "\r\n", 431
+        ),
+    ])
+    func theHeaderIsJudged(text: String, status: Int) throws {
+        let connection = try ControlConnection()
+        try connection.send(text)
+        let answer = try #require(connection.response())
+        #expect(answer.status == status)
+        if status != 200 {
+            #expect(answer.error != nil && answer.headers["connection"] == "close")
+            // What still comes is passed over, so that the answer can be read.
+            try connection.send(list)
+            #expect(connection.output.isEmpty)
+        }
+        connection.pass(.seconds(31))
+        #expect(!connection.isOpen)
+    }
+
+    @Test func aFaultIsToldBehindTheAnswersBeforeIt() throws {
+        let service = StubService(isHolding: true)
+        let connection = try ControlConnection(service)
+        try connection.send(list + "nonsense\r\n\r\n")
+        #expect(connection.output.isEmpty)
+        let call = try #require(service.takeCalls().first)
+        call.reply(StubService.answer(to: call.request))
+        connection.work()
+        #expect(connection.responses()?.map(\.status) == [200, 400])
+    }
+
+    @Test func theDecoderReadsNothingBehindAnUpgrade_soTheConnectionEnds() throws {
+        let connection = try ControlConnection()
+        try connection.send(
+            get("/v1/jobs", "Connection: upgrade\r\nUpgrade: websocket\r\n") + list)
+        #expect(connection.responses()?.map(\.status) == [200])
+        #expect(!connection.isOpen)
+    }
+
+    // MARK: - Bodies
+
+    private func chunked(_ path: String, _ chunks: [String]) -> String {
+        get(path, method: "POST", "Transfer-Encoding: chunked\r\n")
+            + chunks.map { "\(String($0.utf8.count, radix: 16))\r\n\($0)\r\n" }.joined()
+            + "0\r\n\r\n"
+    }
+
+    @Test func aBodyMayComeInChunks() throws {
+        let service = StubService(isHolding: true)
+        let connection = try ControlConnection(service)
+        try connection.send(chunked("/v1/jobs/a/pause", ["{\"note\"", ": \"x\"}"]))
+        guard case .order(.pause, _, let body)? = service.takeCalls().first?.request else {
+            Issue.record("no order")
+            return
+        }
+        #expect(body.note == "x")
+    }
+
+    @Test func aBodyHasALimit_knownFromItsLengthOrAsItComes() throws {
+        let most = ControlRequest.bodyBytesMax
+        let fits = try ControlConnection()
+        try fits.send(post("/v1/reload", "{}" + String(repeating: " ", count: most - 2)))
+        #expect(fits.response()?.status == 200 && fits.isOpen)
+        let long = String(repeating: " ", count: most + 1)
+        for text in [post("/v1/reload", long), chunked("/v1/reload", ["{}", long])] {
+            let connection = try ControlConnection()
+            try connection.send(text)
+            #expect(connection.response()?.status == 413)
+            connection.pass(.seconds(2))
+            #expect(!connection.isOpen && connection.service.count == 0)
+        }
+    }
+
+    @Test func aListOfManyJobsMayBeLonger_fromThoseWhoMayChangeThem() throws {
+        let names = (0..<5000).map { "\"job-number-\($0)\"" }.joined(separator: ",")
+        let text = post("/v1/jobs/pause", "{\"jobs\":[\(names)]}")
+        for (uid, status) in [(geteuid(), 200), (guest, 413)] {
+            let connection = try ControlConnection(uid: uid)
+            try connection.send(text)
+            #expect(connection.response()?.status == status)
+        }
+    }
+
+    @Test func aUserWhoMayOnlyLookIsToldSo() throws {
+        let connection = try ControlConnection(uid: guest)
+        try connection.send(list + post("/v1/jobs/a/pause", "") + post("/v1/reload", "") + list)
+        #expect(connection.responses()?.map(\.status) == [200, 403, 403, 200])
+        #expect(connection.service.count == 2)
+    }
+
+    @Test(arguments: [
+        (
+            "/v1/jobs/a/pause", #"{"for":"1h"}"#,
+            #"unknown key "for" (did you mean "for_usec"?)"#
+        ),
+        (
+            "/v1/jobs/a/pause", #"{"note":"x","notes":1}"#,
+            #"unknown key "notes" (did you mean "note"?)"#
+        ),
+        ("/v1/jobs/a/stop", #"{"note":"x"}"#, #"unknown key "note": this request takes none"#),
+        ("/v1/jobs/a/pause", #"{"note":"x","note":"y"}"#, "note is given twice"),
+        ("/v1/jobs/a/kill", #"{"sig":"HUP"}"#, #"unknown key "sig" (did you mean "signal"?)"#),
+        ("/v1/reload", #"{"force":true}"#, #"unknown key "force": this request takes none"#),
+        (
+            "/v1/jobs/a/kill?runs=1", "",
+            #"unknown query parameter "runs" (did you mean "run"?)"#
+        ),
+        ("/v1/jobs/a/pause?for=1h", "", #"unknown query parameter "for": this request takes none"#),
+        (
+            "/v1/jobs/a/pause", #"["note"]"#,
+            #"the body must be a JSON object such as {"note": "disk swap"}"#
+        ),
+        (
+            "/v1/jobs/pause", #"{"jobs":["a"],"with_runs":true}"#,
+            #"unknown key "with_runs" (did you mean "with_run"?)"#
+        ),
+        ("/v1/jobs/pause", #"{"jobs":["a"],"all":true}"#, "jobs and all exclude each other"),
+        (
+            "/v1/jobs/pause", "{}",
+            #"name jobs, as in {"jobs": ["backup", "report"]}, or say {"all": true}"#
+        ),
+        (
+            "/v1/jobs/pause", "",
+            #"name jobs, as in {"jobs": ["backup", "report"]}, or say {"all": true}"#
+        ),
+        (
+            "/v1/jobs/pause", #"{"jobs":[]}"#,
+            #"name jobs, as in {"jobs": ["backup", "report"]}, or say {"all": true}"#
+        ),
+    ])
+    func whatIsNotKnownIsRefused(path: String, body: String, error: String) throws {
+        let connection = try ControlConnection()
+        try connection.send(post(path, body))
+        let answer = try #require(connection.response())
+        #expect(answer.status == 400 && answer.error == error)
+        #expect(connection.service.count == 0 && connection.isOpen)
+    }
+
+    @Test func aNameMayBePercentEncoded() throws {
+        let service = StubService(isHolding: true)
+        let connection = try ControlConnection(service)
+        try connection.send(get("/v1/jobs/mail%40home/why"))
+        #expect(service.takeCalls().first?.request.path == "/v1/jobs/mail@home/why")
+    }
+}

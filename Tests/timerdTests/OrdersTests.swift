@@ -1,0 +1,147 @@
+// Copyright 2026 the timerd authors
+// SPDX-License-Identifier: Apache-2.0
+
+import Synchronization
+import Testing
+import TimerCore
+
+@testable import timerd
+
+/// One order for many jobs: all or none, and nothing else waits for it.
+@Suite struct OrdersTests {
+    private let author = Author.user("ann")
+
+    private func job(_ number: Int) -> Job {
+        Job(
+            name: Job.Name("j\(number)")!, command: .shell("true"),
+            schedule: .every(.seconds(3600)))
+    }
+
+    private func bench(_ count: Int) async throws -> LoopBench {
+        let bench = try LoopBench((0..<count).map(job))
+        await bench.waitUntilReady()
+        return bench
+    }
+
+    private func phases(_ bench: LoopBench) async throws -> [String: Int] {
+        Dictionary(try await bench.records().map { ($0.phase.word, 1) }, uniquingKeysWith: +)
+    }
+
+    @Test func allJobsArePaused_andSaidSoOfEach() async throws {
+        let bench = try await bench(1000)
+        let first = await bench.order(.stop, (0..<3).map(job).map(\.name), by: author)
+        #expect(first.results.map(\.answer) == [.done, .done, .done])
+        let all = await bench.order(.pause, nil, by: author)
+        #expect(all.results.map(\.order.job) == (0..<1000).map(job).map(\.name))
+        #expect(all.results.prefix(3).allSatisfy { $0.answer != .done })
+        #expect(all.results.dropFirst(3).allSatisfy { $0.answer == .done })
+        #expect(all.results.last?.snapshot?.phase.word == "paused")
+        #expect(try await phases(bench) == ["stopped": 3, "paused": 997])
+    }
+
+    @Test func withOneUnknownNameNothingIsChanged() async throws {
+        let bench = try await bench(3)
+        let names = [job(0).name, job(7).name, job(1).name, job(8).name]
+        let reply = await bench.order(.pause, names, by: author)
+        #expect(reply.results.isEmpty && reply.unknown == [job(7).name, job(8).name])
+        #expect(await bench.snapshot().jobs.allSatisfy { $0.phase == .armed })
+    }
+
+    @Test func forNoJobAtAllItIsAnswered() async throws {
+        let bench = try await bench(0)
+        #expect(await bench.order(.pause, nil, by: author).results.isEmpty)
+    }
+
+    /// What was handed over behind it has its turn before the last of the jobs has.
+    @Test func otherThingsHaveTheirTurnBetweenTheJobs() async throws {
+        let bench = try await bench(2000)
+        let paused = Mutex(-1)
+        async let reply = bench.order(.pause, nil, by: author) {
+            bench.loop.later { loop in paused.withLock { $0 = loop.agenda.pausedCount } }
+        }
+        #expect(await reply.results.count == 2000)
+        #expect((1..<2000).contains(paused.withLock { $0 }))
+    }
+
+    /// A stop or a reload in the middle would leave it in force for some jobs only.
+    @Test(arguments: [true, false])
+    func aStopOrAReloadComesBehindIt(isStop: Bool) async throws {
+        let bench = try await bench(2000)
+        let closed = Mutex(false)
+        let reply = await bench.order(.pause, nil, by: author) {
+            bench.loop.later { loop in
+                if isStop {
+                    loop.shutDown { _ in
+                        closed.withLock { $0 = true }
+                    } drained: {
+                    }
+                } else {
+                    loop.reload(Roster([job(0)]), rejected: []) { _ in closed.withLock { $0 = true }
+                    }
+                }
+            }
+        }
+        #expect(reply.results.allSatisfy { $0.answer == .done })
+        #expect(try await phases(bench) == ["paused": 2000])
+    }
+
+    @Test func ordersAtTheSameTimeComeOneAfterTheOther() async throws {
+        let bench = try await bench(1500)
+        async let paused = bench.order(.pause, nil, by: author) {
+            bench.loop.later { loop in
+                for verb in [Order.Verb.stop, .start] {
+                    loop.obey(nil) {
+                        Order(verb, $0, by: self.author)
+                    } unknown: { _, _ in
+                    } done: { _ in
+                    }
+                }
+                // One of its own comes behind what was decided before about its job, too.
+                loop.obey(Order(.skipNext, self.job(5).name, by: self.author, count: 7)) { _, _ in }
+            }
+        }
+        #expect(await paused.results.allSatisfy { $0.answer == .done })
+        let last = await bench.order(.run, [job(3).name], by: author)
+        #expect(last.results.map(\.answer) == [.done])
+        let records = try await bench.records()
+        #expect(records.count == 1500 && records.allSatisfy { $0.phase == .armed })
+    }
+
+    @Test func runsStartOnceTheyAreRecorded() async throws {
+        let bench = try await bench(200)
+        let names = (0..<200).map(job).map(\.name)
+        let first = await bench.order(.run, names, by: author)
+        #expect(first.results.allSatisfy { $0.answer == .done })
+        #expect(Set(bench.launcher.started.map(\.run.id.firing.job)).count == 64)
+        let again = await bench.order(.run, names, by: author)
+        #expect(again.results.allSatisfy { $0.answer != .done })
+    }
+}
+
+extension LoopBench {
+    struct OrdersAnswer: Sendable {
+        var results: [OrderResults.Result] = []
+        var unknown: [Job.Name] = []
+    }
+
+    /// Gives the order to the jobs, all if nil.
+    ///
+    /// - Parameter begun: called behind the decision about the first of them.
+    func order(
+        _ verb: Order.Verb, _ jobs: [Job.Name]?, by author: Author,
+        begun: @escaping @Sendable () -> Void = {}
+    ) async -> OrdersAnswer {
+        await withCheckedContinuation { continuation in
+            loop.later { loop in
+                loop.obey(jobs) {
+                    Order(verb, $0, by: author)
+                } unknown: { others, _ in
+                    continuation.resume(returning: OrdersAnswer(unknown: others))
+                } done: { results in
+                    continuation.resume(returning: OrdersAnswer(results: results))
+                }
+                begun()
+            }
+        }
+    }
+}
