@@ -154,9 +154,11 @@ struct Serving {
     }
 
     private mutating func send() {
-        guard let connection else { return }
         hasMore = false
         sendAt = nil
+        guard let connection else { return }
+        // With no room now there is some once this is written, and nobody else says so.
+        hasMore = connection.isGreeted
         if connection.isGreeted, connection.socket.backlog < Backlog.portionBytes {
             let portion = backlog.nextPortion()
             for reply in portion.replies { connection.socket.send(reply.bytes) }
