@@ -40,6 +40,20 @@ import Testing
         #expect(bench.log.count == 1)
     }
 
+    @Test func s1_pausedWithAFractionLeft_itTicksThatLongAfterTheResume() throws {
+        let bench = Bench()
+        let timer = try bench.every(200)
+        bench.time.advance(by: .microseconds(100_400))
+        timer.pause()
+        #expect(timer.remaining == .microseconds(99_600))
+        bench.advance(700)
+        timer.resume()
+        bench.time.advance(by: .microseconds(99_599))
+        #expect(bench.log.count == 0)
+        bench.time.advance(by: .microseconds(1))
+        #expect(bench.log.count == 1 && bench.log.missed == [0])
+    }
+
     @Test func s1_ticksOnTheChosenQueue() throws {
         let key = DispatchSpecificKey<String>()
         let chosen = DispatchQueue(label: "chosen")

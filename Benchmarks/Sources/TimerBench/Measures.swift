@@ -60,27 +60,9 @@ final class Instants: Sendable {
     func append(_ instant: Int64) { values.withLock { $0.append(instant) } }
 }
 
-/// How often the kernel put some thread of the process on a processor because it had waited for something; this
-/// thread, which waits for the end, left out.
+/// How often a thread of the process, also of those that have ended, waited for something and was woken.
 func wakeUps() -> Int {
-    var sum = 0
-    guard let folder = opendir("/proc/self/task") else { giveUp("cannot read /proc/self/task") }
-    defer { closedir(folder) }
-    while let entry = readdir(folder) {
-        let name = withUnsafePointer(to: entry.pointee.d_name) {
-            $0.withMemoryRebound(to: CChar.self, capacity: 256) { String(cString: $0) }
-        }
-        guard let thread = Int32(name), thread != getpid() else { continue }
-        guard let file = fopen("/proc/self/task/\(name)/status", "r") else { continue }
-        defer { fclose(file) }
-        var line = [CChar](repeating: 0, count: 256)
-        while fgets(&line, 256, file) != nil {
-            let words = String(decoding: line.prefix { $0 != 0 }.map(UInt8.init), as: UTF8.self)
-                .split { $0 == "\t" || $0 == "\n" || $0 == " " }
-            if words.count == 2, words[0].hasSuffix("voluntary_ctxt_switches:") {
-                sum += Int(words[1]) ?? 0
-            }
-        }
-    }
-    return sum
+    var usage = rusage()
+    getrusage(__rusage_who_t(RUSAGE_SELF.rawValue), &usage)
+    return usage.ru_nvcsw
 }
