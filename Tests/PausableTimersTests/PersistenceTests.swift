@@ -18,8 +18,8 @@ import Testing
             Array(FileManager.default.contents(atPath: "\(path)/\(file)") ?? Data())
         }
         func write(_ bytes: [UInt8], _ file: String) {
-            _ = FileManager.default.createFile(
-                atPath: "\(path)/\(file)", contents: Data(bytes))
+            // Not by way of another file, which would wait for the disk.
+            try? Data(bytes).write(to: URL(fileURLWithPath: "\(path)/\(file)"), options: [])
         }
         deinit { try? FileManager.default.removeItem(atPath: path) }
     }
@@ -133,13 +133,13 @@ import Testing
         let whole = folder.bytes("a")
         #expect(try folder.open().load("a") == account(2))
         // Number 2 is in place 0.
-        for length in 0..<(whole.firstIndex(of: UInt8(ascii: "\n"))!) {
+        for length in stride(from: 0, to: whole.firstIndex(of: UInt8(ascii: "\n"))!, by: 3) {
             var torn = whole
             for index in length..<4096 { torn[index] = 0 }
             folder.write(torn, "a")
             #expect(try folder.open().load("a") == account(1), "\(length)")
         }
-        for _ in 0..<500 {
+        for _ in 0..<200 {
             var forged = whole
             let place = random.int(below: whole.firstIndex(of: UInt8(ascii: "\n"))!)
             forged[place] ^= UInt8(1 + random.int(below: 255))
