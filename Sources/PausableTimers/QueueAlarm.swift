@@ -65,8 +65,11 @@ struct QueueAlarm: ~Copyable, Sendable {
         return instant + ((now - instant) / interval + 1) * interval
     }
 
-    /// Whether a sleep of the machine has to be noticed for timers that count it, and no alarm does it yet.
-    func needsGuard(for first: BootInstant) -> Bool { systemAlarm != nil && guarded != first }
+    /// Whether the alarm that notices a sleep of the machine has to be set for timers that count it. Time that is
+    /// not the machine's sees to its sleeps itself.
+    func needsGuard(for first: BootInstant, isRinging: Bool) -> Bool {
+        systemAlarm != nil && (isRinging || guarded != first)
+    }
 
     /// Sets the alarm of the wall clock, which rings as soon as the machine wakes. Where somebody sets that
     /// clock back meanwhile it rings later, and is no worse than none.

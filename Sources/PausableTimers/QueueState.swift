@@ -302,7 +302,9 @@ struct QueueState: ~Copyable, Sendable {
             let instant = now.awake.nanoseconds + (asleep.due.nanoseconds - now.boot.nanoseconds)
             if first.map({ instant < $0.instant }) ?? true { first = (instant, asleep.slot) }
             let due = BootInstant(nanoseconds: asleep.due.nanoseconds)
-            if alarm.needsGuard(for: due) || isRinging { queue.setGuard(for: due, in: &alarm) }
+            if alarm.needsGuard(for: due, isRinging: isRinging) {
+                queue.setGuard(for: due, in: &alarm)
+            }
         } else {
             alarm.dropGuard()
         }
