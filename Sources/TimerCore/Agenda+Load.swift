@@ -30,6 +30,7 @@ extension Agenda {
             ArchivedJob(record: record, lastRun: past.lastRuns[record.job])
         }
 
+        let start: Start = past.previous?.began.bootID == now.bootID ? .later : .firstOfBoot
         var timers: [Action] = []
         var change = RosterChange()
         // Arrays that grow by themselves end up with room for up to twice as many.
@@ -40,7 +41,7 @@ extension Agenda {
         if counting > 0 { due.reserve(counting) }
         if counting < roster.jobs.count { wallDue.reserve(roster.jobs.count - counting) }
         for job in roster.jobs {
-            timers += add(job, at: now, into: &change)
+            timers += add(job, at: now, start: start, into: &change)
             if let slot = slot(of: job.name), entries[slot]?.lastRun == nil {
                 entries[slot]?.lastRun = past.lastRuns[job.name]
             }
@@ -65,10 +66,14 @@ extension Agenda {
 
     /// Gives the job a slot, with the saved state of its name if there is one, or else with that of the name it
     /// had before.
+    ///
+    /// - Parameter start: which start of the daemon it is there at; nil if it is added by a reload.
     mutating func add(
-        _ job: Job, at now: Now, into change: inout RosterChange
+        _ job: Job, at now: Now, start: Start? = nil, into change: inout RosterChange
     ) -> [Action] {
-        var entry = Entry(new: job, at: now, seed: seed)
+        var entry = Entry(
+            new: job, at: now, seed: seed,
+            firesAtBoot: firesAtBoot(job, at: now, start: start))
         var told: [Action] = []
         var names: Set<Job.Name> = [job.name]
         var record: JobRecord?
@@ -109,6 +114,20 @@ extension Agenda {
             told.append(.tell(entry.scheduledAgain(at: now)))
         }
         return timers + told
+    }
+
+    /// A start of the daemon in a boot of the machine.
+    enum Start {
+        case firstOfBoot, later
+    }
+
+    /// Whether a job that is due once in each boot is still due in this one: if it was there at the daemon's first
+    /// start, and no daemon saved its state in this boot since.
+    private func firesAtBoot(_ job: Job, at now: Now, start: Start?) -> Bool {
+        guard let start else { return false }
+        let record = archived[job.name]?.record ?? job.formerly.flatMap { archived[$0]?.record }
+        guard let record, record.removed == nil else { return start == .firstOfBoot }
+        return record.at.bootID != now.bootID
     }
 
     /// Closes the saved state of jobs the configuration does not name, and erases that of jobs it has not named

@@ -31,8 +31,17 @@ extension Agenda {
     public var jobCount: Int { order.count }
 
     /// The job that fires next, and when, as of `now`.
-    /// - Complexity: O(1).
+    /// - Complexity: O(1), or O(*n*) in the number of jobs while the end of a pause comes before any firing by the
+    ///   wall clock.
     public func next(at now: Now) -> (job: Job.Name, instant: WallInstant)? {
+        if let first = wallDue.first, entries[first.slot]?.phase.isPaused == true {
+            let nexts = order.compactMap { slot in
+                entries[slot].flatMap { entry in
+                    entry.next(at: now).map { (entry.job.name, $0) }
+                }
+            }
+            return nexts.min { $0.1 < $1.1 }
+        }
         let counted = due.first.flatMap { first in
             entries[first.slot].map { ($0.job.name, now.wall + (first.due - now.awake)) }
         }
@@ -82,8 +91,38 @@ extension Entry {
         return JobSnapshot(
             at: now, job: job, phase: phase, active: active(at: now), accrued: accrued(at: now),
             remaining: remaining,
-            next: dueSlot ?? (ledger.isOpen ? remaining.map { now.wall + $0 } : nil),
+            next: next(at: now),
             lastScheduled: lastScheduled, firings: firings, live: live, lastRun: lastRun,
             lastSkip: lastSkip, skips: skips, uncertain: uncertain, checkpoint: checkpoint)
+    }
+
+    /// When the next firing is due if nothing changes until then: after a pause with an end, as `on-resume` says.
+    fileprivate func next(at now: Now) -> WallInstant? {
+        if case .paused(let pause) = phase {
+            return pause.until.flatMap { next(after: pause, $0, now) }
+        }
+        return dueSlot ?? (ledger.isOpen ? remaining(at: now).map { now.wall + $0 } : nil)
+    }
+
+    private func next(after pause: Pause, _ until: WallInstant, _ now: Now) -> WallInstant? {
+        let end = max(until, now.wall)
+        if case .wall(let schedule) = job.schedule {
+            if job.policy.onResume == .fireIfDue,
+                let first = slot(after: max(seen, min(pause.since, now.wall)), schedule),
+                first <= end
+            {
+                return end
+            }
+            return slot(after: max(seen, end), schedule).map {
+                $0 + delay(ordinal: $0.microsecondsSinceEpoch)
+            }
+        }
+        guard let dueTarget else { return nil }
+        let left = max(.zero, dueTarget - accrued(at: now))
+        switch job.policy.onResume ?? .keepRemaining {
+        case .keepRemaining, .nextSlot: return end + left
+        case .restart: return end + dueTarget
+        case .fireIfDue: return end - pause.since >= left ? end : end + left
+        }
     }
 }

@@ -28,7 +28,9 @@ struct Entry: Sendable {
     var chance: Chance
 
     /// A job nobody ever saw before, with nothing counted yet.
-    init(new job: Job, at now: Now, seed: UInt64) {
+    ///
+    /// - Parameter firesAtBoot: whether a schedule that is due once in each boot is still due in this one.
+    init(new job: Job, at now: Now, seed: UInt64, firesAtBoot: Bool) {
         _job = Boxed(wrappedValue: job)
         chance = Chance(seed: seed, job: job.name)
         phase =
@@ -37,7 +39,9 @@ struct Entry: Sendable {
         configuredPaused = job.paused
         checkpoint = now.wall
         seen = now.wall
-        if case .wall(let schedule) = job.schedule, schedule.isAtReboot { slot = now.wall }
+        if firesAtBoot, case .wall(let schedule) = job.schedule, schedule.isAtReboot {
+            slot = now.wall
+        }
     }
 
     var boxedJob: Boxed<Job> { _job }

@@ -92,6 +92,19 @@ struct NextVerb: ParsableCommand {
             throw Connection.fail(2, "\"\(job)\": \(Job.Name.fault(in: job) ?? "not a job name")")
         }
         let status = try connection.ask(.show(name), for: JobStatus.self)
+        if from == nil, status.paused != nil {
+            guard let next = status.next.flatMap({ WallInstant(rfc3339: $0) }) else {
+                return SchedulePreview(paused: status)
+            }
+            return try preview(of: status, from: next, first: next)
+        }
+        return try preview(of: status, from: start, first: nil)
+    }
+
+    /// - Parameter first: the first firing, if it is known and may be at another time than the schedule says.
+    private func preview(
+        of status: JobStatus, from start: WallInstant, first: WallInstant?
+    ) throws -> SchedulePreview {
         if let span = status.everyUsec, status.next != nil || from != nil {
             let first = status.next.flatMap { WallInstant(rfc3339: $0) } ?? start
             return SchedulePreview(
@@ -117,9 +130,11 @@ struct NextVerb: ParsableCommand {
             return SchedulePreview(
                 normalized: nil, timezone: nil, next: [status.next].compactMap { $0 })
         }
-        return SchedulePreview(
+        var preview = SchedulePreview(
             schedule, text: ((status.calendar ?? []) + (status.cron ?? [])).joined(separator: "; "),
             timezone: status.timezone, after: start, count: count)
+        if let first { preview.next = Array(([first.rfc3339] + preview.next).prefix(count)) }
+        return preview
     }
 
     private func read<Spec>(
@@ -180,12 +195,28 @@ struct SchedulePreview: Codable {
     var everyUsec: Int64?
     /// The instants, in UTC; none if it never fires.
     var next: [String]
+    /// Of a job that is paused without an end: what is left to its next firing.
+    var paused: String?
 
     init(normalized: String?, timezone: String?, everyUsec: Int64? = nil, next: [String]) {
         self.normalized = normalized
         self.timezone = timezone
         self.everyUsec = everyUsec
         self.next = next
+    }
+
+    /// Of a job that is paused without an end.
+    init(paused status: JobStatus) {
+        self.init(normalized: nil, timezone: nil, next: [])
+        let left = status.remainingUsec.map {
+            "\(TimeSpan.text(.microseconds($0))) left when it is resumed"
+        }
+        let rest =
+            left
+            ?? (status.policy?.onResume == "fire-if-due"
+                ? "fires when it is resumed, if it would have fired meanwhile"
+                : "waits for its next slot when it is resumed")
+        paused = "paused; \(rest)"
     }
 
     init(

@@ -11,6 +11,8 @@ enum Text {
     static func table(_ status: JobTable) -> String {
         var rows = [["JOB", "STATE", "NEXT", "LEFT", "LAST", "RESULT", "ACTIVE"]]
         for job in status.jobs {
+            // Of a job that runs, the run of now is its last one.
+            let running = job.running.last { $0.began != nil }
             // Whatever comes first: a firing, or a further attempt.
             let attempt = job.nextAttemptUsec.flatMap { attempt in
                 job.remainingUsec.map { attempt < $0 } ?? true ? attempt : nil
@@ -19,7 +21,8 @@ enum Text {
                 job.job, state(job.state, job.running),
                 instant(attempt == nil ? job.next : job.nextAttempt),
                 span(attempt ?? job.remainingUsec),
-                instant(job.last?.began ?? job.last?.scheduled), job.last?.outcome ?? "-",
+                instant(running?.began ?? job.last?.began ?? job.last?.scheduled),
+                running == nil ? job.last?.outcome ?? "-" : "running",
                 span(job.activeUsec),
             ])
         }
@@ -137,7 +140,7 @@ enum Text {
         if let normalized = preview.normalized { lines.append("Normal form: \(normalized)") }
         if let timezone = preview.timezone { lines.append("   Timezone: \(timezone)") }
         guard !preview.next.isEmpty else {
-            return (lines + ["       Next: never"]).joined(separator: "\n")
+            return (lines + ["       Next: \(preview.paused ?? "never")"]).joined(separator: "\n")
         }
         var last: WallInstant?
         for text in preview.next {

@@ -262,4 +262,54 @@ import Testing
         #expect(
             world.show("backup").phase == .paused(Pause(since: world.now.wall, by: .user("bob"))))
     }
+
+    // MARK: - What comes after a pause
+
+    /// The next firing of a job whose pause has an end is the one that then comes.
+    @Test(
+        arguments: [
+            (nil, 40, 140), (.keepRemaining, 40, 140), (.restart, 40, 160), (.fireIfDue, 40, 100),
+            (.fireIfDue, -20, 80), (.keepRemaining, -20, 80),
+        ] as [(Policy.Resume?, Int64, Int64)])
+    func theNextFiringOfAPausedJobIsThatAfterItsEnd(
+        policy: Policy.Resume?, later: Int64, due: Int64
+    ) {
+        var world = World()
+        world.load([Job.every(.seconds(60)).with { $0.onResume = policy }])
+        let begin = world.now.wall
+        world.pass(.seconds(20))
+        // 40 s are left; the pause ends at 100 s, or at 40 s.
+        let end = begin + .seconds(60 + later)
+        world.handle(
+            .order(Order(.pause, "backup", by: .user("ada"), until: .at(end))))
+        let expected = begin + .seconds(due)
+        #expect(world.show("backup").next == expected)
+        #expect(world.agenda.next(at: world.now)?.instant == expected)
+        world.pass(.seconds(due) - .seconds(20))
+        #expect(world.started.count == 1)
+    }
+
+    @Test(arguments: [(nil, 200), (.fireIfDue, 150)] as [(Policy.Resume?, Int64)])
+    func theNextSlotOfAPausedJobIsThatAfterItsEnd(policy: Policy.Resume?, due: Int64) throws {
+        var world = World()
+        // From 11:06:40 on; the minute comes 20 s later.
+        let job = try Job.cron("* * * * *").with { $0.onResume = policy }
+        world.load([job, .every(.seconds(900), "b")])
+        let begin = world.now.wall
+        world.handle(
+            .order(
+                Order(.pause, "backup", by: .user("ada"), until: .at(begin + .seconds(150)))))
+        #expect(world.show("backup").next == begin + .seconds(due))
+        #expect(world.agenda.next(at: world.now)?.job == "backup")
+        world.pass(.seconds(due))
+        #expect(world.started.count == 1)
+    }
+
+    @Test func aPausedJobWithoutAnEndHasNoNextFiring() {
+        var world = World()
+        world.load([.every(.seconds(60)), .every(.seconds(90), "b")])
+        _ = world.order(.pause, "backup")
+        #expect(world.show("backup").next == nil && world.show("backup").remaining == .seconds(60))
+        #expect(world.agenda.next(at: world.now)?.job == "b")
+    }
 }

@@ -114,6 +114,48 @@ import Testing
         #expect(world.started.count == 2)
     }
 
+    /// Once in each boot, at the daemon's first start in it: a job that is added later waits for the next one.
+    @Test func rebootDoesNotFireForAJobThatIsAddedLater() throws {
+        let schedule = WallSchedule([.cron(try CronSpec("@reboot"), .utc)])
+        let job = Job(name: "boot", command: .arguments(["true"]), schedule: .wall(schedule))
+        var world = World()
+        world.load([])
+        world.handle(.reload(Roster([job])))
+        world.pass(.seconds(60))
+        #expect(world.started.isEmpty && world.show("boot").phase == .finished)
+        world.handle(.reload(Roster([])))
+        world.stopCleanly()
+        // In the same boot, but it was not there at the first start.
+        world.load([job])
+        world.pass(.seconds(60))
+        #expect(world.started.isEmpty)
+        world.stopCleanly()
+        world.reboot(away: .seconds(60))
+        world.load([job])
+        world.pass(.zero)
+        #expect(world.started.count == 1)
+        world.endRuns()
+        world.handle(.reload(Roster([])))
+        world.handle(.reload(Roster([job])))
+        world.pass(.seconds(60))
+        #expect(world.started.count == 1)
+    }
+
+    @Test func aJobThatIsGivenRebootByAReloadWaitsForTheNextBoot() throws {
+        let schedule = WallSchedule([.cron(try CronSpec("@reboot"), .utc)])
+        let job = Job(name: "backup", command: .arguments(["true"]), schedule: .wall(schedule))
+        var world = World()
+        world.load([.every(.seconds(3600))])
+        world.handle(.reload(Roster([job])))
+        world.pass(.seconds(60))
+        #expect(world.started.isEmpty)
+        world.stopCleanly()
+        world.reboot(away: .seconds(60))
+        world.load([job])
+        world.pass(.zero)
+        #expect(world.started.count == 1)
+    }
+
     // MARK: - The clock is set
 
     @Test func anHourForwardIsCaughtUpWithOnce_anHourBackRepeatsNothing() throws {

@@ -11,7 +11,7 @@
 public struct CronSpec: SlotSource, Hashable, Sendable, CustomStringConvertible {
     /// The normal form: numbers for names and for what is drawn, one blank between fields.
     public let description: String
-    /// Whether it means each start of the daemon, `@reboot`, and no time at all.
+    /// Whether it means each boot of the machine, `@reboot`, and no time at all.
     public let isReboot: Bool
     /// As in `CalendarSpec`: the hour or minute of a schedule that follows the clock is `*`, `*/n` or `m/n`.
     public let standardRule: DSTRule
