@@ -8,6 +8,14 @@ public struct BootID: Hashable, Sendable, CustomStringConvertible {
     @usableFromInline let high: UInt64
     @usableFromInline let low: UInt64
 
+    /// No boot of any machine: what is said to be of it is compared with nothing.
+    public static let unknown = Self(high: 0, low: 0)
+
+    private init(high: UInt64, low: UInt64) {
+        self.high = high
+        self.low = low
+    }
+
     /// Nil unless `text` is a UUID: 32 hexadecimal digits, with or without hyphens.
     public init?(_ text: String) {
         var (high, low, count) = (UInt64(0), UInt64(0), 0)

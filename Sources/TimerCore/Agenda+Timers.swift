@@ -40,7 +40,7 @@ extension Agenda {
         // Clocks are read one after the other: what only trembles stays where it is.
         if let before = old.awake, let after = new.awake, notBefore == nil,
             entry.counted(at: now).nanoseconds != now.awake.nanoseconds,
-            abs(before.nanoseconds - after.nanoseconds) < 1_000_000
+            before - after < .milliseconds(1), after - before < .milliseconds(1)
         {
             new.awake = before
         }

@@ -145,7 +145,8 @@ struct Entry: Sendable {
     /// The scheduled instant for a firing due at `instant`: never that of an earlier firing, even if the
     /// clock was set back, since it is what tells two firings of a job apart.
     mutating func schedule(at instant: WallInstant) -> WallInstant {
-        var scheduled = instant
+        // In the range that the identity of a run can name.
+        var scheduled = instant.keepable
         if let lastScheduled, scheduled <= lastScheduled {
             scheduled = lastScheduled + .microseconds(1)
         }

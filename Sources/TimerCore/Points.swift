@@ -74,6 +74,7 @@ struct Points {
 }
 
 extension Duration {
+    /// Not negative, and no factor is: beyond 292 years it is the longest span there is.
     fileprivate func times(_ factor: Int) -> Duration {
         .nanoseconds(wholeNanoseconds.multiplied(clampingBy: Int64(factor)))
     }
@@ -95,30 +96,40 @@ extension Entry {
             dropAccrued(at: now)
             return Points(first)
         }
-        let points =
-            job.policy.randomDelay > .zero
-            ? Points(delayedPoints(of: grid, from: first, accrued: accrued))
-            : Points(from: first, every: grid.span, count: due)
-        grid.pass(points.count, of: &ledger, at: counted(at: now))
+        let points: Points
+        if job.policy.randomDelay > .zero {
+            let (list, passed) = delayedPoints(of: grid, from: first, accrued: accrued)
+            points = Points(list)
+            grid.pass(passed, of: &ledger, at: counted(at: now))
+        } else {
+            points = Points(from: first, every: grid.span, count: due)
+            grid.pass(due, of: &ledger, at: counted(at: now))
+        }
         firings = grid.passed
         uncertain = .zero
         return points
     }
 
-    /// Each point has a delay of its own, and waits for those before it.
+    /// Each point has a delay of its own, and waits for those before it. Of very many, the first is listed and
+    /// the latest: all that are due are passed at once, or it would take for ever to come to an end of them.
+    ///
+    /// - Returns: the points, and how many are passed with them.
     private func delayedPoints(
         of grid: Grid, from first: Points.Point, accrued: Duration
-    ) -> [Points.Point] {
+    ) -> (list: [Points.Point], passed: Int) {
+        // Of these not even the longest delay can be left.
+        let sure = grid.due(accrued: accrued, delay: job.policy.randomDelay)
         var points = [first]
+        var index = max(1, sure - Points.max + 1)
         while points.count < Points.max {
-            let index = points.count
             let due =
                 grid.time(toPoint: index + 1) + delay(ordinal: Int64(firings + index))
             guard accrued >= due else { break }
             points.append(
                 Points.Point(label: first.label + grid.span.times(index), age: accrued - due))
+            index += 1
         }
-        return points
+        return (points, index)
     }
 
     /// Passes the slots that are due by now. Nil, with nothing changed, if none is.
@@ -131,13 +142,21 @@ extension Entry {
         var points = [point(first, due: due)]
         let next = slot(after: first, schedule)
         if job.policy.randomDelay > .zero {
+            // Of these not even the longest delay can be left.
+            let sure = now.wall - job.policy.randomDelay
             slot = next
+            if let next, next <= sure {
+                points += later(than: first, of: schedule, through: sure)
+                    .map { point($0, due: $0 + delay(ordinal: $0.microsecondsSinceEpoch)) }
+                slot = slot(after: sure, schedule)
+            }
             while points.count < Points.max, let slot, let due = dueSlot, due <= now.wall {
                 points.append(point(slot, due: due))
                 self.slot = self.slot(after: slot, schedule)
             }
         } else if let next, next <= now.wall {
-            points += later(than: first, of: schedule, at: now).map { point($0, due: $0) }
+            points += later(than: first, of: schedule, through: now.wall)
+                .map { point($0, due: $0) }
             slot = slot(after: now.wall, schedule)
         } else {
             slot = next
@@ -155,12 +174,12 @@ extension Entry {
     /// Slots closer than this are one.
     static let slotsApartMin: Duration = .milliseconds(1)
 
-    /// The slots after `first` and not after now; of very many, the latest.
+    /// The slots after `first` and not after `last`; of very many, the latest.
     private func later(
-        than first: WallInstant, of schedule: WallSchedule, at now: Now
+        than first: WallInstant, of schedule: WallSchedule, through last: WallInstant
     ) -> [WallInstant] {
         var slots: [WallInstant] = []
-        var bound = now.wall + .microseconds(1)
+        var bound = last + .microseconds(1)
         while slots.count < Points.max - 1, let slot = slot(before: bound, schedule), slot > first {
             slots.append(slot)
             bound = slot

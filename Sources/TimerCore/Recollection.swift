@@ -17,6 +17,9 @@ public struct Heartbeat: Hashable, Sendable {
     /// What it carries on for earlier instances; nil once the records of this one are stored.
     public var unstored: Unstored?
 
+    /// The generation the database had by then. Not negative.
+    public var generation: Int64 = 0
+
     /// A sign of life.
     public init(life: Life.ID, at: Now, unstored: Unstored? = nil) {
         self.life = life

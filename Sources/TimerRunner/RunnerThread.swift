@@ -270,16 +270,20 @@ struct RunnerThread: ~Copyable {
     }
 
     /// CLOCK_MONOTONIC, in nanoseconds.
-    static func awake() -> Int64 { read(CLOCK_MONOTONIC) }
+    static func awake() -> Int64 {
+        let time = read(CLOCK_MONOTONIC)
+        return Int64(time.tv_sec) * 1_000_000_000 + Int64(time.tv_nsec)
+    }
 
     /// The calendar clock.
     static func wall() -> WallInstant {
-        WallInstant(microsecondsSinceEpoch: read(CLOCK_REALTIME) / 1000)
+        let time = read(CLOCK_REALTIME)
+        return WallInstant(clockSeconds: Int64(time.tv_sec), nanoseconds: Int64(time.tv_nsec))
     }
 
-    private static func read(_ clock: Int32) -> Int64 {
+    private static func read(_ clock: Int32) -> timespec {
         var time = timespec()
         clock_gettime(clock, &time)
-        return Int64(time.tv_sec) * 1_000_000_000 + Int64(time.tv_nsec)
+        return time
     }
 }

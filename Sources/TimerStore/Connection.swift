@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import CSQLite
+import Glibc
+import TimerCore
 
 /// One connection to SQLite with its prepared statements. Not to be used from two threads at once.
 final class Connection {
@@ -12,22 +14,54 @@ final class Connection {
     /// Once for all connections.
     private static let countsNoMemory: Void = csqlite_count_no_memory()
 
+    /// How a database is opened.
+    enum Mode {
+        /// To read and write it, and to make it if there is none.
+        case writing
+        /// To read one that nothing else writes to, without writing anything, not even the index of its log.
+        case readingAlone
+    }
+
     /// Opens or creates the database. SQLite itself refuses a path whose last part is a symbolic link.
-    init(path: String) throws(StoreError) {
+    init(path: String, _ mode: Mode = .writing) throws(StoreError) {
         _ = Self.countsNoMemory
         var handle: OpaquePointer?
-        let flags =
-            SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_NOFOLLOW
-        let result = sqlite3_open_v2(path, &handle, flags, nil)
+        var name = path
+        var flags = SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_NOFOLLOW
+        switch mode {
+        case .writing: flags |= SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE
+        case .readingAlone where Self.isEmpty("\(path)-wal"):
+            // Without a log there is nothing beside the file itself (c3ref/open.html, "immutable").
+            flags |= SQLITE_OPEN_READONLY | SQLITE_OPEN_URI
+            name = "file:\(Self.escaped(path))?immutable=1"
+        case .readingAlone: flags |= SQLITE_OPEN_READWRITE
+        }
+        let result = sqlite3_open_v2(name, &handle, flags, nil)
         guard result == SQLITE_OK, let handle else {
             let message = String(cString: sqlite3_errstr(result))
+            let errno = handle.map { sqlite3_system_errno($0) } ?? 0
             sqlite3_close_v2(handle)
-            throw StoreError(result: result, doing: "open it", message: message, path: path)
+            throw StoreError(
+                result: result, errno: errno, doing: "open it", message: message, path: path)
         }
         self.path = path
         self.handle = handle
         sqlite3_extended_result_codes(handle, 1)
         sqlite3_busy_timeout(handle, 5000)
+        if mode == .readingAlone {
+            // The index of the log is then in memory (wal.html#noshm).
+            try execute("PRAGMA locking_mode = EXCLUSIVE", doing: "open it")
+        }
+    }
+
+    private static func isEmpty(_ path: String) -> Bool {
+        var status = stat()
+        return lstat(path, &status) != 0 || status.st_size == 0
+    }
+
+    /// As a URI has it (uri.html).
+    private static func escaped(_ path: String) -> String {
+        path.replacing("%", with: "%25").replacing("?", with: "%3f").replacing("#", with: "%23")
     }
 
     deinit {
@@ -63,6 +97,18 @@ final class Connection {
             case let result: throw error(result, doing: what)
             }
         }
+    }
+
+    /// The text of the first column of all rows.
+    func texts(_ sql: String, doing what: String) throws(StoreError) -> [String] {
+        var found: [String] = []
+        try run(sql, doing: what) { row in found.append(row.text(0) ?? "") }
+        return found
+    }
+
+    /// Ends what the connection does after this long, with `SQLITE_INTERRUPT`.
+    func limit(to span: Duration) {
+        csqlite_set_deadline(handle, span.wholeNanoseconds)
     }
 
     /// The first column of the first row; nil without one.
@@ -101,8 +147,8 @@ final class Connection {
 
     private func error(_ result: Int32, doing what: String) -> StoreError {
         StoreError(
-            result: result, doing: what, message: String(cString: sqlite3_errmsg(handle)),
-            path: path)
+            result: result, errno: sqlite3_system_errno(handle), doing: what,
+            message: String(cString: sqlite3_errmsg(handle)), path: path)
     }
 }
 
@@ -121,6 +167,10 @@ enum Value {
     init(_ integer: Int64?) { self = integer.map(Value.integer) ?? .null }
     init(_ text: String?) { self = text.map(Value.text) ?? .null }
     init(_ flag: Bool) { self = .integer(flag ? 1 : 0) }
+    /// An instant in the range that is taken back when it is read.
+    init(_ instant: WallInstant?) {
+        self = instant.map { .integer($0.keepable.microsecondsSinceEpoch) } ?? .null
+    }
 
     func bind(to statement: OpaquePointer, at index: Int32) -> Int32 {
         switch self {

@@ -42,6 +42,12 @@ enum Schema {
     /// temporary table of the list for each row written (EXPLAIN: OpenEphemeral), which takes longer than the
     /// row.
     private static let first = """
+        CREATE TABLE identity (
+            one INTEGER PRIMARY KEY CHECK (one = 1),
+            id TEXT NOT NULL,
+            generation INTEGER NOT NULL CHECK (generation >= 0)
+        ) STRICT;
+        INSERT INTO identity VALUES (1, lower(hex(randomblob(16))), 0);
         CREATE TABLE life (
             id INTEGER PRIMARY KEY,
             boot_id TEXT NOT NULL,

@@ -20,30 +20,62 @@ public final class Store {
     public static let livesKept: Int64 = 1000
 
     let connection: Connection
-    private var life: Life.ID = 0
+    var life: Life.ID = 0
     private var bootID: BootID?
     private var isDurable = true
     /// Whether there may be staged accounts.
     var hasStaged = true
+    /// Which database it is, and how new.
+    public internal(set) var identity = Identity(id: "", generation: 0)
+    /// What could not be read of the rows that earlier instances left, a sentence each, and the most of them.
+    public private(set) var damage: [String] = []
+    private static let damageMax = 100
+
+    func note(_ damage: String) {
+        if self.damage.count < Self.damageMax { self.damage.append(damage) }
+    }
 
     /// Opens the database, or makes it, and brings an older one up to date.
     ///
-    /// - Parameter path: absolute, in a directory only the daemon's user may write to.
+    /// - Parameters:
+    ///   - path: absolute, in a directory only the daemon's user may write to.
+    ///   - mayMake: whether tables are made in an empty database; else one is an error.
     /// - Throws: `StoreError`; the file is left as it was.
-    public convenience init(path: String) throws(StoreError) {
-        try self.init(path: path, steps: Schema.steps)
+    public convenience init(path: String, mayMake: Bool = true) throws(StoreError) {
+        try self.init(path: path, mayMake: mayMake, steps: Schema.steps)
+    }
+
+    /// Opens a database to read from it, while its disk is too full for anything else. Nothing is written, and the
+    /// store must be let go before another one opens the same database.
+    ///
+    /// - Throws: `StoreError`, also if its tables are not those of this version.
+    public init(readingOnly path: String) throws(StoreError) {
+        connection = try Connection(path: path, .readingAlone)
+        let version = Int64(Schema.steps.count)
+        try Self.check(try connection.version(), version...version, path)
+        identity = try readIdentity()
+    }
+
+    private static func check(
+        _ version: Int64, _ known: ClosedRange<Int64>, _ path: String
+    ) throws(StoreError) {
+        guard !known.contains(version) else { return }
+        guard version != 0 else {
+            throw StoreError(
+                code: .empty, path: path, what: "there are no tables in the database",
+                hint: StoreError.restoreHint)
+        }
+        throw StoreError(
+            code: .newer, path: path,
+            what: "has version \(version), this timerd knows up to \(Schema.steps.count)",
+            hint: "install the newer timerd again, or move the file away")
     }
 
     /// The same with other steps to the present tables, as a later version will have more of them.
-    init(path: String, steps: [String]) throws(StoreError) {
+    init(path: String, mayMake: Bool = true, steps: [String]) throws(StoreError) {
         connection = try Connection(path: path)
-        let version = try connection.integer("PRAGMA user_version", doing: "read it") ?? 0
-        guard (0...Int64(steps.count)).contains(version) else {
-            throw StoreError(
-                code: .newer, path: path,
-                what: "has version \(version), this timerd knows up to \(steps.count)",
-                hint: "install the newer timerd again, or move the file away")
-        }
+        let version = try connection.version()
+        try Self.check(version, (mayMake ? 0 : 1)...Int64(steps.count), path)
         if version == 0 {
             // Pages that pruning frees can be given back a few at a time. SQLite takes this only before the
             // first page is written, which the journal mode does (pragma.html#pragma_auto_vacuum).
@@ -55,10 +87,14 @@ public final class Store {
         // A log that begins anew begins with nothing in it (pragma.html#pragma_journal_size_limit). Written over,
         // its pages, which do not begin where the disk's do, would be read first: a commit would wait for the disk.
         try connection.execute("PRAGMA journal_size_limit = 0", doing: "set the size of its log")
-        guard version < steps.count else { return }
+        if version < steps.count { try migrate(from: Int(version), steps) }
+        identity = try readIdentity()
+    }
+
+    private func migrate(from version: Int, _ steps: [String]) throws(StoreError) {
         let connection = connection
         try connection.transaction(doing: "bring its tables up to date") { () throws(StoreError) in
-            for step in steps[Int(version)...] {
+            for step in steps[version...] {
                 try connection.execute(step, doing: "bring its tables up to date")
             }
             try connection.execute(
@@ -84,6 +120,9 @@ public final class Store {
         )
     }
 
+    /// Goes on for an instance of the daemon whose number is known, where the store could not be opened before.
+    public func resume(as life: Life.ID) { self.life = life }
+
     /// One thing to be written down.
     public enum Change: Hashable, Sendable {
         /// The instance of the daemon that was recovered for begins.
@@ -107,8 +146,8 @@ public final class Store {
         /// So many of the accounts that were staged and applied take their places among the others, so that
         /// there can be further ones.
         case mergeStaged(max: Int)
-        /// Runs that ended before this are history no more.
-        case prune(endedBefore: WallInstant)
+        /// The next generation of the database.
+        case mark
         /// The life that began last ends cleanly.
         case endLife(Now)
     }
@@ -122,33 +161,71 @@ public final class Store {
     @discardableResult
     public func commit(_ changes: [Change], durable: Bool) throws(StoreError) -> Set<Run.ID> {
         try setDurable(durable)
-        return try connection.transaction(doing: "write to it") { () throws(StoreError) in
+        let refused = try connection.transaction(doing: "write to it") { () throws(StoreError) in
             var refused: Set<Run.ID> = []
             for change in changes {
-                switch change {
-                case .beginLife(let now):
-                    try settleStaged()
-                    try insertLife(at: now)
-                case .begin(let run, let at):
-                    if try !insert(run, at: at) { refused.insert(run.id) }
-                case .save(let record): try save(record)
-                case .stage(let record): try stage(record)
-                case .applyStaged: try applyStaged()
-                case .mergeStaged(let count): try mergeStaged(max: count)
-                case .close(let run, let outcome, let usage, let failed, let at, let tail):
-                    try close(run, outcome, usage, failed: failed, at: at, tail: tail)
-                case .rename(let renaming): try rename(renaming)
-                case .erase(let job):
-                    try connection.run(
-                        "DELETE FROM job WHERE name = ?", [.text(job.description)],
-                        doing: "erase a job's account")
-                    try forgetStaged(job)
-                case .prune(let before): try prune(endedBefore: before)
-                case .endLife(let now): try endLife(at: now)
-                }
+                if let run = try write(change) { refused.insert(run) }
             }
             return refused
         }
+        noteMarks(in: changes)
+        return refused
+    }
+
+    /// The same, without the changes that the database will never take. Not synced to the disk.
+    ///
+    /// - Returns: the runs that were refused because a run of that identity was written before, and the changes
+    ///   that were left out.
+    public func commitWhatIsTaken(
+        _ changes: [Change]
+    ) throws(StoreError) -> (refused: Set<Run.ID>, leftOut: [(change: Change, error: StoreError)]) {
+        try setDurable(false)
+        var refused: Set<Run.ID> = []
+        var leftOut: [(change: Change, error: StoreError)] = []
+        try connection.transaction(doing: "write to it") { () throws(StoreError) in
+            for change in changes {
+                // One statement: if it fails, nothing of it remains, and the transaction goes on.
+                do throws(StoreError) {
+                    if let run = try write(change) { refused.insert(run) }
+                } catch {
+                    guard error.code == .refused else { throw error }
+                    leftOut.append((change, error))
+                }
+            }
+        }
+        noteMarks(in: changes)
+        return (refused, leftOut)
+    }
+
+    /// - Returns: the run that was not written because a run of its identity was written before.
+    private func write(_ change: Change) throws(StoreError) -> Run.ID? {
+        switch change {
+        case .beginLife(let now):
+            try settleStaged()
+            try insertLife(at: now)
+        case .begin(let run, let at): return try insert(run, at: at) ? nil : run.id
+        case .save(let record): try save(record)
+        case .stage(let record): try stage(record)
+        case .applyStaged: try applyStaged()
+        case .mergeStaged(let count): try mergeStaged(max: count)
+        case .close(let run, let outcome, let usage, let failed, let at, let tail):
+            try close(run, outcome, usage, failed: failed, at: at, tail: tail)
+        case .rename(let renaming): try rename(renaming)
+        case .erase(let job):
+            try connection.run(
+                "DELETE FROM job WHERE name = ?", [.text(job.description)],
+                doing: "erase a job's account")
+            try forgetStaged(job)
+        case .mark:
+            try connection.run(
+                "UPDATE identity SET generation = generation + 1", doing: "write its generation")
+        case .endLife(let now): try endLife(at: now)
+        }
+        return nil
+    }
+
+    private func noteMarks(in changes: [Change]) {
+        identity.generation += Int64(changes.count { $0 == .mark })
     }
 
     /// The log of this store, for `WriteAheadLog.sync`. It is there once a life began, and good as long as
@@ -173,7 +250,7 @@ public final class Store {
     }
 
     /// In WAL mode NORMAL leaves out the fsync of a commit and FULL makes it (pragma.html#pragma_synchronous).
-    private func setDurable(_ durable: Bool) throws(StoreError) {
+    func setDurable(_ durable: Bool) throws(StoreError) {
         guard durable != isDurable else { return }
         try connection.execute(
             "PRAGMA synchronous = \(durable ? "FULL" : "NORMAL")", doing: "set its durability")
@@ -201,8 +278,8 @@ public final class Store {
             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?1) ON CONFLICT (job, scheduled_us, attempt) DO NOTHING
             """,
             identity(run.id) + [
-                .integer(Int64(run.firing.missed)), .integer(run.firing.active.wholeNanoseconds),
-                .text(bootID?.description ?? ""), .integer(at.microsecondsSinceEpoch),
+                .integer(run.firing.missed.keepable), .integer(run.firing.active.wholeNanoseconds),
+                .text(bootID?.description ?? ""), Value(at),
             ], doing: "write the start of a run") == 1
     }
 
@@ -217,7 +294,7 @@ public final class Store {
             WHERE job = ?1 AND scheduled_us = ?2 AND attempt = ?3 AND outcome IS NULL
             """,
             identity(run) + [
-                .text(outcome.description), .integer(at.microsecondsSinceEpoch),
+                .text(outcome.description), Value(at),
                 .integer(usage.elapsed.wholeMicroseconds), .integer(usage.user.wholeMicroseconds),
                 .integer(usage.system.wholeMicroseconds), .integer(usage.peakResidentBytes),
                 tail.isEmpty ? .null : .bytes(tail), Value(failed),
@@ -243,19 +320,6 @@ public final class Store {
                     AND outcome IS NULL
                 """, identity(run) + [.text(to)], doing: what)
         }
-    }
-
-    /// Each job keeps its latest run, however old.
-    private func prune(endedBefore: WallInstant) throws(StoreError) {
-        try connection.run(
-            """
-            DELETE FROM run WHERE outcome IS NOT NULL AND ended_us < ?
-            AND scheduled_us < (SELECT max(scheduled_us) FROM run AS later WHERE later.owner = run.owner)
-            """,
-            [.integer(endedBefore.microsecondsSinceEpoch)], doing: "prune the history")
-        try connection.run(
-            "DELETE FROM life WHERE id <= ?", [.integer(life - Self.livesKept)],
-            doing: "prune the daemon's starts")
     }
 
     private func endLife(at now: Now) throws(StoreError) {

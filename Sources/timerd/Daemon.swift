@@ -26,6 +26,8 @@ struct Daemon {
     static let runnerPatience: Duration = .seconds(20)
     /// How long any other step of a stop may take.
     static let stepTime: DispatchTimeInterval = .seconds(5)
+    /// How much longer a stop waits for a store that cannot be written: it is tried once more in that time.
+    static let storePatience: DispatchTimeInterval = .milliseconds(1500)
 
     /// For what takes long and nobody waits for. No global queue: see `Control.queue`.
     static let background = DispatchQueue(label: "timerd.background", qos: .utility)
@@ -38,6 +40,8 @@ struct Daemon {
         /// The socket of a runner that is not the daemon's to start and stop; nil: it is.
         var runner: String?
         var log: RunCommand.LogTarget
+        /// Whether to start although the saved state that was there is not there any more.
+        var acceptsDataLoss = false
         /// What was wrong with the environment variable TZ; nil: nothing.
         var zoneFault: String?
     }
@@ -51,6 +55,7 @@ struct Daemon {
     let recent = RecentOutput()
     let loop: Loop
     let runner: RunnerClient
+    let copies: StateCopies
 
     /// Runs until a signal says stop. What keeps it from starting is said on the log, and the exit
     /// status is 1, or 78 for a configuration that cannot be read.
@@ -173,40 +178,6 @@ struct Daemon {
                 )
             }
         }
-    }
-
-    /// Every step has a time limit, so that a daemon that is told to stop ends. Jobs end with a runner that
-    /// is the daemon's own; with another's they go on.
-    private func stop(_ server: ControlServer) {
-        supervision.stopping()
-        supervision.extendTimeout(Self.stopGrace + .seconds(20))
-        let closed = DispatchSemaphore(value: 0)
-        let drained = DispatchSemaphore(value: 0)
-        let ended = DispatchSemaphore(value: 0)
-        loop.later { loop in
-            loop.shutDown {
-                _ in
-                closed.signal()
-            } drained: {
-                drained.signal()
-            }
-        }
-        waitFor(closed, "close the accounts")
-        if options.runner == nil {
-            runner.shutdown(grace: Self.stopGrace)
-            waitFor(drained, "record the ends of the last runs")
-        }
-        let now = clocks.now()
-        recorder.keep([.endLife(now)], durable: true) { _ in ended.signal() }
-        waitFor(ended, "record the stop")
-        runner.close()
-        server.stop()
-        teller.flush()
-    }
-
-    private func waitFor(_ step: DispatchSemaphore, _ what: String) {
-        guard step.wait(timeout: .now() + Self.stepTime) == .timedOut else { return }
-        log.error("Cannot \(what) in time; the next start will find a daemon that was killed")
     }
 }
 

@@ -37,11 +37,10 @@ struct DaemonStart {
         let runtime = try Directory.open(options.runtime)
         try lock(state, runtime)
         let heartbeat = try HeartbeatFile(in: runtime)
-        let lastHeartbeat = heartbeat.read()
         try signals.check()
-        let store = try Self.openStore(in: state)
-        var past = try store.recover(after: lastHeartbeat?.life ?? 0)
-        past.heartbeat = lastHeartbeat
+        let saved = try SavedState(
+            in: state, heartbeat: heartbeat.read(), bootID: clocks.bootID)
+        var (store, past) = try openStore(saved, heartbeat)
         let watch = try ClockWatch()
         let socket = try bindSocket()
         try signals.check()
@@ -50,19 +49,34 @@ struct DaemonStart {
         let teller = Teller(log: Logger(label: Teller.label), hasFields: options.log.isJournal)
         let recorder = Recorder(
             store: store, history: reading.settings.history, log: log,
-            wall: { [clocks] in clocks.now().wall })
+            wall: { [clocks] in clocks.now().wall },
+            open: try Self.opener(in: state, for: past.life))
+        let copies = StateCopies(of: state, recorder: recorder, log: log) {
+            [clocks] in clocks.now().wall
+        }
+        let pulse = Pulse(file: heartbeat, log: log)
         let beginning = beginning(
-            reading, past, supervision: supervision, teller: teller, over: extraTime.end)
+            reading, past, supervision: supervision, teller: teller
+        ) {
+            extraTime.end()
+        } saved: {
+            copies.begin()
+            recorder.prune()
+        }
         let loop = Loop.started(
             with: beginning, clocks: clocks, recorder: recorder,
-            pulse: Pulse(file: heartbeat, log: log), teller: teller, supervision: supervision,
-            launcher: runner)
+            pulse: pulse, teller: teller, supervision: supervision, launcher: runner)
+        recorder.follow(
+            Recorder.Followers { trouble in
+                loop.later { $0.note(storeTrouble: trouble) }
+            } marked: { generation in
+                pulse.note(generation: generation)
+            })
         let daemon = Daemon(
             options: options, log: log, clocks: clocks, supervision: supervision, teller: teller,
-            recorder: recorder, loop: loop, runner: runner)
+            recorder: recorder, loop: loop, runner: runner, copies: copies)
         // The end of a run is ignored before the loop knows the run.
         daemon.listenToRunner(adopting: Set(past.openRuns.filter(\.isLive).map(\.id)))
-        recorder.keep([.prune(endedBefore: beginning.at.wall - reading.settings.history)])
         // From here on there is something to answer with.
         watch.activate(queue: loop.executor.queue) { loop.later { $0.receive(.clockChanged) } }
         let server = try listen(on: socket, for: daemon)
@@ -92,11 +106,6 @@ struct DaemonStart {
     private func lock(_ state: Directory, _ runtime: Directory) throws {
         try state.lock()
         try runtime.lock("scheduler.lock", option: "--runtime")
-    }
-
-    private static func openStore(in state: Directory) throws -> sending Store {
-        for name in Store.fileNames { try state.check(name) }
-        return try Store(path: "\(state.resolvedPath())/\(Store.fileName)")
     }
 
     /// Clients may connect from here on, and wait for their answers until the jobs are loaded.
@@ -138,10 +147,12 @@ struct DaemonStart {
     }
 
     /// Loads the jobs.
-    /// - Parameter over: called when the service manager need not wait any longer.
+    /// - Parameters:
+    ///   - over: called when the service manager need not wait any longer.
+    ///   - saved: called when the first records are on the disk.
     private func beginning(
         _ reading: ConfigReading, _ past: Recollection, supervision: Supervision, teller: Teller,
-        over: @escaping @Sendable () -> Void
+        over: @escaping @Sendable () -> Void, saved: @escaping @Sendable () -> Void
     ) -> Loop.Beginning {
         let now = clocks.now()
         let (agenda, actions) = Agenda.load(
@@ -153,6 +164,7 @@ struct DaemonStart {
         ) {
             over()
             supervision.ready("Started")
+            saved()
             // Behind what is told of it.
             teller.afterwards { Heap.giveBackSoon() }
         } delayed: { error in

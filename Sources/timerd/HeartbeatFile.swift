@@ -44,6 +44,9 @@ struct HeartbeatFile {
         return last
     }
 
+    /// Forgets every heartbeat: those of a daemon whose state is not the one that is here.
+    func clear() { ftruncate(file, 0) }
+
     /// Leaves a sign of life.
     /// - Returns: the errno if it could not be written.
     mutating func write(_ heartbeat: Heartbeat) -> Int32? {
@@ -55,12 +58,12 @@ struct HeartbeatFile {
 }
 
 extension Heartbeat {
-    private static let format = "timerd-heartbeat 2"
+    private static let format = "timerd-heartbeat 3"
 
-    /// `timerd-heartbeat 2 LIFE BOOT WALL-US AWAKE-NS BOOT-NS UNSTORED SUM`, the sum over all before it. UNSTORED is
+    /// `timerd-heartbeat 3 GENERATION LIFE BOOT WALL-US AWAKE-NS BOOT-NS UNSTORED SUM`, the sum over all before it. UNSTORED is
     /// `-`, or `STORED-LIFE INSTANCES COUNTED-NS` with `-` behind it or what is proven, written as LIFE's reading.
     var line: String {
-        var text = "\(Self.format) \(life) \(at.line) "
+        var text = "\(Self.format) \(generation) \(life) \(at.line) "
         if let unstored {
             text +=
                 "\(unstored.storedLife) \(unstored.instances) \(unstored.counted.wholeNanoseconds) "
@@ -68,19 +71,22 @@ extension Heartbeat {
         } else {
             text += "-"
         }
-        return "\(text) \(Self.sum(of: text))"
+        return "\(text) \(LineSum.of(text))"
     }
 
     /// Reads what `line` writes; nil for anything else.
     init?(line: String) {
         let words = line.split(separator: " ", omittingEmptySubsequences: false).map(String.init)
-        guard words.count >= 8, words[0...1].joined(separator: " ") == Self.format,
-            words.last == Self.sum(of: words.dropLast().joined(separator: " ")),
-            let life = Life.ID(decimal: words[2]), let at = Now(words: words[3..<7])
+        guard words.count >= 9, words[0...1].joined(separator: " ") == Self.format,
+            words.last == LineSum.of(words.dropLast().joined(separator: " ")),
+            let generation = Int64(decimal: words[2]), generation >= 0,
+            let life = Life.ID(decimal: words[3]), Accepted.life.contains(life),
+            let at = Now(words: words[4..<8])
         else { return nil }
-        let rest = Array(words[7..<(words.count - 1)])
+        let rest = Array(words[8..<(words.count - 1)])
         guard rest != ["-"] else {
             self.init(life: life, at: at)
+            self.generation = generation
             return
         }
         guard rest.count >= 4, let storedLife = Life.ID(decimal: rest[0]),
@@ -94,11 +100,14 @@ extension Heartbeat {
             unstored: Unstored(
                 storedLife: storedLife, proven: proven, counted: .nanoseconds(counted),
                 instances: instances))
+        self.generation = generation
     }
+}
 
-    /// FNV-1a, 64 bits (http://www.isthe.com/chongo/tech/comp/fnv/): against half-written lines, not
-    /// against anybody.
-    private static func sum(of text: String) -> String {
+/// The sum at the end of a line that is kept in a file: against half-written lines, not against anybody.
+enum LineSum {
+    /// FNV-1a, 64 bits (http://www.isthe.com/chongo/tech/comp/fnv/).
+    static func of(_ text: String) -> String {
         let hash = text.utf8.reduce(UInt64(0xcbf2_9ce4_8422_2325)) { hash, byte in
             (hash ^ UInt64(byte)) &* 0x100_0000_01b3
         }
@@ -118,9 +127,6 @@ extension Now {
         guard words.count == 4, let bootID = BootID(words[0]), let wall = Int64(decimal: words[1]),
             let awake = Int64(decimal: words[2]), let boot = Int64(decimal: words[3])
         else { return nil }
-        self.init(
-            wall: WallInstant(microsecondsSinceEpoch: wall),
-            awake: AwakeInstant(nanoseconds: awake), boot: BootInstant(nanoseconds: boot),
-            bootID: bootID)
+        self.init(keptWall: wall, awake: awake, boot: boot, bootID: bootID)
     }
 }

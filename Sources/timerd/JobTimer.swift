@@ -33,8 +33,12 @@ struct JobTimer {
     /// Rings when the calendar clock reads `instant`, however it is set until then; an instant set before is
     /// forgotten.
     func arm(at instant: WallInstant) {
-        let second = instant.secondsSinceEpoch
-        let microsecond = instant.microsecondsSinceEpoch - second * 1_000_000
+        // Dispatch counts nanoseconds in 64 bits, without a check: a later instant would become an earlier one.
+        // The first nanosecond it would read as "never".
+        let microseconds = max(
+            1, min(instant.microsecondsSinceEpoch, Accepted.clockMicroseconds.upperBound))
+        let second = microseconds / 1_000_000
+        let microsecond = microseconds - second * 1_000_000
         let time = timespec(tv_sec: Int(second), tv_nsec: Int(microsecond) * 1000)
         source.schedule(wallDeadline: DispatchWallTime(timespec: time), leeway: .nanoseconds(0))
     }

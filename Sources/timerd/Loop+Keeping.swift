@@ -3,6 +3,7 @@
 
 import PausableTimers
 import TimerCore
+import TimerStore
 
 /// Keeping time, and telling the service manager that it is kept.
 extension Loop {
@@ -59,6 +60,12 @@ extension Loop {
         ) { loop, _ in loop.assumeIsolated { $0.tellStatus() } }
     }
 
+    /// The state cannot be saved for now, or can be again.
+    func note(storeTrouble trouble: StoreError?) {
+        storeTrouble = trouble
+        planStatus()
+    }
+
     func tellStatus() {
         statusTimer = nil
         guard supervision.isSupervised else { return }
@@ -66,7 +73,8 @@ extension Loop {
         supervision.status(
             StatusLine(
                 jobs: agenda.jobCount, paused: agenda.pausedCount, running: agenda.liveRuns,
-                rejected: rejected.count, next: agenda.next(at: now), isStopping: agenda.isShutDown
+                rejected: rejected.count, next: agenda.next(at: now), isStopping: agenda.isShutDown,
+                trouble: storeTrouble?.description
             ).text)
     }
 }

@@ -80,6 +80,8 @@ actor Loop: QueueActor {
     /// Until a status line that is planned is sent.
     var statusTimer: PausableTimer?
     var heartbeats = 0
+    /// Why the state cannot be saved for now.
+    var storeTrouble: StoreError?
     var rejected: [Rejection]
     private var drained: (@Sendable () -> Void)?
     /// Who waits for everything there is to show, and what of it the first of them has.
@@ -259,18 +261,19 @@ actor Loop: QueueActor {
     /// Says something in the log, in its turn.
     func say(_ text: String) { teller.say(text) }
 
-    /// Takes the timers down and closes the accounts; `closed` is called once they are on the disk, and
-    /// `drained` once no run lives any more.
+    /// Takes the timers down and closes the accounts; `closed` is called once they are on the disk, `delayed` if they
+    /// cannot be written for now, and `drained` once no run lives any more.
     func shutDown(
-        closed: @escaping @Sendable (Now) -> Void, drained: @escaping @Sendable () -> Void
+        closed: @escaping @Sendable (Now) -> Void,
+        delayed: (@Sendable (StoreError) -> Void)? = nil, drained: @escaping @Sendable () -> Void
     ) {
         guard !isDeciding else {
-            return afterDecision { $0.shutDown(closed: closed, drained: drained) }
+            return afterDecision { $0.shutDown(closed: closed, delayed: delayed, drained: drained) }
         }
         let now = clocks.now()
         self.drained = drained
         perform(
-            decide(.shutdown, at: now)[...], at: now,
+            decide(.shutdown, at: now)[...], at: now, delayed: delayed,
             done: { loop in
                 closed(now)
                 loop.noteDrained()

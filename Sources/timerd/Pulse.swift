@@ -12,6 +12,7 @@ final class Pulse: Sendable {
     private struct State {
         var file: HeartbeatFile
         var hasFailed = false
+        var generation: Int64 = 0
     }
 
     private let queue = DispatchQueue(label: "timerd.pulse", qos: .default)
@@ -25,6 +26,9 @@ final class Pulse: Sendable {
         self.log = log
     }
 
+    /// The database has this generation from now on.
+    func note(generation: Int64) { state.withLock { $0.generation = generation } }
+
     /// Writes the sign of life as soon as the file lets it.
     func beat(_ heartbeat: Heartbeat) {
         guard !isInMemory else { return write(heartbeat) }
@@ -33,6 +37,8 @@ final class Pulse: Sendable {
 
     private func write(_ heartbeat: Heartbeat) {
         state.withLock { state in
+            var heartbeat = heartbeat
+            heartbeat.generation = state.generation
             let failure = state.file.write(heartbeat)
             if let failure, !state.hasFailed {
                 log.error(

@@ -19,34 +19,32 @@ actor Recorder: QueueActor {
     static let retryDelay: Duration = .seconds(1)
     /// How many runs may end before the history is pruned again.
     static let closesPerPrune = 1000
+    /// How long others have their turn between two portions of pruning.
+    static let pruneDelay: Duration = .milliseconds(20)
     /// How many changes are enough for one transaction. What follows the first of them need not wait for the
     /// last of a thousand.
     static let changesPerCommit = 64
-    /// How many changes may wait before older accounts of a job give way to its newest.
-    static let pendingMax = 100_000
 
     nonisolated let executor = QueueExecutor(label: "timerd.store", qos: Precedence.qos)
     nonisolated var unownedExecutor: UnownedSerialExecutor {
         executor.asUnownedSerialExecutor()
     }
 
-    private struct Request {
-        var changes: [Store.Change]
-        var durable: Bool
-        var kept: (@Sendable (Set<Run.ID>) -> Void)?
-        var delayed: (@Sendable (StoreError) -> Void)?
-    }
+    typealias Request = RequestQueue.Request
 
     private struct Unsynced {
         var request: Request
         var refused: Set<Run.ID>
     }
 
-    private let store: Store
+    /// Nil until it can be opened.
+    private var store: Store?
+    private let open: @Sendable () throws(StoreError) -> sending Store
     private let log: Logger
     private let history: Duration
     private let wall: @Sendable () -> WallInstant
-    private var pending: [Request] = []
+    private var followers = Followers()
+    private var pending = RequestQueue()
     /// How many requests came so far.
     private var taken: UInt64 = 0
     private var isDraining = false
@@ -60,22 +58,51 @@ actor Recorder: QueueActor {
     private var isSyncPlanned = false
     private var isSyncing = false
     private var hasSyncFailed = false
-    private var trouble: StoreError?
+    private var trouble: Trouble?
     private var closes = 0
     /// What is written together and in many steps; the first of them is being written.
     var together: [Together] = []
+    private var pruning: Pruning?
+    private var isMarkDue = true
+
+    /// Why nothing can be written for now, and since when.
+    struct Trouble {
+        var error: StoreError
+        var since: WallInstant
+    }
+
+    /// Who is told how the store is, on the recorder's queue.
+    struct Followers: Sendable {
+        /// The store cannot be written, or can be again.
+        var trouble: (@Sendable (StoreError?) -> Void)?
+        /// The store has this generation now.
+        var marked: (@Sendable (Int64) -> Void)?
+    }
 
     /// - Parameters:
+    ///   - store: nil: it cannot be opened yet.
     ///   - history: how long runs that ended are kept.
     ///   - wall: the calendar clock, for pruning.
+    ///   - open: opens a store that could not be opened; tried each second.
     init(
-        store: sending Store, history: Duration, log: Logger,
-        wall: @escaping @Sendable () -> WallInstant
+        store: sending Store?, history: Duration, log: Logger,
+        wall: @escaping @Sendable () -> WallInstant,
+        open: @escaping @Sendable () throws(StoreError) -> sending Store = {
+            () throws(StoreError) in throw Recorder.noStore
+        }
     ) {
+        self.open = open
         self.store = store
         self.history = history
         self.log = log
         self.wall = wall
+    }
+
+    private static let noStore = StoreError(code: .other, path: "", what: "there is no store")
+
+    /// To be called before anything is handed over.
+    nonisolated func follow(_ followers: Followers) {
+        later { $0.followers = followers }
     }
 
     /// Writes the changes after everything handed over before.
@@ -115,6 +142,7 @@ actor Recorder: QueueActor {
             return later { $0.read(body, done, behind: number) }
         }
         do throws(StoreError) {
+            guard let store else { throw trouble?.error ?? Self.noStore }
             done(.success(try body(store)))
         } catch {
             done(.failure(error))
@@ -125,9 +153,8 @@ actor Recorder: QueueActor {
         pending.append(request)
         taken += 1
         if let trouble {
-            request.delayed?(trouble)
-            pending[pending.count - 1].delayed = nil
-            thinOut()
+            pending.delay(because: trouble.error)
+            pending.thinOut()
             return
         }
         drainSoon()
@@ -143,54 +170,55 @@ actor Recorder: QueueActor {
     private func drain() {
         isDraining = false
         guard !pending.isEmpty else { return }
-        var changes: [Store.Change] = []
-        var count = 0
-        while count < pending.count, changes.count < Self.changesPerCommit {
-            changes += pending[count].changes
-            count += 1
-        }
-        closes += changes.count { if case .close = $0 { true } else { false } }
-        if closes >= Self.closesPerPrune {
-            closes = 0
-            changes.append(.prune(endedBefore: wall() - history))
-        }
+        var (changes, count) = pending.batch(of: Self.changesPerCommit)
+        let hasChanges = !changes.isEmpty
+        let isMarked = hasChanges && isMarkDue
+        if isMarked { changes.append(.mark) }
         do throws(StoreError) {
             let refused = try write(changes)
-            finish(count, refused, hasWritten: !changes.isEmpty)
+            if isMarked, let store {
+                isMarkDue = false
+                followers.marked?(store.identity.generation)
+            }
+            finish(count, refused, hasWritten: hasChanges)
+            noteCloses(changes.count { if case .close = $0 { true } else { false } })
         } catch {
             wait(because: error)
         }
     }
 
-    /// A change the store will never take must not hold up the others for ever: it alone is let go.
+    /// A change the store will never take must not hold up the others for ever: it alone is left out.
     private func write(_ changes: [Store.Change]) throws(StoreError) -> Set<Run.ID> {
         guard !changes.isEmpty else { return [] }
+        let store = try openStore()
         do throws(StoreError) {
             return try store.commit(changes, durable: false)
         } catch {
-            guard error.code == .other else { throw error }
+            guard error.code == .refused else { throw error }
         }
-        var refused: Set<Run.ID> = []
-        for change in changes {
-            do throws(StoreError) {
-                refused.formUnion(try store.commit([change], durable: false))
-            } catch {
-                guard error.code == .other else { throw error }
-                log.error("\(error); this entry is left out: \(change)")
-                if case .begin(let run, _) = change { refused.insert(run.id) }
-            }
+        var (refused, leftOut) = try store.commitWhatIsTaken(changes)
+        for (change, error) in leftOut {
+            log.error("\(error); this entry is left out: \(change)")
+            if case .begin(let run, _) = change { refused.insert(run.id) }
         }
         return refused
+    }
+
+    private func openStore() throws(StoreError) -> Store {
+        if let store { return store }
+        let opened = try open()
+        store = opened
+        return opened
     }
 
     /// The first so many requests are done.
     private func finish(_ count: Int, _ refused: Set<Run.ID>, hasWritten: Bool) {
         if trouble != nil {
             trouble = nil
+            followers.trouble?(nil)
             log.notice("The account is being written again; nothing of it was lost")
         }
-        let done = pending.prefix(count)
-        pending.removeFirst(count)
+        let done = pending.take(count)
         isSyncDue = isSyncDue || hasWritten
         for request in done {
             if request.durable {
@@ -209,32 +237,79 @@ actor Recorder: QueueActor {
             log.critical(
                 "\(error); jobs that come due wait, and writing is tried again every second")
         }
-        trouble = error
-        for index in pending.indices {
-            pending[index].delayed?(error)
-            pending[index].delayed = nil
-        }
+        if trouble?.error != error { followers.trouble?(error) }
+        trouble = Trouble(error: error, since: trouble?.since ?? wall())
+        pending.delay(because: error)
         later(after: Self.retryDelay) { $0.drain() }
     }
 
-    /// Of several accounts of one job that wait, only the newest matters. What carries a run stays.
-    private func thinOut() {
-        guard pending.count > Self.pendingMax else { return }
-        var newest: Set<Job.Name> = []
-        for index in pending.indices.reversed() {
-            pending[index].changes.removeAll { change in
-                guard case .save(let record) = change else { return false }
-                return !newest.insert(record.job).inserted
-            }
-        }
-        pending.removeAll { $0.changes.isEmpty && $0.kept == nil }
+    // MARK: - Pruning
+
+    /// Takes out of the history what is too old, a portion at a time, behind whatever else is to be written.
+    nonisolated func prune() {
+        later { recorder in recorder.beginPruning() }
     }
+
+    private func noteCloses(_ count: Int) {
+        closes += count
+        guard closes >= Self.closesPerPrune else { return }
+        closes = 0
+        beginPruning()
+    }
+
+    private func beginPruning() {
+        guard pruning == nil else { return }
+        pruning = Pruning(endedBefore: wall() - history)
+        prunePortion()
+    }
+
+    private func prunePortion() {
+        guard let store, trouble == nil, var next = pruning else { return pruning = nil }
+        do throws(StoreError) {
+            try next.advance(in: store)
+            pruning = next.isDone ? nil : next
+        } catch {
+            // It begins again when more runs have ended.
+            pruning = nil
+            log.warning("\(error); the history is pruned later")
+        }
+        if pruning != nil { later(after: Self.pruneDelay) { $0.prunePortion() } }
+    }
+
+    // MARK: - Stopping
+
+    /// Says what would be lost if the daemon ended now: nil if everything handed over before can be written.
+    nonisolated func unwritten(_ done: @escaping @Sendable (Unwritten?) -> Void) {
+        later { recorder in
+            guard let trouble = recorder.trouble else { return done(nil) }
+            done(Unwritten(trouble, recorder.pending))
+        }
+    }
+
+    /// Which database it is and how many jobs it knows, once that is on the disk; nil if it cannot be written for now.
+    nonisolated func settle(_ done: @escaping @Sendable ((Store.Identity, jobs: Int)?) -> Void) {
+        later { recorder in
+            guard recorder.trouble == nil, let store = recorder.store,
+                let jobs = try? store.jobCount()
+            else { return done(nil) }
+            let identity = store.identity
+            recorder.take(
+                Request(changes: [], durable: true) { _ in
+                    done((identity, jobs: jobs))
+                } delayed: { _ in
+                    done(nil)
+                })
+        }
+    }
+
+    // MARK: - Syncing
 
     private func planSync() {
         guard !isSyncPlanned else { return }
         isSyncPlanned = true
         later(after: Self.syncDelay) { recorder in
             recorder.isSyncPlanned = false
+            recorder.isMarkDue = true
             recorder.sync()
         }
     }
@@ -243,7 +318,7 @@ actor Recorder: QueueActor {
     private func sync() {
         guard !isSyncing, isSyncDue || !unsynced.isEmpty else { return }
         do throws(StoreError) {
-            if writeAheadLog == nil { writeAheadLog = try store.log() }
+            if writeAheadLog == nil { writeAheadLog = try openStore().log() }
         } catch {
             return noteSync(of: take(), failure: error)
         }
@@ -267,7 +342,7 @@ actor Recorder: QueueActor {
         isSyncing = false
         do throws(StoreError) {
             // What could not be written once would not be tried again: it goes another way.
-            if failure != nil { try store.checkpoint() }
+            if failure != nil { try openStore().checkpoint() }
             hasSyncFailed = false
             for one in waiting { one.request.kept?(one.refused) }
             if !unsynced.isEmpty { sync() } else if isSyncDue { planSync() }
@@ -286,5 +361,30 @@ actor Recorder: QueueActor {
             isSyncDue = true
             planSync()
         }
+    }
+}
+
+/// What a daemon that cannot write its store has not written.
+struct Unwritten: Sendable {
+    /// Why it cannot be written, and since when.
+    var error: StoreError
+    var since: WallInstant
+    /// How many runs that have not begun, ends of runs, and records of jobs wait to be written.
+    var starts = 0
+    var ends = 0
+    var jobs = 0
+
+    init(_ trouble: Recorder.Trouble, _ pending: RequestQueue) {
+        (error, since) = (trouble.error, trouble.since)
+        var names: Set<Job.Name> = []
+        for change in pending.changes {
+            switch change {
+            case .begin: starts += 1
+            case .close: ends += 1
+            case .save(let record): names.insert(record.job)
+            case .beginLife, .rename, .erase, .mark, .endLife: break
+            }
+        }
+        jobs = names.count
     }
 }

@@ -26,6 +26,10 @@ struct RunCommand {
             .value(
                 "runner", "PATH", "The socket of a runner that somebody else starts and stops.",
                 standard: "one is started, and stopped with the daemon", completion: .file),
+            .flag(
+                "accept-data-loss",
+                "Start although the saved state that was here is gone or was replaced by an older one."
+            ),
             .value(
                 "log", "TARGET",
                 "Where the log goes: the journal if standard error leads there, unless told.",
@@ -48,6 +52,7 @@ struct RunCommand {
             config: given["config"] ?? Standard.config, state: given["state"] ?? Standard.state,
             runtime: runtime, socket: given["socket"] ?? "\(runtime)/\(ControlPath.fileName)",
             runner: given["runner"], log: given["log"].flatMap { LogTarget(rawValue: $0) } ?? .auto,
+            acceptsDataLoss: given.has("accept-data-loss"),
             zoneFault: zoneFault)
     }
 

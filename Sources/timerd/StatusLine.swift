@@ -12,6 +12,8 @@ struct StatusLine {
     var rejected: Int
     var next: (job: Job.Name, instant: WallInstant)?
     var isStopping: Bool
+    /// Why the state cannot be saved for now, and so no run starts; nil: it can.
+    var trouble: String?
 
     var text: String {
         var parts = [plural(jobs, "job")]
@@ -20,6 +22,9 @@ struct StatusLine {
         if rejected > 0 { parts.append("\(plural(rejected, "job")) rejected") }
         let counts = parts.joined(separator: ", ")
         if isStopping { return "Stopping; \(counts)" }
+        if let trouble {
+            return "\(counts); runs wait, since the state cannot be saved: \(trouble)"
+        }
         guard let next else { return "\(counts); nothing due" }
         return "\(counts); next is \(next.job) at \(LocalTime.text(next.instant))"
     }

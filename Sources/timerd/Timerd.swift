@@ -11,7 +11,9 @@ enum Timerd {
 
     static let usage = Usage(
         "timerd", "A scheduler that can pause a job and lose nothing.", version: versionNumber,
-        commands: [RunCommand.usage, CheckCommand.usage, SimulateCommand.usage])
+        commands: [
+            RunCommand.usage, CheckCommand.usage, SimulateCommand.usage, RestoreCommand.usage,
+        ])
 
     static func main() {
         Signals.block()

@@ -170,7 +170,7 @@ import TimerCore
                 ], durable: false)
         }
         try store.commit([.begin(run("b", at: 1), at: now(1).wall)], durable: false)
-        try store.commit([.prune(endedBefore: now(100).wall)], durable: false)
+        try store.prune(endedBefore: now(100).wall)
         let past = try Store(path: path).beginLife(at: now(200))
         #expect(past.lastRuns.values.map(\.id) == [run("a", at: 10).id])
         #expect(past.openRuns.count == 1, "what is open is no history")
@@ -213,6 +213,113 @@ import TimerCore
             [.close(active.id, .exited(0), RunUsage(), failed: false, at: now(5).wall)],
             durable: false)
         #expect(try history(of: new) == [active.id, ended.id])
+    }
+
+    /// Runs of several jobs, one of each older than all that is kept, in a file that is mostly theirs.
+    @Test func aLongHistoryIsPrunedInPortions_andTheFileShrinks() throws {
+        defer { clean() }
+        let store = try Store(path: path)
+        _ = try store.beginLife(at: now(0))
+        let tail = [UInt8](repeating: 65, count: 1000)
+        for second in 1...3000 {
+            let run = run("job-\(second % 300)", at: Int64(second))
+            try store.commit(
+                [
+                    .begin(run, at: now(Int64(second)).wall),
+                    .close(
+                        run.id, .exited(0), RunUsage(), failed: false, at: now(Int64(second)).wall,
+                        tail: tail),
+                ], durable: false)
+        }
+        try store.checkpoint()
+        var before = stat()
+        try #require(stat(path, &before) == 0)
+        var pruning = Pruning(endedBefore: now(2990).wall)
+        var portions = 0
+        while !pruning.isDone {
+            let rows = try store.connection.integer("SELECT count(*) FROM run", doing: "count") ?? 0
+            try pruning.advance(in: store)
+            let left = try store.connection.integer("SELECT count(*) FROM run", doing: "count") ?? 0
+            #expect(rows - left <= Pruning.rowsPerPortion)
+            portions += 1
+        }
+        #expect(portions > 2990 / Int(Pruning.rowsPerPortion))
+        // Of each job the latest, and what ended since.
+        #expect(try store.connection.integer("SELECT count(*) FROM run", doing: "count") == 300)
+        try store.checkpoint()
+        var after = stat()
+        try #require(stat(path, &after) == 0)
+        let least = Pruning.freePagesKept * 4096
+        #expect(after.st_size < before.st_size / 2 && after.st_size < least + 1_200_000)
+        var found: [String?] = []
+        try store.connection.run("PRAGMA integrity_check", doing: "check") { row in
+            found.append(row.text(0))
+        }
+        #expect(found == ["ok"])
+    }
+
+    @Test func aChangeThatIsNeverTakenIsLeftOut_andNoOther() throws {
+        defer { clean() }
+        let store = try Store(path: path)
+        _ = try store.beginLife(at: now(0))
+        var bad = record("bad")
+        bad.accrued = .nanoseconds(-1)
+        let old = run("a", at: 1)
+        try store.commit([.begin(old, at: now(1).wall)], durable: false)
+        let new = run("a", at: 2)
+        let (refused, leftOut) = try store.commitWhatIsTaken([
+            .save(record("good")), .save(bad), .begin(old, at: now(2).wall),
+            .begin(new, at: now(2).wall), .mark,
+        ])
+        #expect(refused == [old.id])
+        #expect(leftOut.map(\.change) == [.save(bad)] && leftOut.first?.error.code == .refused)
+        let past = try Store(path: path).beginLife(at: now(3))
+        #expect(past.records == [record("good")])
+        #expect(past.openRuns.map(\.id) == [old.id, new.id])
+    }
+
+    /// A full disk in the middle of it: all of it is tried again, and no run may then seem to be there before.
+    @Test func ofWhatIsTakenNothingRemainsIfTheDiskIsFull() throws {
+        defer { clean() }
+        let store = try Store(path: path)
+        _ = try store.beginLife(at: now(0))
+        try store.connection.execute("PRAGMA max_page_count = 20", doing: "shrink")
+        var bad = record("bad")
+        bad.accrued = .nanoseconds(-1)
+        let run = run("a", at: 1)
+        let changes: [Store.Change] =
+            [.begin(run, at: now(1).wall), .save(bad)]
+            + (0..<2000).map { .save(record("job\($0)")) }
+        let error = #expect(throws: StoreError.self) { try store.commitWhatIsTaken(changes) }
+        #expect(error?.code == .full)
+        try store.connection.execute("PRAGMA max_page_count = 100000", doing: "grow")
+        #expect(try store.commitWhatIsTaken(changes).refused.isEmpty)
+    }
+
+    @Test func eachDatabaseHasAnIdentity_andItsGenerationGrows() throws {
+        defer { clean() }
+        let store = try Store(path: path)
+        #expect(store.identity.id.count == 32 && store.identity.generation == 0)
+        try store.commit([.mark, .save(record("a"))], durable: true)
+        #expect(store.identity.generation == 1)
+        var bad = record("bad")
+        bad.accrued = .nanoseconds(-1)
+        #expect(throws: StoreError.self) { try store.commit([.mark, .save(bad)], durable: true) }
+        #expect(store.identity.generation == 1)
+        #expect(try Store(path: path).identity == store.identity)
+        let other = try Store(path: "\(path)-other")
+        #expect(other.identity.id != store.identity.id)
+    }
+
+    @Test(arguments: [
+        "DELETE FROM identity", "UPDATE identity SET generation = 9223372036854775807",
+    ])
+    func aDatabaseWithoutAnIdentityIsRefused(tampering: String) throws {
+        defer { clean() }
+        let store = try Store(path: path)
+        try store.connection.execute(tampering, doing: "tamper")
+        let error = #expect(throws: StoreError.self) { try Store(path: path) }
+        #expect(error?.code == .corrupt)
     }
 
     @Test func erasesAnAccount() throws {
@@ -284,7 +391,7 @@ import TimerCore
         try content.write(toFile: path, atomically: false, encoding: .utf8)
         let error = #expect(throws: StoreError.self) { try Store(path: path) }
         #expect(error?.code == code)
-        #expect(error?.description.contains("restore it from a backup, or move it away") == true)
+        #expect(error?.description.contains("timerd restore") == true)
         #expect(try String(contentsOfFile: path, encoding: .utf8) == content, "nothing was lost")
     }
 
@@ -373,6 +480,134 @@ import TimerCore
         #expect(!steps.contains("OpenEphemeral"))
     }
 
+    /// Numbers that no version of timerd writes, with which arithmetic on instants would end the daemon.
+    @Test(arguments: [
+        ("active_ns", "9223372036854775807", true), ("accrued_ns", "9223372036854775807", true),
+        ("last_scheduled_us", "9223372036854775807", false),
+        ("last_scheduled_us", "-9223372036854775808", false),
+        ("removed_us", "9223372036854775807", false), ("at_us", "-9223372036854775808", false),
+        ("at_awake_ns", "-1", false), ("at_awake_ns", "9223372036854775807", false),
+        ("at_boot_ns", "9223372036854775807", false), ("firings", "9223372036854775807", false),
+        ("firings", "-1", false), ("skips", "9223372036854775807", false),
+        ("corrections", "9223372036854775807", false), ("seen_us", "9223372036854775807", false),
+        ("life", "0", false), ("life", "9223372036854775807", false), ("boot_id", "'x'", false),
+        ("phase", "'paused'", false), ("pause_until_us", "9223372036854775807", true),
+    ])
+    func aDamagedJobIsPausedAndSaid_andTheOthersAreAsTheyWere(
+        column: String, value: String, isAccepted: Bool
+    ) throws {
+        defer { clean() }
+        let store = try Store(path: path)
+        _ = try store.beginLife(at: now(0))
+        try store.commit(["a", "b", "c"].map { .save(record($0)) }, durable: true)
+        try store.connection.execute(
+            "UPDATE job SET \(column) = \(value) WHERE name = 'b'", doing: "tamper")
+        let again = try Store(path: path)
+        let past = try again.beginLife(at: now(10))
+        #expect(past.records.map(\.job.description) == ["a", "b", "c"])
+        #expect(past.records[0] == record("a") && past.records[2] == record("c"))
+        if isAccepted {
+            #expect(again.damage.isEmpty)
+            return
+        }
+        guard case .paused(let pause) = past.records[1].phase else {
+            Issue.record("\(past.records[1].phase)")
+            return
+        }
+        #expect(pause.by == .user("timerd") && pause.note?.contains("damaged") == true)
+        #expect(!past.records[1].isCounting && past.records[1].active == record("b").active)
+        #expect(again.damage.count == 1)
+        let damage = try #require(again.damage.first)
+        #expect(damage.contains("job \"b\"") && damage.contains("timerctl resume b"))
+        if column != "phase" { #expect(damage.contains("\(column) = \(value)"), "\(damage)") }
+        // What is written of it now is whole again.
+        try again.commit([.save(past.records[1])], durable: true)
+        #expect(try Store(path: path).recordsAlone() == past.records)
+    }
+
+    @Test func aJobWithoutANameIsSaid_andLeftWhereItIs() throws {
+        defer { clean() }
+        let store = try Store(path: path)
+        _ = try store.beginLife(at: now(0))
+        try store.commit(["a", "b"].map { .save(record($0)) }, durable: true)
+        try store.connection.execute("UPDATE job SET name = '/' WHERE name = 'b'", doing: "tamper")
+        let again = try Store(path: path)
+        #expect(try again.beginLife(at: now(10)).records.map(\.job.description) == ["a"])
+        #expect(again.damage.count == 1)
+        #expect(try again.connection.integer("SELECT count(*) FROM job", doing: "count") == 2)
+    }
+
+    @Test(arguments: [
+        ("scheduled_us", "9223372036854775807", 0), ("attempt", "9223372036854775807", 0),
+        ("job", "'/'", 0), ("missed", "-5", 1), ("missed", "9223372036854775807", 1),
+        ("active_ns", "-1", 1), ("recorded_us", "-9223372036854775808", 1), ("boot_id", "''", 1),
+    ])
+    func aDamagedOpenRunIsSaid(column: String, value: String, left: Int) throws {
+        defer { clean() }
+        let store = try Store(path: path)
+        _ = try store.beginLife(at: now(0))
+        try store.commit([.begin(run("a", at: 1), at: now(1).wall)], durable: true)
+        try store.connection.execute("UPDATE run SET \(column) = \(value)", doing: "tamper")
+        let again = try Store(path: path)
+        #expect(try again.beginLife(at: now(10)).openRuns.count == left)
+        #expect(again.damage.count == 1)
+    }
+
+    @Test(arguments: [
+        ("began_us", "9223372036854775807"), ("began_awake_ns", "-1"), ("boot_id", "'?'"),
+        ("ended_us", "9223372036854775807"), ("ended_boot_ns", "-9223372036854775808"),
+    ])
+    func aDamagedStartOfTheDaemonIsSaid(column: String, value: String) throws {
+        defer { clean() }
+        let store = try Store(path: path)
+        _ = try store.beginLife(at: now(0))
+        try store.commit([.endLife(now(5))], durable: true)
+        try store.connection.execute("UPDATE life SET \(column) = \(value)", doing: "tamper")
+        let again = try Store(path: path)
+        let past = try again.beginLife(at: now(10))
+        #expect(past.life == 2 && past.previous?.life == 1)
+        #expect(again.damage.count == 1)
+        _ = (past.ending(at: now(10)), past.previous)
+    }
+
+    @Test(arguments: ["0", "-1", "9223372036854775807"])
+    func aStartWithANumberThatNoneHasIsIgnored(id: String) throws {
+        defer { clean() }
+        let store = try Store(path: path)
+        _ = try store.beginLife(at: now(0))
+        try store.connection.execute(
+            """
+            INSERT INTO life (id, boot_id, began_us, began_awake_ns, began_boot_ns)
+            VALUES (\(id), '0123456789abcdef0123456789abcdef', 1, 1, 1)
+            """, doing: "tamper")
+        #expect(try Store(path: path).beginLife(at: now(10)).life == 2)
+    }
+
+    @Test func ofEachJobTheLatestRunThatEndedIsFound() throws {
+        defer { clean() }
+        let store = try Store(path: path)
+        _ = try store.beginLife(at: now(0))
+        for name in ["a", "b", "c.d", "e"] {
+            for second in 1...3 {
+                let runs = [run(name, at: Int64(second)), run(name, at: Int64(second), attempt: 2)]
+                try store.commit(runs.map { .begin($0, at: now(1).wall) }, durable: false)
+                // Of the last firing the second attempt is running.
+                let ended = second < 3 ? runs : name == "e" ? [] : [runs[0]]
+                try store.commit(
+                    ended.map {
+                        .close($0.id, .exited(0), RunUsage(), failed: false, at: now(9).wall)
+                    },
+                    durable: false)
+            }
+        }
+        let last = try Store(path: path).beginLife(at: now(10)).lastRuns
+        #expect(
+            last.sorted { $0.key < $1.key }.map(\.value.id) == [
+                run("a", at: 3).id, run("b", at: 3).id, run("c.d", at: 3).id,
+                run("e", at: 2, attempt: 2).id,
+            ])
+    }
+
     @Test func refusesALink() throws {
         defer { clean() }
         symlink("/etc/passwd", path)
@@ -445,4 +680,13 @@ extension Store {
         try commit([.beginLife(now)], durable: true)
         return past
     }
+
+    /// All of a pass, one portion after the other.
+    fileprivate func prune(endedBefore: WallInstant) throws(StoreError) {
+        var pruning = Pruning(endedBefore: endedBefore)
+        while !pruning.isDone { try pruning.advance(in: self) }
+    }
+
+    /// What the jobs' rows say, without a start of the daemon.
+    fileprivate func recordsAlone() throws(StoreError) -> [JobRecord] { try jobRecords() }
 }

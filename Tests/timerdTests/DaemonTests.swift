@@ -106,12 +106,27 @@ private final class TimerBench: @unchecked Sendable {
     private let now = Self.now
 
     private static let latest = Now(
-        wall: WallInstant(microsecondsSinceEpoch: .max), awake: AwakeInstant(nanoseconds: .max),
-        boot: BootInstant(nanoseconds: .max), bootID: BootID("0123456789abcdef0123456789abcdef")!)
+        wall: WallInstant(microsecondsSinceEpoch: Accepted.wallMicroseconds.upperBound),
+        awake: AwakeInstant(nanoseconds: Accepted.bootNanoseconds.upperBound),
+        boot: BootInstant(nanoseconds: Accepted.bootNanoseconds.upperBound),
+        bootID: BootID("0123456789abcdef0123456789abcdef")!)
 
     private static let now = Now(
         wall: WallInstant(microsecondsSinceEpoch: 1), awake: AwakeInstant(nanoseconds: 2),
         boot: BootInstant(nanoseconds: 3), bootID: BootID("0123456789abcdef0123456789abcdef")!)
+
+    /// Whole lines with numbers that no clock reads, with which arithmetic would end the daemon.
+    @Test(arguments: [
+        "0 7 B 9223372036854775807 2 3 -", "0 7 B -9223372036854775808 2 3 -", "0 7 B 1 -1 3 -",
+        "0 7 B 1 9223372036854775807 3 -", "0 7 B 1 2 9223372036854775807 -",
+        "0 9223372036854775807 B 1 2 3 -", "0 0 B 1 2 3 -", "-1 7 B 1 2 3 -",
+        "0 7 B 1 2 3 6 1 9 B 9223372036854775807 2 3",
+    ])
+    func aLineWithNumbersOutOfTheirRangesIsNotRead(numbers: String) {
+        let boot = "0123456789abcdef0123456789abcdef"
+        let text = "timerd-heartbeat 3 " + numbers.replacing("B", with: boot)
+        #expect(Heartbeat(line: "\(text) \(LineSum.of(text))") == nil)
+    }
 
     @Test(
         arguments: [
@@ -123,7 +138,7 @@ private final class TimerBench: @unchecked Sendable {
                 life: 7, at: now,
                 unstored: .init(storedLife: 0, proven: nil, counted: .zero, instances: 2)),
             Heartbeat(
-                life: .max, at: latest,
+                life: Accepted.life.upperBound, at: latest,
                 unstored: .init(
                     storedLife: .max, proven: latest, counted: .nanoseconds(Int64.max),
                     instances: .max)),

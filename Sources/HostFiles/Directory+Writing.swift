@@ -1,0 +1,82 @@
+// Copyright 2026 the timerd authors
+// SPDX-License-Identifier: Apache-2.0
+
+public import Glibc
+
+/// Files that are put in their place whole or not at all.
+extension Directory {
+    /// Writes a file in the place of the one of this name: at every moment, a power cut included, there is the old
+    /// one or the new one.
+    ///
+    /// - Throws: `Failure`; the old file is as it was.
+    public func replace(_ name: String, with bytes: [UInt8]) throws(Failure) {
+        let new = "\(name).new"
+        try remove(new)
+        let file = try open(new, flags: O_WRONLY | O_CREAT | O_EXCL)
+        var written = 0
+        while written < bytes.count {
+            let count = bytes[written...].withUnsafeBytes { write(file, $0.baseAddress, $0.count) }
+            guard count > 0 || errno == EINTR else { break }
+            written += max(0, count)
+        }
+        guard written == bytes.count, fsync(file) == 0 else {
+            let code = errno
+            close(file)
+            unlinkat(descriptor, new, 0)
+            throw Failure(description: "\(path)/\(new): cannot be written: \(systemError(code))")
+        }
+        close(file)
+        try rename(new, to: name)
+        try sync()
+    }
+
+    /// Makes the content of a file outlive a power cut.
+    public func sync(_ name: String) throws(Failure) {
+        let file = try open(name, flags: O_RDONLY)
+        defer { close(file) }
+        guard fsync(file) == 0 else { throw failure(name, "cannot be synced to the disk") }
+    }
+
+    /// Makes what was renamed and removed in this directory outlive a power cut.
+    public func sync() throws(Failure) {
+        guard fsync(descriptor) == 0 else {
+            throw Failure(description: "\(path): cannot be synced to the disk: \(systemError())")
+        }
+    }
+
+    /// Gives a file another name in this directory, in the place of whatever has that name.
+    public func rename(_ name: String, to new: String) throws(Failure) {
+        guard renameat(descriptor, name, descriptor, new) == 0 else {
+            throw failure(name, "cannot be renamed to \(new)")
+        }
+    }
+
+    /// Removes a file; one that is not there is fine.
+    public func remove(_ name: String) throws(Failure) {
+        guard unlinkat(descriptor, name, 0) != 0, errno != ENOENT else { return }
+        throw failure(name, "cannot be removed")
+    }
+
+    /// What is known of a file by its name, without opening it; nil if there is none.
+    public func status(of name: String) throws(Failure) -> stat? {
+        var status = stat()
+        guard fstatat(descriptor, name, &status, AT_SYMLINK_NOFOLLOW) != 0 else { return status }
+        guard errno != ENOENT else { return nil }
+        throw failure(name, "cannot be examined")
+    }
+
+    /// The first bytes of a file; nil if there is none.
+    public func read(_ name: String, bytes most: Int) throws(Failure) -> [UInt8]? {
+        guard try status(of: name) != nil else { return nil }
+        let file = try open(name, flags: O_RDONLY)
+        defer { close(file) }
+        var bytes = [UInt8](repeating: 0, count: most)
+        let count = Glibc.read(file, &bytes, most)
+        guard count >= 0 else { throw failure(name, "cannot be read") }
+        return Array(bytes[..<count])
+    }
+
+    private func failure(_ name: String, _ what: String) -> Failure {
+        Failure(description: "\(path)/\(name): \(what): \(systemError())")
+    }
+}

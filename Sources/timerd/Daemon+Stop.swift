@@ -1,0 +1,115 @@
+// Copyright 2026 the timerd authors
+// SPDX-License-Identifier: Apache-2.0
+
+import Dispatch
+import Logging
+import Synchronization
+import TimerCore
+import TimerRunner
+import TimerStore
+
+/// The steps of a stop. Each has a time limit, so that a daemon that is told to stop ends.
+extension Daemon {
+    /// Saves the state and stops. Jobs end with a runner that is the daemon's own; with another's they go on.
+    func stop(_ server: ControlServer) {
+        supervision.stopping()
+        supervision.extendTimeout(Self.stopGrace + .seconds(20))
+        let closed = StopStep()
+        let drained = StopStep()
+        loop.later { loop in
+            loop.shutDown {
+                _ in
+                closed.end(nil)
+            } delayed: { error in
+                closed.end(error)
+            } drained: {
+                drained.end(nil)
+            }
+        }
+        let isClosed = wait(for: closed, "save the state of the jobs")
+        if options.runner == nil {
+            runner.shutdown(grace: Self.stopGrace)
+            // What cannot be written now will not be written in the next seconds either.
+            if isClosed { _ = wait(for: drained, "record the ends of the last runs") }
+        }
+        if isClosed { recordStop() } else { sayWhatIsLost() }
+        runner.close()
+        server.stop()
+        teller.flush()
+    }
+
+    private func recordStop() {
+        let (recorded, copied) = (StopStep(), StopStep())
+        recorder.keep([.endLife(clocks.now())], durable: true) { _ in
+            recorded.end(nil)
+        } delayed: { error in
+            recorded.end(error)
+        }
+        guard wait(for: recorded, "record the stop") else { return sayWhatIsLost() }
+        copies.finish { copied.end(nil) }
+        _ = copied.wait(until: .now() + Self.stepTime)
+    }
+
+    /// Whether the step was done in time. A store that cannot be written is tried once more.
+    private func wait(for step: StopStep, _ what: String) -> Bool {
+        var outcome = step.wait(until: .now() + Self.stepTime)
+        if case .failed = outcome { outcome = step.wait(until: .now() + Self.storePatience) }
+        switch outcome {
+        case .done: return true
+        case .failed, .late:
+            log.error("Cannot \(what) in time; the next start will find a daemon that was killed")
+            return false
+        }
+    }
+
+    private func sayWhatIsLost() {
+        let said = StopStep()
+        let log = log
+        recorder.unwritten { unwritten in
+            if let unwritten { log.critical("\(unwritten)") }
+            said.end(nil)
+        }
+        _ = said.wait(until: .now() + Self.storePatience)
+    }
+}
+
+/// Something a stop waits for.
+private final class StopStep: Sendable {
+    enum Outcome {
+        case done
+        /// It cannot be done for now.
+        case failed
+        case late
+    }
+
+    private let outcome = Mutex<Outcome>(.late)
+    private let isOver = DispatchSemaphore(value: 0)
+
+    /// It was done, or cannot be done for now.
+    func end(_ error: StoreError?) {
+        outcome.withLock { outcome in
+            if case .done = outcome { return }
+            outcome = error == nil ? .done : .failed
+        }
+        isOver.signal()
+    }
+
+    /// Waits until it is done or cannot be.
+    func wait(until deadline: DispatchTime) -> Outcome {
+        _ = isOver.wait(timeout: deadline)
+        return outcome.withLock { $0 }
+    }
+}
+
+extension Unwritten: CustomStringConvertible {
+    var description: String {
+        func count(_ number: Int, _ one: String, _ many: String) -> String {
+            "\(number) \(number == 1 ? one : many)"
+        }
+        return """
+            The state could not be saved since \(since.rfc3339) (\(error)). Lost are the changes since then of \
+            \(count(jobs, "job", "jobs")), the ends of \(count(ends, "run", "runs")), and \
+            \(count(starts, "run", "runs")) that did not start; the next start goes on from what was saved before
+            """
+    }
+}

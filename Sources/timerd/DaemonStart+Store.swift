@@ -1,0 +1,89 @@
+// Copyright 2026 the timerd authors
+// SPDX-License-Identifier: Apache-2.0
+
+import Glibc
+import HostFiles
+import Logging
+import TimerCore
+import TimerStore
+
+/// The steps of a start that are about the saved state.
+extension DaemonStart {
+    /// Opens the database and reads what earlier instances left.
+    ///
+    /// - Returns: no store if the disk is too full to open it for writing. What is there is read all the same.
+    /// - Throws: `SavedState.Lost` if what was there is not there any more; nothing was written then.
+    func openStore(
+        _ saved: SavedState, _ heartbeat: HeartbeatFile
+    ) throws -> sending (store: Store?, past: Recollection) {
+        let path = try Self.path(in: saved.state)
+        let life = saved.heartbeat?.life ?? 0
+        let loss: any Error
+        do {
+            try saved.checkFiles()
+            var found = try recover(path, mayMake: !saved.wasThere, after: life, saved.check)
+            found.past.heartbeat = saved.heartbeat
+            return found
+        } catch let error as StoreError where error.code == .empty {
+            loss = saved.lost(error)
+        } catch let error as StoreError where error.code == .corrupt {
+            loss = error
+        } catch let error as SavedState.Lost {
+            loss = error
+        }
+        guard options.acceptsDataLoss else { throw loss }
+        log.warning("\(loss). Started all the same, as --accept-data-loss says")
+        let now = clocks.now().wall
+        try saved.accept(at: now)
+        heartbeat.clear()
+        if let error = loss as? StoreError, error.code == .corrupt {
+            _ = try SavedState.moveAside(in: saved.state, at: now)
+        }
+        return try recover(path, mayMake: true, after: life) { _ in }
+    }
+
+    private static func path(in state: Directory) throws(Directory.Failure) -> String {
+        for name in Store.fileNames { try state.check(name) }
+        return "\(try state.resolvedPath())/\(Store.fileName)"
+    }
+
+    /// Opens the store later, for the instance that has begun without it.
+    static func opener(
+        in state: Directory, for life: Life.ID
+    ) throws(Directory.Failure) -> @Sendable () throws(StoreError) -> sending Store {
+        let path = try path(in: state)
+        return { () throws(StoreError) in
+            let store = try Store(path: path)
+            store.resume(as: life)
+            return store
+        }
+    }
+
+    private func recover(
+        _ path: String, mayMake: Bool, after life: Life.ID,
+        _ check: (Store.Identity) throws -> Void
+    ) throws -> sending (store: Store?, past: Recollection) {
+        do {
+            let store = try Store(path: path, mayMake: mayMake)
+            try check(store.identity)
+            let past = try store.recover(after: life)
+            say(store.damage)
+            return (store, past)
+        } catch let error as StoreError where error.code == .full {
+            log.critical("\(error); what is there is read, and no run starts until there is room")
+        }
+        var status = stat()
+        guard stat(path, &status) == 0, status.st_size > 0 else {
+            return (nil, Recollection(life: life + 1))
+        }
+        let store = try Store(readingOnly: path)
+        try check(store.identity)
+        let past = try store.recover(after: life)
+        say(store.damage)
+        return (nil, past)
+    }
+
+    private func say(_ damage: [String]) {
+        for fault in damage { log.error("\(options.state)/\(Store.fileName): \(fault)") }
+    }
+}

@@ -1,0 +1,125 @@
+// Copyright 2026 the timerd authors
+// SPDX-License-Identifier: Apache-2.0
+
+import Glibc
+import HostFiles
+import Options
+import TimerCore
+import TimerStore
+
+/// `timerd restore`: puts a copy of the database in its place.
+struct RestoreCommand {
+    static let usage = Usage(
+        "restore", "Put the last good copy of the saved state in its place.",
+        discussion: """
+            The daemon must be stopped. The copy is checked first, and the files it replaces are kept under other \
+            names. As root it does this as the user the state directory belongs to.
+            """,
+        options: [
+            .value(
+                "state", "DIRECTORY", "The directory of the durable account.",
+                standard: Standard.state, completion: .directory),
+            .value(
+                "runtime", "DIRECTORY", "The directory of what need not outlive a reboot.",
+                standard: Standard.runtime, completion: .directory),
+            .value(
+                "from", "FILE", "The copy.",
+                standard: "\(StoreCopy.fileName) in the state directory",
+                completion: .file),
+        ])
+
+    private let state: String
+    private let runtime: String
+    private let copy: String
+
+    init(_ given: Given) {
+        state = given["state"] ?? Standard.state
+        runtime = given["runtime"] ?? Standard.runtime
+        copy = given["from"] ?? "\(state)/\(StoreCopy.fileName)"
+    }
+
+    func run() throws {
+        umask(0o077)
+        do {
+            try becomeOwner()
+            let directory = try Directory.open(
+                state, followLink: getenv("STATE_DIRECTORY") != nil)
+            try directory.lock()
+            print(try restore(in: directory))
+        } catch {
+            let bytes = Array("timerd: cannot restore: \(error)\n".utf8)
+            _ = write(STDERR_FILENO, bytes, bytes.count)
+            throw ExitStatus(1)
+        }
+    }
+
+    /// Files of root's in the directory of another user would be of no use to the daemon.
+    private func becomeOwner() throws(Directory.Failure) {
+        var status = stat()
+        guard geteuid() == 0, stat(state, &status) == 0, status.st_uid != 0 else { return }
+        guard setgroups(0, nil) == 0, setgid(status.st_gid) == 0, setuid(status.st_uid) == 0 else {
+            throw Directory.Failure(
+                description:
+                    "\(state): cannot become its owner, uid \(status.st_uid): \(systemError())")
+        }
+    }
+
+    /// Whenever it is killed, there is the old database, the new one, or none and a marker that tells the next start of
+    /// it; and it may be run again.
+    private func restore(in directory: Directory) throws -> String {
+        var now = timespec()
+        clock_gettime(CLOCK_REALTIME, &now)
+        let instant = WallInstant(
+            clockSeconds: Int64(now.tv_sec), nanoseconds: Int64(now.tv_nsec))
+        let path = try directory.resolvedPath()
+        let new = "\(Store.fileName).new"
+        try directory.remove(new)
+        guard access(copy, R_OK) == 0 else {
+            throw Directory.Failure(description: "\(copy): cannot be read: \(systemError())")
+        }
+        let (content, made) = try build("\(path)/\(new)", directory)
+        try directory.sync(new)
+        if try StateMarker.find(in: directory) == .none {
+            // Older than what comes, so that it fits at every moment.
+            let before = Store.Identity(id: content.identity.id, generation: 0)
+            try StateMarker(identity: before, jobs: content.jobs, at: instant)
+                .write(in: directory)
+        }
+        let kept = try SavedState.moveAside(in: directory, at: instant)
+        try directory.rename(new, to: Store.fileName)
+        try directory.sync()
+        forgetHeartbeat()
+        let jobs = content.jobs == 1 ? "1 job" : "\(content.jobs) jobs"
+        return "Restored the state of \(jobs) as of \(made.rfc3339), from \(copy)."
+            + (kept.map { " What was there is kept as \($0)." } ?? "")
+            + " Start timerd again."
+    }
+
+    /// The database as it will be: newer than any that was here, and the same one as far as the marker knows.
+    private func build(
+        _ target: String, _ directory: Directory
+    ) throws -> (StoreCopy.Content, WallInstant) {
+        var status = stat()
+        guard stat(copy, &status) == 0 else {
+            throw Directory.Failure(description: "\(copy): cannot be examined: \(systemError())")
+        }
+        var known: Store.Identity?
+        if case .marker(let marker) = try StateMarker.find(in: directory) {
+            known = marker.identity
+        }
+        let runtime = access(runtime, F_OK) == 0 ? try Directory.open(runtime) : nil
+        let heartbeat = try runtime.flatMap { try HeartbeatFile(in: $0).read() }
+        let content = try StoreCopy.restore(
+            copy, to: target, as: known?.id,
+            newerThan: max(known?.generation ?? 0, heartbeat?.generation ?? 0))
+        return (content, WallInstant(secondsSinceEpoch: Int64(status.st_mtim.tv_sec)))
+    }
+
+    /// It belongs to the state that was there.
+    private func forgetHeartbeat() {
+        guard access(runtime, F_OK) == 0, let directory = try? Directory.open(runtime),
+            let file = try? HeartbeatFile(in: directory)
+        else { return }
+        file.clear()
+    }
+}

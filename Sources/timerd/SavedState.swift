@@ -1,0 +1,126 @@
+// Copyright 2026 the timerd authors
+// SPDX-License-Identifier: Apache-2.0
+
+import Glibc
+import HostFiles
+import TimerCore
+import TimerStore
+
+/// What shows that there was saved state here before: the marker beside the database, which outlives a reboot, and the
+/// heartbeat, which is newer. A database that is gone, empty, another one or an older one is not begun with as if it
+/// were the first start: all pauses and all time that passed would be lost without a word.
+struct SavedState {
+    let state: Directory
+    let marker: StateMarker.Found
+    let heartbeat: Heartbeat?
+    let bootID: BootID
+
+    /// Why the state that is there is not the state that was.
+    struct Lost: Error, CustomStringConvertible {
+        let description: String
+    }
+
+    /// Looks for what was there.
+    init(
+        in state: Directory, heartbeat: Heartbeat?, bootID: BootID
+    ) throws(Directory.Failure) {
+        self.state = state
+        self.heartbeat = heartbeat
+        self.bootID = bootID
+        marker = try StateMarker.find(in: state)
+    }
+
+    /// Whether there was a database here.
+    var wasThere: Bool { marker != .none || heartbeat != nil }
+
+    /// Checks that the database is there, before it is opened, which would make one.
+    func checkFiles() throws {
+        guard wasThere else { return }
+        guard let status = try state.status(of: Store.fileName) else {
+            throw lost("there is no database")
+        }
+        guard status.st_size > 0 else { throw lost("the database is empty") }
+    }
+
+    /// Checks that the database is the one that was there, and no older copy of it.
+    func check(_ identity: Store.Identity) throws(Lost) {
+        if case .marker(let marker) = marker {
+            guard marker.identity.id == identity.id else {
+                throw lost(
+                    "this is another database (its id is \(identity.id), not \(marker.identity.id))"
+                )
+            }
+            guard marker.identity.generation <= identity.generation else {
+                throw older(identity, marker.identity.generation)
+            }
+        }
+        // What a heartbeat of this boot knows was written is still there, unless somebody took it away. After a power
+        // cut the last second may be missing.
+        if let heartbeat, heartbeat.at.bootID == bootID,
+            heartbeat.generation > identity.generation
+        {
+            throw older(identity, heartbeat.generation)
+        }
+    }
+
+    /// The same, as what opening the database says.
+    func lost(_ error: StoreError) -> Lost { lost("\(error.what)") }
+
+    private func older(_ identity: Store.Identity, _ known: Int64) -> Lost {
+        lost(
+            """
+            the database is older than what was here last (generation \(identity.generation), not \(known)): it is a \
+            copy, or its log \(Store.fileName)-wal is gone
+            """)
+    }
+
+    private func lost(_ what: String) -> Lost {
+        Lost(
+            description: """
+                \(state.path)/\(Store.fileName): \(what), but \(witness); put it back, or restore the last good copy \
+                with `timerd restore`, or go on with what is there by starting once with --accept-data-loss (see \
+                RECOVERY in timerd(8))
+                """)
+    }
+
+    private var witness: String {
+        switch (marker, heartbeat) {
+        case (.marker(let marker), _):
+            """
+            \(state.path)/\(StateMarker.name) says that the state of \(marker.jobs) \
+            \(marker.jobs == 1 ? "job" : "jobs") was saved here at \(marker.at.rfc3339)
+            """
+        case (_, let heartbeat?):
+            "a timerd with saved state was running at \(heartbeat.at.wall.rfc3339)"
+        case (.unreadable, nil), (.none, nil): "there is \(state.path)/\(StateMarker.name)"
+        }
+    }
+
+    /// Forgets what was there. The last good copy gets another name, so that no copy of what comes now takes its place.
+    func accept(at now: WallInstant) throws(Directory.Failure) {
+        if try state.status(of: StoreCopy.fileName) != nil {
+            try state.rename(
+                StoreCopy.fileName, to: "\(StoreCopy.fileName).before-\(now.basicISO8601)")
+        }
+        try state.remove(StateMarker.name)
+        try state.sync()
+    }
+
+    /// Gives the files of the database other names. The log goes with its database, which it belongs to: beside another
+    /// one it would be played back into that.
+    /// - Returns: the new path of the database; nil if there was none.
+    static func moveAside(
+        in directory: Directory, at now: WallInstant
+    ) throws(Directory.Failure) -> String? {
+        let aside = "\(Store.fileName).replaced-\(now.basicISO8601)"
+        var kept: String?
+        for name in Store.fileNames {
+            guard try directory.status(of: name) != nil else { continue }
+            let new = aside + name.dropFirst(Store.fileName.count)
+            try directory.rename(name, to: new)
+            if name == Store.fileName { kept = "\(directory.path)/\(new)" }
+        }
+        try directory.sync()
+        return kept
+    }
+}

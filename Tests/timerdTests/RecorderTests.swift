@@ -1,0 +1,340 @@
+// Copyright 2026 the timerd authors
+// SPDX-License-Identifier: Apache-2.0
+
+import Dispatch
+import Foundation
+import Glibc
+import Logging
+import Synchronization
+import Testing
+import TimerCore
+
+@testable import TimerStore
+@testable import timerd
+
+/// A recorder on a store of its own, and what it said of each request in the order it said so.
+private final class RecorderBench: Sendable {
+    let recorder: Recorder
+    let folder: String
+    private let said = Mutex<[String]>([])
+    private let hasSaid = DispatchSemaphore(value: 0)
+    let troubles = Mutex<[Bool]>([])
+    /// Whether the store can be opened, where there is none from the first.
+    let isOpenable = Flag()
+
+    /// - Parameters:
+    ///   - isThere: whether there is a store from the first.
+    ///   - prepare: what is done to the store before it is handed over.
+    init(isThere: Bool = true, _ prepare: (Store) throws -> Void = { _ in }) throws {
+        folder = "/tmp/timerd-recorder-\(UUID().uuidString)"
+        mkdir(folder, 0o700)
+        let path = "\(folder)/\(Store.fileName)"
+        let log = Logger(label: "recorder") { _ in SwiftLogNoOpLogHandler() }
+        let isOpenable = isOpenable
+        let clock: @Sendable () -> WallInstant = { WallInstant(secondsSinceEpoch: 1_795_000_100) }
+        let open: @Sendable () throws(StoreError) -> sending Store = { () throws(StoreError) in
+            guard isOpenable.value.load(ordering: .relaxed) else {
+                throw StoreError(code: .full, path: path, what: "cannot open it")
+            }
+            let store = try Store(path: path)
+            store.resume(as: 1)
+            return store
+        }
+        if isThere {
+            let store = try Store(path: path)
+            _ = try store.recover()
+            try store.commit([.beginLife(Self.now(0))], durable: true)
+            try prepare(store)
+            // The store goes where the test cannot follow.
+            nonisolated(unsafe) let handed = store
+            recorder = Recorder(
+                store: handed, history: .seconds(10), log: log, wall: clock, open: open)
+        } else {
+            recorder = Recorder(
+                store: nil, history: .seconds(10), log: log, wall: clock, open: open)
+        }
+        recorder.follow(
+            Recorder.Followers { [self] trouble in
+                troubles.withLock { $0.append(trouble != nil) }
+            })
+    }
+
+    final class Flag: Sendable {
+        let value = Atomic(false)
+    }
+
+    deinit { try? FileManager.default.removeItem(atPath: folder) }
+
+    static func now(_ second: Int64) -> Now {
+        Now(
+            wall: WallInstant(secondsSinceEpoch: 1_795_000_000 + second),
+            awake: AwakeInstant(nanoseconds: second * 1_000_000_000),
+            boot: BootInstant(nanoseconds: second * 1_000_000_000),
+            bootID: BootID("0123456789abcdef0123456789abcdef")!)
+    }
+
+    static func run(_ name: String, at second: Int64) -> Run {
+        let job = Job(
+            name: Job.Name(name)!, command: .shell("true"), schedule: .every(.seconds(60)))
+        let id = Firing.ID(job: job.name, scheduled: now(second).wall)
+        return Run(firing: Firing(id: id, missed: 0, active: .zero), job: job)
+    }
+
+    static func record(_ name: String, accrued: Int64 = 5) -> JobRecord {
+        JobRecord(
+            job: Job.Name(name)!, phase: .armed, active: .nanoseconds(7),
+            accrued: .nanoseconds(accrued), isCounting: true, firings: 4, lastScheduled: nil,
+            configuredPaused: false, removed: nil, at: now(9), life: 1)
+    }
+
+    /// Hands changes over; what becomes of them is said under this name.
+    func keep(_ name: String, _ changes: [Store.Change], durable: Bool = false) {
+        recorder.keep(changes, durable: durable) { [self] refused in
+            say(refused.isEmpty ? name : "\(name) without \(refused.count)")
+        } delayed: { [self] _ in
+            say("\(name) delayed")
+        }
+    }
+
+    private func say(_ text: String) {
+        said.withLock { $0.append(text) }
+        hasSaid.signal()
+    }
+
+    /// The first so many things that were said, or those there are after a while.
+    func heard(_ count: Int) -> [String] {
+        let deadline = DispatchTime.now() + .seconds(20)
+        while said.withLock({ $0.count }) < count {
+            guard hasSaid.wait(timeout: deadline) == .success else { break }
+        }
+        return said.withLock { Array($0.prefix(count)) }
+    }
+
+    /// Does something with the store on the recorder's queue.
+    func withStore<Value: Sendable>(
+        _ body: @escaping @Sendable (Store) throws(StoreError) -> Value
+    ) throws -> Value {
+        let done = DispatchSemaphore(value: 0)
+        let result = Mutex<Result<Value, StoreError>?>(nil)
+        recorder.read(body) { found in
+            result.withLock { $0 = found }
+            done.signal()
+        }
+        done.wait()
+        return try #require(result.withLock { $0 }).get()
+    }
+
+    /// No page more than there are, or any number of them: the disk is full, or has room again.
+    func setFull(_ isFull: Bool) throws {
+        try withStore { (store) throws(StoreError) in
+            let most = isFull ? 1 : 1_000_000
+            try store.connection.execute("PRAGMA max_page_count = \(most)", doing: "resize")
+        }
+    }
+
+    func count(_ sql: String) throws -> Int64? {
+        try withStore { (store) throws(StoreError) in
+            try store.connection.integer(sql, doing: "count")
+        }
+    }
+
+    /// So much that it needs pages of its own.
+    static let large: [Store.Change] = (0..<64).map { .save(record("large-\($0)")) }
+}
+
+@Suite struct RecorderTests {
+    private typealias Bench = RecorderBench
+
+    @Test func keptIsCalledInTheOrderItCame() throws {
+        let bench = try RecorderBench()
+        for number in 0..<200 {
+            bench.keep("\(number)", [.save(RecorderBench.record("job-\(number % 7)"))])
+        }
+        #expect(bench.heard(200) == (0..<200).map { "\($0)" })
+    }
+
+    @Test func durableRequestsAreKeptInTheirOrder_behindTheirSync() throws {
+        let bench = try RecorderBench()
+        for number in 0..<50 {
+            bench.keep("\(number)", [.save(RecorderBench.record("a"))], durable: true)
+        }
+        #expect(bench.heard(50) == (0..<50).map { "\($0)" })
+    }
+
+    /// Nothing starts, and nothing is answered, while the disk is full; when there is room all of it is, in order.
+    @Test func withAFullDiskEverythingWaits_andGoesOnWhenThereIsRoom() throws {
+        let bench = try RecorderBench()
+        try bench.setFull(true)
+        bench.keep("large", RecorderBench.large)
+        #expect(bench.heard(1) == ["large delayed"])
+        let run = RecorderBench.run("a", at: 1)
+        bench.keep("run", [.begin(run, at: RecorderBench.now(1).wall)])
+        bench.keep("order", [.save(RecorderBench.record("a"))], durable: true)
+        #expect(bench.heard(3) == ["large delayed", "run delayed", "order delayed"])
+        #expect(bench.troubles.withLock { $0 } == [true])
+        #expect(try bench.count("SELECT count(*) FROM run") == 0)
+        try bench.setFull(false)
+        #expect(bench.heard(6).suffix(3) == ["large", "run", "order"])
+        #expect(bench.troubles.withLock { $0 } == [true, false])
+        #expect(try bench.count("SELECT count(*) FROM run WHERE outcome IS NULL") == 1)
+    }
+
+    @Test func aRowThatIsNeverTakenHoldsUpNoOther() throws {
+        let bench = try RecorderBench()
+        let run = RecorderBench.run("a", at: 1)
+        bench.keep("first", [.begin(run, at: RecorderBench.now(1).wall)])
+        bench.keep(
+            "bad",
+            [.save(RecorderBench.record("bad", accrued: -1)), .save(RecorderBench.record("b"))])
+        bench.keep("again", [.begin(run, at: RecorderBench.now(2).wall)])
+        bench.keep("last", [.save(RecorderBench.record("c"))], durable: true)
+        let heard = bench.heard(4).map { String($0.prefix { $0 != " " }) }
+        #expect(heard == ["first", "bad", "again", "last"])
+        #expect(try bench.count("SELECT count(*) FROM job") == 2)
+        #expect(try bench.count("SELECT count(*) FROM run") == 1)
+    }
+
+    /// The same row refused while the disk is full: what is tried again later is all of it, and no run may seem to be
+    /// there from before.
+    @Test func aRefusedRowAndAFullDiskTogetherLoseNoRun() throws {
+        let bench = try RecorderBench()
+        try bench.setFull(true)
+        let run = RecorderBench.run("a", at: 1)
+        bench.keep(
+            "all",
+            [
+                .begin(run, at: RecorderBench.now(1).wall),
+                .save(RecorderBench.record("bad", accrued: -1)),
+            ]
+                + RecorderBench.large)
+        #expect(bench.heard(1) == ["all delayed"])
+        try bench.setFull(false)
+        #expect(bench.heard(2).last == "all", "the run was not refused")
+    }
+
+    /// The log cannot be synced; the checkpoint that makes up for it can.
+    @Test func aSyncThatFailsIsMadeUpForByACheckpoint() throws {
+        let bench = try RecorderBench { store in
+            // The log's name leads nowhere: the recorder cannot open it to sync it.
+            let wal = "\(store.connection.path)-wal"
+            unlink(wal)
+            symlink("/nowhere", wal)
+        }
+        bench.keep("order", [.save(RecorderBench.record("a"))], durable: true)
+        #expect(bench.heard(1) == ["order"])
+    }
+
+    /// Neither the log can be synced nor the database: orders wait, and are answered once it can.
+    @Test func withoutAnySyncOrdersWait_andRunsGoOn() throws {
+        var reader: Connection?
+        let bench = try RecorderBench { store in
+            try store.connection.execute("PRAGMA busy_timeout = 0", doing: "wait for nobody")
+            // Somebody reads what is there: the checkpoint cannot end.
+            let other = try Connection(path: store.connection.path)
+            try other.execute("BEGIN; SELECT count(*) FROM job", doing: "read")
+            reader = other
+            let wal = "\(store.connection.path)-wal"
+            unlink(wal)
+            symlink("/nowhere", wal)
+        }
+        bench.keep("order", [.save(RecorderBench.record("a"))], durable: true)
+        #expect(bench.heard(1) == ["order delayed"])
+        bench.keep("run", [.begin(RecorderBench.run("a", at: 1), at: RecorderBench.now(1).wall)])
+        #expect(bench.heard(2).last == "run")
+        try reader?.execute("ROLLBACK", doing: "end")
+        #expect(bench.heard(3).last == "order")
+    }
+
+    @Test func aDurableRequestBehindOneThatFailsWaitsForIt() throws {
+        let bench = try RecorderBench()
+        try bench.setFull(true)
+        bench.keep("large", RecorderBench.large)
+        bench.keep("order", [], durable: true)
+        #expect(bench.heard(2) == ["large delayed", "order delayed"])
+        try bench.setFull(false)
+        #expect(bench.heard(4) == ["large delayed", "order delayed", "large", "order"])
+    }
+
+    /// While nothing can be written, only the newest record of each job is held; what carries a run stays.
+    @Test func aHundredThousandThatWaitAreWrittenInTime() throws {
+        let bench = try RecorderBench()
+        try bench.setFull(true)
+        bench.keep("large", RecorderBench.large)
+        #expect(bench.heard(1) == ["large delayed"])
+        let count = 130_000
+        for number in 0..<count {
+            bench.recorder.keep([.save(RecorderBench.record("job-\(number % 10)"))])
+        }
+        bench.keep("run", [.begin(RecorderBench.run("a", at: 1), at: RecorderBench.now(1).wall)])
+        #expect(bench.heard(2).last == "run delayed")
+        let begun = DispatchTime.now()
+        try bench.setFull(false)
+        #expect(bench.heard(4).suffix(2) == ["large", "run"])
+        let taken = Double(DispatchTime.now().uptimeNanoseconds - begun.uptimeNanoseconds) / 1e9
+        print("130 000 requests that waited: \(taken) s")
+        #expect(try bench.count("SELECT count(*) FROM job WHERE name LIKE 'job-%'") == 10)
+        #expect(try bench.count("SELECT count(*) FROM run") == 1)
+    }
+
+    /// A store that cannot be opened yet is tried each second; nothing is lost meanwhile.
+    @Test func aStoreThatCannotBeOpenedYetIsOpenedLater() throws {
+        let bench = try RecorderBench(isThere: false)
+        bench.keep(
+            "begin", [.beginLife(RecorderBench.now(0)), .save(RecorderBench.record("a"))],
+            durable: true)
+        #expect(bench.heard(1) == ["begin delayed"])
+        #expect(throws: (any Error).self) { try bench.count("SELECT 1") }
+        bench.isOpenable.value.store(true, ordering: .relaxed)
+        #expect(bench.heard(2) == ["begin delayed", "begin"])
+        #expect(try bench.count("SELECT count(*) FROM life WHERE id = 1") == 1)
+    }
+
+    /// What would be lost if the daemon ended now.
+    @Test func whatIsNotWrittenIsCounted() throws {
+        let bench = try RecorderBench()
+        let done = DispatchSemaphore(value: 0)
+        let found = Mutex<[Unwritten?]>([])
+        let ask = {
+            bench.recorder.unwritten { unwritten in
+                found.withLock { $0.append(unwritten) }
+                done.signal()
+            }
+            done.wait()
+        }
+        ask()
+        try bench.setFull(true)
+        bench.keep("large", RecorderBench.large)
+        let run = RecorderBench.run("a", at: 1)
+        bench.keep("run", [.begin(run, at: RecorderBench.now(1).wall)])
+        bench.keep(
+            "end",
+            [.close(run.id, .exited(0), RunUsage(), failed: false, at: RecorderBench.now(2).wall)])
+        _ = bench.heard(3)
+        ask()
+        let counts = found.withLock { $0 }
+        #expect(counts.count == 2 && counts[0] == nil)
+        let last = try #require(counts.last ?? nil)
+        #expect(last.jobs == 64 && last.starts == 1 && last.ends == 1)
+        #expect(last.error.code == .full)
+        #expect(
+            "\(last)".contains("the changes since then of 64 jobs, the ends of 1 run, and 1 run"))
+    }
+
+    @Test func eachDatabaseIsMarkedOnceInASecondInWhichSomethingIsWritten() throws {
+        let bench = try RecorderBench()
+        let marks = Mutex<[Int64]>([])
+        bench.recorder.follow(
+            Recorder.Followers(marked: { mark in marks.withLock { $0.append(mark) } }))
+        for number in 0..<100 { bench.keep("\(number)", [.save(RecorderBench.record("a"))]) }
+        _ = bench.heard(100)
+        #expect(marks.withLock { $0 } == [1])
+        let settled = DispatchSemaphore(value: 0)
+        let identity = Mutex<Store.Identity?>(nil)
+        bench.recorder.settle { found in
+            identity.withLock { $0 = found?.0 }
+            settled.signal()
+        }
+        settled.wait()
+        #expect(identity.withLock { $0?.generation } == 1)
+    }
+}
