@@ -197,9 +197,18 @@ extension Agenda {
         }
         let count = points.count(olderThan: bound + accuracy)
         guard count > 0, let steppedOver, steppedOver.through <= now.wall else { return count }
+        func due(_ index: Int) -> WallInstant { now.wall - points[index].age }
+        // A longer one is a grid: its points are due one after the other, and there may be billions.
+        if count > Points.max {
+            var (first, end) = (0, count)
+            while first < end {
+                let middle = first + (end - first) / 2
+                if due(middle) > steppedOver.after { end = middle } else { first = middle + 1 }
+            }
+            return first < count && due(first) <= steppedOver.through ? first : count
+        }
         return (0..<count).first { index in
-            let due = now.wall - points[index].age
-            return due > steppedOver.after && due <= steppedOver.through
+            due(index) > steppedOver.after && due(index) <= steppedOver.through
         } ?? count
     }
 }
