@@ -65,8 +65,9 @@ extension Store {
             }
             runs.append(
                 Recollection.OpenRun(
-                    id: id,
-                    firing: Firing(id: id.firing, missed: missed ?? 0, active: active ?? .zero),
+                    id: id, of: owner ?? id.firing.job,
+                    firing: Firing(
+                        id: id.firing, missed: missed ?? 0, active: active ?? .zero),
                     bootID: bootID ?? .unknown, wasBegun: true, recorded: recorded))
         }
         return runs
