@@ -40,7 +40,7 @@ extension Store.Change {
         case .close(let run, _, _, _, _, _): [run.firing.job]
         case .erase(let job): [job]
         case .rename(let renaming): [renaming.from, renaming.to]
-        case .beginLife, .prune, .endLife, .applyStaged, .mergeStaged: []
+        case .beginLife, .mark, .endLife, .applyStaged, .mergeStaged: []
         }
     }
 }

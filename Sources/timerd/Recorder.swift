@@ -381,8 +381,8 @@ struct Unwritten: Sendable {
             switch change {
             case .begin: starts += 1
             case .close: ends += 1
-            case .save(let record): names.insert(record.job)
-            case .beginLife, .rename, .erase, .mark, .endLife: break
+            case .save(let record), .stage(let record): names.insert(record.job)
+            case .beginLife, .rename, .erase, .mark, .endLife, .applyStaged, .mergeStaged: break
             }
         }
         jobs = names.count
