@@ -59,11 +59,14 @@ extension Checker {
         var open = takeOpenRuns()
         for job in states.indices where states[job].isKnown {
             states[job].lastLabel = states[job].writtenLabel
-            // Of an account that nobody takes up nothing is worked out.
+            // Of an account that nobody takes up nothing is worked out, now or later.
             if jobs.contains(where: {
                 $0.name == job || ($0.formerly == job && !states[$0.name].isKnown)
             }) {
                 noteEndOfPause(job)
+            } else {
+                states[job].afterPause = 0
+                states[job].afterPauseMost = 0
             }
             var (less, more) = (states[job].mayLose, states[job].mayGain)
             if wasOff, states[job].phase == .armed, states[job].spec.basis != .active {

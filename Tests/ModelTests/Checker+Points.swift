@@ -151,22 +151,30 @@ extension Checker {
         let span = state.spec.span
         let age = state.accrued - target - delay(job, ordinal: state.firings)
         var passed = Passed(count: 1, label: wall - (state.accrued - target), age: age, span: span)
+        // How many points are passed, if that is more than are told apart.
+        var all: Int?
         if state.spec.kind == .every {
             if state.spec.randomDelay == 0 {
                 passed.count += Int(age / span)
             } else {
+                // Of very many, the first is told apart and the latest; all are passed.
+                let sure = state.accrued - state.spec.randomDelay - target
+                let sureCount = sure < 0 ? 0 : Int(sure / span) + 1
                 passed.list = [(passed.label, age)]
-                while passed.count < Self.passedMax {
-                    let point = target + Int64(passed.count) * span
-                    let due = point + delay(job, ordinal: state.firings + Int64(passed.count))
+                var index = max(1, sureCount - Self.passedMax + 1)
+                while passed.list.count < Self.passedMax {
+                    let point = target + Int64(index) * span
+                    let due = point + delay(job, ordinal: state.firings + Int64(index))
                     guard due <= state.accrued else { break }
                     passed.list.append((wall - (state.accrued - point), state.accrued - due))
-                    passed.count += 1
+                    index += 1
                 }
+                passed.count = passed.list.count
+                all = index
             }
-            states[job].accrued -= target + Int64(passed.count - 1) * span
+            states[job].accrued -= target + Int64((all ?? passed.count) - 1) * span
         }
-        states[job].firings += Int64(passed.count)
+        states[job].firings += Int64(all ?? passed.count)
         return passed
     }
 
@@ -196,6 +204,16 @@ extension Checker {
             }
         } else {
             var next: Int64? = first
+            let sure = wall - state.spec.randomDelay
+            if state.spec.kind == .slots, first <= sure {
+                // Of very many, the first is told apart and the latest; all are passed.
+                let count = Int((sure - first) / state.spec.span) + 1
+                if count > Self.passedMax {
+                    passed.list = [(first + shift, wall - due(first, job))]
+                    passed.count = 1
+                    next = first + Int64(count - Self.passedMax + 1) * state.spec.span
+                }
+            }
             while passed.count < Self.passedMax, let slot = next, due(slot, job) <= wall {
                 passed.list.append((slot + shift, wall - due(slot, job)))
                 passed.count += 1
