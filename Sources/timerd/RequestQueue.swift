@@ -20,6 +20,8 @@ struct RequestQueue {
     private var requests: [Request] = []
     /// Those before it are taken.
     private var first = 0
+    /// Those before it know already that they have to wait.
+    private var told = 0
     private var thinOutAt = Self.countMax
 
     var count: Int { requests.count - first }
@@ -49,27 +51,33 @@ struct RequestQueue {
         }
         first += count
         if first * 2 >= requests.count {
-            requests.removeFirst(first)
-            first = 0
+            removeTaken()
         }
         if isEmpty { thinOutAt = Self.countMax }
         return taken
     }
 
     /// Tells all that wait that they have to, each once.
+    /// - Complexity: O(*n*) in the number of those that came since the last time.
     mutating func delay(because error: StoreError) {
-        for index in first..<requests.count {
+        for index in max(first, told)..<requests.count {
             requests[index].delayed?(error)
             requests[index].delayed = nil
         }
+        told = requests.count
+    }
+
+    private mutating func removeTaken() {
+        requests.removeFirst(first)
+        told = max(0, told - first)
+        first = 0
     }
 
     /// Of several records of one job that wait, only the newest matters. What carries a run stays.
     /// - Complexity: O(1) on average for each request that was appended.
     mutating func thinOut() {
         guard count > thinOutAt else { return }
-        requests.removeFirst(first)
-        first = 0
+        removeTaken()
         var newest: Set<Job.Name> = []
         for index in requests.indices.reversed() {
             requests[index].changes.removeAll { change in
@@ -77,7 +85,9 @@ struct RequestQueue {
                 return !newest.insert(record.job).inserted
             }
         }
-        requests.removeAll { $0.changes.isEmpty && $0.kept == nil }
+        requests.removeAll { $0.changes.isEmpty && $0.kept == nil && $0.delayed == nil }
+        // Who has yet to be told cannot be told apart any more: all are asked.
+        told = 0
         // Not again before as many have come as there are.
         thinOutAt = max(Self.countMax, 2 * requests.count)
     }

@@ -232,6 +232,13 @@ extension Checker {
                     ($0.kind == .fired || $0.kind == .skipped) && $0.job == job
                         && $0.label == label
                 }
+                // A point that came due after the pause may have that label as well: then what accrued is kept.
+                let state = states[job]
+                let kept = state.accrued + state.afterPause + state.creditedAfterPause
+                let account = seen.first {
+                    $0.kind == .account && $0.job == job && $0.attempt != Phase.paused.rawValue
+                }
+                if state.accrued > 0, account?.value == kept { isDue = false }
             }
             guard isDue else { return nil }
             states[job].accrued = 0
