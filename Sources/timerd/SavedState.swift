@@ -30,8 +30,9 @@ struct SavedState {
         marker = try StateMarker.find(in: state)
     }
 
-    /// Whether there was a database here.
-    var wasThere: Bool { marker != .none || heartbeat != nil }
+    /// Whether there was a database here. A heartbeat without a generation is of a daemon that had written nothing yet:
+    /// its first start was killed, or it found a full disk.
+    var wasThere: Bool { marker != .none || (heartbeat?.generation ?? 0) > 0 }
 
     /// Checks that the database is there, before it is opened, which would make one.
     func checkFiles() throws {

@@ -27,6 +27,9 @@ enum Timerd {
             guard given.command != CheckCommand.usage.name else {
                 return try CheckCommand(given).run()
             }
+            guard given.command != RestoreCommand.usage.name else {
+                return try RestoreCommand(given).run()
+            }
             try SimulateCommand(given).run()
         }
     }

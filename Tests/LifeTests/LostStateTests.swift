@@ -1,0 +1,194 @@
+// Copyright 2026 the timerd authors
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import Glibc
+import Testing
+
+/// A start beside saved state that was lost, and what brings it back.
+@Suite(.serialized) struct LostStateTests {
+    private static let jobs = """
+        [job.a]
+        every = "1h"
+        shell = "true"
+        """
+
+    /// What happens to the files of a daemon that stopped cleanly.
+    enum Loss: CaseIterable {
+        case deleted, emptied, withoutLog, unreadable, olderCopy
+    }
+
+    @Test(arguments: Loss.allCases) func aStartWithoutTheSavedStateIsRefused(_ loss: Loss) throws {
+        let life = try Life(Self.jobs)
+        try life.startAndStop()
+        let older = try life.contents()
+        try life.startAndStop()
+        try life.remove("timerd.db-wal")
+        if loss != .withoutLog { try life.remove("timerd.db", "timerd.db-shm") }
+        switch loss {
+        case .deleted, .withoutLog: break
+        case .emptied: life.write("timerd.db", Data())
+        case .unreadable: life.write("timerd.db", Data(repeating: 7, count: 9000))
+        case .olderCopy: for (name, data) in older { life.write(name, data) }
+        }
+        for _ in 0..<2 {
+            let refused = try life.end("run")
+            #expect(refused.status == 1)
+            #expect(refused.text.contains("Cannot start: "), "\(refused.text)")
+            #expect(refused.text.contains("`timerd restore`"), "\(refused.text)")
+        }
+        let accepted = try life.startAndStop("--accept-data-loss")
+        #expect(accepted.contains("as --accept-data-loss says"), "\(accepted)")
+        try life.startAndStop()
+    }
+
+    @Test func restoreBringsTheLastGoodCopyBackAndKeepsWhatWasThere() throws {
+        let life = try Life(Self.jobs)
+        try life.startAndStop()
+        try life.remove("timerd.db-wal", "timerd.db-shm")
+        life.write("timerd.db", Data(repeating: 7, count: 9000))
+        #expect(try life.end("run").status == 1)
+        let restored = try life.end("restore")
+        #expect(restored.status == 0, "\(restored.text)")
+        #expect(try life.names().contains { $0.hasPrefix("timerd.db.replaced-") })
+        let log = try life.startAndStop()
+        #expect(log.contains("Started with 1 job; the last daemon"), "\(log)")
+    }
+
+    @Test func restoreIsRefusedWhileADaemonRunsAndForADamagedCopy() throws {
+        let life = try Life(Self.jobs)
+        let daemon = try life.begin("run")
+        #expect(life.waitForLog("Started with 1 job"))
+        #expect(try life.end("restore").status == 1)
+        daemon.signal(SIGTERM)
+        #expect(daemon.wait() == 0)
+        life.write("timerd.backup.db", Data(repeating: 7, count: 9000))
+        #expect(try life.end("restore").status == 1)
+        try life.startAndStop()
+    }
+
+    /// A heartbeat of a daemon that could not write anything yet is no sign of state that was lost.
+    @Test(.enabled(if: geteuid() == 0, "mounts a file system"))
+    func aFirstStartOnAFullDiskIsNoReasonToRefuseTheNext() throws {
+        let life = try Life(Self.jobs)
+        mkdir(life.state, 0o700)
+        try #require(mount("tmpfs", life.state, "tmpfs", 0, "size=256k,mode=0700") == 0)
+        defer { umount2(life.state, 2) }
+        life.write("filler", Data(count: 255 * 1024))
+        life.write("filler2", Data(count: 4096))
+        let first = try life.begin("run")
+        #expect(life.waitForLog("no run starts until there is room"))
+        #expect(life.waitForLog("jobs that come due wait"))
+        first.signal(SIGTERM)
+        #expect(first.wait() == 0)
+        try life.remove("filler")
+        let second = try life.begin("run")
+        #expect(life.waitForLog("Started with 1 job"), "\(life.log)")
+        second.signal(SIGTERM)
+        #expect(second.wait() == 0)
+    }
+
+    /// The most important property: whatever moment a daemon ends at, its state is there for the next.
+    @Test func noStartIsRefusedAfterAKillAtAnyMoment() throws {
+        let life = try Life(Self.jobs)
+        for round in 0..<30 {
+            let daemon = try life.begin("run")
+            usleep(UInt32.random(in: 0..<(round < 15 ? 50_000 : 150_000)))
+            #expect(!daemon.isOver, "round \(round): \(life.log)")
+            _ = daemon.end()
+            if round % 3 == 0 { try? FileManager.default.removeItem(atPath: life.runtime) }
+            if round % 5 == 4 {
+                try? FileManager.default.removeItem(atPath: life.state)
+                try? FileManager.default.removeItem(atPath: life.runtime)
+            }
+        }
+        try life.startAndStop()
+    }
+}
+
+/// A state directory, and the programs that are run with it one after another.
+private final class Life {
+    private let folder = "/tmp/timerd-lost-\(UUID().uuidString)"
+    var state: String { "\(folder)/state" }
+    var runtime: String { "\(folder)/run" }
+    private var logs = 0
+
+    init(_ jobs: String) throws {
+        mkdir(folder, 0o700)
+        try jobs.write(toFile: "\(folder)/timerd.toml", atomically: true, encoding: .utf8)
+        chmod("\(folder)/timerd.toml", 0o600)
+    }
+
+    deinit { try? FileManager.default.removeItem(atPath: folder) }
+
+    /// What the program that was begun last has said.
+    var log: String {
+        (try? String(contentsOfFile: "\(folder)/log\(logs)", encoding: .utf8)) ?? ""
+    }
+
+    func begin(_ command: String, _ options: String...) throws -> Spawned {
+        try begin(command, options)
+    }
+
+    private func begin(_ command: String, _ options: [String]) throws -> Spawned {
+        logs += 1
+        var arguments = [
+            "\(LiveDaemon.programs)/timerd", command, "--state", state, "--runtime", runtime,
+        ]
+        if command == "run" {
+            arguments += ["--config", "\(folder)/timerd.toml", "--log", "stderr"]
+        }
+        return try Spawned(arguments + options, log: "\(folder)/log\(logs)")
+    }
+
+    /// Runs a program that ends by itself.
+    func end(_ command: String) throws -> (status: Int32, text: String) {
+        let program = try begin(command)
+        let deadline = LiveDaemon.now() + 20
+        while !program.isOver, LiveDaemon.now() < deadline { usleep(5000) }
+        guard program.isOver else {
+            _ = program.end()
+            return (-1, "it did not end: \(log)")
+        }
+        return ((program.wait() >> 8) & 0xff, log)
+    }
+
+    /// A daemon that starts and is stopped.
+    @discardableResult
+    func startAndStop(_ options: String...) throws -> String {
+        let daemon = try begin("run", options)
+        #expect(waitForLog("Started with 1 job"), "\(log)")
+        daemon.signal(SIGTERM)
+        #expect(daemon.wait() == 0, "\(log)")
+        return log
+    }
+
+    func waitForLog(_ text: String) -> Bool {
+        let deadline = LiveDaemon.now() + 10
+        while !log.contains(text), LiveDaemon.now() < deadline { usleep(5000) }
+        return log.contains(text)
+    }
+
+    func names() throws -> [String] { try FileManager.default.contentsOfDirectory(atPath: state) }
+
+    func remove(_ names: String...) throws {
+        for name in names { unlink("\(state)/\(name)") }
+    }
+
+    func write(_ name: String, _ data: Data) {
+        FileManager.default.createFile(atPath: "\(state)/\(name)", contents: nil)
+        chmod("\(state)/\(name)", 0o600)
+        guard let file = FileHandle(forWritingAtPath: "\(state)/\(name)") else { return }
+        // On a full disk less is written, which is what is wanted there.
+        try? file.write(contentsOf: data)
+        try? file.close()
+    }
+
+    /// The database and its log.
+    func contents() throws -> [(name: String, data: Data)] {
+        try ["timerd.db", "timerd.db-wal"].compactMap { name in
+            guard access("\(state)/\(name)", F_OK) == 0 else { return nil }
+            return (name, try Data(contentsOf: URL(fileURLWithPath: "\(state)/\(name)")))
+        }
+    }
+}
