@@ -176,7 +176,7 @@ private final class Life {
     }
 
     func write(_ name: String, _ data: Data) {
-        FileManager.default.createFile(atPath: "\(state)/\(name)", contents: nil)
+        _ = FileManager.default.createFile(atPath: "\(state)/\(name)", contents: nil)
         chmod("\(state)/\(name)", 0o600)
         guard let file = FileHandle(forWritingAtPath: "\(state)/\(name)") else { return }
         // On a full disk less is written, which is what is wanted there.
