@@ -227,23 +227,27 @@ extension Checker {
             var isDue = real >= left
             if isDue != (calendar >= left) {
                 // By which clock a pause is measured shows only where somebody set the calendar's.
-                let label = max(wall, (states[job].lastLabel ?? 0) + Unit.microsecond)
-                isDue = seen.contains {
-                    ($0.kind == .fired || $0.kind == .skipped) && $0.job == job
-                        && $0.label == label
-                }
-                // A point that came due after the pause may have that label as well: then what accrued is kept.
-                let state = states[job]
-                let kept = state.accrued + state.afterPause + state.creditedAfterPause
-                let account = seen.first {
-                    $0.kind == .account && $0.job == job && $0.attempt != Phase.paused.rawValue
-                }
-                if state.accrued > 0, account?.value == kept { isDue = false }
+                isDue = firedForPause(job, seen)
             }
             guard isDue else { return nil }
             states[job].accrued = 0
             states[job].firings += 1
             return (takeLabel(wall, job), 0)
         }
+    }
+
+    /// Whether the job fired because its interval was over during the pause. A point that comes due behind the pause may
+    /// have the same label, where the clock was set back: then the accounts tell, of which the first is of the pause.
+    private func firedForPause(_ job: Int, _ seen: ArraySlice<Seen>) -> Bool {
+        let state = states[job]
+        let label = max(wall, (state.lastLabel ?? 0) + Unit.microsecond)
+        let firings = seen.filter { ($0.kind == .fired || $0.kind == .skipped) && $0.job == job }
+        guard firings.contains(where: { $0.label == label }) else { return false }
+        let accrued = seen.filter {
+            $0.kind == .account && $0.job == job && $0.attempt != Phase.paused.rawValue
+        }.map(\.value)
+        guard label > wall, let first = accrued.first, let last = accrued.last else { return true }
+        let kept = state.accrued + state.afterPause + state.creditedAfterPause
+        return state.accrued > 0 ? first != kept : last >= first || firings.count > 1
     }
 }
