@@ -1,7 +1,7 @@
 // Copyright 2026 the timerd authors
 // SPDX-License-Identifier: Apache-2.0
 
-public import Glibc
+import Glibc
 
 /// A directory, opened once: everything below it is reached by its descriptor, whatever its path leads to
 /// later.
