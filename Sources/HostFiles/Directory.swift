@@ -94,7 +94,7 @@ public final class Directory: Sendable {
     ///
     /// - Throws: `Failure` if it cannot be opened, or is not a plain file with one name, of this process's
     ///   user or root, that nobody else may write to. Nothing is open then.
-    public func open(_ name: String, flags: Int32, mode: mode_t = 0o600) throws(Failure) -> Int32 {
+    public func open(_ name: String, flags: Int32, mode: UInt32 = 0o600) throws(Failure) -> Int32 {
         let file = openat(descriptor, name, flags | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, mode)
         guard file >= 0 else {
             throw Failure(
