@@ -11,7 +11,7 @@ import re
 import sys
 import unicodedata
 
-EVENTS = """life-began recovered fired skipped held replacing retrying run-began run-ended run-taken-up
+EVENTS = """life-began recovered fired run-ordered run-killed run-cancelled pause-changed output-slowed skipped held replacing retrying run-began run-ended run-taken-up
     run-taken-over paused resumed started stopped skips-set renamed finished reloaded zones-changed
     clock-stepped shut-down output output-dropped log-dropped""".split()
 FIELD = re.compile("TIMERD_[A-Z_]+|MESSAGE|MESSAGE_ID|PRIORITY|SYSLOG_IDENTIFIER|EXIT_CODE|EXIT_STATUS"

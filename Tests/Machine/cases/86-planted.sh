@@ -98,6 +98,8 @@ each "$links" refuses timerd timerd /var/lib/timerd/timerd.db-shm
 each "$links" refuses timerd timerd /var/lib/timerd/timerd.db-journal
 each "$links" refuses timerd timerd /var/lib/timerd/timerd.lock
 each "$every_kind" refuses timerd timerd /run/timerd/heartbeat
+# The database went with what was planted in its place: without its marker it is not missed.
+inside rm -rf /var/lib/timerd /run/timerd/heartbeat
 inside systemctl reset-failed timerd
 inside systemctl start timerd
 

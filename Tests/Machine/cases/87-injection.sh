@@ -53,6 +53,8 @@ working-directory = "/no/such\u001b[31m\n"
 TOML
 inside systemctl reload timerd
 note=$(printf 'a \033[31m\007 \302\233 \342\200\256 note\nTIMERD_EVENT=forged\n      State: forged')
+expect_status 1 'a note with control characters is refused' inside timerctl pause evil --note "$note" 2>/dev/null
+note=$(printf 'a \342\200\256 note \342\200\250 TIMERD_EVENT=forged      State: forged')
 inside timerctl pause evil --note "$note" >/dev/null
 inside timerctl run --all >/dev/null
 for job in evil tail crooked lost nowhere; do
