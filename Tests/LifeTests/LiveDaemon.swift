@@ -77,6 +77,8 @@ final class LiveDaemon {
         // Added to, life after life; the runner of an earlier one may have it open as well.
         let log = open("\(folder)/log", O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0o600)
         process.standardError = FileHandle(fileDescriptor: log, closeOnDealloc: true)
+        // What it leaves behind must not hold the output of the tests open.
+        process.standardOutput = FileHandle.nullDevice
         self.process = process
         begun = Self.now()
         try process.run()

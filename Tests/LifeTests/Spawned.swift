@@ -23,6 +23,8 @@ final class Spawned {
         }
         let flags = O_WRONLY | O_CREAT | O_APPEND
         posix_spawn_file_actions_addopen(&actions, STDERR_FILENO, log, flags, 0o600)
+        // What it leaves behind must not hold the output of the tests open.
+        posix_spawn_file_actions_addopen(&actions, STDOUT_FILENO, "/dev/null", O_WRONLY, 0)
         var none = sigset_t()
         sigemptyset(&none)
         posix_spawnattr_setsigmask(&attributes, &none)
