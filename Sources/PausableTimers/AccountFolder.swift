@@ -46,7 +46,12 @@ public final class AccountFolder: AccountStore {
         }
     }
 
-    deinit { close(folder) }
+    deinit {
+        // A child that another thread has just forked holds a copy of the descriptor until its exec, which would
+        // keep the lock (flock(2)): the lock is released for all copies.
+        flock(folder, LOCK_UN)
+        close(folder)
+    }
 
     public func load(_ name: String) throws(AccountStoreError) -> TimerAccount? {
         guard let file = try open(name, O_RDONLY) else { return nil }

@@ -116,7 +116,8 @@ extension PausableTimer {
 
     @inline(never)
     private static func make(
-        _ made: Row, tolerance: Duration, paused isPaused: Bool, restoring account: TimerAccount?,
+        _ made: consuming Row, tolerance: Duration, paused isPaused: Bool,
+        restoring account: TimerAccount?,
         on queue: TimerQueue, handlerQueue: DispatchQueue?, handler: TickHandler?
     ) throws(TimerArgumentError) -> PausableTimer {
         guard tolerance >= .zero else {

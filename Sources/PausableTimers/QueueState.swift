@@ -45,7 +45,7 @@ struct Leftovers: ~Copyable, Sendable {
         row.extras = nil
     }
 
-    mutating func takeWaiters(from row: Row) {
+    mutating func takeWaiters(from row: borrowing Row) {
         guard let extras = row.extras, !extras.waiters.isEmpty else { return }
         waiters = extras.waiters
         extras.waiters = []
@@ -126,10 +126,12 @@ struct QueueState: ~Copyable, Sendable {
     // MARK: - Making and freeing
 
     @inline(never)
-    mutating func insert(_ row: Row, at now: Reading) -> (Int, UInt32) {
+    mutating func insert(_ made: consuming Row, at now: Reading) -> (Int, UInt32) {
         lastGeneration &+= 1
+        var row = made
         if row.countsSleep { sleepCounters += 1 }
-        let slot = rows.insert(row, generation: lastGeneration)
+        row.generation = lastGeneration
+        let slot = rows.insert(row)
         settle(slot, at: now)
         return (slot, lastGeneration)
     }

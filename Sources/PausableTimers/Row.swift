@@ -6,8 +6,9 @@ import Dispatch
 /// What a tick calls.
 typealias TickHandler = @Sendable (Tick) -> Void
 
-/// One timer, as its queue keeps it. As small as can be: a program may have many.
-struct Row: Sendable {
+/// One timer, as its queue keeps it. As small as can be: a program may have many. Never copied, since a copy
+/// counts its references.
+struct Row: ~Copyable, Sendable {
     /// Not an OptionSet, whose many conformances would be a tenth of the library.
     struct Flags: Sendable {
         private var bits: UInt16 = 0
@@ -179,20 +180,32 @@ extension Row {
 }
 
 /// Rows by their slots, in blocks, so that none is moved when there are more of them.
-struct Rows: ~Copyable, Sendable {
+///
+/// Unchecked because the memory of the blocks is its own, and reached through it alone.
+struct Rows: ~Copyable, @unchecked Sendable {
     private static let blockShift = 7
     private static let blockMask = 1 << blockShift - 1
 
-    private var blocks: [ContiguousArray<Row>] = []
+    private var blocks: [UnsafeMutablePointer<Row>] = []
     private var free: [Int32] = []
     private var end = 0
     private(set) var count = 0
     /// How many slots were in use at once.
     var capacity: Int { end }
 
+    deinit {
+        for slot in 0..<end { address(of: slot).deinitialize(count: 1) }
+        for block in blocks { block.deallocate() }
+    }
+
     subscript(slot: Int) -> Row {
-        _read { yield blocks[slot >> Self.blockShift][slot & Self.blockMask] }
-        _modify { yield &blocks[slot >> Self.blockShift][slot & Self.blockMask] }
+        _read { yield address(of: slot).pointee }
+        _modify { yield &address(of: slot).pointee }
+    }
+
+    private func address(of slot: Int) -> UnsafeMutablePointer<Row> {
+        precondition(slot >= 0 && slot < end, "no such row")
+        return blocks[slot >> Self.blockShift] + (slot & Self.blockMask)
     }
 
     /// Whether the slot has this timer still.
@@ -200,17 +213,15 @@ struct Rows: ~Copyable, Sendable {
         slot < end && self[slot].generation == generation && !self[slot].flags.contains(.free)
     }
 
-    mutating func insert(_ made: Row, generation: UInt32) -> Int {
+    mutating func insert(_ row: consuming Row) -> Int {
         count += 1
-        var row = made
-        row.generation = generation
         if let slot = free.popLast() {
             self[Int(slot)] = row
             return Int(slot)
         }
-        if end & Self.blockMask == 0 { blocks.append([]) }
-        blocks[end >> Self.blockShift].append(row)
+        if end & Self.blockMask == 0 { blocks.append(.allocate(capacity: Self.blockMask + 1)) }
         end += 1
+        address(of: end - 1).initialize(to: row)
         return end - 1
     }
 

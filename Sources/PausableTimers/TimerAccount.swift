@@ -62,7 +62,7 @@ public struct TimerAccount: Equatable, Sendable {
 }
 
 extension TimerAccount {
-    init(of row: Row, at now: Now) {
+    init(of row: borrowing Row, at now: Now) {
         let counted = now.counted(row.basis)
         let state: State =
             switch row.phase {

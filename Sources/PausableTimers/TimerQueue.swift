@@ -92,9 +92,11 @@ public final class TimerQueue: Sendable {
 
     // MARK: - Timers
 
-    func insert(_ made: Row) -> TimerReference {
+    func insert(_ row: consuming Row) -> TimerReference {
+        // What a closure takes in cannot be handed on, only taken out.
+        var made: Row? = row
         let (slot, generation) = state.withLock { state in
-            var row = made
+            var row = made.take()!
             let now = reading(withSleep: state.sleepCounters > 0 || row.countsSleep)
             if row.phase == .running { row.ledger.open(at: now.counted(row.basis)) }
             row.pausedAt = now.counted(row.basis)

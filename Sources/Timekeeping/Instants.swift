@@ -118,18 +118,13 @@ extension Duration {
 
     /// The span in whole nanoseconds, rounded up; beyond ±292 years, the nearest there is.
     @inlinable public var nanosecondsRoundedUp: Int64 {
-        let whole = wholeNanoseconds
-        return self > .nanoseconds(whole) && whole < .max ? whole + 1 : whole
+        let (whole, rest) = attoseconds.quotientAndRemainder(dividingBy: 1_000_000_000)
+        return Int64(clamping: rest > 0 ? whole + 1 : whole)
     }
 
     @inlinable
     func whole(perSecond: Int64) -> Int64 {
-        let (seconds, attoseconds) = components
-        let (product, overflow) = seconds.multipliedReportingOverflow(by: perSecond)
-        let (sum, carry) = product.addingReportingOverflow(
-            attoseconds / (1_000_000_000_000_000_000 / perSecond))
-        guard overflow || carry else { return sum }
-        return seconds < 0 ? .min : .max
+        Int64(clamping: attoseconds / Int128(1_000_000_000_000_000_000 / perSecond))
     }
 }
 

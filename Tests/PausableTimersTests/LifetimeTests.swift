@@ -180,9 +180,12 @@ import Testing
         final class Racy: @unchecked Sendable { var count = 0 }
         let racy = Racy()
         let timers = try (0..<2).map { _ in
-            try PausableTimer.every(.microseconds(20), on: TimerQueue()) { _ in racy.count += 1 }
+            // Long enough that both handlers run at once, however busy the machine is.
+            try PausableTimer.every(.microseconds(20), on: TimerQueue()) { _ in
+                for _ in 0..<10_000 { racy.count += 1 }
+            }
         }
-        while timers.contains(where: { $0.account.ticks < 1000 }) { usleep(1000) }
+        while timers.contains(where: { $0.account.ticks < 100 }) { usleep(1000) }
     }
 
     @Test func aPausedOrReleasedQueueIsNoLeak() throws {

@@ -17,9 +17,9 @@ import Testing
         func bytes(_ file: String) -> [UInt8] {
             Array(FileManager.default.contents(atPath: "\(path)/\(file)") ?? Data())
         }
-        func write(_ bytes: [UInt8], _ file: String) {
+        func write(_ bytes: [UInt8], _ file: String) throws {
             // Not by way of another file, which would wait for the disk.
-            try? Data(bytes).write(to: URL(fileURLWithPath: "\(path)/\(file)"), options: [])
+            try Data(bytes).write(to: URL(fileURLWithPath: "\(path)/\(file)"), options: [])
         }
         deinit { try? FileManager.default.removeItem(atPath: path) }
     }
@@ -136,24 +136,24 @@ import Testing
         for length in stride(from: 0, to: whole.firstIndex(of: UInt8(ascii: "\n"))!, by: 3) {
             var torn = whole
             for index in length..<4096 { torn[index] = 0 }
-            folder.write(torn, "a")
+            try folder.write(torn, "a")
             #expect(try folder.open().load("a") == account(1), "\(length)")
         }
         for _ in 0..<200 {
             var forged = whole
             let place = random.int(below: whole.firstIndex(of: UInt8(ascii: "\n"))!)
             forged[place] ^= UInt8(1 + random.int(below: 255))
-            folder.write(forged, "a")
+            try folder.write(forged, "a")
             #expect(try folder.open().load("a") == account(1), "byte \(place)")
         }
         // The older place copied over the newer one, or the newer one over both, is nothing new.
-        folder.write(Array(whole[4096...]), "a")
+        try folder.write(Array(whole[4096...]), "a")
         #expect(try folder.open().load("a") == nil)
         // After it, saving goes on.
-        folder.write(Array(whole[..<100]) + whole[100...].map { _ in 0 }, "a")
+        try folder.write(Array(whole[..<100]) + whole[100...].map { _ in 0 }, "a")
         try { try folder.open().save(account(3), as: "a") }()
         #expect(try folder.open().load("a") == account(3))
-        folder.write([], "a")
+        try folder.write([], "a")
         #expect(try folder.open().load("a") == nil)
     }
 
@@ -191,6 +191,28 @@ import Testing
         #expect(throws: AccountStoreError.self) { try folder.open() }
         withExtendedLifetime(store) {}
         #expect(throws: AccountStoreError.self) { try AccountFolder("/nowhere/at/all") }
+    }
+
+    /// Between fork and exec a child has copies of all descriptors, of those that close on exec too.
+    @Test func aChildThatIsJustForkedDoesNotKeepTheLock() throws {
+        let folder = Folder()
+        var copies: [Int32] = []
+        defer { for copy in copies { close(copy) } }
+        do {
+            let store = try folder.open()
+            for name in try FileManager.default.contentsOfDirectory(atPath: "/proc/self/fd") {
+                var status = stat()
+                var own = stat()
+                guard let number = Int32(name), fstat(number, &status) == 0,
+                    stat(folder.path, &own) == 0, own.st_ino == status.st_ino,
+                    own.st_dev == status.st_dev
+                else { continue }
+                copies.append(fcntl(number, F_DUPFD_CLOEXEC, 0))
+            }
+            withExtendedLifetime(store) {}
+        }
+        #expect(copies.count == 1)
+        #expect(throws: Never.self) { try folder.open() }
     }
 
     @Test func aGroupKeepsItsTimersOverARestart() throws {
