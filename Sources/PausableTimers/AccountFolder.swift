@@ -35,9 +35,9 @@ public final class AccountFolder: AccountStore {
         if mkdir(path, 0o700) != 0, errno != EEXIST { throw .failed("make", path, errno) }
         folder = Glibc.open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
         guard folder >= 0 else { throw .failed("open", path, errno) }
+        // From here on `deinit` closes it, also when this throws.
         guard flock(folder, LOCK_EX | LOCK_NB) == 0 else {
             let code = errno
-            close(folder)
             if code == EWOULDBLOCK {
                 throw AccountStoreError(
                     "\(path): another program has it open; end that one, or use another folder")

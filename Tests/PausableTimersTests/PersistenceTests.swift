@@ -4,6 +4,7 @@
 import Foundation
 import PausableTimers
 import SeededRandom
+import Synchronization
 import Testing
 
 /// Accounts that outlive the program.
@@ -191,6 +192,28 @@ import Testing
         #expect(throws: AccountStoreError.self) { try folder.open() }
         withExtendedLifetime(store) {}
         #expect(throws: AccountStoreError.self) { try AccountFolder("/nowhere/at/all") }
+    }
+
+    /// An initialiser that throws once all is set runs `deinit`, which closes the descriptor: closing it there
+    /// as well closes what another thread has just opened.
+    @Test func aFolderThatIsInUseClosesItsDescriptorOnce() throws {
+        let folder = Folder()
+        let store = try folder.open()
+        let path = folder.path
+        let failures = Shared(Atomic(0))
+        DispatchQueue.concurrentPerform(iterations: 2) { part in
+            for _ in 0..<5000 {
+                if part == 0 {
+                    _ = try? AccountFolder(path)
+                } else {
+                    let descriptor = open("/dev/null", O_RDONLY | O_CLOEXEC)
+                    sched_yield()
+                    if close(descriptor) != 0 { failures.value.add(1, ordering: .relaxed) }
+                }
+            }
+        }
+        #expect(failures.value.load(ordering: .relaxed) == 0)
+        withExtendedLifetime(store) {}
     }
 
     /// Between fork and exec a child has copies of all descriptors, of those that close on exec too.
