@@ -78,7 +78,6 @@ let package = Package(
         // The rooms. No arrow among Config, Store, Runner and Control, none from Systemd to any Timer*.
         .target(name: "Systemd", dependencies: ["CSystemd"], swiftSettings: settings),
         .target(name: "HostFiles", swiftSettings: settings),
-        .target(name: "Options", swiftSettings: settings),
         .target(name: "Timekeeping", swiftSettings: settings),
         .target(name: "PausableTimers", dependencies: ["Timekeeping"], swiftSettings: settings),
         .target(name: "TimerCore", dependencies: ["Timekeeping"], swiftSettings: optimised),
@@ -96,7 +95,8 @@ let package = Package(
             name: "timerd",
             dependencies: [
                 "Systemd", "TimerCore", "TimerZones", "TimerConfig", "TimerStore", "TimerRunner",
-                "TimerControl", "CLinux", "HostFiles", "Options", "PausableTimers",
+                "TimerControl", "CLinux", "HostFiles", "PausableTimers",
+                daemons("ArgumentParser", of: "swift-argument-parser"),
                 daemons("Logging", of: "swift-log"),
                 daemons("NIOCore", of: "swift-nio"),
                 daemons("NIOHTTP1", of: "swift-nio"),
@@ -106,8 +106,8 @@ let package = Package(
         .executableTarget(
             name: "timerd-runner",
             dependencies: [
-                "CLinux", "HostFiles", "Options", "Systemd", "TimerConfig", "TimerCore",
-                "TimerRunner",
+                "CLinux", "HostFiles", "Systemd", "TimerConfig", "TimerCore", "TimerRunner",
+                daemons("ArgumentParser", of: "swift-argument-parser"),
             ],
             swiftSettings: settings),
         .executableTarget(
@@ -120,7 +120,6 @@ let package = Package(
         // What a person may run to see the library work: `swift run fps`.
         example("fps"), example("pomodoro"), example("poller"),
         // The tests.
-        tests(of: "Options"),
         tests(of: "Systemd"),
         .target(name: "SeededRandom", path: "Tests/SeededRandom", swiftSettings: optimised),
         tests(of: "Timekeeping", "SeededRandom"),
@@ -137,7 +136,7 @@ let package = Package(
         tests(of: "TimerRunner", "SeededRandom", "TimerCore", "CSpawn"),
         tests(of: "TimerControl", "SeededRandom", "TimerCore"),
         tests(
-            of: "timerd", "timerctl", "timerd-runner", "CLinux", "HostFiles", "Options", "Systemd",
+            of: "timerd", "timerctl", "timerd-runner", "CLinux", "HostFiles", "Systemd",
             "SeededRandom", "TimerConfig", "TimerControl",
             "TimerCore", "TimerRunner", "TimerStore", "TimerZones",
             daemons("ArgumentParser", of: "swift-argument-parser"),

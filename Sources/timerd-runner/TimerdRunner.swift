@@ -1,10 +1,10 @@
 // Copyright 2026 the timerd authors
 // SPDX-License-Identifier: Apache-2.0
 
+import ArgumentParser
 import CLinux
 import Glibc
 import HostFiles
-import Options
 import Systemd
 import TimerConfig
 import TimerCore
@@ -13,66 +13,76 @@ import TimerRunner
 /// The runner's program: it owns the processes of jobs, so that whatever becomes of the scheduler, they go
 /// on, end in their time, and their ends are known.
 @main
-struct TimerdRunner {
-    static let usage = Usage(
-        "timerd-runner", "Own the processes of timerd's jobs, apart from its scheduler.",
+struct TimerdRunner: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "timerd-runner",
+        abstract: "Own the processes of timerd's jobs, apart from its scheduler.",
         discussion: """
             SIGTERM and SIGINT end every job and then the runner. The configuration is read again on SIGHUP, \
             when the scheduler has read it again, and when it asks for what the configuration did not have the \
             last time.
             """,
-        version: "0.1.0",
-        options: [
-            .value(
-                "config", "FILE",
-                "The configuration file; files in jobs.d beside it are read as well.",
-                isRequired: true),
-            .value(
-                "runtime", "DIRECTORY",
-                "The directory for the socket and the marks of begun runs; lost at a reboot.",
-                isRequired: true),
-            .value(
-                "socket", "PATH", "The socket.", standard: "runner.sock in the runtime directory"),
-            .value(
-                "scheduler-user", "USER", "The user whose scheduler is served, beside root.",
-                standard: "this program's"),
-            .flag("detach", "Return once the socket is ready, and go on in a session apart."),
-            .value(
-                "exit-idle", "SPAN",
-                "End after so long without a scheduler and without a run.", standard: "never"),
-            .flag(
-                "control-groups",
-                "Give each run a control group below this program's, which must be its to divide."),
-        ])
+        version: "0.1.0")
 
-    private let config: String
-    private let runtime: String
-    private let socket: String?
-    private let schedulerUser: String?
-    private let detach: Bool
-    private let controlGroups: Bool
-    private let exitIdle: Duration?
+    @Option(
+        help: ArgumentHelp(
+            "The configuration file; files in jobs.d beside it are read as well.", valueName: "file"
+        ),
+        completion: .file())
+    var config: String
 
-    private init(_ given: Given) throws {
-        config = given["config"] ?? ""
-        runtime = given["runtime"] ?? ""
-        socket = given["socket"]
-        schedulerUser = given["scheduler-user"]
-        detach = given.has("detach")
-        controlGroups = given.has("control-groups")
-        exitIdle = try given["exit-idle"].flatMap { text in
-            do throws(TimeSpanError) {
-                return try TimeSpan.parse(text)
-            } catch {
-                throw UsageError("--exit-idle: \(error)")
-            }
+    @Option(
+        help: ArgumentHelp(
+            "The directory for the socket and the marks of begun runs; lost at a reboot.",
+            valueName: "directory"), completion: .directory)
+    var runtime: String
+
+    @Option(
+        help: ArgumentHelp(
+            "The socket (default: runner.sock in the runtime directory).", valueName: "path"),
+        completion: .file())
+    var socket: String?
+
+    @Option(
+        help: ArgumentHelp(
+            "The user whose scheduler is served, beside root (default: this program's).",
+            valueName: "user"))
+    var schedulerUser: String?
+
+    @Flag(help: "Return once the socket is ready, and go on in a session of its own.")
+    var detach = false
+
+    @Option(
+        help: ArgumentHelp(
+            "End after this time without a scheduler and without a run (default: never).",
+            valueName: "span"), transform: Self.span)
+    var exitIdle: Duration?
+
+    @Flag(
+        help:
+            "Give each run a control group below this program's, which must be its to divide.")
+    var controlGroups = false
+
+    private static func span(_ text: String) throws -> Duration {
+        let span: Duration?
+        do throws(TimeSpanError) { span = try TimeSpan.parse(text) } catch {
+            throw ValidationError("\(error)")
         }
+        guard let span else {
+            throw ValidationError("\(text) never ends; leave the option out instead")
+        }
+        return span
     }
 
     static func main() {
         // Before anything else: from here on no signal is lost, and none ends this process by itself.
         Runner.blockSignals([SIGCHLD] + RunnerServer.signals)
-        usage.main { try TimerdRunner($0).run() }
+        do {
+            let runner = try parse()
+            try runner.run()
+        } catch {
+            exit(withError: error)
+        }
     }
 
     /// How long jobs have from SIGTERM to SIGKILL when the runner is told to end.
@@ -95,7 +105,7 @@ struct TimerdRunner {
             server.run()
         } catch {
             Self.say("cannot start: \(error)", priority: Self.error)
-            throw ExitStatus(1)
+            throw ExitCode(1)
         }
     }
 

@@ -1,45 +1,53 @@
 // Copyright 2026 the timerd authors
 // SPDX-License-Identifier: Apache-2.0
 
+import ArgumentParser
 import Glibc
-import Options
 import TimerConfig
 import TimerCore
 
 /// `timerd check`: reads a configuration as the daemon would, and says what it finds.
-struct CheckCommand {
-    static let usage = Usage(
-        "check", "Check a configuration; exits with 1 on any error.",
+struct CheckCommand: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "check", abstract: "Check a configuration; exits with 1 on any error.",
         discussion: """
             With - it reads standard input, and no other files. What is no error and may still not be meant \
             is a warning, with a code in brackets: \
             \(ConfigWarning.Code.all.filter { $0 != .differsFromCron }.map(\.rawValue).joined(separator: ", ")). \
             What Debian's cron would read in another way is a note: \(ConfigWarning.Code.differsFromCron.rawValue).
-            """,
-        options: [
-            .value(
-                "config", "FILE", "The same as FILE, as the other commands have it.",
-                completion: .file)
-        ],
-        operand: Usage.Operand(
-            "FILE", "The configuration file, or - for standard input.", standard: Standard.config,
-            option: "config", completion: .file))
+            """)
 
-    private let file: String
+    @Option(
+        help: ArgumentHelp(
+            "The same as <file>, as the other commands have it.", valueName: "file"),
+        completion: .file())
+    var config: String?
 
-    init(_ given: Given) { file = given.operand ?? Standard.config }
+    @Argument(
+        help: ArgumentHelp(
+            "The configuration file, or - for standard input (default: \(Standard.config)).",
+            valueName: "file"), completion: .file())
+    var operand: String?
+
+    private var file: String { operand ?? config ?? Standard.config }
+
+    func validate() throws {
+        if operand != nil, config != nil {
+            throw ValidationError("<file> and --config exclude each other; keep one")
+        }
+    }
 
     func run() throws {
         let clocks: Clocks
         do throws(Clocks.Failure) { clocks = try Clocks() } catch {
-            throw UsageError(error.description)
+            throw ValidationError(error.description)
         }
         let checks = ConfigChecks(at: clocks.now().wall, asksMachine: true)
         let reading: ConfigReading
         do throws(ConfigError) { reading = try read(checks) } catch {
             report("\(error)")
             report(Self.count(1, "error"))
-            throw ExitStatus(1)
+            throw ExitCode(1)
         }
         for error in reading.errors { report("\(error)") }
         for warning in reading.warnings { report("\(warning)") }
@@ -52,7 +60,7 @@ struct CheckCommand {
             + (notes == 0 ? "" : ", \(Self.count(notes, "note"))")
         guard reading.errorCount == 0 else {
             report(found)
-            throw ExitStatus(1)
+            throw ExitCode(1)
         }
         print("\(file): \(Self.count(reading.roster.jobs.count, "job")), \(found)")
     }

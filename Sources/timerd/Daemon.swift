@@ -1,11 +1,11 @@
 // Copyright 2026 the timerd authors
 // SPDX-License-Identifier: Apache-2.0
 
+import ArgumentParser
 import Dispatch
 import Glibc
 import HostFiles
 import Logging
-import Options
 import Systemd
 import TimerConfig
 import TimerControl
@@ -71,7 +71,7 @@ struct Daemon {
             clocks = try Clocks()
             signals = try Signals()
         } catch {
-            throw UsageError("\(error)")
+            throw ValidationError("\(error)")
         }
         let log = Self.makeLog(options.log, clocks: clocks)
         if let fault = options.zoneFault { log.warning("Started with a fault: \(fault)") }
@@ -87,10 +87,10 @@ struct Daemon {
             log.notice("Stopping on \(request.signal), before the start was complete")
         } catch let error as ConfigError {
             log.critical("Cannot start: \(error)")
-            throw ExitStatus(Self.configurationStatus)
+            throw ExitCode(Self.configurationStatus)
         } catch {
             log.critical("Cannot start: \(error)")
-            throw ExitStatus(1)
+            throw ExitCode(1)
         }
     }
 

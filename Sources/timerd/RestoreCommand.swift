@@ -1,42 +1,32 @@
 // Copyright 2026 the timerd authors
 // SPDX-License-Identifier: Apache-2.0
 
+import ArgumentParser
 import Glibc
 import HostFiles
-import Options
 import TimerCore
 import TimerStore
 
 /// `timerd restore`: puts a copy of the database in its place.
-struct RestoreCommand {
-    static let usage = Usage(
-        "restore", "Put the last good copy of the saved state in its place.",
+struct RestoreCommand: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "restore", abstract: "Put the last good copy of the saved state in its place.",
         discussion: """
             The daemon must be stopped. The copy is checked first, and the files it replaces are kept under other \
             names. As root it does this as the user the state directory belongs to.
-            """,
-        options: [
-            .value(
-                "state", "DIRECTORY", "The directory of the durable account.",
-                standard: Standard.state, completion: .directory),
-            .value(
-                "runtime", "DIRECTORY", "The directory of what need not outlive a reboot.",
-                standard: Standard.runtime, completion: .directory),
-            .value(
-                "from", "FILE", "The copy.",
-                standard: "\(StoreCopy.fileName) in the state directory",
-                completion: .file),
-        ])
+            """)
 
-    private let state: String
-    private let runtime: String
-    private let copy: String
+    @OptionGroup var directories: DirectoryOptions
 
-    init(_ given: Given) {
-        state = given["state"] ?? Standard.state
-        runtime = given["runtime"] ?? Standard.runtime
-        copy = given["from"] ?? "\(state)/\(StoreCopy.fileName)"
-    }
+    @Option(
+        help: ArgumentHelp(
+            "The copy (default: \(StoreCopy.fileName) in the state directory).", valueName: "file"),
+        completion: .file())
+    var from: String?
+
+    private var state: String { directories.state }
+    private var runtime: String { directories.runtime }
+    private var copy: String { from ?? "\(state)/\(StoreCopy.fileName)" }
 
     func run() throws {
         umask(0o077)
@@ -49,7 +39,7 @@ struct RestoreCommand {
         } catch {
             let bytes = Array("timerd: cannot restore: \(error)\n".utf8)
             _ = write(STDERR_FILENO, bytes, bytes.count)
-            throw ExitStatus(1)
+            throw ExitCode(1)
         }
     }
 

@@ -1,62 +1,60 @@
 // Copyright 2026 the timerd authors
 // SPDX-License-Identifier: Apache-2.0
 
+import ArgumentParser
 import Glibc
-import Options
 import TimerControl
 
 /// `timerd run`: the daemon, in the foreground.
-struct RunCommand {
-    static let usage = Usage(
-        "run", "Run the daemon in the foreground.",
+struct RunCommand: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "run", abstract: "Run the daemon in the foreground.",
         discussion: """
             SIGTERM and SIGINT stop it cleanly, SIGHUP reads the configuration again.
-            """,
-        options: [
-            .config,
-            .value(
-                "state", "DIRECTORY", "The directory of the durable account.",
-                standard: Standard.state, completion: .directory),
-            .value(
-                "runtime", "DIRECTORY", "The directory of what need not outlive a reboot.",
-                standard: Standard.runtime, completion: .directory),
-            .value(
-                "socket", "PATH", "The control socket.",
-                standard: "control.sock in the runtime directory", completion: .file),
-            .value(
-                "runner", "PATH", "The socket of a runner that somebody else starts and stops.",
-                standard: "one is started, and stopped with the daemon", completion: .file),
-            .flag(
-                "accept-data-loss",
-                "Start although the saved state that was here is gone or was replaced by an older one."
-            ),
-            .value(
-                "log", "TARGET",
-                "Where the log goes: the journal if standard error leads there, unless told.",
-                standard: LogTarget.auto.rawValue,
-                completion: .words(LogTarget.allCases.map(\.rawValue))),
-        ])
+            """)
 
-    enum LogTarget: String, CaseIterable {
+    @OptionGroup var config: ConfigOption
+    @OptionGroup var directories: DirectoryOptions
+
+    @Option(
+        help: ArgumentHelp(
+            "The control socket (default: control.sock in the runtime directory).",
+            valueName: "path"), completion: .file())
+    var socket: String?
+
+    @Option(
+        help: ArgumentHelp(
+            """
+            The socket of a runner that is started and stopped by something else (default: one is started, and \
+            stopped with the daemon).
+            """, valueName: "path"), completion: .file())
+    var runner: String?
+
+    @Flag(
+        help:
+            "Start although the saved state that was here is gone or was replaced by an older one.")
+    var acceptDataLoss = false
+
+    @Option(
+        help: ArgumentHelp(
+            "Where the log goes; auto is the journal if standard error leads there.",
+            valueName: "target"))
+    var log = LogTarget.auto
+
+    enum LogTarget: String, CaseIterable, ExpressibleByArgument {
         case auto
         case journal
         case stderr
     }
 
-    private let options: Daemon.Options
-
     /// - Parameter zoneFault: what was wrong with the environment variable TZ, to be logged.
-    init(_ given: Given, zoneFault: String?) {
-        let runtime = given["runtime"] ?? Standard.runtime
-        options = Daemon.Options(
-            config: given["config"] ?? Standard.config, state: given["state"] ?? Standard.state,
-            runtime: runtime, socket: given["socket"] ?? "\(runtime)/\(ControlPath.fileName)",
-            runner: given["runner"], log: given["log"].flatMap { LogTarget(rawValue: $0) } ?? .auto,
-            acceptsDataLoss: given.has("accept-data-loss"),
-            zoneFault: zoneFault)
+    func run(zoneFault: String?) throws {
+        try Daemon.run(
+            Daemon.Options(
+                config: config.config, state: directories.state, runtime: directories.runtime,
+                socket: socket ?? "\(directories.runtime)/\(ControlPath.fileName)", runner: runner,
+                log: log, acceptsDataLoss: acceptDataLoss, zoneFault: zoneFault))
     }
-
-    func run() throws { try Daemon.run(options) }
 }
 
 /// Where things are if nobody says otherwise: the system's places for root, the user's own for others,

@@ -1,60 +1,76 @@
 // Copyright 2026 the timerd authors
 // SPDX-License-Identifier: Apache-2.0
 
+import ArgumentParser
 import Glibc
-import Options
 import TimerConfig
 import TimerCore
 import TimerZones
 
 /// `timerd simulate`: what a configuration would do, without doing it.
-struct SimulateCommand {
-    static let usage = Usage(
-        "simulate", "Say when the jobs of a configuration would fire; nothing is run.",
+struct SimulateCommand: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "simulate",
+        abstract: "Say when the jobs of a configuration would fire; nothing is run.",
         discussion: """
-            The daemon's own agenda is taken through the time in between as fast as it goes. An instant T is \
+            The daemon's own agenda is taken through the time in between as fast as it goes. An instant <t> is \
             one of RFC 3339, or the next time of a calendar event such as "2027-03-28 00:00", by the \
             machine's clock.
-            """,
-        options: [
-            .config,
-            .value("from", "T", "From when.", standard: "now"),
-            .value("to", "T", "Until when.", standard: "a day later"),
-            .value("pause", "JOB@T..T", "Pause a job for a while.", isRepeated: true),
-            .value("suspend", "T..T", "Have the machine sleep.", isRepeated: true),
-            .value(
-                "reboot", "T",
-                "Restart the machine, which is off for a minute; or, with T..T, from the first T to the second.",
-                isRepeated: true),
-            .value(
-                "step", "T=+SPAN", "Set the calendar clock forward, or back with T=-SPAN.",
-                isRepeated: true),
-            .value(
-                "run-time", "SPAN", "How long runs take, or with JOB=SPAN those of one job.",
-                standard: "no time", isRepeated: true),
-            .value("fails", "JOB", "Have all runs of a job fail.", isRepeated: true),
-            .flag("json", "Print JSON, one line for each firing."),
-        ])
+            """)
 
-    fileprivate let given: Given
+    @OptionGroup var config: ConfigOption
 
-    init(_ given: Given) { self.given = given }
+    @Option(help: ArgumentHelp("From when (default: now).", valueName: "t"))
+    var from: String?
+
+    @Option(help: ArgumentHelp("Until when (default: a day later).", valueName: "t"))
+    var to: String?
+
+    @Option(help: ArgumentHelp("Pause a job for a while.", valueName: "job@t..t"))
+    var pause: [String] = []
+
+    @Option(help: ArgumentHelp("Suspend the machine.", valueName: "t..t"))
+    var suspend: [String] = []
+
+    @Option(
+        help: ArgumentHelp(
+            """
+            Restart the machine, which is off for a minute; or, with <t>..<t>, from the first <t> to the second.
+            """, valueName: "t"))
+    var reboot: [String] = []
+
+    @Option(
+        help: ArgumentHelp(
+            "Set the wall clock forward, or back with <t>=-<span>.", valueName: "t=+span"))
+    var step: [String] = []
+
+    @Option(
+        help: ArgumentHelp(
+            "How long runs take, or with <job>=<span> those of one job (default: no time).",
+            valueName: "span"))
+    var runTime: [String] = []
+
+    @Option(help: ArgumentHelp("Let all runs of a job fail.", valueName: "job"))
+    var fails: [String] = []
+
+    @Flag(help: "Print JSON, one line for each firing.")
+    var json = false
 
     func run() throws {
         let zone = (try? ZoneFiles().local()) ?? .utc
         let times = Times(zone: zone)
         let now = try read { () throws(Clocks.Failure) in try Clocks() }.now().wall
-        let start = try times.instant(given["from"], "--from", after: now) ?? now
-        let end = try times.instant(given["to"], "--to", after: start) ?? start + .seconds(86_400)
-        guard end > start else { throw UsageError("--to is not after --from") }
+        let start = try times.instant(from, "--from", after: now) ?? now
+        let end = try times.instant(to, "--to", after: start) ?? start + .seconds(86_400)
+        guard end > start else { throw ValidationError("--to is not after --from") }
         let reading = try read { () throws(ConfigError) in
             try ConfigReader.load(
-                path: given["config"] ?? Standard.config, ownerUID: geteuid(), seed: MachineID.seed)
+                path: config.config, ownerUID: geteuid(), seed: MachineID.seed)
         }
         for error in reading.errors { Output.complain("\(error)") }
         let known = Set(reading.roster.jobs.map(\.name))
-        let faults = try Faults(given, times, start, known)
-        let report = SimulationReport(zone: zone, isJSON: given.has("json"))
+        let faults = try Faults(self, times, start, known)
+        let report = SimulationReport(zone: zone, isJSON: json)
         var simulation = Simulation(
             reading.roster, from: start, concurrentRunsMax: reading.settings.maxConcurrent,
             seed: MachineID.seed, runTime: faults.runTime, fails: faults.fails
@@ -68,7 +84,7 @@ struct SimulateCommand {
     ) throws -> Value {
         do throws(Failure) { return try body() } catch {
             Output.complain("\(error)")
-            throw ExitStatus(1)
+            throw ExitCode(1)
         }
     }
 }
@@ -83,7 +99,7 @@ private struct Times {
         if let instant = WallInstant(rfc3339: text) { return instant }
         let spec: CalendarSpec
         do throws(ScheduleError) { spec = try CalendarSpec(text) } catch {
-            throw UsageError(
+            throw ValidationError(
                 "\(option) \"\(text)\": no instant such as 2027-03-28T00:00:00Z, nor a calendar event: "
                     + "\(error)")
         }
@@ -91,7 +107,7 @@ private struct Times {
         let before = start - .microseconds(1)
         guard let next = spec.next(after: before, in: zone) ?? spec.next(after: past, in: zone)
         else {
-            throw UsageError("\(option) \"\(text)\" never comes")
+            throw ValidationError("\(option) \"\(text)\" never comes")
         }
         return next
     }
@@ -104,7 +120,7 @@ private struct Times {
             let from = try instant(String(text[..<dots.lowerBound]), option, after: start),
             let to = try instant(String(text[dots.upperBound...]), option, after: from), to > from
         else {
-            throw UsageError("\(option) \"\(text)\": must be T..T, the second after the first")
+            throw ValidationError("\(option) \"\(text)\": must be T..T, the second after the first")
         }
         return (from, to)
     }
@@ -113,9 +129,9 @@ private struct Times {
         do throws(TimeSpanError) {
             if let span = try TimeSpan.parse(text) { return span }
         } catch {
-            throw UsageError("\(option) \"\(text)\": \(error)")
+            throw ValidationError("\(option) \"\(text)\": \(error)")
         }
-        throw UsageError("\(option) \"\(text)\" never ends")
+        throw ValidationError("\(option) \"\(text)\" never ends")
     }
 }
 
@@ -126,19 +142,19 @@ private struct Faults {
     var fails: Set<Job.Name> = []
 
     init(
-        _ given: Given, _ times: Times, _ start: WallInstant, _ known: Set<Job.Name>
+        _ given: SimulateCommand, _ times: Times, _ start: WallInstant, _ known: Set<Job.Name>
     ) throws {
         func job(_ text: some StringProtocol, _ option: String) throws -> Job.Name {
             guard let name = Job.Name(String(text)), known.contains(name) else {
                 let near = nearestName(String(text), among: known.map(\.description))
                 let hint = near.map { " (did you mean \"\($0)\"?)" } ?? ""
-                throw UsageError("\(option): no job is named \"\(text)\"\(hint)")
+                throw ValidationError("\(option): no job is named \"\(text)\"\(hint)")
             }
             return name
         }
         var spans: [Job.Name: Duration] = [:]
         var plain = Duration.zero
-        for text in given.all("run-time") {
+        for text in given.runTime {
             let parts = text.split(separator: "=", maxSplits: 1)
             if parts.count == 2 {
                 spans[try job(parts[0], "--run-time")] = try times.span(
@@ -148,21 +164,21 @@ private struct Faults {
             }
         }
         runTime = { [spans, plain] in spans[$0] ?? plain }
-        for text in given.all("fails") { fails.insert(try job(text, "--fails")) }
-        for text in given.all("pause") {
+        for text in given.fails { fails.insert(try job(text, "--fails")) }
+        for text in given.pause {
             guard let at = text.firstIndex(of: "@") else {
-                throw UsageError("--pause \"\(text)\": must be JOB@T..T")
+                throw ValidationError("--pause \"\(text)\": must be JOB@T..T")
             }
             let name = try job(text[..<at], "--pause")
             let range = try times.range(
                 String(text[text.index(after: at)...]), "--pause", after: start)
             list += [(range.from, .pause(name)), (range.to, .resume(name))]
         }
-        for text in given.all("suspend") {
+        for text in given.suspend {
             let range = try times.range(text, "--suspend", after: start)
             list.append((range.from, .sleep(range.to - range.from)))
         }
-        for text in given.all("reboot") {
+        for text in given.reboot {
             if text.contains("..") {
                 let range = try times.range(text, "--reboot", after: start)
                 list.append((range.from, .reboot(range.to - range.from)))
@@ -170,7 +186,7 @@ private struct Faults {
                 list.append((at, .reboot(.seconds(60))))
             }
         }
-        for text in given.all("step") { list.append(try Self.step(text, times, start)) }
+        for text in given.step { list.append(try Self.step(text, times, start)) }
     }
 
     private static func step(
@@ -178,12 +194,12 @@ private struct Faults {
     ) throws -> (at: WallInstant, fault: Simulation.Fault) {
         guard let equal = text.lastIndex(of: "="),
             let at = try times.instant(String(text[..<equal]), "--step", after: start)
-        else { throw UsageError("--step \"\(text)\": must be T=+SPAN or T=-SPAN") }
+        else { throw ValidationError("--step \"\(text)\": must be T=+SPAN or T=-SPAN") }
         let rest = text[text.index(after: equal)...]
         guard let sign = rest.first, sign == "+" || sign == "-",
             let next = rest.dropFirst().first, next != "+", next != "-"
         else {
-            throw UsageError("--step \"\(text)\": must be T=+SPAN or T=-SPAN")
+            throw ValidationError("--step \"\(text)\": must be T=+SPAN or T=-SPAN")
         }
         let span = try times.span(String(rest.dropFirst()), "--step")
         return (at, .step(sign == "-" ? .zero - span : span))

@@ -1,45 +1,57 @@
 // Copyright 2026 the timerd authors
 // SPDX-License-Identifier: Apache-2.0
 
-import Options
+import ArgumentParser
 import TimerZones
 
 /// The daemon's program.
 @main
-enum Timerd {
+struct Timerd: ParsableCommand {
     static let versionNumber = "0.1.0"
 
-    static let usage = Usage(
-        "timerd", "A scheduler that can pause a job and lose nothing.", version: versionNumber,
-        commands: [
-            RunCommand.usage, CheckCommand.usage, SimulateCommand.usage, RestoreCommand.usage,
+    static let configuration = CommandConfiguration(
+        commandName: "timerd",
+        abstract: "A scheduler that can pause a job and lose nothing.",
+        version: versionNumber,
+        subcommands: [
+            RunCommand.self, CheckCommand.self, SimulateCommand.self, RestoreCommand.self,
         ])
 
     static func main() {
         Signals.block()
         let zoneFault = ZoneEnvironment.dropUnusable()
-        usage.main { given in
-            guard given.command != RunCommand.usage.name else {
-                return try RunCommand(given, zoneFault: zoneFault).run()
-            }
+        do {
+            var command = try parseAsRoot()
+            if let run = command as? RunCommand { return try run.run(zoneFault: zoneFault) }
             Signals.unblock()
             if let zoneFault { Output.complain("warning: \(zoneFault)") }
-            guard given.command != CheckCommand.usage.name else {
-                return try CheckCommand(given).run()
-            }
-            guard given.command != RestoreCommand.usage.name else {
-                return try RestoreCommand(given).run()
-            }
-            try SimulateCommand(given).run()
+            try command.run()
+        } catch {
+            exit(withError: error)
         }
     }
 }
 
-extension Usage.Option {
-    /// The configuration file, as every command takes it.
-    static var config: Usage.Option {
-        .value(
-            "config", "FILE", "The configuration file; files in jobs.d beside it are read as well.",
-            standard: Standard.config, completion: .file)
-    }
+/// The configuration file, as the commands take it.
+struct ConfigOption: ParsableArguments {
+    @Option(
+        help: ArgumentHelp(
+            "The configuration file; files in jobs.d beside it are read as well.", valueName: "file"
+        ),
+        completion: .file())
+    var config: String = Standard.config
+}
+
+/// Where the daemon keeps things, as the commands take it.
+struct DirectoryOptions: ParsableArguments {
+    @Option(
+        help: ArgumentHelp("The directory of the saved state.", valueName: "directory"),
+        completion: .directory)
+    var state: String = Standard.state
+
+    @Option(
+        help: ArgumentHelp(
+            "The directory for what does not need to survive a reboot.", valueName: "directory"),
+        completion: .directory)
+    var runtime: String = Standard.runtime
 }

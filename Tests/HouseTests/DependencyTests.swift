@@ -51,11 +51,9 @@ import Testing
                 "timerd-runner",
                 [
                     "TimerRunner", "TimerConfig", "TimerCore", "Systemd", "HostFiles",
-                    "Options", "CLinux", "Dispatch", "Glibc",
+                    "ArgumentParser", "CLinux", "Dispatch", "Glibc",
                 ]
             ),
-            // What is on a command line; ArgumentParser would bring FoundationEssentials into both daemons.
-            ("Options", ["Glibc"]),
             // Directories and sockets as a daemon must treat them, for both programs.
             ("HostFiles", ["Glibc"]),
             // It could be any daemon's: it knows nothing of jobs.
@@ -81,7 +79,7 @@ import Testing
         for room in [
             "Timekeeping", "PausableTimers", "TimerCore", "TimerConfig", "TimerStore",
             "TimerRunner",
-            "TimerControl", "Systemd", "HostFiles", "Options", "timerd", "timerd-runner",
+            "TimerControl", "Systemd", "HostFiles", "timerd", "timerd-runner",
             "timerctl",
         ] {
             #expect(try imports(of: room)["Foundation"] == nil, "\(room)")
@@ -92,16 +90,18 @@ import Testing
     @Test func eachLibraryIsImportedByOneRoom() throws {
         let libraries = [
             "CSQLite", "CTomlPlusPlus", "CSpawn", "CSystemd", "NIOCore", "NIOHTTP1", "Logging",
-            "ArgumentParser",
         ]
         let rooms = [
             "TimerCore", "TimerConfig", "TimerStore", "TimerRunner", "TimerControl", "Systemd",
-            "HostFiles", "Options", "timerd", "timerd-runner", "timerctl",
+            "HostFiles", "timerd", "timerd-runner", "timerctl",
         ]
         for library in libraries {
             let users = try rooms.filter { try imports(of: $0)[library] != nil }
             #expect(users.count == 1, "\(library) is imported by \(users)")
         }
+        // Each program has a command line, and no library does.
+        let users = try rooms.filter { try imports(of: $0)["ArgumentParser"] != nil }
+        #expect(users == ["timerd", "timerd-runner", "timerctl"])
     }
 
     /// Once the pool of threads behind tasks and global queues is begun, Dispatch looks after it each second for
