@@ -23,6 +23,8 @@ public final class Store {
     var life: Life.ID = 0
     private var bootID: BootID?
     private var isDurable = true
+    /// How many pages the log takes before they are written into the database; 0: not set yet.
+    var logPages: Int64 = 0
     /// Whether there may be staged accounts.
     var hasStaged = true
     /// Which database it is, and how new.
@@ -89,6 +91,7 @@ public final class Store {
         try connection.execute("PRAGMA journal_size_limit = 0", doing: "set the size of its log")
         if version < steps.count { try migrate(from: Int(version), steps) }
         identity = try readIdentity()
+        try fitLogToRoom()
     }
 
     private func migrate(from version: Int, _ steps: [String]) throws(StoreError) {
@@ -161,7 +164,8 @@ public final class Store {
     @discardableResult
     public func commit(_ changes: [Change], durable: Bool) throws(StoreError) -> Set<Run.ID> {
         try setDurable(durable)
-        let refused = try connection.transaction(doing: "write to it") { () throws(StoreError) in
+        if changes.contains(.mark) { try fitLogToRoom() }
+        let refused = try transaction { () throws(StoreError) in
             var refused: Set<Run.ID> = []
             for change in changes {
                 if let run = try write(change) { refused.insert(run) }
@@ -180,9 +184,9 @@ public final class Store {
         _ changes: [Change]
     ) throws(StoreError) -> (refused: Set<Run.ID>, leftOut: [(change: Change, error: StoreError)]) {
         try setDurable(false)
-        var refused: Set<Run.ID> = []
-        var leftOut: [(change: Change, error: StoreError)] = []
-        try connection.transaction(doing: "write to it") { () throws(StoreError) in
+        let taken = try transaction { () throws(StoreError) in
+            var refused: Set<Run.ID> = []
+            var leftOut: [(change: Change, error: StoreError)] = []
             for change in changes {
                 // One statement: if it fails, nothing of it remains, and the transaction goes on.
                 do throws(StoreError) {
@@ -192,9 +196,10 @@ public final class Store {
                     leftOut.append((change, error))
                 }
             }
+            return (refused: refused, leftOut: leftOut)
         }
         noteMarks(in: changes)
-        return (refused, leftOut)
+        return taken
     }
 
     /// - Returns: the run that was not written because a run of its identity was written before.
