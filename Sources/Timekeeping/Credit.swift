@@ -51,7 +51,7 @@ public struct Credit: Hashable, Sendable {
                 return
             }
             let sinceBoot = Self.sinceBoot(
-                basis, last: max(proven?.wall ?? saved.wall, saved.wall), now)
+                basis, notBefore: max(proven?.wall ?? saved.wall, saved.wall), at: now)
             let known = provenTime + sinceBoot
             let passed = now.wall - saved.wall
             if basis == .wall {
@@ -66,13 +66,13 @@ public struct Credit: Hashable, Sendable {
         }
     }
 
-    /// What counted since this boot began, by a clock that begins at zero with it. No more than the calendar
-    /// clock says passed since the last sign of the boot before: in a container both clocks are the
-    /// machine's, and go on from boot to boot.
-    private static func sinceBoot(
-        _ basis: TimeBasis, last: WallInstant, _ now: Now
+    /// What counted since this boot began, by a clock that begins at zero with it. No more than the wall clock says
+    /// passed since `last`, the last sign of the boot before: in a container both clocks are those of the machine, and
+    /// go on from boot to boot. Not negative.
+    public static func sinceBoot(
+        _ basis: TimeBasis, notBefore last: WallInstant?, at now: Now
     ) -> Duration {
         let counted = Duration.nanoseconds(now.counted(basis).nanoseconds)
-        return max(.zero, min(counted, now.wall - last))
+        return max(.zero, last.map { min(counted, now.wall - $0) } ?? counted)
     }
 }

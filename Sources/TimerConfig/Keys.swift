@@ -45,6 +45,9 @@ struct JobKey: Sendable {
             JobKey("after", default: false) { node, draft throws(Fault) in
                 draft.after = try node.interval()
             },
+            JobKey("on-boot", default: false) { node, draft throws(Fault) in
+                draft.onBoot = try node.span()
+            },
             JobKey("calendar", default: false) { node, draft throws(Fault) in
                 draft.calendar = try node.schedules(CalendarSpec.init)
             },
@@ -116,6 +119,7 @@ struct Draft {
     var shell: Job.Command?
     var every: Duration?
     var after: Duration?
+    var onBoot: Duration?
     var calendar: [(spec: CalendarSpec, mark: SourceMark)] = []
     var cron: [(spec: CronSpec.Line, mark: SourceMark)] = []
     /// What its crontab lines draw values from.
@@ -141,16 +145,15 @@ struct Draft {
         let commands = [("command", command != nil), ("shell", shell != nil)].filter(\.1)
         try Self.checkOne(of: commands.map(\.0), among: "command or shell", at: mark)
         let schedules = [
-            ("every", every != nil), ("after", after != nil), ("calendar", !calendar.isEmpty),
-            ("cron", !cron.isEmpty), ("at", at != nil),
+            ("every", every != nil), ("after", after != nil), ("on-boot", onBoot != nil),
+            ("calendar", !calendar.isEmpty), ("cron", !cron.isEmpty), ("at", at != nil),
         ].filter(\.1)
         try Self.checkOne(
-            of: schedules.map(\.0), among: "every, after, calendar, cron or at", at: mark)
-        let schedule =
-            if let every { Schedule.every(every) } else if let after { Schedule.after(after) } else
-            {
-                Schedule.wall(try wallSchedule(zones))
-            }
+            of: schedules.map(\.0), among: "every, after, on-boot, calendar, cron or at", at: mark)
+        let counted =
+            every.map { Schedule.every($0) } ?? after.map { .after($0) }
+            ?? onBoot.map { .onBoot($0) }
+        let schedule = if let counted { counted } else { Schedule.wall(try wallSchedule(zones)) }
         guard let command = command ?? shell else { throw Fault(mark, "a command is missing") }
         if let formerly, formerly.name == name {
             throw Fault(formerly.mark, "formerly: names the job itself")

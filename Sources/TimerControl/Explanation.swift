@@ -43,9 +43,20 @@ public struct Explanation {
         case "stopped":
             say("It is stopped; `timerctl start \(job.job)` begins it at zero.")
         case "finished":
-            say("It has fired for the last time; `timerctl start \(job.job)` begins it again.")
+            explainEnd(of: job)
         default: explainNext(of: job)
         }
+    }
+
+    private mutating func explainEnd(of job: JobStatus) {
+        let again = "`timerctl start \(job.job)` begins it again"
+        guard let after = job.afterBootUsec else {
+            return say("It has fired for the last time; \(again).")
+        }
+        let when = after == 0 ? "at" : "\(span(after)) after"
+        say(
+            "It fires \(when) the next boot of the machine"
+                + (job.onBootUsec == nil ? "." : "; \(again) now."))
     }
 
     private mutating func explainPause(of job: JobStatus) {
@@ -64,6 +75,10 @@ public struct Explanation {
                 default: "\(span(left)) is left when it is resumed"
                 }
             say("It keeps \(span(job.accruedUsec)) accrued; \(after).")
+        } else if let after = job.onBootUsec {
+            say(
+                "It has nothing left to do in this boot of the machine: resumed, it fires \(span(after)) after the "
+                    + "next one.")
         } else if job.policy?.onResume == "fire-if-due" {
             say("Resuming fires it at once if it would have fired meanwhile.")
         } else {
@@ -175,6 +190,8 @@ public struct Explanation {
                 "Its time stands still while the daemon is down and while the machine sleeps or is off."
             )
         case "uptime": say("Its time stands still while the machine sleeps or is off.")
+        case "boottime" where job.onBootUsec != nil:
+            say("Its time begins at zero with each boot of the machine.")
         case "boottime": say("Its time stands still while the machine is off.")
         default: break
         }

@@ -17,6 +17,7 @@ extension JobStatus {
         switch job.schedule {
         case .every(let span): everyUsec = span.wholeMicroseconds
         case .after(let span): afterUsec = span.wholeMicroseconds
+        case .onBoot(let span): onBootUsec = span.wholeMicroseconds
         case .wall: break
         }
         next = snapshot.next?.rfc3339
@@ -123,7 +124,7 @@ extension Schedule {
     /// Whether it goes by time that counts, and not by the calendar clock.
     fileprivate var counts: Bool {
         switch self {
-        case .every, .after: true
+        case .every, .after, .onBoot: true
         case .wall: false
         }
     }

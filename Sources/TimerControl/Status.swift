@@ -21,6 +21,8 @@ public struct JobStatus: Codable, Hashable, Sendable {
     public var everyUsec: Int64?
     /// The delay of an `after` job.
     public var afterUsec: Int64?
+    /// How long after each boot of the machine an `on-boot` job fires.
+    public var onBootUsec: Int64?
     /// The calendar events of a job that has some, in normal form.
     public var calendar: [String]?
     /// The crontab lines of a job that has some, in normal form.
@@ -66,13 +68,18 @@ public struct JobStatus: Codable, Hashable, Sendable {
     /// What its policy says where that is not the default.
     public var policy: PolicyStatus?
 
+    /// How long after each boot of the machine the job fires; nil of one that does not. `@reboot` is at the daemon's
+    /// first start.
+    public var afterBootUsec: Int64? {
+        onBootUsec ?? (cron?.contains("@reboot") == true ? 0 : nil)
+    }
+
     // In the order of the names, so that none has to be sorted when it is written.
     enum CodingKeys: CodingKey, CaseIterable {
         case accruedUsec, activeUsec, afterUsec, at, calendar, checkpoint, command, count
         case cron, description, dstGap, dstOverlap, everyUsec, firings, job, last, next
-        case nextAttempt, nextAttemptUsec, paused, policy, remainingUsec, running, shell, skipped,
-            skips, state, timezone
-        case uncertainUsec
+        case nextAttempt, nextAttemptUsec, onBootUsec, paused, policy, remainingUsec, running, shell
+        case skipped, skips, state, timezone, uncertainUsec
     }
 }
 

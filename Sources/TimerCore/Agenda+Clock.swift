@@ -98,7 +98,7 @@ extension Agenda {
         let id = Firing.ID(job: before.job.name, scheduled: first)
         let firing = Firing(id: id, missed: count - 1, active: before.active(at: now))
         letGo(firing, .clockSet, &entry, at: now, into: &batch)
-        batch.notices.append(.tell(.finished(before.job.name)))
+        batch.notices.append(.tell(before.finished))
     }
 
     /// Fires what is due by the clocks as they are now, and sets every timer of the calendar clock again.
@@ -136,8 +136,8 @@ extension Agenda {
                 schedule.replaceZones({ $0.isLocal ? local : zones[$0.name] })
             else { continue }
             entry.job.schedule = .wall(schedule)
-            entry.seen = max(entry.seen, now.wall)
-            entry.slot = nil
+            if !entry.isDueThisBoot { entry.seen = max(entry.seen, now.wall) }
+            entry.dropSlot()
             timers += settle(slot, &entry, at: now)
             entries[slot] = entry
             changed.append(entry.job.name)
@@ -190,6 +190,9 @@ extension Duration {
 }
 
 extension Entry {
+    /// What is told of a job that has fired for the last time, in this boot or for ever.
+    var finished: Notice { .finished(job.name, firesAtBoot: job.schedule.isOncePerBoot) }
+
     /// Has the slots go on after an instant of the new time, since the time before was wrong.
     mutating func correctSlots(to instant: WallInstant, isBackward: Bool) {
         // Labels of firings follow the new time too, or they would stay ahead of it for as long as it was wrong.
@@ -198,6 +201,8 @@ extension Entry {
         if isBackward { corrections += 1 }
         seen = instant
         slot = nil
+        // Not at a time of the calendar: it is due as it was, by the new time.
+        if isDueThisBoot, !job.schedule.isSinceBoot { slot = instant + .microseconds(1) }
     }
 
     /// What is told of a finished job that has slots again.

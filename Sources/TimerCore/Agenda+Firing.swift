@@ -91,7 +91,7 @@ extension Agenda {
         // First, so that what is told of the next firing is so.
         batch.timers += settle(slot, &entry, at: now)
         make(points, slot, &entry, wasHeld: wasHeld, at: now, into: &batch)
-        if entry.phase == .finished { batch.notices.append(.tell(.finished(entry.job.name))) }
+        if entry.phase == .finished { batch.notices.append(.tell(entry.finished)) }
         batch.records.append(entry.record(at: now, life: life))
         entries[slot] = entry
     }

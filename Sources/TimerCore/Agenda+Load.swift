@@ -12,14 +12,16 @@ extension Agenda {
         let ending = past.ending(at: now)
         var records = Dictionary(past.records.map { ($0.job, $0) }) { _, later in later }
         var notices: [Action] = []
+        // What they had accrued was of the boot before.
+        let newInBoot = roster.newInBoot(past.records, at: now)
         var wereCounting = 0
         for record in past.records where past.mayCount(record) {
             let credit = past.credit(for: record, at: now)
             records[record.job]?.credit(credit)
             if ending != .clean { wereCounting += 1 }
-            guard ending != .clean || credit.counted > .zero || credit.maxLoss > .zero else {
-                continue
-            }
+            guard ending != .clean || credit.counted > .zero || credit.maxLoss > .zero,
+                !newInBoot.contains(record.job)
+            else { continue }
             notices.append(
                 .tell(
                     .recovered(
@@ -30,7 +32,7 @@ extension Agenda {
             ArchivedJob(record: record, lastRun: past.lastRuns[record.job])
         }
 
-        let start: Start = past.previous?.began.bootID == now.bootID ? .later : .firstOfBoot
+        let start = past.start(at: now)
         var timers: [Action] = []
         var change = RosterChange()
         // Arrays that grow by themselves end up with room for up to twice as many.
@@ -71,9 +73,7 @@ extension Agenda {
     mutating func add(
         _ job: Job, at now: Now, start: Start? = nil, into change: inout RosterChange
     ) -> [Action] {
-        var entry = Entry(
-            new: job, at: now, seed: seed,
-            firesAtBoot: firesAtBoot(job, at: now, start: start))
+        var entry = Entry(new: job, at: now, seed: seed)
         var told: [Action] = []
         var names: Set<Job.Name> = [job.name]
         var record: JobRecord?
@@ -91,6 +91,7 @@ extension Agenda {
             change.renamed.append(Renaming(from: old, to: job.name))
             told = [.tell(.renamed(job.name, from: old))]
         }
+        entry.follow(BootFiring(after: record, at: start, now), at: now)
         // A job that was gone for a while may have runs that are active since before.
         for run in live.keys where names.contains(owner(of: run)) {
             entry.live.append(RunSummary(id: run))
@@ -114,20 +115,6 @@ extension Agenda {
             told.append(.tell(entry.scheduledAgain(at: now)))
         }
         return timers + told
-    }
-
-    /// A start of the daemon in a boot of the machine.
-    enum Start {
-        case firstOfBoot, later
-    }
-
-    /// Whether a job that is due once in each boot is still due in this one: if it was there at the daemon's first
-    /// start, and no daemon saved its state in this boot since.
-    private func firesAtBoot(_ job: Job, at now: Now, start: Start?) -> Bool {
-        guard let start else { return false }
-        let record = archived[job.name]?.record ?? job.formerly.flatMap { archived[$0]?.record }
-        guard let record, record.removed == nil else { return start == .firstOfBoot }
-        return record.at.bootID != now.bootID
     }
 
     /// Closes the saved state of jobs the configuration does not name, and erases that of jobs it has not named
@@ -161,6 +148,17 @@ extension JobRecord {
         active += credit.counted
         accrued += credit.counted
         uncertain += credit.maxLoss
+    }
+}
+
+extension Roster {
+    /// The jobs whose time begins with this boot, by the names they were saved under.
+    fileprivate func newInBoot(_ records: [JobRecord], at now: Now) -> Set<Job.Name> {
+        let jobs = jobs.filter(\.schedule.isSinceBoot)
+        guard !jobs.isEmpty else { return [] }
+        let names = Set(jobs.map(\.name) + jobs.compactMap(\.formerly))
+        return Set(
+            records.filter { names.contains($0.job) && $0.at.bootID != now.bootID }.map(\.job))
     }
 }
 

@@ -132,7 +132,7 @@ extension Agenda {
         entry.job.name = name
         // What chance adds to it is drawn by the name.
         entry.chance = Chance(seed: seed, job: name)
-        entry.slot = nil
+        entry.dropSlot()
         var renaming = Renaming(from: old, to: name)
         renameRuns(&entry, &renaming)
         change.renamed.append(renaming)
@@ -174,6 +174,9 @@ extension Agenda {
             entry.job.schedule != job.schedule
             || entry.job.policy.randomOffset != job.policy.randomOffset
         if changesSlots {
+            // A job that is to fire so long after the boot is so still if that is another time.
+            entry.isDueThisBoot =
+                entry.isDueThisBoot && entry.job.schedule.isSinceBoot && job.schedule.isSinceBoot
             entry.slot = nil
             entry.seen = now.wall
         }

@@ -122,7 +122,16 @@ extension Entry {
         switch job.policy.onResume ?? .keepRemaining {
         case .keepRemaining, .nextSlot: return end + left
         case .restart: return end + dueTarget
-        case .fireIfDue: return end - pause.since >= left ? end : end + left
+        case .fireIfDue:
+            return passed(since: pause, until: end, at: now) >= left ? end : end + left
         }
+    }
+
+    /// How long a pause has lasted by then, as far as it holds the job up: not by what passed before the boot, if that
+    /// is what the job counts from.
+    func passed(since pause: Pause, until end: WallInstant, at now: Now) -> Duration {
+        let passed = max(.zero, end - pause.since)
+        guard job.schedule.isSinceBoot else { return passed }
+        return min(passed, .nanoseconds(now.boot.nanoseconds) + (end - now.wall))
     }
 }

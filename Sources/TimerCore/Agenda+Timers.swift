@@ -16,7 +16,11 @@ extension Agenda {
         case .armed where !isShutDown: entry.ledger.open(at: counted)
         case .armed, .paused, .stopped, .finished: entry.ledger.close(at: counted)
         }
-        if case .wall(let schedule) = entry.job.schedule { settleSlot(&entry, schedule, at: now) }
+        if case .wall(let schedule) = entry.job.schedule {
+            settleSlot(&entry, schedule, at: now)
+        } else if !isShutDown {
+            entry.finishUnlessDueThisBoot(at: now)
+        }
         counting += (entry.ledger.isOpen ? 1 : 0) - (wasOpen ? 1 : 0)
         entries[slot] = entry
 
@@ -65,6 +69,7 @@ extension Agenda {
     ) {
         guard entry.phase == .armed else {
             entry.slot = nil
+            entry.isDueThisBoot = false
             return
         }
         guard !isShutDown else { return }

@@ -183,6 +183,7 @@ extension Agenda {
         entry.phase = .armed
         entry.firings = 0
         entry.seen = now.wall
+        entry.isDueThisBoot = entry.job.schedule.isSinceBoot
         entry.dropAccrued(at: now)
         return commit(slot, &entry, Batch(), at: now) { entry in
             .started(entry.job.name, by: order.by, remaining: entry.remaining(at: now))
@@ -200,6 +201,7 @@ extension Agenda {
         entry.ledger.credit(entry.countedAfterPause)
         entry.countedAfterPause = .zero
         entry.phase = .stopped
+        entry.isDueThisBoot = false
         entry.skips = 0
         entry.dropAccrued(at: now)
         callOff(slot, &entry, .stopped, into: &batch)
@@ -333,10 +335,11 @@ extension Entry {
             dropAccrued(at: now)
             return nil
         case .fireIfDue:
-            let paused = max(.zero, now.wall - pause.since)
+            let paused = passed(since: pause, until: now.wall, at: now)
             guard let dueTarget, accrued(at: now) + paused >= dueTarget else { return nil }
             dropAccrued(at: now)
             firings += 1
+            isDueThisBoot = false
             return firing(Points.Point(label: now.wall, age: .zero), missed: 0, at: now)
         }
     }

@@ -17,7 +17,6 @@ extension Entry {
         let last = record.seen ?? max(record.lastScheduled ?? record.at.wall, record.at.wall)
         seen = record.removed == nil ? last : max(last, now.wall)
         followCorrection(since: record, at: now)
-        if record.at.bootID == now.bootID { slot = nil }
         if case .paused(let pause) = phase { noteEnd(of: pause, since: record, at: now) }
         // A life that begins takes its schedule up without looking back at what the pause held.
         if follow(configuredPaused: job.paused, at: now) != nil { seen = max(seen, now.wall) }
@@ -79,7 +78,7 @@ extension Entry {
     /// A job that was to fire once and fired, and whose schedule recurs now, begins at zero.
     mutating func leaveFinishedIfRecurring(at now: Now) {
         switch job.schedule {
-        case .after: return
+        case .after, .onBoot: return
         case .wall(let schedule) where slot == nil && schedule.next(after: seen) == nil: return
         case .every, .wall: break
         }

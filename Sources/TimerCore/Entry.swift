@@ -28,9 +28,7 @@ struct Entry: Sendable {
     var chance: Chance
 
     /// A job nobody ever saw before, with nothing counted yet.
-    ///
-    /// - Parameter firesAtBoot: whether a schedule that is due once in each boot is still due in this one.
-    init(new job: Job, at now: Now, seed: UInt64, firesAtBoot: Bool) {
+    init(new job: Job, at now: Now, seed: UInt64) {
         _job = Boxed(wrappedValue: job)
         chance = Chance(seed: seed, job: job.name)
         phase =
@@ -39,9 +37,6 @@ struct Entry: Sendable {
         configuredPaused = job.paused
         checkpoint = now.wall
         seen = now.wall
-        if firesAtBoot, case .wall(let schedule) = job.schedule, schedule.isAtReboot {
-            slot = now.wall
-        }
     }
 
     var boxedJob: Boxed<Job> { _job }
@@ -76,18 +71,21 @@ struct Entry: Sendable {
         return most > .zero ? chance.draw(ordinal: ordinal, below: most) : .zero
     }
 
-    /// The points at which it is due; nil for a schedule by the calendar clock.
+    /// The points at which it is due; nil for a schedule by the calendar clock, and where none is to come.
     var grid: Grid? {
         switch job.schedule {
         case .every(let span):
             Grid(first: (job.first ?? span) + offset, span: span, passed: firings)
         case .after(let span):
             Grid(first: span + offset, span: span + offset, passed: firings)
+        case .onBoot(let span):
+            // Only the first point is ever looked at, and no grid has a span of zero.
+            isDueThisBoot ? Grid(first: span + offset, span: .seconds(1)) : nil
         case .wall: nil
         }
     }
 
-    /// The accrued time at which the next grid point lies; nil for a schedule by the calendar clock.
+    /// The accrued time at which the next grid point lies; nil where there is none.
     var target: Duration? { grid?.next }
 
     /// The accrued time at which the next firing is due.
@@ -131,7 +129,7 @@ struct Entry: Sendable {
             isCounting: ledger.isOpen || countsAway, firings: firings,
             lastScheduled: lastScheduled, configuredPaused: configuredPaused, removed: removed,
             at: now, life: life, basis: job.count, uncertain: uncertain, skips: skips,
-            seen: seen(at: now), corrections: corrections)
+            seen: seen(at: now), corrections: corrections, isDueThisBoot: isDueThisBoot)
     }
 
     /// Up to when slots are dealt with, for whoever takes the account up with another schedule: what passed
@@ -168,6 +166,7 @@ extension Entry {
         var skips = 0
         var uncertain = Duration.zero
         var countedAfterPause = Duration.zero
+        var isDueThisBoot = false
         var lastSkip: SkippedFiring?
     }
 
@@ -193,6 +192,12 @@ extension Entry {
     var countedAfterPause: Duration {
         get { rare?.wrappedValue.countedAfterPause ?? .zero }
         set { if newValue != countedAfterPause { change { $0.countedAfterPause = newValue } } }
+    }
+
+    /// Whether the firing that a job has once in each boot is still to come in this one.
+    var isDueThisBoot: Bool {
+        get { rare?.wrappedValue.isDueThisBoot ?? false }
+        set { if newValue != isDueThisBoot { change { $0.isDueThisBoot = newValue } } }
     }
 
     /// The latest firing that was let go.

@@ -11,7 +11,7 @@ public struct Job: Hashable, Sendable {
     public var command: Command
     /// When it fires.
     public var schedule: Schedule
-    /// What `every`, `after` and `first` count.
+    /// What `every`, `after` and `first` count. The time since the boot counts while the machine is on.
     public var count: TimeBasis
     /// Whether the job starts paused.
     public var paused: Bool
@@ -34,7 +34,7 @@ public struct Job: Hashable, Sendable {
         self.description = description
         self.command = command
         self.schedule = schedule
-        self.count = count
+        self.count = schedule.isSinceBoot ? .boottime : count
         self.paused = paused
         self.environment = environment
         self._policy = policy == Policy() ? Self.plainPolicy : Boxed(wrappedValue: policy)
@@ -142,6 +142,8 @@ public enum Schedule: Hashable, Sendable {
     case every(Duration)
     /// Once, after so much counted time.
     case after(Duration)
+    /// Once in each boot of the machine, so long after it.
+    case onBoot(Duration)
     /// At times of the calendar clock.
     case wall(WallSchedule)
 }

@@ -109,13 +109,15 @@ public struct JobRecord: Hashable, Sendable {
     /// How often the calendar clock was corrected backwards, to tell the slots of one reading from those of
     /// another.
     public var corrections: Int
+    /// Whether the firing that the job has once in each boot is still to come in the boot of `at`.
+    public var isDueThisBoot: Bool
 
     /// A record as described.
     public init(
         job: Job.Name, phase: Phase, active: Duration, accrued: Duration, isCounting: Bool,
         firings: Int, lastScheduled: WallInstant?, configuredPaused: Bool, removed: WallInstant?,
         at: Now, life: Life.ID, basis: TimeBasis = .active, uncertain: Duration = .zero,
-        skips: Int = 0, seen: WallInstant? = nil, corrections: Int = 0
+        skips: Int = 0, seen: WallInstant? = nil, corrections: Int = 0, isDueThisBoot: Bool = false
     ) {
         self.job = job
         self.phase = phase
@@ -133,5 +135,6 @@ public struct JobRecord: Hashable, Sendable {
         self.skips = skips
         self.seen = seen
         self.corrections = corrections
+        self.isDueThisBoot = isDueThisBoot
     }
 }

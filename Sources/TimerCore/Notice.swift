@@ -49,8 +49,8 @@ public enum Notice: Hashable, Sendable {
     case skipsSet(Job.Name, Int, by: Author)
     /// A job took the account of the name it had before along.
     case renamed(Job.Name, from: Job.Name)
-    /// A job fired for the last time.
-    case finished(Job.Name)
+    /// A job fired for the last time, or for the last time in this boot if it fires in the next one again.
+    case finished(Job.Name, firesAtBoot: Bool)
     /// The configuration was read again.
     case reloaded(added: [Job.Name], changed: [Job.Name], removed: [Job.Name], kept: Int)
     /// The rules of time zones changed, and with them the slots of these jobs.

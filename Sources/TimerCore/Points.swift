@@ -93,6 +93,7 @@ extension Entry {
         let first = Points.Point(label: label, age: accrued - grid.next - delay)
         guard case .every = job.schedule else {
             firings += 1
+            isDueThisBoot = false
             dropAccrued(at: now)
             return Points(first)
         }
@@ -135,6 +136,7 @@ extension Entry {
     /// Passes the slots that are due by now. Nil, with nothing changed, if none is.
     mutating func passSlots(of schedule: WallSchedule, at now: Now) -> Points? {
         guard let first = slot, let due = dueSlot, due <= now.wall else { return nil }
+        isDueThisBoot = false
         let shift = Duration.microseconds(corrections)
         func point(_ slot: WallInstant, due: WallInstant) -> Points.Point {
             Points.Point(label: slot + shift, age: now.wall - due)
@@ -192,7 +194,7 @@ extension Schedule {
     /// What of it counts time, if any does.
     var span: Duration? {
         switch self {
-        case .every(let span), .after(let span): span
+        case .every(let span), .after(let span), .onBoot(let span): span
         case .wall: nil
         }
     }

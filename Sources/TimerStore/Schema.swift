@@ -25,6 +25,7 @@ enum Schema {
         last_scheduled_us INTEGER,
         seen_us INTEGER,
         corrections INTEGER NOT NULL CHECK (corrections >= 0),
+        due_this_boot INTEGER NOT NULL,
         configured_paused INTEGER NOT NULL,
         removed_us INTEGER,
         at_us INTEGER NOT NULL, at_awake_ns INTEGER NOT NULL, at_boot_ns INTEGER NOT NULL,

@@ -11,7 +11,7 @@ extension Store {
         SELECT name, phase, pause_since_us, pause_by, pause_note, active_ns, accrued_ns, counting,
             firings, last_scheduled_us, configured_paused, removed_us, at_us, at_awake_ns,
             at_boot_ns, boot_id, life, basis, uncertain_ns, skips, pause_until_us, pause_with_run,
-            seen_us, corrections
+            seen_us, corrections, due_this_boot
         FROM (\(jobs))
         """
 
@@ -148,14 +148,15 @@ extension JobRecord {
             let basis = row.text(17).flatMap({ TimeBasis(rawValue: $0) }),
             let uncertain = row.integer(18).flatMap({ Duration(keptNanoseconds: $0) }),
             let skips = row.integer(19).flatMap({ Int(kept: $0) }), let seen = row.instant(22),
-            let corrections = row.integer(23).flatMap({ Int(kept: $0) })
+            let corrections = row.integer(23).flatMap({ Int(kept: $0) }),
+            let isDueThisBoot = row.integer(24)
         else { return nil }
         self.init(
             job: name, phase: phase, active: active, accrued: accrued, isCounting: counting != 0,
             firings: firings, lastScheduled: lastScheduled.value,
             configuredPaused: configuredPaused != 0, removed: removed.value, at: at, life: life,
             basis: basis, uncertain: uncertain, skips: skips, seen: seen.value,
-            corrections: corrections)
+            corrections: corrections, isDueThisBoot: isDueThisBoot != 0)
     }
 
     /// The columns of a row that hold what timerd never writes, each with what it holds.
@@ -212,7 +213,8 @@ extension JobRecord {
             configuredPaused: (row.integer(10) ?? 0) != 0,
             removed: instant(11), at: at ?? .unknown(wall: known), life: Accepted.life.lowerBound,
             basis: row.text(17).flatMap { TimeBasis(rawValue: $0) } ?? .active,
-            uncertain: span(18), skips: count(19), seen: instant(22), corrections: count(23))
+            uncertain: span(18), skips: count(19), seen: instant(22), corrections: count(23),
+            isDueThisBoot: (row.integer(24) ?? 0) != 0)
     }
 }
 

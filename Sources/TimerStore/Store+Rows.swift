@@ -9,8 +9,8 @@ extension Store {
         INSERT OR REPLACE INTO \(table) (name, phase, pause_since_us, pause_by, pause_note, active_ns,
             accrued_ns, counting, firings, last_scheduled_us, configured_paused, removed_us, at_us,
             at_awake_ns, at_boot_ns, boot_id, life, basis, uncertain_ns, skips, pause_until_us,
-            pause_with_run, seen_us, corrections)
-        VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+            pause_with_run, seen_us, corrections, due_this_boot)
+        VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
         """
     }
 
@@ -40,7 +40,7 @@ extension Store {
                 .text(record.basis.rawValue), .integer(record.uncertain.wholeNanoseconds),
                 .integer(record.skips.keepable), Value(pause?.until),
                 Value(pause?.withRun ?? false), Value(record.seen),
-                .integer(record.corrections.keepable),
+                .integer(record.corrections.keepable), Value(record.isDueThisBoot),
             ], doing: "write a job's account")
     }
 

@@ -55,7 +55,7 @@ struct NextVerb: ParsableCommand {
 
     private func preview() throws -> SchedulePreview {
         let start = try instant()
-        if let job { return try preview(of: job, from: start) }
+        if let job { return try preview(of: job) }
         if let every { return try preview(every: every, from: start) }
         if let cron {
             let spec = try read("--cron", cron) { (text) throws(ScheduleError) in try CronSpec(text)
@@ -87,18 +87,22 @@ struct NextVerb: ParsableCommand {
     }
 
     /// A job is asked of its daemon, and its schedule is worked out here.
-    private func preview(of job: String, from start: WallInstant) throws -> SchedulePreview {
+    private func preview(of job: String) throws -> SchedulePreview {
         guard let name = Job.Name(job) else {
             throw Connection.fail(2, "\"\(job)\": \(Job.Name.fault(in: job) ?? "not a job name")")
         }
-        let status = try connection.ask(.show(name), for: JobStatus.self)
+        return try preview(of: try connection.ask(.show(name), for: JobStatus.self))
+    }
+
+    /// What the daemon says of a job, and what follows from it.
+    func preview(of status: JobStatus) throws -> SchedulePreview {
         if from == nil, status.paused != nil {
             guard let next = status.next.flatMap({ WallInstant(rfc3339: $0) }) else {
                 return SchedulePreview(paused: status)
             }
             return try preview(of: status, from: next, first: next)
         }
-        return try preview(of: status, from: start, first: nil)
+        return try preview(of: status, from: try instant(), first: nil)
     }
 
     /// - Parameter first: the first firing, if it is known and may be at another time than the schedule says.
@@ -110,6 +114,12 @@ struct NextVerb: ParsableCommand {
             return SchedulePreview(
                 every: .microseconds(span), zone: try zone(), after: first - .microseconds(span),
                 count: count)
+        }
+        if status.onBootUsec != nil {
+            var preview = SchedulePreview(
+                normalized: nil, timezone: nil, next: [status.next].compactMap(\.self))
+            preview.afterBootUsec = status.afterBootUsec
+            return preview
         }
         let sources =
             try (status.calendar ?? []).map { text -> WallSchedule.Source in
@@ -133,6 +143,7 @@ struct NextVerb: ParsableCommand {
         var preview = SchedulePreview(
             schedule, text: ((status.calendar ?? []) + (status.cron ?? [])).joined(separator: "; "),
             timezone: status.timezone, after: start, count: count)
+        preview.afterBootUsec = status.afterBootUsec
         if let first { preview.next = Array(([first.rfc3339] + preview.next).prefix(count)) }
         return preview
     }
@@ -193,6 +204,8 @@ struct SchedulePreview: Codable {
     var timezone: String?
     /// The interval, of one.
     var everyUsec: Int64?
+    /// How long after each boot of the machine it fires, of a job that does.
+    var afterBootUsec: Int64?
     /// The instants, in UTC; none if it never fires.
     var next: [String]
     /// Of a job that is paused without an end: what is left to its next firing.
@@ -213,9 +226,12 @@ struct SchedulePreview: Codable {
         }
         let rest =
             left
+            ?? (status.onBootUsec != nil
+                ? "nothing is left to do in this boot of the machine" : nil)
             ?? (status.policy?.onResume == "fire-if-due"
                 ? "fires when it is resumed, if it would have fired meanwhile"
                 : "waits for its next slot when it is resumed")
+        afterBootUsec = status.afterBootUsec
         paused = "paused; \(rest)"
     }
 

@@ -139,8 +139,12 @@ enum Text {
         var lines: [String] = []
         if let normalized = preview.normalized { lines.append("Normal form: \(normalized)") }
         if let timezone = preview.timezone { lines.append("   Timezone: \(timezone)") }
+        let afterBoot = preview.afterBootUsec.map { "       Next: \(boot($0, "the next"))" }
         guard !preview.next.isEmpty else {
-            return (lines + ["       Next: \(preview.paused ?? "never")"]).joined(separator: "\n")
+            let paused = preview.paused.map { "       Next: \($0)" }
+            let found = [paused, afterBoot].compactMap(\.self)
+            return (lines + (found.isEmpty ? ["       Next: never"] : found)).joined(
+                separator: "\n")
         }
         var last: WallInstant?
         for text in preview.next {
@@ -149,7 +153,12 @@ enum Text {
             lines.append("       Next: \(local(instant, in: zone))  \(text)\(gap)")
             last = instant
         }
-        return lines.joined(separator: "\n")
+        return (lines + [afterBoot].compactMap(\.self)).joined(separator: "\n")
+    }
+
+    /// `2min after each boot of the machine`.
+    private static func boot(_ microseconds: Int64, _ which: String) -> String {
+        (microseconds == 0 ? "at" : "\(span(microseconds)) after") + " \(which) boot of the machine"
     }
 
     /// `Sat 2026-11-21 05:38:52 +01:00`, with a fraction only where it is not zero.
@@ -224,6 +233,7 @@ enum Text {
     private static func schedule(_ job: JobStatus) -> String? {
         if let every = job.everyUsec { return "every \(span(every))" }
         if let after = job.afterUsec { return "once, after \(span(after))" }
+        if let afterBoot = job.onBootUsec { return boot(afterBoot, "each") }
         if let at = job.at { return "once, at \(instant(at))" }
         let zone = job.timezone.map { " in \($0)" } ?? ""
         if let calendar = job.calendar {

@@ -34,31 +34,14 @@ extension Control {
             } unknown: { others, configured in
                 Self.queue.async { self.noSuchJobs(others, among: configured, reply) }
             } done: { results in
-                let told = Self.sentence(for: verb, results, by: peer.name, note: whole.note)
+                let told = Remark.commanded(
+                    verb, results.map(\.answer), by: peer.name, note: whole.note)
                 self.loop.later { $0.say(told) }
                 Self.queue.async {
                     self.send(.ok, OrdersReply(results: results.map { .init($0) }), reply)
                 }
             }
         }
-    }
-
-    /// What the log says of the whole; of each job that changed there is an entry as well.
-    private static func sentence(
-        for verb: Order.Verb, _ results: [OrderResults.Result], by author: String, note: String?
-    ) -> String {
-        var (changed, unchanged, refused) = (0, 0, 0)
-        for result in results {
-            switch result.answer {
-            case .done, .pauseChanged, .killed: changed += 1
-            case .unchanged: unchanged += 1
-            case .refused, .noSuchJob: refused += 1
-            }
-        }
-        let jobs = results.count == 1 ? "1 job" : "\(results.count) jobs"
-        let why = note.map { " (\(Printable.text($0)))" } ?? ""
-        return "\(author) ordered \(verb.rawValue) for \(jobs)\(why): \(changed) changed, "
-            + "\(unchanged) unchanged, \(refused) refused"
     }
 
     private func noSuchJobs(

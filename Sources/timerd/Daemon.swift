@@ -88,6 +88,9 @@ struct Daemon {
         } catch let error as ConfigError {
             log.critical("Cannot start: \(error)")
             throw ExitCode(Self.configurationStatus)
+        } catch let status as ExitCode {
+            // It has been said why.
+            throw status
         } catch {
             log.critical("Cannot start: \(error)")
             throw ExitCode(1)

@@ -1,6 +1,7 @@
 // Copyright 2026 the timerd authors
 // SPDX-License-Identifier: Apache-2.0
 
+import ArgumentParser
 import Glibc
 import HostFiles
 import Logging
@@ -12,7 +13,8 @@ extension DaemonStart {
     /// Opens the database and reads what earlier instances left.
     ///
     /// - Returns: no store if the disk is too full to open it for writing. What is there is read all the same.
-    /// - Throws: `SavedState.Lost` if what was there is not there any more; nothing was written then.
+    /// - Throws: `ExitCode` if what was there is not there any more, which is said in the log; nothing was written
+    ///   then.
     func openStore(
         _ saved: SavedState, _ heartbeat: HeartbeatFile
     ) throws -> sending (store: Store?, past: Recollection) {
@@ -31,8 +33,11 @@ extension DaemonStart {
         } catch let error as SavedState.Lost {
             loss = error
         }
-        guard options.acceptsDataLoss else { throw loss }
-        log.warning("\(loss). Started all the same, as --accept-data-loss says")
+        guard options.acceptsDataLoss else {
+            log.log(Remark.stateLost(loss))
+            throw ExitCode(1)
+        }
+        log.log(Remark.lossAccepted(loss))
         let now = clocks.now().wall
         try saved.accept(at: now)
         heartbeat.clear()
@@ -84,6 +89,7 @@ extension DaemonStart {
     }
 
     private func say(_ damage: [String]) {
-        for fault in damage { log.error("\(options.state)/\(Store.fileName): \(fault)") }
+        let path = "\(options.state)/\(Store.fileName)"
+        for fault in damage { log.log(Remark.stateDamaged(fault, in: path)) }
     }
 }

@@ -65,7 +65,13 @@ extension Entry {
                     : "the next \(count == 1 ? "firing is" : "\(count) firings are") skipped, by order of \(by)"
             )
         case .renamed(_, let old): (.notice, "takes the account of \(old) along")
-        case .finished: (.info, "fired for the last time; `timerctl start` begins it again")
+        case .finished(_, firesAtBoot: false):
+            (.info, "fired for the last time; `timerctl start` begins it again")
+        case .finished(_, firesAtBoot: true):
+            (
+                .info,
+                "fired for the last time in this boot of the machine; it fires again in the next one"
+            )
         case .reloaded(let added, let changed, let removed, let kept):
             (.notice, reloaded(added: added, changed: changed, removed: removed, kept: kept))
         case .zonesChanged(let jobs):

@@ -259,7 +259,7 @@ actor Loop: QueueActor {
     }
 
     /// Says something in the log, in its turn.
-    func say(_ text: String) { teller.say(text) }
+    func say(_ remark: Remark) { teller.say(remark) }
 
     /// Takes the timers down and closes the accounts; `closed` is called once they are on the disk, `delayed` if they
     /// cannot be written for now, and `drained` once no run lives any more.

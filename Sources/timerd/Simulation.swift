@@ -60,7 +60,7 @@ struct Simulation {
         self.fails = fails
         self.tell = tell
         now = Now(
-            wall: start, awake: AwakeInstant(nanoseconds: 1), boot: BootInstant(nanoseconds: 1),
+            wall: start, awake: AwakeInstant(nanoseconds: 0), boot: BootInstant(nanoseconds: 0),
             bootID: Self.bootID(1))
         let past = Recollection(life: lives)
         previous = Recollection.PreviousLife(life: lives, began: now, ended: nil)
@@ -178,8 +178,8 @@ struct Simulation {
         while let run = ends.popLast()?.run { handle(.ended(run, .stopped, RunUsage())) }
         previous?.ended = now
         now = Now(
-            wall: now.wall + span, awake: AwakeInstant(nanoseconds: 1),
-            boot: BootInstant(nanoseconds: 1), bootID: Self.bootID(lives + 1))
+            wall: now.wall + span, awake: AwakeInstant(nanoseconds: 0),
+            boot: BootInstant(nanoseconds: 0), bootID: Self.bootID(lives + 1))
         elapsed += span
         begin()
     }

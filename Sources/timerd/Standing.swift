@@ -107,7 +107,7 @@ extension Notice {
         case .lifeBegan, .reloaded, .shutDown: .accounts
         case .recovered(let job, _, _, _, _), .paused(let job, _, _, _),
             .resumed(let job, _, _, _), .started(let job, _, _), .stopped(let job, _, _),
-            .skipsSet(let job, _, _), .renamed(let job, _), .finished(let job):
+            .skipsSet(let job, _, _), .renamed(let job, _), .finished(let job, _):
             .account(job)
         case .fired(let run, _, _), .runOrdered(let run, _, _): .account(run.firing.id.job)
         case .pauseChanged(let job, _, _): .account(job)

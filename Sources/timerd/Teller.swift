@@ -83,8 +83,8 @@ final class Teller: Sendable {
     }
 
     /// Says something that is no notice of the agenda's.
-    func say(_ text: String) {
-        queue.async { [log] in log.notice("\(text)") }
+    func say(_ remark: Remark) {
+        queue.async { [log] in log.log(remark) }
     }
 
     /// Passes on a line a job wrote, and calls `done` when it is written. Whoever calls this waits with
@@ -163,8 +163,7 @@ struct Entry {
     /// The fields.
     var metadata: Logger.Metadata {
         var fields = Self.fields(of: notice)
-        fields["TIMERD_EVENT"] = "\(kind.rawValue)"
-        fields["MESSAGE_ID"] = "\(kind.messageID)"
+        fields.merge(kind.fields) { $1 }
         if let job { fields["TIMERD_JOB"] = "\(job)" }
         return fields
     }
@@ -198,6 +197,15 @@ struct Entry {
         case zonesChanged = "zones-changed"
         case clockStepped = "clock-stepped"
         case shutDown = "shut-down"
+        case commanded
+        case stateLost = "state-lost"
+        case lossAccepted = "data-loss-accepted"
+        case stateDamaged = "state-damaged"
+
+        /// The fields an entry of this kind is found by.
+        var fields: Logger.Metadata {
+            ["TIMERD_EVENT": "\(rawValue)", "MESSAGE_ID": "\(messageID)"]
+        }
 
         var messageID: String {
             switch self {
@@ -227,6 +235,10 @@ struct Entry {
             case .zonesChanged: "042eba724d5c4eb0a84cf297750d8768"
             case .clockStepped: "9c1d5e0f4b7a4e6f8d2c3b4a5f6e7d81"
             case .shutDown: "3359449f3cf842bcacd3e0bd559bdf34"
+            case .commanded: "d95ddf4912584eb1b62327cf20fc955f"
+            case .stateLost: "3d3691d4913b48e595c0f4643bc2e72d"
+            case .lossAccepted: "daf4867047854eedb6312ebf331b4831"
+            case .stateDamaged: "f27b2ed4e51c4c128af016d4f841fb3d"
             }
         }
     }
@@ -254,7 +266,7 @@ struct Entry {
         case .resumed(let job, _, _, _): (.resumed, job)
         case .started(let job, _, _): (.started, job)
         case .stopped(let job, _, _): (.stopped, job)
-        case .finished(let job): (.finished, job)
+        case .finished(let job, _): (.finished, job)
         case .reloaded: (.reloaded, nil)
         case .zonesChanged: (.zonesChanged, nil)
         case .clockStepped: (.clockStepped, nil)

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Foundation
+import Glibc
 import Testing
 import TimerCore
 
@@ -96,6 +97,27 @@ import TimerCore
             #expect(daemon.nextFiring(until: LiveDaemon.now() + 0.6) == nil)
         }
         #expect(daemon.stop() == 0)
+    }
+
+    /// By a clock behind the year 2261 nothing can be scheduled: that is said, and nothing is begun.
+    @Test func aClockBehindTheYear2261IsRefusedWithASentence() throws {
+        let daemon = try LiveDaemon("[job.a]\nevery = \"1h\"\nFIRE\n")
+        let library = try build(in: daemon.folder)
+        try "7500000000\n".write(
+            toFile: "\(daemon.folder)/shift", atomically: false, encoding: .utf8)
+        let process = try Spawned(
+            [
+                "\(LiveDaemon.programs)/timerd", "run", "--config", daemon.config,
+                "--state", "\(daemon.folder)/state", "--runtime", "\(daemon.folder)/run",
+                "--log", "stderr",
+            ], ["LD_PRELOAD": library, "SHIFT_FILE": "\(daemon.folder)/shift"],
+            log: "\(daemon.folder)/log")
+        #expect((process.wait() >> 8) & 0xff == 64)
+        #expect(
+            daemon.log.contains(
+                "seconds since 1970, and timerd works in the years 1970 to 2261; set the clock"),
+            "\(daemon.log)")
+        #expect(access("\(daemon.folder)/state", F_OK) != 0)
     }
 }
 

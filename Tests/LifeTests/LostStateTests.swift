@@ -1,9 +1,13 @@
 // Copyright 2026 the timerd authors
 // SPDX-License-Identifier: Apache-2.0
 
+import CSQLite
 import Foundation
 import Glibc
+import SeededRandom
 import Testing
+import TimerControl
+import TimerCore
 
 /// A start beside saved state that was lost, and what brings it back.
 @Suite(.serialized) struct LostStateTests {
@@ -88,12 +92,62 @@ import Testing
         #expect(second.wait() == 0)
     }
 
+    /// Whether it was the first start that was killed, or one that had a whole database before it.
+    @Test(arguments: [true, false])
+    func aLogThatIsDeletedAfterAKillIsNoticed(isFirstStart: Bool) throws {
+        let life = try Life(Self.jobs)
+        if !isFirstStart {
+            try life.startAndStop()
+            // What was in the log is in the database.
+            try life.change("PRAGMA wal_checkpoint(TRUNCATE)")
+        }
+        let before = life.marker
+        let daemon = try life.begin("run")
+        #expect(life.waitForLog("Started with"), "\(life.log)")
+        #expect(life.wait { life.marker != nil && life.marker != before }, "\(life.log)")
+        _ = daemon.end()
+        try life.remove("timerd.db-wal")
+        let refused = try life.end("run")
+        #expect(refused.status == 1)
+        for part in ["Cannot start: ", "timerd.db", "`timerd restore`", "--accept-data-loss"] {
+            #expect(refused.text.contains(part), "\(part) in \(refused.text)")
+        }
+        if !isFirstStart { #expect(refused.text.contains("its log timerd.db-wal is gone")) }
+        let accepted = try life.startAndStop("--accept-data-loss")
+        #expect(accepted.contains("as --accept-data-loss says"), "\(accepted)")
+        try life.startAndStop()
+    }
+
+    @Test func aJobWhoseRowIsDamagedIsPaused_andTheOthersGoOn() throws {
+        let life = try Life(Self.jobs + "\n[job.b]\nevery = \"1h\"\nshell = \"true\"\n")
+        try life.startAndStop()
+        try life.change("UPDATE job SET firings = -1 WHERE name = 'a'")
+        let daemon = try life.begin("run")
+        #expect(life.waitForLog("Started with 2 jobs"), "\(life.log)")
+        #expect(
+            life.log.contains(
+                #"error: \#(life.state)/timerd.db: the saved state of job "a" is damaged (firings = -1); the job is paused"#
+            ), "\(life.log)")
+        let damaged = try life.show("a")
+        #expect(damaged.state == "paused" && damaged.paused?.by == "timerd")
+        #expect(damaged.paused?.note?.contains("damaged: firings = -1") == true)
+        #expect(try life.show("b").state == "armed")
+        let resumed = try ControlClient(path: life.socket).send(
+            .order(.resume, Job.Name("a")!, OrderBody()))
+        #expect(resumed.status == 200)
+        daemon.signal(SIGTERM)
+        #expect(daemon.wait() == 0)
+        let log = try life.startAndStop()
+        #expect(!log.contains("damaged"), "it was written whole again: \(log)")
+    }
+
     /// The most important property: whatever moment a daemon ends at, its state is there for the next.
     @Test func noStartIsRefusedAfterAKillAtAnyMoment() throws {
         let life = try Life(Self.jobs)
+        var random = SeededRandom()
         for round in 0..<30 {
             let daemon = try life.begin("run")
-            usleep(UInt32.random(in: 0..<(round < 15 ? 50_000 : 150_000)))
+            usleep(UInt32(random.int(below: round < 15 ? 50_000 : 150_000)))
             #expect(!daemon.isOver, "round \(round): \(life.log)")
             _ = daemon.end()
             if round % 3 == 0 { try? FileManager.default.removeItem(atPath: life.runtime) }
@@ -119,7 +173,36 @@ private final class Life {
         chmod("\(folder)/timerd.toml", 0o600)
     }
 
-    deinit { try? FileManager.default.removeItem(atPath: folder) }
+    /// Nothing stays of it. A runner may have been left without a socket by which it could be told to end: all that
+    /// were started here, and nothing else, have the folder in their command line.
+    deinit {
+        for name in (try? FileManager.default.contentsOfDirectory(atPath: "/proc")) ?? [] {
+            guard let pid = pid_t(name), pid != getpid(),
+                let command = try? Data(contentsOf: URL(fileURLWithPath: "/proc/\(pid)/cmdline")),
+                String(decoding: command, as: UTF8.self).contains(folder)
+            else { continue }
+            kill(pid, SIGKILL)
+        }
+        try? FileManager.default.removeItem(atPath: folder)
+    }
+
+    var socket: String { "\(runtime)/control.sock" }
+
+    func show(_ job: String) throws -> JobStatus {
+        let reply = try ControlClient(path: socket).send(.show(Job.Name(job)!))
+        return try ControlJSON.decode(JobStatus.self, from: reply.body)
+    }
+
+    /// What shows which database there is; nil if there is none.
+    var marker: Data? { try? Data(contentsOf: URL(fileURLWithPath: "\(state)/timerd.marker")) }
+
+    /// Changes the database while no daemon runs.
+    func change(_ sql: String) throws {
+        var database: OpaquePointer?
+        defer { sqlite3_close(database) }
+        #expect(sqlite3_open("\(state)/timerd.db", &database) == SQLITE_OK)
+        #expect(sqlite3_exec(database, sql, nil, nil, nil) == SQLITE_OK)
+    }
 
     /// What the program that was begun last has said.
     var log: String {
@@ -157,16 +240,19 @@ private final class Life {
     @discardableResult
     func startAndStop(_ options: String...) throws -> String {
         let daemon = try begin("run", options)
-        #expect(waitForLog("Started with 1 job"), "\(log)")
+        #expect(waitForLog("Started with "), "\(log)")
         daemon.signal(SIGTERM)
         #expect(daemon.wait() == 0, "\(log)")
         return log
     }
 
-    func waitForLog(_ text: String) -> Bool {
+    func waitForLog(_ text: String) -> Bool { wait { log.contains(text) } }
+
+    /// Waits until this is so, for ten seconds.
+    func wait(until isSo: () -> Bool) -> Bool {
         let deadline = LiveDaemon.now() + 10
-        while !log.contains(text), LiveDaemon.now() < deadline { usleep(5000) }
-        return log.contains(text)
+        while !isSo(), LiveDaemon.now() < deadline { usleep(5000) }
+        return isSo()
     }
 
     func names() throws -> [String] { try FileManager.default.contentsOfDirectory(atPath: state) }

@@ -3,6 +3,7 @@
 
 import Foundation
 import Glibc
+import SeededRandom
 import Testing
 import TimerControl
 import TimerCore
@@ -96,19 +97,15 @@ import TimerCore
                 """
         }
         let daemon = try make("[daemon]\nmax-concurrent = 200\n" + jobs)
-        let seed = UInt64.random(in: 0 ... .max)
-        print("kills: seed \(seed)")
-        var state = seed
-        func random() -> Double {
-            state = state &* 6_364_136_223_846_793_005 &+ 1_442_695_040_888_963_407
-            return Double(state >> 40) / Double(1 << 24)
-        }
+        var random = SeededRandom()
         let began = LiveDaemon.now()
         for _ in 0..<100 {
             try daemon.start()
-            LiveDaemon.pass(until: LiveDaemon.now() + random() * 0.25)
+            LiveDaemon.pass(until: LiveDaemon.now() + Double.random(in: 0..<0.25, using: &random))
             _ = daemon.kill()
-            if random() < 0.2 { LiveDaemon.pass(until: LiveDaemon.now() + random()) }
+            if random.int(below: 5) == 0 {
+                LiveDaemon.pass(until: LiveDaemon.now() + Double.random(in: 0..<1, using: &random))
+            }
         }
         print("kills: 100 in \(LiveDaemon.now() - began) s")
         try daemon.start()

@@ -15,7 +15,9 @@ extension Checker {
             case .start: expect(one, starts, &cursor.start)
             case .end, .suspend, .resume, .close: expect(one, acts, &cursor.act)
             case .fired, .skipped, .resumed: expect(one, tokens, &cursor.token)
-            case .account: accounts.append(one)
+            case .account:
+                accounts.append(one)
+                noteSign()
             case .answer: answered = one.value
             case .erased:
                 if cursor.erased < erased.count, erased[cursor.erased] == one.job {

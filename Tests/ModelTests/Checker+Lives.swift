@@ -15,6 +15,7 @@ extension Checker {
         isUp = false
         setWhileDown = 0
         wasOff = false
+        if death == .stopped { lastSign = (bootNumber, awake, wall...wall) }
         for job in states.indices {
             states[job].mayLose = 0
             states[job].mayGain = 0
@@ -87,7 +88,9 @@ extension Checker {
             states[job].isJustRemoved = true
         }
         for spec in jobs {
-            guard let old = add(spec, isLoad: true) else { continue }
+            let old = add(spec, isLoad: true)
+            followBoot(spec.name, seen)
+            guard let old else { continue }
             for index in open.indices where open[index].job == old {
                 open[index].job = spec.name
                 // What is still to be started is started under the new name.
@@ -96,6 +99,8 @@ extension Checker {
                 }
             }
         }
+        bootOfLife = bootNumber
+        lastSign = (bootNumber, awake, wall...wall)
         for job in states.indices { states[job].isJustRemoved = false }
         for job in states.indices where states[job].isKnown && !states[job].isPresent {
             guard let removed = states[job].removed, wall - removed > Self.recordKept else {
@@ -190,7 +195,8 @@ extension Checker {
             states[job].seen = wall
             states[job].isConfiguredPaused = spec.paused
             if spec.paused { pauseByConfiguration(job) }
-            finishWithoutSlots(job)
+            states[job].isNewInBoot = isLoad && bootOfLife != bootNumber
+            finishUnlessNewInBoot(job)
             return nil
         }
         adopt(spec, isLoad: isLoad)
@@ -282,7 +288,12 @@ extension Checker {
         }
         if follow(spec.paused, job) { states[job].seen = max(states[job].seen, wall) }
         leaveFinished(job)
-        finishWithoutSlots(job)
+        states[job].isNewInBoot =
+            isLoad && (wasAway ? bootOfLife : states[job].writtenBoot) != bootNumber
+        if !isLoad || wasAway || spec.kind != .onBoot {
+            states[job].isDueThisBoot = false
+        }
+        finishUnlessNewInBoot(job)
     }
 
     private func correct(_ job: Int, to instant: Int64, isBackward: Bool) {
@@ -316,7 +327,9 @@ extension Checker {
 
     /// A job that fired for the last time, and recurs now, begins at zero.
     func leaveFinished(_ job: Int) {
-        guard states[job].phase == .finished, states[job].spec.kind != .after else { return }
+        guard states[job].phase == .finished, states[job].spec.kind != .after,
+            states[job].spec.kind != .onBoot
+        else { return }
         if !states[job].spec.isCounted, !hasSlots(job) { return }
         states[job].phase = .armed
         states[job].firings = 0
@@ -362,6 +375,7 @@ extension Checker {
         let old = states[job].spec
         if !old.hasSchedule(of: spec) || old.randomOffset != spec.randomOffset {
             states[job].seen = wall
+            if old.kind != .onBoot || spec.kind != .onBoot { states[job].isDueThisBoot = false }
         }
         if old.concurrency == .allow { states[job].mayOverlap = true }
         states[job].spec = spec

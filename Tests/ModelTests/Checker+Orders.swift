@@ -35,6 +35,7 @@ extension Checker {
             states[job].firings = 0
             states[job].accrued = 0
             states[job].seen = wall
+            states[job].isDueThisBoot = states[job].spec.kind == .onBoot
             finishWithoutSlots(job)
             answer = Seen.Answer.done
         case .stop:
@@ -43,6 +44,7 @@ extension Checker {
             states[job].phase = .stopped
             leavePause(job)
             states[job].accrued = 0
+            states[job].isDueThisBoot = false
             states[job].skips = 0
             callOff(job, .stopped)
             answer = Seen.Answer.done
@@ -220,10 +222,14 @@ extension Checker {
             states[job].accrued = 0
             return nil
         case .fireIfDue:
+            let isSinceBoot = states[job].spec.kind == .onBoot
+            if isSinceBoot, !states[job].isDueThisBoot { return nil }
             let due = target(job) + delay(job, ordinal: states[job].firings)
             let left = due - states[job].accrued
-            let real = states[job].pausedFor
-            let calendar = wall - states[job].pausedSince
+            // Before the boot there was nothing to hold up of what counts from then on.
+            let most = isSinceBoot ? boot : Int64.max
+            let real = min(states[job].pausedFor, most)
+            let calendar = min(max(0, wall - states[job].pausedSince), most)
             var isDue = real >= left
             if isDue != (calendar >= left) {
                 // By which clock a pause is measured shows only where somebody set the calendar's.
@@ -232,6 +238,7 @@ extension Checker {
             guard isDue else { return nil }
             states[job].accrued = 0
             states[job].firings += 1
+            states[job].isDueThisBoot = false
             return (takeLabel(wall, job), 0)
         }
     }
@@ -240,6 +247,13 @@ extension Checker {
     /// have the same label, where the clock was set back: then the accounts tell, of which the first is of the pause.
     private func firedForPause(_ job: Int, _ seen: ArraySlice<Seen>) -> Bool {
         let state = states[job]
+        if state.spec.kind == .onBoot {
+            // One that fired has nothing left to do.
+            let first = seen.first {
+                $0.kind == .account && $0.job == job && $0.attempt != Phase.paused.rawValue
+            }
+            return first?.attempt == Phase.finished.rawValue
+        }
         let label = max(wall, (state.lastLabel ?? 0) + Unit.microsecond)
         let firings = seen.filter { ($0.kind == .fired || $0.kind == .skipped) && $0.job == job }
         guard firings.contains(where: { $0.label == label }) else { return false }

@@ -65,7 +65,7 @@ extension Checker {
     func target(_ job: Int) -> Int64 {
         let state = states[job]
         switch state.spec.kind {
-        case .after: return state.spec.span + offset(job)
+        case .after, .onBoot: return state.spec.span + offset(job)
         case .every, .slots, .at:
             guard state.firings == 0 else { return state.spec.span }
             return (state.spec.first ?? state.spec.span) + offset(job)
@@ -100,9 +100,13 @@ extension Checker {
         plainSlot(states[job].spec, after: states[job].seen) != nil
     }
 
-    /// A job that has no slots any more is finished.
+    /// A job that has no slots any more, or nothing left to do in this boot, is finished.
     func finishWithoutSlots(_ job: Int) {
-        guard !states[job].spec.isCounted, states[job].phase == .armed else { return }
+        guard states[job].phase == .armed else { return }
+        if states[job].spec.kind == .onBoot, !states[job].isDueThisBoot {
+            states[job].phase = .finished
+        }
+        guard !states[job].spec.isCounted else { return }
         if slot(job, after: states[job].seen) == nil { states[job].phase = .finished }
     }
 
@@ -133,8 +137,9 @@ extension Checker {
     func fire(_ job: Int) {
         if states[job].spec.isCounted {
             let passed = passGrid(job)
-            if states[job].spec.kind == .after {
+            if states[job].spec.kind != .every {
                 states[job].phase = .finished
+                states[job].isDueThisBoot = false
                 states[job].accrued = 0
             }
             make(passed, job)

@@ -61,6 +61,10 @@ extension Checker {
         /// How often the calendar clock was corrected backwards since it was there.
         var corrections: Int64 = 0
         var skips = 0
+        /// Whether the firing it has once in each boot is still to come in this one.
+        var isDueThisBoot = false
+        /// Whether the daemon that begins is the first to know it in this boot.
+        var isNewInBoot = false
         var isConfiguredPaused = false
         var pausedSince: Int64 = 0
         /// How long the pause has really lasted.

@@ -40,6 +40,11 @@ final class Checker {
     /// While no daemon lives: by how much the calendar clock was set in all, and whether the machine was off.
     var setWhileDown: Int64 = 0
     var wasOff = false
+    /// The boot in which the last life began.
+    var bootOfLife = 0
+    /// When the daemon saved something last, or ended: in which boot, and the wall clock. If that was set at this very
+    /// moment of the other clock, nobody can tell which of two readings is the last.
+    var lastSign = (boot: 0, awake: Int64(0), walls: Int64(0)...0)
 
     /// What has to be seen of the event at hand.
     var rows: [Seen] = []
@@ -186,7 +191,8 @@ final class Checker {
     /// How long until the job's next grid point or slot is due.
     func leftToDue(_ job: Int) -> Int64? {
         switch states[job].spec.kind {
-        case .every, .after:
+        case .onBoot where !states[job].isDueThisBoot: nil
+        case .every, .after, .onBoot:
             target(job) + delay(job, ordinal: states[job].firings) - states[job].accrued
         case .slots, .at: dueSlot(job).map { $0 - wall }
         }

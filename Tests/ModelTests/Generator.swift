@@ -67,7 +67,7 @@ struct Generator {
         job.first = nil
         job.phase = 0
         job.pattern = 0
-        switch below(10) {
+        switch below(11) {
         case 0...4:
             job.kind = .every
             job.span = oneIn(3) ? seconds(1, 20) : seconds(20, 900)
@@ -75,7 +75,10 @@ struct Generator {
         case 5:
             job.kind = .after
             job.span = seconds(1, 900)
-        case 6...8:
+        case 6:
+            job.kind = .onBoot
+            job.span = oneIn(4) ? 0 : seconds(0, oneIn(2) ? 300 : 2000)
+        case 7...9:
             job.kind = .slots
             job.pattern = below(WallPattern.all.count)
             job.span = WallPattern.all[job.pattern].span
@@ -90,6 +93,7 @@ struct Generator {
         }
         let bases: [PlainJob.Basis] = [.active, .active, .uptime, .boottime, .wall]
         job.basis = bases[below(bases.count)]
+        if job.kind == .onBoot { job.basis = .boottime }
     }
 
     private mutating func policy(_ job: inout PlainJob) {

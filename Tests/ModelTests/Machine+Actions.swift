@@ -144,7 +144,8 @@ extension Machine {
             let isRaised = run.id.firing.scheduled.microsecondsSinceEpoch % 1_000_000 != 0
             // And another job may have had the name before.
             let isReused = renamed.contains(index(run.id.firing.job))
-            if isReused || (isRaised && counts.corrections > 0) { return isSpoilt = true }
+            let isCorrected = counts.corrections > 0 || setBack >= 3 * Unit.hour
+            if isReused || (isRaised && isCorrected) { return isSpoilt = true }
             timeline.seen.append(Seen(kind: .nonsense, job: index(run.id.firing.job)))
         }
         rows.append(
@@ -262,7 +263,7 @@ extension Schedule {
     /// How long a run may take to be a slow one.
     fileprivate var plainSpan: Int64 {
         switch self {
-        case .every(let span), .after(let span): span.wholeNanoseconds
+        case .every(let span), .after(let span), .onBoot(let span): span.wholeNanoseconds
         case .wall: 60 * Unit.second
         }
     }
@@ -294,6 +295,7 @@ extension Job {
             switch plain.kind {
             case .every: .every(.nanoseconds(plain.span))
             case .after: .after(.nanoseconds(plain.span))
+            case .onBoot: .onBoot(.nanoseconds(plain.span))
             case .slots: .wall(WallPattern.all[plain.pattern].schedule)
             case .at:
                 .wall(

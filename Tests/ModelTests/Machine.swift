@@ -61,6 +61,8 @@ final class Machine {
     var isStirred = false
     /// Whether the clock was set and nobody has read it since.
     var isSet = false
+    /// By how much the clock was set back in all. A daemon that starts takes several small steps for one correction.
+    var setBack: Int64 = 0
     /// Names whose records were removed.
     var renamed: Set<Int> = []
     /// Whether a label came again that may: no more can be said of this machine.
@@ -173,6 +175,7 @@ final class Machine {
             isSet = true
             counts.sets += 1
             if abs(span) >= 3 * Unit.hour { counts.corrections += 1 }
+            setBack += max(0, -span)
             append(.passed(.step, span))
             wall += span
             isStirred = true
@@ -317,6 +320,7 @@ final class Machine {
             wall += span
         case .set(let span):
             if abs(span) >= 3 * Unit.hour { counts.corrections += 1 }
+            setBack += max(0, -span)
             append(.passed(.step, span))
             wall += span
         case .reboot(let span, let wrong): reboot(span, isWrongBy: wrong)
@@ -325,6 +329,7 @@ final class Machine {
 
     func reboot(_ span: Int64, isWrongBy wrong: Int64) {
         counts.reboots += 1
+        setBack += max(0, -wrong)
         alive = []
         beat = nil
         append(.passed(.off, span))

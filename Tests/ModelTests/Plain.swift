@@ -12,7 +12,7 @@ enum Unit {
 
 /// A job, as the configuration would have it.
 struct PlainJob: Equatable {
-    enum Kind: UInt8 { case every, after, slots, at }
+    enum Kind: UInt8 { case every, after, onBoot, slots, at }
     enum Basis: UInt8 { case active, uptime, boottime, wall }
     enum Missed: UInt8 { case runOnce, skip, runAll }
     enum Resume: UInt8 { case keepRemaining, nextSlot, fireIfDue, restart }
@@ -21,7 +21,7 @@ struct PlainJob: Equatable {
     /// Its name: one letter, `a` for 0.
     var name = 0
     var kind = Kind.every
-    /// Of an interval: how long. Of slots: how far apart.
+    /// Of an interval: how long. Of one since the boot: how long, and the basis is `boottime`. Of slots: how far apart.
     var span = 60 * Unit.second
     /// Of an interval: the time to the first grid point, if it is another.
     var first: Int64?
@@ -50,7 +50,7 @@ struct PlainJob: Equatable {
     var isTwoFine = false
     var formerly: Int?
 
-    var isCounted: Bool { kind == .every || kind == .after }
+    var isCounted: Bool { kind == .every || kind == .after || kind == .onBoot }
 
     /// Whether two definitions have the same slots.
     func hasSchedule(of other: PlainJob) -> Bool {

@@ -66,6 +66,7 @@ extension Script {
         var words = [letter(job.name) + ":"]
         switch job.kind {
         case .every, .after: words.append("\(job.kind) \(span(job.span)) of \(job.basis) time")
+        case .onBoot: words.append("\(span(job.span)) after the boot")
         case .slots:
             words.append(
                 "every \(span(job.span)) of the day, from \(span(job.phase)), \(job.basis) time")

@@ -82,7 +82,8 @@ struct Shrinker {
         let changes: [(inout PlainJob) -> Void] = [
             { $0.onMissed = plain.onMissed }, { $0.deadline = nil }, { $0.onResume = nil },
             { $0.concurrency = .forbid }, { $0.accuracy = 0 }, { $0.randomDelay = 0 },
-            { $0.randomOffset = 0 }, { $0.retries = 0 }, { $0.basis = .active },
+            { $0.randomOffset = 0 }, { $0.retries = 0 },
+            { if $0.kind != .onBoot { $0.basis = .active } },
             { $0.paused = false }, { $0.first = nil }, { $0.isTwoFine = false },
         ]
         for index in best.jobs.indices {

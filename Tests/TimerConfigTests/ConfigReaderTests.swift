@@ -67,6 +67,24 @@ import TimerZones
         #expect(reading.roster.jobs.map(\.schedule) == expected.map { .wall($0) })
     }
 
+    /// Whatever counts for others: it is the time since the boot, in which the machine is on.
+    @Test func onBootCountsTheTimeSinceTheBoot() throws {
+        let reading = try read(
+            """
+            [defaults]
+            count = "active"
+            [job.a]
+            shell = "true"
+            on-boot = "2min"
+            [job.b]
+            shell = "true"
+            on-boot = "0s"
+            """)
+        #expect(reading.errors.isEmpty)
+        #expect(reading.roster.jobs.map(\.schedule) == [.onBoot(.seconds(120)), .onBoot(.zero)])
+        #expect(reading.roster.jobs.allSatisfy { $0.count == .boottime })
+    }
+
     @Test func jobsComeInTheOrderOfTheFile_andTakeTheDefaults() throws {
         let reading = try read(
             """
@@ -108,7 +126,7 @@ import TimerZones
         ),
         (
             #"shell = "true""#,
-            #"1:6: job "j": one of every, after, calendar, cron or at is missing"#
+            #"1:6: job "j": one of every, after, on-boot, calendar, cron or at is missing"#
         ),
         (#"every = "1h""#, #"1:6: job "j": one of command or shell is missing"#),
         (
@@ -118,6 +136,18 @@ import TimerZones
         (
             #"every = "6 hoursx"\#nshell = "x""#,
             #"2:17: job "j": every: time span "6 hoursx": a number is missing"#
+        ),
+        (
+            #"on-boot = "2weeks 3fortnights"\#nshell = "x""#,
+            #"2:20: job "j": on-boot: time span "2weeks 3fortnights": not a unit; the units are us, ms, s, min, h, d, w, month and y"#
+        ),
+        (
+            #"on-boot = 90\#nshell = "x""#,
+            #"2:11: job "j": on-boot: must be a time span in quotes, such as "90s""#
+        ),
+        (
+            #"on-boot = "1h"\#ncron = "@reboot"\#nshell = "x""#,
+            #"1:6: job "j": on-boot and cron exclude each other; keep one"#
         ),
         (
             #"every = 90\#nshell = "x""#,

@@ -93,6 +93,35 @@ import TimerCore
                 ])
     }
 
+    @Test func onceInEachBoot() throws {
+        var machine = Machine([job(.onBoot(.seconds(1_795_000_080)))])
+        machine.pass(20)
+        #expect(
+            machine.why()[0].hasPrefix(
+                "It fires next at 2026-11-18T11:08:00Z (in 40s), when 40s more of boottime"))
+        #expect(machine.why().last == "Its time begins at zero with each boot of the machine.")
+        machine.order(.pause)
+        #expect(machine.why()[1].hasSuffix("40s is left when it is resumed."))
+        machine.order(.resume)
+        machine.pass(40)
+        machine.handle(.ended(machine.started[0].id, .exited(0), RunUsage()))
+        #expect(
+            machine.why()[0].contains(
+                " after the next boot of the machine; `timerctl start backup` begins it"))
+        let reboot = WallSchedule([.cron(try CronSpec("@reboot"), .utc)])
+        machine = Machine([job(.wall(reboot))])
+        machine.pass(0)
+        #expect(machine.why()[0] == "It fires at the next boot of the machine.")
+        var paused = job(.onBoot(.seconds(60)))
+        paused.paused = true
+        machine = Machine([])
+        machine.handle(.reload(Roster([paused])))
+        #expect(
+            machine.why()[1]
+                == "It has nothing left to do in this boot of the machine: resumed, it fires 1min after "
+                + "the next one.")
+    }
+
     @Test func paused() {
         var machine = Machine([job()])
         machine.pass(20)

@@ -168,7 +168,7 @@ private struct AcceptedDraw {
             configuredPaused: chance(2), removed: chance(4) ? wall() : nil, at: reading(),
             life: any(Accepted.life), basis: TimeBasis.allCases[random.int(below: 4)],
             uncertain: span(), skips: count(), seen: chance(2) ? wall() : nil,
-            corrections: count())
+            corrections: count(), isDueThisBoot: random.int(below: 2) == 0)
     }
 
     private mutating func openRun(_ name: Job.Name) -> Recollection.OpenRun {

@@ -15,7 +15,7 @@ import Testing
     private static func entry(_ name: Job.Name) -> Entry {
         Entry(
             new: Job(name: name, command: .shell("true"), schedule: .every(.seconds(60))), at: now,
-            seed: 0, firesAtBoot: false)
+            seed: 0)
     }
 
     @Test func findsWhatIsInIt_andNothingElse_whateverComesAndGoes() {

@@ -47,9 +47,12 @@ import TimerCore
         var gone = record("gone", phase: .stopped)
         gone.removed = now(8).wall
         gone.lastScheduled = nil
+        var waiting = record("waiting")
+        waiting.isDueThisBoot = true
         let records = [
             record("a"), record("b", phase: .paused(pause)), record("c", phase: .paused(own)),
             record("d", phase: .finished), record("e", phase: .paused(silent)), gone,
+            waiting,
         ]
         let store = try Store(path: path)
         let first = try store.beginLife(at: now(0))

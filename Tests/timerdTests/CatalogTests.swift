@@ -75,17 +75,24 @@ import TimerCore
     /// systemd puts the bare name of a field where the entry does not have it.
     @Test(arguments: Samples.all)
     func eachFieldItNamesIsInTheEntry(_ notice: Notice) throws {
-        let entry = Entry(notice)
-        let explanations = try Self.catalog()
+        try Self.expectEachField(in: Entry(notice).metadata)
+    }
+
+    @Test func eachFieldItNamesIsInARemark() throws {
+        for remark in Samples.remarks { try Self.expectEachField(in: remark.metadata) }
+    }
+
+    private static func expectEachField(in metadata: Logger.Metadata) throws {
         let explanation = try #require(
-            explanations.first { .string($0.id) == entry.metadata["MESSAGE_ID"] }?.explanation)
+            try catalog().first { .string($0.id) == metadata["MESSAGE_ID"] }?.explanation)
         for field in explanation.fields {
-            #expect(entry.metadata[field] != nil, "\(field) of \(explanation.header)")
+            #expect(metadata[field] != nil, "\(field) of \(explanation.header)")
         }
     }
 
     @Test func thereIsASampleOfEachKind() {
-        let kinds = Set(Samples.all.compactMap { Entry($0).metadata["TIMERD_EVENT"]?.description })
+        let fields = Samples.all.map { Entry($0).metadata } + Samples.remarks.map(\.metadata)
+        let kinds = Set(fields.compactMap { $0["TIMERD_EVENT"]?.description })
         #expect(kinds == Set(Entry.Kind.allCases.map(\.rawValue)))
     }
 }
@@ -100,6 +107,13 @@ private enum Samples {
         firing: firing,
         job: Job(name: job, command: .shell("true"), schedule: .every(.seconds(60))))
     private static let author = Author.user("root")
+
+    static let remarks: [Remark] = [
+        .commanded(.pause, [], by: "root", note: nil), .stateLost(Failure()),
+        .lossAccepted(Failure()), .stateDamaged("x", in: "/var/lib/timerd/timerd.db"),
+    ]
+
+    private struct Failure: Error {}
 
     static let all: [Notice] = [
         .lifeBegan(.firstStart, away: nil, jobs: 0, wereCounting: 0),
@@ -129,7 +143,7 @@ private enum Samples {
         .stopped(job, by: author, dropped: .zero),
         .skipsSet(job, 1, by: author),
         .renamed(job, from: Job.Name("rapport")!),
-        .finished(job),
+        .finished(job, firesAtBoot: false),
         .reloaded(added: [], changed: [], removed: [], kept: 0),
         .zonesChanged([job]),
         .clockStepped(by: .seconds(1), isCorrection: false),

@@ -76,6 +76,22 @@ import TimerZones
         }
     }
 
+    @Test func onceInEachBoot() throws {
+        let reboot = WallSchedule([.cron(try CronSpec("@reboot"), .utc)])
+        let fired = firings(
+            [job("a", .onBoot(.seconds(600))), job("b", .wall(reboot))],
+            from: "2027-01-01T00:00:00Z", to: "2027-01-01T04:00:00Z",
+            faults: [
+                ("2027-01-01T01:00:00Z", .reboot(.seconds(3600))),
+                ("2027-01-01T02:05:00Z", .reboot(.seconds(3600))),
+            ])
+        #expect(
+            fired == [
+                "2027-01-01T00:00:00Z b", "2027-01-01T00:10:00Z a", "2027-01-01T02:00:00Z b",
+                "2027-01-01T03:05:00Z b", "2027-01-01T03:15:00Z a",
+            ])
+    }
+
     @Test func aClockThatIsSet() throws {
         let schedule = WallSchedule([.cron(try CronSpec("0 * * * *"), .utc)])
         let fired = firings(

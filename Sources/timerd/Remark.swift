@@ -1,0 +1,69 @@
+// Copyright 2026 the timerd authors
+// SPDX-License-Identifier: Apache-2.0
+
+import Logging
+import TimerControl
+import TimerCore
+
+/// An entry of the log that the agenda has no notice of, with a message id and fields of its own all the same, so that
+/// it is found and explained like the others.
+struct Remark {
+    let kind: Entry.Kind
+    let level: Logger.Level
+    let message: String
+    private var fields: Logger.Metadata = [:]
+
+    /// All fields of the entry.
+    var metadata: Logger.Metadata { fields.merging(kind.fields) { own, _ in own } }
+
+    /// A command for many jobs was carried out; of each job that changed there is an entry as well.
+    static func commanded(
+        _ verb: Order.Verb, _ answers: [Answer], by author: String, note: String?
+    ) -> Remark {
+        var (changed, unchanged, refused) = (0, 0, 0)
+        for answer in answers {
+            switch answer {
+            case .done, .pauseChanged, .killed: changed += 1
+            case .unchanged: unchanged += 1
+            case .refused, .noSuchJob: refused += 1
+            }
+        }
+        let why = note.map { " (\(Printable.text($0)))" } ?? ""
+        return Remark(
+            kind: .commanded, level: .notice,
+            message:
+                "\(author) ordered \(verb.rawValue) for \(plural(answers.count, "job"))\(why): "
+                + "\(changed) changed, \(unchanged) unchanged, \(refused) refused",
+            fields: [
+                "TIMERD_BY": "\(author)", "TIMERD_VERB": "\(verb.rawValue)",
+                "TIMERD_CHANGED": "\(changed)", "TIMERD_UNCHANGED": "\(unchanged)",
+                "TIMERD_REFUSED": "\(refused)",
+            ])
+    }
+
+    /// The saved state that was here is gone, and the daemon does not start.
+    static func stateLost(_ error: any Error) -> Remark {
+        Remark(kind: .stateLost, level: .critical, message: "Cannot start: \(error)")
+    }
+
+    /// The same, and the daemon starts since it was told to.
+    static func lossAccepted(_ error: any Error) -> Remark {
+        Remark(
+            kind: .lossAccepted, level: .warning,
+            message: "\(error). Started all the same, as --accept-data-loss says")
+    }
+
+    /// Part of the saved state cannot have been written by timerd.
+    static func stateDamaged(_ fault: String, in path: String) -> Remark {
+        Remark(
+            kind: .stateDamaged, level: .error, message: "\(path): \(fault)",
+            fields: ["TIMERD_DATABASE": "\(path)"])
+    }
+}
+
+extension Logger {
+    /// Writes the entry at once.
+    func log(_ remark: Remark) {
+        log(level: remark.level, "\(remark.message)", metadata: remark.metadata)
+    }
+}

@@ -1,0 +1,54 @@
+// Copyright 2026 the timerd authors
+// SPDX-License-Identifier: Apache-2.0
+
+/// Jobs that fire once in each boot, so long after it.
+extension Checker {
+    /// Something was saved.
+    func noteSign() {
+        guard lastSign.boot == bootNumber, lastSign.awake == awake else {
+            lastSign = (bootNumber, awake, wall...wall)
+            return
+        }
+        lastSign.walls = min(lastSign.walls.lowerBound, wall)...max(lastSign.walls.upperBound, wall)
+    }
+
+    /// A job that the daemon knows for the first time in this boot is none that has nothing left to do in it.
+    func finishUnlessNewInBoot(_ job: Int) {
+        if states[job].spec.kind == .onBoot, states[job].isNewInBoot { return }
+        finishWithoutSlots(job)
+    }
+
+    /// How long ago the boot began: no longer than the daemon of the boot before is gone.
+    private var sinceBoot: ClosedRange<Int64> {
+        guard lastSign.boot != 0, lastSign.boot != bootNumber else { return boot...boot }
+        func since(_ sign: Int64) -> Int64 { max(0, min(boot, wall - sign)) }
+        return since(lastSign.walls.upperBound)...since(lastSign.walls.lowerBound)
+    }
+
+    /// Of a job that is new in this boot, what counts is the time since it began; none while it is paused.
+    func followBoot(_ job: Int, _ seen: ArraySlice<Seen>) {
+        guard states[job].isNewInBoot else { return }
+        states[job].isNewInBoot = false
+        guard states[job].spec.kind == .onBoot, states[job].phase != .stopped else { return }
+        states[job].isDueThisBoot = true
+        if states[job].phase == .finished { states[job].phase = .armed }
+        let due = target(job) + delay(job, ordinal: states[job].firings)
+        states[job].creditedAfterPause = min(states[job].creditedAfterPause, due)
+        states[job].accrued = 0
+        guard states[job].phase == .armed,
+            let account = seen.last(where: { $0.kind == .account && $0.job == job })
+        else { return }
+        let since = sinceBoot
+        states[job].accrued = min(
+            max(account.value, min(since.lowerBound, due)), min(since.upperBound, due))
+        // The total goes on from what was saved, which may be less than what was.
+        let known = vague.filter { $0.job == job && !$0.isOfPause }
+        let difference = account.more - states[job].active
+        if difference >= -known.map(\.less).reduce(0, +),
+            difference <= known.map(\.more).reduce(0, +)
+        {
+            states[job].active += difference
+        }
+        vague.removeAll { $0.job == job && !$0.isOfPause }
+    }
+}

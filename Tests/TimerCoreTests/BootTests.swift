@@ -1,0 +1,412 @@
+// Copyright 2026 the timerd authors
+// SPDX-License-Identifier: Apache-2.0
+
+import Testing
+
+@testable import TimerCore
+
+/// `on-boot`: once in each boot of the machine, so long after it. The machine of these tests was switched on 1000 s
+/// before they begin.
+@Suite struct BootTests {
+    private func job(
+        _ span: Duration, _ name: Job.Name = "boot", formerly: Job.Name? = nil,
+        _ change: (inout Policy) -> Void = { _ in }
+    ) -> Job {
+        var job = Job(
+            name: name, command: .arguments(["true"]), schedule: .onBoot(span), formerly: formerly)
+        change(&job.policy)
+        return job
+    }
+
+    private static let minute: Duration = .seconds(60)
+
+    @Test func itFiresOnceSoLongAfterTheBoot() {
+        var world = World()
+        world.load([job(.seconds(1500))])
+        #expect(world.show("boot").remaining == .seconds(500))
+        world.pass(.seconds(500) - .nanoseconds(1))
+        #expect(world.started.isEmpty)
+        world.pass(.nanoseconds(1))
+        #expect(world.started.count == 1 && world.started[0].firing.missed == 0)
+        #expect(world.show("boot").phase == .finished && world.show("boot").next == nil)
+        #expect(world.notices.contains(.finished("boot", firesAtBoot: true)))
+        world.pass(.seconds(100_000))
+        #expect(world.started.count == 1 && !world.agenda.isCounting)
+    }
+
+    /// At the daemon's first start in a boot nothing is missed and nothing is old.
+    @Test(arguments: [Duration.zero, .seconds(1), .seconds(999), .seconds(1000)])
+    func whatShouldHaveFiredBeforeTheDaemonCouldFiresAtItsStart(span: Duration) {
+        var world = World()
+        world.load([
+            job(span) {
+                $0.onMissed = .skip
+                $0.startingDeadline = .seconds(1)
+            }
+        ])
+        world.pass(.zero)
+        #expect(world.started.map(\.firing.missed) == [0])
+        #expect(world.started[0].firing.id.scheduled == world.now.wall)
+    }
+
+    enum Death: CaseIterable { case stop, kill, unsaved }
+
+    private func end(_ world: inout World, _ death: Death) {
+        switch death {
+        case .stop: world.stopCleanly()
+        case .kill, .unsaved:
+            world.beat()
+            world.kill()
+        }
+    }
+
+    @Test(arguments: Death.allCases)
+    func aRestartInTheSameBootChangesNothing(death: Death) {
+        var world = World()
+        let jobs = [job(.seconds(1500))]
+        world.load(jobs, canSave: death != .unsaved)
+        world.pass(.seconds(100))
+        end(&world, death)
+        world.block(.seconds(100))
+        world.load(jobs)
+        #expect(world.show("boot").remaining == .seconds(300))
+        world.pass(.seconds(300))
+        #expect(world.started.count == 1)
+        world.endRuns()
+        for again in [Death.kill, .stop, .kill] {
+            end(&world, again)
+            world.load(jobs)
+            world.pass(.seconds(10_000))
+            #expect(world.started.count == 1, "not twice in a boot: \(again)")
+        }
+    }
+
+    @Test(arguments: [
+        (Policy.Missed.runOnce, 1), (.runAll, 1), (.skip, 0),
+    ])
+    func oneThatCameDueWhileTheDaemonWasDownIsMissed(onMissed: Policy.Missed, runs: Int) {
+        var world = World()
+        let jobs = [job(.seconds(1500)) { $0.onMissed = onMissed }]
+        world.load(jobs)
+        world.pass(.seconds(100))
+        end(&world, .kill)
+        world.block(.seconds(1000))
+        world.load(jobs)
+        world.pass(.zero)
+        #expect(world.started.count == runs)
+        #expect(world.skipped.map(\.reason) == (runs == 0 ? ["missed"] : []))
+        #expect(world.show("boot").phase == .finished)
+    }
+
+    /// What had passed in one boot counts for nothing in the next, whether it fired there or not.
+    @Test(arguments: [0, 400, 600], Death.allCases)
+    func theNextBootBeginsItAnew(passed: Int, death: Death) {
+        var world = World()
+        let jobs = [job(.seconds(1500))]
+        world.load(jobs, canSave: death != .unsaved)
+        world.pass(.seconds(passed))
+        let before = world.started.count
+        #expect(before == (passed >= 500 ? 1 : 0))
+        world.endRuns()
+        end(&world, death)
+        world.reboot(away: .seconds(60))
+        let told = world.notices.count
+        world.load(jobs)
+        #expect(
+            world.show("boot").remaining == .seconds(1495) && world.show("boot").uncertain == .zero)
+        #expect(
+            !world.notices[told...].contains { if case .recovered = $0 { true } else { false } },
+            "nothing of the boot before is taken up")
+        world.pass(.seconds(1494))
+        #expect(world.started.count == before)
+        world.pass(.seconds(1))
+        #expect(world.started.count == before + 1)
+    }
+
+    /// The clocks of a container are those of a machine that was switched on long ago.
+    @Test func aContainersBootBeginsAfterTheOneBefore() {
+        var world = World()
+        let jobs = [job(.seconds(300))]
+        world.load(jobs)
+        world.pass(.zero)
+        #expect(world.started.count == 1)
+        world.endRuns()
+        world.stopCleanly()
+        let awake = world.awake
+        world.reboot(away: .seconds(40))
+        world.awake = awake + 40_000_000_000
+        world.load(jobs)
+        #expect(world.show("boot").remaining == .seconds(260))
+    }
+
+    // MARK: - The configuration
+
+    @Test func aJobThatIsAddedLaterWaitsForTheNextBoot() {
+        var world = World()
+        world.load([])
+        world.handle(.reload(Roster([job(.seconds(1500))])))
+        #expect(world.show("boot").phase == .finished && world.show("boot").remaining == nil)
+        world.pass(.seconds(1000))
+        world.stopCleanly()
+        // It was not there at the first start in this boot; neither was the other.
+        world.load([job(.seconds(1500)), job(.seconds(5000), "other")])
+        world.pass(.seconds(10_000))
+        #expect(world.started.isEmpty)
+        world.stopCleanly()
+        world.reboot(away: Self.minute)
+        world.load([job(.seconds(1500)), job(.seconds(5000), "other")])
+        world.pass(.seconds(10_000))
+        #expect(world.started.map(\.id.firing.job) == ["boot", "other"])
+        // One that was removed and comes back is added later too.
+        world.handle(.reload(Roster([])))
+        world.handle(.reload(Roster([job(.seconds(20_000))])))
+        world.pass(.seconds(20_000))
+        #expect(world.started.count == 2)
+    }
+
+    @Test(arguments: [true, false])
+    func aJobThatIsGivenItLaterWaitsForTheNextBoot(byReload: Bool) throws {
+        var world = World()
+        world.load([.every(.seconds(3600), "boot").counting(.boottime)])
+        world.pass(.seconds(100))
+        if byReload {
+            world.handle(.reload(Roster([job(.seconds(1500))])))
+        } else {
+            world.stopCleanly()
+            world.load([job(.seconds(1500))])
+        }
+        world.pass(.seconds(10_000))
+        #expect(world.started.isEmpty && world.show("boot").phase == .finished)
+        world.stopCleanly()
+        world.reboot(away: Self.minute)
+        world.load([job(.seconds(1500))])
+        world.pass(.seconds(1500))
+        #expect(world.started.count == 1)
+        // And back: an interval begins at zero.
+        world.handle(.reload(Roster([.every(.seconds(3600), "boot")])))
+        #expect(world.show("boot").remaining == .seconds(3600))
+    }
+
+    @Test(
+        arguments: [
+            // To wait for how long, after so long, is changed to what; then it is due after so long.
+            (1500, 100, 2000, 900), (1500, 100, 1050, 0), (1500, 600, 5000, nil),
+        ] as [(Int64, Int64, Int64, Int64?)])
+    func anotherSpan(span: Int64, passed: Int64, other: Int64, left: Int64?) {
+        var world = World()
+        world.load([job(.seconds(span))])
+        world.pass(.seconds(passed))
+        world.endRuns()
+        let before = world.started.count
+        world.handle(.reload(Roster([job(.seconds(other))])))
+        #expect(world.show("boot").remaining == left.map { .seconds($0) })
+        world.pass(.seconds(left ?? 10_000))
+        #expect(world.started.count == before + (left == nil ? 0 : 1))
+    }
+
+    @Test(arguments: [true, false])
+    func aNewNameChangesNothing(byReload: Bool) {
+        var world = World()
+        world.load([job(.seconds(1500))])
+        world.pass(.seconds(100))
+        let renamed = job(.seconds(1500), "start", formerly: "boot")
+        if byReload {
+            world.handle(.reload(Roster([renamed])))
+        } else {
+            world.stopCleanly()
+            world.load([renamed])
+        }
+        #expect(world.show("start").remaining == .seconds(400))
+        world.pass(.seconds(400))
+        #expect(world.started.map(\.id.firing.job) == ["start"])
+        world.endRuns()
+        world.stopCleanly()
+        world.load([renamed])
+        world.pass(.seconds(1000))
+        #expect(world.started.count == 1)
+        world.stopCleanly()
+        world.reboot(away: Self.minute)
+        // Over a boot as well.
+        world.load([job(.seconds(1500), "again", formerly: "start")])
+        #expect(world.show("again").remaining == .seconds(1495))
+    }
+
+    // MARK: - Pauses and orders
+
+    @Test(
+        arguments: [
+            (nil, 400), (Policy.Resume.keepRemaining, 400), (.nextSlot, 400), (.fireIfDue, 400),
+            (.restart, 1500),
+        ] as [(Policy.Resume?, Int64)])
+    func aPauseOfAMinuteHoldsIt(onResume: Policy.Resume?, left: Int64) {
+        var world = World()
+        world.load([job(.seconds(1500)) { $0.onResume = onResume }])
+        world.pass(.seconds(100))
+        _ = world.order(.pause, "boot")
+        world.pass(Self.minute)
+        _ = world.order(.resume, "boot")
+        #expect(world.show("boot").remaining == .seconds(left))
+        world.pass(.seconds(left))
+        #expect(world.started.count == 1)
+    }
+
+    @Test func aPauseOverItsTimeFiresAtOnceIfThatIsWanted() {
+        var world = World()
+        world.load([job(.seconds(1500)) { $0.onResume = .fireIfDue }])
+        world.pass(.seconds(100))
+        _ = world.order(.pause, "boot")
+        world.pass(.seconds(400))
+        _ = world.order(.resume, "boot")
+        #expect(world.started.count == 1 && world.show("boot").phase == .finished)
+        world.stopCleanly()
+        world.load([job(.seconds(1500))])
+        world.pass(.seconds(10_000))
+        #expect(world.started.count == 1)
+    }
+
+    /// A pause outlives the boot, and holds the job from the first moment of the next one on.
+    @Test(arguments: [nil, Policy.Resume.fireIfDue])
+    func aPauseOverABoot(onResume: Policy.Resume?) {
+        var world = World()
+        let jobs = [job(.seconds(1500)) { $0.onResume = onResume }]
+        world.load(jobs)
+        world.pass(.seconds(100))
+        _ = world.order(.pause, "boot")
+        world.stopCleanly()
+        world.reboot(away: .seconds(10_000))
+        world.load(jobs)
+        world.pass(Self.minute)
+        #expect(world.show("boot").remaining == .seconds(1500))
+        _ = world.order(.resume, "boot")
+        #expect(world.started.isEmpty && world.show("boot").remaining == .seconds(1500))
+        world.pass(.seconds(1500))
+        #expect(world.started.count == 1)
+    }
+
+    @Test func aPauseThatEndsWhileTheMachineBoots() {
+        var world = World()
+        let jobs = [job(.zero) { $0.onMissed = .skip }, job(.seconds(15), "later")]
+        world.load(jobs)
+        world.pass(.zero)
+        world.endRuns()
+        for job in jobs {
+            #expect(world.order(.start, job.name) == .done)
+            world.handle(
+                .order(Order(.pause, job.name, by: .user("ada"), until: .after(Self.minute))))
+        }
+        let before = world.started.count
+        world.stopCleanly()
+        // The pause ends 2 s after the boot, and the daemon starts 3 s later.
+        world.reboot(away: .seconds(63))
+        world.load(jobs)
+        world.pass(.zero)
+        #expect(world.started.count == before + 1)
+        #expect(world.show("later").remaining == .seconds(12))
+    }
+
+    @Test func startBeginsItAtZero_andAStoppedJobStaysSoOverABoot() {
+        var world = World()
+        let jobs = [job(.seconds(1500))]
+        world.load(jobs)
+        world.pass(.seconds(500))
+        #expect(world.started.count == 1)
+        world.endRuns()
+        #expect(world.order(.start, "boot") == .done)
+        #expect(world.show("boot").remaining == .seconds(1500))
+        world.stopCleanly()
+        world.load(jobs)
+        world.pass(.seconds(1500))
+        #expect(world.started.count == 2)
+        world.endRuns()
+        #expect(world.order(.stop, "boot") == .done)
+        world.stopCleanly()
+        world.reboot(away: Self.minute)
+        world.load(jobs)
+        world.pass(.seconds(10_000))
+        #expect(world.started.count == 2 && world.show("boot").phase == .stopped)
+    }
+
+    // MARK: - Clocks
+
+    /// The boot is where it was, whatever the wall clock is set to.
+    @Test(arguments: [Duration.seconds(7200), .seconds(-7200), .seconds(86_400), .seconds(-86_400)])
+    func aSetClockChangesNothing(step: Duration) {
+        var world = World()
+        let jobs = [job(.seconds(1500))]
+        world.load(jobs)
+        world.pass(.seconds(100))
+        world.step(step)
+        #expect(world.show("boot").remaining == .seconds(400))
+        world.stopCleanly()
+        world.wall -= step.wholeMicroseconds
+        world.load(jobs)
+        #expect(world.show("boot").remaining == .seconds(400))
+        world.pass(.seconds(400))
+        #expect(world.started.count == 1)
+    }
+
+    @Test func timeInWhichTheMachineSleepsCounts() {
+        var world = World()
+        world.load([job(.seconds(1500))])
+        world.sleep(.seconds(400))
+        world.handle(.clockChanged)
+        #expect(world.show("boot").remaining == .seconds(100))
+    }
+
+    @Test func aDelayIsDrawnForEachBoot() {
+        var world = World()
+        let jobs = [job(.seconds(1500)) { $0.randomDelay = .seconds(3600) }]
+        world.load(jobs)
+        let first = world.show("boot").remaining
+        world.stopCleanly()
+        world.load(jobs)
+        #expect(world.show("boot").remaining == first, "the same after a restart")
+        world.pass(.seconds(6000))
+        world.endRuns()
+        world.stopCleanly()
+        world.reboot(away: Self.minute)
+        world.load(jobs)
+        #expect(world.show("boot").remaining.map { $0 - .seconds(995) } != first)
+        world.pass(.seconds(6000))
+        #expect(world.started.count == 2)
+    }
+
+    // MARK: - @reboot
+
+    /// A job that waits for its delay is due still after a restart, a new name or a set clock.
+    @Test(arguments: ["restart", "kill", "rename", "step", "correction"])
+    func aDelayedRebootIsNotLost(by fault: String) throws {
+        func reboot(_ name: Job.Name, formerly: Job.Name? = nil) throws -> Job {
+            var job = try Job.cron("@reboot", name).with { $0.randomDelay = .seconds(3600) }
+            job.formerly = formerly
+            return job
+        }
+        var world = World(seed: 7)
+        world.load([try reboot("boot")])
+        world.pass(.seconds(1))
+        #expect(world.started.isEmpty, "another seed delays it")
+        let next = world.show("boot").next
+        var name: Job.Name = "boot"
+        switch fault {
+        case "restart":
+            world.stopCleanly()
+            world.load([try reboot("boot")])
+        case "kill":
+            world.kill()
+            world.load([try reboot("boot")])
+        case "rename":
+            name = "start"
+            world.handle(.reload(Roster([try reboot("start", formerly: "boot")])))
+        case "step": world.step(.seconds(-60))
+        default: world.step(.seconds(86_400))
+        }
+        if ["restart", "kill", "step"].contains(fault) { #expect(world.show(name).next == next) }
+        world.pass(.seconds(4000))
+        #expect(world.started.map(\.id.firing.job) == [name])
+        world.endRuns()
+        world.kill()
+        world.load([try reboot(name)])
+        world.pass(.seconds(10_000))
+        #expect(world.started.count == 1)
+    }
+}

@@ -1,0 +1,133 @@
+// Copyright 2026 the timerd authors
+// SPDX-License-Identifier: Apache-2.0
+
+import ArgumentParser
+import Testing
+import TimerControl
+import TimerCore
+
+@testable import timerctl
+
+/// What `timerctl` makes of the answers of the daemon.
+@Suite struct TextTests {
+    private static let now = Now(
+        wall: WallInstant(rfc3339: "2026-11-18T11:07:00Z")!,
+        awake: AwakeInstant(nanoseconds: 10_000_000_000_000),
+        boot: BootInstant(nanoseconds: 10_000_000_000_000),
+        bootID: BootID(String(repeating: "0", count: 32))!)
+
+    /// A job as the daemon shows it, so long after it was loaded.
+    private func status(
+        _ schedule: Schedule, after seconds: Int64 = 0, _ orders: [Order.Verb] = [],
+        until: Order.PauseEnd? = nil, _ change: (inout Policy) -> Void = { _ in }
+    ) -> JobStatus {
+        let name = Job.Name("backup")!
+        var job = Job(name: name, command: .arguments(["true"]), schedule: schedule)
+        change(&job.policy)
+        var (agenda, _) = Agenda.load(
+            Roster([job]), Recollection(life: 1), concurrentRunsMax: 64, at: Self.now)
+        var now = Self.now
+        now.wall = now.wall + .seconds(seconds)
+        now.awake = now.awake + .seconds(seconds)
+        now.boot = BootInstant(nanoseconds: now.boot.nanoseconds + seconds * 1_000_000_000)
+        _ = agenda.handle(.wake(name), at: now)
+        for verb in orders {
+            _ = agenda.handle(.order(Order(verb, name, by: .user("ada"), until: until)), at: now)
+        }
+        return JobStatus(agenda.snapshot(of: name, at: now)!)
+    }
+
+    private func next(_ status: JobStatus) throws -> String {
+        let verb = try NextVerb.parse(["backup", "--timezone", "UTC", "-n", "2"])
+        let preview = try verb.preview(of: status)
+        return Text.preview(preview, zone: .utc)
+    }
+
+    private static let end = Order.PauseEnd.after(.seconds(3600))
+
+    // MARK: - next
+
+    @Test func nextOfAPausedJobSaysWhatIsLeft() throws {
+        let hour = Schedule.every(.seconds(3600))
+        #expect(
+            try next(status(hour, after: 600, [.pause]))
+                == "       Next: paused; 50min left when it is resumed")
+        let slots = Schedule.wall(WallSchedule([.cron(try CronSpec("0 * * * *"), .utc)]))
+        #expect(
+            try next(status(slots, [.pause]))
+                == "       Next: paused; waits for its next slot when it is resumed")
+        let atOnce = status(slots, [.pause]) { $0.onResume = .fireIfDue }
+        #expect(
+            try next(atOnce)
+                == "       Next: paused; fires when it is resumed, if it would have fired meanwhile"
+        )
+    }
+
+    /// With an end, the first firing is that after it, and the others follow from there.
+    @Test func nextOfAJobThatIsPausedForAWhile() throws {
+        let hour = Schedule.every(.seconds(3600))
+        let interval = try next(status(hour, after: 600, [.pause], until: Self.end))
+        #expect(interval.contains("Next: Wed 2026-11-18 13:07:00 +00:00  2026-11-18T13:07:00Z\n"))
+        #expect(interval.contains("2026-11-18T14:07:00Z, 1h later"))
+        let slots = Schedule.wall(WallSchedule([.cron(try CronSpec("0 * * * *"), .utc)]))
+        let slot = try next(status(slots, [.pause], until: Self.end))
+        #expect(
+            slot.contains("2026-11-18T13:00:00Z\n") && slot.contains("2026-11-18T14:00:00Z, 1h"))
+        let atOnce = try next(
+            status(slots, [.pause], until: Self.end) { $0.onResume = .fireIfDue })
+        #expect(atOnce.contains("2026-11-18T12:07:00Z\n") && atOnce.contains("T13:00:00Z, 53min"))
+    }
+
+    @Test func nextOfAJobThatFiresOnceInEachBoot() throws {
+        let later = Schedule.onBoot(.seconds(10_060))
+        #expect(
+            try next(status(later))
+                == """
+                       Next: Wed 2026-11-18 11:08:00 +00:00  2026-11-18T11:08:00Z
+                       Next: 2h 47min 40s after the next boot of the machine
+                """)
+        #expect(
+            try next(status(later, after: 60))
+                == "       Next: 2h 47min 40s after the next boot of the machine")
+        #expect(
+            try next(status(later, [.pause])).contains("paused; 1min left when it is resumed\n"))
+        let reboot = Schedule.wall(WallSchedule([.cron(try CronSpec("@reboot"), .utc)]))
+        #expect(
+            try next(status(reboot, after: 1)).hasSuffix("Next: at the next boot of the machine"))
+        #expect(Text.details(status(later)).contains("2h 47min 40s after each boot of the machine"))
+    }
+
+    // MARK: - list
+
+    /// Of a job that runs, LAST is when that run began, and RESULT says so; else they are of the run that ended last.
+    @Test(arguments: [
+        (true, true, "07:30:00", "running"), (true, false, "07:30:00", "running"),
+        (false, true, "06:00:00", "exited(3)"), (false, false, "-", "-"),
+    ])
+    func lastOfAJob(isRunning: Bool, hasRun: Bool, last: String, result: String) throws {
+        func instant(_ time: String) -> String {
+            // The table is in the zone of the test.
+            Text.instant("2026-11-18T\(time)Z")
+        }
+        let ended =
+            #"{"run":"a:1:1","scheduled":"2026-11-18T06:00:00Z","began":"2026-11-18T06:00:00Z","outcome":"exited(3)"}"#
+        let running =
+            #"{"run":"a:2:1","scheduled":"2026-11-18T07:29:00Z","began":"2026-11-18T07:30:00Z"}"#
+        let waiting = #"{"run":"a:3:1","scheduled":"2026-11-18T07:31:00Z","waits":"turn"}"#
+        let table = try ControlJSON.decode(
+            JobTable.self,
+            from: Array(
+                """
+                {"config":"/c","rejected":[],"jobs":[{"job":"a","state":"armed","active_usec":0,
+                "running":[\(isRunning ? "\(running),\(waiting)" : "")]\(hasRun ? ",\"last\":\(ended)" : "")}]}
+                """.utf8))
+        let row = Text.table(table).split(separator: "\n")[1]
+        let cells =
+            [
+                "a", isRunning ? "running" : "armed", "-", "-", last == "-" ? "-" : instant(last),
+                result,
+            ]
+        let words = cells.joined(separator: " ").split(separator: " ")
+        #expect(Array(row.split(separator: " ").prefix(words.count)) == words, "\(row)")
+    }
+}
