@@ -35,15 +35,22 @@ extension Checker {
         let due = target(job) + delay(job, ordinal: states[job].firings)
         states[job].creditedAfterPause = min(states[job].creditedAfterPause, due)
         states[job].accrued = 0
-        guard states[job].phase == .armed,
-            let account = seen.last(where: { $0.kind == .account && $0.job == job })
-        else { return }
-        let since = sinceBoot
-        states[job].accrued = min(
-            max(account.value, min(since.lowerBound, due)), min(since.upperBound, due))
-        // The total goes on from what was saved, which may be less than what was.
+        guard let account = seen.last(where: { $0.kind == .account && $0.job == job }) else {
+            return
+        }
+        if states[job].phase == .armed {
+            let since = sinceBoot
+            states[job].accrued = min(
+                max(account.value, min(since.lowerBound, due)), min(since.upperBound, due))
+        }
+        adoptTotal(job, account)
+    }
+
+    /// The total goes on from what was saved, which may be less than what was, whatever becomes of what accrued.
+    private func adoptTotal(_ job: Int, _ account: Seen) {
         let known = vague.filter { $0.job == job && !$0.isOfPause }
-        let difference = account.more - states[job].active
+        guard !known.isEmpty else { return }
+        let difference = account.more - states[job].active - states[job].creditedAfterPause
         if difference >= -known.map(\.less).reduce(0, +),
             difference <= known.map(\.more).reduce(0, +)
         {
