@@ -49,7 +49,7 @@ final class StateCopies: Sendable {
     func finish(_ done: @escaping @Sendable () -> Void) {
         isStopping.store(true, ordering: .relaxed)
         mark {
-            self.copy(limit: Self.limitAtStop)
+            self.copy(limit: Self.limitAtStop, keepsRoom: false)
             done()
         }
     }
@@ -66,7 +66,7 @@ final class StateCopies: Sendable {
             [weak self] in
             guard let self, !isStopping.load(ordering: .relaxed) else { return }
             mark {
-                self.copy(limit: Self.limit)
+                self.copy(limit: Self.limit, keepsRoom: true)
                 self.queue.asyncAfter(deadline: .now() + .seconds(60)) { [weak self] in
                     self?.plan()
                 }
@@ -92,11 +92,30 @@ final class StateCopies: Sendable {
         }
     }
 
-    private func copy(limit: Duration) {
+    /// Whether a copy of so many bytes leaves at least as much room again on the disk of a directory. A copy that fills
+    /// the disk keeps the daemon from recording firings until it is removed.
+    static func leavesRoom(_ bytes: Int64, in path: String) -> Bool {
+        var room = statvfs()
+        guard statvfs(path, &room) == 0 else { return true }
+        return UInt64(room.f_bavail) * UInt64(room.f_frsize) / 2 >= UInt64(max(0, bytes))
+    }
+
+    /// - Parameter keepsRoom: whether no copy is made where it would take most of the room that is left.
+    private func copy(limit: Duration, keepsRoom: Bool) {
         let new = "\(StoreCopy.fileName).new"
         do {
             try state.remove(new)
             let path = try state.resolvedPath()
+            let bytes = try Store.fileNames.prefix(2).reduce(Int64(0)) {
+                try $0 + Int64(state.status(of: $1)?.st_size ?? 0)
+            }
+            guard !keepsRoom || Self.leavesRoom(bytes, in: path) else {
+                return log.warning(
+                    """
+                    \(path): there is too little room for a copy of the database (\(bytes / 1024) KiB); the last good \
+                    copy stays as it is (\(StoreCopy.fileName)); free space on its disk
+                    """)
+            }
             try StoreCopy.write("\(path)/\(Store.fileName)", to: "\(path)/\(new)", limit: limit)
             try state.sync(new)
             try state.rename(new, to: StoreCopy.fileName)
