@@ -8,7 +8,7 @@ import TimerZones
 struct Decoder {
     private var jobs: [Job] = []
     private var places: [String: Place] = [:]
-    /// Where each `formerly` is written, by the name of the job that has it.
+    /// Where each `renamedFrom` is written, by the name of the job that has it.
     private var renamings: [Job.Name: (mark: SourceMark, excerpt: String?)] = [:]
     /// Where the `concurrency-max` is written that counts for a job, by the job's name.
     private var maxima: [Job.Name: (mark: SourceMark, excerpt: String?)] = [:]
@@ -74,14 +74,14 @@ struct Decoder {
         let names = Set(jobs.map(\.name))
         var leftOut: Set<Job.Name> = []
         for job in jobs {
-            guard let old = job.formerly else { continue }
+            guard let old = job.renamedFrom else { continue }
             let other = heirs.updateValue(job.name, forKey: old)
             guard names.contains(old) || other != nil else { continue }
             let message =
                 other.map {
-                    "formerly: \"\(old)\" is what \"\($0)\" was called; an account has one heir"
+                    "renamed-from: \"\(old)\" is what \"\($0)\" was called; an account has one heir"
                 }
-                ?? "formerly: \"\(old)\" is a job still; take one of them out, or give the new one no formerly"
+                ?? "renamed-from: \"\(old)\" is a job still; take one of them out, or give the new one no renamed-from"
             rejected.append(job.name.description)
             leftOut.insert(job.name)
             guard leftOut.count <= ConfigReading.errorsMax else { continue }
@@ -95,7 +95,7 @@ struct Decoder {
         kept.removeAll { leftOut.contains($0.name) }
         let more = leftOut.count - ConfigReading.errorsMax
         guard more > 0, let last = errors.last else { return 0 }
-        errors.append(ConfigError(file: last.file, message: "and \(Self.count(more)) of formerly"))
+        errors.append(ConfigError(file: last.file, message: "and \(Self.count(more)) of renamed-from"))
         return more - 1
     }
 
@@ -241,8 +241,8 @@ struct Decoder {
             try draft.job(named: name, at: key.mark, zones: zones)
         }
         if let job { check(job, draft, key, entries, &reader) }
-        if let formerly = draft.formerly {
-            let mark = formerly.mark
+        if let renamedFrom = draft.renamedFrom {
+            let mark = renamedFrom.mark
             renamings[name] = (mark, reader.document.text.excerpt(at: mark))
         }
         if let mark = draft.concurrencyMax?.mark, job?.policy.concurrencyMax != nil {

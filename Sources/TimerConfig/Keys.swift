@@ -88,8 +88,8 @@ struct JobKey: Sendable {
                 }
                 draft.workingDirectory = path
             },
-            JobKey("formerly", default: false) { node, draft throws(Fault) in
-                draft.formerly = (try node.jobName(), node.mark)
+            JobKey("renamed-from", default: false) { node, draft throws(Fault) in
+                draft.renamedFrom = (try node.jobName(), node.mark)
             },
         ] + policies + execution
 }
@@ -136,7 +136,7 @@ struct Draft {
     var policy = Policy()
     var concurrencyMax: (number: Int, mark: SourceMark)?
     var execution = Execution()
-    var formerly: (name: Job.Name, mark: SourceMark)?
+    var renamedFrom: (name: Job.Name, mark: SourceMark)?
 
     /// The job, if the table says what one needs.
     func job(
@@ -155,8 +155,8 @@ struct Draft {
             ?? onBoot.map { .onBoot($0) }
         let schedule = if let counted { counted } else { Schedule.wall(try wallSchedule(zones)) }
         guard let command = command ?? shell else { throw Fault(mark, "a command is missing") }
-        if let formerly, formerly.name == name {
-            throw Fault(formerly.mark, "formerly: names the job itself")
+        if let renamedFrom, renamedFrom.name == name {
+            throw Fault(renamedFrom.mark, "renamed-from: names the job itself")
         }
         var policy = policy
         // One of [defaults] is for the jobs it can be for.
@@ -165,7 +165,7 @@ struct Draft {
             name: name, command: command, schedule: schedule, description: description,
             first: every == nil ? nil : first, count: count, paused: paused,
             environment: environment, workingDirectory: workingDirectory, policy: policy,
-            execution: execution, formerly: formerly?.name)
+            execution: execution, renamedFrom: renamedFrom?.name)
     }
 
     /// The slots by the calendar clock, each in the zone its own text names, or the job, or the machine.

@@ -29,10 +29,10 @@ public struct Explanation {
 
     private mutating func explain(_ rejected: Rejection) {
         say(
-            "The configuration rejects it, so it is not in force"
-                + (reply.status == nil ? ":" : " as it is written now:"))
+            "Its configuration has errors and is not loaded"
+                + (reply.status == nil ? ":" : "; the job keeps its earlier definition:"))
         for error in rejected.errors { say(error) }
-        say("Correct it and `timerctl reload`.")
+        say("Correct it, then run `timerctl reload`.")
     }
 
     // MARK: - The state
@@ -41,7 +41,7 @@ public struct Explanation {
         switch job.state {
         case "paused": explainPause(of: job)
         case "stopped":
-            say("It is stopped; `timerctl start \(job.job)` begins it at zero.")
+            say("It is stopped; `timerctl start \(job.job)` restarts its timer.")
         case "finished":
             explainEnd(of: job)
         default: explainNext(of: job)
@@ -49,13 +49,13 @@ public struct Explanation {
     }
 
     private mutating func explainEnd(of job: JobStatus) {
-        let again = "`timerctl start \(job.job)` begins it again"
+        let again = "`timerctl start \(job.job)` restarts its timer"
         guard let after = job.afterBootUsec else {
-            return say("It has fired for the last time; \(again).")
+            return say("No more runs are scheduled; \(again).")
         }
         let when = after == 0 ? "at" : "\(span(after)) after"
         say(
-            "It fires \(when) the next boot of the machine"
+            "It runs \(when) the next boot of the machine"
                 + (job.onBootUsec == nil ? "." : "; \(again) now."))
     }
 
@@ -64,25 +64,25 @@ public struct Explanation {
         let note = pause.note.map { " (\(Printable.text($0)))" } ?? ""
         let end =
             pause.until.map { "the pause ends at \(show($0))\(away($0))" }
-            ?? "until `timerctl resume \(job.job)`"
-        say("It is paused since \(show(pause.since)) by \(pause.by)\(note); \(end).")
-        if pause.withRun == true { say("Its runs stand still as well, and their time limits.") }
+            ?? "it has no end; `timerctl resume \(job.job)` ends it"
+        say("It was paused at \(show(pause.since)) by \(pause.by)\(note); \(end).")
+        if pause.withRun == true { say("Its runs are suspended as well, and so are their timeouts.") }
         if let left = job.remainingUsec {
             let after =
                 switch job.policy?.onResume {
-                case "restart": "resuming begins it at zero"
-                case "fire-if-due": "resuming fires it at once if it would have fired meanwhile"
-                default: "\(span(left)) is left when it is resumed"
+                case "restart": "resuming restarts its timer"
+                case "fire-if-due": "resuming runs it at once if a run became due during the pause"
+                default: "\(span(left)) will be left when it is resumed"
                 }
-            say("It keeps \(span(job.accruedUsec)) accrued; \(after).")
+            say("It keeps \(span(job.elapsedUsec)) of elapsed time; \(after).")
         } else if let after = job.onBootUsec {
             say(
-                "It has nothing left to do in this boot of the machine: resumed, it fires \(span(after)) after the "
-                    + "next one.")
+                "No run is left in this boot of the machine: after it is resumed, it runs \(span(after)) after the "
+                    + "next boot.")
         } else if job.policy?.onResume == "fire-if-due" {
-            say("Resuming fires it at once if it would have fired meanwhile.")
+            say("Resuming runs it at once if a run became due during the pause.")
         } else {
-            say("Resuming waits for its next slot; what passes meanwhile is forgotten.")
+            say("After it is resumed it waits for its next scheduled time; runs due during the pause are skipped.")
         }
     }
 
@@ -90,21 +90,21 @@ public struct Explanation {
         guard let next = job.next else {
             return say(
                 job.state == "retrying"
-                    ? "Its schedule has no further firing." : "Nothing is to come.")
+                    ? "Its schedule has no later run." : "No run is scheduled.")
         }
         let when = "\(show(next))\(away(next))"
         if let count = job.count, let left = job.remainingUsec {
             say(
-                "It fires next at \(when), when \(span(left)) more of \(Self.time(count)) "
-                    + "passed; \(span(job.accruedUsec)) accrued.")
+                "It runs next at \(when), after \(span(left)) more of \(Self.time(count)); "
+                    + "\(span(job.elapsedUsec)) elapsed so far.")
         } else {
-            say("It fires next at \(when).")
+            say("It runs next at \(when).")
         }
         if let uncertain = job.uncertainUsec {
-            say("Of the accrued time at most \(span(uncertain)) is missing, for want of a witness.")
+            say("Up to \(span(uncertain)) of its elapsed time may not have been counted (crash or power loss).")
         }
         if let later = job.policy?.accuracyUsec {
-            say("It may fire up to \(span(later)) later, to share a wake-up (accuracy).")
+            say("It may run up to \(span(later)) later, to share a wake-up (accuracy).")
         }
     }
 
@@ -117,26 +117,26 @@ public struct Explanation {
     private mutating func explainRuns(of job: JobStatus) {
         for run in job.running {
             switch run.waits {
-            case "place":
+            case "capacity":
                 say(
-                    "Run \(run.run) waits for a place: \(reply.live) of \(reply.maxConcurrent) are taken "
-                        + "(max-concurrent).")
-            case "turn":
+                    "Run \(run.run) waits for max-concurrent: \(reply.live) of at most \(reply.maxConcurrent) "
+                        + "runs are active.")
+            case "previous-run":
                 say(
                     job.state == "paused"
                         ? "Run \(run.run) waits for the end of the pause."
-                        : "Run \(run.run) waits for the one before it to end.")
-            case "retry":
+                        : "Run \(run.run) waits for the previous run to end.")
+            case "retry-delay":
                 let at = run.startsAt.map { " at \(show($0))\(away($0))" } ?? ""
                 say(
                     job.state == "paused"
-                        ? "A further attempt, run \(run.run), waits for the end of the pause."
-                        : "Its last run failed: a further attempt, run \(run.run), starts\(at). "
+                        ? "The next attempt, run \(run.run), waits for the end of the pause."
+                        : "Its last run failed; the next attempt, run \(run.run), starts\(at). "
                             + "`timerctl run \(job.job)` runs it now, and `timerctl kill \(job.job)` "
                             + "cancels that attempt.")
             default:
                 say(
-                    run.began.map { "Run \(run.run) lives since \(show($0))\(away($0))." }
+                    run.began.map { "Run \(run.run) has been running since \(show($0))\(away($0))." }
                         ?? "Run \(run.run) is being started.")
             }
         }
@@ -148,29 +148,29 @@ public struct Explanation {
             say(
                 "Its last run, \(last.run), ended with \(Printable.text(last.outcome ?? "?"))\(took)."
                     + (last.outcome == "lost(deadline)"
-                        ? " It was never begun: it was older than starting-deadline." : ""))
+                        ? " It was never started: it was later than starting-deadline allows." : ""))
         } else if job.running.isEmpty {
             say("It has never run.")
         }
         guard let skip = job.skipped else { return }
         let which =
             skip.count == 1
-            ? "Its firing of \(show(skip.scheduled)) was"
-            : "\(skip.count) firings from \(show(skip.scheduled)) on were"
+            ? "Its run of \(show(skip.scheduled)) was"
+            : "\(skip.count) runs from \(show(skip.scheduled)) on were"
         say("\(which) skipped: \(Self.reason(skip.reason)).")
     }
 
     private static func reason(_ word: String) -> String {
         switch word {
-        case "still-running": "its last run had not ended (concurrency)"
+        case "still-running": "the previous run was still running (concurrency)"
         case "concurrency-max":
-            "as many of its runs as may run at once had not ended (concurrency-max)"
-        case "queue-full": "another one waited already (concurrency)"
-        case "missed": "it was missed, and on-missed says skip"
+            "as many of its runs as concurrency-max allows were still running"
+        case "queue-full": "another run was already waiting (concurrency)"
+        case "missed": "it was missed (on-missed = \"skip\")"
         case "clock-set": "the wall clock was set past it"
-        case "catch-up-max": "more were missed than are made up for"
-        case "deadline": "it was older than starting-deadline"
-        case "by-order": "somebody ordered so (skip-next)"
+        case "catch-up-max": "too many runs were missed to catch up with all of them"
+        case "deadline": "it was later than starting-deadline allows"
+        case "by-order": "as requested (skip-next)"
         default: word
         }
     }
@@ -180,30 +180,30 @@ public struct Explanation {
     private mutating func explainHindrances(of job: JobStatus) {
         if let skips = job.skips {
             say(
-                "The next \(skips == 1 ? "firing is" : "\(skips) firings are") skipped by order; "
-                    + "`timerctl skip-next \(job.job) 0` takes that back.")
+                "The next \(skips == 1 ? "run" : "\(skips) runs") will be skipped (skip-next); "
+                    + "`timerctl skip-next \(job.job) 0` cancels that.")
         }
         explainConcurrency(of: job)
         switch job.count {
         case "active":
             say(
-                "Its time stands still while the daemon is down and while the machine sleeps or is off."
+                "Its time does not count while the daemon is down or the machine is asleep or off."
             )
-        case "uptime": say("Its time stands still while the machine sleeps or is off.")
+        case "uptime": say("Its time does not count while the machine is asleep or off.")
         case "boottime" where job.onBootUsec != nil:
-            say("Its time begins at zero with each boot of the machine.")
-        case "boottime": say("Its time stands still while the machine is off.")
+            say("Its time starts again with each boot of the machine.")
+        case "boottime": say("Its time does not count while the machine is off.")
         default: break
         }
         if let deadline = job.policy?.startingDeadlineUsec {
             say(
-                "A firing that cannot start within \(span(deadline)) is skipped (starting-deadline)."
+                "A run that cannot start within \(span(deadline)) is skipped (starting-deadline)."
             )
         }
-        if reply.live >= reply.maxConcurrent, !job.running.contains(where: { $0.waits == "place" })
+        if reply.live >= reply.maxConcurrent, !job.running.contains(where: { $0.waits == "capacity" })
         {
             say(
-                "All \(reply.maxConcurrent) places for runs are taken now (max-concurrent): it would wait."
+                "The limit of \(plural(reply.maxConcurrent, "active run")) is reached (max-concurrent): it would wait."
             )
         }
     }
@@ -214,22 +214,22 @@ public struct Explanation {
         if concurrency == "allow" {
             guard let most = job.policy?.concurrencyMax else { return }
             return say(
-                "At most \(plural(most, "run")) of it may run at once (concurrency-max): a firing beyond that is "
+                "At most \(plural(most, "run")) of it may be active at once (concurrency-max): a run beyond that is "
                     + "skipped.")
         }
-        if job.running.contains(where: { $0.waits != "retry" }) {
+        if job.running.contains(where: { $0.waits != "retry-delay" }) {
             switch concurrency {
             case "queue":
-                say("A firing while a run is running waits for it; a second one is skipped.")
-            case "replace": say("A firing while a run is running ends that run.")
+                say("A run that becomes due while another is running waits for it; a second one is skipped.")
+            case "replace": say("A run that becomes due while another is running replaces it.")
             default:
-                say("A firing while a run is running is skipped (concurrency = \"forbid\").")
+                say("A run that becomes due while another is running is skipped (concurrency = \"forbid\").")
             }
-        } else if job.running.contains(where: { $0.waits == "retry" }) {
+        } else if job.running.contains(where: { $0.waits == "retry-delay" }) {
             say(
                 concurrency == "queue"
-                    ? "A firing before that attempt has ended waits for it (concurrency = \"queue\")."
-                    : "A firing before that attempt takes its place (concurrency = \"\(concurrency)\")."
+                    ? "A run that becomes due before that attempt has ended waits for it (concurrency = \"queue\")."
+                    : "A run that becomes due before that attempt replaces it (concurrency = \"\(concurrency)\")."
             )
         }
     }

@@ -169,7 +169,7 @@ public struct ReloadPreviewReply: Codable, Hashable, Sendable {
         /// Its name.
         public var job: String
         /// Its active time since its last grid point; of one that is removed, what is kept for its name.
-        public var accruedUsec: Int64
+        public var elapsedUsec: Int64
     }
 
     /// Jobs that are as they were, timers and all.
@@ -188,7 +188,7 @@ public struct ReloadPreviewReply: Codable, Hashable, Sendable {
         self.warnings = warnings
         func lines(_ lines: [ReloadPreview.Line]) -> [Line] {
             lines.map {
-                Line(job: $0.job.description, accruedUsec: $0.accrued.wholeMicroseconds)
+                Line(job: $0.job.description, elapsedUsec: $0.accrued.wholeMicroseconds)
             }
         }
         kept = lines(preview.kept)

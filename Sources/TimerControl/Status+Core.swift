@@ -26,7 +26,7 @@ extension JobStatus {
             nextAttemptUsec = wait.wholeMicroseconds
         }
         remainingUsec = snapshot.remaining?.wholeMicroseconds
-        accruedUsec = snapshot.accrued.wholeMicroseconds
+        elapsedUsec = snapshot.accrued.wholeMicroseconds
         activeUsec = snapshot.active.wholeMicroseconds
         firings = snapshot.firings
         if case .paused(let pause) = snapshot.phase { paused = PauseStatus(pause) }
@@ -95,10 +95,10 @@ extension RunStatus {
     public init(_ run: RunSummary, at now: Now) {
         self.init(run)
         switch run.wait {
-        case .place: waits = "place"
-        case .turn: waits = "turn"
+        case .place: waits = "capacity"
+        case .turn: waits = "previous-run"
         case .retry(let instant):
-            waits = "retry"
+            waits = "retry-delay"
             startsAt = (now.wall + (instant - now.awake)).rfc3339
         case nil: break
         }

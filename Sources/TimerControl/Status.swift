@@ -44,7 +44,7 @@ public struct JobStatus: Codable, Hashable, Sendable {
     /// The active time left to the next firing.
     public var remainingUsec: Int64?
     /// The active time since the last grid point.
-    public var accruedUsec: Int64
+    public var elapsedUsec: Int64
     /// The active time in all.
     public var activeUsec: Int64
     /// Firings since the job began at zero.
@@ -76,8 +76,8 @@ public struct JobStatus: Codable, Hashable, Sendable {
 
     // In the order of the names, so that none has to be sorted when it is written.
     enum CodingKeys: CodingKey, CaseIterable {
-        case accruedUsec, activeUsec, afterUsec, at, calendar, checkpoint, command, count
-        case cron, description, dstGap, dstOverlap, everyUsec, firings, job, last, next
+        case activeUsec, afterUsec, at, calendar, checkpoint, command, count
+        case cron, description, dstGap, dstOverlap, elapsedUsec, everyUsec, firings, job, last, next
         case nextAttempt, nextAttemptUsec, onBootUsec, paused, policy, remainingUsec, running, shell
         case skipped, skips, state, timezone, uncertainUsec
     }

@@ -81,7 +81,7 @@ extension Agenda {
             record = found.record
             entry.adopt(found.record, at: now)
             entry.lastRun = found.lastRun
-        } else if let old = job.formerly, slot(of: old) == nil,
+        } else if let old = job.renamedFrom, slot(of: old) == nil,
             let found = archived.removeValue(forKey: old)
         {
             record = found.record
@@ -156,7 +156,7 @@ extension Roster {
     fileprivate func newInBoot(_ records: [JobRecord], at now: Now) -> Set<Job.Name> {
         let jobs = jobs.filter(\.schedule.isSinceBoot)
         guard !jobs.isEmpty else { return [] }
-        let names = Set(jobs.map(\.name) + jobs.compactMap(\.formerly))
+        let names = Set(jobs.map(\.name) + jobs.compactMap(\.renamedFrom))
         return Set(
             records.filter { names.contains($0.job) && $0.at.bootID != now.bootID }.map(\.job))
     }

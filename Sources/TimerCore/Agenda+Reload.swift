@@ -15,7 +15,7 @@ public struct Reload: Sendable {
         names = Set(roster.jobs.map(\.name))
         var heirs: [Job.Name: Int] = [:]
         for (index, job) in roster.jobs.enumerated() {
-            if let old = job.formerly { heirs[old] = index }
+            if let old = job.renamedFrom { heirs[old] = index }
         }
         self.heirs = heirs
     }
@@ -51,7 +51,7 @@ extension Agenda {
     /// What a job that is new would begin with: the account of its name, or of the name it had before.
     private func accruedOfNew(_ job: Job, at now: Now) -> Duration {
         if let found = archived[job.name] { return found.record.accrued }
-        guard let old = job.formerly else { return .zero }
+        guard let old = job.renamedFrom else { return .zero }
         if let entry = slot(of: old).flatMap({ entries[$0] }) { return entry.accrued(at: now) }
         return archived[old]?.record.accrued ?? .zero
     }

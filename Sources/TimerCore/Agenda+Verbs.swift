@@ -280,9 +280,9 @@ extension Entry {
     fileprivate var hindrance: String? {
         func said(_ run: RunSummary) -> String {
             switch run.wait {
-            case nil: "its run \(run.id) has not ended"
-            case .place: "its run \(run.id) waits for one of the places for runs (max-concurrent)"
-            case .turn, .retry: "its run \(run.id) waits for its turn"
+            case nil: "its run \(run.id) is still running"
+            case .place: "its run \(run.id) waits for max-concurrent"
+            case .turn, .retry: "its run \(run.id) waits for the previous run"
             }
         }
         switch job.policy.concurrency {
@@ -292,8 +292,8 @@ extension Entry {
         case .allow:
             guard let most = job.policy.concurrencyMax, live.count(where: \.isStarted) >= most
             else { return nil }
-            return "\(plural(most, "run")) of it \(most == 1 ? "has" : "have") not ended, and "
-                + "concurrency-max allows no more"
+            return "\(plural(most, "run")) of it \(most == 1 ? "is" : "are") still running, the limit of "
+                + "concurrency-max"
         }
     }
 

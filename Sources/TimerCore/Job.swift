@@ -28,7 +28,7 @@ public struct Job: Hashable, Sendable {
         name: Name, command: Command, schedule: Schedule, description: String? = nil,
         first: Duration? = nil, count: TimeBasis = .active, paused: Bool = false,
         environment: [String: String] = [:], workingDirectory: String? = nil,
-        policy: Policy = Policy(), execution: Execution = Execution(), formerly: Name? = nil
+        policy: Policy = Policy(), execution: Execution = Execution(), renamedFrom: Name? = nil
     ) {
         self.name = name
         self.description = description
@@ -40,7 +40,7 @@ public struct Job: Hashable, Sendable {
         self._policy = policy == Policy() ? Self.plainPolicy : Boxed(wrappedValue: policy)
         self._execution =
             execution == Execution() ? Self.plainExecution : Boxed(wrappedValue: execution)
-        let rare = Rare(first: first, workingDirectory: workingDirectory, formerly: formerly)
+        let rare = Rare(first: first, workingDirectory: workingDirectory, renamedFrom: renamedFrom)
         self._rare = rare == Rare() ? Self.plainRare : Boxed(wrappedValue: rare)
     }
 
@@ -58,7 +58,7 @@ extension Job {
     private struct Rare: Hashable, Sendable {
         var first: Duration?
         var workingDirectory: String?
-        var formerly: Name?
+        var renamedFrom: Name?
     }
 
     /// The time before the first firing; nil: as long as the schedule's own span. Zero fires at once.
@@ -74,9 +74,9 @@ extension Job {
     }
 
     /// The name it had before, whose account it takes along; nil: none.
-    public var formerly: Name? {
-        get { rare.formerly }
-        set { rare.formerly = newValue }
+    public var renamedFrom: Name? {
+        get { rare.renamedFrom }
+        set { rare.renamedFrom = newValue }
     }
 }
 

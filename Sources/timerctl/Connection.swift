@@ -10,14 +10,14 @@ import TimerCore
 struct Connection: ParsableArguments {
     @Option(
         help:
-            "The daemon's control socket (default: the system daemon's for root, else one's own).",
+            "The daemon's control socket (default: the system daemon's for root, else your user daemon's).",
         completion: .file())
     var socket: String?
 
-    @Flag(help: "Ask one's own daemon, of systemctl --user.")
+    @Flag(help: "Ask your user daemon (systemctl --user).")
     var user = false
 
-    @Flag(help: "Ask the system's daemon.")
+    @Flag(help: "Ask the system daemon.")
     var system = false
 
     @Flag(help: "Print JSON, one line.")
@@ -48,7 +48,7 @@ struct Connection: ParsableArguments {
         do {
             return try ControlJSON.decode(Value.self, from: body)
         } catch {
-            throw Self.fail(1, "the answer is not what this timerctl expects; is timerd newer?")
+            throw Self.fail(1, "unexpected response: do timerd and timerctl have the same version?")
         }
     }
 

@@ -8,7 +8,7 @@ import TimerCore
 struct HistoryVerb: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "history",
-        abstract: "The runs that ended, the latest first, with the last of what they wrote.")
+        abstract: "Finished runs, the latest first, with the end of their output.")
 
     @OptionGroup var connection: Connection
 
@@ -20,7 +20,7 @@ struct HistoryVerb: ParsableCommand {
 
     @Option(
         help: """
-            Only runs that ended since then: so long ago, such as 2h or "3 days", or an instant such as \
+            Only runs that ended since then: a time span ago, such as 2h or "3 days", or an instant such as \
             2026-12-24T18:00:00Z.
             """,
         transform: HistoryVerb.since)
@@ -29,7 +29,7 @@ struct HistoryVerb: ParsableCommand {
     @Option(help: "How many runs at most.")
     var limit = 20
 
-    @Option(help: "How many lines of output are shown of each.")
+    @Option(help: "How many lines of output to show of each run.")
     var lines = 3
 
     func validate() throws {

@@ -8,12 +8,12 @@ import TimerCore
 struct KillVerb: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "kill",
-        abstract: "End the runs of a job, or one of them; or send them a signal.",
+        abstract: "Stop the runs of a job, or one run; or send them a signal.",
         discussion: """
-            Without --signal a run gets SIGTERM and, after the job's kill-timeout, SIGKILL, and ends as \
-            stopped; it is not tried again. A further attempt that waits for its delay is cancelled. Of the runs \
-            that wait for their turn, only one that is named is cancelled. A signal goes to every process of the \
-            run's group; timerd does not enforce how the run ends.
+            Without --signal a run gets SIGTERM and, after the job's kill-timeout, SIGKILL. Its result is \
+            stopped, and it is not retried. A retry that waits for its delay is cancelled. Of runs that wait for \
+            the previous run, only one that is named is cancelled. A signal goes to every process of the run's \
+            group; timerd does not enforce how the run ends.
             """)
 
     @OptionGroup var connection: Connection
@@ -55,7 +55,7 @@ struct KillVerb: ParsableCommand {
                 return
                     "\(target.job): nothing to do: \(Printable.text(reply.reason ?? "no run is running"))"
             }
-            let what = signal.map { "\($0) sent" } ?? "is being ended"
+            let what = signal.map { "\($0) sent" } ?? "is being stopped"
             let lines =
                 reply.runs.map { "\($0): \(what)" } + reply.cancelled.map { "\($0): cancelled" }
             return lines.joined(separator: "\n")

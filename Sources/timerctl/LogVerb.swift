@@ -9,10 +9,10 @@ import TimerCore
 struct LogVerb: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "log",
-        abstract: "What a job wrote: its run that lives, or the last of what its latest run wrote.",
+        abstract: "The output of a job's active run, or the end of the output of its last one.",
         discussion: """
-            Of a run that ended as much is kept as output-tail says. Of one that lives it is what came since \
-            the daemon started, as far as it is held; the journal has the rest: journalctl -t JOB.
+            Of a finished run the daemon keeps as much as output-tail says; of an active run, recent output since \
+            the daemon started. The journal has all of it: journalctl -t JOB.
             """)
 
     /// How long to wait before asking again, in microseconds.
@@ -25,13 +25,13 @@ struct LogVerb: ParsableCommand {
         name: .customLong("run"), help: "This run.",
         transform: { text in
             guard let run = Run.ID(text) else {
-                throw ValidationError("\"\(text)\" is no run; `timerctl history` names them")
+                throw ValidationError("\"\(text)\" is not a run; `timerctl history` lists runs")
             }
             return run
         })
     var wanted: Run.ID?
 
-    @Flag(name: .shortAndLong, help: "Go on with what comes, until interrupted.")
+    @Flag(name: .shortAndLong, help: "Follow the output until interrupted.")
     var follow = false
 
     func run() throws {

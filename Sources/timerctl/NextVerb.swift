@@ -8,10 +8,10 @@ import TimerZones
 
 struct NextVerb: ParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "next", abstract: "When a job, or a schedule, fires next.",
+        commandName: "next", abstract: "When a job, or a schedule, runs next.",
         discussion: """
-            With --calendar, --cron or --every no daemon is asked, so that a schedule can be tried before
-            it is written down.
+            With --calendar, --cron or --every no daemon is needed: try a schedule before you write it into
+            the configuration.
             """)
 
     @OptionGroup var connection: Connection
@@ -28,19 +28,19 @@ struct NextVerb: ParsableCommand {
     @Option(help: "A time span, such as \"6h\".")
     var every: String?
 
-    @Option(help: "The zone, such as Europe/Berlin (default: the machine's).")
+    @Option(help: "The time zone, such as Europe/Berlin (default: the machine's).")
     var timezone: String?
 
     @Option(help: "The instant to begin after, such as 2026-03-28T12:00:00Z (default: now).")
     var from: String?
 
-    @Option(name: .customLong("dst-gap"), help: "What becomes of times that do not exist.")
+    @Option(name: .customLong("dst-gap"), help: "What happens at times that a clock change skips.")
     var gap: DSTRule.Gap?
 
-    @Option(name: .customLong("dst-overlap"), help: "What becomes of times that come twice.")
+    @Option(name: .customLong("dst-overlap"), help: "What happens at times that a clock change repeats.")
     var overlap: DSTRule.Overlap?
 
-    @Option(name: .customShort("n"), help: "How many.")
+    @Option(name: .customShort("n"), help: "How many times to show.")
     var count = 5
 
     func run() throws {
@@ -187,7 +187,7 @@ struct NextVerb: ParsableCommand {
         }
         guard let instant = WallInstant(rfc3339: from) else {
             throw Connection.fail(
-                2, "--from \"\(from)\": no instant such as 2026-03-28T12:00:00Z (RFC 3339)")
+                2, "--from \"\(from)\": not an instant such as 2026-03-28T12:00:00Z (RFC 3339)")
         }
         return instant
     }
@@ -222,15 +222,15 @@ struct SchedulePreview: Codable {
     init(paused status: JobStatus) {
         self.init(normalized: nil, timezone: nil, next: [])
         let left = status.remainingUsec.map {
-            "\(TimeSpan.text(.microseconds($0))) left when it is resumed"
+            "\(TimeSpan.text(.microseconds($0))) left after it is resumed"
         }
         let rest =
             left
             ?? (status.onBootUsec != nil
-                ? "nothing is left to do in this boot of the machine" : nil)
+                ? "no run is left in this boot of the machine" : nil)
             ?? (status.policy?.onResume == "fire-if-due"
-                ? "fires when it is resumed, if it would have fired meanwhile"
-                : "waits for its next slot when it is resumed")
+                ? "runs when it is resumed, if a run became due during the pause"
+                : "waits for its next scheduled time after it is resumed")
         afterBootUsec = status.afterBootUsec
         paused = "paused; \(rest)"
     }

@@ -8,11 +8,11 @@ import TimerZones
 
 struct PauseVerb: ParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "pause", abstract: "Hold jobs; nothing of their time is lost.",
+        commandName: "pause", abstract: "Pause jobs without losing any of their elapsed time.",
         discussion: """
-            Without --for and --until a job is held until it is resumed. The pause outlives restarts of the \
-            daemon and of the machine, and no reload of the configuration undoes it. A job that is paused \
-            already takes the terms that are named, and keeps the others.
+            Without --for and --until a job stays paused until it is resumed. The pause survives restarts of the \
+            daemon and of the machine, and reloads of the configuration. If a job is already paused, the given \
+            options change its pause, and the others stay as they are.
             """)
 
     @OptionGroup var connection: Connection
@@ -28,10 +28,10 @@ struct PauseVerb: ParsableCommand {
             """)
     var until: String?
 
-    @Option(help: "Why, for whoever finds it paused.")
+    @Option(help: "Why it is paused; shown by list and show.")
     var note: String?
 
-    @Flag(help: "Have runs that live stand still as well, and their time limits with them.")
+    @Flag(help: "Suspend its active runs as well, and their timeouts.")
     var withRun = false
 
     func validate() throws {
@@ -54,7 +54,7 @@ struct PauseVerb: ParsableCommand {
         }
         guard let span, (1...OrderBody.forUsecMax).contains(span.wholeMicroseconds) else {
             throw Connection.fail(
-                2, "--for \"\(text)\": from 1us to 100 years; for ever is without --for")
+                2, "--for \"\(text)\": must be from 1us to 100 years; leave out --for for a pause without an end")
         }
         return span.wholeMicroseconds
     }
@@ -65,7 +65,7 @@ struct PauseVerb: ParsableCommand {
         do throws(ScheduleError) { spec = try CalendarSpec(text) } catch {
             throw Connection.fail(
                 2,
-                "--until \"\(text)\": no instant such as 2026-12-24T18:00:00Z, nor a calendar event: "
+                "--until \"\(text)\": neither an instant such as 2026-12-24T18:00:00Z nor a calendar event: "
                     + "\(error)")
         }
         let zone: ZoneRules

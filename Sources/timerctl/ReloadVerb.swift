@@ -7,11 +7,11 @@ import TimerControl
 struct ReloadVerb: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "reload",
-        abstract: "Read the configuration again; with any error in it, all stays as it is.")
+        abstract: "Reload the configuration; if it has any error, nothing changes.")
 
     @OptionGroup var connection: Connection
 
-    @Flag(help: "Only say what would change, with the accrued time each job would go on from.")
+    @Flag(help: "Only show what would change, with each job's elapsed time.")
     var dryRun = false
 
     func run() throws {

@@ -6,7 +6,7 @@ import TimerCore
 
 struct ResumeVerb: ParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "resume", abstract: "Go on, as each job's on-resume says.")
+        commandName: "resume", abstract: "Resume paused jobs, as each job's on-resume says.")
 
     @OptionGroup var connection: Connection
     @OptionGroup var argument: JobsArgument

@@ -6,15 +6,15 @@ import TimerCore
 
 struct RunVerb: ParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "run", abstract: "Run a job now, apart from its schedule.",
+        commandName: "run", abstract: "Run jobs now; their schedules do not change.",
         discussion: """
-            The run takes the place of a further attempt that waits for its delay, unless concurrency is allow.
+            The run replaces a retry that waits for its delay, unless concurrency is allow.
             """)
 
     @OptionGroup var connection: Connection
     @OptionGroup var argument: JobsArgument
 
     func run() throws {
-        try connection.order(.run, argument.selection, done: "fired")
+        try connection.order(.run, argument.selection, done: "run requested")
     }
 }

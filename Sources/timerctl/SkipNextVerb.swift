@@ -7,13 +7,13 @@ import TimerControl
 
 struct SkipNextVerb: ParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "skip-next", abstract: "Let the next firings of a job go.",
-        discussion: "Twice is once: the number replaces an earlier one, and 0 takes it back.")
+        commandName: "skip-next", abstract: "Skip the next runs of a job.",
+        discussion: "The number replaces an earlier one; 0 cancels it.")
 
     @OptionGroup var connection: Connection
     @OptionGroup var argument: JobArgument
 
-    @Argument(help: "How many firings.")
+    @Argument(help: "How many runs.")
     var count = 1
 
     func validate() throws {
@@ -25,8 +25,8 @@ struct SkipNextVerb: ParsableCommand {
     func run() throws {
         let done =
             count == 0
-            ? "no firing is let go"
-            : "the next \(count == 1 ? "firing is" : "\(count) firings are") skipped"
+            ? "no run will be skipped"
+            : "the next \(count == 1 ? "run" : "\(count) runs") will be skipped"
         try connection.order(.skipNext, .jobs([argument.job]), OrderBody(count: count), done: done)
     }
 }

@@ -6,7 +6,7 @@ import TimerCore
 
 struct StartVerb: ParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "start", abstract: "Begin a stopped or finished job at zero.")
+        commandName: "start", abstract: "Restart the timer of a stopped or finished job.")
 
     @OptionGroup var connection: Connection
     @OptionGroup var argument: JobsArgument

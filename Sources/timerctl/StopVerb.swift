@@ -6,7 +6,7 @@ import TimerCore
 
 struct StopVerb: ParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "stop", abstract: "End a job's timer and drop what it accrued.")
+        commandName: "stop", abstract: "Stop a job's timer and drop its elapsed time.")
 
     @OptionGroup var connection: Connection
     @OptionGroup var argument: JobsArgument

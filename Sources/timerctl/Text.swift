@@ -32,8 +32,8 @@ enum Text {
         if !status.rejected.isEmpty {
             let count = status.rejected.count
             lines[lines.count - 1] +=
-                ", \(count) rejected (\(status.rejected.joined(separator: ", "))); "
-                + "`timerd check \(status.config)` says why"
+                ", \(count) not loaded (\(status.rejected.joined(separator: ", "))); "
+                + "`timerd check \(status.config)` shows the errors"
         }
         return lines.joined(separator: "\n")
     }
@@ -53,7 +53,7 @@ enum Text {
             lines.append(
                 ("Paused", "since \(instant(pause.since)) by \(pause.by)\(note)\(end)\(runs)"))
         }
-        let unsure = job.uncertainUsec.map { ", at most \(span($0)) uncertain" } ?? ""
+        let unsure = job.uncertainUsec.map { ", up to \(span($0)) may be missing" } ?? ""
         lines += [
             ("Next", job.next.map { instant($0) }),
             ("Left", job.remainingUsec.map { span($0) }),
@@ -61,9 +61,9 @@ enum Text {
                 "Next attempt",
                 job.nextAttempt.map { "\(instant($0)) (in \(span(job.nextAttemptUsec)))" }
             ),
-            ("Accrued", job.count.map { "\(span(job.accruedUsec)) of \($0) time\(unsure)" }),
-            ("Active", span(job.activeUsec)), ("Firings", "\(job.firings)"),
-            ("Skips", job.skips.map { "the next \($0)" }),
+            ("Elapsed", job.count.map { "\(span(job.elapsedUsec)) of \($0) time\(unsure)" }),
+            ("Active", span(job.activeUsec)), ("Runs due", "\(job.firings)"),
+            ("To skip", job.skips.map { "the next \($0)" }),
             ("Policy", job.policy.map { policy($0) }),
         ]
         for run in job.running {
@@ -72,7 +72,7 @@ enum Text {
                     job.state == "paused"
                         ? "waits for the end of the pause" : waiting($0, run.startsAt)
                 }
-                ?? run.began.map { "began \(instant($0))" } ?? "is being started"
+                ?? run.began.map { "started \(instant($0))" } ?? "is being started"
             lines.append((run.waits == nil ? "Running" : "Waiting", "\(run.run), \(since)"))
         }
         if let last = job.last {
@@ -80,10 +80,10 @@ enum Text {
             lines.append(("", resources(last)))
         }
         if let skip = job.skipped {
-            let count = skip.count == 1 ? "" : ", \(skip.count) firings"
+            let count = skip.count == 1 ? "" : ", \(skip.count) runs"
             lines.append(("Skipped", "\(instant(skip.scheduled))\(count) (\(skip.reason))"))
         }
-        lines.append(("Checkpoint", "\(instant(job.checkpoint))\(age(job.checkpoint))"))
+        lines.append(("Saved", "\(instant(job.checkpoint))\(age(job.checkpoint))"))
         let shown = lines.compactMap { name, value in value.map { (name, Printable.text($0)) } }
         let width = shown.map(\.0.count).max() ?? 0
         return shown.map { name, value in
@@ -94,8 +94,8 @@ enum Text {
 
     private static func waiting(_ word: String, _ startsAt: String?) -> String {
         switch word {
-        case "place": "waits for a place"
-        case "turn": "waits for its turn"
+        case "capacity": "waits for max-concurrent"
+        case "previous-run": "waits for the previous run"
         default: "starts" + (startsAt.map { " at \(instant($0))" } ?? " after a delay")
         }
     }
@@ -127,10 +127,10 @@ enum Text {
     static func preview(_ preview: ReloadPreviewReply) -> String {
         let parts = [
             ("kept", preview.kept), ("changed", preview.changed), ("new", preview.added),
-            ("dropped", preview.removed),
+            ("removed", preview.removed),
         ]
         return parts.flatMap { word, lines in
-            lines.map { "\(word): \($0.job), \(span($0.accruedUsec)) accrued" }
+            lines.map { "\(word): \($0.job), \(span($0.elapsedUsec)) elapsed" }
         }.joined(separator: "\n") + preview.warnings.map { "\n\(Printable.lines($0))" }.joined()
     }
 
@@ -189,7 +189,7 @@ enum Text {
         guard job.changed else {
             return "\(job.job): nothing to do: \(Printable.text(job.reason ?? job.state ?? ""))"
         }
-        let left = job.remainingUsec.map { "; \(span($0)) to its next firing" } ?? ""
+        let left = job.remainingUsec.map { "; next run in \(span($0))" } ?? ""
         if let former = job.formerPause, let pause = job.paused {
             return
                 "\(job.job): pause changed: \(Printable.text(change(from: former, to: pause)))\(left)"
@@ -226,8 +226,8 @@ enum Text {
     }
 
     private static func state(_ state: String, _ runs: [RunStatus]) -> String {
-        let isRunning = runs.contains { $0.waits == nil || $0.waits == "place" }
-        return !isRunning ? state : state == "armed" ? "running" : "\(state), running"
+        let isRunning = runs.contains { $0.waits == nil || $0.waits == "capacity" }
+        return !isRunning ? state : state == "armed" ? "running" : state
     }
 
     private static func schedule(_ job: JobStatus) -> String? {

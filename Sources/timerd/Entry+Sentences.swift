@@ -15,77 +15,74 @@ extension Entry {
         case .fired(let run, let late, let remaining):
             (.info, fired(run, late: late, remaining: remaining))
         case .runOrdered(let run, let by, let remaining):
-            (.notice, "run by order of \(by) (run \(run.id))" + left(remaining))
+            (.notice, "run now, requested by \(by) (run \(run.id))" + left(remaining))
         case .skipped(let firing, let reason): skipped(firing, reason)
         case .held(let run, let other):
             (.info, "run \(run.id) waits for run \(other) to end")
         case .replacing(let run, let other):
-            (.notice, "run \(run) is ended to make room for \(other)")
+            (.notice, "run \(run) is being stopped; run \(other) replaces it")
         case .retrying(let run, let delay, let retries):
             (
                 .notice,
-                "attempt \(run.attempt) of \(retries + 1) follows in \(span(delay)) (run \(run))"
+                "attempt \(run.attempt) of \(retries + 1) starts in \(span(delay)) (run \(run))"
             )
-        case .runBegan(let run): (.debug, "run \(run) began")
+        case .runBegan(let run): (.debug, "run \(run) started")
         case .killed(let run, let by, let signal):
             (
                 .notice,
-                signal.map { "\($0) sent to run \(run) by order of \(by)" }
-                    ?? "run \(run) is ended by order of \(by)"
+                signal.map { "\($0) sent to run \(run), requested by \(by)" }
+                    ?? "run \(run) is being stopped, requested by \(by)"
             )
         case .cancelled(let run, let by):
-            (.notice, "run \(run), which waited, is cancelled by order of \(by)")
+            (.notice, "waiting run \(run) cancelled, requested by \(by)")
         case .runEnded(let run, let outcome, let usage, let failed):
             ended(run, outcome, usage, failed: failed)
         case .runTakenUp(let run):
-            (.notice, "run \(run) was recorded before the daemon went down and begins now")
+            (.notice, "run \(run) was recorded before the restart and starts now")
         case .runTakenOver(let run):
-            (.notice, "run \(run) outlived the last daemon and is taken over")
+            (.notice, "run \(run) kept running across the restart")
         case .paused(_, let pause, let accrued, let remaining):
             (
                 .notice,
                 "paused by \(pause.by)" + (pause.note.map { " (\($0))" } ?? "")
                     + (pause.until.map { ", until \($0.rfc3339)" } ?? "")
-                    + "; keeps \(span(accrued)) accrued" + left(remaining)
+                    + "; keeps \(span(accrued)) of elapsed time" + left(remaining)
             )
         case .pauseChanged(_, let former, let pause):
             (.notice, pauseChanged(from: former, to: pause))
         case .resumed(_, let by, _, let remaining): (.notice, "resumed by \(by)" + left(remaining))
         case .started(_, .clockCorrection, let remaining):
-            (.notice, "scheduled again, since the wall clock was corrected" + left(remaining))
+            (.notice, "scheduled again after the wall clock was corrected" + left(remaining))
         case .started(_, let by, let remaining):
-            (.notice, "started at zero by \(by)" + left(remaining))
+            (.notice, "timer restarted by \(by)" + left(remaining))
         case .stopped(_, let by, let dropped):
-            (.notice, "stopped by \(by); \(span(dropped)) accrued is dropped")
+            (.notice, "stopped by \(by); \(span(dropped)) of elapsed time dropped")
         case .skipsSet(_, let count, let by):
             (
                 .notice,
                 count == 0
-                    ? "no firing is skipped any more, by order of \(by)"
-                    : "the next \(count == 1 ? "firing is" : "\(count) firings are") skipped, by order of \(by)"
+                    ? "no more runs will be skipped, requested by \(by)"
+                    : "the next \(count == 1 ? "run" : "\(count) runs") will be skipped, requested by \(by)"
             )
-        case .renamed(_, let old): (.notice, "takes the account of \(old) along")
+        case .renamed(_, let old): (.notice, "renamed from \(old); its saved state was kept")
         case .finished(_, firesAtBoot: false):
-            (.info, "fired for the last time; `timerctl start` begins it again")
+            (.info, "no more runs are scheduled; `timerctl start` restarts the timer")
         case .finished(_, firesAtBoot: true):
-            (
-                .info,
-                "fired for the last time in this boot of the machine; it fires again in the next one"
-            )
+            (.info, "no more runs are scheduled in this boot of the machine; it runs again after the next boot")
         case .reloaded(let added, let changed, let removed, let kept):
             (.notice, reloaded(added: added, changed: changed, removed: removed, kept: kept))
         case .zonesChanged(let jobs):
             (
                 .notice,
-                "Time zones changed; the schedules of \(plural(jobs.count, "job")) "
-                    + "were worked out anew (\(list(jobs)))"
+                "Time zone rules changed; recomputed the schedules of "
+                    + "\(plural(jobs.count, "job")) (\(list(jobs)))"
             )
         case .clockStepped(let step, let isCorrection): clockStepped(by: step, isCorrection)
         case .shutDown(let counting, let live):
             (
                 .notice,
-                "Stopping; the accounts are closed and written (\(plural(counting, "job")) counted, "
-                    + "\(plural(live, "run")) not ended)"
+                "Stopping; the state of all jobs is saved (\(plural(counting, "job")) counting time, "
+                    + "\(plural(live, "run")) still running)"
             )
         }
     }
@@ -97,55 +94,55 @@ extension Entry {
         let ago = away.map { ", \(span($0, .milliseconds(1))) ago" } ?? ""
         let cost =
             counting == 0
-            ? "; no job's time was counting"
-            : " while the time of \(plural(counting, "job")) counted"
+            ? "; no job was counting time"
+            : "; \(plural(counting, "job was", "jobs were")) counting time"
         return switch ending {
-        case .firstStart: (.notice, "\(began), for the first time here")
-        case .clean: (.notice, "\(began); the last daemon stopped cleanly\(ago)")
-        case .killed: (.warning, "\(began); the last daemon was killed or crashed\(ago)\(cost)")
+        case .firstStart: (.notice, "\(began); first start with this state directory")
+        case .clean: (.notice, "\(began); the previous instance stopped cleanly\(ago)")
+        case .killed: (.warning, "\(began); the previous instance was killed or crashed\(ago)\(cost)")
         case .reboot:
-            (.warning, "\(began); the machine went down with the last daemon\(ago)\(cost)")
+            (.warning, "\(began); the machine went down without stopping the previous instance\(ago)\(cost)")
         }
     }
 
     private static func recovered(
         _ accrued: Duration, credited: Duration, forfeit: Duration, _ basis: TimeBasis
     ) -> String {
-        "takes up \(span(accrued)) accrued (\(basis.rawValue) time), \(span(credited)) of it since it was "
-            + "last written down; at most \(span(forfeit)) was forfeited"
+        "restored \(span(accrued)) of elapsed time (\(basis.rawValue) time), \(span(credited)) of it since the "
+            + "last save; up to \(span(forfeit)) lost"
     }
 
     private static func skipped(
         _ firing: Firing, _ reason: Notice.SkipReason
     ) -> (Logger.Level, String) {
         let count = firing.missed + 1
-        let these = count == 1 ? "this firing is" : "these \(count) firings are"
+        let these = count == 1 ? "this run is" : "these \(count) runs are"
         return switch reason {
         case .stillRunning(let run):
-            (.warning, "due, but run \(run) has not ended; \(these) skipped")
+            (.warning, "\(these) skipped: run \(run) is still running")
         case .concurrencyMax(let most):
             (
                 .warning,
-                "due, but \(plural(most, "run has", "runs have")) not ended and concurrency-max allows no more; "
-                    + "\(these) skipped"
+                "\(these) skipped: \(plural(most, "run is", "runs are")) still running, the limit of "
+                    + "concurrency-max"
             )
         case .queueFull(let run):
-            (.warning, "due, but run \(run) waits already; \(these) skipped")
-        case .missed: (.notice, "missed; \(these) skipped, as on-missed says")
+            (.warning, "\(these) skipped: run \(run) is already waiting")
+        case .missed: (.notice, "\(these) skipped: missed while nothing could start (on-missed)")
         case .catchUpMax:
             (
                 .warning,
-                "missed more than \(Agenda.catchUpMax) firings; the \(count == 1 ? "oldest is" : "oldest \(count) are") skipped"
+                "more than \(Agenda.catchUpMax) runs were missed; the \(count == 1 ? "oldest is" : "oldest \(count) are") skipped"
             )
-        case .deadline: (.warning, "due longer ago than starting-deadline; \(these) skipped")
+        case .deadline: (.warning, "\(these) skipped: too late to start (starting-deadline)")
         case .clockSet:
             (
                 .warning,
-                "the wall clock was set past it, and nothing is due later; \(these) skipped. "
-                    + "The job is scheduled again if the clock is set back before it"
+                "\(these) skipped: the wall clock was set past it, and no later run is scheduled. "
+                    + "The job is scheduled again if the clock is set back"
             )
         case .byOrder(let left):
-            (.notice, "\(these) skipped by order" + (left > 0 ? ", \(left) more to come" : ""))
+            (.notice, "\(these) skipped, as requested (skip-next)" + (left > 0 ? "; \(left) more will be" : ""))
         }
     }
 
@@ -154,12 +151,12 @@ extension Entry {
     ) -> (Logger.Level, String) {
         let isBack = step < .zero
         let set =
-            "The clock was set \(isBack ? "back" : "forward") by \(span(isBack ? .zero - step : step))"
-        if isCorrection { return (.warning, "\(set); schedules go by the new time from now on") }
+            "The wall clock was set \(isBack ? "back" : "forward") by \(span(isBack ? .zero - step : step))"
+        if isCorrection { return (.warning, "\(set); schedules follow the new time") }
         // An unsteady clock would fill the log with what changes nothing.
         let isSmall = step < .seconds(10) && step > .seconds(-10)
         let what =
-            isBack ? "nothing is done twice" : "what was due meanwhile is caught up with once"
+            isBack ? "no run is repeated" : "runs that became due are caught up once"
         return (isSmall ? .debug : .notice, "\(set); \(what)")
     }
 
@@ -181,7 +178,7 @@ extension Entry {
     private static func fired(_ run: Run, late: Duration, remaining: Duration?) -> String {
         var text = "fires (run \(run.id))"
         if late >= .milliseconds(100) { text += ", \(span(late, .milliseconds(1))) late" }
-        if run.firing.missed > 0 { text += ", \(run.firing.missed) missed before it" }
+        if run.firing.missed > 0 { text += ", after \(plural(run.firing.missed, "missed run"))" }
         return text + (remaining.map { "; next in \(span($0, .milliseconds(1)))" } ?? "")
     }
 
@@ -192,13 +189,13 @@ extension Entry {
         let level: Logger.Level = failed ? .error : isMeant ? .notice : .info
         switch outcome {
         case .exited(0) where !failed:
-            return (level, "ran well in \(span(usage.elapsed, .milliseconds(1)))")
+            return (level, "succeeded in \(span(usage.elapsed, .milliseconds(1)))")
         case .exited, .signalled, .timedOut, .replaced, .stopped:
             return (
                 level,
-                "run \(run) ended with \(outcome) after \(span(usage.elapsed, .milliseconds(1)))"
+                "run \(run) \(failed ? "failed" : "ended"): \(outcome) after \(span(usage.elapsed, .milliseconds(1)))"
             )
-        case .spawnFailed: return (level, "run \(run) could not begin: \(outcome)")
+        case .spawnFailed: return (level, "run \(run) failed to start: \(outcome)")
         case .lost(.reboot):
             return (level, "run \(run) is \(outcome): the machine went down while it ran")
         case .lost(.daemon):
@@ -206,7 +203,7 @@ extension Entry {
         case .lost(.runner):
             return (level, "run \(run) is \(outcome): the runner went down while it ran")
         case .lost(.deadline):
-            return (level, "run \(run) is \(outcome): it could not begin in time")
+            return (level, "run \(run) is \(outcome): it did not start in time")
         }
     }
 
@@ -219,7 +216,7 @@ extension Entry {
         }
         let parts = [
             names("added", added), names("changed", changed), names("removed", removed),
-            "\(kept) as before",
+            "\(kept) unchanged",
         ]
         return "Configuration reloaded: " + parts.compactMap { $0 }.joined(separator: ", ")
     }
@@ -229,7 +226,7 @@ extension Entry {
     }
 
     private static func left(_ remaining: Duration?) -> String {
-        remaining.map { "; \(span($0)) to its next firing" } ?? ""
+        remaining.map { "; next run in \(span($0))" } ?? ""
     }
 
     private static func span(
@@ -243,14 +240,14 @@ extension Entry {
         switch notice {
         case .lifeBegan(let ending, _, let jobs, let counting):
             [
-                "TIMERD_ENDING": "\(ending.word)", "TIMERD_JOBS": "\(jobs)",
+                "TIMERD_PREVIOUS_EXIT": "\(ending.word)", "TIMERD_JOBS": "\(jobs)",
                 "TIMERD_COUNTING": "\(counting)",
             ]
         case .recovered(_, let accrued, let credited, let forfeit, let basis):
             [
                 "TIMERD_COUNT": "\(basis.rawValue)",
-                "TIMERD_ACCRUED_USEC": usec(accrued), "TIMERD_CREDITED_USEC": usec(credited),
-                "TIMERD_FORFEITED_USEC_MAX": usec(forfeit),
+                "TIMERD_ELAPSED_USEC": usec(accrued), "TIMERD_CREDITED_USEC": usec(credited),
+                "TIMERD_LOST_USEC_MAX": usec(forfeit),
             ]
         case .fired(let run, let late, let remaining):
             firing(run.firing).merging([
@@ -279,18 +276,18 @@ extension Entry {
         case .runEnded(let run, let outcome, let usage, _): ended(run, outcome, usage)
         case .paused(_, let pause, let accrued, let remaining):
             optional("TIMERD_REMAINING_USEC", remaining)
-                .merging(["TIMERD_ACCRUED_USEC": usec(accrued), "TIMERD_BY": "\(pause.by)"]) { $1 }
+                .merging(["TIMERD_ELAPSED_USEC": usec(accrued), "TIMERD_BY": "\(pause.by)"]) { $1 }
         case .pauseChanged(_, _, let pause): ["TIMERD_BY": "\(pause.by)"]
         case .resumed(_, let by, let accrued, let remaining):
             optional("TIMERD_REMAINING_USEC", remaining)
-                .merging(["TIMERD_ACCRUED_USEC": usec(accrued), "TIMERD_BY": "\(by)"]) { $1 }
+                .merging(["TIMERD_ELAPSED_USEC": usec(accrued), "TIMERD_BY": "\(by)"]) { $1 }
         case .started(_, let by, let remaining):
             optional("TIMERD_REMAINING_USEC", remaining).merging(["TIMERD_BY": "\(by)"]) { $1 }
         case .stopped(_, let by, let dropped):
             ["TIMERD_DROPPED_USEC": usec(dropped), "TIMERD_BY": "\(by)"]
         case .clockStepped(let step, _): ["TIMERD_STEP_USEC": usec(step)]
         case .skipsSet(_, let count, let by): ["TIMERD_SKIPS": "\(count)", "TIMERD_BY": "\(by)"]
-        case .renamed(_, let old): ["TIMERD_FORMERLY": "\(old)"]
+        case .renamed(_, let old): ["TIMERD_RENAMED_FROM": "\(old)"]
         case .finished, .reloaded, .zonesChanged, .shutDown: [:]
         }
     }

@@ -54,7 +54,7 @@ struct Standing: Sendable {
         let own: Logger.Metadata = [
             "TIMERD_STATE": "\(account.state)", "TIMERD_COUNT": "\(account.basis.rawValue)",
             "TIMERD_ACTIVE_USEC": "\(account.active.wholeMicroseconds)",
-            "TIMERD_ACCRUED_USEC": "\(account.accrued.wholeMicroseconds)",
+            "TIMERD_ELAPSED_USEC": "\(account.accrued.wholeMicroseconds)",
         ]
         switch account.basis {
         case .active, .uptime: return own.merging(reading) { $1 }
@@ -62,7 +62,7 @@ struct Standing: Sendable {
         }
     }
 
-    /// All accounts, `JOB STATE COUNT ACTIVE-USEC ACCRUED-USEC;` each, in as many fields as it takes: of a
+    /// All accounts, `JOB STATE COUNT ACTIVE-USEC ELAPSED-USEC;` each, in as many fields as it takes: of a
     /// longer one the journal would not get the end. How many are left out, of very many, has a field too.
     private func listing(_ accounts: [JobAccount]) -> Logger.Metadata {
         var texts = [""]

@@ -171,7 +171,7 @@ struct Entry {
     /// The kinds of entries. An id, once released, belongs to its kind for ever (sd-id128, `systemd-id128
     /// new`): catalogs and filters of users hang on it.
     enum Kind: String, CaseIterable {
-        case lifeBegan = "life-began"
+        case lifeBegan = "daemon-started"
         case recovered
         case fired
         case runOrdered = "run-ordered"
@@ -183,14 +183,14 @@ struct Entry {
         case killed = "run-killed"
         case cancelled = "run-cancelled"
         case runEnded = "run-ended"
-        case runTakenUp = "run-taken-up"
-        case runTakenOver = "run-taken-over"
+        case runTakenUp = "run-recovered"
+        case runTakenOver = "run-reattached"
         case paused
         case pauseChanged = "pause-changed"
         case resumed
         case started
         case stopped
-        case skipsSet = "skips-set"
+        case skipsSet = "skip-next-set"
         case renamed
         case finished
         case reloaded

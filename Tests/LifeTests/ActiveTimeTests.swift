@@ -47,8 +47,8 @@ import TimerCore
         account.kills += 1
 
         try daemon.start()
-        #expect(daemon.waitForLog("the last daemon was killed or crashed"))
-        #expect(daemon.waitForLog("slow: takes up"))
+        #expect(daemon.waitForLog("the previous instance was killed or crashed"))
+        #expect(daemon.waitForLog("slow: restored"))
         try expectFiring(of: daemon, after: account)
     }
 
@@ -71,7 +71,7 @@ import TimerCore
     }
 
     private func expectFiring(of daemon: LiveDaemon, after account: Account) throws {
-        let shown = Double(try daemon.show("slow").accruedUsec) / 1e6
+        let shown = Double(try daemon.show("slow").elapsedUsec) / 1e6
         let asked = LiveDaemon.now()
         #expect(shown <= account.most + (asked - daemon.begun), "time was gained")
         let firing = daemon.nextFiring(until: asked + 62 + Double(account.kills))

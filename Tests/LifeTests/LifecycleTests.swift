@@ -25,12 +25,12 @@ import TimerCore
         let daemon = try LiveDaemon("[job.a]\nevery = \"1h\"\nFIRE\n")
         try daemon.start()
         _ = try daemon.ask(.order(.pause, name("a"), OrderBody(note: "window")))
-        let before = try daemon.show("a").accruedUsec
+        let before = try daemon.show("a").elapsedUsec
         #expect(daemon.stop() == 0)
         try daemon.start()
-        #expect(daemon.waitForLog("the last daemon stopped cleanly"))
+        #expect(daemon.waitForLog("the previous instance stopped cleanly"))
         let after = try daemon.show("a")
-        #expect(after.accruedUsec == before && after.state == "paused")
+        #expect(after.elapsedUsec == before && after.state == "paused")
         #expect(after.paused?.note == "window")
         _ = daemon.stop()
     }

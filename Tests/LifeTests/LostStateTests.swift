@@ -56,7 +56,7 @@ import TimerCore
         #expect(restored.status == 0, "\(restored.text)")
         #expect(try life.names().contains { $0.hasPrefix("timerd.db.replaced-") })
         let log = try life.startAndStop()
-        #expect(log.contains("Started with 1 job; the last daemon"), "\(log)")
+        #expect(log.contains("Started with 1 job; the previous instance"), "\(log)")
     }
 
     @Test func restoreIsRefusedWhileADaemonRunsAndForADamagedCopy() throws {

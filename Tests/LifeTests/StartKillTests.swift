@@ -78,7 +78,7 @@ import TimerCore
             let status = try daemon.show("a")
             let own = LiveDaemon.now() - process.startedAt
             _ = process.end()
-            return (Double(status.accruedUsec) / 1e6, own)
+            return (Double(status.elapsedUsec) / 1e6, own)
         }
     }
 

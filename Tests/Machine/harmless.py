@@ -11,8 +11,8 @@ import re
 import sys
 import unicodedata
 
-EVENTS = """life-began recovered fired run-ordered run-killed run-cancelled pause-changed output-slowed skipped held replacing retrying run-began run-ended run-taken-up
-    run-taken-over paused resumed started stopped skips-set renamed finished reloaded zones-changed
+EVENTS = """daemon-started recovered fired run-ordered run-killed run-cancelled pause-changed output-slowed skipped held replacing retrying run-began run-ended run-recovered
+    run-reattached paused resumed started stopped skip-next-set renamed finished reloaded zones-changed
     clock-stepped shut-down output output-dropped log-dropped""".split()
 FIELD = re.compile("TIMERD_[A-Z_]+|MESSAGE|MESSAGE_ID|PRIORITY|SYSLOG_IDENTIFIER|EXIT_CODE|EXIT_STATUS"
                    "|JOB_DURATION_USEC|CPU_USAGE_NSEC")

@@ -8,11 +8,11 @@
 
 What it goes by, in the entries of the unit:
 
-    life-began, reloaded, shut-down     TIMERD_ACCOUNTS, TIMERD_ACCOUNTS_2, ...: all accounts there are,
-                                        `JOB STATE COUNT ACTIVE-USEC ACCRUED-USEC;` each; of very many
+    daemon-started, reloaded, shut-down     TIMERD_ACCOUNTS, TIMERD_ACCOUNTS_2, ...: all accounts there are,
+                                        `JOB STATE COUNT ACTIVE-USEC ELAPSED-USEC;` each; of very many
                                         jobs TIMERD_ACCOUNTS_LEFT says how many are left out
     fired, skipped, paused, resumed,    the account of TIMERD_JOB: TIMERD_STATE, TIMERD_COUNT,
-    started, stopped, finished, ...     TIMERD_ACTIVE_USEC, TIMERD_ACCRUED_USEC
+    started, stopped, finished, ...     TIMERD_ACTIVE_USEC, TIMERD_ELAPSED_USEC
     all of these                        TIMERD_MONOTONIC_USEC, and where it matters TIMERD_BOOTTIME_USEC: what
                                         these clocks said when it was so
 
@@ -39,7 +39,7 @@ OF_ONE = {
     FIRED, RESUMED, STOPPED, STARTED,
     "09a04bd32e6a4926b828ac3bbd56daa7",  # skipped
     "d9a7b41daf174e07a47d762208bdfd26",  # paused
-    "688ef428590f49709ee701bb4063a476",  # skips-set
+    "688ef428590f49709ee701bb4063a476",  # skip-next-set
     "6f2589a972604722bc16414a46809dc1",  # renamed
     "72e0b45752a64ee68441d841160a4713",  # finished
 }
@@ -91,7 +91,7 @@ class Journal:
             self.read_all(kind, entry, clocks)
         else:
             told = Account(entry["TIMERD_STATE"], entry["TIMERD_COUNT"], entry["TIMERD_ACTIVE_USEC"],
-                           entry["TIMERD_ACCRUED_USEC"], clocks)
+                           entry["TIMERD_ELAPSED_USEC"], clocks)
             self.read_one(kind, entry["TIMERD_JOB"], told, clocks, entry)
 
     def read_all(self, kind, entry, clocks):
@@ -125,7 +125,7 @@ class Journal:
 
     def begin_life(self, entry, told, clocks):
         """Holds what a new daemon took up against what the last one left."""
-        ending = entry["TIMERD_ENDING"]
+        ending = entry["TIMERD_PREVIOUS_EXIT"]
         if ending == "first-start":
             self.__init__()
         same_boot = self.boot == entry["_BOOT_ID"]
@@ -202,7 +202,7 @@ def compare():
     if jobs.keys() != early.keys():
         faults.append(f"other jobs: {sorted(jobs)}, not {sorted(early)}")
     for job in sorted(jobs.keys() & early.keys()):
-        state, active, accrued = jobs[job]["state"], jobs[job]["active_usec"], jobs[job]["accrued_usec"]
+        state, active, accrued = jobs[job]["state"], jobs[job]["active_usec"], jobs[job]["elapsed_usec"]
         print(f"{job}: {state}, {active} µs; from the journal {early[job][0]}, {early[job][1]} to {late[job][1]} µs")
         if state != early[job][0]:
             faults.append(f"{job}: is {state}, not {early[job][0]}")

@@ -62,7 +62,7 @@ extension Checker {
             states[job].lastLabel = states[job].writtenLabel
             // Of an account that nobody takes up nothing is worked out, now or later.
             if jobs.contains(where: {
-                $0.name == job || ($0.formerly == job && !states[$0.name].isKnown)
+                $0.name == job || ($0.renamedFrom == job && !states[$0.name].isKnown)
             }) {
                 noteEndOfPause(job)
             } else {
@@ -180,7 +180,7 @@ extension Checker {
         let job = spec.name
         roster.append(job)
         var renamed: Int?
-        if !states[job].isKnown, let old = spec.formerly, states[old].isKnown,
+        if !states[job].isKnown, let old = spec.renamedFrom, states[old].isKnown,
             !states[old].isPresent
         {
             rename(old, to: job)
@@ -340,7 +340,7 @@ extension Checker {
         let before = roster
         roster = []
         for job in before where !jobs.contains(where: { $0.name == job }) {
-            if let heir = jobs.first(where: { $0.formerly == job }), !states[heir.name].isKnown {
+            if let heir = jobs.first(where: { $0.renamedFrom == job }), !states[heir.name].isKnown {
                 rename(job, to: heir.name)
             } else {
                 remove(job)

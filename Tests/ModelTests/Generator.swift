@@ -221,7 +221,7 @@ struct Generator {
         case 2 where !jobs.isEmpty && !free.isEmpty:
             let index = below(jobs.count)
             var new = jobs[index]
-            new.formerly = new.name
+            new.renamedFrom = new.name
             new.name = free[below(free.count)]
             let old = jobs.remove(at: index)
             jobs.append(new)

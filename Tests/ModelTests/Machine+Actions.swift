@@ -309,7 +309,7 @@ extension Job {
             first: plain.first.map { .nanoseconds($0) },
             count: [.active, .uptime, .boottime, .wall][Int(plain.basis.rawValue)],
             paused: plain.paused, policy: policy, execution: execution,
-            formerly: plain.formerly.map { Machine.allNames[$0] })
+            renamedFrom: plain.renamedFrom.map { Machine.allNames[$0] })
     }
 }
 

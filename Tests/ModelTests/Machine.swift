@@ -204,9 +204,9 @@ final class Machine {
         // As its reader demands: an account has one heir, and none while its job is there.
         var heirs: [Int] = []
         for index in jobs.indices {
-            guard let old = jobs[index].formerly else { continue }
+            guard let old = jobs[index].renamedFrom else { continue }
             if heirs.contains(old) || jobs.contains(where: { $0.name == old }) {
-                jobs[index].formerly = nil
+                jobs[index].renamedFrom = nil
             }
             heirs.append(old)
         }

@@ -48,7 +48,7 @@ struct PlainJob: Equatable {
     var retryMax = 600 * Unit.second
     /// Whether an exit code of 2 is a success too.
     var isTwoFine = false
-    var formerly: Int?
+    var renamedFrom: Int?
 
     var isCounted: Bool { kind == .every || kind == .after || kind == .onBoot }
 

@@ -88,7 +88,7 @@ extension Script {
                     + "\(job.backoffHalves)/2, at most \(span(job.retryMax))")
         }
         if job.isTwoFine != plain.isTwoFine { words.append("2 is a success") }
-        if let old = job.formerly { words.append("formerly \(letter(old))") }
+        if let old = job.renamedFrom { words.append("renamed-from \(letter(old))") }
         return words.joined(separator: " ")
     }
 

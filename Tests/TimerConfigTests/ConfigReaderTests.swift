@@ -219,8 +219,8 @@ import TimerZones
                 + "if it need not be there"
         ),
         (
-            #"every = "1h"\#nshell = "x"\#nformerly = "j""#,
-            #"4:12: job "j": formerly: names the job itself"#
+            #"every = "1h"\#nshell = "x"\#nrenamed-from = "j""#,
+            #"4:16: job "j": renamed-from: names the job itself"#
         ),
         (
             #"every = "1h"\#nshell = "x"\#npaused = "yes""#,

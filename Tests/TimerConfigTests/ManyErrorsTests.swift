@@ -48,21 +48,21 @@ import TimerCore
     @Test(.timeLimit(.minutes(1)))
     func aChainOfRenamesTakesTimeInProportion() throws {
         let job = "every = \"1h\"\nshell = \"true\"\n"
-        let text = (0..<20_000).map { "[job.j\($0)]\n\(job)formerly = \"j\($0 + 1)\"\n" }.joined()
+        let text = (0..<20_000).map { "[job.j\($0)]\n\(job)renamed-from = \"j\($0 + 1)\"\n" }.joined()
         let clock = ContinuousClock()
         var reading: ConfigReading?
         let took = try clock.measure { reading = try read(text) }
         #expect(took < .seconds(10), "it took 33 s in a build of this kind")
         #expect(reading?.errorCount == 19_999 && reading?.rejected.count == 19_999)
         #expect(reading?.errors.count == ConfigReading.errorsMax + 1)
-        #expect(reading?.errors.last?.message == "and 19899 more errors of formerly")
+        #expect(reading?.errors.last?.message == "and 19899 more errors of renamed-from")
         #expect(reading?.roster.jobs.map(\.name.description) == ["j19999"])
     }
 
     @Test func aFalseRenameIsSaidWhereItIs() throws {
         let job = "every = \"1h\"\nshell = \"true\"\n"
-        let reading = try read("[job.a]\n\(job)[job.b]\n\(job)formerly = \"a\"\n")
-        #expect(reading.errors.map(\.mark) == [SourceMark(line: 7, column: 12)])
+        let reading = try read("[job.a]\n\(job)[job.b]\n\(job)renamed-from = \"a\"\n")
+        #expect(reading.errors.map(\.mark) == [SourceMark(line: 7, column: 16)])
         #expect(reading.errors.first?.job == "b")
     }
 

@@ -201,8 +201,8 @@ import TimerCore
         let snapshot = try #require(agenda.snapshot(of: job.name, at: clock))
         let text = String(decoding: try ControlJSON.encode(JobStatus(snapshot)), as: UTF8.self)
         #expect(
-            text == #"{"accrued_usec":0,"active_usec":0,"checkpoint":"2026-11-18T11:06:40Z","#
-                + #""command":["restic"],"count":"active","every_usec":60000000,"firings":0,"job":"backup","#
+            text == #"{"active_usec":0,"checkpoint":"2026-11-18T11:06:40Z","#
+                + #""command":["restic"],"count":"active","elapsed_usec":0,"every_usec":60000000,"firings":0,"job":"backup","#
                 + #""next":"2026-11-18T11:07:40Z","remaining_usec":60000000,"running":[],"#
                 + #""state":"armed"}"#)
         let back = try ControlJSON.decode(JobStatus.self, from: Array(text.utf8))

@@ -86,10 +86,10 @@ import TimerCore
         #expect(
             machine.why()
                 == [
-                    "It fires next at 2026-11-18T11:08:00Z (in 40s), when 40s more of active time passed; "
-                        + "20s accrued.",
+                    "It runs next at 2026-11-18T11:08:00Z (in 40s), after 40s more of active time; "
+                        + "20s elapsed so far.",
                     "It has never run.",
-                    "Its time stands still while the daemon is down and while the machine sleeps or is off.",
+                    "Its time does not count while the daemon is down or the machine is asleep or off.",
                 ])
     }
 
@@ -99,7 +99,7 @@ import TimerCore
         #expect(
             machine.why()[0].hasPrefix(
                 "It fires next at 2026-11-18T11:08:00Z (in 40s), when 40s more of boottime"))
-        #expect(machine.why().last == "Its time begins at zero with each boot of the machine.")
+        #expect(machine.why().last == "Its time starts again with each boot of the machine.")
         machine.order(.pause)
         #expect(machine.why()[1].hasSuffix("40s is left when it is resumed."))
         machine.order(.resume)
@@ -107,18 +107,18 @@ import TimerCore
         machine.handle(.ended(machine.started[0].id, .exited(0), RunUsage()))
         #expect(
             machine.why()[0].contains(
-                " after the next boot of the machine; `timerctl start backup` begins it"))
+                " after the next boot of the machine; `timerctl start backup` restarts"))
         let reboot = WallSchedule([.cron(try CronSpec("@reboot"), .utc)])
         machine = Machine([job(.wall(reboot))])
         machine.pass(0)
-        #expect(machine.why()[0] == "It fires at the next boot of the machine.")
+        #expect(machine.why()[0] == "It runs at the next boot of the machine.")
         var paused = job(.onBoot(.seconds(60)))
         paused.paused = true
         machine = Machine([])
         machine.handle(.reload(Roster([paused])))
         #expect(
             machine.why()[1]
-                == "It has nothing left to do in this boot of the machine: resumed, it fires 1min after "
+                == "No run is left in this boot of the machine: after it is resumed, it runs 1min after "
                 + "the next one.")
     }
 
@@ -129,9 +129,9 @@ import TimerCore
         machine.pass(100)
         let why = machine.why()
         #expect(
-            why[0] == "It is paused since 2026-11-18T11:07:20Z by ada (disk swap); until "
-                + "`timerctl resume backup`.")
-        #expect(why[1] == "It keeps 20s accrued; 40s is left when it is resumed.")
+            why[0] == "It was paused at 2026-11-18T11:07:20Z by ada (disk swap); it has no end; "
+                + "`timerctl resume backup` ends it.")
+        #expect(why[1] == "It keeps 20s of elapsed time; 40s will be left when it is resumed.")
     }
 
     @Test func pausedForAWhile() {
@@ -144,19 +144,19 @@ import TimerCore
         var machine = Machine([job(.after(.seconds(10)))])
         machine.pass(10)
         #expect(
-            machine.why()[0].hasPrefix("It has fired for the last time; `timerctl start backup`"))
+            machine.why()[0].hasPrefix("No more runs are scheduled; `timerctl start backup`"))
         machine.order(.stop)
-        #expect(machine.why()[0] == "It is stopped; `timerctl start backup` begins it at zero.")
+        #expect(machine.why()[0] == "It is stopped; `timerctl start backup` restarts its timer.")
     }
 
-    @Test func waitingForAPlace() {
+    @Test func waitingForMaxConcurrent() {
         var machine = Machine([job(), job(.every(.seconds(60)), "other")], max: 1)
         machine.pass(60)
         let why = machine.why("other")
         #expect(
             why.contains {
                 $0.hasSuffix(
-                    "waits for a place: 1 of 1 are taken (max-concurrent).")
+                    "waits for max-concurrent: 1 of at most 1 runs are active.")
             }, "\(why)")
     }
 
@@ -184,15 +184,15 @@ import TimerCore
         let why = machine.why()
         #expect(
             why.contains {
-                $0.hasPrefix("Its last run failed: a further attempt, run backup:")
+                $0.hasPrefix("Its last run failed; the next attempt, run backup:")
                     && $0.hasSuffix(
                         "(in 6s). `timerctl run backup` runs it now, and `timerctl kill backup` cancels "
                             + "that attempt.")
             }, "\(why)")
         #expect(
             why.contains(
-                "A firing before that attempt takes its place (concurrency = \"forbid\")."))
-        #expect(why.contains { $0.hasPrefix("Its time stands still while") })
+                "A run that becomes due before that attempt replaces it (concurrency = \"forbid\")."))
+        #expect(why.contains { $0.hasPrefix("Its time does not count while") })
     }
 
     @Test func aPausedJobHasNoTimeForItsFurtherAttempt() throws {
@@ -216,39 +216,39 @@ import TimerCore
         let why = machine.why()
         #expect(
             why.contains(
-                "At most 1 run of it may run at once (concurrency-max): a firing beyond that is skipped."
+                "At most 1 run of it may be active at once (concurrency-max): a run beyond that is skipped."
             ))
         #expect(
             why.contains {
                 $0.hasSuffix(
-                    "skipped: as many of its runs as may run at once had not ended (concurrency-max)."
+                    "skipped: as many of its runs as concurrency-max allows were still running."
                 )
             }, "\(why)")
     }
 
-    @Test func heldByItsLastRun() {
+    @Test func queuedForThePreviousRun() {
         var machine = Machine([job(.every(.seconds(60)), "backup") { $0.concurrency = .queue }])
         machine.pass(60)
         machine.pass(60)
-        #expect(machine.why().contains { $0.hasSuffix("waits for the one before it to end.") })
+        #expect(machine.why().contains { $0.hasSuffix("waits for the previous run to end.") })
         machine.pass(60)
         #expect(
             machine.why().contains {
-                $0 == "Its firing of 2026-11-18T11:10:00Z was skipped: another one waited already "
+                $0 == "Its run of 2026-11-18T11:10:00Z was skipped: another run was already waiting "
                     + "(concurrency)."
             })
     }
 
-    @Test func letGoForItsLastRun() {
+    @Test func skippedForItsLastRun() {
         var machine = Machine([job()])
         machine.pass(60)
         machine.pass(60)
         let why = machine.why()
-        #expect(why.contains { $0.contains("lives since") || $0.contains("is being started") })
+        #expect(why.contains { $0.contains("has been running since") || $0.contains("is being started") })
         #expect(
-            why.contains { $0.hasSuffix("was skipped: its last run had not ended (concurrency).") })
+            why.contains { $0.hasSuffix("was skipped: the previous run was still running (concurrency).") })
         #expect(
-            why.contains("A firing while a run is running is skipped (concurrency = \"forbid\")."))
+            why.contains("A run that becomes due while another is running is skipped (concurrency = \"forbid\")."))
     }
 
     @Test func inRetry() throws {
@@ -260,22 +260,22 @@ import TimerCore
         #expect(
             why.contains {
                 $0.hasPrefix(
-                    "Its last run failed: a further attempt, run backup:20261118T111700.000000Z:2, starts at"
+                    "Its last run failed; the next attempt, run backup:20261118T111700.000000Z:2, starts at"
                 ) && $0.contains("(in 10s). ")
             }, "\(why)")
         #expect(why.contains { $0.hasSuffix("ended with exited(1), after 2s.") })
     }
 
-    @Test func letGoByOrder() {
+    @Test func skippedByOrder() {
         var machine = Machine([job()])
         machine.order(.skipNext, count: 2)
         #expect(
             machine.why().contains(
-                "The next 2 firings are skipped by order; `timerctl skip-next backup 0` takes that back."
+                "The next 2 runs will be skipped (skip-next); `timerctl skip-next backup 0` cancels that."
             ))
         machine.pass(60)
         #expect(
-            machine.why().contains { $0.hasSuffix("was skipped: somebody ordered so (skip-next).") }
+            machine.why().contains { $0.hasSuffix("was skipped: as requested (skip-next).") }
         )
     }
 
@@ -287,13 +287,13 @@ import TimerCore
         machine.pass(2 * 3600)
         let why = machine.why()
         #expect(
-            why.contains { $0.contains("were skipped: it was older than starting-deadline.") },
+            why.contains { $0.contains("were skipped: it was later than starting-deadline allows.") },
             "\(why)")
         #expect(
-            why.contains { $0.contains("It was never begun: it was older than starting-deadline.") }
+            why.contains { $0.contains("It was never started: it was later than starting-deadline allows.") }
         )
         #expect(
-            why.contains("A firing that cannot start within 1min is skipped (starting-deadline)."))
+            why.contains("A run that cannot start within 1min is skipped (starting-deadline)."))
     }
 
     @Test func rejected() {
@@ -302,8 +302,8 @@ import TimerCore
             rejected: Rejection(name: "backup", errors: ["t.toml:3:1: unknown key"]))
         #expect(
             why == [
-                "The configuration rejects it, so it is not in force:", "t.toml:3:1: unknown key",
-                "Correct it and `timerctl reload`.",
+                "Its configuration has errors and is not loaded:", "t.toml:3:1: unknown key",
+                "Correct it, then run `timerctl reload`.",
             ])
     }
 }

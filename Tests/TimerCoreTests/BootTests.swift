@@ -9,11 +9,11 @@ import Testing
 /// before they begin.
 @Suite struct BootTests {
     private func job(
-        _ span: Duration, _ name: Job.Name = "boot", formerly: Job.Name? = nil,
+        _ span: Duration, _ name: Job.Name = "boot", renamedFrom: Job.Name? = nil,
         _ change: (inout Policy) -> Void = { _ in }
     ) -> Job {
         var job = Job(
-            name: name, command: .arguments(["true"]), schedule: .onBoot(span), formerly: formerly)
+            name: name, command: .arguments(["true"]), schedule: .onBoot(span), renamedFrom: renamedFrom)
         change(&job.policy)
         return job
     }
@@ -209,7 +209,7 @@ import Testing
         var world = World()
         world.load([job(.seconds(1500))])
         world.pass(.seconds(100))
-        let renamed = job(.seconds(1500), "start", formerly: "boot")
+        let renamed = job(.seconds(1500), "start", renamedFrom: "boot")
         if byReload {
             world.handle(.reload(Roster([renamed])))
         } else {
@@ -227,7 +227,7 @@ import Testing
         world.stopCleanly()
         world.reboot(away: Self.minute)
         // Over a boot as well.
-        world.load([job(.seconds(1500), "again", formerly: "start")])
+        world.load([job(.seconds(1500), "again", renamedFrom: "start")])
         #expect(world.show("again").remaining == .seconds(1495))
     }
 
@@ -376,9 +376,9 @@ import Testing
     /// A job that waits for its delay is due still after a restart, a new name or a set clock.
     @Test(arguments: ["restart", "kill", "rename", "step", "correction"])
     func aDelayedRebootIsNotLost(by fault: String) throws {
-        func reboot(_ name: Job.Name, formerly: Job.Name? = nil) throws -> Job {
+        func reboot(_ name: Job.Name, renamedFrom: Job.Name? = nil) throws -> Job {
             var job = try Job.cron("@reboot", name).with { $0.randomDelay = .seconds(3600) }
-            job.formerly = formerly
+            job.renamedFrom = renamedFrom
             return job
         }
         var world = World(seed: 7)
@@ -396,7 +396,7 @@ import Testing
             world.load([try reboot("boot")])
         case "rename":
             name = "start"
-            world.handle(.reload(Roster([try reboot("start", formerly: "boot")])))
+            world.handle(.reload(Roster([try reboot("start", renamedFrom: "boot")])))
         case "step": world.step(.seconds(-60))
         default: world.step(.seconds(86_400))
         }

@@ -10,7 +10,7 @@ import Testing
     private var heir: Job {
         Job(
             name: "vault", command: .arguments(["true"]), schedule: .every(.seconds(60)),
-            formerly: "backup")
+            renamedFrom: "backup")
     }
 
     @Test func aRenamedJobTakesItsAccountAlong_atAReload() {
@@ -110,7 +110,7 @@ import Testing
         world.pass(.seconds(61))
         world.handle(.reload(Roster([heir])))
         var renamed = heir
-        renamed.formerly = nil
+        renamed.renamedFrom = nil
         world.handle(.reload(Roster([renamed, .every(.seconds(40))])))
         #expect(world.show("backup").live.isEmpty && world.show("vault").live.count == 1)
         world.pass(.seconds(41))
@@ -165,7 +165,7 @@ import Testing
         world.pass(.seconds(601))
         var renamed = job
         renamed.name = "vault"
-        renamed.formerly = "backup"
+        renamed.renamedFrom = "backup"
         world.handle(.reload(Roster([renamed])))
         world.end(world.started[0], .exited(1))
         world.pass(.seconds(6))

@@ -371,10 +371,10 @@ private final class TimerBench: @unchecked Sendable {
             .paused(job, pause, accrued: .seconds(20), remaining: .seconds(5400)))
         #expect(
             entry.message
-                == "backup: paused by ada (swap); keeps 20s accrued; 1h 30min to its next firing")
+                == "backup: paused by ada (swap); keeps 20s of elapsed time; next run in 1h 30min")
         #expect(entry.metadata["TIMERD_JOB"] == "backup")
         #expect(entry.metadata["TIMERD_EVENT"] == "paused")
-        #expect(entry.metadata["TIMERD_ACCRUED_USEC"] == "20000000")
+        #expect(entry.metadata["TIMERD_ELAPSED_USEC"] == "20000000")
         #expect(entry.metadata["TIMERD_REMAINING_USEC"] == "5400000000")
     }
 }
@@ -414,7 +414,7 @@ private final class TimerBench: @unchecked Sendable {
         _ = agenda.handle(.order(Order(.resume, name, by: .user("ada"))), at: later(21))
         var expected: [String: String] = [
             "TIMERD_STATE": "paused", "TIMERD_COUNT": basis.rawValue,
-            "TIMERD_ACTIVE_USEC": "20000000", "TIMERD_ACCRUED_USEC": "20000000",
+            "TIMERD_ACTIVE_USEC": "20000000", "TIMERD_ELAPSED_USEC": "20000000",
             "TIMERD_MONOTONIC_USEC": "25000000",
         ]
         if basis == .boottime || basis == .wall { expected["TIMERD_BOOTTIME_USEC"] = "27000000" }

@@ -4,9 +4,9 @@
 
 fresh
 wait_for 10 'a firing by its job' in_journal 'tick: fires' -u timerd TIMERD_JOB=tick TIMERD_EVENT=fired
-wait_for 10 'its outcome' in_journal 'tick: ran well' TIMERD_JOB=tick TIMERD_EVENT=run-ended EXIT_STATUS=0
+wait_for 10 'its outcome' in_journal 'tick: succeeded in' TIMERD_JOB=tick TIMERD_EVENT=run-ended EXIT_STATUS=0
 wait_for 10 "the job's line under its name" in_journal '^tock$' -t tick
-began() { journal -u timerd TIMERD_EVENT=life-began _PID="$(property MainPID)" -o cat | wc -l; }
+began() { journal -u timerd TIMERD_EVENT=daemon-started _PID="$(property MainPID)" -o cat | wc -l; }
 expect 'nothing is logged twice' equals 1 began
 run=$(journal TIMERD_JOB=tick TIMERD_EVENT=fired -o json --output-fields=TIMERD_RUN_ID -n 1 |
     grep -o '"TIMERD_RUN_ID":"[^"]*"' | cut -d'"' -f4)

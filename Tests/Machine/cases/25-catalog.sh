@@ -22,11 +22,11 @@ expect 'it says what to do' is_explained paused 'timerctl resume slow'
 expect 'the other one is told as well' is_explained resumed '^Subject: Job slow was resumed$'
 inside timerctl pause --all --note 'disk swap'
 inside timerctl resume --all
-wait_for 5 'a command for several jobs' in_journal 'ordered resume for 2 jobs: 2 changed' TIMERD_EVENT=commanded
+wait_for 5 'a command for several jobs' in_journal 'requested resume for 2 jobs: 2 changed' TIMERD_EVENT=commanded
 command=$(journal -x TIMERD_EVENT=commanded -n 1)
-expect 'it is explained' sh -c 'echo "$1" | grep -q "Subject: root ordered [a-z]* for several jobs"' sh "$command"
+expect 'it is explained' sh -c 'echo "$1" | grep -q "Subject: root requested [a-z]* for several jobs"' sh "$command"
 expect_status 1 'no field of it is left open' sh -c 'echo "$1" | grep "@[A-Z_]*@"' sh "$command"
-wait_for 10 'an end of a run' in_journal 'tick: ran well' TIMERD_JOB=tick TIMERD_EVENT=run-ended
+wait_for 10 'an end of a run' in_journal 'tick: succeeded in' TIMERD_JOB=tick TIMERD_EVENT=run-ended
 ended=$(journal -x TIMERD_JOB=tick TIMERD_EVENT=run-ended -n 1)
 expect 'the outcome is in it' sh -c 'echo "$1" | grep -q "ended with exited(0), after [0-9]* µs"' sh "$ended"
 expect_status 1 'no field is left open' sh -c 'echo "$1" | grep "@[A-Z_]*@"' sh "$ended"

@@ -32,7 +32,7 @@ TOML
 expect 'the reload is accepted' inside systemctl reload timerd
 fixed=$(word fixed next)
 inside ln -sf /usr/share/zoneinfo/Asia/Tokyo /etc/localtime
-wait_for 10 'the change is told' in_journal 'of 1 job were worked out anew (local)' TIMERD_EVENT=zones-changed
+wait_for 10 'the change is told' in_journal 'recomputed the schedules of 1 job (local)' TIMERD_EVENT=zones-changed
 expect 'the new zone is shown' test "$(word local timezone)" = Asia/Tokyo
 expect 'it fires at 02:30 there' sh -c 'case $1 in *T17:30:00Z) ;; *) exit 1 ;; esac' - "$(word local next)"
 expect 'the other one is as it was' test "$(word fixed next)" = "$fixed"

@@ -9,15 +9,15 @@ started() {
 }
 
 fresh
-wait_for 10 'some time has accrued' at_least 2500000 number slow accrued_usec
+wait_for 10 'some time has accrued' at_least 2500000 number slow elapsed_usec
 for time in 1 2 3; do
     asked=$(microseconds)
-    before=$(number slow accrued_usec)
+    before=$(number slow elapsed_usec)
     told=$(microseconds)
     inside kill -KILL "$(property MainPID)"
     killed=$(microseconds)
     wait_for 20 'restarted' restarted "$time"
-    after=$(number slow accrued_usec)
+    after=$(number slow elapsed_usec)
     now=$(microseconds)
     # Before the kill it counted from somewhere in [asked, told] to somewhere in [told, killed]; while the
     # daemon was down, nothing; since its start at most until now.
@@ -25,5 +25,5 @@ for time in 1 2 3; do
     expect "nothing is gained ($before, then $after; asked $asked, told $told, killed $killed, now $now)" \
         test "$after" -le $((before + killed - asked + now - $(started)))
 done
-expect_journal 'the last daemon was killed or crashed' -u timerd
-expect_journal 'slow: takes up .* accrued' TIMERD_EVENT=recovered TIMERD_JOB=slow
+expect_journal 'the previous instance was killed or crashed' -u timerd
+expect_journal 'slow: restored .* of elapsed time' TIMERD_EVENT=recovered TIMERD_JOB=slow

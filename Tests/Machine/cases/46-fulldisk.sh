@@ -34,7 +34,7 @@ date +%s.%6N >"$MACHINE_WORK/since"
 inside systemctl start timerd.socket timerd
 expect_journal 'no run starts until there is room' -u timerd
 expect_journal 'jobs that come due wait' -u timerd
-wait_for 10 'time goes on' at_least 2000000 number slow accrued_usec
+wait_for 10 'time goes on' at_least 2000000 number slow elapsed_usec
 expect 'no run was started' equals 0 runs
 wait_for 5 'the status line says why' says_full
 

@@ -23,6 +23,6 @@ expect 'it is kept alive by them' equals "$pid" property MainPID
 inside kill -STOP "$pid"
 wait_for 20 'another process' another_daemon
 expect_journal 'Watchdog timeout' -u timerd
-expect_journal 'the last daemon was killed or crashed' -u timerd
+expect_journal 'the previous instance was killed or crashed' -u timerd
 inside rm -r /etc/systemd/system/timerd.service.d
 inside systemctl daemon-reload

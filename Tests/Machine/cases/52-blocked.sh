@@ -51,7 +51,7 @@ expect 'all others work' equals 1 held
 wait_for 10 'the watchdog ends it' in_journal 'Watchdog timeout' -u timerd
 let_go holder
 wait_for 10 'another process' another_daemon
-expect_journal 'the last daemon was killed or crashed' -u timerd
+expect_journal 'the previous instance was killed or crashed' -u timerd
 
 # A disk on which each fsync takes longer than that. Orders wait for it; firings and who only looks do not, and
 # the daemon lives.

@@ -16,17 +16,17 @@ first = "0s"
 TOML
 inside systemctl reload timerd
 wait_for 10 'the run is up' in_journal '^up$' -t long
-accrued=$(number long accrued_usec)
+accrued=$(number long elapsed_usec)
 
 # The scheduler goes away while one of them ends.
 inside systemctl stop timerd timerd.socket
 expect 'it ended well' equals success property Result
 wait_for 10 'the job is no child of the scheduler' sh -c '! pgrep -f "[e]cho worked on"'
 inside systemctl start timerd
-expect_journal 'the last daemon stopped cleanly' -u timerd
+expect_journal 'the previous instance stopped cleanly' -u timerd
 expect_journal '^worked on$' -t short
-expect_journal 'ended with exited(7) after 4' TIMERD_JOB=short TIMERD_EVENT=run-ended
-expect 'nothing was forfeited' test "$(number long accrued_usec)" -ge "$accrued"
+expect_journal 'failed: exited(7) after 4' TIMERD_JOB=short TIMERD_EVENT=run-ended
+expect 'nothing was forfeited' test "$(number long elapsed_usec)" -ge "$accrued"
 is_running() { inside timerctl show long --json | grep -q '"running":\[{"began"'; }
 expect 'the other one runs on' is_running
 
@@ -39,4 +39,4 @@ wait_for 10 'the run is found again' is_running
 inside systemctl stop timerd-runner
 wait_for 10 'nobody is left' sh -c '! pgrep -f "[e]cho ended in order"'
 inside systemctl start timerd-runner
-wait_for 20 'the end of the run is told' in_journal 'run long:.* \(ended with\|is lost\)' TIMERD_JOB=long TIMERD_EVENT=run-ended
+wait_for 20 'the end of the run is told' in_journal 'run long:.* \(ended:\|failed:\|is lost\)' TIMERD_JOB=long TIMERD_EVENT=run-ended

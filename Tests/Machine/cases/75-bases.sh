@@ -8,41 +8,41 @@ for count in active uptime boottime wall; do
 done | configure
 inside systemctl reload timerd
 inside systemctl enable timerd
-wait_for 10 'some time has accrued' at_least 1000000 number wall accrued_usec
+wait_for 10 'some time has accrued' at_least 1000000 number wall elapsed_usec
 # passed FROM SECONDS: so many have passed since then.
 passed() { [ "$(microseconds)" -ge $(($1 + $2 * 1000000)) ]; }
 
 # The daemon is stopped for 3 s: only active time stands still. What is told is as of some moment between two
 # looks at the clock.
-before=$(number active accrued_usec)
+before=$(number active elapsed_usec)
 inside systemctl stop timerd
 stopped=$(microseconds)
 wait_for 10 'three seconds' passed "$stopped" 3
 inside systemctl start timerd
-after=$(number active accrued_usec)
+after=$(number active elapsed_usec)
 expect 'active time stood still' test $((after - before)) -lt 2500000
 for count in uptime boottime wall; do
-    expect "$count went on" test "$(number $count accrued_usec)" -ge $((before + 3000000))
+    expect "$count went on" test "$(number $count elapsed_usec)" -ge $((before + 3000000))
 done
-expect_journal 'uptime: takes up .* (uptime time)' TIMERD_EVENT=recovered TIMERD_JOB=uptime
+expect_journal 'uptime: restored .* (uptime time)' TIMERD_EVENT=recovered TIMERD_JOB=uptime
 
 # A pause stops all four.
 inside timerctl pause --all --note 'disk swap'
-held=$(number wall accrued_usec)
-active=$(number active accrued_usec)
+held=$(number wall elapsed_usec)
+active=$(number active elapsed_usec)
 now=$(microseconds)
 wait_for 10 'a second' passed "$now" 1
-expect 'nothing counts while it is paused' equals "$held" number wall accrued_usec
+expect 'nothing counts while it is paused' equals "$held" number wall elapsed_usec
 inside timerctl resume --all
 
 # The machine goes down and comes up: by the calendar clock all of it passed.
 before=$(microseconds)
 reboot_machine
 wait_for 20 'the daemon' inside timerctl list
-told=$(number wall accrued_usec)
+told=$(number wall elapsed_usec)
 after=$(microseconds)
 expect "all time counts ($held, then $told)" test "$told" -ge $((held + (after - before) / 2))
 expect "no more than passed ($held, then $told)" test "$told" -le $((held + after - now))
-told=$(number active accrued_usec)
+told=$(number active elapsed_usec)
 expect "active time did not ($active, then $told)" test "$told" -lt $((active + after - before))
 inside systemctl disable timerd

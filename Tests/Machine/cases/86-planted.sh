@@ -147,7 +147,7 @@ printf '[job.theirs]\ncommand = ["true"]\nevery = "1h"\nuser = "stranger"\nenvir
     >>"$MACHINE_ROOT/etc/timerd/timerd.toml"
 inside systemctl reload timerd
 inside timerctl run theirs
-wait_for 10 "the user's own file is read" in_journal 'ran well' TIMERD_JOB=theirs TIMERD_EVENT=run-ended
+wait_for 10 "the user's own file is read" in_journal 'succeeded in' TIMERD_JOB=theirs TIMERD_EVENT=run-ended
 inside install -m 640 /dev/null /etc/timerd/environment
 inside timerctl run careful
-wait_for 10 'a file of its own is read' in_journal 'ran well' TIMERD_JOB=careful TIMERD_EVENT=run-ended
+wait_for 10 'a file of its own is read' in_journal 'succeeded in' TIMERD_JOB=careful TIMERD_EVENT=run-ended

@@ -57,8 +57,8 @@ expect 'its account is where it is without systemd' inside test -s /home/walker/
 expect 'and is its own' equals 700 inside stat -c %a /home/walker/.local/state/timerd
 expect 'its socket is its own' equals 600 inside stat -c %a "/run/user/$uid/timerd/control.sock"
 wait_for 10 'a run, as the user at home' in_own_journal '^as walker in /home/walker$' TIMERD_JOB=mine
-expect 'the unit is known to the journal' in_own_journal 'mine: ran well' -u timerd
-expect 'the system sees it too' in_journal 'mine: ran well' "_UID=$uid"
+expect 'the unit is known to the journal' in_own_journal 'mine: succeeded in' -u timerd
+expect 'the system sees it too' in_journal 'mine: succeeded in' "_UID=$uid"
 tells_what_is_next() { own_property StatusText | grep -q '^2 jobs'; }
 wait_for 5 'a status line with counts' tells_what_is_next
 slice() { own systemctl --user show timerd-runner -p Slice --value; }
@@ -84,11 +84,11 @@ expect_status 2 'one of them' own timerctl --user --system list
 
 # What an ordinary day brings.
 own timerctl --user pause slow --note 'disk swap' >/dev/null
-held=$(own_number slow accrued_usec)
+held=$(own_number slow elapsed_usec)
 own systemctl --user restart timerd
 expect 'paused after a restart' equals paused own_word slow state
 expect 'by the user' equals walker own_word slow by
-expect 'nothing accrued or went' equals "$held" own_number slow accrued_usec
+expect 'nothing accrued or went' equals "$held" own_number slow elapsed_usec
 printf '[job.mine]\nshell = "true"\nevry = "1s"\n' | own_configure
 expect_status 1 'a bad edit is refused' own systemctl --user reload timerd
 own_configure <<'TOML'
@@ -119,5 +119,5 @@ inside systemctl stop "user@$uid.service"
 expect_status 1 'its runs have ended' long_run
 inside systemctl start "user@$uid.service"
 expect 'it is there at the next login' own timerctl list
-expect 'with its account' equals "$held" own_number slow accrued_usec
+expect 'with its account' equals "$held" own_number slow elapsed_usec
 inside systemctl stop "user@$uid.service"

@@ -81,10 +81,10 @@ TOML
 inside systemctl reload timerd
 wait_for 10 'a run lives' long_run
 expect 'the names of the jobs are completed' equals held completed pause h
-wait_for 10 'some time has accrued' at_least 500000 number held accrued_usec
+wait_for 10 'some time has accrued' at_least 500000 number held elapsed_usec
 inside timerctl pause held --note 'disk swap'
-held=$(number held accrued_usec)
-slow=$(number slow accrued_usec)
+held=$(number held elapsed_usec)
+slow=$(number slow elapsed_usec)
 pid=$(property MainPID)
 run=$(long_run)
 
@@ -92,13 +92,13 @@ dpkg --install /root/packages/second.deb
 expect 'the new version is there' equals "$version+1" inside dpkg-query -W -f '${Version}' timerd
 expect 'it runs after the upgrade' active
 expect_status 1 'it is another process' test "$(property MainPID)" = "$pid"
-expect_journal 'the last daemon stopped cleanly' -u timerd
-expect 'the account goes on' at_least "$slow" number slow accrued_usec
+expect_journal 'the previous instance stopped cleanly' -u timerd
+expect 'the account goes on' at_least "$slow" number slow elapsed_usec
 expect 'the pause is kept' equals paused word held state
 expect 'with its note' equals 'disk swap' word held note
-expect 'and to the microsecond' equals "$held" number held accrued_usec
+expect 'and to the microsecond' equals "$held" number held elapsed_usec
 expect 'the run is the same process' equals "$run" long_run
-expect_journal 'long: .*' TIMERD_EVENT=run-taken-over TIMERD_JOB=long
+expect_journal 'long: .*' TIMERD_EVENT=run-reattached TIMERD_JOB=long
 
 dpkg --remove timerd
 # shellcheck disable=SC2086  # a list of names
@@ -110,7 +110,7 @@ expect 'its configuration is there' inside grep -q job.held /etc/timerd/timerd.t
 
 dpkg --install /root/packages/second.deb
 expect 'it runs again' active
-wait_for 10 'with the same account' equals "$held" number held accrued_usec
+wait_for 10 'with the same account' equals "$held" number held elapsed_usec
 
 apt purge timerd
 expect 'nothing is left of it' equals '' left /etc /run /usr /var/lib
