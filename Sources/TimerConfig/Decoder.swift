@@ -95,7 +95,8 @@ struct Decoder {
         kept.removeAll { leftOut.contains($0.name) }
         let more = leftOut.count - ConfigReading.errorsMax
         guard more > 0, let last = errors.last else { return 0 }
-        errors.append(ConfigError(file: last.file, message: "and \(Self.count(more)) of renamed-from"))
+        errors.append(
+            ConfigError(file: last.file, message: "and \(Self.count(more)) of renamed-from"))
         return more - 1
     }
 

@@ -66,7 +66,9 @@ public struct Explanation {
             pause.until.map { "the pause ends at \(show($0))\(away($0))" }
             ?? "it has no end; `timerctl resume \(job.job)` ends it"
         say("It was paused at \(show(pause.since)) by \(pause.by)\(note); \(end).")
-        if pause.withRun == true { say("Its runs are suspended as well, and so are their timeouts.") }
+        if pause.withRun == true {
+            say("Its runs are suspended as well, and so are their timeouts.")
+        }
         if let left = job.remainingUsec {
             let after =
                 switch job.policy?.onResume {
@@ -82,7 +84,9 @@ public struct Explanation {
         } else if job.policy?.onResume == "fire-if-due" {
             say("Resuming runs it at once if a run became due during the pause.")
         } else {
-            say("After it is resumed it waits for its next scheduled time; runs due during the pause are skipped.")
+            say(
+                "After it is resumed it waits for its next scheduled time; runs due during the pause are skipped."
+            )
         }
     }
 
@@ -101,7 +105,9 @@ public struct Explanation {
             say("It runs next at \(when).")
         }
         if let uncertain = job.uncertainUsec {
-            say("Up to \(span(uncertain)) of its elapsed time may not have been counted (crash or power loss).")
+            say(
+                "Up to \(span(uncertain)) of its elapsed time may not have been counted (crash or power loss)."
+            )
         }
         if let later = job.policy?.accuracyUsec {
             say("It may run up to \(span(later)) later, to share a wake-up (accuracy).")
@@ -136,7 +142,9 @@ public struct Explanation {
                             + "cancels that attempt.")
             default:
                 say(
-                    run.began.map { "Run \(run.run) has been running since \(show($0))\(away($0))." }
+                    run.began.map {
+                        "Run \(run.run) has been running since \(show($0))\(away($0))."
+                    }
                         ?? "Run \(run.run) is being started.")
             }
         }
@@ -148,7 +156,8 @@ public struct Explanation {
             say(
                 "Its last run, \(last.run), ended with \(Printable.text(last.outcome ?? "?"))\(took)."
                     + (last.outcome == "lost(deadline)"
-                        ? " It was never started: it was later than starting-deadline allows." : ""))
+                        ? " It was never started: it was later than starting-deadline allows." : "")
+            )
         } else if job.running.isEmpty {
             say("It has never run.")
         }
@@ -200,7 +209,8 @@ public struct Explanation {
                 "A run that cannot start within \(span(deadline)) is skipped (starting-deadline)."
             )
         }
-        if reply.live >= reply.maxConcurrent, !job.running.contains(where: { $0.waits == "capacity" })
+        if reply.live >= reply.maxConcurrent,
+            !job.running.contains(where: { $0.waits == "capacity" })
         {
             say(
                 "The limit of \(plural(reply.maxConcurrent, "active run")) is reached (max-concurrent): it would wait."
@@ -220,10 +230,14 @@ public struct Explanation {
         if job.running.contains(where: { $0.waits != "retry-delay" }) {
             switch concurrency {
             case "queue":
-                say("A run that becomes due while another is running waits for it; a second one is skipped.")
+                say(
+                    "A run that becomes due while another is running waits for it; a second one is skipped."
+                )
             case "replace": say("A run that becomes due while another is running replaces it.")
             default:
-                say("A run that becomes due while another is running is skipped (concurrency = \"forbid\").")
+                say(
+                    "A run that becomes due while another is running is skipped (concurrency = \"forbid\")."
+                )
             }
         } else if job.running.contains(where: { $0.waits == "retry-delay" }) {
             say(

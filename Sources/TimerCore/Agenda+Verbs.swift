@@ -292,7 +292,8 @@ extension Entry {
         case .allow:
             guard let most = job.policy.concurrencyMax, live.count(where: \.isStarted) >= most
             else { return nil }
-            return "\(plural(most, "run")) of it \(most == 1 ? "is" : "are") still running, the limit of "
+            return
+                "\(plural(most, "run")) of it \(most == 1 ? "is" : "are") still running, the limit of "
                 + "concurrency-max"
         }
     }

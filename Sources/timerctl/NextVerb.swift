@@ -37,7 +37,9 @@ struct NextVerb: ParsableCommand {
     @Option(name: .customLong("dst-gap"), help: "What happens at times that a clock change skips.")
     var gap: DSTRule.Gap?
 
-    @Option(name: .customLong("dst-overlap"), help: "What happens at times that a clock change repeats.")
+    @Option(
+        name: .customLong("dst-overlap"), help: "What happens at times that a clock change repeats."
+    )
     var overlap: DSTRule.Overlap?
 
     @Option(name: .customShort("n"), help: "How many times to show.")

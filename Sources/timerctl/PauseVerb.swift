@@ -54,7 +54,9 @@ struct PauseVerb: ParsableCommand {
         }
         guard let span, (1...OrderBody.forUsecMax).contains(span.wholeMicroseconds) else {
             throw Connection.fail(
-                2, "--for \"\(text)\": must be from 1us to 100 years; leave out --for for a pause without an end")
+                2,
+                "--for \"\(text)\": must be from 1us to 100 years; leave out --for for a pause without an end"
+            )
         }
         return span.wholeMicroseconds
     }

@@ -68,7 +68,10 @@ extension Entry {
         case .finished(_, firesAtBoot: false):
             (.info, "no more runs are scheduled; `timerctl start` restarts the timer")
         case .finished(_, firesAtBoot: true):
-            (.info, "no more runs are scheduled in this boot of the machine; it runs again after the next boot")
+            (
+                .info,
+                "no more runs are scheduled in this boot of the machine; it runs again after the next boot"
+            )
         case .reloaded(let added, let changed, let removed, let kept):
             (.notice, reloaded(added: added, changed: changed, removed: removed, kept: kept))
         case .zonesChanged(let jobs):
@@ -99,9 +102,13 @@ extension Entry {
         return switch ending {
         case .firstStart: (.notice, "\(began); first start with this state directory")
         case .clean: (.notice, "\(began); the previous instance stopped cleanly\(ago)")
-        case .killed: (.warning, "\(began); the previous instance was killed or crashed\(ago)\(cost)")
+        case .killed:
+            (.warning, "\(began); the previous instance was killed or crashed\(ago)\(cost)")
         case .reboot:
-            (.warning, "\(began); the machine went down without stopping the previous instance\(ago)\(cost)")
+            (
+                .warning,
+                "\(began); the machine went down without stopping the previous instance\(ago)\(cost)"
+            )
         }
     }
 
@@ -142,7 +149,11 @@ extension Entry {
                     + "The job is scheduled again if the clock is set back"
             )
         case .byOrder(let left):
-            (.notice, "\(these) skipped, as requested (skip-next)" + (left > 0 ? "; \(left) more will be" : ""))
+            (
+                .notice,
+                "\(these) skipped, as requested (skip-next)"
+                    + (left > 0 ? "; \(left) more will be" : "")
+            )
         }
     }
 

@@ -48,7 +48,8 @@ import TimerCore
     @Test(.timeLimit(.minutes(1)))
     func aChainOfRenamesTakesTimeInProportion() throws {
         let job = "every = \"1h\"\nshell = \"true\"\n"
-        let text = (0..<20_000).map { "[job.j\($0)]\n\(job)renamed-from = \"j\($0 + 1)\"\n" }.joined()
+        let text = (0..<20_000).map { "[job.j\($0)]\n\(job)renamed-from = \"j\($0 + 1)\"\n" }
+            .joined()
         let clock = ContinuousClock()
         var reading: ConfigReading?
         let took = try clock.measure { reading = try read(text) }

@@ -13,7 +13,8 @@ import Testing
         _ change: (inout Policy) -> Void = { _ in }
     ) -> Job {
         var job = Job(
-            name: name, command: .arguments(["true"]), schedule: .onBoot(span), renamedFrom: renamedFrom)
+            name: name, command: .arguments(["true"]), schedule: .onBoot(span),
+            renamedFrom: renamedFrom)
         change(&job.policy)
         return job
     }

@@ -51,15 +51,15 @@ import TimerCore
         let hour = Schedule.every(.seconds(3600))
         #expect(
             try next(status(hour, after: 600, [.pause]))
-                == "       Next: paused; 50min left when it is resumed")
+                == "       Next: paused; 50min left after it is resumed")
         let slots = Schedule.wall(WallSchedule([.cron(try CronSpec("0 * * * *"), .utc)]))
         #expect(
             try next(status(slots, [.pause]))
-                == "       Next: paused; waits for its next slot when it is resumed")
+                == "       Next: paused; waits for its next scheduled time after it is resumed")
         let atOnce = status(slots, [.pause]) { $0.onResume = .fireIfDue }
         #expect(
             try next(atOnce)
-                == "       Next: paused; fires when it is resumed, if it would have fired meanwhile"
+                == "       Next: paused; runs when it is resumed, if a run became due during the pause"
         )
     }
 
@@ -90,7 +90,7 @@ import TimerCore
             try next(status(later, after: 60))
                 == "       Next: 2h 47min 40s after the next boot of the machine")
         #expect(
-            try next(status(later, [.pause])).contains("paused; 1min left when it is resumed\n"))
+            try next(status(later, [.pause])).contains("paused; 1min left after it is resumed\n"))
         let reboot = Schedule.wall(WallSchedule([.cron(try CronSpec("@reboot"), .utc)]))
         #expect(
             try next(status(reboot, after: 1)).hasSuffix("Next: at the next boot of the machine"))
