@@ -36,17 +36,47 @@ struct Clocks: Sendable {
 
     /// One reading of all of them. A wall clock that leaves the years 1970 to 2261 while the daemon runs reads
     /// as the nearest instant of theirs.
-    func now() -> Now {
-        let wall = Self.read(CLOCK_REALTIME)
-        return Now(
+    ///
+    /// A process that is stopped, or a machine that sleeps, between two of the reads would look like a wall clock
+    /// that was set: the clocks are read again until they were read within a millisecond.
+    func now() -> Now { now(reading: Self.read) }
+
+    /// How often the clocks are read at most, and within what time all should be read, in nanoseconds.
+    private static let readingsMax = 16
+    private static let readingSpan: Int64 = 1_000_000
+
+    /// One reading by way of this function, which stands for clock_gettime(2).
+    func now(reading read: (Int32) -> timespec) -> Now {
+        var next = reading(after: Self.nanoseconds(read(CLOCK_BOOTTIME)), read)
+        var best = next
+        var count = 1
+        while best.span > Self.readingSpan, count < Self.readingsMax {
+            next = reading(after: next.now.boot.nanoseconds, read)
+            if next.span < best.span { best = next }
+            count += 1
+        }
+        return best.now
+    }
+
+    /// All clocks, the last of them CLOCK_BOOTTIME, and how long after an earlier reading of that.
+    private func reading(
+        after earlier: Int64, _ read: (Int32) -> timespec
+    ) -> (span: Int64, now: Now) {
+        let wall = read(CLOCK_REALTIME)
+        let awake = Self.nanoseconds(read(CLOCK_MONOTONIC))
+        let boot = Self.nanoseconds(read(CLOCK_BOOTTIME))
+        let now = Now(
             wall: WallInstant(
                 clockSeconds: Int64(wall.tv_sec), nanoseconds: Int64(wall.tv_nsec)),
-            awake: AwakeInstant(nanoseconds: Self.nanoseconds(CLOCK_MONOTONIC)),
-            boot: BootInstant(nanoseconds: Self.nanoseconds(CLOCK_BOOTTIME)), bootID: bootID)
+            awake: AwakeInstant(nanoseconds: awake), boot: BootInstant(nanoseconds: boot),
+            bootID: bootID)
+        return (boot - earlier, now)
     }
 
     /// CLOCK_MONOTONIC alone.
-    var awake: AwakeInstant { AwakeInstant(nanoseconds: Self.nanoseconds(CLOCK_MONOTONIC)) }
+    var awake: AwakeInstant {
+        AwakeInstant(nanoseconds: Self.nanoseconds(Self.read(CLOCK_MONOTONIC)))
+    }
 
     /// Why nothing can be scheduled by a wall clock that reads this; nil if it can.
     static func fault(inWall time: timespec) -> String? {
@@ -65,8 +95,7 @@ struct Clocks: Sendable {
 
     /// Of a clock that begins with the boot; it would take 146 years to leave `Accepted.bootNanoseconds`, and
     /// an offset of a time namespace (time_namespaces(7)) may not come near that.
-    private static func nanoseconds(_ clock: Int32) -> Int64 {
-        let time = read(clock)
+    private static func nanoseconds(_ time: timespec) -> Int64 {
         let seconds = min(
             max(0, Int64(time.tv_sec)), Accepted.bootNanoseconds.upperBound / 1_000_000_000 - 1)
         return seconds * 1_000_000_000 + Int64(time.tv_nsec)

@@ -32,7 +32,7 @@ struct Remark {
         return Remark(
             kind: .commanded, level: .notice,
             message:
-                "\(author) ordered \(verb.rawValue) for \(plural(answers.count, "job"))\(why): "
+                "\(author) requested \(verb.rawValue) for \(plural(answers.count, "job"))\(why): "
                 + "\(changed) changed, \(unchanged) unchanged, \(refused) refused",
             fields: [
                 "TIMERD_BY": "\(author)", "TIMERD_VERB": "\(verb.rawValue)",

@@ -72,7 +72,7 @@ import TimerCore
         #expect(all.status == 0)
         let reply = try ControlJSON.decode(OrdersReply.self, from: Array(all.text.utf8))
         #expect(reply.results.map(\.changed) == [true, false, false, false, true])
-        #expect(daemon.waitForLog("ordered pause for 5 jobs"))
+        #expect(daemon.waitForLog("requested pause for 5 jobs"))
         #expect(daemon.stop() == 0)
     }
 
