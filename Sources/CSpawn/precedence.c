@@ -92,13 +92,4 @@ void cspawn_give_up_short_slice(void) {
     if (set_slice(OWN_SLICE)) has_short_slice = false;
 }
 
-int cspawn_become_job(int nice) {
-    if (has_short_slice) {
-        attributes common = {.policy = SCHED_OTHER, .nice = nice, .runtime = OWN_SLICE};
-        if (set(&common) == 0) return 0;
-        // The value is refused, or a flag we have: the slice by itself.
-        set_slice(OWN_SLICE);
-    }
-    if (setpriority(PRIO_PROCESS, 0, nice) == 0) return 0;
-    return nice == 0 && (errno == EACCES || errno == EPERM) ? 0 : -1;
-}
+bool cspawn_has_short_slice(void) { return has_short_slice; }

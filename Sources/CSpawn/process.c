@@ -31,6 +31,8 @@ void cspawn_claim_ends(void) {
     sigaction(SIGCHLD, &action, NULL);
 }
 
+void cspawn_hide_memory(void) { prctl(PR_SET_DUMPABLE, 0); }
+
 /// Takes the end of a child, without waiting: 1, or 0 if none of them has ended, or -1.
 static int reap(idtype_t kind, id_t which, cspawn_end *end, pid_t *pid) {
     siginfo_t info = {0};
@@ -54,11 +56,6 @@ static int reap(idtype_t kind, id_t which, cspawn_end *end, pid_t *pid) {
 int cspawn_reap(int pidfd, cspawn_end *end) {
     pid_t pid;
     return reap(P_PIDFD, (id_t)pidfd, end, &pid);
-}
-
-int64_t cspawn_peak(void) {
-    struct rusage usage;
-    return getrusage(RUSAGE_SELF, &usage) == 0 ? usage.ru_maxrss : 0;
 }
 
 int cspawn_open_process(pid_t pid) {
@@ -86,7 +83,28 @@ pid_t cspawn_reap_any(cspawn_end *end) {
     return reap(P_ALL, 0, end, &pid) == 1 ? pid : 0;
 }
 
-bool cspawn_group_lives(pid_t group) { return kill(-group, 0) == 0 || errno == EPERM; }
+int cspawn_signal_group(int pidfd, pid_t group, bool is_taken, int signal) {
+    static bool has_no_groups;
+    if (pidfd >= 0 && !__atomic_load_n(&has_no_groups, __ATOMIC_RELAXED)) {
+        const unsigned process_group = 1U << 2;
+        if (syscall(SYS_pidfd_send_signal, pidfd, signal, NULL, process_group) == 0) return 0;
+        if (errno != EINVAL && errno != ENOSYS) return -1;
+        // It may be the signal that there is none of.
+        bool is_known = syscall(SYS_pidfd_send_signal, pidfd, 0, NULL, process_group) == 0
+            || (errno != EINVAL && errno != ENOSYS);
+        if (is_known) {
+            errno = EINVAL;
+            return -1;
+        }
+        __atomic_store_n(&has_no_groups, true, __ATOMIC_RELAXED);
+    }
+    // The number of a group is given to no new process. One that has it is another group's.
+    if (is_taken && (kill(group, 0) == 0 || errno == EPERM)) {
+        errno = ESRCH;
+        return -1;
+    }
+    return kill(-group, signal);
+}
 
 /// Waits until the process is ready or has ended: true in the first case. Who stops this process means the other one.
 static bool wait_until_told(int descriptor, pid_t pid) {

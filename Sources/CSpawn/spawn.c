@@ -4,9 +4,11 @@
 #define _GNU_SOURCE
 
 #include "CSpawn.h"
+#include "child.h"
+#include "memory.h"
 #include "precedence.h"
+#include "raw.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
@@ -14,38 +16,18 @@
 #include <signal.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/resource.h>
-#include <sys/stat.h>
 #include <sys/syscall.h>
-#include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
-
-#ifndef P_PIDFD
-#define P_PIDFD 3
-#endif
-
-/// Enough for the child's few frames and whatever the kernel puts there at execve.
-enum { STACK_BYTES = 64 * 1024 };
 
 /// How many signals the kernel knows, 1 and up; its masks have a bit for each.
 enum { SIGNALS = 64 };
 
-/// How many supplementary groups a user may be in.
-enum { CSPAWN_GROUPS_MAX = 1024 };
+/// How many starts may be under way at a time.
+enum { LAUNCHES = 65536 };
 
-typedef struct {
-    const cspawn_request *request;
-    cspawn_step step;
-    int error;
-    int limit;
-} child_context;
-
-/// Whoever shares its memory with the parent must not return through atexit handlers or stdio.
-static _Noreturn void give_up(child_context *context, cspawn_step step) {
-    context->step = step;
-    context->error = errno;
-    _exit(127);
-}
+/// How many of them are handed descriptors with low numbers, and how many descriptors each is handed.
+enum { PLACES = 32, HANDED = 3 };
 
 /// By the system call itself, since the C library's function refuses the two signals it keeps for its own use.
 /// The kernel's structure begins with the handler, which is 0 for the default.
@@ -60,17 +42,6 @@ uint64_t cspawn_signals(void) {
     return found;
 }
 
-/// A handler of the parent's must not run in the child, which shares its memory; and a disposition that is
-/// ignored would be inherited by the program. All zeroes are the default.
-static int reset_signals(uint64_t signals) {
-    const uint64_t plain[8] = {0};
-    for (; signals != 0; signals &= signals - 1) {
-        int number = __builtin_ctzll(signals) + 1;
-        if (syscall(SYS_rt_sigaction, number, plain, NULL, SIGNALS / 8) != 0) return -1;
-    }
-    return 0;
-}
-
 static int64_t since_boot(void) {
     struct timespec now;
     clock_gettime(CLOCK_BOOTTIME, &now);
@@ -81,377 +52,286 @@ void cspawn_set_stage(cspawn_mark *mark, uint32_t stage) {
     __atomic_store_n(&mark->stage, stage, __ATOMIC_RELEASE);
 }
 
-/// Writes down which process this is. By the system call: the C library could know the parent's number.
-static void write_mark(cspawn_mark *mark) {
-    mark->pid = (pid_t)syscall(SYS_getpid);
-    mark->latest = since_boot();
-    cspawn_set_stage(mark, CSPAWN_MARK_PROCESS);
+/// What the parent knows of a start that is under way.
+typedef struct {
+    /// The next one that is free, where this one is; -1 for none.
+    int next_free;
+    /// Which place its descriptors are in; -1 for none.
+    int place;
+    /// The copies that are held for it, outside a place; -1 for none.
+    int copies[HANDED];
+} parent_side;
+
+/// Guards everything below: a program may have several threads that start processes, though the runner has one.
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+
+/// Shared with the children; NULL before the first start.
+static cspawn_launch *launches;
+static parent_side sides[LAUNCHES];
+/// The one that was freed last, which is in the cache, or -1; and how many there were ever.
+static int first_free = -1, made_launches;
+
+/// Descriptors with low numbers, for what a child is handed: it copies the table up to the highest of them.
+/// /dev/null while they are nobody's; -1 before the first start.
+static struct {
+    bool is_made;
+    int descriptors[HANDED];
+    bool is_taken;
+} places[PLACES];
+
+/// What a child is handed, in memory that it gets a copy of.
+static struct {
+    char *base;
+    size_t size, used;
+} pad;
+
+/// More of it than this is given back once it was used.
+enum { PAD_KEPT = 256 * 1024 };
+
+// MARK: - What a child reads
+
+static size_t length_of(const char *const *strings) {
+    size_t length = sizeof *strings;
+    for (; *strings != NULL; strings++) length += sizeof *strings + strlen(*strings) + 1;
+    return length + sizeof *strings;
 }
 
-/// Where close_range(2) is not known (before Linux 5.9) or filtered: what /proc lists, else every number.
-static int close_listed(void) {
-    // Room for the listing's own descriptor, however full the table is.
-    close(3);
-    int listing = open("/proc/self/fd", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (listing < 0) {
-        struct rlimit limit;
-        if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return -1;
-        for (rlim_t number = 3; number < limit.rlim_cur; number++) close((int)number);
-        return 0;
-    }
-    _Alignas(struct dirent64) char entries[1024];
-    long size;
-    while ((size = syscall(SYS_getdents64, listing, entries, sizeof entries)) > 0) {
-        for (long at = 0; at < size;) {
-            const struct dirent64 *entry = (const struct dirent64 *)(entries + at);
-            int number = 0;
-            for (const char *digit = entry->d_name; *digit >= '0' && *digit <= '9'; digit++) {
-                number = number * 10 + (*digit - '0');
-            }
-            if (number >= 3 && number != listing) close(number);
-            at += entry->d_reclen;
-        }
-    }
-    close(listing);
-    return size == 0 ? 0 : -1;
+static void *put(const void *bytes, size_t count, size_t alignment) {
+    pad.used = (pad.used + alignment - 1) / alignment * alignment;
+    void *place = pad.base + pad.used;
+    // An empty list has no address.
+    if (count > 0) memcpy(place, bytes, count);
+    pad.used += count;
+    return place;
 }
 
-/// Puts the three descriptors in their places and closes all others: those of this program are closed on
-/// exec, but not what it inherited or a library opened. One that is in the way of another is moved first.
-static int place_descriptors(const cspawn_request *request) {
-    int wanted[3] = {request->input, request->output, request->error};
-    for (int place = 0; place < 3; place++) {
-        if (wanted[place] >= 3) continue;
-        wanted[place] = fcntl(wanted[place], F_DUPFD_CLOEXEC, 3);
-        if (wanted[place] < 0) return -1;
+static char **put_strings(const char *const *strings) {
+    size_t count = 0;
+    while (strings[count] != NULL) count++;
+    char **copies = put(strings, (count + 1) * sizeof *strings, _Alignof(char *));
+    for (size_t index = 0; index < count; index++) {
+        copies[index] = put(strings[index], strlen(strings[index]) + 1, 1);
     }
-    for (int place = 0; place < 3; place++) {
-        if (dup2(wanted[place], place) < 0) return -1;
-    }
-    if (syscall(SYS_close_range, 3U, ~0U, 0U) == 0) return 0;
-    return errno == ENOSYS || errno == EPERM ? close_listed() : -1;
+    return copies;
 }
 
-/// What the daemon raised for itself would break programs that use select(2). After the descriptors: none
-/// could be moved to a number beyond it.
-static int set_soft_limit(int resource, uint64_t most) {
-    struct rlimit limit;
-    if (getrlimit(resource, &limit) != 0) return -1;
-    limit.rlim_cur = most < limit.rlim_max ? most : limit.rlim_max;
-    return setrlimit(resource, &limit);
-}
-
-/// The limits a job declares. Raising a hard one takes a privilege, so this comes before that is given up.
-static int set_limits(child_context *context) {
-    const cspawn_request *request = context->request;
-    context->limit = -1;
-    if (set_soft_limit(RLIMIT_NOFILE, request->open_files) != 0) return -1;
-    if (request->data_bytes != 0 && set_soft_limit(RLIMIT_DATA, request->data_bytes) != 0) return -1;
-    for (context->limit = 0; context->limit < request->limit_count; context->limit++) {
-        const cspawn_limit *wanted = &request->limits[context->limit];
-        struct rlimit limit = {.rlim_cur = wanted->soft, .rlim_max = wanted->hard};
-        if (setrlimit((__rlimit_resource_t)wanted->resource, &limit) != 0) return -1;
-    }
+static int make_pad(size_t size) {
+    pad.used = 0;
+    if (size <= pad.size) return 0;
+    size_t rounded = (size * 2 + 65535) / 65536 * 65536;
+    void *base = mmap(NULL, rounded, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (base == MAP_FAILED) return -1;
+    if (pad.size > 0) munmap(pad.base, pad.size);
+    pad.base = base;
+    pad.size = rounded;
     return 0;
 }
 
-/// Whether two lists hold the same numbers, in any order; some kernels sort them.
-static bool has_same_groups(const gid_t *left, const gid_t *right, int count) {
-    for (int index = 0; index < count; index++) {
-        int there = 0, here = 0;
-        for (int other = 0; other < count; other++) {
-            if (right[other] == left[index]) there++;
-            if (left[other] == left[index]) here++;
+static void shrink_pad(void) {
+    if (pad.size <= PAD_KEPT) return;
+    munmap(pad.base, pad.size);
+    pad.base = NULL;
+    pad.size = 0;
+}
+
+/// Copies everything that the request leads to. False, with errno set, if there is no memory.
+static bool fill_pad(cspawn_request *request) {
+    size_t limits = (size_t)request->limit_count * sizeof *request->limits;
+    size_t groups = (size_t)request->group_count * sizeof *request->groups;
+    size_t size = length_of(request->candidates) + length_of((const char *const *)request->arguments)
+        + length_of((const char *const *)request->environment) + strlen(request->directory) + 1
+        + limits + groups + 256;
+    if (make_pad(size) != 0) return false;
+    request->limits = put(request->limits, limits, _Alignof(cspawn_limit));
+    request->groups = put(request->groups, groups, _Alignof(gid_t));
+    request->candidates = (const char *const *)put_strings(request->candidates);
+    request->arguments = put_strings((const char *const *)request->arguments);
+    request->environment = put_strings((const char *const *)request->environment);
+    request->directory = put(request->directory, strlen(request->directory) + 1, 1);
+    return true;
+}
+
+// MARK: - What a child is handed
+
+static bool make_place(int index, int nothing) {
+    if (places[index].is_made) return true;
+    for (int each = 0; each < HANDED; each++) {
+        places[index].descriptors[each] = fcntl(nothing, F_DUPFD_CLOEXEC, 3);
+        if (places[index].descriptors[each] >= 0) continue;
+        while (each-- > 0) close(places[index].descriptors[each]);
+        return false;
+    }
+    return places[index].is_made = true;
+}
+
+static int take_place(int nothing) {
+    static bool are_made;
+    // All at once, while low numbers are free.
+    for (int index = 0; index < PLACES && !are_made; index++) make_place(index, nothing);
+    are_made = true;
+    for (int index = 0; index < PLACES; index++) {
+        if (places[index].is_taken || !places[index].is_made) continue;
+        places[index].is_taken = true;
+        return index;
+    }
+    return -1;
+}
+
+/// Copies of what the child is handed, which are held until it has a table of its own: whoever asked for the start
+/// closes theirs when they like. False, with errno set, if there are no descriptors.
+static bool hold_descriptors(cspawn_request *request, parent_side *side) {
+    int *handed[HANDED] = {&request->output, &request->error, &request->control_group};
+    side->place = take_place(request->input);
+    for (int each = 0; each < HANDED; each++) side->copies[each] = -1;
+    for (int each = 0; each < HANDED; each++) {
+        if (*handed[each] < 0) continue;
+        int copy;
+        if (side->place >= 0) {
+            copy = dup3(*handed[each], places[side->place].descriptors[each], O_CLOEXEC);
+        } else {
+            copy = side->copies[each] = fcntl(*handed[each], F_DUPFD_CLOEXEC, 3);
         }
-        if (there != here) return false;
+        if (copy < 0) return false;
+        *handed[each] = copy;
     }
     return true;
 }
 
-/// By the system calls themselves: the C library's functions would change every thread of the parent, whose
-/// thread list this process shares (nptl(7)). Each is looked at again, since a job that runs as somebody
-/// else than was asked for is worse than one that does not run.
-static void switch_user(child_context *context) {
-    const cspawn_request *request = context->request;
-    int count = request->group_count;
-    // Room for NGROUPS_MAX would not fit on this stack, and nobody is in so many.
-    gid_t groups[CSPAWN_GROUPS_MAX];
-    errno = E2BIG;
-    if (count > CSPAWN_GROUPS_MAX) give_up(context, CSPAWN_STEP_GROUPS);
-    if (syscall(SYS_setgroups, count, request->groups) != 0) give_up(context, CSPAWN_STEP_GROUPS);
-    long found = syscall(SYS_getgroups, CSPAWN_GROUPS_MAX, groups);
-    errno = EPERM;
-    if (found != count || !has_same_groups(groups, request->groups, count)) {
-        give_up(context, CSPAWN_STEP_GROUPS);
-    }
-    gid_t gids[3];
-    gid_t group = request->group;
-    if (syscall(SYS_setresgid, group, group, group) != 0) give_up(context, CSPAWN_STEP_GROUP);
-    if (syscall(SYS_getresgid, &gids[0], &gids[1], &gids[2]) != 0 || gids[0] != group
-        || gids[1] != group || gids[2] != group) {
-        errno = EPERM;
-        give_up(context, CSPAWN_STEP_GROUP);
-    }
-    uid_t uids[3];
-    uid_t user = request->user;
-    if (syscall(SYS_setresuid, user, user, user) != 0) give_up(context, CSPAWN_STEP_USER);
-    if (syscall(SYS_getresuid, &uids[0], &uids[1], &uids[2]) != 0 || uids[0] != user
-        || uids[1] != user || uids[2] != user
-        // And there is no way back.
-        || (user != 0 && syscall(SYS_setresuid, -1, 0, -1) == 0)) {
-        errno = EPERM;
-        give_up(context, CSPAWN_STEP_USER);
-    }
-}
-
-/// The first candidate there is. As in execvp(3), one that is not there or may not be executed is passed
-/// over, but EACCES is what is told in the end. Unlike there, a file the kernel cannot execute (ENOEXEC)
-/// is not handed to a shell: whoever wants one asks for it.
-static void exec_first(const cspawn_request *request) {
-    bool was_denied = false;
-    for (const char *const *path = request->candidates; *path != NULL; path++) {
-        execve(*path, request->arguments, request->environment);
-        switch (errno) {
-        case EACCES: was_denied = true; break;
-        // The last three: a directory of PATH on a file server that is gone.
-        case ENOENT: case ENOTDIR: case ESTALE: case ENODEV: case ETIMEDOUT: break;
-        default: return;
+/// Lets go of them: a pipe ends only once nobody holds it.
+static void release_descriptors(parent_side *side) {
+    static int nothing = -1;
+    if (side->place >= 0) {
+        if (nothing < 0) nothing = open("/dev/null", O_RDONLY | O_CLOEXEC);
+        for (int each = 0; each < HANDED; each++) {
+            int descriptor = places[side->place].descriptors[each];
+            if (nothing >= 0 && dup3(nothing, descriptor, O_CLOEXEC) >= 0) continue;
+            // Then the place is not to be used any more.
+            close(descriptor);
+            places[side->place].is_made = false;
         }
+        places[side->place].is_taken = false;
+        side->place = -1;
     }
-    if (was_denied) errno = EACCES;
-}
-
-/// The child begins with its parent's table of descriptors itself, and takes a copy of only what it needs:
-/// copying and closing those of a thousand other runs would take longer than all the rest. Nothing may be
-/// opened or closed before.
-static int leave_table(const cspawn_request *request) {
-    const int kept[] = {request->input, request->output, request->error, request->control_group};
-    int last = 2;
-    for (size_t index = 0; index < sizeof kept / sizeof *kept; index++) {
-        if (kept[index] > last) last = kept[index];
-    }
-    const unsigned unshare_first = 1U << 1;  // CLOSE_RANGE_UNSHARE
-    if (syscall(SYS_close_range, (unsigned)last + 1, ~0U, unshare_first) == 0) return 0;
-    // Before Linux 5.9, or filtered: all of it.
-    return (int)syscall(SYS_unshare, CLONE_FILES);
-}
-
-static int child_main(void *argument) {
-    child_context *context = argument;
-    const cspawn_request *request = context->request;
-    if (request->mark != NULL) write_mark(request->mark);
-    if (leave_table(request) != 0) give_up(context, CSPAWN_STEP_DESCRIPTORS);
-    // A session, and with it a group, of its own: a signal reaches the whole group, and no terminal of the
-    // daemon's can stop or interrupt it.
-    if (setsid() < 0) give_up(context, CSPAWN_STEP_SESSION);
-    if (reset_signals(request->signals) != 0) give_up(context, CSPAWN_STEP_SIGNALS);
-    // Nice values and slices are a thread's on Linux, and this thread's are not the job's.
-    if (cspawn_become_job(request->nice) != 0) give_up(context, CSPAWN_STEP_NICE);
-    if (request->control_group >= 0 && write(request->control_group, "0", 1) != 1) {
-        give_up(context, CSPAWN_STEP_CONTROL_GROUP);
-    }
-    if (place_descriptors(request) != 0) give_up(context, CSPAWN_STEP_DESCRIPTORS);
-    if (set_limits(context) != 0) give_up(context, CSPAWN_STEP_LIMITS);
-    if (request->switches_user) switch_user(context);
-    // Not the parent's: clone without CLONE_FS gave the child its own mask and directory.
-    umask(request->umask);
-    // As the user it is to be: on a file server only that one may get in. And before the program is looked
-    // for, so that a path relative to the directory means what it says.
-    if (chdir(request->directory) != 0) {
-        int error = errno;
-        if (!request->may_run_in_root || chdir("/") != 0) {
-            errno = error;
-            give_up(context, CSPAWN_STEP_DIRECTORY);
-        }
-    }
-    // Dispatch queues block SIGTERM in their threads, and execve passes the mask on. Last, so that no signal
-    // meets the child before it stands on its own.
-    const uint64_t none = 0;
-    if (syscall(SYS_rt_sigprocmask, SIG_SETMASK, &none, NULL, SIGNALS / 8) != 0) {
-        give_up(context, CSPAWN_STEP_SIGNALS);
-    }
-    exec_first(request);
-    give_up(context, CSPAWN_STEP_EXEC);
-}
-
-/// Looks after the start that is under way. Its thread sleeps while nothing starts.
-static struct {
-    pthread_mutex_t lock;
-    pthread_cond_t begun;
-    bool has_thread, sleeps, was_killed;
-    /// How many starts there were: while they follow each other, the thread is not woken for each.
-    uint64_t starts;
-    /// The child, as the kernel writes it down before the child takes its first step; -1 before.
-    volatile int pidfd;
-    /// 0 while nothing starts, and once the child is killed.
-    time_t deadline;
-    bool is_taken;
-} guard = {.lock = PTHREAD_MUTEX_INITIALIZER, .begun = PTHREAD_COND_INITIALIZER, .pidfd = -1};
-
-static time_t awake(void) {
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return now.tv_sec;
-}
-
-static void *watch_starts(void *argument) {
-    (void)argument;
-    pthread_setname_np(pthread_self(), "timerd.guard");
-    pthread_mutex_lock(&guard.lock);
-    uint64_t seen = 0;
-    for (;;) {
-        if (guard.deadline == 0 && guard.starts == seen) {
-            guard.sleeps = true;
-            pthread_cond_wait(&guard.begun, &guard.lock);
-            guard.sleeps = false;
-        }
-        if (guard.deadline != 0 && awake() >= guard.deadline) {
-            // The descriptor is this child's: the start closes it only once it has had the lock.
-            if (guard.pidfd >= 0) {
-                guard.was_killed = true;
-                syscall(SYS_pidfd_send_signal, guard.pidfd, SIGKILL, NULL, 0U);
-            }
-            guard.deadline = 0;
-        }
-        // At worst it looks a second late.
-        seen = guard.starts;
-        pthread_mutex_unlock(&guard.lock);
-        sleep(1);
-        pthread_mutex_lock(&guard.lock);
-    }
-    return NULL;
-}
-
-/// Whether this start is looked after.
-static bool begin_guard(int patience) {
-    pthread_mutex_lock(&guard.lock);
-    bool is_free = !guard.is_taken;
-    if (is_free && !guard.has_thread) {
-        pthread_t thread;
-        // With every signal blocked, as the caller's are now.
-        guard.has_thread = pthread_create(&thread, NULL, watch_starts, NULL) == 0;
-        if (guard.has_thread) pthread_detach(thread);
-    }
-    is_free = is_free && guard.has_thread;
-    if (is_free) {
-        guard.is_taken = true;
-        guard.starts++;
-        guard.pidfd = -1;
-        guard.deadline = awake() + patience + 1;
-        guard.was_killed = false;
-    }
-    bool must_wake = is_free && guard.sleeps;
-    pthread_mutex_unlock(&guard.lock);
-    // Behind the lock: woken before, it would go to sleep again over it.
-    if (must_wake) pthread_cond_signal(&guard.begun);
-    return is_free;
-}
-
-/// Returns whether the child was killed.
-static bool end_guard(void) {
-    pthread_mutex_lock(&guard.lock);
-    bool was_killed = guard.was_killed;
-    guard.deadline = 0;
-    guard.is_taken = false;
-    guard.was_killed = false;
-    pthread_mutex_unlock(&guard.lock);
-    return was_killed;
-}
-
-/// Descriptors with low numbers, for what a child is handed: it copies the table up to the highest of them.
-/// For the start that is looked after; /dev/null between starts.
-static int slots[3] = {-1, -1, -1};
-
-/// Puts what a child is handed into the slots. Where one cannot be made or filled, it is handed as it is.
-static void fill_slots(cspawn_request *request) {
-    int *handed[3] = {&request->output, &request->error, &request->control_group};
-    for (int index = 0; index < 3; index++) {
-        if (*handed[index] < 0) continue;
-        if (slots[index] < 0) slots[index] = fcntl(request->input, F_DUPFD_CLOEXEC, 3);
-        if (slots[index] < 0 || dup3(*handed[index], slots[index], O_CLOEXEC) < 0) continue;
-        *handed[index] = slots[index];
+    for (int each = 0; each < HANDED; each++) {
+        if (side->copies[each] >= 0) close(side->copies[each]);
+        side->copies[each] = -1;
     }
 }
 
-/// Lets go of it: a pipe ends only once nobody holds it.
-static void empty_slots(int nothing) {
-    for (int index = 0; index < 3; index++) {
-        if (slots[index] >= 0) dup3(nothing, slots[index], O_CLOEXEC);
+// MARK: - Starts under way
+
+static bool make_launches(void) {
+    if (launches != NULL) return true;
+    void *shared = mmap(NULL, LAUNCHES * sizeof *launches, PROT_READ | PROT_WRITE,
+                        MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (shared == MAP_FAILED) return false;
+    launches = shared;
+    return true;
+}
+
+static int take_launch(void) {
+    int index = first_free;
+    if (index >= 0) {
+        first_free = sides[index].next_free;
+    } else if (made_launches < LAUNCHES) {
+        index = made_launches++;
+    } else {
+        errno = EAGAIN;
+        return -1;
+    }
+    cspawn_launch *launch = &launches[index];
+    __atomic_store_n(&launch->word, 0U, __ATOMIC_RELAXED);
+    __atomic_store_n(&launch->has_left, 0U, __ATOMIC_RELAXED);
+    __atomic_store_n(&launch->step, (uint32_t)CSPAWN_STEP_NONE, __ATOMIC_RELAXED);
+    launch->error = 0;
+    launch->limit = 0;
+    return index;
+}
+
+static void free_launch(int index) {
+    release_descriptors(&sides[index]);
+    sides[index].next_free = first_free;
+    first_free = index;
+}
+
+cspawn_progress cspawn_look(int number, cspawn_failure *failure) {
+    pthread_mutex_lock(&lock);
+    cspawn_launch *launch = &launches[number];
+    bool is_over = __atomic_load_n(&launch->word, __ATOMIC_ACQUIRE) & LAUNCH_OVER;
+    bool has_left = is_over || __atomic_load_n(&launch->has_left, __ATOMIC_ACQUIRE) != 0;
+    if (has_left) release_descriptors(&sides[number]);
+    pthread_mutex_unlock(&lock);
+    failure->step = (cspawn_step)__atomic_load_n(&launch->step, __ATOMIC_ACQUIRE);
+    failure->error = launch->error;
+    failure->limit = launch->limit;
+    return is_over ? CSPAWN_IS_OVER : has_left ? CSPAWN_HAS_LEFT : CSPAWN_SHARES;
+}
+
+void cspawn_forget(int number) {
+    pthread_mutex_lock(&lock);
+    free_launch(number);
+    pthread_mutex_unlock(&lock);
+}
+
+// MARK: - A start
+
+/// Makes the process, with memory of its own: a copy of what it needs of this one's, which is little (`memory.h`).
+static void make_process(child_order *order, cspawn_result *result) {
+    int pidfd = -1;
+    // FILES: the table of descriptors is not copied either. PIDFD: a handle no other process can ever be behind,
+    // closed on exec.
+    unsigned long flags = CLONE_FILES | CLONE_PIDFD | SIGCHLD;
+    order->earliest = since_boot();
+    if (order->request->mark != NULL) order->request->mark->earliest = order->earliest;
+    // A stack of NULL is a copy of this one, from this point on, in the child. The order of the rest differs
+    // between architectures beyond what is used here.
+    long pid = raw3(SYS_clone, flags, NULL, &pidfd);
+    if (pid == 0) cspawn_be_child(order);
+    result->pid = pid < 0 ? -1 : (pid_t)pid;
+    result->pidfd = pidfd;
+    if (pid < 0) {
+        result->step = CSPAWN_STEP_CLONE;
+        result->error = (int)-pid;
     }
 }
 
-/// Takes the end of a child that gave up: nobody else is to see it.
-static void bury(int pidfd) {
-    siginfo_t info;
-    while (waitid(P_PIDFD, (id_t)pidfd, &info, WEXITED) != 0 && errno == EINTR) {}
-    close(pidfd);
-}
-
-/// Where a child stands until it runs its program; MAP_FAILED, with errno set. Of the starts that are looked
-/// after there is one at a time, and their stack is kept: to unmap it would interrupt every other processor
-/// this program runs on.
-static char *take_stack(bool is_guarded) {
-    static char *kept = MAP_FAILED;
-    if (is_guarded && kept != MAP_FAILED) return kept;
-    char *stack = mmap(NULL, STACK_BYTES, PROT_READ | PROT_WRITE,
-                       MAP_PRIVATE | MAP_ANONYMOUS | MAP_STACK, -1, 0);
-    if (is_guarded) kept = stack;
-    return stack;
-}
-
-/// Makes the process, and waits until it runs its program or is gone. Fills in what came of it but for what
-/// the child itself says; `pidfd` is its descriptor then.
-static void make_process(child_context *context, bool is_guarded, cspawn_result *result) {
-    char *stack = take_stack(is_guarded);
-    if (stack == MAP_FAILED) {
-        result->step = CSPAWN_STEP_STACK;
+static void start(const cspawn_request *request, cspawn_result *result) {
+    cspawn_request handed = *request;
+    result->step = CSPAWN_STEP_MEMORY;
+    if (!make_launches() || !fill_pad(&handed)) {
         result->error = errno;
         return;
     }
-    int own = -1;
-    volatile int *pidfd_place = is_guarded ? &guard.pidfd : &own;
-    // VM: no page tables are copied, however much memory there is. VFORK: this thread waits until the child
-    // has let go of it. FILES: nor is the table of descriptors. PIDFD: a handle no other process can ever be
-    // behind, closed on exec.
-    int flags = CLONE_VM | CLONE_VFORK | CLONE_FILES | CLONE_PIDFD | SIGCHLD;
-    cspawn_mark *mark = context->request->mark;
-    if (mark != NULL) mark->earliest = since_boot();
-    result->pid =
-        clone(child_main, stack + STACK_BYTES, flags, context, (int *)pidfd_place, NULL, NULL);
-    result->error = errno;
-    result->pidfd = *pidfd_place;
-    if (result->pid < 0) result->step = CSPAWN_STEP_CLONE;
-    if (!is_guarded) munmap(stack, STACK_BYTES);
+    child_order order = {.request = &handed};
+    cspawn_prepare_memory(pad.base, launches, &order.has_oom_score, &order.has_affinity);
+    result->launch = take_launch();
+    if (result->launch < 0) {
+        result->error = errno;
+        return;
+    }
+    order.launch = &launches[result->launch];
+    order.has_short_slice = cspawn_has_short_slice();
+    result->step = CSPAWN_STEP_DESCRIPTORS;
+    if (hold_descriptors(&handed, &sides[result->launch])) {
+        result->step = CSPAWN_STEP_NONE;
+        make_process(&order, result);
+    } else {
+        result->error = errno;
+    }
+    shrink_pad();
+    if (result->step != CSPAWN_STEP_NONE) free_launch(result->launch);
 }
 
 cspawn_result cspawn_start(const cspawn_request *request) {
-    cspawn_result result = {.pid = -1, .pidfd = -1};
-    cspawn_request handed = *request;
-    child_context context = {.request = &handed};
-    // With every signal blocked, no handler of this process runs in the child while it shares its memory.
+    cspawn_result result = {.pid = -1, .pidfd = -1, .launch = -1};
+    // With every signal blocked, no handler of this process runs in the child, which does not have what it needs.
     // By the system call itself: the C library leaves its own two open.
     const uint64_t all = ~UINT64_C(0);
     uint64_t before = 0;
     syscall(SYS_rt_sigprocmask, SIG_SETMASK, &all, &before, SIGNALS / 8);
-    // A cancelled thread would unwind while the child stands on its memory.
-    int state;
-    pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &state);
-    bool is_guarded = begin_guard(request->patience);
-    if (is_guarded) fill_slots(&handed);
-    make_process(&context, is_guarded, &result);
-    if (is_guarded) empty_slots(request->input);
-    bool was_killed = is_guarded && end_guard();
-    pthread_setcancelstate(state, NULL);
+    pthread_mutex_lock(&lock);
+    start(request, &result);
+    pthread_mutex_unlock(&lock);
     syscall(SYS_rt_sigprocmask, SIG_SETMASK, &before, NULL, SIGNALS / 8);
-    if (result.step != CSPAWN_STEP_NONE) return result;
-    if (context.step != CSPAWN_STEP_NONE) {
-        bury(result.pidfd);
-        return (cspawn_result){.pid = -1, .pidfd = -1, .step = context.step, .error = context.error,
-                               .limit = context.limit};
-    }
-    if (was_killed) {
-        bury(result.pidfd);
-        return (cspawn_result){.pid = -1, .pidfd = -1, .step = CSPAWN_STEP_PATIENCE, .error = ETIMEDOUT};
-    }
     return result;
 }

@@ -33,8 +33,11 @@ public final class Directory: Sendable {
     ///   the state directory of a dynamic user one. Links on the way to it are root's business.
     public static func open(_ path: String, followLink: Bool = false) throws(Failure) -> Directory {
         var made = ""
-        for part in path.split(separator: "/").dropLast() {
-            made += (made.isEmpty && !path.hasPrefix("/") ? "" : "/") + part
+        // As bytes go: a combining character behind a slash would be one character with it.
+        for part in path.utf8.split(separator: UInt8(ascii: "/")).dropLast() {
+            made +=
+                (made.isEmpty && path.utf8.first != UInt8(ascii: "/") ? "" : "/")
+                + String(Substring(part))
             // Whatever is wrong with a part, opening the whole path says it better.
             mkdir(made, 0o755)
         }

@@ -21,7 +21,7 @@ public enum UnixSocket {
     public static func bind(
         at path: String, admitting guest: Guest
     ) throws(Directory.Failure) -> Int32 {
-        let parts = path.split(separator: "/", omittingEmptySubsequences: true).map(String.init)
+        let parts = path.utf8.split(separator: UInt8(ascii: "/")).map { String(Substring($0)) }
         guard let name = parts.last else {
             throw Directory.Failure(description: "--socket: \"\(path)\" names no file")
         }

@@ -35,6 +35,8 @@ final class Backlog: Sendable {
     private struct State {
         var isConnected = false
         var held: [Run.ID: Held] = [:]
+        /// How many of them are not over.
+        var liveCount = 0
         var lane = Lane<Message>()
         var output = OutputLane()
         /// The runs whose ends wait for output, in the order in which that ends. Some may not wait any more.
@@ -52,6 +54,30 @@ final class Backlog: Sendable {
 
         mutating func tell(_ event: RunnerEvent) {
             lane.append(.event(event), cost: OutputLane.lineCost)
+        }
+
+        /// Holds the run, if it is not held yet, until it is forgotten.
+        mutating func hold(_ run: Run.ID) {
+            guard held[run] == nil else { return }
+            held[run] = Held()
+            liveCount += 1
+        }
+
+        mutating func letGo(_ run: Run.ID) {
+            guard let gone = held.removeValue(forKey: run) else { return }
+            if gone.end == nil { liveCount -= 1 }
+            tailBytes -= gone.end?.tail.count ?? 0
+        }
+
+        /// Keeps how a run ended.
+        /// - Returns: whether it was the last one that lived.
+        mutating func keep(_ end: RunEnd, of run: Run.ID) -> Bool {
+            hold(run)
+            let before = held[run]?.end
+            tailBytes += end.tail.count - (before?.tail.count ?? 0)
+            if before == nil { liveCount -= 1 }
+            held[run]?.end = end
+            return before == nil && liveCount == 0
         }
 
         /// Tells the end of a run, at once or once its output is sent.
@@ -96,7 +122,8 @@ final class Backlog: Sendable {
     private let state = Mutex(State())
 
     /// Takes what the runner tells.
-    /// - Returns: whether there was nothing to send before, so that the thread that sends must be woken.
+    /// - Returns: whether the thread that sends must be woken: there was nothing to send before, or nobody is there to
+    ///   send it to and no run lives any more, so that the runner may not be needed.
     func take(_ event: RunnerEvent, at now: Int64 = RunnerThread.awake()) -> Bool {
         state.withLock { state in
             let hadUnsent = state.hasUnsent
@@ -104,16 +131,17 @@ final class Backlog: Sendable {
             case .output: state.output.take(event)
             case .dropped(let run, let lines): state.output.drop(lines, of: run)
             case .began(let run, _, let at):
-                state.held[run, default: Held()].began = at
+                state.hold(run)
+                state.held[run]?.began = at
                 state.tell(event)
             case .ended(let run, let end):
                 state.output.tellDrops(of: run)
-                state.tailBytes += end.tail.count - (state.held[run]?.end?.tail.count ?? 0)
-                state.held[run, default: Held()].end = end
+                let isLast = state.keep(end, of: run)
                 let isFirst = state.delayedCount == 0
                 state.tellEnd(of: run, at: now)
                 // The thread that sends does not know yet when to look again.
                 if isFirst, state.delayedCount > 0 { return true }
+                if isLast, !state.isConnected { return true }
             case .slowed: break
             }
             return !hadUnsent && state.hasUnsent
@@ -140,7 +168,7 @@ final class Backlog: Sendable {
     func isNew(_ run: Run.ID) -> Bool {
         state.withLock { state in
             guard let held = state.held[run] else {
-                state.held[run] = Held()
+                state.hold(run)
                 return true
             }
             // One that is not seen yet is on its way.
@@ -155,7 +183,7 @@ final class Backlog: Sendable {
         state.withLock { state in
             for run in runs {
                 state.undelay(run)
-                state.tailBytes -= state.held.removeValue(forKey: run)?.end?.tail.count ?? 0
+                state.letGo(run)
                 state.output.forget(run)
             }
         }
@@ -168,7 +196,7 @@ final class Backlog: Sendable {
 
     /// Whether a run is not over yet.
     var hasLiveRun: Bool {
-        state.withLock { $0.held.values.contains { $0.end == nil } }
+        state.withLock { $0.liveCount > 0 }
     }
 
     /// A scheduler has connected: what it has not seen is sent again, and the ends of all runs that are not
@@ -254,8 +282,7 @@ final class Backlog: Sendable {
     /// is the next runner's to begin.
     var isEmpty: Bool {
         state.withLock { state in
-            state.lane.isEmpty && state.output.isEmpty
-                && state.held.values.allSatisfy { $0.end == nil }
+            state.lane.isEmpty && state.output.isEmpty && state.held.count == state.liveCount
         }
     }
 }

@@ -10,6 +10,14 @@ struct Child {
     var pid: Int32
     /// Nil once its end is taken.
     var pidfd: Int32?
+    /// The descriptor of its process, whose end is taken, as long as others of its group are to be found by it.
+    var group: Int32?
+    /// While the process sets itself up; nil once it runs its program, or failed to.
+    var launch: Launch?
+    /// Why it could not run its program.
+    var failure: RunOutcome?
+    /// Whether it has ended and somebody who traces it keeps its end.
+    var isTraced = false
     /// Whether its end will be told to this process: not for one that an earlier runner began.
     var isOwn = true
     var began: Int64
@@ -25,12 +33,18 @@ struct Child {
     /// What was left of its time when it was made to stand still.
     var left: Int64?
     var killTimeout: Duration
-    /// The largest resident set of this process when it was started, in KiB.
-    var peakFloor: Int64 = 0
     /// The end of its process, while others of its group are given the time to follow.
     var taken: Taken?
     /// The name of its control group, if it has one of its own.
     var controlGroup: String?
+
+    /// A set-up that is under way.
+    struct Launch {
+        /// What `cspawn_look` is asked with.
+        var number: Int32
+        var definition: Definition
+        var account: Account
+    }
 
     struct Stream {
         var descriptor: Int32

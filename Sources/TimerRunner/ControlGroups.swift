@@ -117,12 +117,11 @@ struct ControlGroups {
         guard let mounts = ProcFile.text("/proc/self/mountinfo"),
             let groups = ProcFile.text("/proc/self/cgroup")
         else { return nil }
-        let mount = mounts.split(separator: "\n").lazy.map { $0.split(separator: " ") }.first {
-            words in
+        let mount = ProcFile.lines(of: mounts).lazy.map(ProcFile.words).first { words in
             guard let dash = words.firstIndex(of: "-"), dash + 1 < words.count else { return false }
             return words[dash + 1] == "cgroup2"
         }
-        let group = groups.split(separator: "\n").first { $0.hasPrefix("0::/") }
+        let group = ProcFile.lines(of: groups).first { $0.utf8.starts(with: "0::/".utf8) }
         guard let mount, mount.count > 4, let group else { return nil }
         return "\(mount[4])\(group.dropFirst(3))"
     }

@@ -10,6 +10,9 @@ import TimerCore
 final class Inbox: Sendable {
     enum Word: Sendable {
         case start([Preparation])
+        /// The environment file of this run is being read; `wasRead` will say what is in it.
+        case read(RunRequest, Account)
+        case wasRead(Run.ID, Preparation.Variables)
         case signal(Run.ID, Int32)
         case end(Run.ID, grace: Duration)
         case suspend(Run.ID)
@@ -53,11 +56,16 @@ final class Inbox: Sendable {
         let count: Int? = state.withLock { state in
             guard !state.isClosed else { return nil }
             state.words.append(word)
-            if case .start(let preparations) = word {
+            switch word {
+            case .start(let preparations):
                 state.load.starts += preparations.count
                 state.load.startBytes += preparations.reduce(0) { $0 + $1.cost }
-            } else {
-                state.load.commands += 1
+            case .read:
+                state.load.starts += 1
+                state.load.startBytes += Preparation.costOfOne
+            case .wasRead(_, let variables):
+                state.load.startBytes += Preparation.cost(of: variables)
+            default: state.load.commands += 1
             }
             return state.words.count
         }
@@ -73,8 +81,10 @@ final class Inbox: Sendable {
         return state.withLock { state in
             defer { state.words = [] }
             for word in state.words {
-                if case .start = word { continue }
-                state.load.commands -= 1
+                switch word {
+                case .start, .read, .wasRead: continue
+                default: state.load.commands -= 1
+                }
             }
             return state.words
         }
@@ -89,6 +99,11 @@ final class Inbox: Sendable {
             state.load.starts -= 1
             state.load.startBytes -= preparation.cost
         }
+    }
+
+    /// Nobody waits any more for what was read.
+    func forgetFile(_ variables: Preparation.Variables) {
+        state.withLock { $0.load.startBytes -= Preparation.cost(of: variables) }
     }
 
     /// So many more commands, or fewer, are kept for runs that wait for their start.

@@ -57,8 +57,8 @@ extension Marks {
             return Run.ID(String(words[2]))
         }
 
-        /// A slot for the run; nil if the file cannot grow.
-        mutating func take(for run: Run.ID, growing file: Int32) -> UnsafeMutableRawPointer? {
+        /// The place of a slot for the run; nil if the file cannot grow.
+        mutating func take(for run: Run.ID, growing file: Int32) -> Int? {
             if free.isEmpty {
                 // With room for it on the disk: else whoever writes there would be killed (mmap(2), SIGBUS).
                 let size = off_t(pages.count * Self.pageBytes)
@@ -68,7 +68,7 @@ extension Marks {
             }
             guard let place = free.popLast() else { return nil }
             places[run] = place
-            return slot(place)
+            return place
         }
 
         /// Maps the next page.
@@ -77,6 +77,8 @@ extension Marks {
                 nil, Self.pageBytes, PROT_READ | PROT_WRITE, MAP_SHARED, file,
                 off_t(pages.count * Self.pageBytes))
             guard let page, page != MAP_FAILED else { return false }
+            // What becomes a job's process has no business in the marks of others.
+            madvise(page, Self.pageBytes, MADV_DONTFORK)
             let first = pages.count * Slot.perPage
             pages.append(page)
             free += (first..<first + Slot.perPage).reversed()

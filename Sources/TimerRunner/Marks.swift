@@ -70,15 +70,23 @@ final class Marks: Sendable {
         /// The name of its control group.
         var controlGroup: String?
 
+        /// When a process was made, in ticks since the boot, as its `stat` says. The second field, the program's name,
+        /// may hold blanks, parentheses and any other bytes: it ends at the last parenthesis, as bytes go, since
+        /// a combining character behind it would be one with it.
+        static func start(in text: String) -> Int64? {
+            let bytes = Array(text.utf8)
+            guard let name = bytes.lastIndex(of: UInt8(ascii: ")")) else { return nil }
+            let fields = bytes[name...].split(separator: UInt8(ascii: " "), maxSplits: 21)
+            guard fields.count > 20 else { return nil }
+            return Int64(String(decoding: fields[20], as: UTF8.self))
+        }
+
         /// Whether the process that has this number now is this one, by when it was made (proc(5), stat,
         /// field 22, in ticks since the boot).
         var isAlive: Bool {
             guard let text = ProcFile.text("/proc/\(pid)/stat"),
-                // The second field, the program's name, may hold blanks and parentheses.
-                let name = text.lastIndex(of: ")")
+                let start = Self.start(in: text)
             else { return false }
-            let fields = text[name...].split(separator: " ", maxSplits: 21)
-            guard fields.count > 20, let start = Int64(fields[20]) else { return false }
             let tick = 1_000_000_000 / max(1, Int64(sysconf(Int32(_SC_CLK_TCK))))
             return (made.lowerBound / tick...made.upperBound / tick).contains(start)
         }
@@ -92,31 +100,41 @@ final class Marks: Sendable {
         case lost(RunOutcome.Loss)
     }
 
+    /// Where the process of a run writes which it is; good until the run is forgotten.
+    struct Place {
+        /// In this process's memory.
+        var mark: UnsafeMutablePointer<cspawn_mark>
+        /// In the file, for the process, which does not have that memory.
+        var file: Int32
+        var offset: Int64
+    }
+
     /// Says that the run is begun, before it is.
     ///
-    /// - Returns: where its process writes which it is; good until the run is forgotten.
+    /// - Returns: where its process writes which it is.
     /// - Throws: `lost(runner)` if it has a mark already, since it was begun before then; `spawn-failed` if there
     ///   is no room for one.
     func make(
         for run: Run.ID, began: Int64, beganAt: WallInstant, deadline: Int64?,
         killTimeout: Duration,
         controlGroup: String?
-    ) throws(Spawner.Failure) -> UnsafeMutablePointer<cspawn_mark> {
-        let slot: UnsafeMutableRawPointer? = try slots.withLock {
+    ) throws(Spawner.Failure) -> Place {
+        let taken: (slot: UnsafeMutableRawPointer, place: Int)? = try slots.withLock {
             (slots) throws(Spawner.Failure) in
             guard slots.places[run] == nil else {
                 throw Spawner.Failure(outcome: .lost(.runner))
             }
-            return slots.take(for: run, growing: file)
+            guard let place = slots.take(for: run, growing: file) else { return nil }
+            return (slots.slot(place), place)
         }
-        guard let slot else { throw Spawner.failure(ENOSPC, "mark the run") }
+        guard let (slot, place) = taken else { throw Spawner.failure(ENOSPC, "mark the run") }
         let deadline = deadline.map { "\($0)" } ?? "-"
         slot.put(
             "timerd-run 2 \(run) \(bootID) \(began) \(beganAt.microsecondsSinceEpoch) \(deadline) "
                 + "\(killTimeout.wholeNanoseconds) \(controlGroup ?? "-")",
             Slot.beginning..<Slot.end)
         cspawn_set_stage(slot.mark, CSPAWN_MARK_MADE)
-        return slot.mark
+        return Place(mark: slot.mark, file: file, offset: Int64(place * Slot.bytes))
     }
 
     /// Adds how the run ended, for a runner that comes before it is forgotten.

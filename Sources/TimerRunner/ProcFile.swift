@@ -18,4 +18,14 @@ enum ProcFile {
         }
         return String(decoding: bytes, as: UTF8.self)
     }
+
+    /// Its lines, as bytes go: in a name that somebody chose a combining character may follow on what separates.
+    static func lines(of text: String) -> [Substring] {
+        text.utf8.split(separator: UInt8(ascii: "\n")).map { Substring($0) }
+    }
+
+    /// The words of a line, as bytes go.
+    static func words(of line: Substring) -> [Substring] {
+        line.utf8.split(separator: UInt8(ascii: " ")).map { Substring($0) }
+    }
 }

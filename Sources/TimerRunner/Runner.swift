@@ -35,6 +35,7 @@ public final class Runner: Sendable {
     private let inbox: Inbox
     private let marks: Marks
     private let account = Account.current()
+    private let files: FileReaders
     /// Signalled when the thread has ended.
     private let done = DispatchSemaphore(value: 0)
 
@@ -76,7 +77,9 @@ public final class Runner: Sendable {
         turned: @escaping @Sendable (_ isLate: Bool) -> Bool = { _ in false }
     ) throws(Failure) {
         cspawn_claim_ends()
-        inbox = try Inbox()
+        let inbox = try Inbox()
+        self.inbox = inbox
+        files = FileReaders { inbox.load.startBytes < RunnerLimits.fileBytes }
         marks = try Marks(in: directory)
         var beginning = RunnerThread.Beginning(
             inbox: inbox, marks: marks, found: [], handler: handler, gate: gate,
@@ -150,12 +153,43 @@ public final class Runner: Sendable {
         }
     }
 
-    /// Begins the runs, in this order. Their users are looked up and their environment files read before
-    /// this returns; whatever keeps a run from beginning is told as its end. A run that has a mark is not
+    /// Begins the runs, in this order; one that has an environment file once that is read, which others do. Their users
+    /// are looked up before this returns; whatever keeps a run from beginning is told as its end. A run that has a mark is not
     /// begun again but told as ended, `lost(runner)`. After a shutdown nothing is begun and nothing told.
     public func start(_ requests: [RunRequest]) {
         guard !requests.isEmpty else { return }
-        inbox.leave(.start(requests.map { Preparation($0, current: account) }))
+        var found: [AccountKey: Result<Account, Spawner.Failure>] = [:]
+        var ready: [Preparation] = []
+        for request in requests {
+            let execution = request.definition.execution
+            let key = AccountKey(user: execution.user, group: execution.group)
+            // Once for all that are begun together, which may be many of one user.
+            let account = found[key] ?? resolve(key)
+            found[key] = account
+            guard let path = execution.environmentFile, case .success(let owner) = account else {
+                ready.append(Preparation(request, account))
+                continue
+            }
+            inbox.leave(.read(request, owner))
+            files.read(path, for: owner.identity) { [inbox] in
+                inbox.leave(.wasRead(request.id, $0))
+            }
+        }
+        if !ready.isEmpty { inbox.leave(.start(ready)) }
+    }
+
+    /// Whose a run is to be, by name.
+    private struct AccountKey: Hashable {
+        var user: String?
+        var group: String?
+    }
+
+    private func resolve(_ key: AccountKey) -> Result<Account, Spawner.Failure> {
+        do throws(Spawner.Failure) {
+            return .success(try .resolve(user: key.user, group: key.group, current: account))
+        } catch {
+            return .failure(error)
+        }
     }
 
     /// What waits for the runner's thread.

@@ -18,6 +18,9 @@ struct RunnerLimits: Hashable, Sendable {
     /// among them.
     var commands = 50_000
 
+    /// With so many bytes for runs that wait to start, no further environment file is read until fewer do.
+    static let fileBytes = 64 << 20
+
     /// How many starts are prepared before the limits are looked at again.
     static let startsPerLook = 32
 }

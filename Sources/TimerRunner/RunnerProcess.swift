@@ -36,6 +36,10 @@ public enum RunnerProcess {
         dataLimitBefore.withLock { $0 = before }
     }
 
+    /// Keeps this process's memory, with the environments of all jobs in it, out of cores and away from everybody but
+    /// root. For root's runner: one of a user keeps nothing from that user, and reads more of /proc without.
+    public static func hideMemory() { if geteuid() == 0 { cspawn_hide_memory() } }
+
     /// How to say that a process which went on apart is ready.
     public struct Readiness: Sendable {
         fileprivate let descriptor: Int32

@@ -15,6 +15,9 @@ extension RunnerThread {
     /// round to another group in between.
     static let groupLook: Int64 = 10_000_000
 
+    /// How often a process is looked at that has ended and is traced.
+    static let tracerLook: Int64 = 100_000_000
+
     /// How long after its end a control group is looked at again, if somebody was in it.
     static let sweepDelay: Int64 = 100_000_000
 
@@ -27,15 +30,21 @@ extension RunnerThread {
 
     /// A run that was not begun is not begun.
     private mutating func cancel(_ run: Run.ID) {
-        guard let index = waiting.firstIndex(where: { $0.request.id == run }) else { return }
-        inbox.finishStart(waiting.remove(at: index))
+        if let index = waiting.firstIndex(where: { $0.request.id == run }) {
+            inbox.finishStart(waiting.remove(at: index))
+        } else if !cancelReading(run) {
+            return
+        }
         forgetEarly(run)
         handler(.ended(run, RunEnd(.stopped, at: Self.wall())))
     }
 
     /// Sends SIGTERM to the group, and SIGKILL after the grace. What is ending already may only end sooner.
     mutating func end(_ serial: UInt64, _ outcome: RunOutcome, grace: Duration) {
+        lookAtLaunch(of: serial)
         guard let child = children[serial], serials[child.id] == serial else { return }
+        // Before its program runs there is nobody who could make use of a grace.
+        let grace = child.launch == nil ? grace : .zero
         let span = max(.zero, min(grace, Runner.graceMax)).wholeNanoseconds
         let killAt = Self.awake() + span
         switch child.stage {
@@ -49,7 +58,9 @@ extension RunnerThread {
         case .ending(let outcome, let before):
             guard killAt < before else { return }
             children[serial]?.stage = .ending(outcome, killAt: killAt)
-        case .killed: return
+        case .killed(_, let giveUpAt):
+            // It may be long past, and nothing but the stop of the runner gives up then.
+            return alarms.set(serial, at: giveUpAt)
         }
         alarms.set(serial, at: killAt)
     }
@@ -57,6 +68,7 @@ extension RunnerThread {
     /// Its alarm rang, for whatever it was set, or for nothing any more.
     mutating func attend(to serial: UInt64, at now: Int64) {
         readOnIfDue(serial, at: now)
+        if children[serial]?.isTraced == true { takeEnd(of: serial) }
         guard let child = children[serial], serials[child.id] == serial else {
             groups?.sweep()
             return
@@ -76,7 +88,8 @@ extension RunnerThread {
             alarms.set(serial, at: giveUpAt)
         case .killed(let outcome, let giveUpAt):
             guard now >= giveUpAt else { break }
-            if child.taken != nil { return finish(serial, outcome) }
+            // A process that is traced stays, though it has ended, for as long as whoever traces it likes.
+            if child.taken != nil || hasEnded(child) { return finish(serial, outcome) }
             // Only the stop of the runner cannot wait: else whatever still stands in the kernel is waited
             // for, so that no other run meets it.
             if isShutDown { return finish(serial, .lost(.runner)) }
@@ -87,7 +100,7 @@ extension RunnerThread {
     /// The leader of the group ended. The others have as long as it had.
     mutating func lookAtGroup(of serial: UInt64, at now: Int64) {
         guard let child = children[serial], child.taken != nil else { return }
-        guard cspawn_group_lives(child.pid) else {
+        guard kill(child, 0) else {
             switch child.stage {
             case .running: return
             case .ending(let outcome, _), .killed(let outcome, _): return finish(serial, outcome)
@@ -101,6 +114,7 @@ extension RunnerThread {
         // What was never begun has no mark, and the next life begins it.
         waiting = []
         early = [:]
+        reading = [:]
         for serial in Array(serials.values) {
             takeEnd(of: serial)
             end(serial, .stopped, grace: grace)
@@ -133,10 +147,26 @@ extension RunnerThread {
         kill(child, SIGCONT)
     }
 
-    /// The group's number is the process's, and nobody else's while the process is not taken or the group
-    /// has a member.
-    func kill(_ child: Child, _ number: Int32) {
-        guard child.pidfd != nil || child.taken != nil else { return }
-        Glibc.kill(-child.pid, number)
+    /// Sends a signal to the process group of a run, or asks with 0 whether it has a member.
+    /// - Returns: whether there was somebody to send it to.
+    @discardableResult
+    func kill(_ child: Child, _ number: Int32) -> Bool {
+        guard let descriptor = child.pidfd ?? child.group else { return false }
+        // The process of a run that an earlier runner began is somebody else's, who takes its end.
+        let isTaken = child.pidfd == nil || !child.isOwn && hasEnded(child)
+        let result = cspawn_signal_group(descriptor, child.pid, isTaken, number)
+        let isThere = result == 0 || errno == EPERM
+        // Before its program runs it may not have made its group yet.
+        if child.launch != nil, number != 0 {
+            return cspawn_signal(descriptor, number) == 0 || isThere
+        }
+        return isThere
+    }
+
+    /// Whether the process has ended, be it that its end cannot be taken yet.
+    func hasEnded(_ child: Child) -> Bool {
+        guard let pidfd = child.pidfd else { return true }
+        var ending = pollfd(fd: pidfd, events: Int16(POLLIN), revents: 0)
+        return poll(&ending, 1, 0) > 0
     }
 }

@@ -11,6 +11,8 @@ extension RunnerThread {
     mutating func serve(_ token: UInt64) {
         let serial = token >> 2
         guard token & 3 != 0 else { return takeEnd(of: serial) }
+        // Whatever it wrote, its program runs.
+        lookAtLaunch(of: serial)
         readSome(of: serial, stream: Int(token & 3) - 1)
         dropIfDone(serial)
     }
@@ -24,23 +26,30 @@ extension RunnerThread {
         let isKnown: Bool
         if child.isOwn {
             let result = cspawn_reap(pidfd, &end)
-            if result == 0 { return }
+            if result == 0 { return awaitTracer(of: serial, child) }
             // Else somebody else in this process took it: a wait for any child.
             isKnown = result == 1
         } else {
-            var ending = pollfd(fd: pidfd, events: Int16(POLLIN), revents: 0)
-            guard poll(&ending, 1, 0) > 0 else { return }
+            guard hasEnded(child) else { return }
             isKnown = false
         }
         took(end, of: serial, isKnown: isKnown)
     }
 
+    /// Whoever traces a process has its end first. Until then its descriptor would have the thread turn for nothing.
+    private mutating func awaitTracer(of serial: UInt64, _ child: Child) {
+        guard orphanWatch == nil, let pidfd = child.pidfd, hasEnded(child) else { return }
+        epoll_ctl(epoll, EPOLL_CTL_DEL, pidfd, nil)
+        children[serial]?.isTraced = true
+        alarms.set(serial, at: Self.awake() + Self.tracerLook)
+    }
+
     /// The end of the process is taken, whatever is known of it.
     private mutating func took(_ end: cspawn_end, of serial: UInt64, isKnown: Bool) {
         guard let child = children[serial], let pidfd = child.pidfd else { return }
-        close(pidfd)
         processes[child.pid] = nil
         children[serial]?.pidfd = nil
+        children[serial]?.group = pidfd
         children[serial]?.taken = Child.Taken(end: end, isKnown: isKnown)
         if case .running = child.stage {
             finish(serial, isKnown ? Self.outcome(of: end) : .lost(.runner))
@@ -71,12 +80,16 @@ extension RunnerThread {
     /// Ends a run. Whoever it left behind with a pipe in hand does not hold it up; what is in the pipes
     /// already still belongs to it.
     mutating func finish(_ serial: UInt64, _ outcome: RunOutcome) {
-        if let pidfd = children[serial]?.pidfd {
+        finishLaunch(of: serial)
+        if let pidfd = children[serial]?.pidfd ?? children[serial]?.group {
             close(pidfd)
             children[serial]?.pidfd = nil
+            children[serial]?.group = nil
         }
         for stream in 0..<2 { drain(serial, stream: stream) }
         guard let child = children[serial] else { return }
+        var outcome = outcome
+        if case .running = child.stage, let failure = child.failure { outcome = failure }
         serials[child.id] = nil
         processes[child.pid] = nil
         if let group = child.controlGroup {
@@ -89,10 +102,10 @@ extension RunnerThread {
         if let taken = child.taken, taken.isKnown {
             usage.user = .microseconds(taken.end.user_microseconds)
             usage.system = .microseconds(taken.end.system_microseconds)
-            // No more than this process itself had: then that is all there is to know.
-            let peak = taken.end.peak_kibibytes
-            usage.peakResidentBytes = peak > child.peakFloor ? peak << 10 : 0
+            usage.peakResidentBytes = taken.end.peak_kibibytes << 10
         }
+        // What never ran used nothing.
+        if case .spawnFailed = outcome { usage = RunUsage() }
         let end = RunEnd(outcome, usage, at: Self.wall(), tail: child.tail.last)
         marks.note(end, of: child.id)
         handler(.ended(child.id, end))
@@ -134,6 +147,6 @@ extension RunnerThread {
         guard let child = children.removeValue(forKey: serial) else { return }
         unread[child.id] = nil
         for case .some(let stream) in child.streams { close(stream.descriptor) }
-        if let pidfd = child.pidfd { close(pidfd) }
+        if let pidfd = child.pidfd ?? child.group { close(pidfd) }
     }
 }

@@ -22,9 +22,7 @@ extension RunnerThread {
     private mutating func start(_ preparation: Preparation, _ signals: UInt64) {
         let run = preparation.request.id
         do throws(Spawner.Failure) {
-            let child = try spawn(preparation, signals)
-            handler(.began(run, pid: child.pid, at: child.beganAt))
-            obeyEarly(run)
+            try spawn(preparation, signals)
         } catch {
             forgetEarly(run)
             let end = RunEnd(error.outcome, at: Self.wall())
@@ -81,10 +79,10 @@ extension RunnerThread {
         }
     }
 
-    /// Starts the process with its pipes and has them all watched; or leaves nothing behind.
+    /// Makes the process with its pipes and has them all watched; or leaves nothing behind.
     private mutating func spawn(
         _ preparation: Preparation, _ signals: UInt64
-    ) throws(Spawner.Failure) -> Child {
+    ) throws(Spawner.Failure) {
         let definition = preparation.request.definition
         let began = Self.awake()
         let beganAt = Self.wall()
@@ -128,23 +126,23 @@ extension RunnerThread {
                 Child.Stream(descriptor: $0)
             }, tail: Tail(limit: definition.execution.outputTail),
             killTimeout: definition.execution.killTimeout)
-        // Behind the start: the count began with what this process had at that time.
-        child.peakFloor = cspawn_peak()
+        child.launch = Child.Launch(
+            number: process.launch, definition: definition, account: ready.account)
         child.controlGroup = group
         child.deadline = deadline
         add(child)
-        return child
+        awaitLaunch(of: serial)
     }
 
     /// A process whose end could not be known is none to have: it is killed before anybody is told of it.
     private func watch(_ process: Spawner.Process) throws(Spawner.Failure) {
         guard !Self.watch(process.pidfd, token: serial << 2, in: epoll) else { return }
         let code = errno
-        Glibc.kill(-process.pid, SIGKILL)
+        _ = cspawn_signal(process.pidfd, SIGKILL)
         var ending = pollfd(fd: process.pidfd, events: Int16(POLLIN), revents: 0)
         _ = poll(&ending, 1, Int32(clamping: Runner.killPatience.wholeNanoseconds / 1_000_000))
         var end = cspawn_end()
-        _ = cspawn_reap(process.pidfd, &end)
+        if cspawn_reap(process.pidfd, &end) != 0 { cspawn_forget(process.launch) }
         close(process.pidfd)
         throw Spawner.failure(code, "watch the process")
     }

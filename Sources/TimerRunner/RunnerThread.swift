@@ -51,6 +51,12 @@ struct RunnerThread: ~Copyable {
     /// The children of which nothing is read for now, by their runs.
     var unread: [Run.ID: UInt64] = [:]
     var alarms = Alarms()
+    /// The children that set themselves up, the latest last; some may be done. And when all of them are looked at
+    /// again, at the latest.
+    var launching: [UInt64] = []
+    var launchBy: Int64?
+    /// The runs whose environment files are being read, and until when that may take.
+    var reading: [Run.ID: Reading] = [:]
     /// How many were begun since an instant not long ago; with many, this thread goes first by itself.
     private var starts = (count: 0, since: Int64(0))
     /// What is yet to be begun, and the words that came for it meanwhile.
@@ -64,6 +70,13 @@ struct RunnerThread: ~Copyable {
     /// Who waits until every end that has come to pass is told.
     var settling: [@Sendable () -> Void] = []
     var buffer = [UInt8](repeating: 0, count: 64 << 10)
+
+    /// A run whose environment file is being read.
+    struct Reading {
+        var request: RunRequest
+        var account: Account
+        var until: Int64
+    }
 
     /// What a thread begins with.
     struct Beginning {
@@ -179,7 +192,8 @@ struct RunnerThread: ~Copyable {
             startSome()
             let now = Self.awake()
             while let serial = alarms.pop(due: now) { attend(to: serial, at: now) }
-            let mayWait = turned(turnBy.map { now >= $0 } ?? false)
+            let isLate = lookAtLaunches(at: now) || turnBy.map { now >= $0 } ?? false
+            let mayWait = turned(isLate)
             turnBy = mayWait ? turnBy ?? now + Self.gathering : nil
         }
         for settled in settling { settled() }
@@ -213,7 +227,7 @@ struct RunnerThread: ~Copyable {
     /// How long to wait for something, in milliseconds; -1 for ever.
     private func patience() -> Int32 {
         if !waiting.isEmpty || !settling.isEmpty || mayHaveMoreEnds { return 0 }
-        let next = min(alarms.next ?? .max, turnBy ?? .max)
+        let next = min(alarms.next ?? .max, turnBy ?? .max, launchBy ?? .max)
         guard next < .max else { return -1 }
         // Rounded up, so as not to turn in vain; a day at most, lest the number not fit.
         return Int32(min(86_400_000, max(0, (next - Self.awake() + 999_999) / 1_000_000)))
@@ -222,6 +236,8 @@ struct RunnerThread: ~Copyable {
     private mutating func obey(_ word: Inbox.Word) {
         switch word {
         case .start(let preparations): if !isShutDown { waiting += preparations }
+        case .read(let request, let account): awaitFile(of: request, account)
+        case .wasRead(let run, let variables): takeFile(of: run, variables)
         case .signal(let run, let number):
             guard let child = child(of: run, or: word) else { return }
             kill(child, number)
@@ -238,22 +254,24 @@ struct RunnerThread: ~Copyable {
         }
     }
 
-    /// The child of a run. A word for a run that still waits for its start is kept until then.
+    /// The child of a run. A word for a run whose program does not run yet is kept until then.
     private mutating func child(of run: Run.ID, or word: Inbox.Word) -> Child? {
-        if let serial = serials[run] { return children[serial] }
-        if waiting.contains(where: { $0.request.id == run }) {
+        let child = serials[run].flatMap { children[$0] }
+        if let child, child.launch == nil { return child }
+        if child != nil || reading[run] != nil || waiting.contains(where: { $0.request.id == run })
+        {
             early[run, default: []].append(word)
             inbox.keepCommands(1)
         }
         return nil
     }
 
-    /// What was said of a run before it was begun.
+    /// What was said of a run before its program ran.
     mutating func obeyEarly(_ run: Run.ID) {
         for word in forgetEarly(run) { obey(word) }
     }
 
-    /// Takes out what was said of a run before it was begun.
+    /// Takes out what was said of a run before its program ran.
     @discardableResult
     mutating func forgetEarly(_ run: Run.ID) -> [Inbox.Word] {
         guard !early.isEmpty, let words = early.removeValue(forKey: run) else { return [] }

@@ -18,20 +18,22 @@ struct Preparation: Sendable {
         var variables: [String: String]
     }
 
-    /// - Parameter current: the account of the runner.
-    init(_ request: RunRequest, current: Account) {
+    /// What is in an environment file, or why that cannot be known.
+    typealias Variables = Result<[String: String], Spawner.Failure>
+
+    /// - Parameters:
+    ///   - account: whose process it is to be, as it was found.
+    ///   - file: what its environment file says; nothing where it has none.
+    init(
+        _ request: RunRequest, _ account: Result<Account, Spawner.Failure>,
+        file: Variables = .success([:])
+    ) {
         self.request = request
         do throws(Spawner.Failure) {
-            let execution = request.definition.execution
-            let account = try Account.resolve(
-                user: execution.user, group: execution.group, current: current)
-            let file = try execution.environmentFile.map { (path) throws(Spawner.Failure) in
-                try EnvironmentFile.load(path, for: account.identity)
-            }
-            let variables = Self.environment(of: request, account: account, file: file ?? [:])
-            cost =
-                Self.costOfOne
-                + (file ?? [:]).reduce(0) { $0 + $1.key.utf8.count + $1.value.utf8.count + 64 }
+            let account = try account.get()
+            let file = try file.get()
+            let variables = Self.environment(of: request, account: account, file: file)
+            cost = Self.costOfOne + Self.cost(of: .success(file))
             result = .success(Ready(account: account, variables: variables))
         } catch {
             cost = Self.costOfOne
@@ -40,7 +42,13 @@ struct Preparation: Sendable {
     }
 
     /// What one takes without an environment file.
-    private static let costOfOne = 2 << 10
+    static let costOfOne = 2 << 10
+
+    /// What a file adds to that.
+    static func cost(of variables: Variables) -> Int {
+        guard case .success(let file) = variables else { return 0 }
+        return file.reduce(0) { $0 + $1.key.utf8.count + $1.value.utf8.count + 64 }
+    }
 
     /// Built from nothing: of the runner's own environment a job has only the variables that its configuration
     /// names. As in systemd the file has the last word over what is declared, and that over what is passed.
@@ -76,9 +84,9 @@ extension Preparation {
 
 /// Starts processes.
 struct Spawner {
-    /// How many seconds a process may take to become its program: longer than a slow disk, shorter than a file
-    /// server that does not answer.
-    static let patience: Int32 = 10
+    /// How long a process may take to become its program, and its environment file to be read: longer than a slow
+    /// disk, shorter than a file server that does not answer.
+    static let patience: Duration = .seconds(10)
 
     private let openFiles: UInt64
     /// What jobs have to read.
@@ -94,10 +102,12 @@ struct Spawner {
     /// - Parameter openFiles: the soft limit of open files jobs get that declare none.
     init(openFiles: UInt64) { self.openFiles = openFiles }
 
-    /// A process that runs.
+    /// A process that sets itself up.
     struct Process {
         var pid: Int32
         var pidfd: Int32
+        /// What `cspawn_look` is asked with.
+        var launch: Int32
     }
 
     /// Why there is no process.
@@ -113,10 +123,11 @@ struct Spawner {
         var signals: UInt64
         var controlGroup: Int32 = -1
         /// Where its process writes down which it is.
-        var mark: UnsafeMutablePointer<cspawn_mark>?
+        var mark: Marks.Place?
     }
 
-    /// Starts the process of a run in these surroundings, with nothing to read at 0.
+    /// Makes the process of a run in these surroundings, with nothing to read at 0. It sets itself up, and nobody
+    /// waits for it.
     ///
     /// It runs in the declared directory, which must be there, or else in its user's home; in `/` where
     /// that is not there just now, as under Debian's cron.
@@ -130,8 +141,7 @@ struct Spawner {
         guard input >= 0 else { throw Self.failure(EBADF, "open /dev/null") }
         let directory = definition.workingDirectory ?? ready.account.home
         let execution = definition.execution
-        let names = execution.limits.keys.sorted { $0.rawValue < $1.rawValue }
-        let limits = names.map { name in
+        let limits = Self.names(of: definition).map { name in
             // Nil is no limit, RLIM_INFINITY.
             let limit = execution.limits[name].flatMap { $0 } ?? .max
             return cspawn_limit(resource: name.number, soft: limit, hard: limit)
@@ -154,13 +164,14 @@ struct Spawner {
                                     nice: Int32(clamping: execution.nice),
                                     signals: surroundings.signals, open_files: openFiles,
                                     data_bytes: RunnerProcess.dataLimitOfJobs ?? 0,
-                                    patience: Self.patience,
                                     limits: limits.baseAddress, limit_count: Int32(limits.count),
                                     switches_user: identity != nil, user: identity?.user ?? 0,
                                     group: identity?.group ?? 0, groups: groups.baseAddress,
                                     group_count: Int32(groups.count),
                                     control_group: surroundings.controlGroup,
-                                    mark: surroundings.mark)
+                                    mark: surroundings.mark?.mark,
+                                    mark_file: surroundings.mark?.file ?? -1,
+                                    mark_offset: surroundings.mark?.offset ?? 0)
                                 return cspawn_start(&start)
                             }
                         }
@@ -169,10 +180,31 @@ struct Spawner {
             }
         }
         guard result.step == CSPAWN_STEP_NONE else {
-            throw Self.failure(
-                result.error, Self.describe(result, definition, ready.account, program.name, names))
+            let failure = cspawn_failure(step: result.step, error: result.error, limit: -1)
+            throw Self.failure(failure, of: definition, ready.account)
         }
-        return Process(pid: result.pid, pidfd: result.pidfd)
+        return Process(pid: result.pid, pidfd: result.pidfd, launch: result.launch)
+    }
+
+    /// The outcome for a run whose process could not be, or could not become its program.
+    static func failure(
+        _ failure: cspawn_failure, of definition: Definition, _ account: Account
+    ) -> Failure {
+        Self.failure(failure.error, describe(failure, definition, account))
+    }
+
+    /// The outcome for a run whose process took too long to become its program.
+    static func tooLate(_ definition: Definition, _ account: Account) -> Failure {
+        let program = Program(definition.command, path: "").name
+        return failure(
+            ETIMEDOUT,
+            "run \(program) within \(patience.components.seconds) seconds in "
+                + "\(definition.workingDirectory ?? account.home)")
+    }
+
+    /// The limits it declares, in the order in which they are set.
+    private static func names(of definition: Definition) -> [Execution.Limit] {
+        definition.execution.limits.keys.sorted { $0.rawValue < $1.rawValue }
     }
 
     /// C's strings end at a NUL byte, and an environment is lines of NAME=value: what would arrive as
@@ -199,30 +231,29 @@ struct Spawner {
     }
 
     private static func describe(
-        _ result: cspawn_result, _ definition: Definition, _ account: Account, _ program: String,
-        _ limits: [Execution.Limit]
+        _ failure: cspawn_failure, _ definition: Definition, _ account: Account
     ) -> String {
-        switch result.step {
-        case CSPAWN_STEP_STACK: return "allocate a stack"
+        switch failure.step {
+        case CSPAWN_STEP_MEMORY: return "allocate memory for a start"
         case CSPAWN_STEP_CLONE: return "clone"
+        case CSPAWN_STEP_MARK: return "mark the run"
         case CSPAWN_STEP_SESSION: return "setsid"
         case CSPAWN_STEP_SIGNALS: return "reset the signals"
         case CSPAWN_STEP_NICE: return "set the nice value \(definition.execution.nice)"
         case CSPAWN_STEP_CONTROL_GROUP: return "enter its control group"
         case CSPAWN_STEP_DESCRIPTORS: return "set up the descriptors"
         case CSPAWN_STEP_LIMITS:
-            let index = Int(result.limit)
+            let limits = names(of: definition)
+            let index = Int(failure.limit)
             guard limits.indices.contains(index) else { return "set the limit of open files" }
             return "set the limit \(limits[index].rawValue)"
         case CSPAWN_STEP_GROUPS: return "set the groups of \(account.name)"
         case CSPAWN_STEP_GROUP: return "set the group of \(account.name)"
         case CSPAWN_STEP_USER: return "switch to the user \(account.name)"
-        case CSPAWN_STEP_PATIENCE:
-            return "run \(program) within \(patience) seconds in "
-                + "\(definition.workingDirectory ?? account.home)"
+        case CSPAWN_STEP_KEYS: return "join a session of keys"
         case CSPAWN_STEP_DIRECTORY:
             return "chdir \(definition.workingDirectory ?? account.home)"
-        default: return "exec \(program)"
+        default: return "exec \(Program(definition.command, path: "").name)"
         }
     }
 }
@@ -265,8 +296,8 @@ private struct Program {
         candidates =
             name.isEmpty || name.utf8.contains(UInt8(ascii: "/"))
             ? [name]
-            : path.split(separator: ":", omittingEmptySubsequences: false).map { [name] in
-                $0.isEmpty ? "./\(name)" : "\($0)/\(name)"
+            : path.utf8.split(separator: UInt8(ascii: ":"), omittingEmptySubsequences: false).map {
+                [name] in $0.isEmpty ? "./\(name)" : "\(Substring($0))/\(name)"
             }
     }
 }

@@ -95,6 +95,7 @@ struct TimerdRunner: ParsableCommand {
         do {
             let user = try scheduler()
             let ready = detach ? try RunnerProcess.detach() : nil
+            RunnerProcess.hideMemory()
             RunnerProcess.limitMemory()
             signal(SIGPIPE, SIG_IGN)
             goFirst()

@@ -72,7 +72,7 @@ struct SpawnFailureTests {
         ("clone", "EAGAIN", "clone"), ("clone", "ENOMEM", "clone"),
         ("pipe2", "EMFILE", "make a pipe"), ("epoll_ctl", "ENOSPC", "watch a pipe"),
         ("setsid", "EPERM", "setsid"), ("rt_sigaction", "EINVAL", "reset the signals"),
-        ("dup2", "EBUSY", "set up the descriptors"), ("chdir", "EIO", "chdir /"),
+        ("dup3", "EBUSY", "set up the descriptors"), ("chdir", "EIO", "chdir /"),
         ("prlimit64", "EPERM", "set the limit of open files"),
         ("setgroups", "EPERM", "set the groups of nobody"),
         ("setresgid", "EAGAIN", "set the group of nobody"),

@@ -70,7 +70,7 @@ private func run(_ number: Int) -> Run.ID {
 }
 
 extension Marks {
-    fileprivate func make(for run: Run.ID) throws -> UnsafeMutablePointer<cspawn_mark> {
+    fileprivate func make(for run: Run.ID) throws -> Marks.Place {
         try make(
             for: run, began: 5000, beganAt: WallInstant(microsecondsSinceEpoch: 6), deadline: nil,
             killTimeout: .seconds(1), controlGroup: nil)

@@ -155,6 +155,27 @@ final class Ear: Sendable {
         if case .ended(_, let end) = event { end.outcome.description } else { "\(event as Any)" }
     }
 
+    /// Nobody is there to be told of its end, so that nothing else wakes it.
+    @Test func aRunnerWhoseLastRunEndsWithoutASchedulerIsNotNeeded() throws {
+        let desk = try Desk { $0.idleMax = .milliseconds(100) }
+        let gate = "\(desk.folder)/gate"
+        mkfifo(gate, 0o600)
+        let ear = Ear(seesAll: false)
+        let jobs = [job("echo up; read go <\(gate)"), job("true")]
+        let runs = [run(jobs[0]), run(jobs[1], 1)]
+        let client = try desk.client { ear.take($0, $1) }
+        for (run, job) in zip(runs, jobs) {
+            desk.configuration.jobs.withLock { $0 = [job.name: Definition(job)] }
+            client.start([run])
+            ear.wait { $0.contains { if case .began(run.id, _, _) = $0 { true } else { false } } }
+        }
+        client.close()
+        #expect(!desk.endsByItself(within: 0.5))
+        try "go\n".write(to: URL(fileURLWithPath: gate), atomically: false, encoding: .utf8)
+        #expect(desk.endsByItself(within: 10))
+        desk.stop()
+    }
+
     @Test func runsWhatItReadItself_andReadsAgainForWhatItDoesNotKnow() throws {
         let desk = try Desk()
         let ear = Ear()

@@ -14,8 +14,9 @@
 /// Which step of a start failed.
 typedef enum {
     CSPAWN_STEP_NONE,
-    CSPAWN_STEP_STACK,
+    CSPAWN_STEP_MEMORY,
     CSPAWN_STEP_CLONE,
+    CSPAWN_STEP_MARK,
     CSPAWN_STEP_SESSION,
     CSPAWN_STEP_SIGNALS,
     CSPAWN_STEP_NICE,
@@ -27,8 +28,7 @@ typedef enum {
     CSPAWN_STEP_USER,
     CSPAWN_STEP_DIRECTORY,
     CSPAWN_STEP_EXEC,
-    /// It was killed, since it took too long over one of the others.
-    CSPAWN_STEP_PATIENCE,
+    CSPAWN_STEP_KEYS,
 } cspawn_step;
 
 /// A limit of setrlimit(2); UINT64_MAX is none.
@@ -82,8 +82,6 @@ typedef struct {
     uint64_t open_files;
     /// The soft limit of memory for data (RLIMIT_DATA), where this process has another one; 0 leaves it as it is.
     uint64_t data_bytes;
-    /// How many seconds the child may take until it runs its program.
-    int patience;
     /// Further limits, set in this order.
     const cspawn_limit *_Nullable limits;
     int limit_count;
@@ -95,36 +93,64 @@ typedef struct {
     int group_count;
     /// The file cgroup.procs of the control group to run in, open for writing; -1 for the parent's own.
     int control_group;
-    /// Where the process writes down which it is before it runs its program, so that there is none that is
-    /// not written down; NULL for nowhere.
+    /// The mark of the run, whose `earliest` is set before there is a process; NULL for none.
     cspawn_mark *_Nullable mark;
+    /// Where the process writes down which it is before it runs its program, so that there is none that is
+    /// not written down: the file that has the mark, and where in it; -1 for nowhere.
+    int mark_file;
+    int64_t mark_offset;
 } cspawn_request;
 
-/// What came of a start: a process, or the step that failed with its errno.
+/// What came of a start: a process that sets itself up, or the step that failed with its errno.
 typedef struct {
     pid_t pid;
     int pidfd;
+    /// What `cspawn_look` is asked with.
+    int launch;
     cspawn_step step;
     int error;
-    /// Which of the limits could not be set; -1 for the soft limit of open files.
-    int limit;
 } cspawn_result;
+
+/// A step of its set-up that a process could not take.
+typedef struct {
+    cspawn_step step;
+    int error;
+    /// Which of the limits could not be set; -1 for the soft limit of open files or of memory for data.
+    int limit;
+} cspawn_failure;
+
+/// How far a process has got.
+typedef enum {
+    /// It sets itself up, and has this process's table of descriptors yet.
+    CSPAWN_SHARES,
+    /// It sets itself up.
+    CSPAWN_HAS_LEFT,
+    /// It runs its program, or it is gone: it failed, or was killed.
+    CSPAWN_IS_OVER,
+} cspawn_progress;
 
 /// The signals that this process ignores or handles, or of which that cannot be known; signal N is bit N - 1.
 /// To be asked once for all that starts at one time, while no other thread changes any: to ask for each or to
 /// set all of them takes more than a third of a child's time before its program.
 uint64_t cspawn_signals(void);
 
-/// Starts a process in a session of its own and returns once it runs its program or has failed to.
+/// Makes a process in a session of its own and returns at once; it sets itself up and runs its program.
 ///
-/// The child shares this process's memory until it calls execve (clone(2), CLONE_VM | CLONE_VFORK), so the
-/// cost does not grow with that memory; the calling thread stands still meanwhile, and the child uses a
-/// stack of its own, makes only system calls and changes nothing but its own kernel state and the result.
+/// It waits for nothing that the process touches, which has memory of its own: the directory, the program and all
+/// that is on the way to them may be the user's the process has become, on a file server that does not answer, and
+/// that user may stop it. `cspawn_look` tells how far it is, and whoever started it may kill it if that takes too
+/// long. Of this process's memory it has next to nothing, so that the cost does not grow with that.
 ///
-/// A directory on a file server that does not answer, or the user the child has become, who may stop it,
-/// could have the thread stand still for ever: a second thread kills the child when its time is up. One start
-/// at a time is looked after so; others have no limit.
+/// Copies of the descriptors are held until the process has a table of its own. `cspawn_forget` is to be called once
+/// for each process that was made.
 cspawn_result cspawn_start(const cspawn_request *_Nonnull request);
+
+/// Looks how far a process has got with its set-up, without a system call, and lets go of the descriptors that were
+/// held for it if it has its own. `failure` is filled in; its step is NONE as long as none has failed.
+cspawn_progress cspawn_look(int launch, cspawn_failure *_Nonnull failure);
+
+/// To be called when a set-up is over, or its process is gone.
+void cspawn_forget(int launch);
 
 /// Has the calling thread, and those it makes from then on, take the shortest turns at a processor there are,
 /// which costs no privilege: when it wakes it goes before whoever has longer ones, and need not wait for the end
@@ -149,6 +175,9 @@ void cspawn_give_up_short_slice(void);
 /// Undoes what makes the kernel throw the ends of processes away: SIGCHLD ignored, which execve passes on
 /// from whoever started this program, or SA_NOCLDWAIT (waitid(2), Notes).
 void cspawn_claim_ends(void);
+
+/// Has this process leave no core, and keeps its memory from all but root (prctl(2), PR_SET_DUMPABLE).
+void cspawn_hide_memory(void);
 
 /// Whose rights count: a user, with a group and supplementary groups.
 typedef struct {
@@ -177,14 +206,9 @@ typedef struct {
     int status;
     int64_t user_microseconds;
     int64_t system_microseconds;
-    /// The largest resident set, in KiB. The kernel begins the count of a process at that of whoever started
-    /// it and shared its memory with it until execve: a figure no larger than `cspawn_peak` at the start says
-    /// only that the process had no more than that.
+    /// The largest resident set, in KiB.
     int64_t peak_kibibytes;
 } cspawn_end;
-
-/// The largest resident set this process had so far, in KiB.
-int64_t cspawn_peak(void);
 
 /// Takes the end of the process behind the descriptor, without waiting. Returns 1 if it had ended, 0 if it
 /// lives, -1 with errno set if it cannot be known.
@@ -204,8 +228,15 @@ void cspawn_hush(int watch);
 /// Takes the end of some child that has ended, without waiting. Returns its number; 0 without one.
 pid_t cspawn_reap_any(cspawn_end *_Nonnull end);
 
-/// Whether a process group has any member left, be it only one whose end nobody took.
-bool cspawn_group_lives(pid_t group);
+/// Sends a signal to the process group that the process behind the descriptor made, or asks with 0 whether it has a
+/// member, be it only one whose end nobody took. Returns 0, or -1 with errno set: ESRCH if there is nobody left.
+///
+/// Whoever was in it first may be gone, and its end be taken: from Linux 6.9 on the group is found by the descriptor
+/// (pidfd_send_signal(2), PIDFD_SIGNAL_PROCESS_GROUP). Before that by its number, which may come round to another
+/// process once the group is empty; then it is nobody's whose leader is there again.
+///
+/// - is_taken: whether the end of its leader was taken.
+int cspawn_signal_group(int pidfd, pid_t group, bool is_taken, int signal);
 
 /// Sends a signal through a descriptor of a process. Returns 0, or -1 with errno set.
 int cspawn_signal(int pidfd, int signal);

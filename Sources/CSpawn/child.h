@@ -1,0 +1,43 @@
+// Copyright 2026 the timerd authors
+// SPDX-License-Identifier: Apache-2.0
+
+#pragma once
+
+#include "CSpawn.h"
+
+/// What a child says of its set-up, in memory it shares with its parent.
+typedef struct cspawn_launch {
+    /// The child's entry of its list of robust futexes (set_robust_list(2)): its address alone counts.
+    struct cspawn_launch *next;
+    /// The child's number while it sets itself up; the kernel puts LAUNCH_OVER here, when the child runs its
+    /// program or is gone. 0 before its first step.
+    uint32_t word;
+    /// Whether it has a table of descriptors of its own.
+    uint32_t has_left;
+    /// The step that failed, with its error and, for limits, which of them.
+    uint32_t step;
+    int32_t error;
+    int32_t limit;
+} cspawn_launch;
+
+/// FUTEX_OWNER_DIED of <linux/futex.h>.
+#define LAUNCH_OVER 0x40000000U
+
+/// What a child needs beside the request.
+typedef struct {
+    const cspawn_request *request;
+    cspawn_launch *launch;
+    /// CLOCK_BOOTTIME right before it was made, in nanoseconds.
+    int64_t earliest;
+    /// Whether it begins with a short time slice, which it has to give up.
+    bool has_short_slice;
+    /// Whether it begins with another adjustment for the OOM killer than 0, or with some processors alone.
+    bool has_oom_score, has_affinity;
+} child_order;
+
+/// Becomes the program that is asked for, or says why not and exits. It makes system calls and nothing else: of
+/// the parent's memory it has its stack, what is read only in its program, and what `order` leads to.
+__attribute__((visibility("hidden"))) _Noreturn void cspawn_be_child(const child_order *order);
+
+/// Something read only of that code, so that its memory can be found.
+extern const char cspawn_child_constants[] __attribute__((visibility("hidden")));

@@ -1,0 +1,135 @@
+// Copyright 2026 the timerd authors
+// SPDX-License-Identifier: Apache-2.0
+
+#define _GNU_SOURCE
+
+#include "memory.h"
+
+#include "child.h"
+#include "raw.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sched.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+/// After how many starts it is looked again.
+enum { STARTS = 256 };
+
+/// How many addresses are kept at a time.
+enum { KEPT_MAX = 6 };
+
+/// How often it was looked; and when this thread's own memory was last kept.
+static unsigned looks;
+static _Thread_local unsigned kept_at;
+
+typedef void (*range_body)(uintptr_t from, uintptr_t to, void *context);
+
+/// Reads a hexadecimal number, and the one character behind it.
+static uintptr_t read_number(const char **at) {
+    char *end;
+    uintptr_t number = strtoul(*at, &end, 16);
+    *at = *end == '\0' ? end : end + 1;
+    return number;
+}
+
+/// Calls this for each range of this process's memory (proc(5), maps).
+static void each_range(range_body body, void *context) {
+    int file = open("/proc/self/maps", O_RDONLY | O_CLOEXEC);
+    if (file < 0) return;
+    static char text[32768];
+    size_t filled = 0;
+    ssize_t count;
+    while ((count = read(file, text + filled, sizeof text - 1 - filled)) > 0 || (count < 0 && errno == EINTR)) {
+        if (count < 0) continue;
+        filled += (size_t)count;
+        text[filled] = '\0';
+        char *line = text;
+        for (char *end; (end = strchr(line, '\n')) != NULL; line = end + 1) {
+            const char *at = line;
+            uintptr_t from = read_number(&at);
+            uintptr_t to = read_number(&at);
+            if (from < to) body(from, to, context);
+        }
+        filled -= (size_t)(line - text);
+        memmove(text, line, filled);
+    }
+    close(file);
+}
+
+typedef struct {
+    uintptr_t addresses[KEPT_MAX];
+    int count;
+} kept_addresses;
+
+static bool is_kept(const kept_addresses *kept, uintptr_t from, uintptr_t to) {
+    for (int index = 0; index < kept->count; index++) {
+        if (from <= kept->addresses[index] && kept->addresses[index] < to) return true;
+    }
+    return false;
+}
+
+static void keep_or_not(uintptr_t from, uintptr_t to, void *context) {
+    // What the kernel refuses, such as its own pages, stays as it is.
+    madvise((void *)from, to - from, is_kept(context, from, to) ? MADV_DOFORK : MADV_DONTFORK);
+}
+
+static void keep(uintptr_t from, uintptr_t to, void *context) {
+    if (is_kept(context, from, to)) madvise((void *)from, to - from, MADV_DOFORK);
+}
+
+static bool has_oom_score(void) {
+    int file = open("/proc/self/oom_score_adj", O_RDONLY | O_CLOEXEC);
+    if (file < 0) return false;
+    char text[16] = {0};
+    ssize_t count = read(file, text, sizeof text - 1);
+    close(file);
+    return count > 0 && atoi(text) != 0;
+}
+
+/// Whether some of the processors that this system has now are not for the calling thread.
+static bool has_affinity(void) {
+    unsigned long allowed[128] = {0};
+    if (sched_getaffinity(0, sizeof allowed, (cpu_set_t *)allowed) != 0) return false;
+    int count = 0;
+    for (size_t index = 0; index < sizeof allowed / sizeof *allowed; index++) {
+        count += __builtin_popcountl(allowed[index]);
+    }
+    return count < sysconf(_SC_NPROCESSORS_ONLN);
+}
+
+void cspawn_prepare_memory(const void *first, const void *second, bool *oom_score, bool *affinity) {
+    static unsigned starts;
+    static bool had_oom_score, had_affinity;
+    bool is_time = starts++ % STARTS == 0;
+    if (is_time) {
+        had_oom_score = has_oom_score();
+        had_affinity = has_affinity();
+    }
+    *oom_score = had_oom_score;
+    *affinity = had_affinity;
+    // The last two are for memory that was made since.
+    static const void *pages[2];
+    bool is_new = pages[0] != first || pages[1] != second;
+    pages[0] = first;
+    pages[1] = second;
+    if (!CSPAWN_HAS_RAW || (!is_time && !is_new && kept_at == looks)) return;
+    int here = 0;
+    kept_addresses kept = {
+        .addresses = {(uintptr_t)&here, (uintptr_t)&kept_at, (uintptr_t)cspawn_be_child,
+                      (uintptr_t)cspawn_child_constants, (uintptr_t)first, (uintptr_t)second},
+        .count = KEPT_MAX,
+    };
+    if (is_time) {
+        looks++;
+        each_range(keep_or_not, &kept);
+    } else {
+        // Another thread had it looked since, whose stack is not this one's.
+        each_range(keep, &kept);
+    }
+    kept_at = looks;
+}

@@ -1,0 +1,128 @@
+// Copyright 2026 the timerd authors
+// SPDX-License-Identifier: Apache-2.0
+
+import CSpawn
+import Glibc
+import TimerCore
+
+/// What a run waits for before its program runs: its environment file, and the set-up of its process. Both touch what
+/// its user controls, and either may hang; nothing else waits for them.
+///
+/// A process says how far it is in memory it shares with the runner, and wakes nobody: it is looked at whenever the
+/// thread turns, and else as often as beginnings are told.
+extension RunnerThread {
+    /// How soon after a start the set-up is looked at, if nothing else happens, and how long that may grow while it
+    /// takes long, in nanoseconds.
+    private static let launchLook: Int64 = 10_000_000
+    private static let launchLookMax: Int64 = 1_000_000_000
+
+    /// How many of the latest are looked at in any turn.
+    private static let launchesPerTurn = 64
+
+    // MARK: - The set-up
+
+    mutating func awaitLaunch(of serial: UInt64) {
+        launching.append(serial)
+        let next = Self.awake() + Self.launchLook
+        launchBy = min(launchBy ?? next, next)
+    }
+
+    /// Looks how far processes are that set themselves up. True if it was time to look at all of them.
+    mutating func lookAtLaunches(at now: Int64) -> Bool {
+        guard let by = launchBy else { return false }
+        let isTime = now >= by
+        let first = isTime ? 0 : max(0, launching.count - Self.launchesPerTurn)
+        var left: [UInt64] = []
+        for serial in launching[first...] {
+            lookAtLaunch(of: serial)
+            guard let child = children[serial], let launch = child.launch else { continue }
+            left.append(serial)
+            guard isTime, now - child.began >= Spawner.patience.wholeNanoseconds else { continue }
+            let failure = Spawner.tooLate(launch.definition, launch.account)
+            end(serial, failure.outcome, grace: .zero)
+        }
+        launching.replaceSubrange(first..., with: left)
+        if isTime {
+            giveUpReading(at: now)
+            launchBy = nextLook(at: now)
+        }
+        return isTime
+    }
+
+    /// The longer the latest takes, the less often it is looked at.
+    private func nextLook(at now: Int64) -> Int64? {
+        guard let last = launching.last, let child = children[last] else {
+            return reading.isEmpty ? nil : now + Self.launchLookMax
+        }
+        let age = now - child.began
+        return now + min(Self.launchLookMax, max(Self.launchLook, age / 2))
+    }
+
+    /// Looks how far the process of one child is. Once its program runs, its beginning is told.
+    mutating func lookAtLaunch(of serial: UInt64) {
+        guard let child = children[serial], let launch = child.launch else { return }
+        var failure = cspawn_failure()
+        guard cspawn_look(launch.number, &failure) == CSPAWN_IS_OVER else { return }
+        forgetLaunch(of: serial)
+        guard failure.step == CSPAWN_STEP_NONE else {
+            let failure = Spawner.failure(failure, of: launch.definition, launch.account)
+            children[serial]?.failure = failure.outcome
+            return
+        }
+        // One that was made to end over its set-up never ran.
+        guard case .running = child.stage else { return }
+        handler(.began(child.id, pid: child.pid, at: child.beganAt))
+        obeyEarly(child.id)
+    }
+
+    private mutating func forgetLaunch(of serial: UInt64) {
+        guard let launch = children[serial]?.launch else { return }
+        cspawn_forget(launch.number)
+        children[serial]?.launch = nil
+    }
+
+    /// The run is over. What is known of its set-up is told first.
+    mutating func finishLaunch(of serial: UInt64) {
+        lookAtLaunch(of: serial)
+        // One that was killed before its first step has said nothing. One that is given up and may still come to
+        // it keeps its place for as long as this program runs: it writes there.
+        if children[serial]?.taken != nil { forgetLaunch(of: serial) }
+        if let run = children[serial]?.id { forgetEarly(run) }
+    }
+
+    // MARK: - Environment files
+
+    /// Waits for the file of a run, which others read.
+    mutating func awaitFile(of request: RunRequest, _ account: Account) {
+        guard !isShutDown else { return }
+        let until = Self.awake() + Spawner.patience.wholeNanoseconds
+        reading[request.id] = Reading(request: request, account: account, until: until)
+        launchBy = min(launchBy ?? .max, Self.awake() + Self.launchLookMax)
+    }
+
+    /// The file was read. Nobody may wait for it any more.
+    mutating func takeFile(of run: Run.ID, _ variables: Preparation.Variables) {
+        guard let read = reading.removeValue(forKey: run) else {
+            return inbox.forgetFile(variables)
+        }
+        waiting.append(Preparation(read.request, .success(read.account), file: variables))
+    }
+
+    private mutating func giveUpReading(at now: Int64) {
+        for (run, read) in reading where now >= read.until {
+            let path = read.request.definition.execution.environmentFile ?? ""
+            let failure = Spawner.failure(
+                ETIMEDOUT,
+                "read the environment file \(path) within \(Spawner.patience.components.seconds) seconds"
+            )
+            takeFile(of: run, .failure(failure))
+        }
+    }
+
+    /// The run is not begun. False if its file is not being read.
+    mutating func cancelReading(_ run: Run.ID) -> Bool {
+        guard let read = reading.removeValue(forKey: run) else { return false }
+        inbox.finishStart(Preparation(read.request, .success(read.account)))
+        return true
+    }
+}

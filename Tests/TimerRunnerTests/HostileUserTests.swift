@@ -1,0 +1,223 @@
+// Copyright 2026 the timerd authors
+// SPDX-License-Identifier: Apache-2.0
+
+import CSpawn
+import Foundation
+import Glibc
+import Testing
+import TimerCore
+
+@testable import TimerRunner
+
+/// What a job's user could do to the runner and to the jobs of others.
+@Suite struct HostileUserTests {
+    /// Ten of them hold a directory, a program and an environment file, as root's jobs and as another user's.
+    @Test(
+        .enabled(if: HangingFolder.isPossible, "no FUSE, or not root"),
+        arguments: [nil, "nobody"], ["directory", "program", "environment file"])
+    func whoHoldsASetUpHoldsUpNobodyElse(user: String?, what: String) throws {
+        let folder = try HangingFolder()
+        let bench = try Bench()
+        let held = (0..<10).map { _ in
+            bench.request(
+                .arguments([what == "program" ? "\(folder.path)/program" : "/bin/true"]),
+                in: what == "directory" ? folder.path : "/"
+            ) {
+                $0.user = user
+                if what == "environment file" { $0.environmentFile = "\(folder.path)/file" }
+            }
+        }
+        bench.runner.start(held)
+        let clock = ContinuousClock()
+        for _ in 0..<10 {
+            let other = bench.request(.arguments(["/bin/true"]), in: "/") { $0.user = user }
+            let span = clock.measure { #expect(bench.run(other).outcome == .exited(0)) }
+            // Much more than it takes, and much less than a second for each that is held.
+            #expect(span < .seconds(2), "it took \(span)")
+        }
+        // They have not begun, and can be ended.
+        #expect(bench.ends == 10)
+        let span = clock.measure {
+            for request in held { bench.runner.end(request.id, grace: .seconds(60)) }
+            for request in held { #expect(bench.end(of: request).outcome == .stopped) }
+        }
+        #expect(span < .seconds(30), "it took \(span)")
+        bench.runner.shutdown(grace: .zero)
+    }
+
+    @Test(.enabled(if: HangingFolder.isPossible, "no FUSE, or not root"))
+    func theTimeOfARunCountsWhileItSetsItselfUp() throws {
+        let folder = try HangingFolder()
+        let bench = try Bench()
+        defer { bench.runner.shutdown(grace: .zero) }
+        let request = bench.request(.arguments(["/bin/true"]), in: folder.path) {
+            $0.timeout = .milliseconds(300)
+            $0.killTimeout = .seconds(60)
+        }
+        let clock = ContinuousClock()
+        let span = clock.measure { #expect(bench.run(request).outcome == .timedOut) }
+        #expect(span < .seconds(20), "it took \(span)")
+    }
+
+    @Test(
+        .enabled(if: HangingFolder.isPossible, "no FUSE, or not root"),
+        arguments: ["directory", "environment file"])
+    func aSetUpThatDoesNotComeToAnEndIsOne(what: String) throws {
+        let folder = try HangingFolder()
+        let bench = try Bench()
+        defer { bench.runner.shutdown(grace: .zero) }
+        let end = bench.run(
+            bench.request(.arguments(["true"]), in: what == "directory" ? folder.path : "/") {
+                if what != "directory" { $0.environmentFile = "-\(folder.path)/file" }
+            })
+        let wanted =
+            what == "directory"
+            ? "run true within 10 seconds in \(folder.path)"
+            : "read the environment file -\(folder.path)/file within 10 seconds"
+        #expect(end.outcome.description == "spawn-failed(ETIMEDOUT, \(wanted))")
+        #expect(!bench.events.contains { if case .began = $0 { true } else { false } })
+    }
+
+    private func compile(_ folder: String, _ name: String) throws {
+        let compiler = Process()
+        compiler.executableURL = URL(fileURLWithPath: "/usr/bin/cc")
+        compiler.arguments = ["-o", "\(folder)/\(name)", "\(folder)/\(name).c"]
+        try compiler.run()
+        compiler.waitUntilExit()
+        try #require(compiler.terminationStatus == 0)
+    }
+
+    /// Keys are there for a session, and the runs of all users are children of one process.
+    @Test(.enabled(if: Native.keySession() > 0, "no keys in this kernel"))
+    func aRunHasASessionOfKeysOfItsOwn() throws {
+        let folder = "/tmp/timerd-keys-\(UUID().uuidString)"
+        defer { try? FileManager.default.removeItem(atPath: folder) }
+        mkdir(folder, 0o755)
+        let source = """
+            #include <stdio.h>
+            #include <sys/syscall.h>
+            #include <unistd.h>
+            int main(void) { printf("%ld\\n", syscall(SYS_keyctl, 0, -3, 0)); return 0; }
+            """
+        try source.write(toFile: "\(folder)/keys.c", atomically: true, encoding: .utf8)
+        try compile(folder, "keys")
+        let bench = try Bench()
+        defer { bench.runner.shutdown(grace: .zero) }
+        func session(_ user: String?) -> String? {
+            let request = bench.request(.arguments(["\(folder)/keys"]), in: "/") { $0.user = user }
+            return bench.run(request).lines.first
+        }
+        // Of the root user as well as of another one, of whom there are more runs than it may hold keys.
+        let users = geteuid() == 0 ? [nil, nil, "nobody", "nobody"] : [nil, nil]
+        let sessions = users.map(session)
+        #expect(Set(sessions).count == users.count && !sessions.contains(nil), "\(sessions)")
+        #expect(!sessions.contains("\(Native.keySession())"))
+    }
+
+    /// A process that somebody traces stays, though it was killed, until that one lets it go.
+    @Test(.enabled(if: geteuid() == 0, "who may trace is up to the system otherwise"))
+    func whoTracesAProcessDoesNotKeepItsRunAlive() throws {
+        let folder = "/tmp/timerd-trace-\(UUID().uuidString)"
+        defer { try? FileManager.default.removeItem(atPath: folder) }
+        mkdir(folder, 0o755)
+        let source = """
+            #include <stdio.h>
+            #include <sys/ptrace.h>
+            #include <unistd.h>
+            int main(void) {
+                pid_t traced = getpid();
+                if (fork() == 0) {
+                    setsid();
+                    if (ptrace(PTRACE_SEIZE, traced, 0, 0) != 0) return 1;
+                    printf("%d\\n", getpid());
+                    fflush(stdout);
+                }
+                for (;;) pause();
+            }
+            """
+        try source.write(toFile: "\(folder)/trace.c", atomically: true, encoding: .utf8)
+        try compile(folder, "trace")
+        let bench = try Bench()
+        let request = bench.request(.arguments(["\(folder)/trace"]))
+        bench.runner.start([request])
+        bench.wait { $0.contains { if case .output = $0 { true } else { false } } }
+        let tracer = try #require(bench.lines(of: request).first.flatMap { Int32($0) })
+        bench.runner.end(request.id, grace: .milliseconds(100))
+        #expect(bench.end(of: request).outcome == .stopped)
+        kill(tracer, SIGKILL)
+        // Its end is nobody's to take but the kernel's, unless orphans are adopted; here others wait for their children.
+        for case .began(_, let pid, _) in bench.events {
+            var status: Int32 = 0
+            waitpid(pid, &status, 0)
+        }
+        bench.runner.shutdown(grace: .zero)
+    }
+
+    /// A group's number comes round to others once it is empty.
+    @Test(.enabled(if: geteuid() == 0, "only root can choose the number of a process"))
+    func aSignalReachesNoOtherGroupOfTheSameNumber() throws {
+        let before = try Foreign.spawn(["/bin/true"])
+        let pidfd = cspawn_open_process(before)
+        defer { close(pidfd) }
+        var status: Int32 = 0
+        #expect(waitpid(before, &status, 0) == before)
+        var other: Int32 = 0
+        for _ in 0..<3000 where other != before {
+            if other != 0 { Foreign.end(other) }
+            try "\(before - 1)".write(
+                toFile: "/proc/sys/kernel/ns_last_pid", atomically: false, encoding: .utf8)
+            other = try Foreign.spawn(["/bin/sleep", "300"])
+        }
+        defer { Foreign.end(other) }
+        try #require(other == before, "the number was not to be had")
+        #expect(kill(-before, 0) == 0)
+        for signal in [0, SIGKILL] {
+            #expect(cspawn_signal_group(pidfd, before, true, signal) != 0 && errno == ESRCH)
+            // As on a kernel that cannot find a group by a descriptor.
+            #expect(cspawn_signal_group(-1, before, true, signal) != 0 && errno == ESRCH)
+        }
+        #expect(kill(other, 0) == 0)
+    }
+
+    /// It would be wrong to find a run lost that goes on, because of how its program is called.
+    @Test(arguments: [
+        "true", "a b", "a) S 1 (b", "\u{600}", "a\u{301}", ")\u{301}", "\u{600}) \u{600}", "",
+    ])
+    func aProcessIsFoundWhateverItsName(name: String) {
+        let fields = (3...52).map { $0 == 22 ? "4711" : "\($0)" }.joined(separator: " ")
+        #expect(Marks.Process.start(in: "12 (\(name)) \(fields)\n") == 4711)
+    }
+
+    @Test func aRunnersMemoryIsItsOwn() async {
+        await #expect(processExitsWith: .success) {
+            // PR_GET_DUMPABLE.
+            #expect(Native.prctl(3) == 1)
+            RunnerProcess.hideMemory()
+            #expect(Native.prctl(3) == (geteuid() == 0 ? 0 : 1))
+            let bench = try Bench()
+            #expect(bench.shell("exit 3").outcome == .exited(3))
+            bench.runner.shutdown(grace: .zero)
+        }
+    }
+}
+
+/// Processes that are leaders of groups of their own, and nobody's runs.
+private enum Foreign {
+    static func spawn(_ arguments: [String]) throws -> Int32 {
+        var attributes = posix_spawnattr_t()
+        posix_spawnattr_init(&attributes)
+        defer { posix_spawnattr_destroy(&attributes) }
+        posix_spawnattr_setflags(&attributes, Int16(POSIX_SPAWN_SETPGROUP))
+        var strings = arguments.map { strdup($0) } + [nil]
+        defer { for string in strings { free(string) } }
+        var pid: pid_t = 0
+        try #require(posix_spawn(&pid, arguments[0], nil, &attributes, &strings, environ) == 0)
+        return pid
+    }
+
+    static func end(_ pid: Int32) {
+        kill(pid, SIGKILL)
+        var status: Int32 = 0
+        waitpid(pid, &status, 0)
+    }
+}

@@ -1,0 +1,44 @@
+// Copyright 2026 the timerd authors
+// SPDX-License-Identifier: Apache-2.0
+
+import Glibc
+
+/// Functions of the C library that Swift does not show, since they take any number of arguments.
+enum Native {
+    /// prctl(2).
+    static func prctl(_ option: Int32) -> Int32 {
+        typealias Function = @convention(c) (Int32, UInt, UInt, UInt, UInt) -> Int32
+        return unsafeBitCast(find("prctl"), to: Function.self)(option, 0, 0, 0, 0)
+    }
+
+    /// The number of the calling thread's session of keys (keyctl(2), KEYCTL_GET_KEYRING_ID); not above 0 without one.
+    static func keySession() -> Int {
+        typealias Function = @convention(c) (Int, Int, Int, Int) -> Int
+        #if arch(arm64)
+            let keyctl = 219
+        #else
+            let keyctl = 250
+        #endif
+        return unsafeBitCast(find("syscall"), to: Function.self)(keyctl, 0, -3, 0)
+    }
+
+    /// mount(2).
+    static func mount(
+        _ source: String, _ target: String, _ type: String, _ flags: UInt, _ data: String
+    ) -> Int32 {
+        typealias Function =
+            @convention(c) (
+                UnsafePointer<CChar>, UnsafePointer<CChar>, UnsafePointer<CChar>, UInt,
+                UnsafePointer<CChar>
+            ) -> Int32
+        return unsafeBitCast(find("mount"), to: Function.self)(source, target, type, flags, data)
+    }
+
+    /// umount2(2), with MNT_DETACH.
+    static func detach(_ target: String) {
+        typealias Function = @convention(c) (UnsafePointer<CChar>, Int32) -> Int32
+        _ = unsafeBitCast(find("umount2"), to: Function.self)(target, 2)
+    }
+
+    private static func find(_ name: String) -> UnsafeMutableRawPointer { dlsym(nil, name)! }
+}
