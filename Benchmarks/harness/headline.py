@@ -26,7 +26,7 @@ def burst(rows):
             best[row["who"]] = min(row["last_ms"], best.get(row["who"], float("inf")))
     ours, bare = best.pop("timerd"), best.pop("bare posix_spawn")
     yield (
-        "1000 jobs due at one instant: the last process begins after", milliseconds(ours), milliseconds(bare),
+        "1000 jobs due at one instant: the last process starts after", milliseconds(ours), milliseconds(bare),
         others((who, milliseconds(figure)) for who, figure in sorted(best.items(), key=lambda item: item[1])))
 
 
@@ -35,7 +35,7 @@ def punctual(rows):
         late = {row["who"]: (row["median_ms"], row["p99_ms"]) for row in rows if row["load"] == load}
         show = lambda pair: f"{milliseconds(pair[0])}, {milliseconds(pair[1])}"
         yield (
-            f"one job each second on {words}: lateness of its process, median and 99 %",
+            f"one job each second on {words}: delay of its process, median and 99th percentile",
             show(late.pop("timerd")), show(late.pop("bare timerfd")),
             others((who, show(pair)) for who, pair in late.items()))
 
@@ -43,18 +43,18 @@ def punctual(rows):
 def durable(rows):
     rate = lambda who: max(row["per_s"] for row in rows if row["who"] == who and "per_s" in row)
     yield (
-        "runs a second, each on record before it begins", f"{rate('timerd'):.0f}", f"{rate('bare posix_spawn'):.0f}", "")
+        "runs a second, each recorded before it starts", f"{rate('timerd'):.0f}", f"{rate('bare posix_spawn'):.0f}", "")
 
 
 def scale(rows):
     armed = {(row["jobs"], row["who"]): row for row in rows if "jobs" in row}
     resident = {who: row["resident_bytes"] for (jobs, who), row in armed.items() if jobs == 1000}
     yield (
-        "1000 jobs armed: resident memory, the runner's with it", report.size(resident["timerd"]), "",
+        "1000 armed jobs: resident memory of timerd and its runner", report.size(resident["timerd"]), "",
         others((who, report.size(figure)) for who, figure in resident.items() if not who.startswith("timerd")))
     large = armed[max(jobs for jobs, who in armed if who == "timerd"), "timerd"]
     yield (
-        f"{large['jobs'] // 1000} 000 jobs armed: memory of their own for both processes, start to ready",
+        f"{large['jobs'] // 1000} 000 armed jobs: private memory of both processes, time from start to ready",
         f"{report.size(large['anonymous_bytes'])}, {report.time(large['ready_s'] * 1e9)}", "", "")
     yield (
         "`timerctl list` of 1000 jobs, from exec to exit", report.time(armed[1000, "timerd"]["list_s"] * 1e9), "", "")
@@ -67,7 +67,7 @@ def next_slot(rows):
         if found:
             mean[who] = statistics.fmean(found)
     yield (
-        "the next slot of an ordinary schedule", report.time(mean.pop("timerd")), "",
+        "computing the next time of an ordinary schedule", report.time(mean.pop("timerd")), "",
         others((who, report.time(figure)) for who, figure in mean.items()))
 
 
@@ -81,10 +81,10 @@ def write(results):
     machine = results["burst"][0]
     rows = [row for name, make in MAKERS for row in make(results[name][1])]
     text = (
-        f"{BEGIN}\n\nOn {machine['cores']} cores of an {machine['processor']}, Linux {machine['kernel'].split('-')[0]}; each line "
-        "is of one run. The bare loop waits and calls `posix_spawn`, and keeps no record.\n\n"
+        f"{BEGIN}\n\nOn {machine['cores']} cores of an {machine['processor']}, Linux {machine['kernel'].split('-')[0]}; each row "
+        "is from one run. The bare loop only waits and calls\n`posix_spawn`; it records nothing.\n\n"
         + report.table(["", "timerd", "bare loop", "others"], rows)
-        + "\nAll of it, with what was to be reached: [Benchmarks/RESULTS.md](Benchmarks/RESULTS.md).\n\n" + END)
+        + "\nAll figures, with the goals: [Benchmarks/RESULTS.md](Benchmarks/RESULTS.md).\n\n" + END)
     path = places.PROJECT / "README.md"
     readme = path.read_text()
     before, rest = readme.split(BEGIN, 1)
