@@ -145,13 +145,17 @@ extension Agenda {
         return changed.isEmpty ? [] : timers + [.tell(.zonesChanged(changed))]
     }
 
-    /// Writes down the accounts of the jobs whose time counts.
-    mutating func checkpoint(at now: Now) -> [Action] {
+    /// The places of the jobs in the configuration. They change when a reload is finished.
+    public var places: Range<Int> { order.indices }
+
+    /// Writes down the accounts of the jobs in these places whose time counts.
+    mutating func checkpoint(of places: Range<Int>, at now: Now) -> [Action] {
         var records: [JobRecord] = []
-        for slot in order where entries[slot]?.ledger.isOpen == true {
+        for slot in order[places.clamped(to: order.indices)]
+        where entries[slot]?.ledger.isOpen == true {
             if let record = entries[slot]?.record(at: now, life: life) { records.append(record) }
         }
-        return records.isEmpty ? [] : [.save(records, durable: true)]
+        return records.isEmpty ? [] : [.save(records, durable: false)]
     }
 
     /// Closes every ledger and takes every timer down. Runs go on and their ends are still taken.
@@ -159,6 +163,8 @@ extension Agenda {
         guard !isShutDown else { return [] }
         let wereCounting = counting
         isShutDown = true
+        // The rest of it is what the next start finds.
+        reloading = nil
         var timers: [Action] = []
         var records: [JobRecord] = []
         for slot in order {

@@ -1,117 +1,154 @@
 // Copyright 2026 the timerd authors
 // SPDX-License-Identifier: Apache-2.0
 
-/// A newly read configuration on its way into the agenda.
-public struct Reload: Sendable {
+/// A newly read configuration that takes the place of the old one, some jobs at a time.
+struct Reloading: Sendable {
     let roster: Roster
-    let names: Set<Job.Name>
-    /// Which job takes over the state of a job whose name the configuration does not have any more.
-    let heirs: [Job.Name: Int]
+    /// How much is done in one step: each job that is looked at counts one, each that is changed `changeCost`.
+    let effort: Int
+    /// How many places of the old order there are, and how many of these and of the new jobs are dealt with.
+    let places: Int
+    var checked = 0
+    var taken = 0
+    /// The slots in the new order.
+    var order: [Int] = []
+    /// The slots of the jobs that are gone. They are used again once the old order is.
+    var freed: [Int] = []
+    var added: [Job.Name] = []
+    var changed: [Job.Name] = []
+    var removed: [Job.Name] = []
+    /// Whether there was anything to be done.
+    var hasActed = false
 
-    /// Prepares a reload; this needs no agenda.
-    /// - Complexity: O(*n*) in the number of jobs.
-    public init(_ roster: Roster) {
+    /// How many jobs can be compared in the time it takes to change one, about.
+    static let changeCost = 8
+
+    init(_ roster: Roster, portion: Int, places: Int) {
         self.roster = roster
-        names = Set(roster.jobs.map(\.name))
-        var heirs: [Job.Name: Int] = [:]
-        for (index, job) in roster.jobs.enumerated() {
-            if let old = job.renamedFrom { heirs[old] = index }
-        }
-        self.heirs = heirs
+        // More jobs than this there never are.
+        effort = max(1, min(portion, 1 << 32)) * Self.changeCost
+        self.places = places
+    }
+
+    var isDone: Bool { checked == places && taken == roster.jobs.count }
+}
+
+/// What one step of a reload does.
+private struct ReloadStep {
+    var change = RosterChange()
+    var batch = Batch()
+    /// The timers of jobs that are new, and what is told of them.
+    var added: [Action] = []
+
+    var actions: [Action] {
+        // What is to be written of a run finds its job under the new name.
+        (change.isEmpty ? [] : [.adopt(change, durable: false)]) + added + batch.actions
     }
 }
 
 extension Agenda {
-    /// What a reload to this roster would do, as of now. Nothing is changed.
-    /// - Complexity: O(*n*) in the number of jobs.
-    public func preview(_ roster: Roster, at now: Now) -> ReloadPreview {
-        var preview = ReloadPreview()
-        let names = Set(roster.jobs.map(\.name))
-        for job in roster.jobs {
-            if let entry = slot(of: job.name).flatMap({ entries[$0] }) {
-                let line = ReloadPreview.Line(job: job.name, accrued: entry.accrued(at: now))
-                if entry.job == job {
-                    preview.kept.append(line)
-                } else {
-                    preview.changed.append(line)
-                }
-            } else {
-                preview.added.append(
-                    ReloadPreview.Line(job: job.name, accrued: accruedOfNew(job, at: now)))
-            }
-        }
-        for slot in order {
-            guard let entry = entries[slot], !names.contains(entry.job.name) else { continue }
-            preview.removed.append(
-                ReloadPreview.Line(job: entry.job.name, accrued: entry.accrued(at: now)))
-        }
-        return preview
-    }
-
-    /// What a job that is new would begin with: the account of its name, or of the name it had before.
-    private func accruedOfNew(_ job: Job, at now: Now) -> Duration {
-        if let found = archived[job.name] { return found.record.accrued }
-        guard let old = job.renamedFrom else { return .zero }
-        if let entry = slot(of: old).flatMap({ entries[$0] }) { return entry.accrued(at: now) }
-        return archived[old]?.record.accrued ?? .zero
-    }
+    /// Whether a reload has begun and some of its jobs are not dealt with yet.
+    public var isReloading: Bool { reloading != nil }
 
     /// Takes a newly read configuration: jobs are told apart by name, and one whose definition is the
     /// same keeps its timer to the nanosecond.
-    mutating func reload(_ reload: Reload, at now: Now) -> [Action] {
+    ///
+    /// A reload of very many jobs is done in portions, and what comes due is done between them. Each job has its
+    /// old definition until its portion, and its new one from then on. First come the jobs that are gone or have
+    /// another name, so that a name is free when it is used again.
+    mutating func reload(_ roster: Roster, portion: Int, at now: Now) -> [Action] {
         guard !isShutDown else { return [] }
-        var batch = Batch()
         var actions: [Action] = []
-        var change = RosterChange()
-        var removed: [Job.Name] = []
-        var added: [Job.Name] = []
-        var changed: [Job.Name] = []
-        for slot in order {
-            guard let entry = entries[slot], !reload.names.contains(entry.job.name) else {
-                continue
-            }
-            removed.append(entry.job.name)
-            if let heir = heir(of: entry, in: reload) {
-                added.append(heir.name)
-                rename(slot, to: heir.name, at: now, into: &change, &batch)
-            } else {
-                remove(slot, at: now, into: &change, &batch)
-            }
+        // Of two reloads the first is finished before the second begins.
+        while isReloading { actions += reloadMore(at: now) }
+        reloading = Reloading(roster, portion: portion, places: order.count)
+        return actions + reloadMore(at: now)
+    }
+
+    /// Does the next portion of a reload, if there is one.
+    mutating func reloadMore(at now: Now) -> [Action] {
+        guard !isShutDown, var state = reloading else { return [] }
+        // Its arrays are not to be copied.
+        reloading = nil
+        var step = ReloadStep()
+        var effort = state.effort
+        while effort > 0, state.checked < state.places {
+            let slot = order[state.checked]
+            state.checked += 1
+            effort -= leave(slot, &state, &step, at: now) ? Reloading.changeCost : 1
         }
-        let renamed = Set(change.renamed.map(\.to))
-        var newOrder: [Int] = []
-        order = []
-        for job in reload.roster.jobs {
-            if let slot = slot(of: job.name) {
-                newOrder.append(slot)
-                guard let entry = entries[slot], entry.job != job else { continue }
-                if !renamed.contains(job.name) { changed.append(job.name) }
-                replace(slot, with: job, at: now, into: &change, &batch)
-            } else {
-                added.append(job.name)
-                actions += add(job, at: now, into: &change)
-                guard let slot = slot(of: job.name) else { continue }
-                newOrder.append(slot)
-                if let record = entries[slot]?.record(at: now, life: life) {
-                    change.records.append(record)
-                }
-            }
+        while effort > 0, !state.isDone {
+            let job = state.roster.jobs[state.taken]
+            state.taken += 1
+            effort -= take(job, &state, &step, at: now) ? Reloading.changeCost : 1
         }
-        order = newOrder
-        // What is to be written of a run finds its job under the new name.
-        if !change.isEmpty { actions = [.adopt(change, durable: false)] + actions }
-        actions += batch.actions
-        if !actions.isEmpty { actions.append(.save([], durable: true)) }
-        let kept = reload.roster.jobs.count - added.count - changed.count
-        return actions
-            + [.tell(.reloaded(added: added, changed: changed, removed: removed, kept: kept))]
+        let actions = step.actions
+        if !actions.isEmpty { state.hasActed = true }
+        guard state.isDone else {
+            reloading = state
+            return actions
+        }
+        return actions + finish(state)
+    }
+
+    private mutating func finish(_ state: Reloading) -> [Action] {
+        order = state.order
+        freeSlots += state.freed
+        let kept = order.count - state.added.count - state.changed.count
+        let told = Action.tell(
+            .reloaded(
+                added: state.added, changed: state.changed, removed: state.removed, kept: kept))
+        return (state.hasActed ? [.save([], durable: true)] : []) + [told]
+    }
+
+    /// Gives a job the name of its heir, or takes it out, if the new configuration does not name it.
+    /// - Returns: whether anything changed.
+    private mutating func leave(
+        _ slot: Int, _ state: inout Reloading, _ step: inout ReloadStep, at now: Now
+    ) -> Bool {
+        guard let job = entries[slot]?.job, !state.roster.names.contains(job.name) else {
+            return false
+        }
+        state.removed.append(job.name)
+        if let heir = heir(of: job.name, in: state.roster) {
+            state.added.append(heir.name)
+            rename(slot, to: heir.name, at: now, into: &step.change, &step.batch)
+            // At once, so that it never fires under a name and by a definition that do not belong together.
+            replace(slot, with: heir, at: now, into: &step.change, &step.batch)
+        } else {
+            remove(slot, at: now, into: &step.change, &step.batch)
+            state.freed.append(slot)
+        }
+        return true
+    }
+
+    /// Adds a job, or puts its definition in the place of its old one.
+    /// - Returns: whether anything changed.
+    private mutating func take(
+        _ job: Job, _ state: inout Reloading, _ step: inout ReloadStep, at now: Now
+    ) -> Bool {
+        if let slot = slot(of: job.name) {
+            state.order.append(slot)
+            guard let entry = entries[slot], entry.job != job else { return false }
+            state.changed.append(job.name)
+            replace(slot, with: job, at: now, into: &step.change, &step.batch)
+            return true
+        }
+        state.added.append(job.name)
+        step.added += add(job, at: now, into: &step.change)
+        guard let slot = slot(of: job.name) else { return true }
+        state.order.append(slot)
+        if let record = entries[slot]?.record(at: now, life: life) {
+            step.change.records.append(record)
+        }
+        return true
     }
 
     /// The job that takes over the state of this one, whose name the configuration does not have any more: it
     /// says so, and has no state of its own.
-    private func heir(of entry: Entry, in reload: Reload) -> Job? {
-        guard let index = reload.heirs[entry.job.name] else { return nil }
-        let heir = reload.roster.jobs[index]
+    private func heir(of job: Job.Name, in roster: Roster) -> Job? {
+        guard let index = roster.heirs[job] else { return nil }
+        let heir = roster.jobs[index]
         return slot(of: heir.name) == nil && archived[heir.name] == nil ? heir : nil
     }
 
@@ -205,7 +242,7 @@ extension Agenda {
         release(slot, at: now, into: &batch)
     }
 
-    /// Takes the job out and keeps its record. A run of it goes on.
+    /// Takes the job out and keeps its record. A run of it goes on. Its slot is not free yet.
     private mutating func remove(
         _ slot: Int, at now: Now, into change: inout RosterChange, _ batch: inout Batch
     ) {
@@ -223,7 +260,6 @@ extension Agenda {
         archived[entry.job.name] = ArchivedJob(record: record, lastRun: entry.lastRun)
         slots.remove(entry.job.name, in: entries)
         entries[slot] = nil
-        freeSlots.append(slot)
     }
 
     private mutating func takeTimerDown(

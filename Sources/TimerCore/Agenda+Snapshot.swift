@@ -5,7 +5,7 @@ extension Agenda {
     /// Everything there is to show, as of `now`.
     /// - Complexity: O(*n*) in the number of jobs.
     public func snapshot(at now: Now) -> Snapshot {
-        Snapshot(at: now, jobs: snapshots(from: 0, count: jobCount, at: now))
+        Snapshot(at: now, jobs: snapshots(from: 0, count: order.count, at: now))
     }
 
     /// Some of the jobs, as of `now`: at most `count`, from the one in this place of the configuration on.
@@ -28,7 +28,7 @@ extension Agenda {
     public var names: [Job.Name] { order.compactMap { entries[$0]?.job.name } }
 
     /// How many jobs there are.
-    public var jobCount: Int { order.count }
+    public var jobCount: Int { slots.count }
 
     /// The job that fires next, and when, as of `now`.
     /// - Complexity: O(1), or O(*n*) in the number of jobs while the end of a pause comes before any firing by the
@@ -50,6 +50,19 @@ extension Agenda {
         }
         guard let counted, let slot else { return counted ?? slot }
         return counted.1 <= slot.1 ? counted : slot
+    }
+
+    /// When the timer of a job rings, by one clock or the other; nil if it is not set.
+    /// - Complexity: O(1).
+    public func alarm(of job: Job.Name) -> Alarm? {
+        guard let slot = slot(of: job) else { return nil }
+        return due[slot].map { .awake($0) } ?? wallDue[slot].map { .wall($0) }
+    }
+
+    /// When the timer of a job's next further attempt rings; nil if there is none.
+    /// - Complexity: O(1).
+    public func retryAlarm(of job: Job.Name) -> AwakeInstant? {
+        slot(of: job).flatMap { retryDue[$0] }
     }
 
     /// The job whose timer rings first, and in how long if no clock is set and the machine does not sleep; nil
@@ -134,4 +147,12 @@ extension Entry {
         guard job.schedule.isSinceBoot else { return passed }
         return min(passed, .nanoseconds(now.boot.nanoseconds) + (end - now.wall))
     }
+}
+
+/// When a timer is to ring.
+public enum Alarm: Hashable, Sendable {
+    /// At this instant.
+    case awake(AwakeInstant)
+    /// When the wall clock reads this.
+    case wall(WallInstant)
 }

@@ -28,8 +28,11 @@ public struct Agenda: Sendable {
     var entries: [Entry?] = []
     var freeSlots: [Int] = []
     var slots = SlotIndex()
-    /// The slots in the order of the configuration.
+    /// The slots in the order of the configuration. During a reload it is the old order, with the jobs that are new
+    /// behind it, and slots of jobs that are gone are empty.
     var order: [Int] = []
+    /// A reload that is not finished.
+    var reloading: Reloading?
     /// When the armed jobs' timers ring: the latest instant at which they may fire.
     var due = AlarmQueue<AwakeInstant>()
     /// When those armed by the calendar clock ring. Pauses that end are among them.
@@ -93,7 +96,8 @@ public struct Agenda: Sendable {
     /// Takes what happened, as of one reading of the clocks, and says what is to be done, in order.
     ///
     /// - Complexity: O(*d* log *n*) for a wake with *d* jobs due among *n*, O(log *n*) for an order or
-    ///   the end of a run, O(*n* log *n*) for the rest.
+    ///   the end of a run, O(*p* log *n*) for a portion of *p* jobs of a reload or a checkpoint, O(*n* log *n*) for
+    ///   the rest.
     public mutating func handle(_ event: Event, at now: Now) -> [Action] {
         eventNumber += 1
         let stepped = noteClocks(at: now)
@@ -103,7 +107,8 @@ public struct Agenda: Sendable {
 
     private mutating func decide(_ event: Event, at now: Now) -> [Action] {
         switch event {
-        case .reload(let roster): reload(Reload(roster), at: now)
+        case .reload(let roster, let portion): reload(roster, portion: portion, at: now)
+        case .reloadMore: reloadMore(at: now)
         case .wake(let job): wake(job, at: now)
         case .order(let order): obey(order, at: now)
         case .stored: noteStored(at: now)
@@ -112,7 +117,7 @@ public struct Agenda: Sendable {
         case .ended(let run, let outcome, let usage): noteEnd(of: run, outcome, usage, at: now)
         case .clockChanged: followClock(at: now)
         case .zonesChanged(let zones, let local): followZones(zones, local: local, at: now)
-        case .checkpoint: checkpoint(at: now)
+        case .checkpoint(let places): checkpoint(of: places, at: now)
         case .shutdown: shutDown(at: now)
         }
     }

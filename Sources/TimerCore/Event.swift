@@ -3,8 +3,10 @@
 
 /// What happened, as the agenda is told it.
 public enum Event: Sendable {
-    /// The configuration was read again.
-    case reload(Roster)
+    /// The configuration was read again. About so many jobs are changed now, and the others by `reloadMore`.
+    case reload(Roster, portion: Int = .max)
+    /// It is time for the next portion of a reload, for as long as `Agenda.isReloading`.
+    case reloadMore
     /// A timer of this job rang.
     case wake(Job.Name)
     /// Somebody orders something.
@@ -21,8 +23,8 @@ public enum Event: Sendable {
     case clockChanged
     /// The machine's time zones were read again: those of these names, and the machine's own.
     case zonesChanged([String: ZoneRules], local: ZoneRules?)
-    /// It is time to write down what accrued.
-    case checkpoint
+    /// It is time to write down what accrued: of the jobs in these places of the configuration, see `Agenda.places`.
+    case checkpoint(Range<Int> = 0..<Int.max)
     /// The daemon stops: nothing fires any more.
     case shutdown
 }

@@ -151,12 +151,23 @@ public enum Schedule: Hashable, Sendable {
 /// All jobs of one configuration, in the order it names them.
 public struct Roster: Hashable, Sendable {
     /// The jobs; no two of one name.
-    public private(set) var jobs: [Job]
+    public let jobs: [Job]
+    /// Their names.
+    public let names: Set<Job.Name>
+    /// The place of the job that says it had this name before.
+    let heirs: [Job.Name: Int]
 
     /// The roster of `jobs`. Traps if two have one name: the configuration's reader has to refuse that
     /// with its place.
+    /// - Complexity: O(*n*) in the number of jobs.
     public init(_ jobs: [Job] = []) {
-        precondition(Set(jobs.map(\.name)).count == jobs.count, "a roster names each job once")
+        names = Set(jobs.map(\.name))
+        precondition(names.count == jobs.count, "a roster names each job once")
+        var heirs: [Job.Name: Int] = [:]
+        for (index, job) in jobs.enumerated() {
+            if let old = job.formerly { heirs[old] = index }
+        }
+        self.heirs = heirs
         self.jobs = jobs
     }
 }

@@ -19,6 +19,7 @@ final class ClientPost: Sendable {
         case forget(Run.ID)
         case shutDown(Duration, @Sendable () -> Void)
         case refresh
+        case forgetFormer
         case close
     }
 

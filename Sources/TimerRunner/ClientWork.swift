@@ -181,6 +181,7 @@ struct ClientWork: ~Copyable {
             self.down = down
             send(.shutDown(grace: grace))
         case .refresh: send(.refresh)
+        case .forgetFormer: send(.forgetFormer)
         case .close: isClosing = true
         }
     }

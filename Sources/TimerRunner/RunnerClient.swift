@@ -155,8 +155,12 @@ public final class RunnerClient: Sendable {
     /// The end of this run is on record.
     public func forget(_ run: Run.ID) { post.leave(.forget(run), hasTime: true) }
 
-    /// The configuration was changed: the runner reads it now, if one is there, and not when a run is due.
+    /// The configuration is being read again: the runner reads it now, if one is there, and not when a run is due.
+    /// Until `forgetFormer` it starts runs by what it read before as well.
     public func refresh() { post.leave(.refresh) }
+
+    /// Every job is as the configuration has it now: the runner forgets what it read before that.
+    public func forgetFormer() { post.leave(.forgetFormer) }
 
     /// Has the runner end every run, by SIGTERM and after `grace` by SIGKILL, and then itself. Returns when
     /// that is done and every end is told, or after `grace` and ten seconds, or at once if no runner is there.

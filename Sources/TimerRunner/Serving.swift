@@ -16,11 +16,18 @@ struct Serving {
     let wake: Int32
     let instance: UInt64
     var shutDown: Duration?
-    private var catalogue: RunnerServer.Catalogue = [:] { didSet { fingerprints = [:] } }
-    /// Of those definitions that were asked for.
-    private var fingerprints: [Job.Name: UInt64] = [:]
-    /// The catalogue had better be read before somebody asks for a run.
+    private var definitions = JobDefinitions()
+    private var waiting = WaitingOrders()
+    private let reader: CatalogueReader
+    /// Whether the configuration is to be read once more.
     private var isStale = false
+    private var isReading = false
+    /// How many readings have begun.
+    private var readings: UInt64 = 0
+    /// The reading with which the former definitions are forgotten; nil: none.
+    private var lastOfFormer: UInt64?
+    /// Why the configuration could not be read the last time.
+    private var unreadable: String?
     private let settling: Settling
     private var connection: Connection? {
         didSet { if !isConnected { backlog.disconnect() } }
@@ -53,6 +60,7 @@ struct Serving {
             backlog.settled(token)
             EventFD.ring(wake)
         }
+        reader = CatalogueReader(read: settings.catalogue) { EventFD.ring(wake) }
     }
 
     /// Why a connection is closed.
@@ -62,8 +70,22 @@ struct Serving {
 
     var isConnected: Bool { connection?.isGreeted == true }
 
-    /// Has the configuration read again.
-    mutating func refresh() { isStale = true }
+    /// Has the configuration read again. Until the scheduler says that it goes by it, runs are started as it was
+    /// before as well.
+    mutating func refresh() {
+        isStale = true
+        lastOfFormer = nil
+        definitions.keepFormer()
+    }
+
+    private mutating func forgetFormer() {
+        // Not before what takes their place is there.
+        if isStale || isReading {
+            lastOfFormer = readings + (isStale ? 1 : 0)
+        } else {
+            definitions.forgetFormer()
+        }
+    }
 
     var hasUnwritten: Bool { (connection?.socket.backlog ?? 0) > 0 }
 
@@ -88,8 +110,7 @@ struct Serving {
         send()
         // How long to wait may depend on that.
         guard isConnected == wasConnected else { return }
-        // What is wrong with it is said to whoever asks for a run.
-        if isStale { _ = readCatalogue() }
+        beginReading()
         var wanted = [
             pollfd(fd: wake, events: Int16(POLLIN), revents: 0),
             pollfd(
@@ -101,7 +122,10 @@ struct Serving {
                 pollfd(fd: connection.socket.descriptor, events: Int16(events), revents: 0))
         }
         guard poll(&wanted, nfds_t(wanted.count), time(until: patience)) > 0 else { return }
-        if wanted[0].revents != 0 { EventFD.hush(wake) }
+        if wanted[0].revents != 0 {
+            EventFD.hush(wake)
+            if isReading, let reading = reader.take() { finish(reading) }
+        }
         if wanted.count > 2, wanted[2].revents != 0 { receive() }
         if wanted[1].revents != 0 { accept() }
     }
@@ -187,33 +211,55 @@ struct Serving {
         let welcome = WireReply.welcome(version: Wire.version, instance: instance)
         connection.socket.send(welcome.bytes)
         guard version == Wire.version else { return }
+        // What the scheduler before this one asked for comes first.
+        finishReadings()
+        guard self.connection != nil else { return }
         connection.isGreeted = true
         settling.restart()
         for reply in backlog.connect() + [.complete] { connection.socket.send(reply.bytes) }
-        if catalogue.isEmpty { isStale = true }
+        if definitions.isEmpty { isStale = true }
     }
 
     private mutating func obey(_ request: WireRequest) throws(Closing) {
         switch request {
         case .hello: throw Closing(why: "greeted twice")
         case .start(let orders): try start(orders)
-        case .end(let run, let grace): try command { $0.end(run, grace: grace) }
-        case .suspend(let run): try command { $0.suspend(run) }
-        case .resume(let run): try command { $0.resume(run) }
-        case .signal(let run, let number): try command { $0.signal(run, number) }
+        case .end(let run, _), .suspend(let run), .resume(let run), .signal(let run, _):
+            if try !hold(request, for: run) { try command(request) }
         case .settle(let token): settling.settle(token)
         case .forget(let runs):
-            backlog.forget(runs)
-            for run in runs { runner.forget(run) }
+            var known: [Run.ID] = []
+            for run in runs where try !hold(.forget([run]), for: run) { known.append(run) }
+            forget(known)
         case .seen(let events, let output): backlog.seen(events, output: output)
         case .shutDown(let grace): shutDown = grace
-        case .refresh: isStale = true
+        case .refresh: refresh()
+        case .forgetFormer: forgetFormer()
         }
     }
 
-    private func command(_ body: (Runner) -> Void) throws(Closing) {
+    /// Has a command for a run that waits for its definition wait behind it.
+    private mutating func hold(_ request: WireRequest, for run: Run.ID) throws(Closing) -> Bool {
+        guard waiting.hold(request, for: run) else { return false }
+        try check(waiting.commands, settings.limits.commands, "commands that wait")
+        return true
+    }
+
+    private func command(_ request: WireRequest) throws(Closing) {
         try check(runner.load.commands, settings.limits.commands, "commands that wait")
-        body(runner)
+        switch request {
+        case .end(let run, let grace): runner.end(run, grace: grace)
+        case .suspend(let run): runner.suspend(run)
+        case .resume(let run): runner.resume(run)
+        case .signal(let run, let number): runner.signal(run, number)
+        case .forget(let runs): forget(runs)
+        case .hello, .start, .settle, .seen, .shutDown, .refresh, .forgetFormer: break
+        }
+    }
+
+    private func forget(_ runs: [Run.ID]) {
+        backlog.forget(runs)
+        for run in runs { runner.forget(run) }
     }
 
     private func check(_ count: Int, _ most: Int, _ what: String) throws(Closing) {
@@ -221,34 +267,49 @@ struct Serving {
         throw Closing(why: "asked for too much: \(count) \(what), and at most \(most) may")
     }
 
-    /// Starts what is asked for in the way the configuration says. It is read again if a run is asked for that
-    /// it did not have the last time, once for all runs that are asked for together.
+    /// Starts what is asked for in the way the configuration says. Runs whose definitions are not known wait until it
+    /// is read once more, and then are started or refused.
     private mutating func start(_ orders: [RunOrder]) throws(Closing) {
         let size = backlog.size
         try check(size.runs + orders.count, settings.limits.runs, "runs that are not forgotten")
         try check(
             size.tailBytes, settings.limits.tailBytes, "bytes of output of runs that are over")
         try check(
-            runner.load.starts + orders.count, settings.limits.starts, "runs that wait to start")
-        let fresh = orders.filter { backlog.isNew($0.run) }
-        var definitions = fresh.map { definition(for: $0) }
-        var unreadable: String?
-        if definitions.contains(nil) {
-            unreadable = readCatalogue()
-            definitions = fresh.map { definition(for: $0) }
-        }
+            runner.load.starts + waiting.count + orders.count, settings.limits.starts,
+            "runs that wait to start")
         var requests: [RunRequest] = []
-        for (order, definition) in zip(fresh, definitions) {
-            if let definition {
-                requests.append(
-                    RunRequest(
-                        id: order.run, definition: definition, missed: order.missed,
-                        active: order.active))
+        for order in orders where backlog.isNew(order.run) {
+            if let definition = definitions.definition(for: order) {
+                requests.append(RunRequest(order, definition))
             } else {
-                refuse(order, unreadable)
+                waiting.append(order, until: readings + 1)
+            }
+        }
+        // What is being read now may have them.
+        if !waiting.isEmpty, !isReading { isStale = true }
+        try start(requests[...])
+    }
+
+    /// Starts the runs that waited for their definitions, or says why they cannot be started.
+    private mutating func startWaiting() throws(Closing) {
+        guard !waiting.isEmpty else { return }
+        let orders = waiting.takeAll()
+        var requests: [RunRequest] = []
+        var commands: [WireRequest] = []
+        for one in orders {
+            if let definition = definitions.definition(for: one.order) {
+                requests.append(RunRequest(one.order, definition))
+                commands += one.commands
+            } else if one.reading <= readings {
+                refuse(one.order)
+                commands += one.commands
+            } else {
+                waiting.keep(one)
+                isStale = true
             }
         }
         try start(requests[...])
+        for one in commands { try command(one) }
     }
 
     private func start(_ requests: ArraySlice<RunRequest>) throws(Closing) {
@@ -268,30 +329,49 @@ struct Serving {
         }
     }
 
-    /// - Returns: why it cannot be read; it stays as it was then.
-    private mutating func readCatalogue() -> String? {
+    /// Has the configuration read, if it is to be and nobody does.
+    private mutating func beginReading() {
+        guard isStale, !isReading else { return }
         isStale = false
-        switch settings.catalogue() {
+        isReading = true
+        readings += 1
+        reader.begin()
+    }
+
+    /// What cannot be read stays as it was. That is said to whoever asks for a run that is not known.
+    private mutating func finish(_ reading: CatalogueReader.Reading) {
+        isReading = false
+        switch reading {
         case .success(let read):
-            catalogue = read
-            return nil
-        case .failure(let error): return error.description
+            definitions.take(read)
+            unreadable = nil
+        case .failure(let error): unreadable = error.description
+        }
+        if let last = lastOfFormer, last <= readings {
+            lastOfFormer = nil
+            definitions.forgetFormer()
+        }
+        do throws(Closing) {
+            try startWaiting()
+        } catch {
+            settings.say("closed a connection that \(error.why)")
+            connection = nil
         }
     }
 
-    private mutating func definition(for order: RunOrder) -> Definition? {
-        let job = order.run.firing.job
-        guard let definition = catalogue[job] else { return nil }
-        let fingerprint = fingerprints[job] ?? definition.fingerprint
-        fingerprints[job] = fingerprint
-        return fingerprint == order.fingerprint ? definition : nil
+    /// Waits until no run waits for its definition.
+    private mutating func finishReadings() {
+        while !waiting.isEmpty {
+            beginReading()
+            finish(reader.wait())
+        }
     }
 
-    private func refuse(_ order: RunOrder, _ unreadable: String?) {
+    private func refuse(_ order: RunOrder) {
         let failure =
             if let unreadable {
                 Spawner.failure(EINVAL, "read the configuration: \(unreadable)")
-            } else if catalogue[order.run.firing.job] == nil {
+            } else if !definitions.contains(order.run.firing.job) {
                 Spawner.failure(ENOENT, "find the job in the configuration as it is now")
             } else {
                 Spawner.failure(
@@ -300,5 +380,12 @@ struct Serving {
             }
         _ = backlog.take(
             .ended(order.run, RunEnd(failure.outcome, at: RunnerThread.wall())))
+    }
+}
+
+extension RunRequest {
+    fileprivate init(_ order: RunOrder, _ definition: Definition) {
+        self.init(
+            id: order.run, definition: definition, missed: order.missed, active: order.active)
     }
 }

@@ -56,8 +56,10 @@ enum WireRequest: Hashable {
     /// Everything is where it belongs up to these numbers: of beginnings, ends and what is settled, and of output.
     case seen(events: UInt64, output: UInt64)
     case shutDown(grace: Duration)
-    /// The configuration was changed: whoever reads it now need not when a run is due.
+    /// The configuration is being read again. Until `forgetFormer` runs are started as it was before as well.
     case refresh
+    /// No run is started any more as the configuration was before the last `refresh`.
+    case forgetFormer
 
     var bytes: [UInt8] {
         var writer = WireWriter()
@@ -101,6 +103,7 @@ enum WireRequest: Hashable {
             writer.put(UInt8(10))
             writer.put(grace)
         case .refresh: writer.put(UInt8(11))
+        case .forgetFormer: writer.put(UInt8(12))
         }
         return writer.bytes
     }
@@ -135,6 +138,7 @@ enum WireRequest: Hashable {
         case 9: self = .seen(events: try reader.unsigned(), output: try reader.unsigned())
         case 10: self = .shutDown(grace: try reader.span())
         case 11: self = .refresh
+        case 12: self = .forgetFormer
         default: throw .init()
         }
         try reader.finish()

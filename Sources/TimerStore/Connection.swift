@@ -20,6 +20,8 @@ final class Connection {
         case writing
         /// To read one that nothing else writes to, without writing anything, not even the index of its log.
         case readingAlone
+        /// To read one that another connection of this process writes to.
+        case readingBeside
     }
 
     /// Opens or creates the database. SQLite itself refuses a path whose last part is a symbolic link.
@@ -35,6 +37,7 @@ final class Connection {
             flags |= SQLITE_OPEN_READONLY | SQLITE_OPEN_URI
             name = "file:\(Self.escaped(path))?immutable=1"
         case .readingAlone: flags |= SQLITE_OPEN_READWRITE
+        case .readingBeside: flags |= SQLITE_OPEN_READONLY
         }
         let result = sqlite3_open_v2(name, &handle, flags, nil)
         guard result == SQLITE_OK, let handle else {

@@ -58,6 +58,23 @@ public final class Store {
         identity = try readIdentity()
     }
 
+    /// Opens a database that another store of this process has open, to read from it while that one writes to it. By
+    /// the log there is, no reader waits for the writer, nor the writer for a reader (wal.html#concurrency).
+    ///
+    /// - Throws: `StoreError`, also if its tables are not those of this version.
+    public init(readingBeside path: String) throws(StoreError) {
+        connection = try Connection(path: path, .readingBeside)
+        let version = Int64(Schema.steps.count)
+        try Self.check(try connection.version(), version...version, path)
+        identity = try readIdentity()
+    }
+
+    /// The file of the database.
+    public var path: String { connection.path }
+
+    /// Has what is asked for from now on end after this long, with an error.
+    public func limit(to span: Duration) { connection.limit(to: span) }
+
     private static func check(
         _ version: Int64, _ known: ClosedRange<Int64>, _ path: String
     ) throws(StoreError) {

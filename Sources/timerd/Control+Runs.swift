@@ -16,8 +16,7 @@ extension Control {
         } _: { result in
             Self.queue.async {
                 switch result {
-                case .failure(let error):
-                    self.send(.internalServerError, ErrorReply("\(error)"), reply)
+                case .failure(let error): self.send(error, reply)
                 case .success(let found):
                     self.send(.ok, HistoryReply(runs: found.map { PastRun($0) }), reply)
                 }
@@ -53,8 +52,7 @@ extension Control {
                 return try store.pastRun(run)
             } _: { result in
                 switch result {
-                case .failure(let error):
-                    self.send(.internalServerError, ErrorReply("\(error)"), reply)
+                case .failure(let error): self.send(error, reply)
                 case .success(nil) where snapshot == nil: self.noSuchJob(job, among: names, reply)
                 case .success(nil) where run != nil:
                     self.send(
@@ -64,6 +62,13 @@ extension Control {
                 }
             }
         }
+    }
+
+    /// What is to be said when the store could not be read.
+    private func send(_ error: StoreError, _ reply: ControlAnswer.Reply) {
+        send(
+            error.code == .busy ? .serviceUnavailable : .internalServerError,
+            ErrorReply("\(error)"), reply)
     }
 
     private func answer(

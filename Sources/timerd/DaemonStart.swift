@@ -160,7 +160,7 @@ struct DaemonStart {
             seed: MachineID.seed, at: now)
         return Loop.Beginning(
             agenda: agenda, actions: actions, at: now, unstored: past.unstored(),
-            rejected: reading.rejections
+            rejected: reading.rejections, levels: Teller.levels(of: reading.roster.jobs)
         ) {
             over()
             supervision.ready("Started")

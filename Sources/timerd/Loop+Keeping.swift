@@ -33,7 +33,27 @@ extension Loop {
         // Where the kernel tells of no step, as in some containers, it is seen here.
         if agenda.isStirred(at: now) { receive(.clockChanged) }
         heartbeats += 1
-        if heartbeats % Self.heartbeatsPerCheckpoint == 0 { receive(.checkpoint) }
+        if heartbeats % Self.heartbeatsPerCheckpoint == 0 { beginCheckpoint() }
+    }
+
+    /// Writes down the accounts of all jobs whose time counts, some at a time: what comes due meanwhile, and what is
+    /// written of it, does not wait for the last of many.
+    func beginCheckpoint() {
+        guard checkpointed == nil else { return }
+        checkpointed = 0
+        checkpointSome()
+    }
+
+    private func checkpointSome() {
+        guard let place = checkpointed else { return }
+        guard place < agenda.places.upperBound else {
+            checkpointed = nil
+            return keep([], durable: true)
+        }
+        let end = place + Self.jobsPerTurn
+        checkpointed = end
+        receive(.checkpoint(place..<end))
+        afterWriting { $0.checkpointSome() }
     }
 
     /// Until the records of this instance are stored, its heartbeat carries on what those of earlier instances

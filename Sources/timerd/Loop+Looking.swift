@@ -13,10 +13,22 @@ extension Loop {
     /// the last of many.
     func gather(_ done: @escaping @Sendable (Snapshot, _ rejected: [String]) -> Void) {
         gatherings.append(done)
-        if gatherings.count == 1 { gatherSome() }
+        gatherOn()
+    }
+
+    /// Begins to gather, if somebody waits for it and nobody has begun.
+    func gatherOn() {
+        guard !gatherings.isEmpty, !isGathering else { return }
+        isGathering = true
+        gatherSome()
     }
 
     private func gatherSome() {
+        // Half of one configuration and half of another would be shown: it goes on behind the reload.
+        guard !agenda.isReloading else {
+            isGathering = false
+            return
+        }
         let now = clocks.now()
         let more = agenda.snapshots(from: gathered.count, count: Self.jobsPerTurn, at: now)
         gathered += more
@@ -24,7 +36,8 @@ extension Loop {
         let snapshot = Snapshot(at: now, jobs: gathered)
         gathered = []
         gatherings.removeFirst()(snapshot, rejected.map(\.name))
-        if !gatherings.isEmpty { later { $0.gatherSome() } }
+        isGathering = false
+        if !gatherings.isEmpty { later { $0.gatherOn() } }
     }
 
     /// The job that a run belongs to: not the one whose name is in its identity, if its job was renamed.
@@ -40,11 +53,6 @@ extension Loop {
     func snapshot(of job: Job.Name) -> (JobSnapshot?, names: [Job.Name]) {
         let found = agenda.snapshot(of: job, at: clocks.now())
         return (found, found == nil ? namesForHints : [])
-    }
-
-    /// What a reload to this roster would do; nothing is changed.
-    func preview(_ roster: Roster) -> ReloadPreview {
-        agenda.preview(roster, at: clocks.now())
     }
 
     /// What is needed to say why a job has not run; nil if nobody knows the name, and then the names there

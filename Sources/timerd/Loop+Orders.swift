@@ -1,6 +1,7 @@
 // Copyright 2026 the timerd authors
 // SPDX-License-Identifier: Apache-2.0
 
+import Dispatch
 import Synchronization
 import TimerCore
 import TimerStore
@@ -80,8 +81,12 @@ final class OrderResults: Sendable {
         }
         guard isWhole else { return }
         // Nothing is noted any more.
-        let whole = state.withLock { $0 }
-        whole.done(whole.results.compactMap { $0 })
+        let whole = state.withLock { state in
+            defer { state.results = [] }
+            return state
+        }
+        // Of many that takes a while, which is not the time of the queue that decides.
+        Control.queue.async { whole.done(whole.results.compactMap { $0 }) }
     }
 }
 
@@ -101,7 +106,7 @@ extension Loop {
     ///   - order: the order for a job. The end of a pause in it must be an instant.
     ///   - unknown: called in the place of `done` with those that are not configured, and all that are; then
     ///     nothing was changed.
-    ///   - done: called with what came of it for each job.
+    ///   - done: called with what came of it for each job, on a queue of its own.
     func obey(
         _ jobs: [Job.Name]?, order: @escaping @Sendable (Job.Name) -> Order,
         unknown: @escaping @Sendable (_ jobs: [Job.Name], _ configured: [Job.Name]) -> Void,
@@ -140,16 +145,22 @@ extension Loop {
         let writes = transaction?.writes ?? []
         transaction?.writes = []
         recorder.keepTogether(
-            writes.flatMap(\.changes), durable: writes.contains(where: \.durable)
+            writes.map(\.changes), durable: writes.contains(where: \.durable)
         ) { refused in
             self.later { $0.finishTransaction(writes, refused, results) }
         } delayed: { error in
             for write in writes { write.delayed?(error) }
         }
+        endDecision()
+    }
+
+    /// All jobs are decided on: what waited for that has its turn.
+    func endDecision() {
         isDeciding = false
         let waiting = waitingForDecision
         waitingForDecision = []
         for body in waiting { body(self) }
+        beginNextTransaction()
     }
 
     /// What waited for the transaction may be written now.
@@ -163,7 +174,7 @@ extension Loop {
         recorder.keep([]) { _ in self.noteWritten(through: event) }
         goOn(with: writes[...], refused)
         results.noteSaved()
-        if !waitingForTransaction.isEmpty { waitingForTransaction.removeFirst()(self) }
+        beginNextTransaction()
     }
 
     /// What follows each write is done some writes at a time as well.
@@ -187,14 +198,21 @@ extension Loop {
         keep(Write(changes: changes, durable: durable))
     }
 
-    /// Does this once there is no transaction. What has waited longer comes first.
+    /// Does this once there is no transaction and no reload. What has waited longer comes first.
     private func afterTransaction(_ body: @escaping @Sendable (isolated Loop) -> Void) {
-        guard transaction != nil || !waitingForTransaction.isEmpty else { return body(self) }
         waitingForTransaction.append(body)
+        beginNextTransaction()
     }
 
-    /// Does this once no transaction is half decided: a stop or a reload between its jobs would have it in force
-    /// for some of them only.
+    private func beginNextTransaction() {
+        // One that is refused leaves the way free for the next.
+        while transaction == nil, !isDeciding, !waitingForTransaction.isEmpty {
+            waitingForTransaction.removeFirst()(self)
+        }
+    }
+
+    /// Does this once no order for many jobs and no reload is half decided: a stop or a further reload between the
+    /// jobs would have it in force for some of them only.
     func afterDecision(_ body: @escaping @Sendable (isolated Loop) -> Void) {
         guard isDeciding else { return body(self) }
         waitingForDecision.append(body)

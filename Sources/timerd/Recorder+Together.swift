@@ -6,7 +6,7 @@ import TimerStore
 
 /// Very many changes that are kept as a whole or not at all, written so that others need not wait for them.
 extension Recorder {
-    /// Up to how many changes are written in one go: a few milliseconds.
+    /// Up to how many orders' changes are written in one go: a few milliseconds.
     static let togetherMax = 256
     /// How many accounts are staged, or merged, before other changes have their turn.
     static let stagedPerCommit = 128
@@ -26,21 +26,22 @@ extension Recorder {
     /// written in steps, and others between these.
     ///
     /// - Parameters:
+    ///   - changes: those of each job, or of few.
     ///   - durable: as of `keep`.
     ///   - kept: as of `keep`.
     ///   - delayed: as of `keep`.
     nonisolated func keepTogether(
-        _ changes: [Store.Change], durable: Bool,
+        _ changes: [[Store.Change]], durable: Bool,
         kept: @escaping @Sendable (Set<Run.ID>) -> Void,
         delayed: @escaping @Sendable (StoreError) -> Void
     ) {
         guard changes.count > Self.togetherMax else {
-            return keep(changes, durable: durable, kept: kept, delayed: delayed)
+            return keep(changes.flatMap { $0 }, durable: durable, kept: kept, delayed: delayed)
         }
         later { recorder in
             var accounts: [JobRecord] = []
             var others: [Store.Change] = []
-            for change in changes {
+            for change in changes.joined() {
                 if case .save(let record) = change {
                     accounts.append(record)
                 } else {

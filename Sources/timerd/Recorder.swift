@@ -38,8 +38,9 @@ actor Recorder: QueueActor {
     }
 
     /// Nil until it can be opened.
-    private var store: Store?
+    private(set) var store: Store?
     private let open: @Sendable () throws(StoreError) -> sending Store
+    private let reader = StoreReader()
     private let log: Logger
     private let history: Duration
     private let wall: @Sendable () -> WallInstant
@@ -123,7 +124,8 @@ actor Recorder: QueueActor {
         }
     }
 
-    /// Reads from the store, behind everything that was handed over before and can be written.
+    /// Reads from the store, behind everything that was handed over before and can be written. What comes later does
+    /// not wait for it.
     nonisolated func read<Value: Sendable>(
         _ body: @escaping @Sendable (Store) throws(StoreError) -> Value,
         _ done: @escaping @Sendable (Result<Value, StoreError>) -> Void
@@ -141,12 +143,8 @@ actor Recorder: QueueActor {
             // The write it waits for is in the queue.
             return later { $0.read(body, done, behind: number) }
         }
-        do throws(StoreError) {
-            guard let store else { throw trouble?.error ?? Self.noStore }
-            done(.success(try body(store)))
-        } catch {
-            done(.failure(error))
-        }
+        guard let store else { return done(.failure(trouble?.error ?? Self.noStore)) }
+        reader.read(store.path, body, done)
     }
 
     private func take(_ request: Request) {

@@ -41,6 +41,8 @@ final class Reloader: Sendable {
     ) {
         queue.async { [self] in
             supervision.reloading(at: clocks.now())
+            // What executes runs reads it at the same time, and so has it when the first job changes.
+            loop.launcher.refresh()
             switch read() {
             case .success(let reading): take(reading, done)
             case .failure(let errors): refuse(errors, by: author, done)
@@ -55,11 +57,13 @@ final class Reloader: Sendable {
         queue.async { [self] in
             switch read() {
             case .success(let reading):
-                loop.later { loop in
-                    done(
-                        .success(
-                            ReloadPreviewReply(
-                                loop.preview(reading.roster), warnings: reading.warningSentences)))
+                loop.later { [queue] loop in
+                    loop.preview(reading.roster) { preview in
+                        queue.async {
+                            let warnings = reading.warningSentences
+                            done(.success(ReloadPreviewReply(preview, warnings: warnings)))
+                        }
+                    }
                 }
             case .failure(let errors):
                 done(
@@ -104,20 +108,27 @@ final class Reloader: Sendable {
     ) {
         let warnings = reading.warningSentences
         for warning in warnings { log.warning("\(warning)") }
-        loop.later { loop in
-            loop.reload(reading.roster, rejected: reading.rejections) { notice in
-                self.supervision.ready("Configuration reloaded")
-                guard case .reloaded(let added, let changed, let removed, let kept) = notice else {
-                    return done(.failure(ErrorReply("the daemon is stopping")))
-                }
-                done(
-                    .success(
-                        ReloadReply(
-                            added: added.map(\.description), changed: changed.map(\.description),
-                            removed: removed.map(\.description), kept: kept,
-                            warnings: warnings)))
+        let new = Loop.NewRoster(reading.roster, rejected: reading.rejections)
+        loop.later { [self] loop in
+            loop.reload(new) { [self] notice in
+                queue.async { [self] in reply(to: notice, warnings, done) }
             }
         }
+    }
+
+    private func reply(
+        to notice: Notice?, _ warnings: [String],
+        _ done: @Sendable (Result<ReloadReply, ErrorReply>) -> Void
+    ) {
+        supervision.ready("Configuration reloaded")
+        guard case .reloaded(let added, let changed, let removed, let kept) = notice else {
+            return done(.failure(ErrorReply("the daemon is stopping")))
+        }
+        done(
+            .success(
+                ReloadReply(
+                    added: added.map(\.description), changed: changed.map(\.description),
+                    removed: removed.map(\.description), kept: kept, warnings: warnings)))
     }
 
     private func refuse(

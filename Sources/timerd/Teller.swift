@@ -18,10 +18,13 @@ final class Teller: Sendable {
 
     private let queue = DispatchQueue(label: Teller.label, qos: .utility)
     private let log: Logger
-    private let hasFields: Bool
+    /// Whether the log takes fields.
+    let hasFields: Bool
 
     /// How much is said of the runs of those jobs of which not all is.
-    private let levels = Mutex<[Job.Name: Execution.LogLevel]>([:])
+    typealias Levels = [Job.Name: Execution.LogLevel]
+
+    private let levels = Mutex<Levels>([:])
 
     /// - Parameter hasFields: whether the log takes fields; they are made only for one that does.
     init(log: Logger, hasFields: Bool) {
@@ -29,11 +32,16 @@ final class Teller: Sendable {
         self.hasFields = hasFields
     }
 
-    /// Goes by what the jobs of this roster declare from here on.
-    func follow(_ jobs: [Job]) {
-        let declared = jobs.map { ($0.name, $0.execution.log) }.filter { $0.1 != .all }
-        levels.withLock { $0 = Dictionary(declared) { first, _ in first } }
+    /// What these jobs declare.
+    /// - Complexity: O(*n*) in the number of jobs.
+    static func levels(of jobs: [Job]) -> Levels {
+        var levels: Levels = [:]
+        for job in jobs where job.execution.log != .all { levels[job.name] = job.execution.log }
+        return levels
     }
+
+    /// Goes by what jobs declare from here on.
+    func follow(_ declared: Levels) { levels.withLock { $0 = declared } }
 
     private func level(of job: Job.Name) -> Execution.LogLevel {
         levels.withLock { $0[job] ?? .all }
@@ -42,11 +50,11 @@ final class Teller: Sendable {
     /// Says it soon, in the order of the calls, unless it is of a run and its job wants less said.
     ///
     /// - Parameters:
-    ///   - standing: how the accounts stood when it was made.
+    ///   - standing: how the accounts stood when it was made; nil for a log without fields.
     ///   - tail: of the end of a run, the last of what it wrote.
     ///   - isPart: whether it comes of an order for many jobs, which has a line of its own.
     func tell(
-        _ notice: Notice, _ standing: Standing, tail: [UInt8] = [], isPart: Bool = false
+        _ notice: Notice, _ standing: Standing?, tail: [UInt8] = [], isPart: Bool = false
     ) {
         // Said of every run and heard by hardly anybody.
         if case .runBegan = notice, log.logLevel > .debug { return }
@@ -61,7 +69,7 @@ final class Teller: Sendable {
             log.log(
                 level: isPart ? min(entry.level, .info) : entry.level, "\(entry.message)",
                 metadata: hasFields
-                    ? entry.metadata.merging(standing.fields) { own, _ in own } : nil)
+                    ? entry.metadata.merging(standing?.fields ?? [:]) { own, _ in own } : nil)
         }
     }
 

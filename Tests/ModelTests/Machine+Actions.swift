@@ -9,14 +9,21 @@ extension Machine {
         tell(told) { agenda.handle(event, at: now) }
     }
 
-    func tell(_ told: Told, _ actions: () -> [Action]) {
+    /// The same; what was told depends on what came of it.
+    func tell(_ event: Event, told: () -> Told) {
+        carryOut({ agenda.handle(event, at: now) }, told: told)
+    }
+
+    func tell(_ told: Told, _ actions: () -> [Action]) { carryOut(actions) { told } }
+
+    private func carryOut(_ actions: () -> [Action], told: () -> Told) {
         counts.told += 1
         atOnce += 1
         isSet = false
         let start = timeline.seen.count
         for action in actions() { perform(action) }
         guard !isSpoilt else { return }
-        append(.told(told, seen: start..<timeline.seen.count))
+        append(.told(told(), seen: start..<timeline.seen.count))
     }
 
     func append(_ line: Line) {

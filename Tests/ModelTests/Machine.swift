@@ -186,15 +186,38 @@ final class Machine {
             order(verb, job, until: until.map { wall + $0 }, withRun: withRun, count: count)
         case .checkpoint:
             counts.checkpoints += 1
-            tell(.checkpoint, .checkpoint)
+            tell(.checkpoint(), .checkpoint)
         case .edit(let job):
             edited.removeAll { $0.name == job.name }
             edited.append(job)
         case .remove(let job): edited.removeAll { $0.name == job }
         case .reload:
             counts.reloads += 1
-            configure()
-            tell(.reload(Roster(jobs.map(Job.init))), .reload(jobs))
+            reload()
+        }
+    }
+
+    /// Some reloads are done in portions, with time between them. To whoever checks it, each portion is a reload of
+    /// its own: to a configuration in which some jobs are new already.
+    private func reload() {
+        let old = jobs
+        configure()
+        let new = jobs
+        let isWhole = draw(below: 3) == 0
+        var event = Event.reload(Roster(new.map(Job.init)), portion: isWhole ? .max : 1)
+        while true {
+            tell(event) { .reload(agenda.isReloading ? mixture(of: old, new) : new) }
+            guard agenda.isReloading, !isSpoilt else { return }
+            event = .reloadMore
+            guard draw(below: 2) == 0, counts.told < budget else { continue }
+            stir()
+            pass(Int64(draw(below: 20)) * Unit.second)
+        }
+    }
+
+    private func mixture(of old: [PlainJob], _ new: [PlainJob]) -> [PlainJob] {
+        agenda.jobs.compactMap { job in
+            new.first { Job($0) == job } ?? old.first { Job($0) == job }
         }
     }
 
@@ -284,7 +307,7 @@ final class Machine {
             configure()
         } else {
             // There is one every 25 s.
-            tell(.checkpoint, .checkpoint)
+            tell(.checkpoint(), .checkpoint)
             pass(sinceCheckpoint)
             stir()
             if death == .killed { counts.kills += 1 } else { counts.powerCuts += 1 }

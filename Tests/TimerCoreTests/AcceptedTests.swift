@@ -199,7 +199,7 @@ private struct AcceptedDraw {
         switch random.int(below: 8) {
         case 0, 1: return .wake(name)
         case 2: return .clockChanged
-        case 3: return .checkpoint
+        case 3: return .checkpoint()
         case 4:
             return .reload(Roster(try jobs.map { chance(2) ? $0 : try job($0.name) }))
         case 5:

@@ -83,7 +83,7 @@ import Testing
         world.step(Self.day)
         world.pass(.seconds(700))
         world.endRuns()
-        world.handle(.checkpoint)
+        world.handle(.checkpoint())
         world.stopCleanly()
         let ran = world.started.count
         #expect(ran == 1)

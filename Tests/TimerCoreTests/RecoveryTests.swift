@@ -69,7 +69,7 @@ import Testing
         var world = World()
         world.load([job])
         world.pass(.seconds(25))
-        world.handle(.checkpoint)
+        world.handle(.checkpoint())
         world.pass(.seconds(20))
         world.beat()
         world.reboot(away: .seconds(500))
@@ -259,7 +259,7 @@ import Testing
                     sinceSign = .zero
                 case 3: world.sleep(span)
                 case 4:
-                    world.handle(.checkpoint)
+                    world.handle(.checkpoint())
                     sinceSign = .zero
                 case 5, 6, 7:
                     world.beat()

@@ -46,7 +46,7 @@ import Testing
             world.pass(.seconds(100))
             world.load(jobs)
         case .reboot:
-            world.handle(.checkpoint)
+            world.handle(.checkpoint())
             world.reboot(away: .seconds(100))
             world.load(jobs)
         case .sleep:
@@ -77,7 +77,7 @@ import Testing
         let job = Job.every(.seconds(6000)).counting(.uptime)
         world.load([job])
         world.pass(.seconds(20))
-        world.handle(.checkpoint)
+        world.handle(.checkpoint())
         world.reboot(away: .seconds(1000))
         world.load([job])
         let recovered = Notice.recovered(
@@ -95,7 +95,7 @@ import Testing
         let job = Job.every(.seconds(6000)).counting(basis)
         world.load([job])
         world.pass(.seconds(20))
-        world.handle(.checkpoint)
+        world.handle(.checkpoint())
         let awake = world.awake
         world.reboot(away: .seconds(3))
         world.awake = awake + 3_000_000_000

@@ -372,3 +372,12 @@ extension World {
         handle(.ended(run.id, outcome, RunUsage()))
     }
 }
+
+extension Agenda {
+    /// What a reload would do, looked up a few jobs at a time.
+    func preview(_ roster: Roster, at now: Now) -> ReloadPreview {
+        var preview = ReloadPreview(roster)
+        while preview.advance(in: self, count: 2, at: now) {}
+        return preview
+    }
+}

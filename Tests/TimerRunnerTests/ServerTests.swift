@@ -219,6 +219,73 @@ final class Ear: Sendable {
         desk.stop()
     }
 
+    /// Of very many jobs it takes a while. What is known by then starts at once, and what changes waits for no more
+    /// than that.
+    @Test func startsDoNotWaitForTheConfigurationToBeRead() throws {
+        let isSlow = Mutex(false)
+        let mayGoOn = DispatchSemaphore(value: 0)
+        let desk = try Desk { settings in
+            let read = settings.catalogue
+            settings.catalogue = {
+                if isSlow.withLock({ $0 }) { mayGoOn.wait() }
+                return read()
+            }
+        }
+        let ear = Ear()
+        let client = try desk.client { ear.take($0, $1) }
+        let (known, changed) = (job("exit 3"), job("exit 4"))
+        desk.configuration.jobs.withLock { $0 = [known.name: Definition(known)] }
+        client.start([run(known)])
+        #expect(outcome(ear.end(of: run(known))) == "exited(3)")
+        isSlow.withLock { $0 = true }
+        desk.configuration.jobs.withLock { $0 = [changed.name: Definition(changed)] }
+        client.refresh()
+        // This one waits, and what is said of it as well.
+        client.start([run(changed, 2)])
+        client.suspend(run(changed, 2).id)
+        client.resume(run(changed, 2).id)
+        client.start([run(known, 3)])
+        #expect(outcome(ear.end(of: run(known, 3))) == "exited(3)")
+        #expect(
+            ear.events.allSatisfy {
+                if case .ended(run(changed, 2).id, _) = $0 { false } else { true }
+            })
+        mayGoOn.signal()
+        #expect(outcome(ear.end(of: run(changed, 2))) == "exited(4)")
+        // Until the scheduler says that every job has changed.
+        client.start([run(known, 4)])
+        #expect(outcome(ear.end(of: run(known, 4))) == "exited(3)")
+        client.forgetFormer()
+        isSlow.withLock { $0 = false }
+        client.start([run(known, 5)])
+        #expect(outcome(ear.end(of: run(known, 5))).hasPrefix("spawn-failed(ESTALE"))
+        client.close()
+        desk.stop()
+    }
+
+    /// A configuration that the scheduler refused is read, and nothing is lost by it.
+    @Test func severalReadingsThatAreNotTakenOverLeaveWhatIsInForce() throws {
+        let desk = try Desk()
+        let ear = Ear()
+        let client = try desk.client { ear.take($0, $1) }
+        let jobs = (3...6).map { job("exit \($0)") }
+        desk.configuration.jobs.withLock { $0 = [jobs[0].name: Definition(jobs[0])] }
+        client.start([run(jobs[0])])
+        _ = ear.end(of: run(jobs[0]))
+        for number in 1...3 {
+            let reads = desk.configuration.reads.withLock { $0 }
+            desk.configuration.jobs.withLock { $0 = [jobs[number].name: Definition(jobs[number])] }
+            client.refresh()
+            while desk.configuration.reads.withLock({ $0 }) == reads { sched_yield() }
+            client.start([run(jobs[0], 10 + number)])
+            #expect(outcome(ear.end(of: run(jobs[0], 10 + number))) == "exited(3)")
+        }
+        client.start([run(jobs[3], 20)])
+        #expect(outcome(ear.end(of: run(jobs[3], 20))) == "exited(6)")
+        client.close()
+        desk.stop()
+    }
+
     /// Another client takes the place of one that is gone, and is told what that one had not had forgotten.
     @Test func whoComesNextIsToldWhatTheLastOneLeft_andStartsNothingTwice() throws {
         let desk = try Desk()

@@ -29,7 +29,7 @@ import TimerCore
             }),
         .end(run, grace: .milliseconds(10)), .suspend(run), .resume(run), .signal(run, SIGHUP),
         .settle(.max), .forget([run, run]), .seen(events: 7, output: .max), .shutDown(grace: .zero),
-        .refresh,
+        .refresh, .forgetFormer,
     ]
     private static let replies: [WireReply] = [
         .welcome(version: 1, instance: .max),

@@ -39,6 +39,7 @@ final class LoopBench: Sendable {
         func settle(_ done: @escaping @Sendable () -> Void) { done() }
         func forget(_ run: Run.ID) {}
         func refresh() {}
+        func forgetFormer() {}
     }
 
     let clocks: Clocks
@@ -94,7 +95,7 @@ final class LoopBench: Sendable {
     func reload(_ jobs: [Job]) async -> Notice? {
         await withCheckedContinuation { continuation in
             loop.later {
-                $0.reload(Roster(jobs), rejected: []) { continuation.resume(returning: $0) }
+                $0.reload(.init(Roster(jobs), rejected: [])) { continuation.resume(returning: $0) }
             }
         }
     }

@@ -76,7 +76,8 @@ import TimerCore
                     } drained: {
                     }
                 } else {
-                    loop.reload(Roster([job(0)]), rejected: []) { _ in closed.withLock { $0 = true }
+                    loop.reload(.init(Roster([job(0)]), rejected: [])) { _ in
+                        closed.withLock { $0 = true }
                     }
                 }
             }

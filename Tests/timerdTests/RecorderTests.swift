@@ -110,19 +110,31 @@ private final class RecorderBench: Sendable {
         return said.withLock { Array($0.prefix(count)) }
     }
 
-    /// Does something with the store on the recorder's queue.
+    /// Does something with the recorder's store on its queue, behind everything that was handed over.
     func withStore<Value: Sendable>(
         _ body: @escaping @Sendable (Store) throws(StoreError) -> Value
     ) throws -> Value {
         let done = DispatchSemaphore(value: 0)
         let result = Mutex<Result<Value, StoreError>?>(nil)
-        recorder.read(body) { found in
-            result.withLock { $0 = found }
-            done.signal()
+        recorder.read({ (_) throws(StoreError) in }) { [recorder] found in
+            recorder.later { recorder in
+                let value = found.flatMap { () -> Result<Value, StoreError> in
+                    guard let store = recorder.store else { return .failure(Self.noStore) }
+                    do throws(StoreError) {
+                        return .success(try body(store))
+                    } catch {
+                        return .failure(error)
+                    }
+                }
+                result.withLock { $0 = value }
+                done.signal()
+            }
         }
         done.wait()
         return try #require(result.withLock { $0 }).get()
     }
+
+    private static let noStore = StoreError(code: .other, path: "", what: "there is no store")
 
     /// No page more than there are, or any number of them: the disk is full, or has room again.
     func setFull(_ isFull: Bool) throws {
@@ -143,6 +155,86 @@ private final class RecorderBench: Sendable {
 }
 
 @Suite struct RecorderTests {
+    /// Somebody who reads for long holds up nobody who writes, nor one who asks how the writing goes.
+    @Test func whoReadsDelaysNoWrite() throws {
+        let bench = try RecorderBench()
+        let (began, mayEnd) = (DispatchSemaphore(value: 0), DispatchSemaphore(value: 0))
+        let found = Mutex<[Int64?]>([])
+        let ended = DispatchSemaphore(value: 0)
+        for isFirst in [true, false] {
+            bench.recorder.read { (store) throws(StoreError) in
+                if isFirst {
+                    // Its view of the database is that of now.
+                    let count = try store.connection.integer("SELECT count(*) FROM job", doing: "")
+                    began.signal()
+                    mayEnd.wait()
+                    return count
+                }
+                return try store.connection.integer("SELECT count(*) FROM job", doing: "")
+            } _: { result in
+                found.withLock { $0.append((try? result.get()) ?? nil) }
+                ended.signal()
+            }
+            if isFirst { began.wait() }
+            let kept = DispatchSemaphore(value: 0)
+            for number in 0..<200 {
+                bench.recorder.keep([.save(RecorderBench.record("j\(number)"))], durable: true) {
+                    _ in
+                    kept.signal()
+                }
+            }
+            for _ in 0..<200 { #expect(kept.wait(timeout: .now() + 20) == .success) }
+        }
+        mayEnd.signal()
+        for _ in 0..<2 { #expect(ended.wait(timeout: .now() + 20) == .success) }
+        #expect(found.withLock { $0 } == [0, 200])
+    }
+
+    @Test func readingsHaveALimit() throws {
+        let bench = try RecorderBench()
+        let (began, mayEnd) = (DispatchSemaphore(value: 0), DispatchSemaphore(value: 0))
+        let path = "\(bench.folder)/\(Store.fileName)"
+        let reader = StoreReader()
+        let refused = Mutex(0)
+        let ended = DispatchSemaphore(value: 0)
+        for number in 0..<StoreReader.waitingMax + 10 {
+            reader.read(path) { (_) throws(StoreError) in
+                guard number == 0 else { return }
+                began.signal()
+                mayEnd.wait()
+            } _: { result in
+                if case .failure(let error) = result, error.code == .busy {
+                    refused.withLock { $0 += 1 }
+                }
+                ended.signal()
+            }
+            if number == 0 { began.wait() }
+        }
+        #expect(refused.withLock { $0 } == 10)
+        mayEnd.signal()
+        for _ in 0..<StoreReader.waitingMax + 10 { ended.wait() }
+        #expect(refused.withLock { $0 } == 10)
+    }
+
+    @Test func aReaderWritesNothing_andEndsInTime() throws {
+        let bench = try RecorderBench()
+        let store = try Store(readingBeside: "\(bench.folder)/\(Store.fileName)")
+        #expect(throws: StoreError.self) {
+            try store.connection.execute("DELETE FROM job", doing: "write to it")
+        }
+        store.limit(to: .milliseconds(50))
+        let endless =
+            "WITH RECURSIVE n(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM n) SELECT count(*) FROM n"
+        do throws(StoreError) {
+            _ = try store.connection.integer(endless, doing: "count")
+            Issue.record("it was not ended")
+        } catch {
+            #expect(error.code == .busy)
+        }
+        store.limit(to: .seconds(20))
+        #expect(try store.connection.integer("SELECT count(*) FROM job", doing: "count") == 0)
+    }
+
     private typealias Bench = RecorderBench
 
     @Test func keptIsCalledInTheOrderItCame() throws {

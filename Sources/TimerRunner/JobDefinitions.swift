@@ -1,0 +1,152 @@
+// Copyright 2026 the timerd authors
+// SPDX-License-Identifier: Apache-2.0
+
+import Dispatch
+import Synchronization
+import TimerCore
+
+/// What the configuration says of the jobs' runs, as it was read last, and for as long as the scheduler takes it over,
+/// as it was before.
+struct JobDefinitions {
+    private var current = Known()
+    private var former = Known()
+    private var keepsFormer = false
+
+    private struct Known {
+        var catalogue: RunnerServer.Catalogue = [:] { didSet { fingerprints = [:] } }
+        /// Of those definitions that were asked for.
+        var fingerprints: [Job.Name: UInt64] = [:]
+
+        mutating func definition(for order: RunOrder) -> Definition? {
+            let job = order.run.firing.job
+            guard let definition = catalogue[job] else { return nil }
+            let fingerprint = fingerprints[job] ?? definition.fingerprint
+            fingerprints[job] = fingerprint
+            return fingerprint == order.fingerprint ? definition : nil
+        }
+    }
+
+    var isEmpty: Bool { current.catalogue.isEmpty }
+
+    func contains(_ job: Job.Name) -> Bool { current.catalogue[job] != nil }
+
+    /// The definition that a run is to be started by; nil if there is none of its job, or other ones.
+    mutating func definition(for order: RunOrder) -> Definition? {
+        current.definition(for: order) ?? former.definition(for: order)
+    }
+
+    /// From here on what is read next does not replace what is there now, but is beside it.
+    mutating func keepFormer() {
+        // Of several readings that are not taken over, the scheduler still goes by the one before all of them.
+        guard !keepsFormer else { return }
+        keepsFormer = true
+        former = current
+    }
+
+    /// Only what was read last counts.
+    mutating func forgetFormer() {
+        keepsFormer = false
+        former = Known()
+    }
+
+    mutating func take(_ read: RunnerServer.Catalogue) {
+        current.catalogue = read
+        // Most jobs stay as they are, and are not kept twice.
+        former.catalogue = former.catalogue.filter { read[$0.key] != $0.value }
+    }
+}
+
+/// Reads the configuration on a thread of its own: of very many jobs it takes a while, and starts and ends of runs do
+/// not wait for it.
+final class CatalogueReader: Sendable {
+    typealias Reading = Result<RunnerServer.Catalogue, RunnerServer.Unreadable>
+
+    private let read: @Sendable () -> Reading
+    private let done: @Sendable () -> Void
+    private let finished = Mutex<Reading?>(nil)
+    /// Counts the readings that are finished and not taken.
+    private let isThere = DispatchSemaphore(value: 0)
+
+    /// - Parameters:
+    ///   - read: reads it; may take its time.
+    ///   - done: called on another thread when `take` has something.
+    init(read: @escaping @Sendable () -> Reading, done: @escaping @Sendable () -> Void) {
+        self.read = read
+        self.done = done
+    }
+
+    /// Begins a reading. There is none in progress, and the last one was taken.
+    func begin() {
+        let code = WorkerThread.start("timerd.config") { [self] in
+            // It has time; what starts runs has none.
+            ThreadNice.giveUp()
+            finish()
+        }
+        if code != 0 { finish() }
+    }
+
+    private func finish() {
+        let reading = read()
+        finished.withLock { $0 = reading }
+        isThere.signal()
+        done()
+    }
+
+    /// What was read; nil if it is not there yet. It is handed out once.
+    func take() -> Reading? {
+        guard isThere.wait(timeout: .now()) == .success else { return nil }
+        return finished.withLock { $0.take() }
+    }
+
+    /// The same, and waits for it. A reading must have begun.
+    func wait() -> Reading {
+        isThere.wait()
+        return finished.withLock { $0.take() } ?? .failure(.init("it was read by somebody else"))
+    }
+}
+
+/// Runs whose definitions are not known, until the configuration was read once more; and what was said of them since.
+struct WaitingOrders {
+    struct Waiting {
+        var order: RunOrder
+        /// The number of the first reading of the configuration that begins after the order came.
+        var reading: UInt64
+        /// What is to be done behind the start.
+        var commands: [WireRequest] = []
+        fileprivate var number: UInt64
+    }
+
+    private var waiting: [Run.ID: Waiting] = [:]
+    private var last: UInt64 = 0
+    /// How many commands wait.
+    private(set) var commands = 0
+
+    var isEmpty: Bool { waiting.isEmpty }
+    var count: Int { waiting.count }
+
+    mutating func append(_ order: RunOrder, until reading: UInt64) {
+        last += 1
+        waiting[order.run] = Waiting(order: order, reading: reading, number: last)
+    }
+
+    /// Has a command wait if it is for a run that waits.
+    /// - Returns: whether it does.
+    mutating func hold(_ command: WireRequest, for run: Run.ID) -> Bool {
+        guard !waiting.isEmpty, waiting[run] != nil else { return false }
+        waiting[run]?.commands.append(command)
+        commands += 1
+        return true
+    }
+
+    /// Takes all of them out, in the order in which they came.
+    mutating func takeAll() -> [Waiting] {
+        defer { (waiting, commands) = ([:], 0) }
+        return waiting.values.sorted { $0.number < $1.number }
+    }
+
+    /// Puts one back.
+    mutating func keep(_ one: Waiting) {
+        waiting[one.order.run] = one
+        commands += one.commands.count
+    }
+}

@@ -1,0 +1,185 @@
+// Copyright 2026 the timerd authors
+// SPDX-License-Identifier: Apache-2.0
+
+import Synchronization
+import TimerControl
+import TimerCore
+import TimerRunner
+import TimerStore
+
+/// Doing what the agenda decided.
+extension Loop {
+    /// Does the actions in their order. A durable write is waited for without holding the queue: what
+    /// follows it is done when it is kept. Each action stands for itself, so nothing that happens in
+    /// between can make the rest wrong.
+    ///
+    /// - Parameters:
+    ///   - opening: what is written in one transaction with the first durable write.
+    ///   - standings: how the accounts stood when each of the notices among the actions was made; none: they
+    ///     were made just now.
+    ///   - delayed: called if a durable write cannot be made for now.
+    func perform(
+        _ actions: ArraySlice<Action>, at now: Now, opening: [Store.Change] = [],
+        standings: ArraySlice<Standing> = [], answer: Reply? = nil,
+        delayed: (@Sendable (StoreError) -> Void)? = nil,
+        done: (@Sendable (isolated Loop) -> Void)? = nil
+    ) {
+        var rest = actions
+        var standings = standings
+        var timers = Self.timersPerTurn
+        while let action = rest.popFirst() {
+            if set(action.timer, room: &timers) { continue }
+            if case .tell(let notice) = action {
+                let standing = standings.popFirst() ?? standing(for: notice, at: now)
+                teller.tell(
+                    notice, standing, tail: ended?.end.tail ?? [], isPart: answer?.isPart == true)
+                continue
+            }
+            guard let changes = action.durableChanges else {
+                perform(action, at: now, answer: answer)
+                continue
+            }
+            let tail = rest
+            let kept = standings.isEmpty ? self.standings(of: tail, at: now) : standings
+            let write = Write(changes: opening + changes, durable: true) { _ in
+                self.later { loop in
+                    if !opening.isEmpty { loop.noteStored() }
+                    loop.perform(tail, at: now, standings: kept, answer: answer, done: done)
+                }
+            } delayed: { error in
+                answer?(.refused("in force, but not on the disk yet: \(error)"))
+                delayed?(error)
+            }
+            keep(write)
+            followCounting(at: now)
+            return
+        }
+        followCounting(at: now)
+        planStatus()
+        done?(self)
+        noteDrained()
+    }
+
+    private func standings(of actions: ArraySlice<Action>, at now: Now) -> ArraySlice<Standing> {
+        var standings: [Standing] = []
+        for case .tell(let notice) in actions {
+            if let standing = standing(for: notice, at: now) { standings.append(standing) }
+        }
+        return standings[...]
+    }
+
+    /// Nil for a log without fields: of all accounts it takes a while.
+    private func standing(for notice: Notice, at now: Now) -> Standing? {
+        teller.hasFields ? Standing(for: notice, in: agenda, at: now) : nil
+    }
+
+    private func perform(_ action: Action, at now: Now, answer: Reply?) {
+        switch action {
+        // Done in the loop above, and so is what is told, with the accounts as they stood.
+        case .arm, .armAt, .disarm, .armRetry, .disarmRetry, .tell: break
+        case .begin(let runs, let start, let records):
+            let portions = Portion(runs: runs, start: start, records: records).split()
+                .flatMap { $0.parted(by: transaction?.jobs ?? []) }
+            for (index, portion) in portions.enumerated() {
+                write(portion, at: now, isLast: index == portions.count - 1)
+            }
+        case .start(let runs):
+            // Behind the write that recorded them, which may still be waiting.
+            let event = eventToNote
+            let write = Write(changes: [], durable: false) { _ in
+                self.begin(runs, decided: now.awake)
+                self.noteWritten(through: event)
+            }
+            keep(write, of: runs.map(\.id.firing.job))
+        case .end(let run, let grace): launcher.end(run, grace: grace)
+        case .signal(let run, let name):
+            // Only names of this list are let in.
+            if let number = KillBody.number(of: name) { launcher.signal(run, number) }
+        case .suspend(let run): launcher.suspend(run)
+        case .resume(let run): launcher.resume(run)
+        case .close(let run, let outcome, let usage, let failed):
+            let end = ended.flatMap { $0.run == run ? $0.end : nil }
+            let change = Store.Change.close(
+                run, outcome, usage, failed: failed, at: end?.at ?? now.wall, tail: end?.tail ?? [])
+            keep(Write(changes: [change], durable: false) { [launcher] _ in launcher.forget(run) })
+        case .save(let records, let durable):
+            // A part of a checkpoint is not to wait for an order that is about other jobs.
+            let (others, waiting) = parted(records)
+            keep(others.map { .save($0) }, durable: durable)
+            if !waiting.isEmpty { keep(waiting.map { .save($0) }, durable: durable) }
+        case .adopt(let change, let durable): keep(change.changes, durable: durable)
+        case .answer(let word): answer?(word)
+        }
+    }
+
+    /// The accounts of jobs that no transaction is about, and the others.
+    private func parted(_ records: [JobRecord]) -> (others: [JobRecord], waiting: [JobRecord]) {
+        guard let jobs = transaction?.jobs, !jobs.isEmpty else { return (records, []) }
+        return (
+            records.filter { !jobs.contains($0.job) }, records.filter { jobs.contains($0.job) }
+        )
+    }
+
+    /// A run starts when its row is kept, and only if no row of its identity was there before. A job's runs and
+    /// its account are written together or not at all.
+    private func write(_ portion: Portion, at now: Now, isLast: Bool) {
+        let event = isLast ? eventToNote : 0
+        let changes: [Store.Change] =
+            portion.runs.map { .begin($0, at: now.wall) } + portion.records.map { .save($0) }
+        let write = Write(changes: changes, durable: false) { [start = portion.start] refused in
+            self.begin(start.filter { !refused.contains($0.id) }, decided: now.awake)
+            for run in start where refused.contains(run.id) {
+                self.later { $0.receive(.ended(run.id, .lost(.daemon), RunUsage())) }
+            }
+            self.noteWritten(through: event)
+        }
+        keep(write, of: portion.start.map(\.id.firing.job))
+    }
+
+    /// Starts runs whose rows are written. After a long wait for the store that is decided anew.
+    nonisolated private func begin(_ runs: [Run], decided: AwakeInstant) {
+        guard !runs.isEmpty else { return }
+        guard clocks.awake - decided > Self.startDelayMax else { return launcher.start(runs) }
+        later { $0.receive(.recorded(runs)) }
+    }
+
+    /// The event that is noted when what it decides is written. None while a transaction is open: what is written
+    /// then may overtake what waits for it.
+    private var eventToNote: UInt64 { transaction == nil ? agenda.eventNumber : 0 }
+
+    /// The runs of the events up to this one are on record.
+    nonisolated func noteWritten(through event: UInt64) {
+        guard event > 0 else { return }
+        // Writes are kept in the order they came, and only here: nothing comes between these two.
+        if event > written.load(ordering: .relaxed) {
+            written.store(event, ordering: .sequentiallyConsistent)
+        }
+        guard isHolding.load(ordering: .sequentiallyConsistent) else { return }
+        sendStored()
+    }
+
+    func noteDrained() {
+        guard agenda.isShutDown, agenda.liveRuns == 0, let drained else { return }
+        self.drained = nil
+        // What the last runs left to write comes before the end.
+        let last = Write(changes: [], durable: true) { _ in drained() }
+        keep(last, of: transaction.map { Array($0.jobs) } ?? [])
+    }
+}
+
+extension Action {
+    /// What is to be on the disk before anything later is done; nil if nothing is.
+    fileprivate var durableChanges: [Store.Change]? {
+        switch self {
+        case .save(let records, durable: true): records.map { .save($0) }
+        case .adopt(let change, durable: true): change.changes
+        default: nil
+        }
+    }
+}
+
+extension RosterChange {
+    fileprivate var changes: [Store.Change] {
+        renamed.map { .rename($0) } + records.map { .save($0) } + erased.map { .erase($0) }
+    }
+}

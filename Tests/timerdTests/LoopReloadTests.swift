@@ -1,0 +1,184 @@
+// Copyright 2026 the timerd authors
+// SPDX-License-Identifier: Apache-2.0
+
+import Synchronization
+import Testing
+import TimerCore
+
+@testable import TimerStore
+@testable import timerd
+
+/// What concerns many jobs is done some jobs at a time, and others have their turn between them.
+@Suite struct LoopReloadTests {
+    private func job(_ number: Int, every span: Duration = .seconds(3600)) -> Job {
+        Job(name: Job.Name("j\(number)")!, command: .shell("true"), schedule: .every(span))
+    }
+
+    private func jobs(_ count: Int, every span: Duration = .seconds(3600)) -> [Job] {
+        (0..<count).map { job($0, every: span) }
+    }
+
+    /// Reloads, and hands something over behind the first portion.
+    private func reload(
+        _ bench: LoopBench, _ jobs: [Job],
+        begun: @escaping @Sendable (isolated Loop) -> Void
+    ) async -> Notice? {
+        await withCheckedContinuation { continuation in
+            bench.loop.later { loop in
+                loop.reload(.init(Roster(jobs), rejected: [])) {
+                    continuation.resume(returning: $0)
+                }
+                bench.loop.later(begun)
+            }
+        }
+    }
+
+    @Test func othersHaveTheirTurnBetweenThePortionsOfAReload() async throws {
+        let bench = try LoopBench(jobs(1500))
+        await bench.waitUntilReady()
+        let changed = Mutex(-1)
+        let notice = await reload(bench, jobs(1500, every: .seconds(60))) { loop in
+            let count = loop.agenda.jobs.count { $0.schedule == .every(.seconds(60)) }
+            changed.withLock { $0 = count }
+        }
+        #expect(
+            notice
+                == .reloaded(added: [], changed: jobs(1500).map(\.name), removed: [], kept: 0))
+        #expect((0..<1500).contains(changed.withLock { $0 }))
+        #expect(await bench.snapshot().jobs.allSatisfy { $0.job.schedule == .every(.seconds(60)) })
+    }
+
+    /// None of them sees, or leaves, half of one configuration and half of another.
+    @Test func aListAnOrderForAllJobsAndAStopWaitForTheWholeOfAReload() async throws {
+        let bench = try LoopBench(jobs(1000))
+        await bench.waitUntilReady()
+        let listed = Mutex<[Job.Name]>([])
+        let ordered = Mutex<[Job.Name]>([])
+        let closed = Mutex(false)
+        let new = (500..<1500).map { job($0, every: .seconds(60)) }
+        let notice = await reload(bench, new) { loop in
+            #expect(loop.agenda.isReloading)
+            loop.gather { snapshot, _ in listed.withLock { $0 = snapshot.jobs.map(\.job.name) } }
+            loop.obey(nil) {
+                Order(.pause, $0, by: .user("ann"))
+            } unknown: { _, _ in
+            } done: { results in
+                ordered.withLock { $0 = results.map(\.order.job) }
+            }
+            loop.shutDown { _ in
+                closed.withLock { $0 = true }
+            } drained: {
+            }
+        }
+        guard case .reloaded(let added, _, let removed, let kept) = notice else {
+            Issue.record("\(notice.debugDescription)")
+            return
+        }
+        #expect(added.count == 500 && removed.count == 500 && kept == 0)
+        try await bench.wait { closed.withLock { $0 } && !ordered.withLock { $0.isEmpty } }
+        try await bench.wait { !listed.withLock { $0.isEmpty } }
+        #expect(listed.withLock { $0 } == new.map(\.name))
+        #expect(ordered.withLock { $0 } == new.map(\.name))
+        let records = try await bench.records()
+        #expect(records.count { $0.removed != nil } == 500)
+    }
+
+    @Test func aSecondReloadComesBehindTheFirst() async throws {
+        let bench = try LoopBench(jobs(1000))
+        await bench.waitUntilReady()
+        let second = Mutex<Notice?>(nil)
+        let first = await reload(bench, jobs(900)) { loop in
+            loop.reload(.init(Roster(jobs(800)), rejected: [])) { notice in
+                second.withLock { $0 = notice }
+            }
+        }
+        #expect(
+            first
+                == .reloaded(
+                    added: [], changed: [], removed: (900..<1000).map { job($0).name }, kept: 900))
+        try await bench.wait { second.withLock { $0 } != nil }
+        #expect(await bench.snapshot().jobs.count == 800)
+    }
+
+    /// An order for many jobs that is refused leaves the way free for those behind it.
+    @Test func ordersBehindOneThatIsRefusedHaveTheirTurn() async throws {
+        let bench = try LoopBench(jobs(500))
+        await bench.waitUntilReady()
+        let refused = Mutex(0)
+        let done = Mutex(0)
+        _ = await bench.order(.pause, nil, by: .user("ann")) {
+            bench.loop.later { loop in
+                for names in [[Job.Name("nobody")!], nil] {
+                    loop.obey(names) {
+                        Order(.resume, $0, by: .user("ann"))
+                    } unknown: { _, _ in
+                        refused.withLock { $0 += 1 }
+                    } done: { results in
+                        done.withLock { $0 = results.count }
+                    }
+                }
+            }
+        }
+        try await bench.wait { done.withLock { $0 } == 500 }
+        #expect(refused.withLock { $0 } == 1)
+    }
+
+    /// The timers of the start are set once its records are written. What was decided on meanwhile counts.
+    @Test func aTimerIsSetByWhatTheAgendaHasByThen() async throws {
+        let bench = try LoopBench(jobs(3))
+        _ = await bench.reload([job(0), job(1, every: .milliseconds(300)), job(2)])
+        await bench.waitUntilReady()
+        try await bench.wait { !bench.launcher.started.isEmpty }
+        #expect(bench.launcher.started.first?.run.id.firing.job == job(1).name)
+    }
+
+    @Test func everyTimerOfManyIsSet() async throws {
+        let count = Loop.timersPerTurn * 3 + 1
+        let bench = try LoopBench(jobs(count, every: .seconds(2)))
+        bench.launcher.onStart.withLock { [loop = bench.loop] in
+            $0 = { run in
+                loop.later { $0.receive(.ended(run.id, .exited(0), RunUsage())) }
+            }
+        }
+        try await bench.wait {
+            Set(bench.launcher.started.map(\.run.id.firing.job)).count == count
+        }
+    }
+
+    @Test func aCheckpointIsMadeSomeJobsAtATime() async throws {
+        let bench = try LoopBench(jobs(1000))
+        await bench.waitUntilReady()
+        let before = try await bench.records()
+        let isBusy = await withCheckedContinuation { continuation in
+            bench.loop.later { loop in
+                loop.beginCheckpoint()
+                bench.loop.later { continuation.resume(returning: $0.checkpointed != nil) }
+            }
+        }
+        #expect(isBusy)
+        try await bench.wait {
+            await withCheckedContinuation { continuation in
+                bench.loop.later { continuation.resume(returning: $0.checkpointed == nil) }
+            }
+        }
+        let after = try await bench.records()
+        #expect(zip(before, after).allSatisfy { $0.active < $1.active } && after.count == 1000)
+    }
+
+    @Test func aPreviewOfManyJobsChangesNothing() async throws {
+        let bench = try LoopBench(jobs(1000))
+        await bench.waitUntilReady()
+        let new =
+            (500..<1000).map { job($0) } + (0..<250).map { job($0, every: .seconds(60)) } + [
+                job(2000)
+            ]
+        let preview = await withCheckedContinuation { continuation in
+            bench.loop.later { loop in
+                loop.preview(Roster(new)) { continuation.resume(returning: $0) }
+            }
+        }
+        #expect(preview.kept.count == 500 && preview.changed.count == 250)
+        #expect(preview.added.map(\.job) == [job(2000).name] && preview.removed.count == 250)
+        #expect(await bench.snapshot().jobs.count == 1000)
+    }
+}
