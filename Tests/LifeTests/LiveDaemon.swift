@@ -80,6 +80,9 @@ final class LiveDaemon {
         // What it leaves behind must not hold the output of the tests open.
         process.standardOutput = FileHandle.nullDevice
         self.process = process
+        // What the one before told last, such as that a reload was done, is not of this one.
+        var buffer = [UInt8](repeating: 0, count: 4096)
+        while recv(manager, &buffer, buffer.count, Int32(MSG_DONTWAIT)) >= 0 {}
         begun = Self.now()
         try process.run()
         let state = waitForManager("READY=1")
