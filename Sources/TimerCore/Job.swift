@@ -165,7 +165,7 @@ public struct Roster: Hashable, Sendable {
         precondition(names.count == jobs.count, "a roster names each job once")
         var heirs: [Job.Name: Int] = [:]
         for (index, job) in jobs.enumerated() {
-            if let old = job.formerly { heirs[old] = index }
+            if let old = job.renamedFrom { heirs[old] = index }
         }
         self.heirs = heirs
         self.jobs = jobs

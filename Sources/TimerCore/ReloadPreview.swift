@@ -70,7 +70,7 @@ extension Agenda {
     /// What a job that is new would begin with: the account of its name, or of the name it had before.
     fileprivate func accruedOfNew(_ job: Job, at now: Now) -> Duration {
         if let found = archived[job.name] { return found.record.accrued }
-        guard let old = job.formerly else { return .zero }
+        guard let old = job.renamedFrom else { return .zero }
         if let account = account(of: old, at: now) { return account.accrued }
         return archived[old]?.record.accrued ?? .zero
     }

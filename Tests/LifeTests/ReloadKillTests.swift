@@ -16,7 +16,7 @@ import TimerCore
         (0..<Self.count).map { number in
             var lines = "[job.\(Self.name(number, round))]\nevery = \"\(10 + round)h\"\nFIRE\n"
             if number % 10 == 1, round > 0 {
-                lines += "formerly = \"\(Self.name(number, round - 1))\"\n"
+                lines += "renamed-from = \"\(Self.name(number, round - 1))\"\n"
             }
             return number % 10 == 2 && number % (round + 2) == 0 ? "" : lines
         }.joined()

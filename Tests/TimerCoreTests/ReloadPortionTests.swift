@@ -41,7 +41,7 @@ import Testing
                 let new = (numbers.max() ?? 0) + 1
                 numbers.insert(new)
                 job = .every(.seconds(60), name(new))
-                if random.int(below: 2) == 0 { job.formerly = name(new - random.int(below: 9)) }
+                if random.int(below: 2) == 0 { job.renamedFrom = name(new - random.int(below: 9)) }
             default: break
             }
             if random.int(below: 8) > 0 { jobs.append(job) }
@@ -49,8 +49,8 @@ import Testing
         let names = Set(jobs.map(\.name))
         var heirs: Set<Job.Name> = []
         for index in jobs.indices {
-            guard let old = jobs[index].formerly else { continue }
-            if names.contains(old) || !heirs.insert(old).inserted { jobs[index].formerly = nil }
+            guard let old = jobs[index].renamedFrom else { continue }
+            if names.contains(old) || !heirs.insert(old).inserted { jobs[index].renamedFrom = nil }
         }
         if random.int(below: 2) == 0 { jobs.shuffle(using: &random) }
         return jobs
@@ -172,7 +172,7 @@ import Testing
             world.beat()
             let heirs = (20..<25).map { number in
                 var job = Job.every(.seconds(90), name(number))
-                job.formerly = name(number - 20)
+                job.renamedFrom = name(number - 20)
                 return job
             }
             let new = jobs(5..<10, every: 90) + heirs
