@@ -379,12 +379,49 @@ def control(figures, goals):
           size(row["resident_bytes"])) for row in firing])
 
 
+def growth(figures, goals):
+    """What is done to very many jobs or rows, and how late the others are."""
+    names = {
+        "reload": lambda row: f"reload, {row['changed']} of {row['jobs']} jobs changed",
+        "checkpoint": lambda row: f"checkpoints of {row['jobs']} jobs",
+        "start and stop": lambda row: f"after a start with {row['jobs']} jobs",
+        "prune": lambda row: f"{row['rows']} old runs pruned",
+    }
+    watched = [row for row in figures if "late_max_ms" in row]
+    lines = []
+    for row in watched:
+        name = names.get(row["what"], lambda row: f"`{row['what']}`, {row['jobs']} jobs")(row)
+        # The jobs that are watched wait for a place as well when all jobs run.
+        if row["what"] != "run --all":
+            goals.most(f"growth: latest firing, {name}", row["late_max_ms"] / 1000, 0.1, "{:.3f} s".format)
+        lines.append((
+            name, f"{row['took_s']:.2f} s" if "took_s" in row else "", f"{row['late_median_ms']:.1f}",
+            f"{row['late_max_ms']:.0f}", f"{row['answer_max_ms']:.0f}"))
+        if row["what"] == "reload" and row["changed"] == 1:
+            goals.most("growth: reload of one job among 100 000", row["took_s"], 0.5, "{:.2f} s".format)
+    text = table(["what", "took", "lateness, median, ms", "most, ms", "longest answer, ms"], lines)
+    for row in figures:
+        if row["what"] == "start and stop":
+            text += f"\n{row['jobs']} jobs: ready after {row['ready_s']:.2f} s, stopped in {row['stop_s']:.2f} s.\n"
+        elif row["what"] == "prune":
+            text += (
+                f"\n{row['rows']} old runs: ready after {row['ready_s']:.2f} s; the database shrank from "
+                f"{size(row['bytes_before'])} to {size(row['bytes_after'])}.\n")
+        elif row["what"] == "list":
+            text += (
+                f"\n{row['jobs']} jobs: ready after {row['ready_s']:.1f} s, with {row['extensions']} requests for more "
+                f"time; a list of {row['listed']} took {row['took_s']:.1f} s; stopped in {row['stop_s']:.1f} s with "
+                f"status {row['stop_status']}.\n")
+    return text
+
+
 SECTIONS = [
     ("next", "The next slot of a schedule", next_slot), ("agenda", "The agenda", agenda),
     ("burst", "Many jobs due at one instant", burst), ("scale", "Many armed jobs", scale),
     ("cost", "What a firing costs", cost),
     ("punctual", "One job each second", punctual), ("durable", "Recorded firings", durable),
-    ("timers", "Timers inside a program", timers), ("control", "Looking and changing", control)]
+    ("timers", "Timers inside a program", timers), ("control", "Looking and changing", control),
+    ("growth", "Very many jobs at once", growth)]
 
 
 def write():
