@@ -1,52 +1,52 @@
 # Copyright 2026 the timerd authors
 # SPDX-License-Identifier: Apache-2.0
 
-# Two commands need nothing else: `make run` and `make test` install what is missing, build and go on.
+# `make run` and `make test` work in a fresh clone: they install the missing packages, build, and then run or test.
 
 SWIFT ?= swift
 STATE := .timerd
 BINARIES := timerd timerd-runner timerctl
-# Those of them that complete their arguments in a shell.
+# The programs with shell completions.
 COMPLETED := timerd timerctl
-# The Swift runtime is linked in, so that the binaries run where no Swift is; symbols stay out of them, also
-# those that are there for plug-ins, of which there are none.
+# The Swift runtime is linked statically, so that the binaries run without Swift. They contain no symbols, not even
+# the exported ones for plug-ins, because there are no plug-ins.
 RELEASE := -c release --static-swift-stdlib -Xlinker -s -Xlinker --no-export-dynamic
 PACKAGES := libsystemd-dev libsqlite3-dev libtomlplusplus-dev pkg-config g++
 FORMATTED := Package.swift Sources Tests Benchmarks/Package.swift Benchmarks/Sources
 
-# Where things go: `make install DESTDIR=/tmp/x PREFIX=/usr UNITS=/lib/systemd/system`.
+# Where files are installed: `make install DESTDIR=/tmp/x PREFIX=/usr UNITS=/lib/systemd/system`.
 PREFIX ?= /usr/local
 UNITS ?= $(PREFIX)/lib/systemd/system
 USER_UNITS ?= $(PREFIX)/lib/systemd/user
 ZSH ?= $(PREFIX)/share/zsh/site-functions
-# The binaries that are installed, and where `make deb` leaves the package.
+# The binaries to install, and the directory for the package that `make deb` builds.
 BIN ?= .build/release
 DIST ?= dist
 
-# The cases to run, such as CASES="next agenda"; none named are all. LONG=1 takes ten times as long.
+# The benchmarks to run, such as CASES="next agenda"; the default is all. LONG=1 takes ten times as long.
 CASES ?=
 
 .PHONY: help run status build test test-library test-mutations test-systemd bench bench-guard docs format check-format setup clean \
     install uninstall deb check-deb
 
 help:
-	@echo 'make run           set up, build, and run the daemon here on config/timerd.toml'
-	@echo 'make status        the table of its jobs, from another terminal'
+	@echo 'make run           set up, build, and run the daemon in the foreground with config/timerd.toml'
+	@echo 'make status        show the table of its jobs, from another terminal'
 	@echo 'make test          set up, build and test'
-	@echo 'make test-library  the library PausableTimers at length: a client package, laws, threads, kills (15 minutes)'
-	@echo 'make test-mutations  make mistakes in the core and in the order of a start, and see the tests catch each (half an hour)'
+	@echo 'make test-library  test the library PausableTimers at length: a client package, laws, threads, kills (15 minutes)'
+	@echo 'make test-mutations  put mistakes into the core and the start sequence, and check that the tests notice each (30 minutes)'
 	@echo 'make test-systemd  test under a real systemd, in a container (needs root)'
-	@echo 'make build         release binaries in .build/release/'
-	@echo 'make deb           a Debian package, in dist/'
-	@echo 'make check-deb     look it over with lintian'
-	@echo 'make install       install what is built, below PREFIX=/usr/local and DESTDIR='
-	@echo 'make uninstall     take it away again; the configuration and the accounts stay'
-	@echo 'make bench         measure it beside its peers, into Benchmarks/RESULTS.md (45 minutes)'
-	@echo 'make bench-guard   compare the instructions of the core'"'"'s paths with those recorded'
-	@echo 'make docs          the documentation of the library, into .build/docs/'
-	@echo 'make format        put the sources into the form CI demands'
+	@echo 'make build         build release binaries in .build/release/'
+	@echo 'make deb           build a Debian package in dist/'
+	@echo 'make check-deb     check the package with lintian'
+	@echo 'make install       install what was built, below PREFIX=/usr/local and DESTDIR='
+	@echo 'make uninstall     remove it; the configuration and the saved state are kept'
+	@echo 'make bench         compare it with other schedulers, results in Benchmarks/RESULTS.md (45 minutes)'
+	@echo 'make bench-guard   compare the instruction counts of the core with the recorded ones'
+	@echo 'make docs          build the documentation of the library in .build/docs/'
+	@echo 'make format        format the sources, as CI demands'
 
-# Debian's packages that are missing, and only those. Root installs them; others are told the command.
+# Installs only the missing Debian packages: as root, or with sudo. Without sudo it prints the command.
 setup:
 	@missing=; for package in $(PACKAGES); do \
 	    dpkg-query -W -f '$${Status}' $$package 2>/dev/null | grep -q 'ok installed' \
@@ -71,8 +71,8 @@ run: build
 status:
 	@.build/release/timerctl list --socket $(STATE)/run/control.sock
 
-# The black-box suite takes about a minute and a half of real time, since it lets a job wait for a minute;
-# the others come first, so that what is wrong is known soon.
+# The black-box tests take about 90 s of real time, because one job waits for a minute. The other tests run first, so
+# that errors show up early.
 test: setup
 	$(SWIFT) build --build-tests $(SWIFTFLAGS)
 	$(SWIFT) test --skip-build --skip LifeTests $(SWIFTFLAGS)
@@ -85,11 +85,11 @@ test-mutations: setup
 	Tests/Mutations/run core
 	Tests/Mutations/run shell
 
-# One of its cases installs the package.
+# One of the cases installs the package.
 test-systemd: deb
 	Tests/Machine/run .build/release
 
-# What `install` writes, but for the configuration: files, and below them what they are made from.
+# All files that `install` writes, except the configuration, and the variables for their paths.
 share = $(DESTDIR)$(PREFIX)/share
 lib = $(DESTDIR)$(PREFIX)/lib
 units = $(notdir $(wildcard systemd/*.service systemd/*.socket systemd/*.slice systemd/*.target))
@@ -101,13 +101,13 @@ installed = $(BINARIES:%=$(DESTDIR)$(PREFIX)/bin/%) $(units:%=$(DESTDIR)$(UNITS)
     $(COMPLETED:%=$(share)/bash-completion/completions/%) $(COMPLETED:%=$(DESTDIR)$(ZSH)/_%) \
     $(COMPLETED:%=$(share)/fish/vendor_completions.d/%.fish) $(share)/doc/timerd/examples/timerd.toml
 
-# It builds nothing, so that root leaves no files of its own in .build.
+# It does not build, so that root creates no files in .build.
 install:
 	@for binary in $(BINARIES); do [ -x $(BIN)/$$binary ] \
 	    || { echo "no $$binary in $(BIN); make build first" >&2; exit 1; }; done
 	install -d $(sort $(dir $(installed))) $(DESTDIR)/etc/timerd/jobs.d
 	install -m 755 $(BINARIES:%=$(BIN)/%) $(DESTDIR)$(PREFIX)/bin/
-	@# The units name the programs by their paths.
+	@# The units contain the paths of the programs.
 	@put() { sed 's|/usr/bin/timer|$(PREFIX)/bin/timer|' $$1 >$$2 && chmod 644 $$2; }; \
 	for unit in $(units); do put systemd/$$unit $(DESTDIR)$(UNITS)/$$unit || exit 1; done; \
 	for unit in $(user_units); do put systemd/user/$$unit $(DESTDIR)$(USER_UNITS)/$$unit || exit 1; done
@@ -115,14 +115,14 @@ install:
 	install -m 644 systemd/timerd.tmpfiles.conf $(lib)/tmpfiles.d/timerd.conf
 	install -m 644 systemd/timerd.catalog $(lib)/systemd/catalog/timerd.catalog
 	for page in man/*; do install -m 644 $$page $(share)/man/man$${page##*.}/ || exit 1; done
-	@# bash reads its script and does not run it, so that one begins with no interpreter.
+	@# bash sources its script and does not run it, so the interpreter line is removed.
 	umask 022 && for binary in $(COMPLETED); do \
 	    script="$(BIN)/$$binary --generate-completion-script" \
 	        && $$script bash | sed '1 { /^#!/ d }' >$(share)/bash-completion/completions/$$binary \
 	        && $$script zsh >$(DESTDIR)$(ZSH)/_$$binary \
 	        && $$script fish >$(share)/fish/vendor_completions.d/$$binary.fish || exit 1; done
 	install -m 644 config/timerd.toml $(share)/doc/timerd/examples/timerd.toml
-	@# What an administrator wrote stays.
+	@# An existing configuration is kept.
 	[ -e $(DESTDIR)/etc/timerd/timerd.toml ] \
 	    || install -m 644 config/system.toml $(DESTDIR)/etc/timerd/timerd.toml
 	@[ -n "$(DESTDIR)" ] || echo 'now: systemd-sysusers && journalctl --update-catalog &&' \
@@ -150,7 +150,7 @@ bench-guard: PACKAGES += valgrind
 bench-guard: setup
 	Benchmarks/guard
 
-# docc reads what the compiler tells of the library's symbols; a warning is an error.
+# docc reads the symbol graph that the compiler writes; a warning is an error.
 DOCS := .build/docs
 DOCC ?= $(dir $(realpath $(shell command -v $(SWIFT))))docc
 docs: setup
