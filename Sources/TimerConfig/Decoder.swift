@@ -79,9 +79,9 @@ struct Decoder {
             guard names.contains(old) || other != nil else { continue }
             let message =
                 other.map {
-                    "renamed-from: \"\(old)\" is what \"\($0)\" was called; an account has one heir"
+                    "renamed-from: \"\(old)\" is already the earlier name of \"\($0)\"; only one job can be renamed from it"
                 }
-                ?? "renamed-from: \"\(old)\" is a job still; take one of them out, or give the new one no renamed-from"
+                ?? "renamed-from: \"\(old)\" is still a job; remove one of them, or remove renamed-from"
             rejected.append(job.name.description)
             leftOut.insert(job.name)
             guard leftOut.count <= ConfigReading.errorsMax else { continue }

@@ -187,7 +187,7 @@ extension TomlNode {
         }
         let reserved = ["TIMERD_", "LISTEN_", "WATCHDOG_"].contains { name.hasPrefix($0) }
         guard !reserved, name != "NOTIFY_SOCKET", name != "CREDENTIALS_DIRECTORY" else {
-            return "\"\(name)\" is set by timerd or systemd and by nobody else"
+            return "\"\(name)\" is reserved for timerd and systemd"
         }
         return nil
     }

@@ -34,9 +34,9 @@ extension Agenda {
             }
             return change(slot, &entry, pause, order, at: now)
         case (.pause, .stopped), (.resume, .stopped):
-            return [.answer(.unchanged("stopped; `timerctl start` begins it at zero"))]
+            return [.answer(.unchanged("stopped; `timerctl start` restarts its timer"))]
         case (.pause, .finished), (.resume, .finished):
-            return [.answer(.unchanged("finished; `timerctl start` begins it at zero"))]
+            return [.answer(.unchanged("finished; `timerctl start` restarts its timer"))]
 
         case (.resume, .paused(let pause)):
             return resume(slot, &entry, pause, order, at: now)
@@ -214,8 +214,8 @@ extension Agenda {
         _ slot: Int, _ entry: inout Entry, _ order: Order, at now: Now
     ) -> [Action] {
         guard order.count != entry.skips else {
-            let count = plural(entry.skips, "firing is", "firings are")
-            return [.answer(.unchanged("the next \(count) already to be skipped"))]
+            let count = plural(entry.skips, "run", "runs")
+            return [.answer(.unchanged("the next \(count) will be skipped already"))]
         }
         entry.skips = max(0, order.count)
         return commit(slot, &entry, Batch(), at: now) { entry in

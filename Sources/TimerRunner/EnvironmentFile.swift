@@ -211,7 +211,7 @@ struct EnvironmentFile {
         }
         let isReserved = ["TIMERD_", "LISTEN_", "WATCHDOG_"].contains { name.hasPrefix($0) }
         guard !isReserved, name != "NOTIFY_SOCKET", name != "CREDENTIALS_DIRECTORY" else {
-            return "\(name) is set by timerd or systemd and by nobody else"
+            return "\(name) is reserved for timerd and systemd"
         }
         return nil
     }

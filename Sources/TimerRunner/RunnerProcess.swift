@@ -92,6 +92,6 @@ public enum RunnerProcess {
         }
         var status: Int32 = 0
         while waitpid(pid, &status, 0) < 0, errno == EINTR {}
-        guard status == 0 else { throw .init("\(path) could not begin; its own words say why") }
+        guard status == 0 else { throw .init("\(path) failed to start; see its stderr") }
     }
 }

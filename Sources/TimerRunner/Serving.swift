@@ -206,7 +206,7 @@ struct Serving {
         }
         guard !connection.isGreeted else { return try obey(request) }
         guard case .hello(let version) = request else {
-            throw Closing(why: "did not begin with a greeting")
+            throw Closing(why: "did not start with a greeting")
         }
         let welcome = WireReply.welcome(version: Wire.version, instance: instance)
         connection.socket.send(welcome.bytes)

@@ -179,7 +179,7 @@ struct TimerdRunner: ParsableCommand {
     private func hasControlGroups() -> Bool {
         guard let fault = Runner.faultOfControlGroups() else { return true }
         Self.say(
-            "no control groups for runs: \(fault); what leaves the process group of its run outlives it"
+            "no control groups for runs: \(fault); processes that leave the process group of their run are not ended with it"
         )
         return false
     }

@@ -79,7 +79,7 @@ extension OrdersReply.Result {
             reason = why
             refused = true
         case .noSuchJob:
-            reason = "it was removed by a reload meanwhile"
+            reason = "a reload has removed it"
             refused = true
         }
     }

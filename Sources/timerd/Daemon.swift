@@ -174,10 +174,12 @@ struct Daemon {
                 }
             case .away(let why):
                 log.error(
-                    "No runner: \(why). Runs that come due wait for it; those that live go on")
+                    "No runner: \(why). Due runs wait for it; active runs continue")
             case .back(let isSame):
                 log.notice(
-                    isSame ? "The runner is there again" : "There is a new runner, which carries on"
+                    isSame
+                        ? "Connected to the runner again"
+                        : "Connected to a new runner, which continues"
                 )
             }
         }

@@ -47,7 +47,7 @@ extension Loop {
                     loop.perform(tail, at: now, standings: kept, answer: answer, done: done)
                 }
             } delayed: { error in
-                answer?(.refused("in force, but not on the disk yet: \(error)"))
+                answer?(.refused("done, but not on the disk yet: \(error)"))
                 delayed?(error)
             }
             keep(write)

@@ -214,7 +214,7 @@ actor Recorder: QueueActor {
         if trouble != nil {
             trouble = nil
             followers.trouble?(nil)
-            log.notice("The account is being written again; nothing of it was lost")
+            log.notice("The saved state can be written again; nothing was lost")
         }
         let done = pending.take(count)
         isSyncDue = isSyncDue || hasWritten
@@ -347,7 +347,7 @@ actor Recorder: QueueActor {
         } catch {
             if !hasSyncFailed {
                 log.error(
-                    "\(error); a power cut now may cost what was recorded last, and orders wait")
+                    "\(error); a power cut now may lose the latest changes, and commands wait")
             }
             hasSyncFailed = true
             var waiting = waiting

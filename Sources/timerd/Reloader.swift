@@ -137,10 +137,10 @@ final class Reloader: Sendable {
     ) {
         for error in errors.sentences { log.error("\(error)") }
         let message =
-            "\(path): \(errors.count); the configuration in force stays (reload asked by \(author))"
+            "\(path): \(errors.count); the current configuration is kept (reload requested by \(author))"
         log.error("\(message)")
         supervision.ready(
-            "Reload refused, \(errors.count) in \(path); the old configuration is in force")
+            "Reload refused, \(errors.count) in \(path); the current configuration is kept")
         done(.failure(ErrorReply(message, details: errors.sentences)))
     }
 }

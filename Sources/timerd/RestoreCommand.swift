@@ -10,7 +10,7 @@ import TimerStore
 /// `timerd restore`: puts a copy of the database in its place.
 struct RestoreCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "restore", abstract: "Put the last good copy of the saved state in its place.",
+        commandName: "restore", abstract: "Restore the last good copy of the saved state.",
         discussion: """
             The daemon must be stopped. The copy is checked first, and the files it replaces are kept under other \
             names. As root it does this as the user the state directory belongs to.

@@ -53,7 +53,7 @@ struct SimulateCommand: ParsableCommand {
     @Option(help: ArgumentHelp("Let all runs of a job fail.", valueName: "job"))
     var fails: [String] = []
 
-    @Flag(help: "Print JSON, one line for each firing.")
+    @Flag(help: "Print JSON, one line for each run.")
     var json = false
 
     func run() throws {

@@ -36,23 +36,24 @@ final class SimulationReport {
             let missed = run.firing.missed
             write(
                 at, job: run.id.firing.job,
-                "fires" + (missed > 0 ? ", \(missed) missed before it" : ""), event: "fired",
+                "fires" + (missed > 0 ? ", after \(plural(missed, "missed run"))" : ""),
+                event: "fired",
                 scheduled: run.id.firing.scheduled, missed: missed)
         case .told(.skipped(let firing, let reason), let at):
             letGo[firing.id.job, default: 0] += firing.missed + 1
             let count = firing.missed + 1
             write(
                 at, job: firing.id.job,
-                "\(count == 1 ? "is" : "\(count) firings are") skipped (\(reason.word))",
+                "\(count == 1 ? "is" : "\(count) runs are") skipped (\(reason.word))",
                 event: "skipped", scheduled: firing.id.scheduled, missed: firing.missed,
                 reason: reason.word)
         case .told(.retrying(let run, let delay, _), let at):
             write(
                 at, job: run.firing.job,
-                "failed; attempt \(run.attempt) follows in \(TimeSpan.text(delay))",
+                "failed; attempt \(run.attempt) starts in \(TimeSpan.text(delay))",
                 event: "retrying", scheduled: run.firing.scheduled, attempt: run.attempt)
         case .told(.held(let run, _), let at):
-            write(at, job: run.id.firing.job, "waits for its last run", event: "held")
+            write(at, job: run.id.firing.job, "waits for the previous run", event: "held")
         case .told(.clockStepped(_, let isCorrection), let at):
             if isCorrection {
                 write(at, job: nil, "the new time counts from here on", event: "correction")
@@ -105,8 +106,8 @@ final class SimulationReport {
         if !isJSON {
             output.write("\n\(local(start)) to \(local(end)):\n")
             for job in roster.jobs {
-                let dropped = letGo[job.name].map { ", \($0) let go" } ?? ""
-                output.write("  \(job.name): \(fired[job.name] ?? 0) firings\(dropped)\n")
+                let dropped = letGo[job.name].map { ", \($0) skipped" } ?? ""
+                output.write("  \(job.name): \(fired[job.name] ?? 0) runs\(dropped)\n")
             }
         }
         output.flush()

@@ -156,7 +156,7 @@ import TimerCore
         let pid = try #require(up.text.split(separator: " ").last.flatMap { Int32($0) })
         let first = try #require(daemon.runner())
         kill(first, SIGKILL)
-        #expect(daemon.waitForLog("There is a new runner, which carries on"))
+        #expect(daemon.waitForLog("Connected to a new runner, which continues"))
         #expect(lives(pid) && daemon.runner() != first)
         #expect(try daemon.show("a").running.count == 1)
         _ = try daemon.ask(.order(.run, Job.Name("b")!))

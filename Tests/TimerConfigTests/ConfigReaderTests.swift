@@ -232,16 +232,15 @@ import TimerZones
         ),
         (
             #"every = "1h"\#nshell = "x"\#nenvironment = { NOTIFY_SOCKET = "/x" }"#,
-            #"4:17: job "j": environment: "NOTIFY_SOCKET" is set by timerd or systemd and by nobody else"#
+            #"4:17: job "j": environment: "NOTIFY_SOCKET" is reserved for timerd and systemd"#
         ),
         (
             #"every = "1h"\#nshell = "x"\#npass-environment = ["DB_URL", "LISTEN_FDS"]"#,
-            #"4:31: job "j": pass-environment: "LISTEN_FDS" is set by timerd or systemd and by nobody else"#
+            #"4:31: job "j": pass-environment: "LISTEN_FDS" is reserved for timerd and systemd"#
         ),
         (
             #"every = "1h"\#nshell = "x"\#npass-environment = ["CREDENTIALS_DIRECTORY"]"#,
-            #"4:21: job "j": pass-environment: "CREDENTIALS_DIRECTORY" is set by timerd or systemd and by "#
-                + "nobody else"
+            #"4:21: job "j": pass-environment: "CREDENTIALS_DIRECTORY" is reserved for timerd and systemd"#
         ),
         (
             #"every = "1h"\#nshell = "x"\#npass-environment = "DB_URL""#,

@@ -179,7 +179,7 @@ import Testing
             Issue.record("a third run was ordered")
             return
         }
-        #expect(why == "2 runs of it have not ended, and concurrency-max allows no more")
+        #expect(why == "2 runs of it are still running, the limit of concurrency-max")
         world.end(world.started[0])
         #expect(world.order(.run, "backup") == .done)
         #expect(world.started.count == 3)

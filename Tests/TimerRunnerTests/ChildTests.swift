@@ -278,8 +278,8 @@ import TimerCore
         ("A=1\nB", 2, "no NAME=value"),
         ("1A=x", 1, "what is before the = is no name of a variable"),
         ("A='x\n\n", 1, "a quote is not closed"),
-        ("NOTIFY_SOCKET=/x", 1, "NOTIFY_SOCKET is set by timerd or systemd and by nobody else"),
-        ("\nTIMERD_JOB=x", 2, "TIMERD_JOB is set by timerd or systemd and by nobody else"),
+        ("NOTIFY_SOCKET=/x", 1, "NOTIFY_SOCKET is reserved for timerd and systemd"),
+        ("\nTIMERD_JOB=x", 2, "TIMERD_JOB is reserved for timerd and systemd"),
         ("A=\0", 1, "a NUL character"),
         ("export A=1", 1, "what is before the = is no name of a variable"),
     ])

@@ -71,7 +71,7 @@ extension WallSchedule {
     }
 
     private static func never(_ next: WallInstant?) -> [(ScheduleFinding.Code, String)] {
-        next == nil ? [(.neverFires, "no such time is to come before the year 2200")] : []
+        next == nil ? [(.neverFires, "never matches before the year 2200")] : []
     }
 
     private static func bothDays(_ spec: CronSpec) -> (ScheduleFinding.Code, String) {
@@ -105,7 +105,7 @@ extension WallSchedule {
                 return [
                     (
                         .unevenStep,
-                        "\"\(part)\" is not each \(step) \(field.unit)s: after \(last) it begins again at "
+                        "\"\(part)\" is not each \(step) \(field.unit)s: after \(last) it starts again at "
                             + "\(start), \(rest) later; for a steady interval use every"
                     )
                 ]

@@ -40,7 +40,7 @@ wait_for 5 'the status line says why' says_full
 
 make_room
 wait_for 10 'runs start' at_least 1 runs
-expect_journal 'The account is being written again' -u timerd
+expect_journal 'The saved state can be written again' -u timerd
 # More commits than the disk has pages.
 wait_for 60 'they go on' at_least 150 runs
 expect 'the disk was said to be full once' equals 1 told 'jobs that come due wait'
