@@ -95,7 +95,7 @@ def running(count, keys='every = "1d"', ticks=True, kind=daemon.Timerd):
     daemon.quiet()
     with daemon.folder() as path:
         files = scale.files(count, keys)
-        files["timerd.toml"] = f"[daemon]\njobs-max = {count + 1000}\n" + files["timerd.toml"]
+        files["timerd.toml"] = f"[daemon]\njobs-max = {min(1_000_000, count + 1000)}\n" + files["timerd.toml"]
         text, phases = tick_files(path)
         if ticks:
             files["jobs.d/zz.toml"] = text
