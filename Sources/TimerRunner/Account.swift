@@ -107,6 +107,10 @@ struct Account: Hashable, Sendable {
                 size *= 2
             } else if code != EINTR {
                 guard found != nil else { throw Spawner.failure(code == 0 ? ENOENT : code, what) }
+                // As with users: some databases find a group by something else than its name.
+                guard String(cString: entry.gr_name) == name else {
+                    throw Spawner.failure(ENOENT, what)
+                }
                 return entry.gr_gid
             }
         }

@@ -69,6 +69,12 @@ final class Backlog: Sendable {
             tailBytes -= gone.end?.tail.count ?? 0
         }
 
+        mutating func forget(_ run: Run.ID) {
+            undelay(run)
+            letGo(run)
+            output.forget(run)
+        }
+
         /// Keeps how a run ended.
         /// - Returns: whether it was the last one that lived.
         mutating func keep(_ end: RunEnd, of run: Run.ID) -> Bool {
@@ -179,13 +185,21 @@ final class Backlog: Sendable {
         }
     }
 
-    func forget(_ runs: [Run.ID]) {
+    /// Forgets those of the runs that are over. One that lives would be begun again if it were asked for again.
+    /// - Returns: those that are forgotten.
+    @discardableResult
+    func forget(_ runs: [Run.ID]) -> [Run.ID] {
         state.withLock { state in
-            for run in runs {
-                state.undelay(run)
-                state.letGo(run)
-                state.output.forget(run)
-            }
+            let over = runs.filter { state.held[$0]?.end != nil }
+            for run in over { state.forget(run) }
+            return over
+        }
+    }
+
+    /// These are not begun after all, and may be asked for again.
+    func callOff(_ runs: [Run.ID]) {
+        state.withLock { state in
+            for run in runs { state.forget(run) }
         }
     }
 

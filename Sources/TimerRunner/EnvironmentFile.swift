@@ -24,7 +24,7 @@ struct EnvironmentFile {
     /// is shown to the run. No part of the path may be a symbolic link, since the user may own a directory on the way.
     ///
     /// It must be a regular file that belongs to root, to the runner's user or to the user of the run, and that
-    /// nobody else may write to: with `LD_PRELOAD` alone a writer could decide what the run does.
+    /// nobody else may write to, and have no second name: with `LD_PRELOAD` alone a writer could decide what the run does.
     ///
     /// - Parameters:
     ///   - path: with a `-` before it, the file may be missing.
@@ -94,6 +94,11 @@ struct EnvironmentFile {
         guard [0, geteuid(), user].contains(status.st_uid) else {
             throw Spawner.failure(
                 EPERM, "\(what), which belongs to uid \(status.st_uid): give it to the run's user")
+        }
+        // A second name may be in a directory of somebody who may not read it, and wants a run to show it.
+        guard status.st_nlink == 1 else {
+            throw Spawner.failure(
+                EPERM, "\(what), which has \(status.st_nlink) names (hard links): copy it")
         }
         guard status.st_mode & 0o022 == 0 else {
             throw Spawner.failure(EPERM, "\(what), which others may write to: chmod go-w it")

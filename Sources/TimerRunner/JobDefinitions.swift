@@ -10,6 +10,8 @@ import TimerCore
 struct JobDefinitions {
     private var current = Known()
     private var former = Known()
+    /// What is otherwise in the files since they were changed, and nobody has said that it is to be taken over.
+    private var latest = Known()
     private var keepsFormer = false
 
     private struct Known {
@@ -33,6 +35,15 @@ struct JobDefinitions {
     /// The definition that a run is to be started by; nil if there is none of its job, or other ones.
     mutating func definition(for order: RunOrder) -> Definition? {
         current.definition(for: order) ?? former.definition(for: order)
+            ?? latest.definition(for: order)
+    }
+
+    /// The files were changed, and this is in them. A job that is deleted from them is not run any more; one that is
+    /// changed is run as it was when it fired.
+    mutating func check(_ read: RunnerServer.Catalogue) {
+        current.catalogue = current.catalogue.filter { read[$0.key] != nil }
+        former.catalogue = former.catalogue.filter { read[$0.key] != nil }
+        latest.catalogue = read.filter { current.catalogue[$0.key] != $0.value }
     }
 
     /// From here on what is read next does not replace what is there now, but is beside it.
@@ -51,6 +62,7 @@ struct JobDefinitions {
 
     mutating func take(_ read: RunnerServer.Catalogue) {
         current.catalogue = read
+        latest = Known()
         // Most jobs stay as they are, and are not kept twice.
         former.catalogue = former.catalogue.filter { read[$0.key] != $0.value }
     }

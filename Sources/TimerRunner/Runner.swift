@@ -36,6 +36,7 @@ public final class Runner: Sendable {
     private let marks: Marks
     private let account = Account.current()
     private let files: FileReaders
+    private let refusedUser: UInt32?
     /// Signalled when the thread has ended.
     private let done = DispatchSemaphore(value: 0)
 
@@ -47,6 +48,9 @@ public final class Runner: Sendable {
         public var adoptsOrphans = false
         /// Give each run a control group of its own below this process's.
         public var usesControlGroups = false
+        /// The user no run may have, beside those who may name no other than their own: that of the scheduler, which
+        /// the run could make do what it likes. Nil for none.
+        public var refusedUser: UInt32?
 
         /// Neither.
         public init() {}
@@ -79,6 +83,7 @@ public final class Runner: Sendable {
         cspawn_claim_ends()
         let inbox = try Inbox()
         self.inbox = inbox
+        refusedUser = options.refusedUser
         files = FileReaders { inbox.load.startBytes < RunnerLimits.fileBytes }
         marks = try Marks(in: directory)
         var beginning = RunnerThread.Beginning(
@@ -186,7 +191,14 @@ public final class Runner: Sendable {
 
     private func resolve(_ key: AccountKey) -> Result<Account, Spawner.Failure> {
         do throws(Spawner.Failure) {
-            return .success(try .resolve(user: key.user, group: key.group, current: account))
+            let found = try Account.resolve(user: key.user, group: key.group, current: account)
+            guard found.identity == nil || found.identity?.user != refusedUser else {
+                throw Spawner.failure(
+                    EPERM,
+                    "run as \(found.name), who is the user of the scheduler: give the job another user"
+                )
+            }
+            return .success(found)
         } catch {
             return .failure(error)
         }

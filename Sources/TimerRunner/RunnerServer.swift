@@ -39,6 +39,11 @@ public final class RunnerServer: Sendable {
         public var options = Runner.Options()
         /// How long the server goes on without a scheduler and without a run; nil: for ever.
         public var idleMax: Duration?
+        /// Whether a scheduler may end every run and the server.
+        public var obeysShutDown = true
+        /// Whether the configuration may be another than when it was read last. It is asked before runs are begun,
+        /// and had better not take its time.
+        public var hasChanged: @Sendable () -> Bool = { false }
         var limits = RunnerLimits()
         /// Reads the configuration; may take its time.
         public var catalogue: @Sendable () -> Result<Catalogue, Unreadable>

@@ -108,6 +108,7 @@ extension RunnerThread {
             guard Self.watch(pipes.output.reading, token: serial << 2 | 1, in: epoll),
                 Self.watch(pipes.error.reading, token: serial << 2 | 2, in: epoll)
             else { throw Spawner.failure(errno, "watch a pipe") }
+            give(pipes, to: ready.account)
             if let groups, let group { surroundings.controlGroup = try groups.make(group) }
             defer { if group != nil { close(surroundings.controlGroup) } }
             process = try spawner.spawn(definition, ready, in: surroundings)
@@ -132,6 +133,14 @@ extension RunnerThread {
         child.deadline = deadline
         add(child)
         awaitLaunch(of: serial)
+    }
+
+    /// The pipes belong to who writes there: /dev/stderr is a name for one that is opened anew.
+    private func give(_ pipes: Pipes, to account: Account) {
+        guard let identity = account.identity else { return }
+        for pipe in [pipes.output, pipes.error] {
+            fchown(pipe.writing, identity.user, identity.group)
+        }
     }
 
     /// A process whose end could not be known is none to have: it is killed before anybody is told of it.

@@ -21,6 +21,9 @@ struct Serving {
     private let reader: CatalogueReader
     /// Whether the configuration is to be read once more.
     private var isStale = false
+    /// Whether it is to be read to see what was deleted from it, and whether that is what it is being read for.
+    private var mustCheck = false
+    private var isChecking = false
     private var isReading = false
     /// How many readings have begun.
     private var readings: UInt64 = 0
@@ -232,7 +235,11 @@ struct Serving {
             for run in runs where try !hold(.forget([run]), for: run) { known.append(run) }
             forget(known)
         case .seen(let events, let output): backlog.seen(events, output: output)
-        case .shutDown(let grace): shutDown = grace
+        case .shutDown(let grace):
+            guard settings.obeysShutDown else {
+                throw Closing(why: "asked to end every run, which this scheduler may not")
+            }
+            shutDown = grace
         case .refresh: refresh()
         case .forgetFormer: forgetFormer()
         }
@@ -258,8 +265,7 @@ struct Serving {
     }
 
     private func forget(_ runs: [Run.ID]) {
-        backlog.forget(runs)
-        for run in runs { runner.forget(run) }
+        for run in backlog.forget(runs) { runner.forget(run) }
     }
 
     private func check(_ count: Int, _ most: Int, _ what: String) throws(Closing) {
@@ -278,15 +284,17 @@ struct Serving {
             runner.load.starts + waiting.count + orders.count, settings.limits.starts,
             "runs that wait to start")
         var requests: [RunRequest] = []
+        let hasChanged = !orders.isEmpty && settings.hasChanged()
+        if hasChanged { mustCheck = true }
         for order in orders where backlog.isNew(order.run) {
-            if let definition = definitions.definition(for: order) {
+            if !mustCheck, !isChecking, let definition = definitions.definition(for: order) {
                 requests.append(RunRequest(order, definition))
             } else {
-                waiting.append(order, until: readings + 1)
+                waiting.append(order, until: readings + (isChecking && !hasChanged ? 0 : 1))
             }
         }
         // What is being read now may have them.
-        if !waiting.isEmpty, !isReading { isStale = true }
+        if !waiting.isEmpty, !isReading { mustCheck = true }
         try start(requests[...])
     }
 
@@ -305,7 +313,7 @@ struct Serving {
                 commands += one.commands
             } else {
                 waiting.keep(one)
-                isStale = true
+                mustCheck = true
             }
         }
         try start(requests[...])
@@ -321,7 +329,7 @@ struct Serving {
                     "bytes for runs that wait to start")
             } catch {
                 // They may be asked for again.
-                backlog.forget(rest.map(\.id))
+                backlog.callOff(rest.map(\.id))
                 throw error
             }
             runner.start(Array(rest.prefix(RunnerLimits.startsPerLook)))
@@ -331,8 +339,10 @@ struct Serving {
 
     /// Has the configuration read, if it is to be and nobody does.
     private mutating func beginReading() {
-        guard isStale, !isReading else { return }
+        guard isStale || mustCheck, !isReading else { return }
+        isChecking = !isStale
         isStale = false
+        mustCheck = false
         isReading = true
         readings += 1
         reader.begin()
@@ -341,9 +351,10 @@ struct Serving {
     /// What cannot be read stays as it was. That is said to whoever asks for a run that is not known.
     private mutating func finish(_ reading: CatalogueReader.Reading) {
         isReading = false
+        defer { isChecking = false }
         switch reading {
         case .success(let read):
-            definitions.take(read)
+            if isChecking { definitions.check(read) } else { definitions.take(read) }
             unreadable = nil
         case .failure(let error): unreadable = error.description
         }

@@ -141,9 +141,11 @@ struct TimerdRunner: ParsableCommand {
             ?? UnixSocket.bind(
                 at: socket ?? "\(runtime)/\(RunnerSocket.fileName)", admitting: .user(user))
         let path = config
+        let trace = ConfigTrace(path)
         var settings = RunnerServer.Settings(
             socket: socket, users: [user, geteuid()], marks: marks.descriptor,
             catalogue: {
+                trace.note()
                 let catalogue = Self.read(path)
                 // Reading takes several times what is kept of it.
                 clinux_heap_give_back()
@@ -152,6 +154,11 @@ struct TimerdRunner: ParsableCommand {
         settings.options.adoptsOrphans = true
         settings.options.usesControlGroups = controlGroups && hasControlGroups()
         settings.idleMax = exitIdle
+        settings.hasChanged = { trace.hasChanged() }
+        // A scheduler of a user of its own, as under systemd, neither ends what others begin nor is anybody's job.
+        let isApart = user != geteuid()
+        settings.obeysShutDown = !isApart
+        settings.options.refusedUser = isApart ? user : nil
         return try RunnerServer(settings)
     }
 

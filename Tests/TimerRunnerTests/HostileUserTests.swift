@@ -179,6 +179,50 @@ import TimerCore
         #expect(kill(other, 0) == 0)
     }
 
+    @Test(.enabled(if: geteuid() == 0, "only root can become another user"))
+    func aRunMayOpenItsOutputAnew() throws {
+        let bench = try Bench()
+        defer { bench.runner.shutdown(grace: .zero) }
+        for user in [nil, "nobody"] {
+            let request = bench.request(
+                .shell("echo out >/dev/stdout; echo bad >/dev/stderr"), in: "/"
+            ) {
+                $0.user = user
+            }
+            let end = bench.run(request)
+            #expect(end.lines == ["out"] && end.errors == ["bad"], "\(user ?? "root")")
+        }
+    }
+
+    /// Its second name may have been made by somebody who may not read it.
+    @Test func anEnvironmentFileHasOneName() throws {
+        let bench = try Bench()
+        defer { bench.runner.shutdown(grace: .zero) }
+        let path = "\(bench.marks)-two"
+        defer { for path in [path, "\(path)-names"] { unlink(path) } }
+        try "A=1\n".write(toFile: path, atomically: true, encoding: .utf8)
+        link(path, "\(path)-names")
+        let end = bench.shell("exit 3") { $0.environmentFile = path }
+        #expect(
+            end.outcome.description == "spawn-failed(EPERM, read the environment file \(path), "
+                + "which has 2 names (hard links): copy it)")
+    }
+
+    /// The scheduler's own user could make the scheduler do what it likes.
+    @Test(.enabled(if: geteuid() == 0, "only root can become another user"))
+    func noRunIsTheSchedulersUser() throws {
+        var options = Runner.Options()
+        options.refusedUser = 65_534
+        let bench = try Bench(options: options)
+        defer { bench.runner.shutdown(grace: .zero) }
+        let refused = bench.run(bench.request(.arguments(["true"]), in: "/") { $0.user = "nobody" })
+        #expect(
+            refused.outcome.description
+                == "spawn-failed(EPERM, run as nobody, who is the user of the "
+                + "scheduler: give the job another user)")
+        #expect(bench.run(bench.request(.arguments(["true"]), in: "/")).outcome == .exited(0))
+    }
+
     /// It would be wrong to find a run lost that goes on, because of how its program is called.
     @Test(arguments: [
         "true", "a b", "a) S 1 (b", "\u{600}", "a\u{301}", ")\u{301}", "\u{600}) \u{600}", "",

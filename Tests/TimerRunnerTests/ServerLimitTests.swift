@@ -128,6 +128,39 @@ import TimerCore
         }
     }
 
+    @Test func whoMayNotEndEveryRunIsTurnedAway() throws {
+        let desk = try Desk { $0.obeysShutDown = false }
+        let intruder = Intruder(desk)
+        intruder.say(.shutDown(grace: .zero))
+        #expect(intruder.isClosed())
+        #expect(!desk.endsByItself(within: 0.2))
+        desk.stop()
+    }
+
+    /// Forgotten while it runs, it would be begun again by who asks for it again.
+    @Test func aRunThatIsNotOverIsNotForgotten_andNotBegunTwice() throws {
+        let desk = try Desk()
+        let job = Job(
+            name: Self.job.name, command: .shell("echo x >>\(desk.folder)/runs; sleep 0.5"),
+            schedule: .every(.seconds(1)))
+        desk.configuration.jobs.withLock { $0 = [job.name: Definition(job)] }
+        let intruder = Intruder(desk)
+        let firing = Firing(
+            id: Firing.ID(
+                job: job.name, scheduled: WallInstant(microsecondsSinceEpoch: 1_795_000_000_000_000)
+            ),
+            missed: 0, active: .zero)
+        let order = RunOrder(Run(firing: firing, job: job))
+        intruder.say(.start([order]))
+        intruder.say(.forget([order.run]))
+        intruder.say(.start([order]))
+        #expect(!intruder.isClosed { Self.ends($0) == 1 })
+        desk.stop(keepsFolder: true)
+        let runs = try String(contentsOfFile: "\(desk.folder)/runs", encoding: .utf8)
+        #expect(runs == "x\n")
+        try FileManager.default.removeItem(atPath: desk.folder)
+    }
+
     @Test func tooMuchOutputThatIsNotForgottenClosesTheConnection() throws {
         var limits = RunnerLimits()
         limits.tailBytes = 99

@@ -141,8 +141,8 @@ final class Ear: Sendable {
 }
 
 @Suite struct ServerTests {
-    private func job(_ line: String) -> Job {
-        Job(name: Job.Name("probe")!, command: .shell(line), schedule: .every(.seconds(1)))
+    private func job(_ line: String, _ name: String = "probe") -> Job {
+        Job(name: Job.Name(name)!, command: .shell(line), schedule: .every(.seconds(1)))
     }
 
     private func run(_ job: Job, _ number: Int = 0) -> Run {
@@ -153,6 +153,32 @@ final class Ear: Sendable {
 
     private func outcome(_ event: RunnerEvent?) -> String {
         if case .ended(_, let end) = event { end.outcome.description } else { "\(event as Any)" }
+    }
+
+    /// A job that is deleted is not run any more, though nobody told the scheduler, or that one does not listen; a job
+    /// that was changed runs as it fired until the configuration is taken anew.
+    @Test func whatWasDeletedFromTheConfigurationIsNotRun() throws {
+        let changed = Mutex(false)
+        let desk = try Desk { $0.hasChanged = { changed.withLock { $0 } } }
+        let ear = Ear()
+        let client = try desk.client { ear.take($0, $1) }
+        let (kept, deleted) = (job("exit 3", "kept"), job("exit 4", "deleted"))
+        desk.configuration.jobs.withLock {
+            $0 = [kept.name: Definition(kept), deleted.name: Definition(deleted)]
+        }
+        client.start([run(kept), run(deleted)])
+        #expect(outcome(ear.end(of: run(kept))) == "exited(3)")
+        #expect(outcome(ear.end(of: run(deleted))) == "exited(4)")
+        desk.configuration.jobs.withLock { $0 = [kept.name: Definition(job("exit 5", "kept"))] }
+        changed.withLock { $0 = true }
+        client.start([run(kept, 1)])
+        #expect(outcome(ear.end(of: run(kept, 1))) == "exited(3)")
+        client.start([run(deleted, 1)])
+        #expect(
+            outcome(ear.end(of: run(deleted, 1)))
+                == "spawn-failed(ENOENT, find the job in the configuration as it is now)")
+        client.close()
+        desk.stop()
     }
 
     /// Nobody is there to be told of its end, so that nothing else wakes it.
