@@ -51,7 +51,7 @@ import Testing
                 "timerd-runner",
                 [
                     "TimerRunner", "TimerConfig", "TimerCore", "Systemd", "HostFiles",
-                    "ArgumentParser", "CLinux", "Dispatch", "Glibc",
+                    "ArgumentParser", "CLinux", "Dispatch", "Glibc", "Synchronization",
                 ]
             ),
             // Directories and sockets as a daemon must treat them, for both programs.
