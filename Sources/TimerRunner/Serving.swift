@@ -294,7 +294,7 @@ struct Serving {
             }
         }
         // What is being read now may have them.
-        if !waiting.isEmpty, !isReading { mustCheck = true }
+        if !waiting.isEmpty, !isReading, !mustCheck { isStale = true }
         try start(requests[...])
     }
 
@@ -313,7 +313,7 @@ struct Serving {
                 commands += one.commands
             } else {
                 waiting.keep(one)
-                mustCheck = true
+                if !mustCheck { isStale = true }
             }
         }
         try start(requests[...])
