@@ -7,8 +7,9 @@ import Synchronization
 /// Tells whether the files of a configuration are others than when they were read last, by looking at them and not
 /// into them.
 final class ConfigTrace: Sendable {
-    /// How long what was seen counts, in nanoseconds: the orders of one burst come in many parts.
-    private static let freshness: Int64 = 100_000_000
+    /// The requests of one burst come in many parts. What was seen counts for so many times as long as it took to
+    /// look: with few files that is a millisecond, and with very many a hundredth of the time is spent on looking.
+    private static let freshness: Int64 = 100
 
     /// What changes when a file is written or replaced.
     private struct Print: Hashable {
@@ -22,7 +23,8 @@ final class ConfigTrace: Sendable {
 
     private struct State {
         var known: Set<Print>?
-        var lookedAt: Int64?
+        /// Until when what was seen counts, by CLOCK_MONOTONIC in nanoseconds.
+        var freshUntil: Int64 = 0
     }
 
     private let main: String
@@ -33,20 +35,19 @@ final class ConfigTrace: Sendable {
     /// They are about to be read.
     func note() {
         let found = look()
-        state.withLock { $0 = State(known: found, lookedAt: nil) }
+        state.withLock { $0 = State(known: found) }
     }
 
-    /// Whether they changed since; looked at ten times a second at most.
+    /// Whether they changed since.
     func hasChanged() -> Bool {
         let now = Self.awake()
-        let isFresh = state.withLock { state in
-            if let lookedAt = state.lookedAt, now - lookedAt < Self.freshness { return true }
-            state.lookedAt = now
-            return false
-        }
-        guard !isFresh else { return false }
+        guard state.withLock({ now >= $0.freshUntil }) else { return false }
         let found = look()
-        return state.withLock { $0.known != found }
+        let seen = Self.awake()
+        return state.withLock { state in
+            state.freshUntil = seen + (seen - now) * Self.freshness
+            return state.known != found
+        }
     }
 
     /// The main file, the directory beside it and what is in that.

@@ -64,7 +64,7 @@ wait_for 5 'a status line with counts' tells_what_is_next
 slice() { own systemctl --user show timerd-runner -p Slice --value; }
 expect 'jobs are in a slice of their own' equals timerd.slice slice
 # Each run has a control group, or one line says that there are none to be had.
-no_groups='no control groups for runs: .*outlives it$'
+no_groups='no control groups for runs: .*not ended with it$'
 own_says_none() { own_journal -u timerd-runner -o cat | grep -c "$no_groups"; }
 says_none() { journal -u lean -o cat | grep -c "$no_groups"; }
 has_group() { in_own_journal '^0::.*/timerd-run-' TIMERD_JOB=mine; }
