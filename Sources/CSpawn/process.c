@@ -131,7 +131,7 @@ static bool wait_until_told(int descriptor, pid_t pid) {
     }
 }
 
-int cspawn_detach(void) {
+int cspawn_detach(char *const *arguments) {
     if (syscall(SYS_close_range, 3U, ~0U, 0U) != 0) return -1;
     int ends[2];
     if (pipe2(ends, O_CLOEXEC) != 0) return -1;
@@ -144,9 +144,12 @@ int cspawn_detach(void) {
         return -1;
     }
     if (pid == 0) {
-        close(ends[0]);
         setsid();
-        return ends[1];
+        // Both ends are closed on exec; the copy is not.
+        if (dup2(ends[1], CSPAWN_READY_DESCRIPTOR) < 0) _exit(1);
+        if (ends[1] == CSPAWN_READY_DESCRIPTOR) fcntl(ends[1], F_SETFD, 0);
+        execv("/proc/self/exe", arguments);
+        _exit(1);
     }
     close(ends[1]);
     if (wait_until_told(ends[0], pid)) _exit(0);

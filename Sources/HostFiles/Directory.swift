@@ -143,7 +143,13 @@ public final class Directory: Sendable {
         return nil
     }
 
-    /// Takes the directory for this process alone until it ends, so that no two daemons keep one account.
+    /// How long a process that was killed may still hold its lock, and how often the lock is tried, in microseconds.
+    private static let lockPatience: useconds_t = 3_000_000
+    private static let lockPause: useconds_t = 20_000
+
+    /// Takes the directory for this process alone until it ends, so that no two daemons keep one state. Waits up to
+    /// three seconds: a process that was just killed or is just ending holds its lock a moment longer, and so does
+    /// a child that it had forked and that has not reached its exec, which has copies of all descriptors (flock(2)).
     ///
     /// - Parameters:
     ///   - name: the file the lock is on.
@@ -152,8 +158,14 @@ public final class Directory: Sendable {
         _ name: String = "timerd.lock", of program: String = "timerd", option: String = "--state"
     ) throws(Failure) {
         let file = try open(name, flags: O_RDWR | O_CREAT)
-        guard flock(file, LOCK_EX | LOCK_NB) == 0 else {
+        var left = Self.lockPatience
+        while flock(file, LOCK_EX | LOCK_NB) != 0 {
             let code = errno
+            if code == EWOULDBLOCK || code == EINTR, left > 0 {
+                usleep(Self.lockPause)
+                left -= min(left, Self.lockPause)
+                continue
+            }
             close(file)
             throw Failure(
                 description: code == EWOULDBLOCK

@@ -44,18 +44,32 @@ public enum RunnerProcess {
     public struct Readiness: Sendable {
         fileprivate let descriptor: Int32
 
+        /// - Parameter descriptor: that which `detach` named among the arguments.
+        /// - Throws: if it is not open, or not a pipe.
+        public init(descriptor: Int32) throws(Runner.Failure) {
+            var status = stat()
+            guard fstat(descriptor, &status) == 0, status.st_mode & S_IFMT == S_IFIFO,
+                fcntl(descriptor, F_SETFD, FD_CLOEXEC) == 0
+            else { throw Runner.Failure("descriptor \(descriptor) is not a pipe", EBADF) }
+            self.descriptor = descriptor
+        }
+
         /// Lets the process that waits return.
         public func tell() { cspawn_tell_parent(descriptor) }
     }
 
-    /// Goes on in a process of its own, in a session of its own, and closes every descriptor beyond 2: whoever
-    /// waits for the end of who started this would wait for this too. The calling process waits for it to be
-    /// ready, and exits with 0 then or with its status if it ends before. To be called before there are other
-    /// threads.
-    public static func detach() throws(Runner.Failure) -> Readiness {
-        let descriptor = cspawn_detach()
-        guard descriptor >= 0 else { throw Runner.Failure("cannot fork", errno) }
-        return Readiness(descriptor: descriptor)
+    /// Starts this program anew with these arguments, in a session of its own and without any descriptor beyond 2, which
+    /// would keep others waiting for their end; then waits until it is ready, and exits with 0, or with its status if
+    /// it ends before.
+    ///
+    /// - Parameter arguments: all of them but the option that led here. `--ready-descriptor N`, for `Readiness`, is
+    ///   added.
+    /// - Throws: `Runner.Failure` if that is not possible; it does not return otherwise.
+    public static func detach(_ arguments: [String]) throws(Runner.Failure) -> Never {
+        let all = arguments + ["--ready-descriptor", "\(CSPAWN_READY_DESCRIPTOR)"]
+        let strings = all.map { strdup($0) } + [nil]
+        _ = cspawn_detach(strings)
+        throw Runner.Failure("cannot fork", errno)
     }
 
     /// Starts a program with these arguments that returns at once, as `timerd-runner --detach` does, and

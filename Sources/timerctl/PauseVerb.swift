@@ -28,7 +28,7 @@ struct PauseVerb: ParsableCommand {
             """)
     var until: String?
 
-    @Option(help: "Why it is paused; shown by list and show.")
+    @Option(help: "Why it is paused; shown by show and why.")
     var note: String?
 
     @Flag(help: "Suspend its active runs as well, and their timeouts.")

@@ -52,6 +52,10 @@ struct TimerdRunner: ParsableCommand {
     @Flag(help: "Return once the socket is ready, and go on in a session of its own.")
     var detach = false
 
+    /// What `--detach` starts this program with.
+    @Option(help: .private)
+    var readyDescriptor: Int32?
+
     @Option(
         help: ArgumentHelp(
             "End after this time without a scheduler and without a run (default: never).",
@@ -94,7 +98,12 @@ struct TimerdRunner: ParsableCommand {
         let environment = SupervisorEnvironment.take()
         do {
             let user = try scheduler()
-            let ready = detach ? try RunnerProcess.detach() : nil
+            if detach {
+                try RunnerProcess.detach(CommandLine.arguments.filter { $0 != "--detach" })
+            }
+            let ready = try readyDescriptor.map { descriptor throws(Runner.Failure) in
+                try RunnerProcess.Readiness(descriptor: descriptor)
+            }
             RunnerProcess.hideMemory()
             RunnerProcess.limitMemory()
             signal(SIGPIPE, SIG_IGN)
@@ -134,7 +143,7 @@ struct TimerdRunner: ParsableCommand {
         _ environment: SupervisorEnvironment, for user: UInt32
     ) throws -> RunnerServer {
         let directory = try Directory.open(runtime)
-        try lock(directory)
+        try directory.lock("runner.lock", of: "timerd-runner", option: "--runtime")
         let marks = try directory.subdirectory("runs")
         let socket =
             try environment.sockets.first(where: \.isListeningUnixStream)?.descriptor
@@ -160,25 +169,6 @@ struct TimerdRunner: ParsableCommand {
         settings.obeysShutDown = !isApart
         settings.options.refusedUser = isApart ? user : nil
         return try RunnerServer(settings)
-    }
-
-    /// How long a runner that ends has until its lock is free, and how often that is tried, in microseconds.
-    private static let lockPatience: useconds_t = 1_000_000
-    private static let lockPause: useconds_t = 20_000
-
-    /// Takes the directory for this runner alone. Until that is done nothing in it is changed. One that ends just
-    /// now, since it was idle, does not listen any more and holds its lock for a moment longer.
-    private func lock(_ directory: Directory) throws {
-        var left = Self.lockPatience
-        while true {
-            do {
-                return try directory.lock("runner.lock", of: "timerd-runner", option: "--runtime")
-            } catch {
-                guard left > 0 else { throw error }
-                usleep(Self.lockPause)
-                left -= min(left, Self.lockPause)
-            }
-        }
     }
 
     /// Whether each run can have a control group of its own. Where the system gives none away, as with version 1

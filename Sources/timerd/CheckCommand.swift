@@ -11,7 +11,7 @@ struct CheckCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "check", abstract: "Check a configuration; exits with 1 on any error.",
         discussion: """
-            With - it reads standard input, and no other files. What is no error and may still not be meant \
+            With - it reads standard input, and no other files. What is not an error but may not be intended \
             is a warning, with a code in brackets: \
             \(ConfigWarning.Code.all.filter { $0 != .differsFromCron }.map(\.rawValue).joined(separator: ", ")). \
             What Debian's cron would read in another way is a note: \(ConfigWarning.Code.differsFromCron.rawValue).

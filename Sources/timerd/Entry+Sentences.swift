@@ -189,7 +189,7 @@ extension Entry {
     private static func fired(_ run: Run, late: Duration, remaining: Duration?) -> String {
         var text = "fires (run \(run.id))"
         if late >= .milliseconds(100) { text += ", \(span(late, .milliseconds(1))) late" }
-        if run.firing.missed > 0 { text += ", after \(plural(run.firing.missed, "missed run"))" }
+        if run.firing.missed > 0 { text += ", for \(run.firing.missed + 1) due runs" }
         return text + (remaining.map { "; next in \(span($0, .milliseconds(1)))" } ?? "")
     }
 

@@ -11,9 +11,9 @@ import TimerZones
 struct SimulateCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "simulate",
-        abstract: "Say when the jobs of a configuration would fire; nothing is run.",
+        abstract: "Show when the jobs of a configuration would run; nothing is started.",
         discussion: """
-            The daemon's own agenda is taken through the time in between as fast as it goes. An instant <t> is \
+            The daemon's own scheduling code runs through the time in between as fast as it can. An instant <t> is \
             one of RFC 3339, or the next time of a calendar event such as "2027-03-28 00:00", by the \
             machine's clock.
             """)

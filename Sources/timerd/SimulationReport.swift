@@ -36,7 +36,7 @@ final class SimulationReport {
             let missed = run.firing.missed
             write(
                 at, job: run.id.firing.job,
-                "fires" + (missed > 0 ? ", after \(plural(missed, "missed run"))" : ""),
+                "fires" + (missed > 0 ? ", for \(missed + 1) due runs" : ""),
                 event: "fired",
                 scheduled: run.id.firing.scheduled, missed: missed)
         case .told(.skipped(let firing, let reason), let at):

@@ -281,7 +281,7 @@ import TimerCore
         let run = try #require(try daemon.show("b").running.first?.run)
         #expect(try daemon.timerctl("kill", run, "--signal", "WINCH").status == 0)
         #expect(try daemon.show("b").running.count == 1)
-        #expect(try daemon.timerctl("kill", "b").text == "\(run): is being ended\n")
+        #expect(try daemon.timerctl("kill", "b").text == "\(run): is being stopped\n")
         #expect(try wait { try daemon.show("b").last?.outcome == "stopped" })
         #expect(daemon.waitForLog("b: run now, requested by "))
         #expect(daemon.waitForLog("b: SIGWINCH sent to run \(run), requested by "))

@@ -109,6 +109,20 @@ import TimerCore
         #expect(wait { daemon.runner() == nil })
     }
 
+    /// Swift's locks know a thread by a number that it reads once. After a fork it is that of another process, and two
+    /// threads that meet at such a lock for the first time wait for it for ever, at full load.
+    @Test func oneThatDetachesIsAProgramStartedAnew_andEnds() throws {
+        let daemon = try make()
+        let process = runner(of: daemon, ["--detach", "--exit-idle", "1s"])
+        try process.run()
+        process.waitUntilExit()
+        #expect(process.terminationStatus == 0)
+        let pid = try #require(daemon.runner())
+        let line = try String(contentsOfFile: "/proc/\(pid)/cmdline", encoding: .utf8)
+        #expect(line.contains("--ready-descriptor") && !line.contains("--detach"), "\(line)")
+        #expect(wait { daemon.runner() == nil }, "it did not end")
+    }
+
     /// Every name in the runtime directory, with what would change if somebody touched it.
     private func listing(of daemon: LiveDaemon) throws -> [String] {
         let folder = "\(daemon.folder)/run"

@@ -247,12 +247,18 @@ int cspawn_pipe(int *_Nonnull reading, int *_Nonnull writing);
 /// An eventfd(2) that is closed on exec and does not block. Returns it, or -1.
 int cspawn_eventfd(void);
 
-/// Closes every descriptor beyond 2 and goes on in a process of its own, in a session of its own, while the
-/// calling process waits for it: until
-/// the new one calls `cspawn_tell_parent` or ends, whose status it then exits with. SIGTERM, SIGINT and SIGHUP, which
-/// are to be blocked, it passes on to the new one. To be called before there are other threads. Returns a descriptor for `cspawn_tell_parent` in the new process, or -1 with
-/// errno set in the old one.
-int cspawn_detach(void);
+/// The descriptor that a program started by `cspawn_detach` has for `cspawn_tell_parent`.
+enum { CSPAWN_READY_DESCRIPTOR = 3 };
+
+/// Closes every descriptor beyond 2, starts this program anew with other arguments in a session of its own, and waits
+/// for it: until it calls `cspawn_tell_parent`, and exits with 0 then, or until it ends, and exits with its status.
+/// SIGTERM, SIGINT and SIGHUP, which are to be blocked, it passes on to it.
+///
+/// Started anew, and not just forked: Swift's locks identify a thread by a number that it read once, and after a fork it
+/// is that of another process. The first two threads that meet at such a lock wait for it for ever.
+///
+/// Returns -1 with errno set, or not at all.
+int cspawn_detach(char *_Nullable const *_Nonnull arguments);
 
 /// Lets the process that waits in `cspawn_detach` exit with 0.
 void cspawn_tell_parent(int descriptor);
