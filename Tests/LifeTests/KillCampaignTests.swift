@@ -337,9 +337,9 @@ private final class KillCampaign {
             .filter { line in times.contains { line.contains($0) } }.joined(separator: "\n")
     }
 
-    /// When both have stopped, nothing of theirs is left.
+    /// When both have stopped, nothing of theirs is left. A runner whose scheduler was killed ends after a minute.
     private func checkOrphans() {
-        let deadline = LiveDaemon.now() + 20
+        let deadline = LiveDaemon.now() + 90
         var left: [String] = []
         repeat {
             left = ((try? FileManager.default.contentsOfDirectory(atPath: "/proc")) ?? []).filter {
