@@ -185,7 +185,7 @@ extension JobRecord {
         let boot = row.text(15) ?? ""
         if BootID(boot) == nil { faults.append("boot_id = '\(boot.prefix(64))'") }
         if row.text(1) == "paused", row.integer(2) == nil || row.text(3) == nil {
-            faults.append("it is paused by nobody")
+            faults.append("the name of who paused it is missing")
         }
         return faults.isEmpty ? ["a word that timerd does not know"] : faults
     }
