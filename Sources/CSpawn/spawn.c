@@ -267,6 +267,10 @@ cspawn_progress cspawn_look(int number, cspawn_failure *failure) {
     return is_over ? CSPAWN_IS_OVER : has_left ? CSPAWN_HAS_LEFT : CSPAWN_SHARES;
 }
 
+bool cspawn_is_over(int number) {
+    return __atomic_load_n(&launches[number].word, __ATOMIC_ACQUIRE) & LAUNCH_OVER;
+}
+
 void cspawn_forget(int number) {
     pthread_mutex_lock(&lock);
     free_launch(number);

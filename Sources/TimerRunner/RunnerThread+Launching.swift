@@ -22,7 +22,8 @@ extension RunnerThread {
     // MARK: - The set-up
 
     mutating func awaitLaunch(of serial: UInt64) {
-        launching.append(serial)
+        guard let launch = children[serial]?.launch else { return }
+        launching.append((serial, launch.number))
         let next = Self.awake() + Self.launchLook
         launchBy = min(launchBy ?? next, next)
     }
@@ -32,11 +33,16 @@ extension RunnerThread {
         guard let by = launchBy else { return false }
         let isTime = now >= by
         let first = isTime ? 0 : max(0, launching.count - Self.launchesPerTurn)
-        var left: [UInt64] = []
-        for serial in launching[first...] {
+        var left: [(serial: UInt64, launch: Int32)] = []
+        for (serial, number) in launching[first...] {
+            // A look at the shared memory alone, most of the time: this is done in each turn.
+            guard isTime || cspawn_is_over(number) else {
+                left.append((serial, number))
+                continue
+            }
             lookAtLaunch(of: serial)
             guard let child = children[serial], let launch = child.launch else { continue }
-            left.append(serial)
+            left.append((serial, number))
             guard isTime, now - child.began >= Spawner.patience.wholeNanoseconds else { continue }
             let failure = Spawner.tooLate(launch.definition, launch.account)
             end(serial, failure.outcome, grace: .zero)
@@ -51,7 +57,7 @@ extension RunnerThread {
 
     /// The longer the latest takes, the less often it is looked at.
     private func nextLook(at now: Int64) -> Int64? {
-        guard let last = launching.last, let child = children[last] else {
+        guard let last = launching.last, let child = children[last.serial] else {
             return reading.isEmpty ? nil : now + Self.launchLookMax
         }
         let age = now - child.began

@@ -149,6 +149,9 @@ cspawn_result cspawn_start(const cspawn_request *_Nonnull request);
 /// held for it if it has its own. `failure` is filled in; its step is NONE as long as none has failed.
 cspawn_progress cspawn_look(int launch, cspawn_failure *_Nonnull failure);
 
+/// Whether a set-up is over: nothing else is looked at, and nothing changed.
+bool cspawn_is_over(int launch);
+
 /// To be called when a set-up is over, or its process is gone.
 void cspawn_forget(int launch);
 
