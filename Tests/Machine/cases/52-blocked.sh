@@ -91,12 +91,12 @@ wait_for 10 'the disk is asked all the while' at_least 2 syncs
 expect 'it is the same daemon' equals "$pid" property MainPID
 let_go slow-disk
 
-# A disk that refuses to sync. An order is in force and says what it is not; it is said once; nothing else waits.
+# A disk that refuses to sync. A command is done and says that it is not saved; it is said once; nothing else waits.
 hold sick-disk -f -y -e trace=fsync,fdatasync -e inject=fsync,fdatasync:error=EIO -p "$pid"
 status=0
 inside timerctl resume slow 2>"$MACHINE_WORK/refused" || status=$?
 expect "the order is not said to be kept ($(cat "$MACHINE_WORK/refused"))" test "$status" = 1
-expect 'but to be in force' grep -q 'in force, but not on the disk yet' "$MACHINE_WORK/refused"
+expect 'but to be done' grep -q 'done, but not on the disk yet' "$MACHINE_WORK/refused"
 expect 'and it is' equals armed word slow state
 # tries: how many syncs were refused.
 tries() { inside grep -c 'timerd.db-wal.*EIO' /root/sick-disk; }
@@ -107,8 +107,8 @@ span=$(($(microseconds) - began))
 # Each try makes two: of the log, and of the log again on the other way.
 tried=$(($(tries) - before))
 expect "it is tried again each second, not with each of the writes ($tried in $span us)" test "$tried" -le $((2 * span / 900000 + 4))
-expect_journal 'a power cut now may cost what was recorded last' -u timerd
-warnings() { journal -u timerd -o cat | grep -c 'a power cut now may cost'; }
+expect_journal 'a power cut now may lose the latest changes' -u timerd
+warnings() { journal -u timerd -o cat | grep -c 'a power cut now may lose'; }
 expect 'it is said once' equals 1 warnings
 let_go sick-disk
 expect 'a disk that is well again keeps orders' inside timerctl pause slow

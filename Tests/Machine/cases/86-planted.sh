@@ -107,6 +107,8 @@ inside systemctl start timerd
 for kind in 'a symbolic link' 'a hard link' 'a FIFO' "a stranger's file"; do
     inside systemctl stop timerd.socket timerd
     plant "$kind" /run/timerd/control.sock timerd
+    # The units have a limit of starts in a short time.
+    inside systemctl reset-failed timerd.socket timerd
     inside systemctl start timerd.socket timerd
     expect "over $kind, it answers" inside timerctl list --names
     expect "what $kind leads to is as it was" pull_up /nowhere /run/victim
@@ -118,11 +120,13 @@ for directory in /run/timerd /var/lib/timerd; do
     inside rm -rf "$directory" /var/tmp/elsewhere
     inside install -d -o timerd /var/tmp/elsewhere
     inside ln -s /var/tmp/elsewhere "$directory"
+    inside systemctl reset-failed timerd.socket timerd
     expect_status 1 "$directory: a link is refused" inside systemctl start timerd 2>/dev/null
     inside systemctl stop timerd.socket timerd 2>/dev/null
     expect 'and nothing of the account is written through it' inside test ! -e /var/tmp/elsewhere/timerd.db
     inside rm "$directory"
 done
+inside systemctl reset-failed timerd.socket timerd
 inside systemctl start timerd.socket timerd
 
 # The configuration.

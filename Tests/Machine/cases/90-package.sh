@@ -62,7 +62,7 @@ expect 'and left to them to enable' sh -c 'test "$1" = disabled' sh \
 expect 'the configuration has no job' equals '' inside timerctl list --names
 expect 'dpkg takes care of the configuration' sh -c 'echo "$1" | grep -q "^ /etc/timerd/timerd.toml "' sh \
     "$(inside dpkg-query -W -f '${Conffiles}' timerd)"
-expect 'its entries are explained at once' sh -c 'echo "$1" | grep -q "The configuration is read, the accounts of 0 jobs"' sh \
+expect 'its entries are explained at once' sh -c 'echo "$1" | grep -q "restored the saved state of 0 jobs"' sh \
     "$(journal -x -u timerd)"
 
 # What an administrator makes of it, and what the jobs make of their time.
