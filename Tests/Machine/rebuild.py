@@ -135,6 +135,9 @@ class Journal:
             if last.count != "active" and last.state == "armed":
                 # Its clock went on, in another boot from zero on, and the calendar's over all of it.
                 least, most = (most, most) if same_boot else (last.active, None)
+            elif ending == "killed" and last.state == "armed" and self.killed_at is None:
+                # A stop that could not be written down, as on a full disk: nothing says when it was.
+                most = last.active + last.grown(clocks, is_up=True)
             elif ending == "killed" and last.state == "armed":
                 gone = self.killed_at
                 most = last.active + last.grown((gone, gone), is_up=True)
