@@ -154,7 +154,8 @@ bench-guard: setup
 DOCS := .build/docs
 DOCC ?= $(dir $(realpath $(shell command -v $(SWIFT))))docc
 docs: setup
-	@rm -rf $(DOCS)/symbols && mkdir -p $(DOCS)/symbols
+	@# The compiler writes the symbols of what it compiles only: all of it, each time.
+	@rm -rf $(DOCS) && mkdir -p $(DOCS)/symbols
 	$(SWIFT) build --scratch-path $(DOCS)/build --target PausableTimers \
 	    -Xswiftc -emit-symbol-graph -Xswiftc -emit-symbol-graph-dir -Xswiftc $(CURDIR)/$(DOCS)/symbols
 	@rm -f $(DOCS)/symbols/Timekeeping*
