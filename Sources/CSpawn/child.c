@@ -1,9 +1,9 @@
 // Copyright 2026 the timerd authors
 // SPDX-License-Identifier: Apache-2.0
 
-// What a child does between its making and its program. It has memory of its own, and only a little of its
-// parent's: whatever it waits for, nobody waits for it. No function of the C library can be called here, no variable
-// be reached, and nothing be written in a way that a compiler makes a call of, such as clearing an array.
+// What a child does after the fork and before it executes its program. It has its own memory, with only a small part
+// of its parent's, so its parent never waits for it. This code cannot call a function of the C library or use a
+// variable of the parent, and must not contain what a compiler turns into a call, such as clearing an array.
 
 #define _GNU_SOURCE
 
@@ -87,8 +87,8 @@ CHILD static void announce(const child_order *order, robust_head *head, long pid
     raw2(SYS_set_robust_list, head, sizeof *head);
 }
 
-/// Writes down which process this is, so that there is none that is not written down. In one piece: whoever is
-/// killed has written all or nothing.
+/// Records the id of this process before it does anything else. It is one write: a process that is killed has written
+/// all of it or nothing.
 CHILD static void write_mark(const child_order *order, long pid) {
     const cspawn_request *request = order->request;
     if (request->mark_file < 0) return;
@@ -271,7 +271,7 @@ CHILD static bool has_same_groups(const gid_t *left, const gid_t *right, int cou
 CHILD static void switch_user(const child_order *order) {
     const cspawn_request *request = order->request;
     int count = request->group_count;
-    // Room for NGROUPS_MAX would not fit on every stack, and nobody is in so many.
+    // Room for NGROUPS_MAX would not fit on every stack, and no user is in that many groups.
     gid_t groups[CSPAWN_GROUPS_MAX];
     if (count > CSPAWN_GROUPS_MAX) leave(order, CSPAWN_STEP_GROUPS, -E2BIG);
     check(order, CSPAWN_STEP_GROUPS, raw2(SYS_setgroups, count, request->groups));
@@ -297,10 +297,10 @@ CHILD static void switch_user(const child_order *order) {
     }
 }
 
-/// The keys of a session are for all its processes to read, whoever they are: each run has a session of keys of its
-/// own. Before the switch of user, who may hold only a few hundred keys (keyrings(7)), and fewer than it may have
-/// runs; what is in it is possessed by whoever has the session. Where the kernel has no keys, or a container keeps
-/// them from us, there are none to read either.
+/// All processes of a session can read the keys in its session keyring, so each run joins a new one. This happens
+/// before the switch of user, because a user can own only a few hundred keys (keyrings(7)), fewer than it can have
+/// runs; the processes of the session can use the keys in it in any case. If the kernel has no keys, or a container
+/// forbids their use, there are no keys to read.
 CHILD static long leave_keyring(void) {
     long result = raw2(SYS_keyctl, KEYCTL_JOIN_SESSION_KEYRING, NULL);
     return result == -ENOSYS || result == -EPERM || result == -EACCES || result > 0 ? 0 : result;
@@ -308,7 +308,7 @@ CHILD static long leave_keyring(void) {
 
 /// The first candidate there is. As in execvp(3), one that is not there or may not be executed is passed
 /// over, but EACCES is what is told in the end. Unlike there, a file the kernel cannot execute (ENOEXEC)
-/// is not handed to a shell: whoever wants one asks for it.
+/// is not handed to a shell: a job that needs a shell names it.
 CHILD static long exec_first(const cspawn_request *request) {
     bool was_denied = false;
     long result = -ENOENT;

@@ -72,7 +72,7 @@ static parent_side sides[LAUNCHES];
 static int first_free = -1, made_launches;
 
 /// Descriptors with low numbers, for what a child is handed: it copies the table up to the highest of them.
-/// /dev/null while they are nobody's; -1 before the first start.
+/// /dev/null while they are not in use; -1 before the first start.
 static struct {
     bool is_made;
     int descriptors[HANDED];
@@ -177,8 +177,8 @@ static int take_place(int nothing) {
     return -1;
 }
 
-/// Copies of what the child is handed, which are held until it has a table of its own: whoever asked for the start
-/// closes theirs when they like. False, with errno set, if there are no descriptors.
+/// Copies of what the child is handed, which are kept until it has its own table: the caller can close the originals
+/// at any time. False, with errno set, if there are no descriptors.
 static bool hold_descriptors(cspawn_request *request, parent_side *side) {
     int *handed[HANDED] = {&request->output, &request->error, &request->control_group};
     side->place = take_place(request->input);
@@ -197,7 +197,7 @@ static bool hold_descriptors(cspawn_request *request, parent_side *side) {
     return true;
 }
 
-/// Lets go of them: a pipe ends only once nobody holds it.
+/// Releases them: a pipe ends only when all its descriptors are closed.
 static void release_descriptors(parent_side *side) {
     static int nothing = -1;
     if (side->place >= 0) {

@@ -7,9 +7,9 @@ import Synchronization
 // Thread Sanitizer does not see a Mutex on Linux, which is a futex of its own, and reports a race at every
 // value it guards. Built with PTHREAD_LOCKS, the locks are ones it knows.
 #if PTHREAD_LOCKS
-    /// A value and the lock that guards it.
-    ///
     /// Unchecked because the compiler does not know that a pthread lock guards the value.
+    ///
+    /// A value and the lock that guards it.
     final class Lock<Value: ~Copyable>: @unchecked Sendable {
         private let mutex: UnsafeMutablePointer<pthread_mutex_t>
         private var value: Value

@@ -156,9 +156,9 @@ struct Row: ~Copyable, Sendable {
     }
 }
 
-/// What few timers have, kept apart from their rows.
-///
 /// Unchecked because the compiler does not know that the lock of the queue guards it, as it does the row.
+///
+/// What few timers have, kept apart from their rows.
 final class Extras: @unchecked Sendable {
     /// The sequences that get its ticks.
     var streams: [TickStream] = []
@@ -179,9 +179,9 @@ extension Row {
     }
 }
 
-/// Rows by their slots, in blocks, so that none is moved when there are more of them.
-///
 /// Unchecked because the memory of the blocks is its own, and reached through it alone.
+///
+/// Rows by their slots, in blocks, so that none is moved when there are more of them.
 struct Rows: ~Copyable, @unchecked Sendable {
     private static let blockShift = 7
     private static let blockMask = 1 << blockShift - 1

@@ -21,8 +21,8 @@ struct Start {
 }
 
 extension Recollection {
-    /// The start of the daemon that takes up what was saved. The boot began after the last sign of life in the one
-    /// before: in a container the clocks are those of the machine, which was switched on long ago.
+    /// The start of the daemon that restores the saved state. The boot began after the last heartbeat of the previous
+    /// one: in a container the clocks are those of the machine, which was switched on long ago.
     func start(at now: Now) -> Start {
         let last = previous.map { lastSign(of: $0) }
         let before = last.flatMap { $0.bootID == now.bootID ? nil : $0.wall }

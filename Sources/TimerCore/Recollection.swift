@@ -63,7 +63,7 @@ public struct Recollection: Sendable {
     public var life: Life.ID
     /// The one before it; nil at the very first start.
     public var previous: PreviousLife?
-    /// The last sign of life there is.
+    /// The last heartbeat there is.
     public var heartbeat: Heartbeat?
     /// The records of all jobs the store knows, removed ones included.
     public var records: [JobRecord]

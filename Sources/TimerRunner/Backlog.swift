@@ -128,8 +128,8 @@ final class Backlog: Sendable {
     private let state = Mutex(State())
 
     /// Takes what the runner tells.
-    /// - Returns: whether the thread that sends must be woken: there was nothing to send before, or nobody is there to
-    ///   send it to and no run lives any more, so that the runner may not be needed.
+    /// - Returns: whether the thread that sends must be woken: there was nothing to send before, or no scheduler
+    ///   is connected and no run is running, so that the runner may not be needed.
     func take(_ event: RunnerEvent, at now: Int64 = RunnerThread.awake()) -> Bool {
         state.withLock { state in
             let hadUnsent = state.hasUnsent
@@ -220,7 +220,7 @@ final class Backlog: Sendable {
         state.withLock { state in
             state.isConnected = true
             state.output.rewind()
-            // Nobody waits any more for what was settled; the ends come in their order below.
+            // No caller waits for what was settled; the ends come in their order below.
             state.settling = []
             state.lane.rewind { message in
                 if case .event(.began) = message { true } else { false }

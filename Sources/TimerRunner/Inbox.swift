@@ -101,7 +101,7 @@ final class Inbox: Sendable {
         }
     }
 
-    /// Nobody waits any more for what was read.
+    /// No caller waits for what was read.
     func forgetFile(_ variables: Preparation.Variables) {
         state.withLock { $0.load.startBytes -= Preparation.cost(of: variables) }
     }

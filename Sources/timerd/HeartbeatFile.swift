@@ -27,7 +27,7 @@ struct HeartbeatFile {
         isInMemory = clinux_is_in_memory(file) != 0
     }
 
-    /// The last sign of life, of whatever daemon; nil without a whole one.
+    /// The last heartbeat, of any instance; nil if there is no complete one.
     func read() -> Heartbeat? {
         var last: Heartbeat?
         for place in 0..<2 {

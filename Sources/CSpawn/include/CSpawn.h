@@ -138,7 +138,7 @@ uint64_t cspawn_signals(void);
 ///
 /// It waits for nothing that the process touches, which has memory of its own: the directory, the program and all
 /// that is on the way to them may be the user's the process has become, on a file server that does not answer, and
-/// that user may stop it. `cspawn_look` tells how far it is, and whoever started it may kill it if that takes too
+/// that user may stop it. `cspawn_look` says how far it is, and the caller can kill it if that takes too
 /// long. Of this process's memory it has next to nothing, so that the cost does not grow with that.
 ///
 /// Copies of the descriptors are held until the process has a table of its own. `cspawn_forget` is to be called once
@@ -232,11 +232,11 @@ void cspawn_hush(int watch);
 pid_t cspawn_reap_any(cspawn_end *_Nonnull end);
 
 /// Sends a signal to the process group that the process behind the descriptor made, or asks with 0 whether it has a
-/// member, be it only one whose end nobody took. Returns 0, or -1 with errno set: ESRCH if there is nobody left.
+/// member; a zombie counts. Returns 0, or -1 with errno set: ESRCH if the group is empty.
 ///
-/// Whoever was in it first may be gone, and its end be taken: from Linux 6.9 on the group is found by the descriptor
-/// (pidfd_send_signal(2), PIDFD_SIGNAL_PROCESS_GROUP). Before that by its number, which may come round to another
-/// process once the group is empty; then it is nobody's whose leader is there again.
+/// This works after the leader of the group has ended and was reaped. Since Linux 6.9 the kernel finds the group by the
+/// descriptor (pidfd_send_signal(2), PIDFD_SIGNAL_PROCESS_GROUP). Before that it is found by its number, which the
+/// kernel can give to another process once the group is empty: a process with that number means another group.
 ///
 /// - is_taken: whether the end of its leader was taken.
 int cspawn_signal_group(int pidfd, pid_t group, bool is_taken, int signal);
