@@ -23,12 +23,16 @@ final class Bench: Sendable {
         let told = Mutex<[RunnerEvent]>([])
         let ends = Mutex(0)
         let more = DispatchSemaphore(value: 0)
-        let onBegan = Mutex<(@Sendable (Int32) -> Void)?>(nil)
+        /// In a structure: `MutexTests` says why.
+        struct Follower {
+            var call: (@Sendable (Int32) -> Void)?
+        }
+        let onBegan = Mutex(Follower())
 
         func take(_ event: RunnerEvent) {
             told.withLock { $0.append(event) }
             if case .ended = event { ends.withLock { $0 += 1 } }
-            if case .began(_, let pid, _) = event { onBegan.withLock { $0 }?(pid) }
+            if case .began(_, let pid, _) = event { onBegan.withLock { $0.call }?(pid) }
             more.signal()
         }
     }
@@ -55,7 +59,7 @@ final class Bench: Sendable {
 
     /// Calls this on the runner's thread when a process starts.
     func onBegan(_ body: @escaping @Sendable (_ pid: Int32) -> Void) {
-        teller.onBegan.withLock { $0 = body }
+        teller.onBegan.withLock { $0.call = body }
     }
 
     /// Asks for the shutdown without waiting for it. Returns once the runner has the word.

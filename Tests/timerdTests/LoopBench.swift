@@ -18,17 +18,25 @@ final class LoopBench: Sendable {
     final class Launcher: RunLauncher {
         private let runs = Mutex<[(run: Run, at: Now)]>([])
         private let clocks: Clocks
-        /// Called for each run that is started.
-        let onStart = Mutex<(@Sendable (Run) -> Void)?>(nil)
+        /// In a structure: `MutexTests` says why.
+        private struct Follower {
+            var call: (@Sendable (Run) -> Void)?
+        }
+        private let follower = Mutex(Follower())
 
         init(clocks: Clocks) { self.clocks = clocks }
+
+        /// Has this called for each run that is started.
+        func onStart(_ call: @escaping @Sendable (Run) -> Void) {
+            follower.withLock { $0.call = call }
+        }
 
         var started: [(run: Run, at: Now)] { runs.withLock { $0 } }
 
         func start(_ started: [Run]) {
             let now = clocks.now()
             runs.withLock { $0 += started.map { ($0, now) } }
-            guard let call = onStart.withLock({ $0 }) else { return }
+            guard let call = follower.withLock({ $0.call }) else { return }
             for run in started { call(run) }
         }
 

@@ -135,10 +135,8 @@ import TimerCore
     @Test func everyTimerOfManyIsSet() async throws {
         let count = Loop.timersPerTurn * 3 + 1
         let bench = try LoopBench(jobs(count, every: .seconds(2)))
-        bench.launcher.onStart.withLock { [loop = bench.loop] in
-            $0 = { run in
-                loop.later { $0.receive(.ended(run.id, .exited(0), RunUsage())) }
-            }
+        bench.launcher.onStart { [loop = bench.loop] run in
+            loop.later { $0.receive(.ended(run.id, .exited(0), RunUsage())) }
         }
         try await bench.wait {
             Set(bench.launcher.started.map(\.run.id.firing.job)).count == count

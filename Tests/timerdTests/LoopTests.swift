@@ -35,21 +35,21 @@ import TimerCore
     /// made when the lock is gone, and nothing twice.
     @Test(arguments: [Policy.Missed.runAll, .runOnce])
     func firingsWaitWhileTheStoreIsLocked(onMissed: Policy.Missed) async throws {
-        var job = job("a", every: .milliseconds(100))
+        // Long enough for an end to be told before the next firing.
+        let interval = Duration.milliseconds(250)
+        var job = job("a", every: interval)
         job.policy.onMissed = onMissed
         let bench = try LoopBench([job])
         let loop = bench.loop
-        bench.launcher.onStart.withLock {
-            $0 = { run in
-                loop.later { $0.receive(.ended(run.id, .exited(0), RunUsage())) }
-            }
+        bench.launcher.onStart { run in
+            loop.later { $0.receive(.ended(run.id, .exited(0), RunUsage())) }
         }
         await bench.waitUntilReady()
         let other = try Store(path: "\(bench.folder)/\(Store.fileName)")
         try other.connection.execute("BEGIN IMMEDIATE", doing: "lock it")
         let before = bench.launcher.started.count
         // So much that several firings came due since.
-        try await bench.wait { await bench.snapshot().jobs[0].accrued > .milliseconds(1500) }
+        try await bench.wait { await bench.snapshot().jobs[0].accrued > interval * 15 }
         #expect(bench.launcher.started.count <= before + 1)
         try other.connection.execute("ROLLBACK", doing: "unlock it")
         let expected = onMissed == .runAll ? before + 16 : before + 2
@@ -58,10 +58,10 @@ import TimerCore
         #expect(Set(runs.map(\.id)).count == runs.count)
         #expect(await bench.snapshot().jobs[0].lastSkip == nil)
         let gaps = zip(runs, runs.dropFirst()).map {
-            $1.id.firing.scheduled - $0.id.firing.scheduled - .milliseconds(100 * $0.firing.missed)
+            $1.id.firing.scheduled - $0.id.firing.scheduled - interval * $0.firing.missed
         }
         // On the grid, but for the rounding of each instant.
         #expect(
-            gaps.allSatisfy { abs(($0 - .milliseconds(100)) / .milliseconds(1)) < 1 }, "\(gaps)")
+            gaps.allSatisfy { abs(($0 - interval) / .milliseconds(1)) < 1 }, "\(gaps)")
     }
 }
