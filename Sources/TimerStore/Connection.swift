@@ -22,6 +22,8 @@ final class Connection {
         case readingAlone
         /// To read one that another connection of this process writes to.
         case readingBeside
+        /// To write the log of one into it that another connection of this process writes to.
+        case writingBeside
     }
 
     /// Opens or creates the database. SQLite itself refuses a path whose last part is a symbolic link.
@@ -38,6 +40,7 @@ final class Connection {
             name = "file:\(Self.escaped(path))?immutable=1"
         case .readingAlone: flags |= SQLITE_OPEN_READWRITE
         case .readingBeside: flags |= SQLITE_OPEN_READONLY
+        case .writingBeside: flags |= SQLITE_OPEN_READWRITE
         }
         let result = sqlite3_open_v2(name, &handle, flags, nil)
         guard result == SQLITE_OK, let handle else {

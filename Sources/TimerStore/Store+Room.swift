@@ -3,15 +3,23 @@
 
 import Glibc
 
-/// How the log of the database goes easy on a small or nearly full disk. SQLite lets the log grow to 1000 pages, 4 MiB,
-/// before it writes them into the database and begins the log anew. Where there is less room than that, the log would
-/// take all of it, and the database could not grow by the pages that are to be written into it: nothing could ever be
-/// written again.
+/// How large the log of the database becomes. It is to be written into the database, and begins anew then, at
+/// `logBytes`: a `LogCheckpointer` does that while this store goes on. Where none does, or it cannot keep up, a commit
+/// does it at four times that size, and takes as long as the disk does.
+///
+/// On a small or nearly full disk both are less. The log would take all of the room there, and the database could not
+/// grow by the pages that are to be written into it: nothing could ever be written again.
 extension Store {
-    /// How many pages the log takes before they are written into the database: those of SQLite's own default, and
-    /// enough for one commit.
-    private static let logPages: ClosedRange<Int64> = 8...1000
+    /// How many pages the log takes before a commit writes them into the database: four times those of SQLite's own
+    /// default, and enough for one commit.
+    private static let logPages: ClosedRange<Int64> = 8...4096
     private static let pageBytes: UInt64 = 4096
+
+    /// At how many bytes the log is to be written into the database: 4 MiB, less where there is little room.
+    public var logBytes: Int64 {
+        max(logPages / 4, Self.logPages.lowerBound) * Int64(Self.pageBytes)
+    }
+
     /// Which part of the free room the log may take.
     private static let logShare: UInt64 = 4
 

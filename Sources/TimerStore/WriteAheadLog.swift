@@ -30,6 +30,12 @@ public final class WriteAheadLog: Sendable {
         }
     }
 
+    /// How many bytes it has now. It is never negative, and 0 if that cannot be found out.
+    public var size: Int64 {
+        var status = stat()
+        return fstat(descriptor, &status) == 0 ? Int64(status.st_size) : 0
+    }
+
     private static func failure(_ path: String, _ doing: String) -> StoreError {
         StoreError(
             code: .inputOutput, path: path,

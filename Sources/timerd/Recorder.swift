@@ -59,6 +59,7 @@ actor Recorder: QueueActor {
     private var isSyncPlanned = false
     private var isSyncing = false
     private var hasSyncFailed = false
+    private var checkpoints = LogCheckpoints()
     private var trouble: Trouble?
     private var closes = 0
     /// What is written together and in many steps; the first of them is being written.
@@ -227,6 +228,7 @@ actor Recorder: QueueActor {
         }
         // Of those that came before, a sync that is being made or planned takes care.
         if done.contains(where: \.durable) { sync() } else if isSyncDue { planSync() }
+        if hasWritten { checkpointLog(isCalm: false) }
         if !pending.isEmpty { drainSoon() }
     }
 
@@ -300,6 +302,33 @@ actor Recorder: QueueActor {
         }
     }
 
+    // MARK: - Checkpoints of the log
+
+    /// Has the log written into the database, if it is long enough.
+    ///
+    /// - Parameter isCalm: whether no more is recorded at once.
+    private func checkpointLog(isCalm: Bool) {
+        guard let store, let writeAheadLog else { return }
+        checkpoints.begin(
+            store.path, size: writeAheadLog.size, limit: store.logBytes, isCalm: isCalm
+        ) { failure in
+            self.later { $0.noteCheckpoint(failure) }
+        }
+    }
+
+    private func noteCheckpoint(_ failure: StoreError?) {
+        let (waiting, isNewFailure) = checkpoints.end(failure)
+        if let failure, isNewFailure {
+            log.warning("\(failure); nothing is lost, and it is tried again")
+        }
+        for one in waiting { one(self) }
+    }
+
+    /// Behind the checkpoint that is being made, if one is: what waits for it does not outrun it.
+    func behindCheckpoint(_ body: @escaping @Sendable (isolated Recorder) -> Void) {
+        if checkpoints.isUnderWay { checkpoints.wait(body) } else { body(self) }
+    }
+
     // MARK: - Syncing
 
     private func planSync() {
@@ -337,6 +366,9 @@ actor Recorder: QueueActor {
     }
 
     private func noteSync(of waiting: [Unsynced], failure: StoreError?) {
+        if failure != nil, checkpoints.isUnderWay {
+            return checkpoints.wait { $0.noteSync(of: waiting, failure: failure) }
+        }
         isSyncing = false
         do throws(StoreError) {
             // What could not be written once would not be tried again: it goes another way.
@@ -344,6 +376,7 @@ actor Recorder: QueueActor {
             hasSyncFailed = false
             for one in waiting { one.request.kept?(one.refused) }
             if !unsynced.isEmpty { sync() } else if isSyncDue { planSync() }
+            checkpointLog(isCalm: true)
         } catch {
             if !hasSyncFailed {
                 log.error(

@@ -1,8 +1,10 @@
 // Copyright 2026 the timerd authors
 // SPDX-License-Identifier: Apache-2.0
 
+import Dispatch
 import Foundation
 import Glibc
+import Synchronization
 import Testing
 import TimerCore
 
@@ -659,20 +661,53 @@ import TimerCore
     }
 
     /// Whatever passes through it, the log is written to its end and never over its old pages, which by then
-    /// may lie on the disk alone and would have to be read first.
-    @Test func theLogBeginsAnewWithNothingInIt() throws {
+    /// may lie on the disk alone and would have to be read first. Without a checkpointer it becomes four times as long.
+    @Test(arguments: [true, false])
+    func theLogBeginsAnewWithNothingInIt(hasCheckpointer: Bool) throws {
         defer { clean() }
         let store = try Store(path: path)
         _ = try store.beginLife(at: now(0))
-        var (last, shrinks) = (0, 0)
-        for number in 0..<1500 {
+        let checkpointer = hasCheckpointer ? try LogCheckpointer(path: path) : nil
+        let log = try store.log()
+        #expect(store.logBytes == 4 << 20)
+        var (last, most, shrinks) = (Int64(0), Int64(0), 0)
+        for number in 0..<6000 {
             try store.commit([.save(record("job-\(number % 10)"))], durable: false)
-            var status = stat()
-            try #require(stat("\(path)-wal", &status) == 0)
-            if Int(status.st_size) < last / 2 { shrinks += 1 }
-            last = Int(status.st_size)
+            let size = log.size
+            if size < last / 2 { shrinks += 1 }
+            if size >= store.logBytes { try checkpointer?.run() }
+            (last, most) = (size, max(most, size))
         }
         #expect(shrinks >= 1, "it is \(last) bytes long")
+        let limit = store.logBytes * (hasCheckpointer ? 1 : 4)
+        #expect(most >= limit && most < limit + limit / 16, "it was \(most) bytes long")
+    }
+
+    /// What is committed while the log is written into the database stays in the log.
+    @Test func whatIsCommittedBesideACheckpointIsKept() throws {
+        defer { clean() }
+        let store = try Store(path: path)
+        _ = try store.beginLife(at: now(0))
+        let path = path
+        let isOver = Atomic(false)
+        let done = DispatchSemaphore(value: 0)
+        let failure = Mutex<StoreError?>(nil)
+        DispatchQueue(label: "checkpoints").async {
+            defer { done.signal() }
+            do throws(StoreError) {
+                let checkpointer = try LogCheckpointer(path: path)
+                repeat { try checkpointer.run() } while !isOver.load(ordering: .acquiring)
+            } catch {
+                failure.withLock { $0 = error }
+            }
+        }
+        for number in 0..<2000 {
+            try store.commit([.save(record("job-\(number)"))], durable: false)
+        }
+        isOver.store(true, ordering: .releasing)
+        done.wait()
+        #expect(failure.withLock { $0 } == nil)
+        #expect(try Store(path: path).recover().records.count == 2000)
     }
 }
 

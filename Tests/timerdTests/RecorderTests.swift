@@ -337,6 +337,35 @@ private final class RecorderBench: Sendable {
         #expect(bench.heard(3).last == "order")
     }
 
+    /// The log is written into the database beside what is recorded, and what is written in many steps lets it.
+    @Test func ofVeryManyAccountsTheLogStaysShort() throws {
+        let bench = try RecorderBench()
+        // The log is looked at from the first sync on.
+        bench.keep("order", [], durable: true)
+        #expect(bench.heard(1) == ["order"])
+        let log = try WriteAheadLog(path: "\(bench.folder)/\(Store.fileName)-wal")
+        let limit = try bench.withStore { (store) throws(StoreError) in store.logBytes }
+        let done = DispatchSemaphore(value: 0)
+        var most: Int64 = 0
+        bench.recorder.keepTogether(
+            (0..<20_000).map { [.save(RecorderBench.record("job-\($0)"))] }, durable: true
+        ) { _ in
+            done.signal()
+        } delayed: { _ in
+        }
+        let end = DispatchTime.now() + .seconds(60)
+        while done.wait(timeout: .now()) != .success, DispatchTime.now() < end {
+            most = max(most, log.size)
+        }
+        bench.keep("last", [], durable: true)
+        #expect(bench.heard(2) == ["order", "last"])
+        let count = try bench.withStore { (store) throws(StoreError) in
+            try store.jobRecords().count
+        }
+        #expect(count == 20_000)
+        #expect(most >= limit && most < limit * 2, "it was \(most) bytes long")
+    }
+
     @Test func aDurableRequestBehindOneThatFailsWaitsForIt() throws {
         let bench = try RecorderBench()
         try bench.setFull(true)
