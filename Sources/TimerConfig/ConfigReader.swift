@@ -8,6 +8,8 @@ public import TimerZones
 public struct ConfigReading: Sendable {
     /// The jobs without an error, in the order of the files.
     public var roster: Roster
+    /// How many jobs of the roster each file has, by its path, in the order of the files.
+    public var shares: [(file: String, jobs: Int)]
     /// The daemon's own settings; the default where one is in error.
     public var settings: DaemonSettings
     /// Everything that is wrong, in the order of the files; of each file the first `errorsMax` errors, and

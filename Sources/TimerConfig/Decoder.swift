@@ -7,6 +7,8 @@ import TimerZones
 /// Gathers the jobs of all files, and everything that is wrong with them.
 struct Decoder {
     private var jobs: [Job] = []
+    /// How many of `jobs` there were at the end of each file.
+    private var ends: [(file: String, jobs: Int)] = []
     private var places: [String: Place] = [:]
     /// Where each `renamedFrom` is written, by the name of the job that has it.
     private var renamings: [Job.Name: (mark: SourceMark, excerpt: String?)] = [:]
@@ -59,9 +61,23 @@ struct Decoder {
                         + "(raise jobs-max in [daemon])"))
         }
         return ConfigReading(
-            roster: Roster(kept), settings: settings, errors: errors,
+            roster: Roster(kept), shares: shares(of: kept), settings: settings, errors: errors,
             errorCount: errors.count + untold, rejected: rejected, warnings: warnings,
             warningCount: warningCount, noteCount: noteCount)
+    }
+
+    /// - Parameter kept: some of `jobs`, in their order.
+    /// - Complexity: O(*n*) in the number of jobs.
+    private func shares(of kept: [Job]) -> [(file: String, jobs: Int)] {
+        var (next, begin) = (0, 0)
+        return ends.map { file, end in
+            let first = next
+            for job in jobs[begin..<end] where next < kept.count && kept[next].name == job.name {
+                next += 1
+            }
+            begin = end
+            return (file, next - first)
+        }
     }
 
     /// A job cannot take the account of one that is there, nor two the account of one.
@@ -153,6 +169,7 @@ struct Decoder {
                 reader.unknown(entry, "table", among: ["daemon", "defaults", "job"], subject: nil)
             }
         }
+        ends.append((document.file, jobs.count))
         errors += reader.errors.sorted { ($0.mark ?? .start) < ($1.mark ?? .start) }
         let more = reader.count - reader.errors.count
         if more > 0 {

@@ -7,12 +7,40 @@ import TimerCore
 
 /// What the configuration says of the jobs' runs, as it was read last, and for as long as the scheduler takes it over,
 /// as it was before.
-struct JobDefinitions {
+struct JobDefinitions: Sendable {
     private var current = Known()
     private var former = Known()
     /// What is otherwise in the files since they were changed, and nobody has said that it is to be taken over.
     private var latest = Known()
     private var keepsFormer = false
+    /// How often it was said what counts.
+    private var changes: UInt64 = 0
+
+    /// What was read, and what is known by it. There is one of it, so that the thread that lets go of it is known.
+    final class Reading: Sendable {
+        fileprivate struct Content {
+            var catalogue: RunnerServer.Catalogue = [:]
+            var next = JobDefinitions()
+        }
+
+        fileprivate let changes: UInt64
+        fileprivate let content: Mutex<Content>
+
+        fileprivate init(_ changes: UInt64, _ content: Content) {
+            self.changes = changes
+            self.content = Mutex(content)
+        }
+
+        /// How many definitions it has.
+        var count: Int {
+            content.withLock {
+                $0.catalogue.count + $0.next.current.catalogue.count
+                    + $0.next.former.catalogue.count
+            }
+        }
+
+        fileprivate func empty() { content.withLock { $0 = Content() } }
+    }
 
     private struct Known {
         var catalogue: RunnerServer.Catalogue = [:] { didSet { fingerprints = [:] } }
@@ -38,12 +66,41 @@ struct JobDefinitions {
             ?? latest.definition(for: order)
     }
 
+    /// What is known once this is read. Of very many jobs that takes a while to work out.
+    ///
+    /// - Parameter isCheck: whether the files were changed, and nobody has said that it is to be taken over.
+    func reading(_ read: RunnerServer.Catalogue, isCheck: Bool) -> Reading {
+        Reading(
+            changes,
+            Reading.Content(catalogue: read, next: isCheck ? checked(read) : taken(read)))
+    }
+
+    /// Goes by what was read, and leaves what was known before in its place: to let go of that takes a while as well.
+    ///
+    /// - Returns: false if it was said meanwhile what counts: then it is to be worked out anew.
+    mutating func go(by reading: Reading) -> Bool {
+        guard reading.changes == changes else { return false }
+        reading.content.withLock { swap(&self, &$0.next) }
+        return true
+    }
+
     /// The files were changed, and this is in them. A job that is deleted from them is not run any more; one that is
     /// changed is run as it was when it fired.
-    mutating func check(_ read: RunnerServer.Catalogue) {
-        current.catalogue = current.catalogue.filter { read[$0.key] != nil }
-        former.catalogue = former.catalogue.filter { read[$0.key] != nil }
-        latest.catalogue = read.filter { current.catalogue[$0.key] != $0.value }
+    private func checked(_ read: RunnerServer.Catalogue) -> JobDefinitions {
+        var next = self
+        next.current.catalogue = current.catalogue.filter { read[$0.key] != nil }
+        next.former.catalogue = former.catalogue.filter { read[$0.key] != nil }
+        next.latest.catalogue = read.filter { next.current.catalogue[$0.key] != $0.value }
+        return next
+    }
+
+    private func taken(_ read: RunnerServer.Catalogue) -> JobDefinitions {
+        var next = self
+        next.current.catalogue = read
+        next.latest = Known()
+        // Most jobs stay as they are, and are not kept twice.
+        next.former.catalogue = former.catalogue.filter { read[$0.key] != $0.value }
+        return next
     }
 
     /// From here on what is read next does not replace what is there now, but is beside it.
@@ -52,28 +109,27 @@ struct JobDefinitions {
         guard !keepsFormer else { return }
         keepsFormer = true
         former = current
+        changes += 1
     }
 
     /// Only what was read last counts.
-    mutating func forgetFormer() {
+    ///
+    /// - Returns: what was known of it before.
+    mutating func forgetFormer() -> Reading {
+        let before = Reading(changes, Reading.Content())
+        before.content.withLock { swap(&former, &$0.next.former) }
         keepsFormer = false
-        former = Known()
-    }
-
-    mutating func take(_ read: RunnerServer.Catalogue) {
-        current.catalogue = read
-        latest = Known()
-        // Most jobs stay as they are, and are not kept twice.
-        former.catalogue = former.catalogue.filter { read[$0.key] != $0.value }
+        changes += 1
+        return before
     }
 }
 
 /// Reads the configuration on a thread of its own: of very many jobs it takes a while, and starts and ends of runs do
 /// not wait for it.
 final class CatalogueReader: Sendable {
-    typealias Reading = Result<RunnerServer.Catalogue, RunnerServer.Unreadable>
+    typealias Reading = Result<JobDefinitions.Reading, RunnerServer.Unreadable>
 
-    private let read: @Sendable () -> Reading
+    private let read: @Sendable () -> Result<RunnerServer.Catalogue, RunnerServer.Unreadable>
     private let done: @Sendable () -> Void
     private let finished = Mutex<Reading?>(nil)
     /// Counts the readings that are finished and not taken.
@@ -82,23 +138,55 @@ final class CatalogueReader: Sendable {
     /// - Parameters:
     ///   - read: reads it; may take its time.
     ///   - done: called on another thread when `take` has something.
-    init(read: @escaping @Sendable () -> Reading, done: @escaping @Sendable () -> Void) {
+    init(
+        read: @escaping @Sendable () -> Result<RunnerServer.Catalogue, RunnerServer.Unreadable>,
+        done: @escaping @Sendable () -> Void
+    ) {
         self.read = read
         self.done = done
     }
 
     /// Begins a reading. There is none in progress, and the last one was taken.
-    func begin() {
+    ///
+    /// - Parameters:
+    ///   - definitions: what is known now.
+    ///   - isCheck: as of `JobDefinitions.reading`.
+    func begin(beside definitions: JobDefinitions, isCheck: Bool) {
+        start { [read] in read().map { definitions.reading($0, isCheck: isCheck) } }
+    }
+
+    /// The same without reading anything: what was read is worked out anew.
+    func begin(
+        beside definitions: JobDefinitions, isCheck: Bool, with reading: JobDefinitions.Reading
+    ) {
+        start {
+            let read = reading.content.withLock { $0.catalogue }
+            reading.empty()
+            return .success(definitions.reading(read, isCheck: isCheck))
+        }
+    }
+
+    /// Lets go of it on a thread of its own, if there is much of it.
+    func letGo(_ reading: JobDefinitions.Reading) {
+        guard reading.count > Self.fewJobs else { return }
+        _ = WorkerThread.start("timerd.config") {
+            ThreadNice.giveUp()
+            reading.empty()
+        }
+    }
+
+    private static let fewJobs = 1000
+
+    private func start(_ body: @escaping @Sendable () -> Reading) {
         let code = WorkerThread.start("timerd.config") { [self] in
             // It has time; what starts runs has none.
             ThreadNice.giveUp()
-            finish()
+            finish(body())
         }
-        if code != 0 { finish() }
+        if code != 0 { finish(body()) }
     }
 
-    private func finish() {
-        let reading = read()
+    private func finish(_ reading: Reading) {
         finished.withLock { $0 = reading }
         isThere.signal()
         done()

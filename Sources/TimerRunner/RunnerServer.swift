@@ -44,6 +44,11 @@ public final class RunnerServer: Sendable {
         /// Whether the configuration may be another than when it was read last. It is asked before runs are begun,
         /// and had better not take its time.
         public var hasChanged: @Sendable () -> Bool = { false }
+        /// Whether the definition of a job may be another than that of the reading that was taken last, by what
+        /// `hasChanged` has found since. Only the runs of such jobs wait until it is read again.
+        public var isAffected: @Sendable (Job.Name) -> Bool = { _ in true }
+        /// What `catalogue` has read last goes from here on.
+        public var isTaken: @Sendable () -> Void = {}
         var limits = RunnerLimits()
         /// Reads the configuration; may take its time.
         public var catalogue: @Sendable () -> Result<Catalogue, Unreadable>

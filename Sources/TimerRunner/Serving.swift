@@ -86,7 +86,7 @@ struct Serving {
         if isStale || isReading {
             lastOfFormer = readings + (isStale ? 1 : 0)
         } else {
-            definitions.forgetFormer()
+            reader.letGo(definitions.forgetFormer())
         }
     }
 
@@ -287,7 +287,8 @@ struct Serving {
         let hasChanged = !orders.isEmpty && settings.hasChanged()
         if hasChanged { mustCheck = true }
         for order in orders where backlog.isNew(order.run) {
-            if !mustCheck, !isChecking, let definition = definitions.definition(for: order) {
+            let mayDiffer = (mustCheck || isChecking) && settings.isAffected(order.run.firing.job)
+            if !mayDiffer, let definition = definitions.definition(for: order) {
                 requests.append(RunRequest(order, definition))
             } else {
                 waiting.append(order, until: readings + (isChecking && !hasChanged ? 0 : 1))
@@ -345,22 +346,26 @@ struct Serving {
         mustCheck = false
         isReading = true
         readings += 1
-        reader.begin()
+        reader.begin(beside: definitions, isCheck: isChecking)
     }
 
     /// What cannot be read stays as it was. That is said to whoever asks for a run that is not known.
     private mutating func finish(_ reading: CatalogueReader.Reading) {
-        isReading = false
-        defer { isChecking = false }
         switch reading {
         case .success(let read):
-            if isChecking { definitions.check(read) } else { definitions.take(read) }
+            guard definitions.go(by: read) else {
+                return reader.begin(beside: definitions, isCheck: isChecking, with: read)
+            }
+            reader.letGo(read)
+            settings.isTaken()
             unreadable = nil
         case .failure(let error): unreadable = error.description
         }
+        isReading = false
+        defer { isChecking = false }
         if let last = lastOfFormer, last <= readings {
             lastOfFormer = nil
-            definitions.forgetFormer()
+            reader.letGo(definitions.forgetFormer())
         }
         do throws(Closing) {
             try startWaiting()

@@ -3,9 +3,10 @@
 
 import Glibc
 import Synchronization
+import TimerCore
 
-/// Tells whether the files of a configuration are others than when they were read last, by looking at them and not
-/// into them.
+/// Tells whether the files of a configuration are others than when they were read last, and which jobs are concerned,
+/// by looking at them and not into them.
 final class ConfigTrace: Sendable {
     /// The requests of one burst come in many parts. What was seen counts for so many times as long as it took to
     /// look: with few files that is a millisecond, and with very many a hundredth of the time is spent on looking.
@@ -21,8 +22,21 @@ final class ConfigTrace: Sendable {
         var changedNanoseconds: Int
     }
 
+    /// The files at one reading.
+    private struct Reading {
+        var prints: Set<Print> = []
+        /// Which of `names` each job is from.
+        var files: [Job.Name: UInt16] = [:]
+        var names: [String] = []
+    }
+
     private struct State {
-        var known: Set<Print>?
+        /// The reading that counts.
+        var taken = Reading()
+        /// The one that was begun last; nil before the first.
+        var last: Reading?
+        /// The names of the files that are others than at `taken`, by the last look.
+        var affected: Set<String> = []
         /// Until when what was seen counts, by CLOCK_MONOTONIC in nanoseconds.
         var freshUntil: Int64 = 0
     }
@@ -35,10 +49,48 @@ final class ConfigTrace: Sendable {
     /// They are about to be read.
     func note() {
         let found = look()
-        state.withLock { $0 = State(known: found) }
+        state.withLock { state in
+            state.last = Reading(prints: found)
+            state.freshUntil = 0
+            Self.compare(found, &state)
+        }
     }
 
-    /// Whether they changed since.
+    /// This is what was read.
+    ///
+    /// - Parameter shares: the paths of the files, and how many of the jobs each has.
+    func note(_ shares: [(file: String, jobs: Int)], of jobs: [Job]) {
+        var files: [Job.Name: UInt16] = [:]
+        files.reserveCapacity(jobs.count)
+        var rest = jobs[...]
+        for (index, share) in shares.enumerated() {
+            for job in rest.prefix(share.jobs) { files[job.name] = UInt16(index) }
+            rest = rest.dropFirst(share.jobs)
+        }
+        // As `look` names them.
+        let names = shares.map { share in
+            guard share.file != main, let slash = share.file.utf8.lastIndex(of: UInt8(ascii: "/"))
+            else { return share.file }
+            return String(share.file[share.file.utf8.index(after: slash)...])
+        }
+        state.withLock { [files] state in
+            state.last?.files = files
+            state.last?.names = names
+        }
+    }
+
+    /// What was read last counts from here on.
+    func take() {
+        state.withLock { state in
+            guard let last = state.last else { return }
+            state.taken = last
+            // Where they have changed since, the next look will tell.
+            state.affected = []
+            state.freshUntil = 0
+        }
+    }
+
+    /// Whether they changed since they were read last.
     func hasChanged() -> Bool {
         let now = Self.awake()
         guard state.withLock({ now >= $0.freshUntil }) else { return false }
@@ -46,8 +98,22 @@ final class ConfigTrace: Sendable {
         let seen = Self.awake()
         return state.withLock { state in
             state.freshUntil = seen + (seen - now) * Self.freshness
-            return state.known != found
+            Self.compare(found, &state)
+            return state.last?.prints != found
         }
+    }
+
+    /// Whether the file of a job is another than at the reading that counts, by the last look. A job that is in none of
+    /// them is one of those.
+    func isAffected(_ job: Job.Name) -> Bool {
+        state.withLock { state in
+            guard let file = state.taken.files[job] else { return true }
+            return state.affected.contains(state.taken.names[Int(file)])
+        }
+    }
+
+    private static func compare(_ found: Set<Print>, _ state: inout State) {
+        state.affected = Set(state.taken.prints.symmetricDifference(found).map(\.name))
     }
 
     /// The main file, the directory beside it and what is in that.

@@ -154,8 +154,7 @@ struct TimerdRunner: ParsableCommand {
         var settings = RunnerServer.Settings(
             socket: socket, users: [user, geteuid()], marks: marks.descriptor,
             catalogue: {
-                trace.note()
-                let catalogue = Self.read(path)
+                let catalogue = Self.read(path, trace)
                 // Reading takes several times what is kept of it.
                 clinux_heap_give_back()
                 return catalogue
@@ -164,6 +163,8 @@ struct TimerdRunner: ParsableCommand {
         settings.options.usesControlGroups = controlGroups && hasControlGroups()
         settings.idleMax = exitIdle
         settings.hasChanged = { trace.hasChanged() }
+        settings.isAffected = { trace.isAffected($0) }
+        settings.isTaken = { trace.take() }
         // A scheduler of a user of its own, as under systemd, neither ends what others begin nor is anybody's job.
         let isApart = user != geteuid()
         settings.obeysShutDown = !isApart
@@ -183,12 +184,16 @@ struct TimerdRunner: ParsableCommand {
 
     /// Reads it as the scheduler does, with the same checks; jobs in error are none here either.
     private static func read(
-        _ path: String
+        _ path: String, _ trace: ConfigTrace
     ) -> Result<RunnerServer.Catalogue, RunnerServer.Unreadable> {
+        trace.note()
         do throws(ConfigError) {
-            let roster = try ConfigReader.load(path: path, ownerUID: geteuid()).roster
+            let reading = try ConfigReader.load(path: path, ownerUID: geteuid())
+            trace.note(reading.shares, of: reading.roster.jobs)
             return .success(
-                Dictionary(roster.jobs.map { ($0.name, Definition($0)) }) { first, _ in first })
+                Dictionary(reading.roster.jobs.map { ($0.name, Definition($0)) }) { first, _ in
+                    first
+                })
         } catch {
             return .failure(RunnerServer.Unreadable("\(error.file): \(error.message)"))
         }

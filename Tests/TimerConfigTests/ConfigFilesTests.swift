@@ -52,6 +52,12 @@ import TimerCore
         let found = load().replacing(folder.path, with: "")
         #expect(found.hasPrefix("a|z|b|/jobs.d/30-broken.toml:1:"), "\(found)")
         #expect(found.contains(#"job "a": is in /timerd.toml already; give one another name"#))
+        let reading = try ConfigReader.load(path: main, ownerUID: geteuid())
+        #expect(
+            reading.shares.map { "\($0.file.replacing(folder.path, with: "")) \($0.jobs)" } == [
+                "/timerd.toml 1", "/jobs.d/10-z.toml 1", "/jobs.d/20-b.toml 1",
+                "/jobs.d/40-twice.toml 0",
+            ])
     }
 
     @Test func refusesAFileOthersMayWrite() throws {

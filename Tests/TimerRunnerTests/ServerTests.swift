@@ -181,6 +181,47 @@ final class Ear: Sendable {
         desk.stop()
     }
 
+    /// Very many jobs take a while to read: a run waits for that only if the file of its job is another.
+    @Test func whileChangedFilesAreReadTheRunsOfOthersBegin() throws {
+        let changed = Mutex(false)
+        let gate = DispatchSemaphore(value: 0)
+        let (kept, deleted) = (job("exit 3", "kept"), job("exit 4", "deleted"))
+        let desk = try Desk { settings in
+            let read = settings.catalogue
+            settings.catalogue = {
+                if changed.withLock({ $0 }) { gate.wait() }
+                return read()
+            }
+            settings.hasChanged = { changed.withLock { $0 } }
+            settings.isAffected = { $0 == deleted.name }
+        }
+        let ear = Ear()
+        let client = try desk.client { ear.take($0, $1) }
+        desk.configuration.jobs.withLock {
+            $0 = [kept.name: Definition(kept), deleted.name: Definition(deleted)]
+        }
+        client.start([run(kept), run(deleted)])
+        #expect(outcome(ear.end(of: run(kept))) == "exited(3)")
+        #expect(outcome(ear.end(of: run(deleted))) == "exited(4)")
+        desk.configuration.jobs.withLock { $0[deleted.name] = nil }
+        changed.withLock { $0 = true }
+        client.start([run(deleted, 1), run(kept, 1)])
+        #expect(outcome(ear.end(of: run(kept, 1))) == "exited(3)")
+        client.start([run(kept, 2)])
+        #expect(outcome(ear.end(of: run(kept, 2))) == "exited(3)")
+        #expect(
+            !ear.events.contains {
+                if case .ended(run(deleted, 1).id, _) = $0 { true } else { false }
+            })
+        changed.withLock { $0 = false }
+        for _ in 0..<3 { gate.signal() }
+        #expect(
+            outcome(ear.end(of: run(deleted, 1)))
+                == "spawn-failed(ENOENT, find the job in the configuration as it is now)")
+        client.close()
+        desk.stop()
+    }
+
     /// Nobody is there to be told of its end, so that nothing else wakes it.
     @Test func aRunnerWhoseLastRunEndsWithoutASchedulerIsNotNeeded() throws {
         let desk = try Desk { $0.idleMax = .milliseconds(100) }
