@@ -130,6 +130,7 @@ final class CatalogueReader: Sendable {
     typealias Reading = Result<JobDefinitions.Reading, RunnerServer.Unreadable>
 
     private let read: @Sendable () -> Result<RunnerServer.Catalogue, RunnerServer.Unreadable>
+    private let others: @Sendable () -> Void
     private let done: @Sendable () -> Void
     private let finished = Mutex<Reading?>(nil)
     /// Counts the readings that are finished and not taken.
@@ -137,12 +138,14 @@ final class CatalogueReader: Sendable {
 
     /// - Parameters:
     ///   - read: reads it; may take its time.
+    ///   - letGo: lets go of what belongs to readings that count no more.
     ///   - done: called on another thread when `take` has something.
     init(
         read: @escaping @Sendable () -> Result<RunnerServer.Catalogue, RunnerServer.Unreadable>,
-        done: @escaping @Sendable () -> Void
+        letGo: @escaping @Sendable () -> Void, done: @escaping @Sendable () -> Void
     ) {
         self.read = read
+        others = letGo
         self.done = done
     }
 
@@ -169,9 +172,10 @@ final class CatalogueReader: Sendable {
     /// Lets go of it on a thread of its own, if there is much of it.
     func letGo(_ reading: JobDefinitions.Reading) {
         guard reading.count > Self.fewJobs else { return }
-        _ = WorkerThread.start("timerd.config") {
+        _ = WorkerThread.start("timerd.config") { [others] in
             ThreadNice.giveUp()
             reading.empty()
+            others()
         }
     }
 

@@ -49,6 +49,8 @@ public final class RunnerServer: Sendable {
         public var isAffected: @Sendable (Job.Name) -> Bool = { _ in true }
         /// What `catalogue` has read last goes from here on.
         public var isTaken: @Sendable () -> Void = {}
+        /// Called on a thread of its own when the definitions of very many jobs are not needed any more.
+        public var letGo: @Sendable () -> Void = {}
         var limits = RunnerLimits()
         /// Reads the configuration; may take its time.
         public var catalogue: @Sendable () -> Result<Catalogue, Unreadable>

@@ -63,7 +63,9 @@ struct Serving {
             backlog.settled(token)
             EventFD.ring(wake)
         }
-        reader = CatalogueReader(read: settings.catalogue) { EventFD.ring(wake) }
+        reader = CatalogueReader(read: settings.catalogue, letGo: settings.letGo) {
+            EventFD.ring(wake)
+        }
     }
 
     /// Why a connection is closed.

@@ -33,6 +33,8 @@ final class ConfigTrace: Sendable {
     private struct State {
         /// The reading that counts.
         var taken = Reading()
+        /// The one that counted before, of which others are to let go.
+        var former = Reading()
         /// The one that was begun last; nil before the first.
         var last: Reading?
         /// The names of the files that are others than at `taken`, by the last look.
@@ -83,12 +85,16 @@ final class ConfigTrace: Sendable {
     func take() {
         state.withLock { state in
             guard let last = state.last else { return }
+            swap(&state.former, &state.taken)
             state.taken = last
             // Where they have changed since, the next look will tell.
             state.affected = []
             state.freshUntil = 0
         }
     }
+
+    /// Lets go of what counts no more, which for very many jobs takes a while.
+    func letGo() { state.withLock { $0.former = Reading() } }
 
     /// Whether they changed since they were read last.
     func hasChanged() -> Bool {
