@@ -4,9 +4,10 @@
 /// The wake-up of a queue: set to the first of its timers, and left alone where it will ring in time anyway,
 /// since setting it costs more than a tick.
 struct QueueAlarm: ~Copyable, Sendable {
-    /// How much later than wanted an alarm may ring that need not be set again for it. It is far below what the
-    /// kernel and Dispatch add themselves.
-    private static let slack: Int64 = 10_000
+    /// How much later than wanted an alarm may ring that need not be set again for it. One that repeats does so after
+    /// whole nanoseconds, and 240 Hz is a third of one less: it falls behind by this in some seconds. It is a small
+    /// part of what the kernel and Dispatch add themselves.
+    private static let slack: Int64 = 500
     /// Timers of a longer interval set the alarm for each tick.
     private static let repeatMax: Int64 = 3600 * 1_000_000_000
     /// By how much the alarm of the wall clock comes later than that of the clock which stops while the machine

@@ -78,13 +78,20 @@ public struct ConfigWarning: Hashable, Sendable, CustomStringConvertible {
         public static let missingProgram = Code(rawValue: "missing-program")
         /// The working directory is not there.
         public static let missingDirectory = Code(rawValue: "missing-directory")
+        /// Nobody says whose the runs are, and so they are root's.
+        public static let runsAsRoot = Code(rawValue: "runs-as-root")
+        /// An empty or relative part of PATH leads to the working directory, where others may put programs.
+        public static let relativePath = Code(rawValue: "relative-path")
         /// A crontab line that Debian's cron reads in another way, or not at all.
         public static let differsFromCron = Code(rawValue: "differs-from-cron")
 
         /// All there are, those of schedules first.
         public static let all =
             ScheduleFinding.Code.allCases.map { Code(rawValue: $0.rawValue) }
-            + [unknownUser, unknownGroup, missingProgram, missingDirectory, differsFromCron]
+            + [
+                unknownUser, unknownGroup, missingProgram, missingDirectory, runsAsRoot,
+                relativePath, differsFromCron,
+            ]
 
         /// Whether it is worth knowing and nothing to be warned of.
         public var isNote: Bool { self == .differsFromCron }

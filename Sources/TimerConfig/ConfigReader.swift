@@ -55,11 +55,14 @@ public struct ConfigChecks: Sendable {
     public var now: WallInstant
     /// Whether this machine is asked for the users, groups, directories and programs that jobs name.
     public var asksMachine: Bool
+    /// Whether jobs that name no user run as root: a warning for each.
+    public var runsAsRoot: Bool
 
     /// Checks as described.
-    public init(at now: WallInstant, asksMachine: Bool = false) {
+    public init(at now: WallInstant, asksMachine: Bool = false, runsAsRoot: Bool = false) {
         self.now = now
         self.asksMachine = asksMachine
+        self.runsAsRoot = runsAsRoot
     }
 }
 

@@ -307,11 +307,28 @@ struct Decoder {
         for (line, mark) in draft.cron {
             for difference in line.differences { warn(.differsFromCron, "cron", mark, difference) }
         }
+        func place(of name: String) -> SourceMark {
+            // What stands in [defaults] is said of each job that takes it.
+            entries.first { $0.key == name }?.node.mark ?? key.mark
+        }
+        if checks.runsAsRoot, job.execution.user == nil {
+            warn(
+                .runsAsRoot, "user", key.mark,
+                "none is named, so its runs are root's; name the one who owns what it needs, or root"
+            )
+        }
+        let parts = (job.environment["PATH"] ?? "/").utf8
+            .split(separator: UInt8(ascii: ":"), omittingEmptySubsequences: false)
+        if let part = parts.first(where: { $0.first != UInt8(ascii: "/") }) {
+            let what = part.isEmpty ? "an empty part" : "the relative part \"\(part)\""
+            warn(
+                .relativePath, "environment", place(of: "environment"),
+                "PATH has \(what), which is looked up from the working directory; whoever may write there chooses the program"
+            )
+        }
         guard checks.asksMachine else { return }
         for finding in machine.findings(of: job) {
-            // What stands in [defaults] is said of each job that takes it.
-            let entry = entries.first { $0.key == finding.key }
-            warn(finding.code, finding.key, entry?.node.mark ?? key.mark, finding.message)
+            warn(finding.code, finding.key, place(of: finding.key), finding.message)
         }
     }
 }

@@ -210,6 +210,8 @@ extension Agenda {
         let changesSlots =
             entry.job.schedule != job.schedule
             || entry.job.policy.randomOffset != job.policy.randomOffset
+        let isAnew =
+            changesSlots || entry.job.count != job.count || entry.job.first != job.first
         if changesSlots {
             // A job that is to fire so long after the boot is so still if that is another time.
             entry.isDueThisBoot =
@@ -228,7 +230,7 @@ extension Agenda {
         if let ended {
             unpause(slot, &entry, ended, by: .configuration, at: now, into: &batch)
         } else {
-            batch.timers += settle(slot, &entry, at: now)
+            batch.timers += settle(slot, &entry, at: now, isAnew: isAnew)
         }
         let record = entry.record(at: now, life: life)
         entries[slot] = entry

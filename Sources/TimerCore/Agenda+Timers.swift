@@ -6,9 +6,11 @@ extension Agenda {
     ///
     /// - Parameter notBefore: for a timer that would ring in the past though nothing is due: then it is set
     ///   to just after this.
+    /// - Parameter isAnew: whether the job goes by another schedule than when its timer was set.
     /// - Returns: the timer's action, if its instant changed.
     mutating func settle(
-        _ slot: Int, _ entry: inout Entry, at now: Now, notBefore: Now? = nil
+        _ slot: Int, _ entry: inout Entry, at now: Now, notBefore: Now? = nil,
+        isAnew: Bool = false
     ) -> [Action] {
         let wasOpen = entry.ledger.isOpen
         let counted = entry.counted(at: now)
@@ -42,7 +44,7 @@ extension Agenda {
         }
         if accuracy == .zero { early = (nil, nil) }
         // Clocks are read one after the other: what only trembles stays where it is.
-        if let before = old.awake, let after = new.awake, notBefore == nil,
+        if let before = old.awake, let after = new.awake, notBefore == nil, !isAnew,
             entry.counted(at: now).nanoseconds != now.awake.nanoseconds,
             before - after < .milliseconds(1), after - before < .milliseconds(1)
         {

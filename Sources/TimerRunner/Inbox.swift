@@ -19,6 +19,7 @@ final class Inbox: Sendable {
         case resume(Run.ID)
         case settle(@Sendable () -> Void)
         case readOn([Run.ID])
+        case limit(Int)
         case shutDown(Duration)
     }
 

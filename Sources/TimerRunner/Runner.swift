@@ -221,6 +221,10 @@ public final class Runner: Sendable {
     /// for a run that has ended it is ignored.
     public func signal(_ run: Run.ID, _ number: Int32) { inbox.leave(.signal(run, number)) }
 
+    /// From now on at most so many runs live at once, and further ones wait for their start until others have ended.
+    /// Those that live already stay. Before the first call there is no limit.
+    public func limit(to lives: Int) { inbox.leave(.limit(lives)) }
+
     /// There is room for the output of these runs again.
     func readOn(_ runs: [Run.ID]) { inbox.leave(.readOn(runs)) }
 

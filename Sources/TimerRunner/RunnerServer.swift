@@ -48,7 +48,8 @@ public final class RunnerServer: Sendable {
         /// `hasChanged` has found since. Only the runs of such jobs wait until it is read again.
         public var isAffected: @Sendable (Job.Name) -> Bool = { _ in true }
         /// What `catalogue` has read last goes from here on.
-        public var isTaken: @Sendable () -> Void = {}
+        /// - Returns: how many runs may live at once by it. A scheduler does not begin more; one that does has them wait.
+        public var isTaken: @Sendable () -> Int = { .max }
         /// Called on a thread of its own when the definitions of very many jobs are not needed any more.
         public var letGo: @Sendable () -> Void = {}
         var limits = RunnerLimits()

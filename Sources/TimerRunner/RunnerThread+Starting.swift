@@ -6,14 +6,17 @@ import Glibc
 import TimerCore
 
 extension RunnerThread {
+    /// Whether a run waits and there is a place for it. Once one that lives has ended, it is looked again.
+    var mayStart: Bool { !waiting.isEmpty && serials.count < livesMax }
+
     /// Begins some of what waits.
     /// - Complexity: O(`startsPerTurn`).
     mutating func startSome() {
-        guard !waiting.isEmpty else { return }
+        guard mayStart else { return }
         // Behind their orders: whoever ignores a signal and then orders a run has it ignored by then.
         let signals = cspawn_signals()
         for _ in 0..<Self.startsPerTurn {
-            guard let preparation = waiting.popFirst() else { return }
+            guard mayStart, let preparation = waiting.popFirst() else { return }
             inbox.finishStart(preparation)
             start(preparation, signals)
         }

@@ -61,6 +61,8 @@ struct RunnerThread: ~Copyable {
     private var starts = (count: 0, since: Int64(0))
     /// What is yet to be begun, and the words that came for it meanwhile.
     var waiting: ArraySlice<Preparation> = []
+    /// How many runs may live at once.
+    var livesMax = Int.max
     var early: [Run.ID: [Inbox.Word]] = [:]
     /// When `turned` is to be called at the latest.
     private var turnBy: Int64?
@@ -226,7 +228,7 @@ struct RunnerThread: ~Copyable {
 
     /// How long to wait for something, in milliseconds; -1 for ever.
     private func patience() -> Int32 {
-        if !waiting.isEmpty || !settling.isEmpty || mayHaveMoreEnds { return 0 }
+        if mayStart || !settling.isEmpty || mayHaveMoreEnds { return 0 }
         let next = min(alarms.next ?? .max, turnBy ?? .max, launchBy ?? .max)
         guard next < .max else { return -1 }
         // Rounded up, so as not to turn in vain; a day at most, lest the number not fit.
@@ -250,6 +252,7 @@ struct RunnerThread: ~Copyable {
             resume(run)
         case .settle(let done): settling.append(done)
         case .readOn(let runs): for run in runs { readOn(run) }
+        case .limit(let count): livesMax = count
         case .shutDown(let grace): shutDown(grace)
         }
     }

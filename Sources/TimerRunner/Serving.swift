@@ -359,7 +359,7 @@ struct Serving {
                 return reader.begin(beside: definitions, isCheck: isChecking, with: read)
             }
             reader.letGo(read)
-            settings.isTaken()
+            runner.limit(to: settings.isTaken())
             unreadable = nil
         case .failure(let error): unreadable = error.description
         }

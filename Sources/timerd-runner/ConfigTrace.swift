@@ -3,6 +3,7 @@
 
 import Glibc
 import Synchronization
+import TimerConfig
 import TimerCore
 
 /// Tells whether the files of a configuration are others than when they were read last, and which jobs are concerned,
@@ -28,6 +29,8 @@ final class ConfigTrace: Sendable {
         /// Which of `names` each job is from.
         var files: [Job.Name: UInt16] = [:]
         var names: [String] = []
+        /// How many runs may live at once.
+        var livesMax = Int.max
     }
 
     private struct State {
@@ -59,9 +62,8 @@ final class ConfigTrace: Sendable {
     }
 
     /// This is what was read.
-    ///
-    /// - Parameter shares: the paths of the files, and how many of the jobs each has.
-    func note(_ shares: [(file: String, jobs: Int)], of jobs: [Job]) {
+    func note(_ reading: ConfigReading) {
+        let (shares, jobs) = (reading.shares, reading.roster.jobs)
         var files: [Job.Name: UInt16] = [:]
         files.reserveCapacity(jobs.count)
         var rest = jobs[...]
@@ -76,20 +78,24 @@ final class ConfigTrace: Sendable {
             return String(share.file[share.file.utf8.index(after: slash)...])
         }
         state.withLock { [files] state in
+            state.last?.livesMax = reading.settings.maxConcurrent
             state.last?.files = files
             state.last?.names = names
         }
     }
 
     /// What was read last counts from here on.
-    func take() {
+    ///
+    /// - Returns: how many runs may live at once by it.
+    func take() -> Int {
         state.withLock { state in
-            guard let last = state.last else { return }
+            guard let last = state.last else { return .max }
             swap(&state.former, &state.taken)
             state.taken = last
             // Where they have changed since, the next look will tell.
             state.affected = []
             state.freshUntil = 0
+            return last.livesMax
         }
     }
 

@@ -193,7 +193,7 @@ struct TimerdRunner: ParsableCommand {
         trace.note()
         do throws(ConfigError) {
             let reading = try ConfigReader.load(path: path, ownerUID: geteuid())
-            trace.note(reading.shares, of: reading.roster.jobs)
+            trace.note(reading)
             return .success(
                 Dictionary(reading.roster.jobs.map { ($0.name, Definition($0)) }) { first, _ in
                     first

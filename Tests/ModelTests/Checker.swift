@@ -167,7 +167,7 @@ final class Checker {
         for job in roster {
             let left = leftToDeadline(job)
             if let left, left < span {
-                fail(.late, "job \(job): nothing happened \(-left) ns ago, when it had to fire")
+                fail(.late, "job \(job): nothing happened \(span - left) ns ago, when it had to fire")
             }
             guard states[job].phase != .paused else { continue }
             for run in states[job].runs {

@@ -52,8 +52,13 @@ import TimerCore
             ("command = [\"./absent\"]\nworking-directory = \"FOLDER\"", ["missing-program"]),
             (
                 "command = [\"good\"]\nenvironment = { PATH = \":/nowhere\" }\nworking-directory = \"FOLDER\"",
-                []
+                ["relative-path"]
             ),
+            ("shell = \"x\"\nenvironment = { PATH = \"/bin:\" }", ["relative-path"]),
+            ("shell = \"x\"\nenvironment = { PATH = \"/bin::/sbin\" }", ["relative-path"]),
+            ("shell = \"x\"\nenvironment = { PATH = \"/bin:bin\" }", ["relative-path"]),
+            ("shell = \"x\"\nenvironment = { PATH = \"\" }", ["relative-path"]),
+            ("shell = \"x\"\nenvironment = { PATH = \"/bin:/sbin\", MANPATH = \":\" }", []),
             // The home it is looked for in is not known, and what a file of variables says neither.
             ("command = [\"./anything\"]", []),
             ("command = [\"anything\"]\nenvironment-file = \"/etc/x\"", []),
@@ -89,5 +94,30 @@ import TimerCore
         let unasked = try ConfigReader.read(
             Array(text.utf8), file: "t.toml", checks: ConfigChecks(at: now))
         #expect(unasked.warnings.isEmpty)
+    }
+
+    @Test func aJobWithoutAUserIsRoots_whereRootRunsIt() throws {
+        let now = try #require(WallInstant(rfc3339: "2026-11-21T08:00:00Z"))
+        let text = """
+            [job.a]
+            every = "1h"
+            shell = "x"
+            [job.b]
+            every = "1h"
+            shell = "x"
+            user = "root"
+            """
+        for runsAsRoot in [true, false] {
+            let checks = ConfigChecks(at: now, runsAsRoot: runsAsRoot)
+            let found = try ConfigReader.read(Array(text.utf8), file: "t.toml", checks: checks)
+                .warnings
+            let expected = """
+                t.toml:1:6: warning: job "a": user: none is named, so its runs are root's; name the one who owns \
+                what it needs, or root [runs-as-root]
+                  [job.a]
+                       ^
+                """
+            #expect(found.map(\.description) == (runsAsRoot ? [expected] : []))
+        }
     }
 }

@@ -116,4 +116,16 @@ import Testing
         world.handle(.clockChanged)
         #expect(world.show("backup").accrued == .seconds(120))
     }
+
+    /// A timer that trembles by less than a millisecond stays where it is; an interval that is so much shorter counts.
+    @Test(arguments: [TimeBasis.boottime, .active])
+    func anIntervalThatIsALittleShorterCounts(basis: TimeBasis) {
+        var world = World()
+        let span = Duration.microseconds(2_000_667)
+        world.load([Job.every(span)])
+        world.sleep(.seconds(100))
+        world.pass(.milliseconds(500))
+        world.handle(.reload(Roster([Job.every(.seconds(2)).counting(basis)])))
+        #expect(world.timers["backup"] == world.now.awake + .milliseconds(1500))
+    }
 }

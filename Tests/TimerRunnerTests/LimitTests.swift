@@ -201,4 +201,38 @@ import TimerCore
             )
         }
     }
+
+    /// A scheduler does not begin more runs than `max-concurrent`; one that does has them wait, in their order.
+    @Test func runsBeyondTheLimitOfTheRunnerWaitForAnother() throws {
+        let bench = try Bench()
+        let requests = ["first", "second", "third", "fourth"].map {
+            bench.request(.shell("echo \($0); exec sleep 300"))
+        }
+        func place(_ isIt: (RunnerEvent) -> Bool) -> Int? { bench.events.firstIndex(where: isIt) }
+        func begin(of request: RunRequest) -> Int? {
+            place { if case .began(request.id, _, _) = $0 { true } else { false } }
+        }
+        func end(of request: RunRequest) -> Int? {
+            place { if case .ended(request.id, _) = $0 { true } else { false } }
+        }
+        bench.runner.limit(to: 2)
+        bench.runner.start(requests)
+        bench.wait(forLine: "first")
+        bench.wait(forLine: "second")
+        // One that waits is called off, and the next one has its place.
+        bench.runner.end(requests[2].id, grace: .seconds(60))
+        #expect(bench.end(of: requests[2]).outcome == .stopped)
+        bench.runner.end(requests[0].id, grace: .seconds(60))
+        bench.wait(forLine: "fourth")
+        #expect(begin(of: requests[2]) == nil)
+        #expect(try #require(begin(of: requests[3])) > #require(end(of: requests[0])))
+        // A higher limit counts at once, a lower one for further runs.
+        let more = ["fifth", "sixth"].map { bench.request(.shell("echo \($0); exec sleep 300")) }
+        bench.runner.start(more)
+        bench.runner.limit(to: 3)
+        bench.wait(forLine: "fifth")
+        bench.runner.limit(to: 1)
+        bench.runner.shutdown(grace: .zero)
+        #expect(begin(of: more[1]) == nil)
+    }
 }
