@@ -167,7 +167,8 @@ final class Checker {
         for job in roster {
             let left = leftToDeadline(job)
             if let left, left < span {
-                fail(.late, "job \(job): nothing happened \(span - left) ns ago, when it had to fire")
+                let late = span - left
+                fail(.late, "job \(job): nothing happened \(late) ns ago, when it had to fire")
             }
             guard states[job].phase != .paused else { continue }
             for run in states[job].runs {
