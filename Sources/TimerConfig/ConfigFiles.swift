@@ -30,7 +30,25 @@ struct ConfigFiles {
         deinit { close(descriptor) }
     }
 
-    func readMain() throws(ConfigError) -> [UInt8] { try read(main, at: AT_FDCWD, path: main) }
+    /// Whoever may write to its directory could put another file in its place.
+    func readMain() throws(ConfigError) -> [UInt8] {
+        let slash = main.lastIndex(of: "/")
+        let parent = slash.map { $0 == main.startIndex ? "/" : String(main[..<$0]) } ?? "."
+        let name = slash.map { String(main[main.index(after: $0)...]) } ?? main
+        let directory: DirectoryHandle
+        do throws(ConfigLinks.Fault) {
+            directory = DirectoryHandle(
+                descriptor: try open(
+                    parent, at: AT_FDCWD, path: parent, ConfigLinks.pathOnly | O_DIRECTORY))
+        } catch {
+            throw ConfigError(file: main, message: Self.message(error))
+        }
+        if let fault = ConfigLinks(ownerUID: ownerUID).fault(ofDirectory: directory.descriptor) {
+            throw ConfigError(file: parent, message: fault)
+        }
+        // As it is written: of a directory it says that it is one.
+        return try read(name.isEmpty ? "." : name, at: directory.descriptor, path: main)
+    }
 
     func read(_ other: Other) throws(ConfigError) -> [UInt8] {
         try read(other.name, at: other.directory.descriptor, path: other.path)

@@ -10,6 +10,9 @@ struct ConfigLinks {
     /// The most links of one path, as in Linux itself (path_resolution(7)).
     static let linksMax = 40
 
+    /// O_PATH of open(2), which Glibc shows with _GNU_SOURCE alone: the same on every machine there is a Swift for.
+    static let pathOnly: Int32 = 0o10_000_000
+
     let ownerUID: UInt32
 
     /// Why the path is not opened.
@@ -32,9 +35,6 @@ struct ConfigLinks {
 
     /// One walk, with the directory it has come to.
     private struct Walk {
-        /// O_PATH of open(2), which Glibc shows with _GNU_SOURCE alone: the same on every machine there is a Swift for.
-        private static let pathOnly: Int32 = 0o10_000_000
-
         let links: ConfigLinks
         private var directory: Int32 = -1
         /// The directory as it is written, for messages.
@@ -50,7 +50,7 @@ struct ConfigLinks {
         mutating func open(_ path: String, _ flags: Int32) throws(Fault) -> Int32 {
             try take(path)
             while let part = parts.popLast() {
-                let entry = openat(directory, part, Self.pathOnly | O_NOFOLLOW | O_CLOEXEC)
+                let entry = openat(directory, part, ConfigLinks.pathOnly | O_NOFOLLOW | O_CLOEXEC)
                 guard entry >= 0 else { throw .system(errno) }
                 var status = stat()
                 guard fstat(entry, &status) == 0 else {
@@ -78,7 +78,7 @@ struct ConfigLinks {
             let isAbsolute = path.hasPrefix("/")
             if isAbsolute || directory < 0 {
                 let start = Glibc.open(
-                    isAbsolute ? "/" : ".", Self.pathOnly | O_DIRECTORY | O_CLOEXEC)
+                    isAbsolute ? "/" : ".", ConfigLinks.pathOnly | O_DIRECTORY | O_CLOEXEC)
                 guard start >= 0 else { throw .system(errno) }
                 walked = ""
                 try enter(start, named: isAbsolute ? "" : ".")
@@ -125,7 +125,7 @@ struct ConfigLinks {
     /// What lets others than root and the daemon's user change where the way through a directory leads. In one
     /// with the sticky bit nobody changes what is another's; on a file system that is mounted read-only,
     /// as ConfigMaps are, nobody changes anything.
-    private func fault(ofDirectory descriptor: Int32) -> String? {
+    func fault(ofDirectory descriptor: Int32) -> String? {
         var status = stat()
         guard fstat(descriptor, &status) == 0 else { return "cannot be examined" }
         guard status.st_uid == 0 || status.st_uid == ownerUID else {

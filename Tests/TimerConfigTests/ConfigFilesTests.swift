@@ -66,6 +66,20 @@ import TimerCore
         #expect(load() == "\(main): may be written to by others than its owner; chmod go-w it")
     }
 
+    /// They could put another file in its place.
+    @Test func refusesADirectoryOthersMayWrite() throws {
+        defer { clean() }
+        try write(good, to: "timerd.toml")
+        chmod(folder.path, 0o775)
+        #expect(
+            load() == "\(folder.path): may be written to by others than its owner; chmod go-w it")
+        // As that of /tmp: there nobody replaces what is another's.
+        chmod(folder.path, 0o1777)
+        #expect(load() == "a")
+        chmod(folder.path, 0o711)
+        #expect(load() == "a")
+    }
+
     @Test func refusesAFIFO_withoutWaitingForItsWriter() {
         defer { clean() }
         #expect(mkfifo(main, 0o644) == 0)
