@@ -126,7 +126,7 @@ import TimerConfig
         let rooms = try FileManager.default.contentsOfDirectory(atPath: sources.path)
         let programs = try rooms.filter { room in
             let folder = "\(sources.path)/\(room)"
-            return try FileManager.default.contentsOfDirectory(atPath: folder).contains { file in
+            return try FileManager.default.subpathsOfDirectory(atPath: folder).contains { file in
                 guard file.hasSuffix(".swift") else { return false }
                 return try text(of: "Sources/\(room)/\(file)").contains("\n@main\n")
             }
