@@ -323,7 +323,7 @@ struct Decoder {
             let what = part.isEmpty ? "an empty part" : "the relative part \"\(part)\""
             warn(
                 .relativePath, "environment", place(of: "environment"),
-                "PATH has \(what), which is looked up from the working directory; whoever may write there chooses the program"
+                "PATH has \(what), which is looked up from the working directory: users who may write there can choose the program"
             )
         }
         guard checks.asksMachine else { return }
