@@ -3,7 +3,8 @@
 
 // What a child does after the fork and before it executes its program. It has its own memory, with only a small part
 // of its parent's, so its parent never waits for it. This code cannot call a function of the C library or use a
-// variable of the parent, and must not contain what a compiler turns into a call, such as clearing an array.
+// variable or a constant of the parent, not even a string, and must not contain what a compiler turns into a call or
+// a constant, such as clearing an array. HouseTests look at the compiled code.
 
 #define _GNU_SOURCE
 
@@ -37,11 +38,6 @@ enum { CSPAWN_GROUPS_MAX = 1024 };
 
 /// The common timer slack (prctl(2), PR_SET_TIMERSLACK), in nanoseconds.
 enum { TIMER_SLACK = 50000 };
-
-const char cspawn_child_constants[] = "/proc/self/oom_score_adj";
-static const char FD_LISTING[] = "/proc/self/fd";
-static const char ROOT[] = "/";
-static const char ZERO[] = "0";
 
 /// As in <linux/futex.h>.
 typedef struct {
@@ -168,18 +164,18 @@ CHILD static void take_common_treatment(const child_order *order) {
         raw3(SYS_sched_setaffinity, 0, sizeof all, all);
     }
     if (order->has_oom_score) {
-        long file = raw4(SYS_openat, AT_FDCWD, cspawn_child_constants, O_WRONLY | O_CLOEXEC, 0);
+        long file = raw4(SYS_openat, AT_FDCWD, order->texts.oom_score, O_WRONLY | O_CLOEXEC, 0);
         if (file < 0) return;
-        raw3(SYS_write, file, ZERO, 1);
+        raw3(SYS_write, file, order->texts.zero, 1);
         raw1(SYS_close, file);
     }
 }
 
 /// Where close_range(2) is not known (before Linux 5.9) or filtered: what /proc lists, else every number.
-CHILD static long close_listed(void) {
+CHILD static long close_listed(const child_order *order) {
     // Room for the listing's own descriptor, however full the table is.
     raw1(SYS_close, 3);
-    long listing = raw4(SYS_openat, AT_FDCWD, FD_LISTING, O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0);
+    long listing = raw4(SYS_openat, AT_FDCWD, order->texts.descriptors, O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0);
     if (listing < 0) {
         raw_limit limit;
         long result = raw4(SYS_prlimit64, 0, RLIMIT_NOFILE, NULL, &limit);
@@ -206,7 +202,8 @@ CHILD static long close_listed(void) {
 
 /// Puts the three descriptors in their places and closes all others: those of this program are closed on
 /// exec, but not what it inherited or a library opened. One that is in the way of another is moved first.
-CHILD static long place_descriptors(const cspawn_request *request) {
+CHILD static long place_descriptors(const child_order *order) {
+    const cspawn_request *request = order->request;
     int wanted[3];
     wanted[0] = request->input;
     wanted[1] = request->output;
@@ -222,7 +219,7 @@ CHILD static long place_descriptors(const cspawn_request *request) {
         if (result < 0) return result;
     }
     long result = raw3(SYS_close_range, 3U, ~0U, 0U);
-    return result == -ENOSYS || result == -EPERM ? close_listed() : result;
+    return result == -ENOSYS || result == -EPERM ? close_listed(order) : result;
 }
 
 /// What the daemon raised for itself would break programs that use select(2). After the descriptors: none
@@ -329,7 +326,7 @@ CHILD static void enter_directory(const child_order *order) {
     const cspawn_request *request = order->request;
     long result = raw1(SYS_chdir, request->directory);
     if (result == 0) return;
-    if (request->may_run_in_root && raw1(SYS_chdir, ROOT) == 0) return;
+    if (request->may_run_in_root && raw1(SYS_chdir, order->texts.root) == 0) return;
     leave(order, CSPAWN_STEP_DIRECTORY, result);
 }
 
@@ -348,9 +345,9 @@ CHILD _Noreturn void cspawn_be_child(const child_order *order) {
     check(order, CSPAWN_STEP_NICE, take_turns(order));
     take_common_treatment(order);
     if (request->control_group >= 0) {
-        check(order, CSPAWN_STEP_CONTROL_GROUP, raw3(SYS_write, request->control_group, ZERO, 1));
+        check(order, CSPAWN_STEP_CONTROL_GROUP, raw3(SYS_write, request->control_group, order->texts.zero, 1));
     }
-    check(order, CSPAWN_STEP_DESCRIPTORS, place_descriptors(request));
+    check(order, CSPAWN_STEP_DESCRIPTORS, place_descriptors(order));
     set_limits(order);
     check(order, CSPAWN_STEP_KEYS, leave_keyring());
     if (request->switches_user) switch_user(order);

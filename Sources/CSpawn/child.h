@@ -23,8 +23,19 @@ typedef struct cspawn_launch {
 /// FUTEX_OWNER_DIED of <linux/futex.h>.
 #define LAUNCH_OVER 0x40000000U
 
+/// The texts a child needs. They are not constants of its code: those are in the midst of everything this program
+/// has written into its data, and it would get a copy of all that.
+typedef struct {
+    char oom_score[sizeof "/proc/self/oom_score_adj"];
+    char descriptors[sizeof "/proc/self/fd"];
+    char root[sizeof "/"];
+    char zero[sizeof "0"];
+} child_texts;
+#define CHILD_TEXTS ((child_texts){"/proc/self/oom_score_adj", "/proc/self/fd", "/", "0"})
+
 /// What a child needs beside the request.
 typedef struct {
+    child_texts texts;
     const cspawn_request *request;
     cspawn_launch *launch;
     /// CLOCK_BOOTTIME right before it was made, in nanoseconds.
@@ -36,8 +47,5 @@ typedef struct {
 } child_order;
 
 /// Becomes the program that is asked for, or says why not and exits. It makes system calls and nothing else: of
-/// the parent's memory it has its stack, what is read only in its program, and what `order` leads to.
+/// the parent's memory it has its stack, its own code, and what `order` leads to.
 __attribute__((visibility("hidden"))) _Noreturn void cspawn_be_child(const child_order *order);
-
-/// Something read only of that code, so that its memory can be found.
-extern const char cspawn_child_constants[] __attribute__((visibility("hidden")));

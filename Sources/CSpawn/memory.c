@@ -21,7 +21,7 @@
 enum { STARTS = 256 };
 
 /// How many addresses are kept at a time.
-enum { KEPT_MAX = 6 };
+enum { KEPT_MAX = 5 };
 
 /// How often it was looked; and when this thread's own memory was last kept.
 static unsigned looks;
@@ -121,7 +121,7 @@ void cspawn_prepare_memory(const void *first, const void *second, bool *oom_scor
     int here = 0;
     kept_addresses kept = {
         .addresses = {(uintptr_t)&here, (uintptr_t)&kept_at, (uintptr_t)cspawn_be_child,
-                      (uintptr_t)cspawn_child_constants, (uintptr_t)first, (uintptr_t)second},
+                      (uintptr_t)first, (uintptr_t)second},
         .count = KEPT_MAX,
     };
     if (is_time) {

@@ -6,7 +6,7 @@
 #include <stdbool.h>
 
 /// Has a child that is made by clone(2) without CLONE_VM get only what it needs of this process's memory: the
-/// calling thread's stack, what is read only in its own code, and what is at these two addresses. What a copy of
+/// calling thread's stack, its own code, and what is at these two addresses. What a copy of
 /// the rest would cost, in the child and at each page that this process then writes to, is three times all else.
 ///
 /// It looks through this process's memory now and then, since it grows; what came since then is copied as usual.

@@ -88,6 +88,9 @@ static struct {
 /// More of it than this is given back once it was used.
 enum { PAD_KEPT = 256 * 1024 };
 
+/// At least a page of any machine.
+enum { PAD_EDGE = 64 * 1024 };
+
 // MARK: - What a child reads
 
 static size_t length_of(const char *const *strings) {
@@ -115,23 +118,34 @@ static char **put_strings(const char *const *strings) {
     return copies;
 }
 
+static void drop_pad(void) {
+    if (pad.size > 0) munmap(pad.base - PAD_EDGE, pad.size + 2 * PAD_EDGE);
+    pad.base = NULL;
+    pad.size = 0;
+}
+
 static int make_pad(size_t size) {
     pad.used = 0;
     if (size <= pad.size) return 0;
     size_t rounded = (size * 2 + 65535) / 65536 * 65536;
-    void *base = mmap(NULL, rounded, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    // With a page on either side that is no memory: the kernel would make one range of it and what is beside it, and a
+    // child would get a copy of all that.
+    char *base = mmap(NULL, rounded + 2 * PAD_EDGE, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (base == MAP_FAILED) return -1;
-    if (pad.size > 0) munmap(pad.base, pad.size);
-    pad.base = base;
+    if (mprotect(base + PAD_EDGE, rounded, PROT_READ | PROT_WRITE) != 0) {
+        int error = errno;
+        munmap(base, rounded + 2 * PAD_EDGE);
+        errno = error;
+        return -1;
+    }
+    drop_pad();
+    pad.base = base + PAD_EDGE;
     pad.size = rounded;
     return 0;
 }
 
 static void shrink_pad(void) {
-    if (pad.size <= PAD_KEPT) return;
-    munmap(pad.base, pad.size);
-    pad.base = NULL;
-    pad.size = 0;
+    if (pad.size > PAD_KEPT) drop_pad();
 }
 
 /// Copies everything that the request leads to. False, with errno set, if there is no memory.
@@ -306,7 +320,7 @@ static void start(const cspawn_request *request, cspawn_result *result) {
         result->error = errno;
         return;
     }
-    child_order order = {.request = &handed};
+    child_order order = {.texts = CHILD_TEXTS, .request = &handed};
     cspawn_prepare_memory(pad.base, launches, &order.has_oom_score, &order.has_affinity);
     result->launch = take_launch();
     if (result->launch < 0) {

@@ -1,0 +1,55 @@
+// Copyright 2026 the timerd authors
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import Testing
+
+/// The code that runs between the fork and the program has no memory of its parent but its stack and itself
+/// (`Sources/CSpawn/child.c`). What a compiler puts elsewhere is not there, and the process would be killed.
+@Suite struct ChildCodeTests {
+    /// What was compiled beside this test, and for release if that was done since the code was changed.
+    private static var objects: [URL] {
+        let debug = URL(fileURLWithPath: "/proc/self/exe").resolvingSymlinksInPath()
+            .deletingLastPathComponent()
+        let release = debug.deletingLastPathComponent().appendingPathComponent("release")
+        let source = URL(fileURLWithPath: #filePath).deletingLastPathComponent()
+            .appendingPathComponent("../../Sources/CSpawn/child.c")
+        return [debug, release].map { $0.appendingPathComponent("CSpawn.build/child.c.o") }
+            .filter { object in
+                guard let compiled = changed(object), let written = changed(source) else {
+                    return false
+                }
+                return compiled > written
+            }
+    }
+
+    private static func changed(_ file: URL) -> Date? {
+        let attributes = try? FileManager.default.attributesOfItem(
+            atPath: file.standardizedFileURL.path)
+        return attributes?[.modificationDate] as? Date
+    }
+
+    private static let readelf = ["/usr/bin/readelf", "/opt/swift/usr/bin/llvm-readelf"]
+        .first { FileManager.default.isExecutableFile(atPath: $0) }
+
+    @Test(.enabled(if: readelf != nil && !objects.isEmpty))
+    func itRefersToNothingButItself() throws {
+        for object in Self.objects {
+            let process = Process()
+            process.executableURL = URL(fileURLWithPath: try #require(Self.readelf))
+            process.arguments = ["-rW", object.path]
+            let output = Pipe()
+            process.standardOutput = output
+            try process.run()
+            let bytes = output.fileHandleForReading.readDataToEndOfFile()
+            process.waitUntilExit()
+            let sections = String(decoding: bytes, as: UTF8.self).split(
+                separator: "Relocation section ")
+            #expect(sections.count > 1, "\(object.path)")
+            let ofCode = sections.filter {
+                $0.hasPrefix("'.rela.text") || $0.hasPrefix("'.rel.text")
+            }
+            #expect(ofCode.isEmpty, "\(object.path): \(ofCode)")
+        }
+    }
+}
