@@ -9,6 +9,7 @@
 #define _GNU_SOURCE
 
 #include "child.h"
+#include "precedence.h"
 #include "raw.h"
 
 #include <dirent.h>
@@ -50,15 +51,6 @@ typedef struct {
 typedef struct {
     uint64_t soft, hard;
 } raw_limit;
-
-/// struct sched_attr of sched_setattr(2), as far as its first version goes.
-typedef struct {
-    uint32_t size, policy;
-    uint64_t flags;
-    int32_t nice;
-    uint32_t priority;
-    uint64_t runtime, deadline, period;
-} sched_attributes;
 
 CHILD static _Noreturn void leave(const child_order *order, cspawn_step step, long error) {
     order->launch->error = (int32_t)-error;

@@ -102,10 +102,15 @@ static bool has_affinity(void) {
     return count < sysconf(_SC_NPROCESSORS_ONLN);
 }
 
+/// How many starts there were since it was looked last; 0: it is time to.
+static unsigned starts;
+
+void cspawn_look_at_memory(void) { starts = 0; }
+
 void cspawn_prepare_memory(const void *first, const void *second, bool *oom_score, bool *affinity) {
-    static unsigned starts;
     static bool had_oom_score, had_affinity;
-    bool is_time = starts++ % STARTS == 0;
+    bool is_time = starts == 0;
+    starts = (starts + 1) % STARTS;
     if (is_time) {
         had_oom_score = has_oom_score();
         had_affinity = has_affinity();

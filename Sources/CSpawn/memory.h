@@ -15,3 +15,6 @@
 ///
 /// To be called under a lock, before each start.
 void cspawn_prepare_memory(const void *first, const void *second, bool *has_oom_score, bool *has_affinity);
+
+/// Has `cspawn_prepare_memory` look the next time.
+void cspawn_look_at_memory(void);

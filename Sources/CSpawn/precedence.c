@@ -9,19 +9,9 @@
 
 #include <errno.h>
 #include <sched.h>
-#include <stdint.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
 #include <unistd.h>
-
-/// struct sched_attr of sched_setattr(2), as far as its first version goes.
-typedef struct {
-    uint32_t size, policy;
-    uint64_t flags;
-    int32_t nice;
-    uint32_t priority;
-    uint64_t runtime, deadline, period;
-} attributes;
 
 /// The shortest slice there is, in nanoseconds; 0 asks for the system's own, a millisecond or more.
 enum { SHORT_SLICE = 100 * 1000, OWN_SLICE = 0 };
@@ -32,22 +22,22 @@ enum { RESET_ON_FORK = 1 };
 /// Whether this thread has a short slice, so that its child, which begins with that, has to give it up.
 static _Thread_local bool has_short_slice;
 
-static int get(attributes *found) {
+static int get(sched_attributes *found) {
     return (int)syscall(SYS_sched_getattr, 0, found, sizeof *found, 0U);
 }
 
-static int set(attributes *wanted) {
+static int set(sched_attributes *wanted) {
     wanted->size = sizeof *wanted;
     return (int)syscall(SYS_sched_setattr, 0, wanted, 0U);
 }
 
 /// What this thread has. Where somebody chose another policy for us it stays, and has no slices of this kind.
-static bool get_common(attributes *own) {
+static bool get_common(sched_attributes *own) {
     return get(own) == 0 && own->policy == SCHED_OTHER;
 }
 
 static bool set_slice(uint64_t nanoseconds) {
-    attributes own = {0};
+    sched_attributes own = {0};
     if (!get_common(&own)) return false;
     own.runtime = nanoseconds;
     return set(&own) == 0;
@@ -58,7 +48,7 @@ void cspawn_take_short_slice(void) {
 }
 
 bool cspawn_keep_precedence(int nice) {
-    attributes own = {0};
+    sched_attributes own = {0};
     if (!get_common(&own)) return false;
     own.flags |= RESET_ON_FORK;
     own.nice = nice;
@@ -69,7 +59,7 @@ bool cspawn_keep_precedence(int nice) {
 }
 
 void cspawn_share_precedence(void) {
-    attributes own = {0};
+    sched_attributes own = {0};
     if (!get_common(&own)) return;
     if ((own.flags & RESET_ON_FORK) == 0) {
         // It was not granted a nice value of its own, and may not change the one it has.

@@ -178,11 +178,15 @@ static bool make_place(int index, int nothing) {
     return places[index].is_made = true;
 }
 
-static int take_place(int nothing) {
+/// All at once, while low numbers are free.
+static void make_places(int nothing) {
     static bool are_made;
-    // All at once, while low numbers are free.
     for (int index = 0; index < PLACES && !are_made; index++) make_place(index, nothing);
     are_made = true;
+}
+
+static int take_place(int nothing) {
+    make_places(nothing);
     for (int index = 0; index < PLACES; index++) {
         if (places[index].is_taken || !places[index].is_made) continue;
         places[index].is_taken = true;
@@ -338,6 +342,21 @@ static void start(const cspawn_request *request, cspawn_result *result) {
     }
     shrink_pad();
     if (result->step != CSPAWN_STEP_NONE) free_launch(result->launch);
+}
+
+void cspawn_get_ready(void) {
+    pthread_mutex_lock(&lock);
+    int nothing = open("/dev/null", O_RDONLY | O_CLOEXEC);
+    if (nothing >= 0) {
+        make_places(nothing);
+        close(nothing);
+    }
+    if (make_launches() && make_pad(1) == 0) {
+        bool has_oom_score, has_affinity;
+        cspawn_look_at_memory();
+        cspawn_prepare_memory(pad.base, launches, &has_oom_score, &has_affinity);
+    }
+    pthread_mutex_unlock(&lock);
 }
 
 cspawn_result cspawn_start(const cspawn_request *request) {

@@ -252,7 +252,10 @@ struct RunnerThread: ~Copyable {
             resume(run)
         case .settle(let done): settling.append(done)
         case .readOn(let runs): for run in runs { readOn(run) }
-        case .limit(let count): livesMax = count
+        case .limit(let count):
+            livesMax = count
+            // A configuration was read, which takes much memory; the next run is not to wait for what follows from that.
+            cspawn_get_ready()
         case .shutDown(let grace): shutDown(grace)
         }
     }
