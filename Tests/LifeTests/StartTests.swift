@@ -56,6 +56,26 @@ import TimerCore
         #expect(daemon.runner() == nil)
     }
 
+    /// The runner in it and its runs are those of the first one, though the second keeps its state elsewhere.
+    @Test func aSecondDaemonWithTheSameRuntimeDirectoryChangesNothing() throws {
+        let daemon = try LiveDaemon("[job.a]\nevery = \"100h\"\nshell = \"exec sleep 300\"\n")
+        try daemon.start()
+        #expect(try daemon.timerctl("run", "a").status == 0)
+        let deadline = LiveDaemon.now() + 20
+        while try daemon.show("a").running.first?.began == nil, LiveDaemon.now() < deadline {}
+        let running = try daemon.show("a").running.map(\.run)
+        let runner = daemon.runner()
+        let second = try spawn(daemon, ["--state": "\(daemon.folder)/state2"])
+        // One that is not refused serves until it is told to stop.
+        usleep(2_000_000)
+        second.signal(SIGTERM)
+        #expect((second.wait() >> 8) & 0xff == 1)
+        #expect(daemon.runner() == runner && runner != nil)
+        #expect(try daemon.show("a").running.map(\.run) == running && running.count == 1)
+        #expect(try daemon.timerctl("kill", "a").status == 0)
+        #expect(daemon.stop() == 0)
+    }
+
     /// It is reloaded once it is up.
     @Test func aReloadThatIsAskedForDuringTheStartIsNotLost() throws {
         let daemon = try LiveDaemon(jobs)
