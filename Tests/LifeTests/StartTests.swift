@@ -56,7 +56,8 @@ import TimerCore
         #expect(daemon.runner() == nil)
     }
 
-    /// The runner in it and its runs are those of the first one, though the second keeps its state elsewhere.
+    /// The runner in it and its runs are those of the first one, though the second keeps its state elsewhere and
+    /// listens elsewhere.
     @Test func aSecondDaemonWithTheSameRuntimeDirectoryChangesNothing() throws {
         let daemon = try LiveDaemon("[job.a]\nevery = \"100h\"\nshell = \"exec sleep 300\"\n")
         try daemon.start()
@@ -65,11 +66,19 @@ import TimerCore
         while try daemon.show("a").running.first?.began == nil, LiveDaemon.now() < deadline {}
         let running = try daemon.show("a").running.map(\.run)
         let runner = daemon.runner()
-        let second = try spawn(daemon, ["--state": "\(daemon.folder)/state2"])
+        let second = try Spawned(
+            [
+                "\(LiveDaemon.programs)/timerd", "run", "--accept-data-loss", "--config",
+                daemon.config,
+                "--state", "\(daemon.folder)/state2", "--socket", "\(daemon.folder)/other.sock",
+                "--runtime", "\(daemon.folder)/run", "--log", "stderr",
+            ], log: "\(daemon.folder)/log2")
         // One that is not refused serves until it is told to stop.
         usleep(2_000_000)
         second.signal(SIGTERM)
         #expect((second.wait() >> 8) & 0xff == 1)
+        let said = try String(contentsOfFile: "\(daemon.folder)/log2", encoding: .utf8)
+        #expect(said.contains("another timerd is using it"), "\(said)")
         #expect(daemon.runner() == runner && runner != nil)
         #expect(try daemon.show("a").running.map(\.run) == running && running.count == 1)
         #expect(try daemon.timerctl("kill", "a").status == 0)
