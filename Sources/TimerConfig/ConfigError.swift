@@ -78,7 +78,7 @@ public struct ConfigWarning: Hashable, Sendable, CustomStringConvertible {
         public static let missingProgram = Code(rawValue: "missing-program")
         /// The working directory is not there.
         public static let missingDirectory = Code(rawValue: "missing-directory")
-        /// Nobody says whose the runs are, and so they are root's.
+        /// The job names no user, so its runs have the user root.
         public static let runsAsRoot = Code(rawValue: "runs-as-root")
         /// An empty or relative part of PATH leads to the working directory, where others may put programs.
         public static let relativePath = Code(rawValue: "relative-path")

@@ -30,11 +30,13 @@ struct ConfigFiles {
         deinit { close(descriptor) }
     }
 
-    /// Whoever may write to its directory could put another file in its place.
+    /// The path of the main file up to its name: empty, or with a slash at its end.
+    private var prefix: String { main.lastIndex(of: "/").map { String(main[...$0]) } ?? "" }
+
+    /// Reads the main file. Users who can write to its directory could replace it, so that is checked as well.
     func readMain() throws(ConfigError) -> [UInt8] {
-        let slash = main.lastIndex(of: "/")
-        let parent = slash.map { $0 == main.startIndex ? "/" : String(main[..<$0]) } ?? "."
-        let name = slash.map { String(main[main.index(after: $0)...]) } ?? main
+        let name = String(main.dropFirst(prefix.count))
+        let parent = ["": ".", "/": "/"][prefix] ?? String(prefix.dropLast())
         let directory: DirectoryHandle
         do throws(ConfigLinks.Fault) {
             directory = DirectoryHandle(
@@ -56,8 +58,7 @@ struct ConfigFiles {
 
     /// The files in `jobs.d`, sorted by name; none without the directory.
     func others() -> ([Other], ConfigError?) {
-        let parent = main.lastIndex(of: "/").map { String(main[..<$0]) + "/" } ?? ""
-        let path = parent + "jobs.d"
+        let path = prefix + "jobs.d"
         let descriptor: Int32
         do throws(ConfigLinks.Fault) {
             descriptor = try open(path, at: AT_FDCWD, path: path, O_RDONLY | O_DIRECTORY)

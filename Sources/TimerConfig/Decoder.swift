@@ -116,6 +116,12 @@ struct Decoder {
         return more - 1
     }
 
+    /// The first part of a search path that is empty or relative.
+    private static func relativePart(of path: String?) -> Substring.UTF8View? {
+        path?.utf8.split(separator: UInt8(ascii: ":"), omittingEmptySubsequences: false)
+            .first { $0.first != UInt8(ascii: "/") }
+    }
+
     private static func count(_ more: Int) -> String {
         plural(more, "more error")
     }
@@ -317,9 +323,7 @@ struct Decoder {
                 "none is named, so its runs are root's; name the one who owns what it needs, or root"
             )
         }
-        let parts = (job.environment["PATH"] ?? "/").utf8
-            .split(separator: UInt8(ascii: ":"), omittingEmptySubsequences: false)
-        if let part = parts.first(where: { $0.first != UInt8(ascii: "/") }) {
+        if let part = Self.relativePart(of: job.environment["PATH"]) {
             let what = part.isEmpty ? "an empty part" : "the relative part \"\(part)\""
             warn(
                 .relativePath, "environment", place(of: "environment"),

@@ -1,9 +1,9 @@
 // Copyright 2026 the timerd authors
 // SPDX-License-Identifier: Apache-2.0
 
-/// Writes the log of a store into its database (wal.html, "checkpoint"), by a connection of its own, while the store
-/// goes on writing to the log: whoever commits need not wait for the disk then. Not to be used from two threads at
-/// once.
+/// Writes the log of a store into its database (https://sqlite.org/wal.html, "checkpoint") with a connection of its own.
+/// The store goes on writing to the log meanwhile, so that its commits do not wait for the disk. One thread at a time
+/// may use it.
 public final class LogCheckpointer {
     private let connection: Connection
 

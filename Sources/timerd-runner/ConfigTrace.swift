@@ -6,12 +6,12 @@ import Synchronization
 import TimerConfig
 import TimerCore
 
-/// Tells whether the files of a configuration are others than when they were read last, and which jobs are concerned,
-/// by looking at them and not into them.
+/// Checks whether the files of a configuration have changed since they were last read, and which jobs that affects. It
+/// looks at the attributes of the files, not at their contents.
 final class ConfigTrace: Sendable {
     /// The requests of one burst come in many parts. What was seen counts for so many times as long as it took to
     /// look: with few files that is a millisecond, and with very many a hundredth of the time is spent on looking.
-    private static let freshness: Int64 = 100
+    private static let freshness = 100
 
     /// What changes when a file is written or replaced.
     private struct Print: Hashable {
@@ -34,16 +34,16 @@ final class ConfigTrace: Sendable {
     }
 
     private struct State {
-        /// The reading that counts.
+        /// The reading in use.
         var taken = Reading()
-        /// The one that counted before, of which others are to let go.
+        /// The one before it, until `freeFormer` is called.
         var former = Reading()
         /// The one that was begun last; nil before the first.
         var last: Reading?
-        /// The names of the files that are others than at `taken`, by the last look.
+        /// The names of the files that have changed since `taken`, by the last look.
         var affected: Set<String> = []
-        /// Until when what was seen counts, by CLOCK_MONOTONIC in nanoseconds.
-        var freshUntil: Int64 = 0
+        /// Until when what was seen counts; nil: it does not.
+        var freshUntil: SuspendingClock.Instant?
     }
 
     private let main: String
@@ -56,7 +56,7 @@ final class ConfigTrace: Sendable {
         let found = look()
         state.withLock { state in
             state.last = Reading(prints: found)
-            state.freshUntil = 0
+            state.freshUntil = nil
             Self.compare(found, &state)
         }
     }
@@ -84,7 +84,7 @@ final class ConfigTrace: Sendable {
         }
     }
 
-    /// What was read last counts from here on.
+    /// Uses the last reading from now on.
     ///
     /// - Returns: how many runs may live at once by it.
     func take() -> Int {
@@ -92,22 +92,22 @@ final class ConfigTrace: Sendable {
             guard let last = state.last else { return .max }
             swap(&state.former, &state.taken)
             state.taken = last
-            // Where they have changed since, the next look will tell.
+            // The next look finds what has changed since.
             state.affected = []
-            state.freshUntil = 0
+            state.freshUntil = nil
             return last.livesMax
         }
     }
 
-    /// Lets go of what counts no more, which for very many jobs takes a while.
-    func letGo() { state.withLock { $0.former = Reading() } }
+    /// Frees the previous reading. With very many jobs this takes a while.
+    func freeFormer() { state.withLock { $0.former = Reading() } }
 
     /// Whether they changed since they were read last.
     func hasChanged() -> Bool {
-        let now = Self.awake()
-        guard state.withLock({ now >= $0.freshUntil }) else { return false }
+        let now = SuspendingClock.now
+        guard state.withLock({ $0.freshUntil.map { now >= $0 } ?? true }) else { return false }
         let found = look()
-        let seen = Self.awake()
+        let seen = SuspendingClock.now
         return state.withLock { state in
             state.freshUntil = seen + (seen - now) * Self.freshness
             Self.compare(found, &state)
@@ -115,8 +115,8 @@ final class ConfigTrace: Sendable {
         }
     }
 
-    /// Whether the file of a job is another than at the reading that counts, by the last look. A job that is in none of
-    /// them is one of those.
+    /// Whether the file of a job has changed since the reading in use, by the last look. A job that no file has counts
+    /// as changed.
     func isAffected(_ job: Job.Name) -> Bool {
         state.withLock { state in
             guard let file = state.taken.files[job] else { return true }
@@ -155,12 +155,5 @@ final class ConfigTrace: Sendable {
                 name: name, device: UInt(status.st_dev), number: UInt(status.st_ino),
                 bytes: Int(status.st_size), changed: Int(status.st_ctim.tv_sec),
                 changedNanoseconds: Int(status.st_ctim.tv_nsec)))
-    }
-
-    /// CLOCK_MONOTONIC, in nanoseconds.
-    private static func awake() -> Int64 {
-        var time = timespec()
-        clock_gettime(CLOCK_MONOTONIC, &time)
-        return Int64(time.tv_sec) * 1_000_000_000 + Int64(time.tv_nsec)
     }
 }

@@ -165,8 +165,8 @@ struct TimerdRunner: ParsableCommand {
         settings.hasChanged = { trace.hasChanged() }
         settings.isAffected = { trace.isAffected($0) }
         settings.isTaken = { trace.take() }
-        settings.letGo = {
-            trace.letGo()
+        settings.freeFormer = {
+            trace.freeFormer()
             clinux_heap_give_back()
         }
         // A scheduler of a user of its own, as under systemd, neither ends what others begin nor is anybody's job.

@@ -12,8 +12,7 @@ import Testing
         let debug = URL(fileURLWithPath: "/proc/self/exe").resolvingSymlinksInPath()
             .deletingLastPathComponent()
         let release = debug.deletingLastPathComponent().appendingPathComponent("release")
-        let source = URL(fileURLWithPath: #filePath).deletingLastPathComponent()
-            .appendingPathComponent("../../Sources/CSpawn/child.c")
+        let source = Project.url(of: "Sources/CSpawn/child.c")
         return [debug, release].map { $0.appendingPathComponent("CSpawn.build/child.c.o") }
             .filter { object in
                 guard let compiled = changed(object), let written = changed(source) else {
@@ -25,7 +24,7 @@ import Testing
 
     private static func changed(_ file: URL) -> Date? {
         let attributes = try? FileManager.default.attributesOfItem(
-            atPath: file.standardizedFileURL.path)
+            atPath: file.path)
         return attributes?[.modificationDate] as? Date
     }
 

@@ -8,10 +8,8 @@ import Testing
 @Suite struct ClientPackageTests {
     @Test(.enabled(if: ProcessInfo.processInfo.environment["TIMERD_TEST_CLIENT"] != nil))
     func aNewPackageFetchesThisOneAlone_andIsSmall() throws {
-        let root = URL(fileURLWithPath: #filePath).deletingLastPathComponent()
-            .deletingLastPathComponent()
         let script = Process()
-        script.executableURL = root.appendingPathComponent("Library/run")
+        script.executableURL = Project.url(of: "Tests/Library/run")
         script.arguments = ["client"]
         try script.run()
         script.waitUntilExit()

@@ -7,16 +7,10 @@ import Testing
 /// Which room may import what. The lines `import` of the sources are read, so that a shortcut between two
 /// rooms fails here and not in a review.
 @Suite struct DependencyTests {
-    private static let root = URL(fileURLWithPath: #filePath).deletingLastPathComponent()
-        .deletingLastPathComponent().deletingLastPathComponent()
-
     private func imports(of room: String) throws -> [String: [String]] {
-        let folder = Self.root.appendingPathComponent("Sources/\(room)")
-        let files = try #require(
-            FileManager.default.enumerator(at: folder, includingPropertiesForKeys: nil))
         var found: [String: [String]] = [:]
-        for case let file as URL in files where file.pathExtension == "swift" {
-            for line in try String(contentsOf: file, encoding: .utf8).split(separator: "\n") {
+        for (file, text) in try Project.sources(in: "Sources/\(room)") {
+            for line in text.split(separator: "\n") {
                 let words = line.split(separator: " ")
                 guard let place = words.firstIndex(of: "import"),
                     words[..<place].allSatisfy({
@@ -107,11 +101,7 @@ import Testing
     /// Once the pool of threads behind tasks and global queues is begun, Dispatch looks after it each second for
     /// ever (`_dispatch_workq_monitor_pools` in libdispatch): an idle daemon would never sleep.
     @Test func theDaemonUsesQueuesOfItsOwn_andNoPool() throws {
-        let folder = Self.root.appendingPathComponent("Sources/timerd")
-        let files = try #require(
-            FileManager.default.enumerator(at: folder, includingPropertiesForKeys: nil))
-        for case let file as URL in files where file.pathExtension == "swift" {
-            let text = try String(contentsOf: file, encoding: .utf8)
+        for (file, text) in try Project.sources(in: "Sources/timerd") {
             for word in [" Task {", " Task.detached", " Task(", ".global("] {
                 #expect(!text.contains(word), "\(file.lastPathComponent): \(word)")
             }
@@ -124,13 +114,9 @@ import Testing
         "AwakeInstant", "BootInstant", "WallInstant", "CountedInstant",
     ])
     func timeIsDefinedOnce(type: String) throws {
-        let files = try #require(
-            FileManager.default.enumerator(
-                at: Self.root.appendingPathComponent("Sources"), includingPropertiesForKeys: nil))
         var found: [String] = []
-        for case let file as URL in files where file.pathExtension == "swift" {
-            let lines = try String(contentsOf: file, encoding: .utf8).split(separator: "\n")
-            for line in lines {
+        for (file, text) in try Project.sources(in: "Sources") {
+            for line in text.split(separator: "\n") {
                 let words = line.split { !$0.isLetter && !$0.isNumber && $0 != "_" }
                 guard
                     let place = words.firstIndex(where: {
@@ -146,8 +132,7 @@ import Testing
     }
 
     @Test func theUnitStartsWhatIsInstalled() throws {
-        let unit = try String(
-            contentsOf: Self.root.appendingPathComponent("systemd/timerd.service"), encoding: .utf8)
+        let unit = try Project.text(of: "systemd/timerd.service")
         let lines = unit.split(separator: "\n")
         for line in [
             "Type=notify", "ExecReload=/usr/bin/timerctl reload", "StateDirectory=timerd",
@@ -160,12 +145,8 @@ import Testing
 
     @Test func everySourceHasItsLicence() throws {
         for folder in ["Sources", "Tests"] {
-            let files = try #require(
-                FileManager.default.enumerator(
-                    at: Self.root.appendingPathComponent(folder), includingPropertiesForKeys: nil))
-            for case let file as URL in files
-            where ["swift", "c", "cpp", "h", "sh"].contains(file.pathExtension) {
-                let text = try String(contentsOf: file, encoding: .utf8)
+            let kinds: Set = ["swift", "c", "cpp", "h", "sh"]
+            for (file, text) in try Project.sources(in: folder, ending: kinds) {
                 #expect(text.prefix(200).contains("SPDX-License-Identifier: Apache-2.0"), "\(file)")
             }
         }

@@ -7,17 +7,13 @@ import Testing
 /// The mistakes of Tests/Mutations are described by the text they change. One whose text was moved away would
 /// be found missing only by the run of all, which takes minutes.
 @Suite struct MutationTests {
-    private static let root = URL(fileURLWithPath: #filePath).deletingLastPathComponent()
-        .deletingLastPathComponent().deletingLastPathComponent()
-
     @Test(arguments: ["core", "shell"]) func eachMistakeCanStillBeMade(part: String) throws {
-        let list = Self.root.appendingPathComponent("Tests/Mutations/\(part)")
         var count = 0
-        for line in try String(contentsOf: list, encoding: .utf8).split(separator: "\n")
+        for line in try Project.text(of: "Tests/Mutations/\(part)").split(separator: "\n")
         where !line.hasPrefix("#") {
             let fields = line.split(separator: "\t").map(String.init)
             try #require(fields.count == 3, "\(line)")
-            let source = Self.root.appendingPathComponent("Sources/\(fields[1])")
+            let source = Project.url(of: "Sources/\(fields[1])")
             let sed = Process()
             sed.executableURL = URL(fileURLWithPath: "/usr/bin/env")
             sed.arguments = ["sed", "-E", fields[2], source.path]

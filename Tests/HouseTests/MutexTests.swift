@@ -9,17 +9,11 @@ import Testing
 /// thousand times a call of it overflows the stack. In a structure it keeps its form.
 @Suite struct MutexTests {
     @Test func noneHoldsAFunctionByItself() throws {
-        let root = URL(fileURLWithPath: #filePath).deletingLastPathComponent()
-            .deletingLastPathComponent().deletingLastPathComponent()
         var locks = 0
         for folder in ["Sources", "Tests", "Benchmarks/Sources"] {
-            let files = try #require(
-                FileManager.default.enumerator(
-                    at: root.appendingPathComponent(folder), includingPropertiesForKeys: nil))
-            for case let file as URL in files where file.pathExtension == "swift" {
+            for (file, text) in try Project.sources(in: folder) {
                 // It has the examples below.
                 guard file.lastPathComponent != "MutexTests.swift" else { continue }
-                let text = try String(contentsOf: file, encoding: .utf8)
                 locks += text.matches(of: /Mutex[<(]/).count
                 // As `Mutex<(A) -> B>`, `Mutex<((A) -> B)?>` and `Mutex<@Sendable () -> Void>`.
                 let found = text.matches(

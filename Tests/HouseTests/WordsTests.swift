@@ -7,9 +7,6 @@ import Testing
 /// What users read is in present-day standard English: words of the project's early private dialect must not come
 /// back.
 @Suite struct WordsTests {
-    private static let root = URL(fileURLWithPath: #filePath).deletingLastPathComponent()
-        .deletingLastPathComponent().deletingLastPathComponent()
-
     private static let refused = [
         "let go", "lets go", "for want of", "forfeit", "stand still", "stands still", "stood still",
         "at zero", "anew", "outlive", "outlived", "outlives", "sign of life", "signs of life",
@@ -37,16 +34,12 @@ import Testing
 
     private func isWord(_ character: Character) -> Bool { character.isLetter || character == "_" }
 
-    private func text(of path: String) throws -> String {
-        try String(contentsOf: Self.root.appendingPathComponent(path), encoding: .utf8)
-    }
-
     @Test(arguments: [
         "README.md", "man/timerctl.1", "man/timerd.8", "man/timerd.toml.5", "man/timerd-runner.8",
         "systemd/timerd.catalog", "config/timerd.toml",
     ])
     func pages(path: String) throws {
-        for (index, line) in try text(of: path).split(
+        for (index, line) in try Project.text(of: path).split(
             separator: "\n", omittingEmptySubsequences: false
         )
         .enumerated() {
@@ -61,13 +54,9 @@ import Testing
         "TimerStore", "HostFiles", "Systemd", "TimerZones",
     ])
     func sentencesOfThePrograms(target: String) throws {
-        let folder = Self.root.appendingPathComponent("Sources/\(target)")
-        let files = try #require(
-            FileManager.default.enumerator(at: folder, includingPropertiesForKeys: nil))
-        for case let file as URL in files where file.pathExtension == "swift" {
+        for (file, text) in try Project.sources(in: "Sources/\(target)") {
             var isLong = false
-            let lines = try String(contentsOf: file, encoding: .utf8)
-                .split(separator: "\n", omittingEmptySubsequences: false)
+            let lines = text.split(separator: "\n", omittingEmptySubsequences: false)
             for (index, line) in lines.enumerated() {
                 let marks = line.ranges(of: "\"\"\"").count
                 if marks == 1 { isLong.toggle() }

@@ -73,7 +73,7 @@ import TimerCore
         chmod(folder.path, 0o775)
         #expect(
             load() == "\(folder.path): may be written to by others than its owner; chmod go-w it")
-        // As that of /tmp: there nobody replaces what is another's.
+        // With the sticky bit, as /tmp has it, users can replace only their own files.
         chmod(folder.path, 0o1777)
         #expect(load() == "a")
         chmod(folder.path, 0o711)

@@ -10,13 +10,13 @@ import TimerCore
 struct JobDefinitions: Sendable {
     private var current = Known()
     private var former = Known()
-    /// What is otherwise in the files since they were changed, and nobody has said that it is to be taken over.
+    /// What has changed in the files, before the scheduler has asked for a reload.
     private var latest = Known()
     private var keepsFormer = false
-    /// How often it was said what counts.
+    /// How often `keepFormer` and `forgetFormer` were called.
     private var changes: UInt64 = 0
 
-    /// What was read, and what is known by it. There is one of it, so that the thread that lets go of it is known.
+    /// The result of one reading. It is a class so that a chosen thread can free what is in it.
     final class Reading: Sendable {
         fileprivate struct Content {
             var catalogue: RunnerServer.Catalogue = [:]
@@ -66,18 +66,18 @@ struct JobDefinitions: Sendable {
             ?? latest.definition(for: order)
     }
 
-    /// What is known once this is read. Of very many jobs that takes a while to work out.
+    /// Works out the definitions after this reading. With very many jobs this takes a while.
     ///
-    /// - Parameter isCheck: whether the files were changed, and nobody has said that it is to be taken over.
+    /// - Parameter isCheck: whether the files have changed, and the scheduler has not asked for a reload.
     func reading(_ read: RunnerServer.Catalogue, isCheck: Bool) -> Reading {
         Reading(
             changes,
             Reading.Content(catalogue: read, next: isCheck ? checked(read) : taken(read)))
     }
 
-    /// Goes by what was read, and leaves what was known before in its place: to let go of that takes a while as well.
+    /// Uses the reading, and leaves the previous definitions in it, since freeing them takes a while as well.
     ///
-    /// - Returns: false if it was said meanwhile what counts: then it is to be worked out anew.
+    /// - Returns: false if `keepFormer` or `forgetFormer` was called meanwhile. Then it has to be worked out again.
     mutating func go(by reading: Reading) -> Bool {
         guard reading.changes == changes else { return false }
         reading.content.withLock { swap(&self, &$0.next) }
@@ -105,16 +105,16 @@ struct JobDefinitions: Sendable {
 
     /// From here on what is read next does not replace what is there now, but is beside it.
     mutating func keepFormer() {
-        // Of several readings that are not taken over, the scheduler still goes by the one before all of them.
+        // Until a reload is finished, the scheduler uses the definitions from before the first of several readings.
         guard !keepsFormer else { return }
         keepsFormer = true
         former = current
         changes += 1
     }
 
-    /// Only what was read last counts.
+    /// From now on only the last reading counts.
     ///
-    /// - Returns: what was known of it before.
+    /// - Returns: the definitions from before, to be freed.
     mutating func forgetFormer() -> Reading {
         let before = Reading(changes, Reading.Content())
         before.content.withLock { swap(&former, &$0.next.former) }
@@ -130,7 +130,7 @@ final class CatalogueReader: Sendable {
     typealias Reading = Result<JobDefinitions.Reading, RunnerServer.Unreadable>
 
     private let read: @Sendable () -> Result<RunnerServer.Catalogue, RunnerServer.Unreadable>
-    private let others: @Sendable () -> Void
+    private let freeFormer: @Sendable () -> Void
     private let done: @Sendable () -> Void
     private let finished = Mutex<Reading?>(nil)
     /// Counts the readings that are finished and not taken.
@@ -138,27 +138,27 @@ final class CatalogueReader: Sendable {
 
     /// - Parameters:
     ///   - read: reads it; may take its time.
-    ///   - letGo: lets go of what belongs to readings that count no more.
+    ///   - freeFormer: frees what belongs to readings that are not used any more.
     ///   - done: called on another thread when `take` has something.
     init(
         read: @escaping @Sendable () -> Result<RunnerServer.Catalogue, RunnerServer.Unreadable>,
-        letGo: @escaping @Sendable () -> Void, done: @escaping @Sendable () -> Void
+        freeFormer: @escaping @Sendable () -> Void, done: @escaping @Sendable () -> Void
     ) {
         self.read = read
-        others = letGo
+        self.freeFormer = freeFormer
         self.done = done
     }
 
     /// Begins a reading. There is none in progress, and the last one was taken.
     ///
     /// - Parameters:
-    ///   - definitions: what is known now.
+    ///   - definitions: those in use.
     ///   - isCheck: as of `JobDefinitions.reading`.
     func begin(beside definitions: JobDefinitions, isCheck: Bool) {
         start { [read] in read().map { definitions.reading($0, isCheck: isCheck) } }
     }
 
-    /// The same without reading anything: what was read is worked out anew.
+    /// The same for what was read already.
     func begin(
         beside definitions: JobDefinitions, isCheck: Bool, with reading: JobDefinitions.Reading
     ) {
@@ -169,13 +169,13 @@ final class CatalogueReader: Sendable {
         }
     }
 
-    /// Lets go of it on a thread of its own, if there is much of it.
-    func letGo(_ reading: JobDefinitions.Reading) {
+    /// Frees what is in a reading: on a thread of its own if that is much.
+    func free(_ reading: JobDefinitions.Reading) {
         guard reading.count > Self.fewJobs else { return }
-        _ = WorkerThread.start("timerd.config") { [others] in
+        _ = WorkerThread.start("timerd.config") { [freeFormer] in
             ThreadNice.giveUp()
             reading.empty()
-            others()
+            freeFormer()
         }
     }
 

@@ -44,14 +44,14 @@ public final class RunnerServer: Sendable {
         /// Whether the configuration may be another than when it was read last. It is asked before runs are begun,
         /// and had better not take its time.
         public var hasChanged: @Sendable () -> Bool = { false }
-        /// Whether the definition of a job may be another than that of the reading that was taken last, by what
-        /// `hasChanged` has found since. Only the runs of such jobs wait until it is read again.
+        /// Whether the definition of a job may have changed since the reading in use, by what `hasChanged` has found.
+        /// Only the runs of such jobs wait until the configuration is read again.
         public var isAffected: @Sendable (Job.Name) -> Bool = { _ in true }
-        /// What `catalogue` has read last goes from here on.
-        /// - Returns: how many runs may live at once by it. A scheduler does not begin more; one that does has them wait.
+        /// Called when the last result of `catalogue` is used from now on.
+        /// - Returns: the `max-concurrent` of it. Further runs wait, whatever the scheduler requests.
         public var isTaken: @Sendable () -> Int = { .max }
-        /// Called on a thread of its own when the definitions of very many jobs are not needed any more.
-        public var letGo: @Sendable () -> Void = {}
+        /// Called on a thread of its own after the definitions of very many jobs were freed.
+        public var freeFormer: @Sendable () -> Void = {}
         var limits = RunnerLimits()
         /// Reads the configuration; may take its time.
         public var catalogue: @Sendable () -> Result<Catalogue, Unreadable>

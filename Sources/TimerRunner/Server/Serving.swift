@@ -16,23 +16,23 @@ struct Serving {
     let wake: Int32
     let instance: UInt64
     var shutDown: Duration?
-    private var definitions = JobDefinitions()
-    private var waiting = WaitingOrders()
-    private let reader: CatalogueReader
+    var definitions = JobDefinitions()
+    var waiting = WaitingOrders()
+    let reader: CatalogueReader
     /// Whether the configuration is to be read once more.
-    private var isStale = false
+    var isStale = false
     /// Whether it is to be read to see what was deleted from it, and whether that is what it is being read for.
-    private var mustCheck = false
-    private var isChecking = false
-    private var isReading = false
+    var mustCheck = false
+    var isChecking = false
+    var isReading = false
     /// How many readings have begun.
-    private var readings: UInt64 = 0
+    var readings: UInt64 = 0
     /// The reading with which the former definitions are forgotten; nil: none.
-    private var lastOfFormer: UInt64?
+    var lastOfFormer: UInt64?
     /// Why the configuration could not be read the last time.
-    private var unreadable: String?
+    var unreadable: String?
     private let settling: Settling
-    private var connection: Connection? {
+    var connection: Connection? {
         didSet { if !isConnected { backlog.disconnect() } }
     }
     private var isListening = true
@@ -41,7 +41,7 @@ struct Serving {
     /// Whether there is more to send already.
     private var hasMore = false
 
-    private final class Connection {
+    final class Connection {
         var socket: FrameSocket
         var isGreeted = false
 
@@ -63,34 +63,17 @@ struct Serving {
             backlog.settled(token)
             EventFD.ring(wake)
         }
-        reader = CatalogueReader(read: settings.catalogue, letGo: settings.letGo) {
+        reader = CatalogueReader(read: settings.catalogue, freeFormer: settings.freeFormer) {
             EventFD.ring(wake)
         }
     }
 
     /// Why a connection is closed.
-    private struct Closing: Error {
+    struct Closing: Error {
         let why: String
     }
 
     var isConnected: Bool { connection?.isGreeted == true }
-
-    /// Has the configuration read again. Until the scheduler says that it goes by it, runs are started as it was
-    /// before as well.
-    mutating func refresh() {
-        isStale = true
-        lastOfFormer = nil
-        definitions.keepFormer()
-    }
-
-    private mutating func forgetFormer() {
-        // Not before what takes their place is there.
-        if isStale || isReading {
-            lastOfFormer = readings + (isStale ? 1 : 0)
-        } else {
-            reader.letGo(definitions.forgetFormer())
-        }
-    }
 
     var hasUnwritten: Bool { (connection?.socket.backlog ?? 0) > 0 }
 
@@ -254,7 +237,7 @@ struct Serving {
         return true
     }
 
-    private func command(_ request: WireRequest) throws(Closing) {
+    func command(_ request: WireRequest) throws(Closing) {
         try check(runner.load.commands, settings.limits.commands, "commands that wait")
         switch request {
         case .end(let run, let grace): runner.end(run, grace: grace)
@@ -301,29 +284,7 @@ struct Serving {
         try start(requests[...])
     }
 
-    /// Starts the runs that waited for their definitions, or says why they cannot be started.
-    private mutating func startWaiting() throws(Closing) {
-        guard !waiting.isEmpty else { return }
-        let orders = waiting.takeAll()
-        var requests: [RunRequest] = []
-        var commands: [WireRequest] = []
-        for one in orders {
-            if let definition = definitions.definition(for: one.order) {
-                requests.append(RunRequest(one.order, definition))
-                commands += one.commands
-            } else if one.reading <= readings {
-                refuse(one.order)
-                commands += one.commands
-            } else {
-                waiting.keep(one)
-                if !mustCheck { isStale = true }
-            }
-        }
-        try start(requests[...])
-        for one in commands { try command(one) }
-    }
-
-    private func start(_ requests: ArraySlice<RunRequest>) throws(Closing) {
+    func start(_ requests: ArraySlice<RunRequest>) throws(Closing) {
         var rest = requests
         while !rest.isEmpty {
             do throws(Closing) {
@@ -339,70 +300,10 @@ struct Serving {
             rest = rest.dropFirst(RunnerLimits.startsPerLook)
         }
     }
-
-    /// Has the configuration read, if it is to be and nobody does.
-    private mutating func beginReading() {
-        guard isStale || mustCheck, !isReading else { return }
-        isChecking = !isStale
-        isStale = false
-        mustCheck = false
-        isReading = true
-        readings += 1
-        reader.begin(beside: definitions, isCheck: isChecking)
-    }
-
-    /// What cannot be read stays as it was. That is said to whoever asks for a run that is not known.
-    private mutating func finish(_ reading: CatalogueReader.Reading) {
-        switch reading {
-        case .success(let read):
-            guard definitions.go(by: read) else {
-                return reader.begin(beside: definitions, isCheck: isChecking, with: read)
-            }
-            reader.letGo(read)
-            runner.limit(to: settings.isTaken())
-            unreadable = nil
-        case .failure(let error): unreadable = error.description
-        }
-        isReading = false
-        defer { isChecking = false }
-        if let last = lastOfFormer, last <= readings {
-            lastOfFormer = nil
-            reader.letGo(definitions.forgetFormer())
-        }
-        do throws(Closing) {
-            try startWaiting()
-        } catch {
-            settings.say("closed a connection that \(error.why)")
-            connection = nil
-        }
-    }
-
-    /// Waits until no run waits for its definition.
-    private mutating func finishReadings() {
-        while !waiting.isEmpty {
-            beginReading()
-            finish(reader.wait())
-        }
-    }
-
-    private func refuse(_ order: RunOrder) {
-        let failure =
-            if let unreadable {
-                Spawner.failure(EINVAL, "read the configuration: \(unreadable)")
-            } else if !definitions.contains(order.run.firing.job) {
-                Spawner.failure(ENOENT, "find the job in the configuration as it is now")
-            } else {
-                Spawner.failure(
-                    ESTALE, "find the job as it fired in the configuration, which was changed since"
-                )
-            }
-        _ = backlog.take(
-            .ended(order.run, RunEnd(failure.outcome, at: RunnerThread.wall())))
-    }
 }
 
 extension RunRequest {
-    fileprivate init(_ order: RunOrder, _ definition: Definition) {
+    init(_ order: RunOrder, _ definition: Definition) {
         self.init(
             id: order.run, definition: definition, missed: order.missed, active: order.active)
     }

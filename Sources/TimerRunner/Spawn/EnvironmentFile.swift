@@ -24,7 +24,8 @@ struct EnvironmentFile {
     /// is shown to the run. No part of the path may be a symbolic link, since the user may own a directory on the way.
     ///
     /// It must be a regular file that belongs to root, to the runner's user or to the user of the run, and that
-    /// nobody else may write to, and have no second name: with `LD_PRELOAD` alone a writer could decide what the run does.
+    /// no other user can write to, and it must have one name only: `LD_PRELOAD` alone lets a writer decide what the run
+    /// does.
     ///
     /// - Parameters:
     ///   - path: with a `-` before it, the file may be missing.

@@ -64,13 +64,13 @@ extension Loop {
         gatherOn()
     }
 
-    /// Does this once what was handed over to be written is written, or cannot be for now, and the log of the database
-    /// is not being written into it. The log of one that writes on meanwhile would grow until a write has to wait.
+    /// Does this after everything handed over so far was written, or cannot be written for now, and after a checkpoint of
+    /// the database's log that is under way: otherwise the log would grow until a write has to wait for the disk.
     func afterWriting(_ body: @escaping @Sendable (isolated Loop) -> Void) {
         let first = First()
         recorder.keep([]) { [recorder] _ in
             guard first.take() else { return }
-            recorder.later { recorder in recorder.behindCheckpoint { _ in self.later(body) } }
+            recorder.afterCheckpoint { _ in self.later(body) }
         } delayed: { _ in
             if first.take() { self.later(body) }
         }

@@ -62,7 +62,7 @@ extension Recorder {
         guard !some.isEmpty else { return apply(first) }
         together[0].accounts = first.accounts.dropFirst(some.count)
         keep(some.map { .stage($0) }) { _ in
-            self.later { recorder in recorder.behindCheckpoint { $0.stageSome() } }
+            self.afterCheckpoint { $0.stageSome() }
         } delayed: { error in
             self.later { $0.tellDelay(error) }
         }
@@ -87,7 +87,7 @@ extension Recorder {
         }
         together[0].left = left - Self.stagedPerCommit
         keep([.mergeStaged(max: Self.stagedPerCommit)]) { _ in
-            self.later { recorder in recorder.behindCheckpoint { $0.mergeSome() } }
+            self.afterCheckpoint { $0.mergeSome() }
         }
     }
 

@@ -41,9 +41,10 @@ actor Recorder: QueueActor {
     private(set) var store: Store?
     private let open: @Sendable () throws(StoreError) -> sending Store
     private let reader = StoreReader()
-    private let log: Logger
-    private let history: Duration
-    private let wall: @Sendable () -> WallInstant
+    let log: Logger
+    /// How long runs that ended are kept.
+    let history: Duration
+    let wall: @Sendable () -> WallInstant
     private var followers = Followers()
     private var pending = RequestQueue()
     /// How many requests came so far.
@@ -60,11 +61,12 @@ actor Recorder: QueueActor {
     private var isSyncing = false
     private var hasSyncFailed = false
     private var checkpoints = LogCheckpoints()
-    private var trouble: Trouble?
-    private var closes = 0
+    private(set) var trouble: Trouble?
+    /// How many runs have ended since the history was pruned last.
+    var closes = 0
     /// What is written together and in many steps; the first of them is being written.
     var together: [Together] = []
-    private var pruning: Pruning?
+    var pruning: Pruning?
     private var isMarkDue = true
 
     /// Why nothing can be written for now, and since when.
@@ -243,39 +245,6 @@ actor Recorder: QueueActor {
         later(after: Self.retryDelay) { $0.drain() }
     }
 
-    // MARK: - Pruning
-
-    /// Takes out of the history what is too old, a portion at a time, behind whatever else is to be written.
-    nonisolated func prune() {
-        later { recorder in recorder.beginPruning() }
-    }
-
-    private func noteCloses(_ count: Int) {
-        closes += count
-        guard closes >= Self.closesPerPrune else { return }
-        closes = 0
-        beginPruning()
-    }
-
-    private func beginPruning() {
-        guard pruning == nil else { return }
-        pruning = Pruning(endedBefore: wall() - history)
-        prunePortion()
-    }
-
-    private func prunePortion() {
-        guard let store, trouble == nil, var next = pruning else { return pruning = nil }
-        do throws(StoreError) {
-            try next.advance(in: store)
-            pruning = next.isDone ? nil : next
-        } catch {
-            // It begins again when more runs have ended.
-            pruning = nil
-            log.warning("\(error); the history is pruned later")
-        }
-        if pruning != nil { later(after: Self.pruneDelay) { $0.prunePortion() } }
-    }
-
     // MARK: - Stopping
 
     /// Says what would be lost if the daemon ended now: nil if everything handed over before can be written.
@@ -324,9 +293,13 @@ actor Recorder: QueueActor {
         for one in waiting { one(self) }
     }
 
-    /// Behind the checkpoint that is being made, if one is: what waits for it does not outrun it.
-    func behindCheckpoint(_ body: @escaping @Sendable (isolated Recorder) -> Void) {
-        if checkpoints.isUnderWay { checkpoints.wait(body) } else { body(self) }
+    /// Does this after the checkpoint that is under way, if one is, so that the log does not grow faster than it is
+    /// written into the database.
+    nonisolated func afterCheckpoint(_ body: @escaping @Sendable (isolated Recorder) -> Void) {
+        later { recorder in
+            guard recorder.checkpoints.isUnderWay else { return body(recorder) }
+            recorder.checkpoints.wait(body)
+        }
     }
 
     // MARK: - Syncing
@@ -392,30 +365,5 @@ actor Recorder: QueueActor {
             isSyncDue = true
             planSync()
         }
-    }
-}
-
-/// What a daemon that cannot write its store has not written.
-struct Unwritten: Sendable {
-    /// Why it cannot be written, and since when.
-    var error: StoreError
-    var since: WallInstant
-    /// How many runs that have not begun, ends of runs, and records of jobs wait to be written.
-    var starts = 0
-    var ends = 0
-    var jobs = 0
-
-    init(_ trouble: Recorder.Trouble, _ pending: RequestQueue) {
-        (error, since) = (trouble.error, trouble.since)
-        var names: Set<Job.Name> = []
-        for change in pending.changes {
-            switch change {
-            case .begin: starts += 1
-            case .close: ends += 1
-            case .save(let record), .stage(let record): names.insert(record.job)
-            case .beginLife, .rename, .erase, .mark, .endLife, .applyStaged, .mergeStaged: break
-            }
-        }
-        jobs = names.count
     }
 }

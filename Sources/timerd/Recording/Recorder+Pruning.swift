@@ -1,0 +1,40 @@
+// Copyright 2026 the timerd authors
+// SPDX-License-Identifier: Apache-2.0
+
+import Logging
+import TimerCore
+import TimerStore
+
+/// The history is pruned some runs at a time.
+extension Recorder {
+    /// Takes out of the history what is too old, a portion at a time, behind whatever else is to be written.
+    nonisolated func prune() {
+        later { recorder in recorder.beginPruning() }
+    }
+
+    func noteCloses(_ count: Int) {
+        closes += count
+        guard closes >= Self.closesPerPrune else { return }
+        closes = 0
+        beginPruning()
+    }
+
+    private func beginPruning() {
+        guard pruning == nil else { return }
+        pruning = Pruning(endedBefore: wall() - history)
+        prunePortion()
+    }
+
+    private func prunePortion() {
+        guard let store, trouble == nil, var next = pruning else { return pruning = nil }
+        do throws(StoreError) {
+            try next.advance(in: store)
+            pruning = next.isDone ? nil : next
+        } catch {
+            // It begins again when more runs have ended.
+            pruning = nil
+            log.warning("\(error); the history is pruned later")
+        }
+        if pruning != nil { later(after: Self.pruneDelay) { $0.prunePortion() } }
+    }
+}

@@ -1,0 +1,30 @@
+// Copyright 2026 the timerd authors
+// SPDX-License-Identifier: Apache-2.0
+
+import TimerCore
+import TimerStore
+
+/// What a daemon that cannot write its store has not written.
+struct Unwritten: Sendable {
+    /// Why it cannot be written, and since when.
+    var error: StoreError
+    var since: WallInstant
+    /// How many runs that have not begun, ends of runs, and records of jobs wait to be written.
+    var starts = 0
+    var ends = 0
+    var jobs = 0
+
+    init(_ trouble: Recorder.Trouble, _ pending: RequestQueue) {
+        (error, since) = (trouble.error, trouble.since)
+        var names: Set<Job.Name> = []
+        for change in pending.changes {
+            switch change {
+            case .begin: starts += 1
+            case .close: ends += 1
+            case .save(let record), .stage(let record): names.insert(record.job)
+            case .beginLife, .rename, .erase, .mark, .endLife, .applyStaged, .mergeStaged: break
+            }
+        }
+        jobs = names.count
+    }
+}
