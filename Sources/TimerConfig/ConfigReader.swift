@@ -36,7 +36,7 @@ public struct ConfigReading: Sendable {
 
 /// The table `[daemon]`.
 public struct DaemonSettings: Hashable, Sendable {
-    /// How many runs may live at once.
+    /// How many runs of all jobs may be active at once.
     public var maxConcurrent = 64
     /// The most it may be.
     static let concurrentMax: Int64 = 10_000
@@ -47,6 +47,12 @@ public struct DaemonSettings: Hashable, Sendable {
 
     /// The defaults.
     public init() {}
+
+    /// The `concurrency-max` of a job that allows runs at the same time and does not set one: all places but a
+    /// quarter, and but one at least, which are left to other jobs. At least 1.
+    ///
+    /// - Parameter places: how many runs of all jobs may be active at once.
+    static func concurrencyMax(ofPlaces places: Int) -> Int { max(1, places - max(1, places / 4)) }
 }
 
 /// What is looked for in a configuration beside errors.
@@ -80,14 +86,17 @@ public enum ConfigReader {
     ///   - zones: the machine's time zones.
     ///   - seed: the machine's, from which `H` and `~` of crontab lines are drawn.
     ///   - checks: what is looked for beside errors; nil: nothing.
+    ///   - concurrentRunsMax: how many runs of all jobs may be active at once in a daemon that is running, whatever
+    ///     the files say by now; nil: `max-concurrent`.
     /// - Throws: `ConfigError` if the main file cannot be read or is no TOML; every lesser error is in what
     ///   is returned.
     public static func load(
         path: String, ownerUID: UInt32, zones: ZoneFiles = ZoneFiles(), seed: UInt64 = 0,
-        checks: ConfigChecks? = nil
+        checks: ConfigChecks? = nil, concurrentRunsMax: Int? = nil
     ) throws(ConfigError) -> ConfigReading {
         let files = ConfigFiles(main: path, ownerUID: ownerUID)
-        var decoder = Decoder(zones: zones, seed: seed, checks: checks)
+        var decoder = Decoder(
+            zones: zones, seed: seed, checks: checks, concurrentRunsMax: concurrentRunsMax)
         decoder.take(try Document(bytes: try files.readMain(), file: path))
         let (others, error) = files.others()
         if let error { decoder.leaveOut(file: error.file, error) }

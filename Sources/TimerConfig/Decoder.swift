@@ -27,13 +27,17 @@ struct Decoder {
     private let checks: ConfigChecks?
     private let zones: ZoneFiles
     private let seed: UInt64
+    private let concurrentRunsMax: Int?
     private var machine = MachineLook()
 
-    /// - Parameter checks: what is looked for beside errors; nil: nothing.
-    init(zones: ZoneFiles, seed: UInt64, checks: ConfigChecks?) {
+    /// - Parameters:
+    ///   - checks: what is looked for beside errors; nil: nothing.
+    ///   - concurrentRunsMax: how many runs of all jobs may be active at once; nil: `max-concurrent` of the files.
+    init(zones: ZoneFiles, seed: UInt64, checks: ConfigChecks?, concurrentRunsMax: Int? = nil) {
         self.zones = zones
         self.seed = seed
         self.checks = checks
+        self.concurrentRunsMax = concurrentRunsMax
     }
 
     /// Where a job is written.
@@ -60,6 +64,7 @@ struct Decoder {
                     message: "there are \(jobs.count) jobs; the last \(extra.count) are left out "
                         + "(raise jobs-max in [daemon])"))
         }
+        leavePlaces(&kept)
         return ConfigReading(
             roster: Roster(kept), shares: shares(of: kept), settings: settings, errors: errors,
             errorCount: errors.count + untold, rejected: rejected, warnings: warnings,
@@ -146,6 +151,19 @@ struct Decoder {
         rejected += tooMany.map(\.name.description)
         kept.removeAll { $0.policy.concurrencyMax ?? 0 > settings.maxConcurrent }
         return max(0, tooMany.count - ConfigReading.errorsMax)
+    }
+
+    /// Gives the jobs that allow runs at the same time, without a number of their own, the default one: no job alone
+    /// takes every place.
+    /// - Complexity: O(*n*) in the number of jobs.
+    private func leavePlaces(_ kept: inout [Job]) {
+        let most = DaemonSettings.concurrencyMax(
+            ofPlaces: concurrentRunsMax ?? settings.maxConcurrent)
+        for index in kept.indices {
+            let policy = kept[index].policy
+            guard policy.concurrency == .allow, policy.concurrencyMax == nil else { continue }
+            kept[index].policy.concurrencyMax = most
+        }
     }
 
     /// A file that cannot be read at all.

@@ -76,6 +76,21 @@ import TimerCore
         _ = daemon.stop()
     }
 
+    /// A new `max-concurrent` is not used before the next start, and until then no job gets a share of it.
+    @Test func aReloadKeepsTheShareOfAJob() throws {
+        let jobs = "[job.a]\nevery = \"1h\"\nconcurrency = \"allow\"\nFIRE\n"
+        let daemon = try LiveDaemon("[daemon]\nmax-concurrent = 8\n" + jobs)
+        try daemon.start()
+        #expect(try daemon.show("a").policy?.concurrencyMax == 6)
+        try daemon.write("[daemon]\nmax-concurrent = 100\n" + jobs)
+        #expect(try daemon.ask(.reload).status == 200)
+        #expect(try daemon.show("a").policy?.concurrencyMax == 6)
+        #expect(daemon.stop() == 0)
+        try daemon.start()
+        #expect(try daemon.show("a").policy?.concurrencyMax == 75)
+        _ = daemon.stop()
+    }
+
     @Test func aJobInErrorIsLeftOut_andTheOthersRun() throws {
         let daemon = try LiveDaemon(
             "[job.bad]\nevery = \"never\"\nFIRE\n[job.good]\nevery=\"1s\"\nFIRE\n")

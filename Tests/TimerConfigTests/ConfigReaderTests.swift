@@ -336,6 +336,86 @@ import TimerZones
         #expect(reading.roster.jobs.map(\.policy.concurrencyMax) == [nil, 3])
     }
 
+    /// A quarter of the places, and one at least, is left to other jobs where there is more than one.
+    @Test(arguments: [
+        (1, 1), (2, 1), (3, 2), (4, 3), (5, 4), (7, 6), (8, 6), (64, 48), (1000, 750),
+        (10_000, 7500),
+    ])
+    func aJobThatAllowsRunsAtTheSameTimeLeavesPlacesToOthers(places: Int, most: Int) throws {
+        let reading = try read(
+            """
+            [daemon]
+            max-concurrent = \(places)
+            [job.own]
+            shell = "true"
+            every = "1s"
+            concurrency = "allow"
+            concurrency-max = \(places)
+            [job.share]
+            shell = "true"
+            every = "1s"
+            concurrency = "allow"
+            [job.one]
+            shell = "true"
+            every = "1s"
+            """)
+        #expect(reading.errors.isEmpty)
+        #expect(reading.roster.jobs.map(\.policy.concurrencyMax) == [places, most, nil])
+    }
+
+    /// What a job takes of the places, another finds there.
+    @Test func whateverOneJobTakes_anotherFindsAPlace() throws {
+        let reading = try read(
+            """
+            [daemon]
+            max-concurrent = 4
+            [job.greedy]
+            shell = "true"
+            every = "1s"
+            concurrency = "allow"
+            on-missed = "run-all"
+            retries = 3
+            [job.other]
+            shell = "true"
+            every = "1min"
+            """)
+        let names = try ["greedy", "other"].map { try #require(Job.Name($0)) }
+        func now(_ seconds: Int64) -> Now {
+            Now(
+                wall: WallInstant(secondsSinceEpoch: 1_795_000_000 + seconds),
+                awake: AwakeInstant(nanoseconds: seconds * 1_000_000_000),
+                boot: BootInstant(nanoseconds: seconds * 1_000_000_000),
+                bootID: BootID(String(repeating: "0", count: 32))!)
+        }
+        var (agenda, _) = Agenda.load(
+            reading.roster, Recollection(life: 1),
+            concurrentRunsMax: reading.settings.maxConcurrent, at: now(0))
+        var started: [Run] = []
+        var skipped: [Notice.SkipReason] = []
+        func take(_ actions: [Action]) {
+            for action in actions {
+                switch action {
+                case .begin(_, let start, _): started += start
+                case .start(let runs): started += runs
+                case .tell(.skipped(_, let reason)): skipped.append(reason)
+                default: break
+                }
+            }
+        }
+        for second in 1...10 { take(agenda.handle(.wake(names[0]), at: now(Int64(second)))) }
+        #expect(started.count == 3)
+        #expect(skipped == Array(repeating: .concurrencyMax(3), count: 7))
+        // One that fails is followed by its next attempt, in the place that it had.
+        let first = started[0].id
+        take(agenda.handle(.ended(first, .exited(1), RunUsage()), at: now(10)))
+        for second in 11...59 { take(agenda.handle(.wake(names[0]), at: now(Int64(second)))) }
+        // None was made up for that was missed.
+        take(agenda.handle(.wake(names[0]), at: now(300)))
+        #expect(started.count(where: { $0.id.firing.job == names[0] }) == 4)
+        take(agenda.handle(.wake(names[1]), at: now(300)))
+        #expect(started.last?.id.firing.job == names[1] && agenda.liveRuns == 4)
+    }
+
     @Test func saysAllErrorsAtOnce_inTheirOrder_withTheLineAndACaret() throws {
         let reading = try read(
             """

@@ -114,7 +114,7 @@ import TimerCore
         #expect(!sessions.contains("\(Native.keySession())"))
     }
 
-    /// A process that somebody traces stays, though it was killed, until that one lets it go.
+    /// A process that somebody traces stays, though it was killed, until that one lets it go. Its place is free.
     @Test(.enabled(if: geteuid() == 0, "who may trace is up to the system otherwise"))
     func whoTracesAProcessDoesNotKeepItsRunAlive() throws {
         let folder = "/tmp/timerd-trace-\(UUID().uuidString)"
@@ -142,8 +142,13 @@ import TimerCore
         bench.runner.start([request])
         bench.wait { $0.contains { if case .output = $0 { true } else { false } } }
         let tracer = try #require(bench.lines(of: request).first.flatMap { Int32($0) })
+        bench.runner.limit(to: 1)
+        let next = bench.request(.shell("echo next"))
+        bench.runner.start([next])
         bench.runner.end(request.id, grace: .milliseconds(100))
         #expect(bench.end(of: request).outcome == .stopped)
+        #expect(bench.end(of: next).outcome == .exited(0))
+        #expect(kill(tracer, 0) == 0, "the one before was not traced any more")
         kill(tracer, SIGKILL)
         // Its end is nobody's to take but the kernel's, unless orphans are adopted; here others wait for their children.
         for case .began(_, let pid, _) in bench.events {

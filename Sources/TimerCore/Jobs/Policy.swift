@@ -11,8 +11,8 @@ public struct Policy: Hashable, Sendable {
     public var onResume: Resume?
     /// What becomes of a firing while a run of the job lives.
     public var concurrency = Concurrency.forbid
-    /// With `allow`: how many runs of the job may run at once, at least 1; a firing beyond is skipped. Nil: as
-    /// many as all jobs together may.
+    /// With `allow`: how many runs of the job may be active at once, at least 1; a firing beyond is skipped. Nil: as
+    /// many as all jobs together may; a job of a configuration always has a number, which leaves places to others.
     public var concurrencyMax: Int?
     /// By how much a firing may be delayed to share a wake-up with others. Not negative.
     public var accuracy = Duration.zero

@@ -79,7 +79,7 @@ struct DaemonStart {
         daemon.listenToRunner(adopting: Set(past.openRuns.filter(\.isLive).map(\.id)))
         // From here on there is something to answer with.
         watch.activate(queue: loop.executor.queue) { loop.later { $0.receive(.clockChanged) } }
-        let server = try listen(on: socket, for: daemon)
+        let server = try listen(on: socket, for: daemon, reading.settings)
         try withExtendedLifetime((watch, state, runtime)) { try serve(daemon, server) }
     }
 
@@ -174,12 +174,12 @@ struct DaemonStart {
     }
 
     private func listen(
-        on socket: Int32, for daemon: Daemon
+        on socket: Int32, for daemon: Daemon, _ settings: DaemonSettings
     ) throws -> ControlServer.Listening {
         let reloader = Reloader(
             path: options.config, user: geteuid(), loop: daemon.loop,
             supervision: daemon.supervision, clocks: clocks, log: log,
-            runsJobs: options.runner == nil)
+            runsJobs: options.runner == nil, concurrentRunsMax: settings.maxConcurrent)
         let about = Control.About(
             version: Timerd.versionNumber, pid: getpid(), since: clocks.now().wall,
             config: options.config)

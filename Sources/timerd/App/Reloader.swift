@@ -19,11 +19,13 @@ final class Reloader: Sendable {
     /// Whether the jobs run as the daemon's user, with the same view of the machine; a runner that is a service
     /// of its own sees users and files that this process may not.
     private let runsJobs: Bool
+    /// How many runs may be active at once: as when the daemon started, whatever the configuration says by now.
+    private let concurrentRunsMax: Int
     private let queue = DispatchQueue(label: "timerd.config", qos: .default)
 
     init(
         path: String, user: UInt32, loop: Loop, supervision: Supervision, clocks: Clocks,
-        log: Logger, runsJobs: Bool
+        log: Logger, runsJobs: Bool, concurrentRunsMax: Int
     ) {
         self.path = path
         self.user = user
@@ -32,6 +34,7 @@ final class Reloader: Sendable {
         self.clocks = clocks
         self.log = log
         self.runsJobs = runsJobs
+        self.concurrentRunsMax = concurrentRunsMax
     }
 
     /// Reloads and calls `done` once the change is on the disk. With any error in it the configuration is
@@ -90,7 +93,8 @@ final class Reloader: Sendable {
         do throws(ConfigError) {
             let reading = try ConfigReader.load(
                 path: path, ownerUID: user, seed: MachineID.seed,
-                checks: ConfigChecks(at: clocks.now().wall, asksMachine: runsJobs))
+                checks: ConfigChecks(at: clocks.now().wall, asksMachine: runsJobs),
+                concurrentRunsMax: concurrentRunsMax)
             guard reading.errors.isEmpty else {
                 return .failure(
                     Errors(
