@@ -134,7 +134,9 @@ extension Agenda {
     ) {
         let firing = entry.firing(points[0], missed: points.count - 1, at: now)
         let late = max(.zero, points[0].age - entry.job.policy.accuracy)
-        begin(firing, late: late, slot, &entry, isCatchUp: wasHeld, at: now, into: &batch)
+        begin(
+            firing, late: late, slot, &entry, as: wasHeld ? .caughtUp(after: nil) : .due, at: now,
+            into: &batch)
     }
 
     /// A firing for each of the points, up to the limit.
@@ -154,14 +156,15 @@ extension Agenda {
         // A run from before forbids them all, unless they were held because of it; each of their own only lets the
         // next one wait.
         let before = wasHeld ? nil : entry.live.last { !$0.isRetry }
+        let candidate = Candidate.caughtUp(after: before?.id)
         for index in 0..<points.count {
             let firing = entry.firing(points[index], missed: 0, at: now)
-            if entry.job.policy.concurrency == .forbid, let before {
-                letGo(firing, .stillRunning(before.id), &entry, at: now, into: &batch)
+            if before != nil, case .skip(let obstacle) = entry.admission(of: candidate) {
+                letGo(firing, obstacle.skipReason, &entry, at: now, into: &batch)
                 continue
             }
             begin(
-                firing, late: points[index].age, slot, &entry, isCatchUp: true, at: now,
+                firing, late: points[index].age, slot, &entry, as: candidate, at: now,
                 into: &batch)
         }
     }

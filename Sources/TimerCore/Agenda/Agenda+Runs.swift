@@ -4,18 +4,18 @@
 extension Agenda {
     /// Makes a run of a firing, unless it is let go by order or by a run that lives.
     ///
-    /// - Parameter isCatchUp: whether it is one of several that are made up for one after the other.
+    /// - Parameter candidate: why it is made.
     mutating func begin(
-        _ firing: Firing, late: Duration, _ slot: Int, _ entry: inout Entry, isCatchUp: Bool,
-        at now: Now, into batch: inout Batch
+        _ firing: Firing, late: Duration, _ slot: Int, _ entry: inout Entry,
+        as candidate: Candidate, at now: Now, into batch: inout Batch
     ) {
         if entry.skips > 0 {
             entry.skips -= 1
             return letGo(firing, .byOrder(left: entry.skips), &entry, at: now, into: &batch)
         }
         let run = entry.run(firing)
-        if let reason = place(run, slot, &entry, isCatchUp: isCatchUp, at: now, into: &batch) {
-            return letGo(firing, reason, &entry, at: now, into: &batch)
+        if let obstacle = place(run, as: candidate, slot, &entry, into: &batch) {
+            return letGo(firing, obstacle.skipReason, &entry, at: now, into: &batch)
         }
         let remaining = entry.phase == .armed ? entry.remaining(at: now) : nil
         batch.notices.append(.tell(.fired(run, late: late, remaining: remaining)))
@@ -24,22 +24,25 @@ extension Agenda {
         }
     }
 
-    /// Records a run and starts it, or has it wait for those before it, as `concurrency` says.
+    /// Records a run and starts it, or lets it wait for those before it, as `concurrency` says.
     ///
-    /// - Returns: why it is not to be, with nothing changed; nil if it is.
+    /// - Returns: why it is not made, with nothing changed; nil if it is.
     mutating func place(
-        _ run: Run, _ slot: Int, _ entry: inout Entry, isCatchUp: Bool, at now: Now,
+        _ run: Run, as candidate: Candidate, _ slot: Int, _ entry: inout Entry,
         into batch: inout Batch
-    ) -> Notice.SkipReason? {
-        if !isCatchUp, let reason = refuse(entry) { return reason }
-        switch entry.job.policy.concurrency {
-        case .replace where !isCatchUp: replace(slot, &entry, by: run, into: &batch)
-        case .forbid where !entry.live.isEmpty && entry.live.allSatisfy(\.isRetry):
-            // Nothing runs, and the firing has all attempts of its own before it.
+    ) -> Obstacle? {
+        let mayStart: Bool
+        switch entry.admission(of: candidate) {
+        case .skip(let obstacle): return obstacle
+        case .start: mayStart = true
+        case .wait: mayStart = false
+        case .replaceRetries:
             replaceRetries(slot, &entry, by: run, into: &batch)
-        case .forbid, .queue, .replace, .allow: break
+            mayStart = true
+        case .replaceAll:
+            replace(slot, &entry, by: run, into: &batch)
+            mayStart = entry.live.isEmpty
         }
-        let mayStart = entry.mayStartAnother
         record(run, wait: mayStart ? nil : .turn, &entry, into: &batch)
         if mayStart {
             admit(run, &entry, into: &batch)
@@ -47,19 +50,6 @@ extension Agenda {
             entry.held.append(HeldRun(run: run, retryAt: nil))
         }
         return nil
-    }
-
-    /// Why a firing that comes due now is skipped because of the job's other runs; nil if it is not.
-    private func refuse(_ entry: Entry) -> Notice.SkipReason? {
-        switch entry.job.policy.concurrency {
-        case .forbid: entry.live.last { !$0.isRetry }.map { .stillRunning($0.id) }
-        case .queue: entry.live.first { $0.wait == .turn }.map { .queueFull($0.id) }
-        case .replace: nil
-        case .allow:
-            entry.job.policy.concurrencyMax.flatMap { most in
-                entry.live.count { !$0.isRetry } >= most ? .concurrencyMax(most) : nil
-            }
-        }
     }
 
     /// Puts a run of the job on record, and among those that have not ended.
@@ -200,7 +190,7 @@ extension Agenda {
         if !entry.phase.isPaused, !entry.held.isEmpty {
             releaseRetries(&entry, at: now, into: &batch)
             while let held = entry.held.first(where: { $0.retryAt == nil }),
-                entry.mayStartNextInLine
+                case .start = entry.admission(of: .firstInLine)
             {
                 entry.held.removeAll { $0.run.id == held.run.id }
                 if lapse(held.run, &entry, at: now, into: &batch) { continue }
@@ -220,7 +210,7 @@ extension Agenda {
             guard let instant = held.retryAt, instant <= now.awake,
                 let index = entry.held.firstIndex(where: { $0.run.id == held.run.id })
             else { continue }
-            guard entry.isFull else {
+            if case .start = entry.admission(of: .retry) {
                 entry.held.remove(at: index)
                 admit(held.run, &entry, into: &batch)
                 continue
@@ -250,21 +240,8 @@ extension Agenda {
 }
 
 extension Entry {
-    /// Whether one more run of the job may be started, by the runs that have not ended.
-    var mayStartAnother: Bool {
-        job.policy.concurrency == .allow ? !isFull : live.isEmpty
-    }
-
-    /// Whether the first of those that wait in line may be started.
-    var mayStartNextInLine: Bool {
-        job.policy.concurrency == .allow ? !isFull : live.allSatisfy { $0.wait == .turn }
-    }
-
-    /// Whether as many runs of the job are running, or wait for one of the places, as `concurrency-max` allows.
-    var isFull: Bool {
-        guard job.policy.concurrency == .allow, let most = job.policy.concurrencyMax else {
-            return false
-        }
-        return live.count(where: \.isStarted) >= most
+    /// What becomes of a run of the job because of the others.
+    func admission(of candidate: Candidate) -> Admission {
+        job.policy.admission(of: candidate, beside: live)
     }
 }

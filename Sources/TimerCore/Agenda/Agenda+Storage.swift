@@ -16,7 +16,7 @@ extension Agenda {
         entry.phase == .armed
             && entry.live.contains { run in
                 isUnrecorded(run)
-                    && (entry.job.policy.concurrency != .allow
+                    && (entry.job.policy.runsDependOnEachOther
                         || now.wall - run.id.firing.scheduled > Self.darkMax)
             }
     }

@@ -152,7 +152,7 @@ extension Agenda {
                     entry.job.name, by: author, accrued: entry.accrued(at: now),
                     remaining: entry.remaining(at: now))))
         if let due {
-            begin(due, late: .zero, slot, &entry, isCatchUp: false, at: now, into: &batch)
+            begin(due, late: .zero, slot, &entry, as: .due, at: now, into: &batch)
             if case .after = entry.job.schedule {
                 entry.phase = .finished
                 batch.timers += settle(slot, &entry, at: now)
@@ -228,22 +228,13 @@ extension Agenda {
     private mutating func runNow(
         _ slot: Int, _ entry: inout Entry, _ order: Order, at now: Now
     ) -> [Action] {
-        let takesPlace =
-            entry.job.policy.concurrency != .allow && entry.live.contains(where: \.isRetry)
-            && !entry.live.contains(where: \.isStarted)
-        if !takesPlace, let reason = entry.hindrance {
-            return [.answer(.refused(reason))]
+        if case .skip(let obstacle) = entry.admission(of: .requested) {
+            return [.answer(.refused(obstacle.sentence))]
         }
         var batch = Batch()
         let point = Points.Point(label: now.wall, age: .zero)
         let run = entry.run(entry.firing(point, missed: 0, at: now))
-        if takesPlace { replaceRetries(slot, &entry, by: run, into: &batch) }
-        if takesPlace || entry.job.policy.concurrency == .allow {
-            record(run, wait: nil, &entry, into: &batch)
-            admit(run, &entry, into: &batch)
-        } else {
-            _ = place(run, slot, &entry, isCatchUp: false, at: now, into: &batch)
-        }
+        _ = place(run, as: .requested, slot, &entry, into: &batch)
         batch.records.append(entry.record(at: now, life: life))
         entries[slot] = entry
         let remaining = entry.phase == .armed ? entry.remaining(at: now) : nil
@@ -275,29 +266,24 @@ extension Order {
     }
 }
 
-extension Entry {
-    /// Why the job cannot be run now, in a sentence; nil if it can.
-    fileprivate var hindrance: String? {
-        func said(_ run: RunSummary) -> String {
+extension Obstacle {
+    /// Why the job cannot be run now.
+    fileprivate var sentence: String {
+        switch self {
+        case .stillRunning(let run), .queueFull(let run):
             switch run.wait {
             case nil: "its run \(run.id) is still running"
             case .place: "its run \(run.id) waits for max-concurrent"
             case .turn, .retry: "its run \(run.id) waits for the previous run"
             }
-        }
-        switch job.policy.concurrency {
-        case .forbid: return live.last { !$0.isRetry }.map(said)
-        case .queue: return live.first { $0.wait == .turn }.map(said)
-        case .replace: return nil
-        case .allow:
-            guard let most = job.policy.concurrencyMax, live.count(where: \.isStarted) >= most
-            else { return nil }
-            return
-                "\(plural(most, "run")) of it \(most == 1 ? "is" : "are") still running, the limit of "
+        case .concurrencyMax(let most):
+            "\(plural(most, "run")) of it \(most == 1 ? "is" : "are") still running, the limit of "
                 + "concurrency-max"
         }
     }
+}
 
+extension Entry {
     /// The runs that were told to start and have not ended.
     var toldRuns: [Run.ID] { live.filter { $0.wait == nil }.map(\.id) }
 
