@@ -75,8 +75,8 @@ status:
 # that errors show up early.
 test: setup
 	$(SWIFT) build --build-tests $(SWIFTFLAGS)
-	$(SWIFT) test --skip-build --skip LifeTests $(SWIFTFLAGS)
-	$(SWIFT) test --skip-build --filter LifeTests $(SWIFTFLAGS)
+	SWIFT='$(SWIFT)' Tests/run --skip LifeTests $(SWIFTFLAGS)
+	SWIFT='$(SWIFT)' Tests/run --filter LifeTests $(SWIFTFLAGS)
 
 test-library: setup
 	Tests/Library/run
