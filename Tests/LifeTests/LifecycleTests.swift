@@ -73,6 +73,13 @@ import TimerCore
             WallInstant(rfc3339: try #require(try daemon.show("kept").next))!
             - WallInstant(rfc3339: try #require(next))!
         #expect(shift < .milliseconds(1) && shift > .milliseconds(-1), "its timer moved")
+        // Whatever happens next, the status says it until another configuration is in use.
+        _ = try daemon.ask(.order(.pause, name("new"), OrderBody()))
+        let words = "STATUS=2 jobs, 1 paused; reload refused, 1 error in "
+        #expect(daemon.waitForManager(words) != nil)
+        try daemon.write("[job.new]\nevery = \"2h\"\nFIRE\n")
+        #expect(try daemon.ask(.reload).status == 200)
+        #expect(daemon.waitForManager("STATUS=1 job, 1 paused; nothing due") != nil)
         _ = daemon.stop()
     }
 

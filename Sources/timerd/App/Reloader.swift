@@ -143,8 +143,10 @@ final class Reloader: Sendable {
         let message =
             "\(path): \(errors.count); the current configuration is kept (reload requested by \(author))"
         log.error("\(message)")
-        supervision.ready(
-            "Reload refused, \(errors.count) in \(path); the current configuration is kept")
+        let refusal =
+            "reload refused, \(errors.count) in \(path); the current configuration is kept"
+        supervision.ready("R" + refusal.dropFirst())
+        loop.later { $0.note(configRefusal: refusal) }
         done(.failure(ErrorReply(message, details: errors.sentences)))
     }
 }

@@ -14,14 +14,17 @@ struct StatusLine {
     var isStopping: Bool
     /// Why the state cannot be saved for now, and so no run starts; nil: it can.
     var trouble: String?
+    /// What is wrong with the configuration that was read last, so that an earlier one is in use; nil: it is in use.
+    var refusal: String?
 
     var text: String {
         var parts = [plural(jobs, "job")]
         if paused > 0 { parts.append("\(paused) paused") }
         if running > 0 { parts.append("\(running) running") }
         if rejected > 0 { parts.append("\(plural(rejected, "job")) rejected") }
-        let counts = parts.joined(separator: ", ")
+        var counts = parts.joined(separator: ", ")
         if isStopping { return "Stopping; \(counts)" }
+        if let refusal { counts += "; \(refusal)" }
         if let trouble {
             return "\(counts); runs wait, since the state cannot be saved: \(trouble)"
         }

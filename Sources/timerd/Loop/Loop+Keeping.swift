@@ -86,6 +86,12 @@ extension Loop {
         planStatus()
     }
 
+    /// A configuration was refused, which is said until a later one is in use.
+    func note(configRefusal refusal: String) {
+        configRefusal = refusal
+        planStatus()
+    }
+
     func tellStatus() {
         statusTimer = nil
         guard supervision.isSupervised else { return }
@@ -94,7 +100,7 @@ extension Loop {
             StatusLine(
                 jobs: agenda.jobCount, paused: agenda.pausedCount, running: agenda.liveRuns,
                 rejected: rejected.count, next: agenda.next(at: now), isStopping: agenda.isShutDown,
-                trouble: storeTrouble?.description
+                trouble: storeTrouble?.description, refusal: configRefusal
             ).text)
     }
 }

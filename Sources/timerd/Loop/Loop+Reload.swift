@@ -30,6 +30,7 @@ extension Loop {
     func reload(_ new: NewRoster, done: @escaping @Sendable (Notice?) -> Void) {
         guard !isDeciding else { return afterDecision { $0.reload(new, done: done) } }
         rejected = new.rejected
+        configRefusal = nil
         teller.follow(new.levels)
         isDeciding = true
         let now = clocks.now()

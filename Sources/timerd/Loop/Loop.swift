@@ -90,6 +90,8 @@ actor Loop: QueueActor {
     var checkpointed: Int?
     /// Why the state cannot be saved for now.
     var storeTrouble: StoreError?
+    /// What is wrong with the configuration that was read last; nil if that is the one in use.
+    var configRefusal: String?
     var rejected: [Rejection]
     var drained: (@Sendable () -> Void)?
     /// Who waits for everything there is to show, and what of it the first of them has.

@@ -28,3 +28,6 @@ expect 'it is still active' test "$(property ActiveState)" = active
 inside kill -HUP "$(property MainPID)"
 tells_of_the_refusal() { property StatusText | grep -q refused; }
 wait_for 10 'the status names the refusal' tells_of_the_refusal
+expect 'a pause is accepted' inside timerctl pause fresh
+tells_of_both() { property StatusText | grep -q '1 paused.*refused'; }
+wait_for 10 'the status still names it when something else has changed' tells_of_both
