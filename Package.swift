@@ -76,7 +76,10 @@ let package = Package(
         .target(name: "CSpawn", cSettings: cSettings),
         .target(name: "CLinux", cSettings: cSettings),
         // The rooms. No arrow among Config, Store, Runner and Control, none from Systemd to any Timer*.
-        .target(name: "Systemd", dependencies: ["CSystemd"], swiftSettings: settings),
+        .target(name: "Systemd", dependencies: ["CLinux"], swiftSettings: settings),
+        .target(
+            name: "SystemdActivation", dependencies: ["CSystemd", "Systemd"],
+            swiftSettings: settings),
         .target(name: "HostFiles", swiftSettings: settings),
         .target(name: "Timekeeping", swiftSettings: settings),
         .target(name: "PausableTimers", dependencies: ["Timekeeping"], swiftSettings: settings),
@@ -94,8 +97,9 @@ let package = Package(
         .executableTarget(
             name: "timerd",
             dependencies: [
-                "Systemd", "TimerCore", "TimerZones", "TimerConfig", "TimerStore", "TimerRunner",
-                "TimerControl", "CLinux", "HostFiles", "PausableTimers",
+                "Systemd", "SystemdActivation", "TimerCore", "TimerZones", "TimerConfig",
+                "TimerStore",
+                "TimerRunner", "TimerControl", "CLinux", "HostFiles", "PausableTimers",
                 daemons("ArgumentParser", of: "swift-argument-parser"),
                 daemons("Logging", of: "swift-log"),
                 daemons("NIOCore", of: "swift-nio"),
@@ -120,7 +124,7 @@ let package = Package(
         // What a person may run to see the library work: `swift run fps`.
         example("fps"), example("pomodoro"), example("poller"),
         // The tests.
-        tests(of: "Systemd"),
+        tests(of: "Systemd", "SystemdActivation"),
         .target(name: "SeededRandom", path: "Tests/SeededRandom", swiftSettings: optimised),
         tests(of: "Timekeeping", "SeededRandom"),
         tests(of: "PausableTimers", "SeededRandom"),

@@ -6,10 +6,12 @@
 #include "CLinux.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <linux/magic.h>
 #include <malloc.h>
 #include <signal.h>
 #include <stdint.h>
+#include <sys/mman.h>
 #include <sys/signalfd.h>
 #include <sys/socket.h>
 #include <sys/timerfd.h>
@@ -49,6 +51,12 @@ int clinux_signal_take(int descriptor) {
     do count = read(descriptor, &info, sizeof info);
     while (count < 0 && errno == EINTR);
     return count == sizeof info ? (int)info.ssi_signo : 0;
+}
+
+int clinux_memory_file(const char *name) { return memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING); }
+
+int clinux_seal(int file) {
+    return fcntl(file, F_ADD_SEALS, F_SEAL_SEAL | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE);
 }
 
 int clinux_is_in_memory(int file) {

@@ -1,7 +1,7 @@
 // Copyright 2026 the timerd authors
 // SPDX-License-Identifier: Apache-2.0
 
-import CSystemd
+import CLinux
 import Glibc
 import Synchronization
 
@@ -134,7 +134,7 @@ public final class Journal: Sendable {
 
     /// What is too large for a datagram goes as a sealed file in memory, as the protocol says.
     private static func deliverAsFile(_ entry: [UInt8], over socket: DatagramSocket) -> Int32 {
-        let file = systemd_memory_file("journal-entry")
+        let file = clinux_memory_file("journal-entry")
         guard file >= 0 else { return errno }
         defer { close(file) }
         var offset = 0
@@ -145,7 +145,7 @@ public final class Journal: Sendable {
             guard count > 0 || (count < 0 && errno == EINTR) else { return count < 0 ? errno : EIO }
             offset += max(count, 0)
         }
-        guard systemd_seal(file) == 0 else { return errno }
+        guard clinux_seal(file) == 0 else { return errno }
         return socket.send([], passing: file)
     }
 }

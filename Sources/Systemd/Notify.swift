@@ -61,6 +61,15 @@ public struct Notify: Sendable {
         socket = address.flatMap { DatagramSocket(address: $0) }
     }
 
+    /// What NOTIFY_SOCKET says, which is taken out of the environment: no child speaks to the manager in the name of
+    /// this process. To be called once, before other threads exist: unsetenv(3) is not safe beside them.
+    public static func take() -> Notify {
+        let address = getenv("NOTIFY_SOCKET").map { String(cString: $0) }
+            .flatMap { $0.isEmpty ? nil : $0 }
+        unsetenv("NOTIFY_SOCKET")
+        return Notify(address: address)
+    }
+
     /// Whether anybody supervises this process.
     public var isSupervised: Bool { isAddressed }
 

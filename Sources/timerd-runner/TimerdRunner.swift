@@ -95,7 +95,7 @@ struct TimerdRunner: ParsableCommand {
     func run() throws {
         umask(0o077)
         clinux_heap_keep_small()
-        let environment = SupervisorEnvironment.take()
+        let notify = takeNotify()
         do {
             let user = try scheduler()
             if detach {
@@ -108,9 +108,9 @@ struct TimerdRunner: ParsableCommand {
             RunnerProcess.limitMemory()
             signal(SIGPIPE, SIG_IGN)
             goFirst()
-            let server = try makeServer(environment, for: user)
+            let server = try makeServer(for: user)
             try server.handleSignals(grace: Self.grace)
-            _ = environment.notify.ready(status: "Serving")
+            _ = notify.ready(status: "Serving")
             ready?.tell()
             server.run()
         } catch {
@@ -126,6 +126,16 @@ struct TimerdRunner: ParsableCommand {
         if ThreadNice.current >= 0 { ThreadNice.set(ThreadNice.first) }
     }
 
+    /// Where the service manager is told of the start. It passes nothing else to this program, and what it sets is taken
+    /// out of the environment, some of which a job may be given.
+    private func takeNotify() -> Notify {
+        for name in ["WATCHDOG_USEC", "WATCHDOG_PID", "LISTEN_PID", "LISTEN_FDS", "LISTEN_FDNAMES"]
+        {
+            unsetenv(name)
+        }
+        return Notify.take()
+    }
+
     private func scheduler() throws -> UInt32 {
         guard let schedulerUser else { return geteuid() }
         var entry = passwd()
@@ -139,16 +149,12 @@ struct TimerdRunner: ParsableCommand {
         return entry.pw_uid
     }
 
-    private func makeServer(
-        _ environment: SupervisorEnvironment, for user: UInt32
-    ) throws -> RunnerServer {
+    private func makeServer(for user: UInt32) throws -> RunnerServer {
         let directory = try Directory.open(runtime)
         try directory.lock("runner.lock", of: "timerd-runner", option: "--runtime")
         let marks = try directory.subdirectory("runs")
-        let socket =
-            try environment.sockets.first(where: \.isListeningUnixStream)?.descriptor
-            ?? UnixSocket.bind(
-                at: socket ?? "\(runtime)/\(RunnerSocket.fileName)", admitting: .user(user))
+        let socket = try UnixSocket.bind(
+            at: socket ?? "\(runtime)/\(RunnerSocket.fileName)", admitting: .user(user))
         let path = config
         let trace = ConfigTrace(path)
         var settings = RunnerServer.Settings(

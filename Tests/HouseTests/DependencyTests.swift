@@ -51,7 +51,9 @@ import Testing
             // Directories and sockets as a daemon must treat them, for both programs.
             ("HostFiles", ["Glibc"]),
             // It could be any daemon's: it knows nothing of jobs.
-            ("Systemd", ["CSystemd", "Glibc", "Synchronization"]),
+            ("Systemd", ["CLinux", "Glibc", "Synchronization"]),
+            // Not the runner: it forks for each run, and libsystemd brings six libraries into its memory.
+            ("SystemdActivation", ["CSystemd", "Systemd", "Glibc"]),
             // It must start in milliseconds.
             (
                 "timerctl",
@@ -73,7 +75,7 @@ import Testing
         for room in [
             "Timekeeping", "PausableTimers", "TimerCore", "TimerConfig", "TimerStore",
             "TimerRunner",
-            "TimerControl", "Systemd", "HostFiles", "timerd", "timerd-runner",
+            "TimerControl", "Systemd", "SystemdActivation", "HostFiles", "timerd", "timerd-runner",
             "timerctl",
         ] {
             #expect(try imports(of: room)["Foundation"] == nil, "\(room)")
@@ -87,7 +89,7 @@ import Testing
         ]
         let rooms = [
             "TimerCore", "TimerConfig", "TimerStore", "TimerRunner", "TimerControl", "Systemd",
-            "HostFiles", "timerd", "timerd-runner", "timerctl",
+            "SystemdActivation", "HostFiles", "timerd", "timerd-runner", "timerctl",
         ]
         for library in libraries {
             let users = try rooms.filter { try imports(of: $0)[library] != nil }

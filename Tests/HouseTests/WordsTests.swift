@@ -51,7 +51,7 @@ import Testing
     @Test(arguments: [
         "timerd", "timerd-runner", "timerctl", "TimerConfig", "TimerControl", "TimerCore",
         "TimerRunner",
-        "TimerStore", "HostFiles", "Systemd", "TimerZones",
+        "TimerStore", "HostFiles", "Systemd", "SystemdActivation", "TimerZones",
     ])
     func sentencesOfThePrograms(target: String) throws {
         for (file, text) in try Project.sources(in: "Sources/\(target)") {

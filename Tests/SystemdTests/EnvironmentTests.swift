@@ -4,7 +4,8 @@
 import Glibc
 import Testing
 
-@testable import Systemd
+import Systemd
+@testable import SystemdActivation
 
 /// What a service manager hands over, each in a process of its own: the environment and descriptor 3 are
 /// the whole process's.

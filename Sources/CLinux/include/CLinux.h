@@ -22,6 +22,13 @@ int clinux_signal_descriptor(const sigset_t *signals);
 /// Takes the next signal that came. Returns its number, or 0 if none came.
 int clinux_signal_take(int descriptor);
 
+/// A new file in memory that can be sealed, closed on exec (memfd_create(2)). Returns it, or -1 with errno set.
+int clinux_memory_file(const char *name);
+
+/// Lets nobody change that file any more (fcntl(2), F_ADD_SEALS: SEAL, SHRINK, GROW and WRITE). Returns 0, or -1 with
+/// errno set.
+int clinux_seal(int file);
+
 /// Returns 1 if the file lies in memory, tmpfs or ramfs (statfs(2)), so that no write to it waits for a disk; else 0.
 int clinux_is_in_memory(int file);
 

@@ -7,6 +7,7 @@ import Glibc
 import HostFiles
 import Logging
 import Systemd
+import SystemdActivation
 import TimerConfig
 import TimerControl
 import TimerCore

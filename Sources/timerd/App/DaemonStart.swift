@@ -7,6 +7,7 @@ import HostFiles
 import Logging
 import Synchronization
 import Systemd
+import SystemdActivation
 import TimerConfig
 import TimerControl
 import TimerCore

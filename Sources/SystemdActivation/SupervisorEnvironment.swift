@@ -3,6 +3,7 @@
 
 import CSystemd
 import Glibc
+public import Systemd
 
 /// What the service manager handed this process in its environment. It is read once and taken out, so that
 /// no child of this process speaks to the manager in its name.
@@ -17,16 +18,13 @@ public struct SupervisorEnvironment: Sendable {
     /// Reads the environment of this process and removes what it read. To be called once, before other
     /// threads exist: setenv(3) is not safe beside them.
     public static func take() -> SupervisorEnvironment {
-        let address = getenv("NOTIFY_SOCKET").map { String(cString: $0) }
-            .flatMap { $0.isEmpty ? nil : $0 }
         // sd_watchdog_enabled(3) looks at WATCHDOG_PID as well, sd_listen_fds_with_names(3) at LISTEN_PID;
         // both take their variables away when told to, and the latter sets FD_CLOEXEC.
         var microseconds: UInt64 = 0
         let isWatched = sd_watchdog_enabled(1, &microseconds) > 0
         let sockets = takeSockets()
-        unsetenv("NOTIFY_SOCKET")
         return SupervisorEnvironment(
-            notify: Notify(address: address),
+            notify: Notify.take(),
             watchdogInterval: isWatched && microseconds > 0 ? .microseconds(microseconds) : nil,
             sockets: sockets)
     }
