@@ -84,6 +84,14 @@ extension JobKey {
             draft.execution.successExitCodes = try node.exitCodes()
         },
         JobKey("log") { node, draft throws(Fault) in draft.execution.log = try node.word() },
+        JobKey("log-rate-limit-interval") { node, draft throws(Fault) in
+            // Zero is no limit, as in systemd.exec(5).
+            let span = try node.spanOrNone()
+            draft.execution.logRateLimitInterval = span == .zero ? nil : span
+        },
+        JobKey("log-rate-limit-burst") { node, draft throws(Fault) in
+            draft.execution.logRateLimitBurst = try node.integer(in: 1...1_000_000_000)
+        },
         JobKey("output-tail") { node, draft throws(Fault) in
             draft.execution.outputTail = Int(try node.size(upTo: 1 << 20))
         },

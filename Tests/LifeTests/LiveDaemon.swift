@@ -194,7 +194,7 @@ final class LiveDaemon {
 
     /// Waits until the log says it: it is written apart from what it tells of.
     func waitForLog(_ text: String) -> Bool {
-        let deadline = Self.now() + 10
+        let deadline = Self.now() + 60
         while !log.contains(text), Self.now() < deadline { usleep(5000) }
         return log.contains(text)
     }

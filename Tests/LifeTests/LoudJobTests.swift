@@ -18,12 +18,15 @@ import TimerCore
             [job.louder]
             after = "100ms"
             shell = "exec yes a line that is longer than the others and comes as often as it can >&2"
+            log-rate-limit-interval = "1s"
+            log-rate-limit-burst = 500
             [job.tick]
             every = "100ms"
             FIRE
             """)
         try daemon.start()
         #expect(daemon.waitForLog("writes faster than the log takes its lines"))
+        #expect(daemon.waitForLog("the job wrote more than log-rate-limit-burst lines"))
         while daemon.nextFiring(until: LiveDaemon.now()) != nil {}
         let began = LiveDaemon.now()
         var ticks = 0

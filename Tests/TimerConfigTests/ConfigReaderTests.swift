@@ -202,6 +202,10 @@ import TimerZones
             #"4:15: job "j": output-tail: is too large; at most 1048576 bytes"#
         ),
         (
+            #"every = "1h"\#nshell = "x"\#nlog-rate-limit-burst = 0"#,
+            #"4:24: job "j": log-rate-limit-burst: 0 is out of range; from 1 to 1000000000"#
+        ),
+        (
             #"every = "1h"\#nshell = "x"\#noutput-tail = "8kb""#,
             #"4:15: job "j": output-tail: "8kb" is no size such as "64KiB" or "1G""#
         ),
@@ -334,6 +338,36 @@ import TimerZones
             """)
         #expect(reading.errors.isEmpty)
         #expect(reading.roster.jobs.map(\.policy.concurrencyMax) == [nil, 3])
+    }
+
+    @Test func aJobMayWriteSoManyLinesInASpan() throws {
+        let reading = try read(
+            """
+            [defaults]
+            log-rate-limit-burst = 500
+            [job.a]
+            shell = "true"
+            every = "1h"
+            [job.b]
+            shell = "true"
+            every = "1h"
+            log-rate-limit-interval = "1min"
+            log-rate-limit-burst = 7
+            [job.c]
+            shell = "true"
+            every = "1h"
+            log-rate-limit-interval = "0s"
+            [job.d]
+            shell = "true"
+            every = "1h"
+            log-rate-limit-interval = "none"
+            """)
+        #expect(reading.errors.isEmpty)
+        let jobs = reading.roster.jobs.map(\.execution)
+        #expect(
+            jobs.map(\.logRateLimitInterval) == [.seconds(30), .seconds(60), nil, nil])
+        #expect(jobs.map(\.logRateLimitBurst) == [500, 7, 500, 500])
+        #expect(Execution().logRateLimitBurst == 10_000)
     }
 
     /// A quarter of the places, and one at least, is left to other jobs where there is more than one.

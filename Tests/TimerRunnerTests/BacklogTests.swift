@@ -40,7 +40,7 @@ import TimerCore
             guard case .event(let number, let event) = reply else { return nil }
             switch event {
             case .began, .ended: return Told(number: number, event: event, isOutput: false)
-            case .output, .dropped, .slowed:
+            case .output, .dropped, .limited, .slowed:
                 return Told(number: number, event: event, isOutput: true)
             }
         }

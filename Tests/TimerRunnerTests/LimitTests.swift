@@ -170,13 +170,14 @@ import TimerCore
                 switch event {
                 case .output(_, _, let line, _): bytes += line.count
                 case .ended: done.signal()
-                case .began, .dropped, .slowed: break
+                case .began, .dropped, .limited, .slowed: break
                 }
             }
             let isSoak = ProcessInfo.processInfo.environment["TIMERD_SOAK"] != nil
             let size = isSoak ? 10_000_000_000 : 100_000_000
             var definition = Definition(.shell("head -c \(size) /dev/zero"))
             definition.execution.outputTail = 100
+            definition.execution.logRateLimitInterval = nil
             let id = Run.ID("probe:20261121T043852.000000Z:1")!
             runner.start([RunRequest(id: id, definition: definition, missed: 0, active: .zero)])
             done.wait()
@@ -188,6 +189,59 @@ import TimerCore
             let kibibytes = peak?.split(separator: " ").dropFirst().first.flatMap { Int($0) }
             #expect(try #require(kibibytes) < 200_000)
         }
+    }
+
+    /// All runs of a job have one limit together, and what is dropped is counted with the run that wrote it.
+    @Test func beyondItsLimitTheLinesOfAJobAreDroppedAndCounted() throws {
+        let bench = try Bench()
+        defer { bench.runner.shutdown(grace: .zero) }
+        func run(_ line: String, of job: String = "loud", keeping tail: Int = 10) -> [Int] {
+            var request = bench.request(.shell(line)) {
+                $0.logRateLimitInterval = .seconds(3600)
+                $0.logRateLimitBurst = 100
+                $0.outputTail = tail
+            }
+            request.id.firing.job = Job.Name(job)!
+            let end = bench.run(request)
+            #expect(end.outcome == .exited(0))
+            var limited = 0
+            for case .limited(request.id, let lines) in bench.events { limited += lines }
+            #expect(tail == 0 || !end.tail.isEmpty)
+            return [end.lines.count + end.errors.count, limited]
+        }
+        #expect(run("seq 90") == [90, 0])
+        // What is kept for the history is the end of it, as before.
+        #expect(run("seq 100000; echo bad >&2; printf last") == [10, 99_992])
+        #expect(run("echo one") == [0, 1])
+        #expect(run(":", keeping: 0) == [0, 0])
+        #expect(run("seq 100", of: "other") == [100, 0])
+    }
+
+    /// Once the span is over its lines are passed on again, behind the word of those that are missing.
+    @Test func afterItsSpanAJobMayWriteAgain() throws {
+        let bench = try Bench()
+        defer { bench.runner.shutdown(grace: .zero) }
+        let request = bench.request(
+            .shell("seq 100; read go < \(bench.marks)-go; echo again; exec sleep 300")
+        ) {
+            $0.logRateLimitInterval = .milliseconds(500)
+            $0.logRateLimitBurst = 10
+        }
+        mkfifo("\(bench.marks)-go", 0o600)
+        defer { unlink("\(bench.marks)-go") }
+        bench.runner.start([request])
+        // Though nothing more is written, it is told.
+        bench.wait { $0.contains { if case .limited = $0 { true } else { false } } }
+        try "go\n".write(toFile: "\(bench.marks)-go", atomically: false, encoding: .utf8)
+        bench.wait(forLine: "again")
+        let lines = bench.lines(of: request)
+        var told: [Int] = []
+        for case .limited(_, let lines) in bench.events { told.append(lines) }
+        #expect(lines.count + told.reduce(0, +) == 101 && lines.count >= 11)
+        let last = try #require(bench.events.last)
+        #expect(last == .output(request.id, .stdout, line: Array("again".utf8), isCut: false))
+        bench.runner.end(request.id, grace: .zero)
+        _ = bench.end(of: request)
     }
 
     @Test func aTailIsAsLongAsIsAskedFor() throws {

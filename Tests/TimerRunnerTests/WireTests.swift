@@ -38,7 +38,8 @@ import TimerCore
         .event(1, .began(run, pid: 4_194_304, at: WallInstant(microsecondsSinceEpoch: 2))),
         .event(2, .output(run, .stderr, line: Array("line".utf8), isCut: true)),
         .event(3, .output(run, .stdout, line: [], isCut: false)),
-        .event(4, .dropped(run, lines: 10)), .event(7, .slowed(run)), .event(5, .ended(run, end)),
+        .event(4, .dropped(run, lines: 10)), .event(7, .slowed(run)),
+        .event(6, .limited(run, lines: 7)), .event(5, .ended(run, end)),
         .settled(6, token: 7),
         .down,
     ]
@@ -89,7 +90,7 @@ import TimerCore
         var definition = Definition(.shell("true"))
         definition.environment = ["B": "2", "A": "1"]
         // Written down once: a change of it lets no scheduler start a run with a runner of before.
-        #expect(String(definition.fingerprint, radix: 16) == "5a12eb76515130dc")
+        #expect(String(definition.fingerprint, radix: 16) == "e1710ec1dc454724")
         let changes: [(inout Definition) -> Void] = [
             { $0.command = .arguments(["true"]) }, { $0.command = .arguments(["true", ""]) },
             { $0.environment["A"] = "2" }, { $0.environment = ["A1": "", "B": "2"] },
@@ -101,6 +102,8 @@ import TimerCore
             { $0.execution.limits = [.core: nil] }, { $0.execution.limits = [.core: 0] },
             { $0.execution.limits = [.cpu: 0] }, { $0.execution.timeout = .seconds(1) },
             { $0.execution.killTimeout = .seconds(1) }, { $0.execution.outputTail = 1 },
+            { $0.execution.logRateLimitInterval = .seconds(1) },
+            { $0.execution.logRateLimitInterval = nil }, { $0.execution.logRateLimitBurst = 1 },
         ]
         var seen: Set<UInt64> = [definition.fingerprint]
         for (index, change) in changes.enumerated() {

@@ -116,6 +116,11 @@ public struct Execution: Hashable, Sendable {
     public var successExitCodes: Set<Int32> = [0]
     /// How much of its runs the log tells.
     public var log = LogLevel.all
+    /// Of the output of all its runs together at most `logRateLimitBurst` lines are passed on within this span, which
+    /// begins with a line; further ones are dropped and counted. Nil: all are. Above zero.
+    public var logRateLimitInterval: Duration? = .seconds(30)
+    /// How many lines that are; at least 1.
+    public var logRateLimitBurst = 10_000
     /// How many bytes of the end of its output are kept with a run.
     public var outputTail = 8192
 

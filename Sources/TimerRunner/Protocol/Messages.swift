@@ -40,6 +40,9 @@ public enum RunnerEvent: Hashable, Sendable {
     case output(Run.ID, RunStream, line: [UInt8], isCut: Bool)
     /// So many lines of its output are lost here: it wrote faster than they were taken.
     case dropped(Run.ID, lines: Int)
+    /// So many lines of its output are lost since the latest of these: its job had written as many as it may within
+    /// a span of time.
+    case limited(Run.ID, lines: Int)
     /// It is slowed down from here on, whenever it writes faster than its lines are taken; told once.
     case slowed(Run.ID)
     /// A run ended.
@@ -49,7 +52,7 @@ public enum RunnerEvent: Hashable, Sendable {
     public var run: Run.ID {
         switch self {
         case .began(let run, _, _), .output(let run, _, _, _), .dropped(let run, _),
-            .slowed(let run), .ended(let run, _):
+            .limited(let run, _), .slowed(let run), .ended(let run, _):
             run
         }
     }

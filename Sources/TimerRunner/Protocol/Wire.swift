@@ -204,6 +204,9 @@ enum WireReply: Hashable {
             head(7)
             writer.put(end)
         case .slowed: head(10)
+        case .limited(_, let lines):
+            head(11)
+            writer.put(lines)
         }
     }
 
@@ -221,6 +224,10 @@ enum WireReply: Hashable {
         case 8: self = .settled(try reader.unsigned(), token: try reader.unsigned())
         case 9: self = .down
         case 10: self = .event(try reader.unsigned(), .slowed(try reader.run()))
+        case 11:
+            self = .event(
+                try reader.unsigned(),
+                .limited(try reader.run(), lines: Int(try reader.signed())))
         default: throw .init()
         }
         try reader.finish()

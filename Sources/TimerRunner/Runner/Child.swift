@@ -25,6 +25,10 @@ struct Child {
     /// Standard output and standard error; nil once closed.
     var streams: [Stream?]
     var tail: Tail
+    /// How many lines its job may write in what span; nil: as many as it likes.
+    var lineLimit: LineLimit?
+    /// The lines that were dropped for that and are not told of. Above zero all further ones are too, until they are.
+    var limited = 0
     /// Nothing is read of it until this instant, since its lines are not taken; nil if it is read.
     var unreadUntil: Int64?
     var stage = Stage.running
@@ -63,5 +67,32 @@ struct Child {
         case ending(RunOutcome, killAt: Int64)
         /// It was killed; at this instant it is given up.
         case killed(RunOutcome, giveUpAt: Int64)
+    }
+}
+
+extension Child {
+    /// Cuts what came by one of its streams into lines, and hands out those that its job may write. The others are
+    /// counted.
+    mutating func take(
+        _ bytes: UnsafeRawBufferPointer, of stream: Int, within window: inout LineWindow?,
+        each: (_ line: [UInt8], _ isCut: Bool) -> Void
+    ) {
+        var over = 0
+        streams[stream]?.lines.take(bytes) { line, isCut in
+            if window?.admit() == false { over += 1 } else { each(line, isCut) }
+        }
+        limited += over
+    }
+
+    /// Hands out the line that a stream ends with, if the job may write it. Else it is counted.
+    mutating func finishLine(
+        of stream: Int, within window: inout LineWindow?,
+        each: (_ line: [UInt8], _ isCut: Bool) -> Void
+    ) {
+        var over = 0
+        streams[stream]?.lines.finish { line, isCut in
+            if window?.admit() == false { over += 1 } else { each(line, isCut) }
+        }
+        limited += over
     }
 }

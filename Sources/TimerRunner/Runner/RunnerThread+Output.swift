@@ -11,9 +11,13 @@ extension RunnerThread {
     /// while, and the run waits as soon as its pipe is full.
     mutating func readSome(of serial: UInt64, stream: Int) {
         var total = 0
+        if let limited = children[serial]?.limited, limited > 0 { _ = isLimited(serial) }
         while total < Self.bytesPerTurn, case let count = readOnce(of: serial, stream), count > 0 {
             total += count
             guard let run = children[serial]?.id else { return }
+            guard children[serial]?.limited == 0 else {
+                return stopReading(serial, until: Self.awake() + Self.discardPause)
+            }
             switch gate(run) {
             case .open: continue
             case .slow(let until): return stopReading(serial, until: until)
@@ -28,7 +32,9 @@ extension RunnerThread {
         var total = 0
         while total < Self.drainBytesMax, case let count = readOnce(of: serial, stream), count > 0 {
             total += count
-            guard let run = children[serial]?.id, gate(run) == .discard else { continue }
+            guard let run = children[serial]?.id,
+                children[serial]?.limited != 0 || gate(run) == .discard
+            else { continue }
             discard(of: serial, stream: stream, most: Self.drainBytesMax - total)
             break
         }
@@ -60,21 +66,55 @@ extension RunnerThread {
         guard let id = children[serial]?.id else { return }
         let lives = serials[id] == serial
         let handler = handler
+        var window = lineWindow(of: serial)
         buffer.withUnsafeBytes { bytes in
             let bytes = UnsafeRawBufferPointer(rebasing: bytes[..<count])
             if lives { children[serial]?.tail.take(bytes) }
-            children[serial]?.streams[stream]?.lines.take(bytes) { line, isCut in
+            children[serial]?.take(bytes, of: stream, within: &window) { line, isCut in
                 handler(.output(id, stream == 0 ? .stdout : .stderr, line: line, isCut: isCut))
             }
         }
+        if let window { lineLimits.keep(window, of: id.firing.job, at: Self.awake()) }
     }
 
     mutating func finishLine(of serial: UInt64, stream: Int) {
-        guard let id = children[serial]?.id else { return }
+        guard let id = children[serial]?.id, children[serial]?.streams[stream] != nil else {
+            return
+        }
         let handler = handler
-        children[serial]?.streams[stream]?.lines.finish { line, isCut in
+        var window = lineWindow(of: serial)
+        children[serial]?.finishLine(of: stream, within: &window) { line, isCut in
             handler(.output(id, stream == 0 ? .stdout : .stderr, line: line, isCut: isCut))
         }
+        if let window { lineLimits.keep(window, of: id.firing.job, at: Self.awake()) }
+    }
+
+    // MARK: - Jobs that write more than they may
+
+    /// In what span the lines are counted that a child writes now; nil if there is no limit.
+    private func lineWindow(of serial: UInt64) -> LineWindow? {
+        guard let id = children[serial]?.id, let limit = children[serial]?.lineLimit else {
+            return nil
+        }
+        return lineLimits.window(of: id.firing.job, limit, at: Self.awake())
+    }
+
+    /// Tells how many lines of a child were dropped for the limit of its job, if any were.
+    mutating func tellLimited(_ serial: UInt64) {
+        guard let id = children[serial]?.id, let lines = children[serial]?.limited, lines > 0 else {
+            return
+        }
+        children[serial]?.limited = 0
+        handler(.limited(id, lines: lines))
+    }
+
+    /// Whether lines of a child are dropped now for the limit of its job. Once they need not be any more, it is told
+    /// how many were.
+    private mutating func isLimited(_ serial: UInt64) -> Bool {
+        guard let child = children[serial], child.limited > 0 else { return false }
+        if var window = lineWindow(of: serial), !window.admit() { return true }
+        tellLimited(serial)
+        return false
     }
 
     // MARK: - Runs that write faster than their output is taken
@@ -114,7 +154,7 @@ extension RunnerThread {
         guard let child = children[serial], let until = child.unreadUntil, until <= now else {
             return
         }
-        switch gate(child.id) {
+        switch isLimited(serial) ? .discard : gate(child.id) {
         case .open: readOn(child.id)
         case .slow(let until): waitToRead(serial, until: until)
         case .discard:
@@ -140,6 +180,11 @@ extension RunnerThread {
                 lines += children[serial]?.streams[stream]?.lines.discard(bytes) ?? 0
             }
         }
-        if lines > 0 { handler(.dropped(id, lines: lines)) }
+        guard lines > 0 else { return }
+        if let limited = children[serial]?.limited, limited > 0 {
+            children[serial]?.limited = limited + lines
+        } else {
+            handler(.dropped(id, lines: lines))
+        }
     }
 }

@@ -87,6 +87,7 @@ extension RunnerThread {
             children[serial]?.group = nil
         }
         for stream in 0..<2 { drain(serial, stream: stream) }
+        tellLimited(serial)
         guard let child = children[serial] else { return }
         var outcome = outcome
         if case .running = child.stage, let failure = child.failure { outcome = failure }
@@ -136,6 +137,7 @@ extension RunnerThread {
         guard let child = children[serial], serials[child.id] != serial,
             child.streams.allSatisfy({ $0 == nil })
         else { return }
+        tellLimited(serial)
         children[serial] = nil
         unread[child.id] = nil
         leftovers.removeAll { $0 == serial }
@@ -144,6 +146,7 @@ extension RunnerThread {
     /// Closes everything of a child. A line it had begun is told.
     mutating func drop(_ serial: UInt64) {
         for stream in 0..<2 { finishLine(of: serial, stream: stream) }
+        tellLimited(serial)
         guard let child = children.removeValue(forKey: serial) else { return }
         unread[child.id] = nil
         for case .some(let stream) in child.streams { close(stream.descriptor) }

@@ -132,6 +132,7 @@ extension RunnerThread {
             killTimeout: definition.execution.killTimeout)
         child.launch = Child.Launch(
             number: process.launch, definition: definition, account: ready.account)
+        child.lineLimit = LineLimit(definition.execution)
         child.controlGroup = group
         child.deadline = deadline
         add(child)

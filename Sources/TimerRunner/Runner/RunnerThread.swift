@@ -50,6 +50,8 @@ struct RunnerThread: ~Copyable {
     var leftovers: [UInt64] = []
     /// The children of which nothing is read for now, by their runs.
     var unread: [Run.ID: UInt64] = [:]
+    /// What the jobs wrote lately.
+    var lineLimits = LineLimits()
     var alarms = Alarms()
     /// The children that set themselves up, the latest last; some may be done. And when all of them are looked at
     /// again, at the latest.

@@ -136,6 +136,7 @@ final class Backlog: Sendable {
             switch event {
             case .output: state.output.take(event)
             case .dropped(let run, let lines): state.output.drop(lines, of: run)
+            case .limited(let run, let lines): state.output.limit(lines, of: run)
             case .began(let run, _, let at):
                 state.hold(run)
                 state.held[run]?.began = at

@@ -120,6 +120,16 @@ struct OutputLane {
         queues[run]?.dropped = overflow ? .max : sum
     }
 
+    /// Says that lines were thrown away since their job had written as many as it may.
+    mutating func limit(_ lines: Int, of run: Run.ID) {
+        // However long nobody takes it, what is said of a run takes no more room than its lines may.
+        guard hasRoom(for: (queues[run]?.bytes ?? 0) + Self.lineCost) else {
+            return drop(lines, of: run)
+        }
+        tellDrops(of: run)
+        append(.limited(run, lines: lines))
+    }
+
     /// Says where lines are missing, if any are.
     mutating func tellDrops(of run: Run.ID) {
         guard let lines = queues[run]?.dropped, lines > 0 else { return }

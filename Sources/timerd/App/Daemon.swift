@@ -165,6 +165,8 @@ struct Daemon {
                 teller.pass(line, of: run, toStderr: stream == .stderr, done: seen)
             case .event(.dropped(let run, let lines)):
                 teller.passDrops(lines, of: run, done: seen)
+            case .event(.limited(let run, let lines)):
+                teller.passLimited(lines, of: run, done: seen)
             case .event(.slowed(let run)): teller.passSlowing(of: run, done: seen)
             case .event(.ended(let run, let end)):
                 // At once: a log that stalls holds up no decision. What is told of the end comes behind its

@@ -122,6 +122,27 @@ final class Teller: Sendable {
         }
     }
 
+    /// Says that a job wrote more lines than it may.
+    func passLimited(_ lines: Int, of run: Run.ID, done: @escaping @Sendable () -> Void) {
+        queue.async { [self] in
+            // Of the others no line is in the log, so none is missing there.
+            if level(of: run.firing.job) == .all {
+                log.warning(
+                    """
+                    \(run.firing.job): \(plural(lines, "line")) of output of run \(run) \
+                    \(lines == 1 ? "was" : "were") dropped here: the job wrote more than \
+                    log-rate-limit-burst lines within log-rate-limit-interval; raise the limit, or let it write \
+                    less
+                    """,
+                    metadata: [
+                        "TIMERD_EVENT": "output-limited", "TIMERD_DROPPED": "\(lines)",
+                        "TIMERD_JOB": "\(run.firing.job)", "TIMERD_RUN_ID": "\(run)",
+                    ])
+            }
+            done()
+        }
+    }
+
     /// Says that a job writes faster than the log takes its lines, and has to wait for it.
     func passSlowing(of run: Run.ID, done: @escaping @Sendable () -> Void) {
         queue.async { [log] in

@@ -1,0 +1,79 @@
+// Copyright 2026 the timerd authors
+// SPDX-License-Identifier: Apache-2.0
+
+import TimerCore
+
+/// How many lines a job may write within a span.
+struct LineLimit: Hashable {
+    /// In nanoseconds, above zero.
+    var interval: Int64
+    /// At least 1.
+    var burst: Int
+
+    init(interval: Int64, burst: Int) {
+        self.interval = interval
+        self.burst = burst
+    }
+
+    /// What a job declares; nil if there is no limit.
+    init?(_ execution: Execution) {
+        guard let interval = execution.logRateLimitInterval else { return nil }
+        self.init(interval: interval.wholeNanoseconds, burst: execution.logRateLimitBurst)
+    }
+}
+
+/// The span in which the lines of a job are counted now. It begins with a line, and the next one with the first line
+/// after its end, as in journald (journald.conf(5), RateLimitIntervalSec=). Instants are of CLOCK_MONOTONIC, in
+/// nanoseconds.
+struct LineWindow: Hashable {
+    private let began: Int64
+    private let burst: Int
+    private var passed = 0
+    /// From this instant on it is over.
+    let end: Int64
+
+    /// A window that begins now.
+    init(_ limit: LineLimit, at now: Int64) {
+        began = now
+        burst = limit.burst
+        let (end, overflow) = now.addingReportingOverflow(limit.interval)
+        self.end = overflow ? .max : end
+    }
+
+    /// The same window under another limit, or a new one if it is over by that.
+    init(_ before: LineWindow, under limit: LineLimit, at now: Int64) {
+        self.init(limit, at: before.began)
+        if now < end { passed = before.passed } else { self.init(limit, at: now) }
+    }
+
+    /// Whether one more line may pass. If so it is counted.
+    mutating func admit() -> Bool {
+        guard passed < burst else { return false }
+        passed += 1
+        return true
+    }
+}
+
+/// The windows of all jobs that have written something lately.
+struct LineLimits {
+    private var windows: [Job.Name: LineWindow] = [:]
+    /// With so many of them, those that are over are forgotten.
+    private var sweepAt = 1024
+
+    /// How many windows are held.
+    var count: Int { windows.count }
+
+    /// The window that what a job writes now falls into.
+    func window(of job: Job.Name, _ limit: LineLimit, at now: Int64) -> LineWindow {
+        windows[job].map { LineWindow($0, under: limit, at: now) } ?? LineWindow(limit, at: now)
+    }
+
+    /// Keeps a window in which lines were counted.
+    /// - Complexity: O(1), over many.
+    mutating func keep(_ window: LineWindow, of job: Job.Name, at now: Int64) {
+        windows[job] = window
+        guard windows.count >= sweepAt else { return }
+        windows = windows.filter { $0.value.end > now }
+        sweepAt = max(1024, 2 * windows.count)
+    }
+}
