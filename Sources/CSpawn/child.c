@@ -9,6 +9,7 @@
 #define _GNU_SOURCE
 
 #include "child.h"
+#include "confine.h"
 #include "precedence.h"
 #include "raw.h"
 
@@ -23,13 +24,6 @@
 #include <sys/resource.h>
 #include <sys/syscall.h>
 #include <time.h>
-
-/// No instrumentation: what it would count in is not there.
-#if defined(__clang__)
-#define CHILD __attribute__((no_profile_instrument_function, no_sanitize("address", "thread", "undefined")))
-#else
-#define CHILD
-#endif
 
 /// How many signals the kernel knows, 1 and up; its masks have a bit for each.
 enum { SIGNALS = 64 };
@@ -227,7 +221,7 @@ CHILD static long set_soft_limit(int resource, uint64_t most) {
 /// The limits a job declares. Raising a hard one takes a privilege, so this comes before that is given up.
 CHILD static void set_limits(const child_order *order) {
     const cspawn_request *request = order->request;
-    int32_t *which = &order->launch->limit;
+    int32_t *which = &order->launch->item;
     *which = -1;
     check(order, CSPAWN_STEP_LIMITS, set_soft_limit(RLIMIT_NOFILE, request->open_files));
     if (request->data_bytes != 0) {
@@ -314,6 +308,33 @@ CHILD static long exec_first(const cspawn_request *request) {
     return was_denied ? -EACCES : result;
 }
 
+/// Takes what its user has and the program is not to have, or gives it what its user does not have. Before the switch
+/// of user, which takes the privilege to do so away.
+CHILD static void limit_privileges(const child_order *order) {
+    const cspawn_request *request = order->request;
+    if (!request->has_capabilities) return;
+    check(order, CSPAWN_STEP_CAPABILITIES,
+          limit_capabilities(request->capabilities, request->switches_user, &order->launch->item));
+}
+
+/// Once it is the user.
+CHILD static void set_privileges(const child_order *order) {
+    const cspawn_request *request = order->request;
+    if (request->has_capabilities) {
+        check(order, CSPAWN_STEP_CAPABILITIES, take_capabilities(request->capabilities));
+    }
+    int32_t *which = &order->launch->item;
+    for (*which = 0; *which < request->label_count; ++*which) {
+        const cspawn_label *label = &request->labels[*which];
+        long result = write_label(label);
+        if (!label->is_optional) check(order, CSPAWN_STEP_LABEL, result);
+    }
+    // As the last: a security module may allow less without new privileges.
+    if (request->has_no_new_privileges) {
+        check(order, CSPAWN_STEP_NO_NEW_PRIVILEGES, raw2(SYS_prctl, PR_SET_NO_NEW_PRIVS, 1));
+    }
+}
+
 CHILD static void enter_directory(const child_order *order) {
     const cspawn_request *request = order->request;
     long result = raw1(SYS_chdir, request->directory);
@@ -342,7 +363,9 @@ CHILD _Noreturn void cspawn_be_child(const child_order *order) {
     check(order, CSPAWN_STEP_DESCRIPTORS, place_descriptors(order));
     set_limits(order);
     check(order, CSPAWN_STEP_KEYS, leave_keyring());
+    limit_privileges(order);
     if (request->switches_user) switch_user(order);
+    set_privileges(order);
     // From here on the user may send it signals: none of them may leave a core of what it was.
     raw2(SYS_prctl, PR_SET_DUMPABLE, 0);
     raw1(SYS_umask, request->umask);

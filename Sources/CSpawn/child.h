@@ -5,6 +5,13 @@
 
 #include "CSpawn.h"
 
+/// Of a function of the child: no instrumentation, since what it would count in is not there.
+#if defined(__clang__)
+#define CHILD __attribute__((no_profile_instrument_function, no_sanitize("address", "thread", "undefined")))
+#else
+#define CHILD
+#endif
+
 /// What a child says of its set-up, in memory it shares with its parent.
 typedef struct cspawn_launch {
     /// The child's entry of its list of robust futexes (set_robust_list(2)): its address alone counts.
@@ -14,10 +21,10 @@ typedef struct cspawn_launch {
     uint32_t word;
     /// Whether it has a table of descriptors of its own.
     uint32_t has_left;
-    /// The step that failed, with its error and, for limits, which of them.
+    /// The step that failed, with its error and its `item` of `cspawn_failure`.
     uint32_t step;
     int32_t error;
-    int32_t limit;
+    int32_t item;
 } cspawn_launch;
 
 /// FUTEX_OWNER_DIED of <linux/futex.h>.

@@ -118,6 +118,23 @@ static char **put_strings(const char *const *strings) {
     return copies;
 }
 
+static const cspawn_label *put_labels(const cspawn_label *labels, int count) {
+    cspawn_label *copies = put(labels, (size_t)count * sizeof *labels, _Alignof(cspawn_label));
+    for (int index = 0; index < count; index++) {
+        copies[index].file = put(labels[index].file, strlen(labels[index].file) + 1, 1);
+        copies[index].text = put(labels[index].text, labels[index].length, 1);
+    }
+    return copies;
+}
+
+static size_t length_of_labels(const cspawn_label *labels, int count) {
+    size_t length = (size_t)count * sizeof *labels;
+    for (int index = 0; index < count; index++) {
+        length += strlen(labels[index].file) + 1 + labels[index].length;
+    }
+    return length;
+}
+
 static void drop_pad(void) {
     if (pad.size > 0) munmap(pad.base - PAD_EDGE, pad.size + 2 * PAD_EDGE);
     pad.base = NULL;
@@ -154,10 +171,11 @@ static bool fill_pad(cspawn_request *request) {
     size_t groups = (size_t)request->group_count * sizeof *request->groups;
     size_t size = length_of(request->candidates) + length_of((const char *const *)request->arguments)
         + length_of((const char *const *)request->environment) + strlen(request->directory) + 1
-        + limits + groups + 256;
+        + limits + groups + length_of_labels(request->labels, request->label_count) + 256;
     if (make_pad(size) != 0) return false;
     request->limits = put(request->limits, limits, _Alignof(cspawn_limit));
     request->groups = put(request->groups, groups, _Alignof(gid_t));
+    request->labels = put_labels(request->labels, request->label_count);
     request->candidates = (const char *const *)put_strings(request->candidates);
     request->arguments = put_strings((const char *const *)request->arguments);
     request->environment = put_strings((const char *const *)request->environment);
@@ -262,7 +280,7 @@ static int take_launch(void) {
     __atomic_store_n(&launch->has_left, 0U, __ATOMIC_RELAXED);
     __atomic_store_n(&launch->step, (uint32_t)CSPAWN_STEP_NONE, __ATOMIC_RELAXED);
     launch->error = 0;
-    launch->limit = 0;
+    launch->item = 0;
     return index;
 }
 
@@ -281,7 +299,7 @@ cspawn_progress cspawn_look(int number, cspawn_failure *failure) {
     pthread_mutex_unlock(&lock);
     failure->step = (cspawn_step)__atomic_load_n(&launch->step, __ATOMIC_ACQUIRE);
     failure->error = launch->error;
-    failure->limit = launch->limit;
+    failure->item = launch->item;
     return is_over ? CSPAWN_IS_OVER : has_left ? CSPAWN_HAS_LEFT : CSPAWN_SHARES;
 }
 

@@ -42,6 +42,8 @@ public struct DaemonSettings: Hashable, Sendable {
     static let concurrentMax: Int64 = 10_000
     /// How long runs that ended are kept.
     public var history: Duration = .seconds(30 * 86_400)
+    /// The users that jobs may run as; nil: any.
+    public var allowedUsers: AllowedUsers?
     /// How many jobs the configuration may have.
     public var jobsMax = 100_000
 

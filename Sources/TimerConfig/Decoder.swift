@@ -14,6 +14,8 @@ struct Decoder {
     private var renamings: [Job.Name: (mark: SourceMark, excerpt: String?)] = [:]
     /// Where the `concurrency-max` is written that counts for a job, by the job's name.
     private var maxima: [Job.Name: (mark: SourceMark, excerpt: String?)] = [:]
+    /// Where the `user` of a job is written, if users are restricted.
+    private var users: [Job.Name: (mark: SourceMark, excerpt: String?)] = [:]
     private var settings = DaemonSettings()
     private var errors: [ConfigError] = []
     /// How many errors are not among `errors`, beside the sentences that count them.
@@ -53,6 +55,7 @@ struct Decoder {
         let untold =
             untold + leaveOutHeirs(&kept, &errors, &rejected)
             + leaveOutTooConcurrent(&kept, &errors, &rejected)
+            + leaveOutDisallowed(&kept, &errors, &rejected)
         if jobs.count > settings.jobsMax {
             let extra = jobs[settings.jobsMax...]
             kept = Array(kept.prefix(settings.jobsMax))
@@ -137,20 +140,60 @@ struct Decoder {
     private func leaveOutTooConcurrent(
         _ kept: inout [Job], _ errors: inout [ConfigError], _ rejected: inout [String]
     ) -> Int {
-        let tooMany = kept.filter { $0.policy.concurrencyMax ?? 0 > settings.maxConcurrent }
-        guard !tooMany.isEmpty else { return 0 }
-        for job in tooMany.prefix(ConfigReading.errorsMax) {
+        let most = settings.maxConcurrent
+        return leaveOut(from: &kept, &errors, &rejected, at: maxima) { job in
+            guard job.policy.concurrencyMax ?? 0 > most else { return nil }
+            return "concurrency-max: is more than max-concurrent of [daemon], which is \(most); "
+                + "lower this one or raise that one"
+        }
+    }
+
+    /// A job can only run as one of the users that `allowed-users` names, if there are any.
+    /// - Returns: how many errors it found beyond those it added.
+    /// - Complexity: O(*n*) in the number of jobs, and where this machine is asked, the look-ups of their users.
+    private func leaveOutDisallowed(
+        _ kept: inout [Job], _ errors: inout [ConfigError], _ rejected: inout [String]
+    ) -> Int {
+        guard let allowed = settings.allowedUsers else { return 0 }
+        var machine = checks?.asksMachine == true ? machine : nil
+        return leaveOut(from: &kept, &errors, &rejected, at: users) { job in
+            guard let user = job.execution.user else {
+                return
+                    "names no user, though [daemon] has allowed-users; add user = with one of them"
+            }
+            guard !allowed.users.contains(user) else { return nil }
+            // Without the machine it is not known who is in a group. The runner looks it up before each run.
+            if !allowed.groups.isEmpty {
+                guard machine?.isMember(user, of: allowed.groups) == false else { return nil }
+            }
+            return
+                "user: \"\(user)\" is not one of allowed-users of [daemon]; name one of them, or add "
+                + "this one there"
+        }
+    }
+
+    /// Leaves out the jobs that `fault` finds something wrong with. The first of them are told.
+    /// - Parameter marks: where it is written. A job that is not in there is marked itself.
+    /// - Returns: how many errors it found beyond those it added.
+    private func leaveOut(
+        from kept: inout [Job], _ errors: inout [ConfigError], _ rejected: inout [String],
+        at marks: [Job.Name: (mark: SourceMark, excerpt: String?)], for fault: (Job) -> String?
+    ) -> Int {
+        var found = 0
+        kept.removeAll { job in
+            guard let message = fault(job) else { return false }
+            found += 1
+            rejected.append(job.name.description)
+            guard found <= ConfigReading.errorsMax else { return true }
+            let place = places[job.name.description]
             errors.append(
                 ConfigError(
-                    file: places[job.name.description]?.file ?? "", mark: maxima[job.name]?.mark,
-                    message:
-                        "job \"\(job.name)\": concurrency-max: is more than max-concurrent of [daemon], "
-                        + "which is \(settings.maxConcurrent); lower this one or raise that one",
-                    excerpt: maxima[job.name]?.excerpt, job: job.name.description))
+                    file: place?.file ?? "", mark: marks[job.name]?.mark ?? place?.mark,
+                    message: "job \"\(job.name)\": \(message)",
+                    excerpt: marks[job.name]?.excerpt, job: job.name.description))
+            return true
         }
-        rejected += tooMany.map(\.name.description)
-        kept.removeAll { $0.policy.concurrencyMax ?? 0 > settings.maxConcurrent }
-        return max(0, tooMany.count - ConfigReading.errorsMax)
+        return max(0, found - ConfigReading.errorsMax)
     }
 
     /// Gives the jobs that allow runs at the same time, without a number of their own, the default one: no job alone
@@ -184,10 +227,11 @@ struct Decoder {
         // A job would run with settings nobody asked for: at once where `paused = "yes"` was refused.
         let hasDefaults = reader.count == 0
         reader.addToErrors("; no job of this file runs until this is right")
+        // Before the jobs, wherever it is.
+        for entry in document.entries where entry.key == "daemon" { readDaemon(entry, &reader) }
         for entry in document.entries {
             switch entry.key {
-            case "defaults": break
-            case "daemon": readDaemon(entry, &reader)
+            case "defaults", "daemon": break
             case "job": readJobs(entry, hasDefaults ? defaults : nil, &reader)
             default:
                 reader.unknown(entry, "table", among: ["daemon", "defaults", "job"], subject: nil)
@@ -289,6 +333,10 @@ struct Decoder {
         }
         if let mark = draft.concurrencyMax?.mark, job?.policy.concurrencyMax != nil {
             maxima[name] = (mark, reader.document.text.excerpt(at: mark))
+        }
+        if settings.allowedUsers != nil {
+            let mark = entries.first { $0.key == "user" }?.node.mark ?? key.mark
+            users[name] = (mark, reader.document.text.excerpt(at: mark))
         }
         return job
     }

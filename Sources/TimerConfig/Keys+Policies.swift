@@ -80,6 +80,18 @@ extension JobKey {
         JobKey("limits") { node, draft throws(Fault) in
             draft.execution.limits.merge(try node.limits()) { $1 }
         },
+        JobKey("no-new-privileges") { node, draft throws(Fault) in
+            draft.execution.confinement.noNewPrivileges = try node.boolean()
+        },
+        JobKey("capabilities") { node, draft throws(Fault) in
+            draft.execution.confinement.capabilities = try node.capabilities()
+        },
+        JobKey("apparmor-profile") { node, draft throws(Fault) in
+            draft.execution.confinement.appArmorProfile = try node.appArmorProfile()
+        },
+        JobKey("selinux-context") { node, draft throws(Fault) in
+            draft.execution.confinement.seLinuxContext = try node.seLinuxContext()
+        },
         JobKey("success-exit-codes") { node, draft throws(Fault) in
             draft.execution.successExitCodes = try node.exitCodes()
         },
@@ -139,6 +151,12 @@ extension TomlNode {
     /// alone could be a number to one program and a name to the next.
     func account() throws(Fault) -> String {
         let name = try string()
+        if let fault = Self.fault(inAccount: name) { throw Fault(mark, fault) }
+        return name
+    }
+
+    /// What is wrong with the name of a user or group; nil if nothing is.
+    private static func fault(inAccount name: String) -> String? {
         let isWord = name.utf8.allSatisfy { byte in
             (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(byte)
                 || (UInt8(ascii: "a")...UInt8(ascii: "z")).contains(byte | 0x20)
@@ -147,12 +165,34 @@ extension TomlNode {
         guard let first = name.utf8.first, isWord, name.utf8.count <= 31,
             first != UInt8(ascii: "-"), !(UInt8(ascii: "0")...UInt8(ascii: "9")).contains(first)
         else {
-            throw Fault(
-                mark,
-                "\"\(name)\" is no name: a letter or '_', then letters, digits, '_' and '-', 31 "
-                    + "at most; numbers are refused")
+            return "\"\(name)\" is no name: a letter or '_', then letters, digits, '_' and '-', 31 "
+                + "at most; numbers are refused"
         }
-        return name
+        return nil
+    }
+
+    /// Names of users, and of groups with an `@` in front.
+    func allowedUsers() throws(Fault) -> AllowedUsers {
+        guard case .array(let nodes) = value else {
+            throw Fault(
+                mark, "must be an array such as [\"alice\", \"@staff\"], not \(value.kind)")
+        }
+        guard !nodes.isEmpty else {
+            throw Fault(
+                mark, "no job could run; name users, or remove the key to allow all of them")
+        }
+        guard nodes.count <= Self.argumentsMax else {
+            throw Fault(mark, "has \(nodes.count) names; at most \(Self.argumentsMax)")
+        }
+        var allowed = AllowedUsers(users: [], groups: [])
+        for node in nodes {
+            let text = try node.string()
+            let isGroup = text.utf8.first == UInt8(ascii: "@")
+            let name = isGroup ? String(text.utf8.dropFirst()) ?? "" : text
+            if let fault = Self.fault(inAccount: name) { throw Fault(node.mark, fault) }
+            if isGroup { allowed.groups.append(name) } else { allowed.users.insert(name) }
+        }
+        return allowed
     }
 
     /// A file mode in octal digits.

@@ -106,6 +106,9 @@ struct DaemonKey: Sendable {
         DaemonKey(name: "history") { node, settings throws(Fault) in
             settings.history = try node.span()
         },
+        DaemonKey(name: "allowed-users") { node, settings throws(Fault) in
+            settings.allowedUsers = try node.allowedUsers()
+        },
         DaemonKey(name: "jobs-max") { node, settings throws(Fault) in
             settings.jobsMax = try node.integer(in: 1...1_000_000)
         },

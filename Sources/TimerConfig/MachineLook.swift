@@ -16,12 +16,20 @@ struct MachineLook {
     }
 
     private var users: [String: User] = [:]
-    private var groups: [String: Bool] = [:]
+    private var groups: [String: Group] = [:]
+    /// The groups of each user, by their numbers.
+    private var memberships: [String: Set<gid_t>] = [:]
     /// What was found of a program, by all that it was looked for with.
     private var programs: [[String]: String?] = [:]
 
     private enum User {
-        case home(String)
+        case known(home: String, group: gid_t)
+        case missing
+        case unknown
+    }
+
+    private enum Group {
+        case known(gid_t)
         case missing
         case unknown
     }
@@ -32,7 +40,7 @@ struct MachineLook {
         var home: String?
         if let name = job.execution.user {
             switch user(name) {
-            case .home(let path): home = path
+            case .known(let path, _): home = path
             case .unknown: break
             case .missing:
                 found.append(
@@ -42,7 +50,7 @@ struct MachineLook {
                 )
             }
         }
-        if let name = job.execution.group, isMissing(group: name) {
+        if let name = job.execution.group, case .missing = group(name) {
             found.append(
                 Finding(
                     code: .unknownGroup, key: "group",
@@ -71,26 +79,62 @@ struct MachineLook {
         let code = Self.withBuffer {
             getpwnam_r(name, &entry, $0.baseAddress!, $0.count, &found)
         } after: {
-            found.map { String(cString: $0.pointee.pw_dir) }
+            found.map { (home: String(cString: $0.pointee.pw_dir), group: $0.pointee.pw_gid) }
         }
         let user: User =
-            if let home = code.value { .home(home) } else { code.error == 0 ? .missing : .unknown }
+            if let found = code.value {
+                .known(home: found.home, group: found.group)
+            } else {
+                code.error == 0 ? .missing : .unknown
+            }
         users[name] = user
         return user
     }
 
-    private mutating func isMissing(group name: String) -> Bool {
+    private mutating func group(_ name: String) -> Group {
         if let known = groups[name] { return known }
-        var entry = group()
-        var found: UnsafeMutablePointer<group>?
+        var entry = Glibc.group()
+        var found: UnsafeMutablePointer<Glibc.group>?
         let code = Self.withBuffer {
             getgrnam_r(name, &entry, $0.baseAddress!, $0.count, &found)
         } after: {
-            found == nil ? nil : true
+            found?.pointee.gr_gid
         }
-        let isMissing = code.value == nil && code.error == 0
-        groups[name] = isMissing
-        return isMissing
+        let group: Group =
+            if let id = code.value { .known(id) } else { code.error == 0 ? .missing : .unknown }
+        groups[name] = group
+        return group
+    }
+
+    /// Whether a user is in one of these groups. False as well if there is no such user; nil if it cannot be known.
+    mutating func isMember(_ name: String, of groups: [String]) -> Bool? {
+        let primary: gid_t
+        switch user(name) {
+        case .known(_, let group): primary = group
+        case .missing: return false
+        case .unknown: return nil
+        }
+        guard let own = memberships(of: name, with: primary) else { return nil }
+        var isKnown = true
+        for group in groups {
+            switch self.group(group) {
+            case .known(let id): if own.contains(id) { return true }
+            case .missing: break
+            case .unknown: isKnown = false
+            }
+        }
+        return isKnown ? false : nil
+    }
+
+    private mutating func memberships(of name: String, with group: gid_t) -> Set<gid_t>? {
+        if let known = memberships[name] { return known }
+        // As many as a user may be in (NGROUPS_MAX).
+        var count: Int32 = 65_536
+        var groups = [gid_t](repeating: 0, count: Int(count))
+        guard getgrouplist(name, group, &groups, &count) >= 0 else { return nil }
+        let found = Set(groups.prefix(Int(count)))
+        memberships[name] = found
+        return found
     }
 
     /// Calls `look` with a buffer that grows for as long as it asks for more, then takes what it found out of

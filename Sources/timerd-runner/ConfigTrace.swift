@@ -5,6 +5,7 @@ import Glibc
 import Synchronization
 import TimerConfig
 import TimerCore
+import TimerRunner
 
 /// Checks whether the files of a configuration have changed since they were last read, and which jobs that affects. It
 /// looks at the attributes of the files, not at their contents.
@@ -29,8 +30,7 @@ final class ConfigTrace: Sendable {
         /// Which of `names` each job is from.
         var files: [Job.Name: UInt16] = [:]
         var names: [String] = []
-        /// How many runs may live at once.
-        var livesMax = Int.max
+        var rules = RunnerServer.RunRules()
     }
 
     private struct State {
@@ -78,7 +78,8 @@ final class ConfigTrace: Sendable {
             return String(share.file[share.file.utf8.index(after: slash)...])
         }
         state.withLock { [files] state in
-            state.last?.livesMax = reading.settings.maxConcurrent
+            state.last?.rules.activeMax = reading.settings.maxConcurrent
+            state.last?.rules.allowedUsers = reading.settings.allowedUsers
             state.last?.files = files
             state.last?.names = names
         }
@@ -86,16 +87,16 @@ final class ConfigTrace: Sendable {
 
     /// Uses the last reading from now on.
     ///
-    /// - Returns: how many runs may live at once by it.
-    func take() -> Int {
+    /// - Returns: what it says of all runs.
+    func take() -> RunnerServer.RunRules {
         state.withLock { state in
-            guard let last = state.last else { return .max }
+            guard let last = state.last else { return RunnerServer.RunRules() }
             swap(&state.former, &state.taken)
             state.taken = last
             // The next look finds what has changed since.
             state.affected = []
             state.freshUntil = nil
-            return last.livesMax
+            return last.rules
         }
     }
 

@@ -6,9 +6,9 @@ import Glibc
 /// Functions of the C library that Swift does not show, since they take any number of arguments.
 enum Native {
     /// prctl(2).
-    static func prctl(_ option: Int32) -> Int32 {
+    static func prctl(_ option: Int32, _ argument: UInt = 0) -> Int32 {
         typealias Function = @convention(c) (Int32, UInt, UInt, UInt, UInt) -> Int32
-        return unsafeBitCast(find("prctl"), to: Function.self)(option, 0, 0, 0, 0)
+        return unsafeBitCast(find("prctl"), to: Function.self)(option, argument, 0, 0, 0)
     }
 
     /// The number of the calling thread's session of keys (keyctl(2), KEYCTL_GET_KEYRING_ID); not above 0 without one.

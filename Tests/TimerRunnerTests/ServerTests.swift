@@ -181,6 +181,35 @@ final class Ear: Sendable {
         desk.stop()
     }
 
+    /// What the files say about users counts from the moment they are read, whatever the scheduler has been told.
+    @Test func onlyTheUsersThatTheConfigurationAllowsRun() throws {
+        let changed = Mutex(false)
+        let desk = try Desk { settings in
+            settings.hasChanged = { changed.withLock { $0 } }
+            settings.isTaken = {
+                var rules = RunnerServer.RunRules()
+                if changed.withLock({ $0 }) {
+                    rules.allowedUsers = AllowedUsers(users: ["a-user"], groups: [])
+                }
+                return rules
+            }
+        }
+        let ear = Ear()
+        let client = try desk.client { ear.take($0, $1) }
+        let job = job("exit 3", "kept")
+        desk.configuration.jobs.withLock { $0 = [job.name: Definition(job)] }
+        client.start([run(job)])
+        #expect(outcome(ear.end(of: run(job))) == "exited(3)")
+        changed.withLock { $0 = true }
+        client.start([run(job, 1)])
+        #expect(
+            outcome(ear.end(of: run(job, 1)))
+                == "spawn-failed(EPERM, run as \(Account.current().name): allowed-users is set, so the job "
+                + "must name its user)")
+        client.close()
+        desk.stop()
+    }
+
     /// Very many jobs take a while to read: a run waits for that only if the file of its job is another.
     @Test func whileChangedFilesAreReadTheRunsOfOthersBegin() throws {
         let changed = Mutex(false)

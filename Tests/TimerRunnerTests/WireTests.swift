@@ -104,6 +104,15 @@ import TimerCore
             { $0.execution.killTimeout = .seconds(1) }, { $0.execution.outputTail = 1 },
             { $0.execution.logRateLimitInterval = .seconds(1) },
             { $0.execution.logRateLimitInterval = nil }, { $0.execution.logRateLimitBurst = 1 },
+            { $0.execution.confinement.noNewPrivileges = true },
+            { $0.execution.confinement.capabilities = CapabilitySet() },
+            {
+                var set = CapabilitySet()
+                _ = set.insert("CAP_KILL")
+                $0.execution.confinement.capabilities = set
+            },
+            { $0.execution.confinement.appArmorProfile = "a" },
+            { $0.execution.confinement.seLinuxContext = "a" },
         ]
         var seen: Set<UInt64> = [definition.fingerprint]
         for (index, change) in changes.enumerated() {

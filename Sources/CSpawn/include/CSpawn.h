@@ -29,6 +29,9 @@ typedef enum {
     CSPAWN_STEP_DIRECTORY,
     CSPAWN_STEP_EXEC,
     CSPAWN_STEP_KEYS,
+    CSPAWN_STEP_CAPABILITIES,
+    CSPAWN_STEP_LABEL,
+    CSPAWN_STEP_NO_NEW_PRIVILEGES,
 } cspawn_step;
 
 /// A limit of setrlimit(2); UINT64_MAX is none.
@@ -36,6 +39,16 @@ typedef struct {
     int resource;
     uint64_t soft, hard;
 } cspawn_limit;
+
+/// A text that the process writes to a file of its own in /proc before it runs its program, such as the context that a
+/// security module is to give the program.
+typedef struct {
+    const char *_Nonnull file;
+    const char *_Nonnull text;
+    size_t length;
+    /// Whether the program runs as well if that fails.
+    bool is_optional;
+} cspawn_label;
 
 /// How far a run has got, whose mark it is; the first is nobody's.
 #define CSPAWN_MARK_FREE 0U
@@ -91,6 +104,15 @@ typedef struct {
     gid_t group;
     const gid_t *_Nullable groups;
     int group_count;
+    /// Whether the program has these capabilities, where capability N is bit N, and neither it nor a program that it
+    /// runs can have others; the first of them that this process does not have fails the start.
+    bool has_capabilities;
+    uint64_t capabilities;
+    /// The texts that are written once it is that user.
+    const cspawn_label *_Nullable labels;
+    int label_count;
+    /// Whether no program can give it more privileges (prctl(2), PR_SET_NO_NEW_PRIVS).
+    bool has_no_new_privileges;
     /// The file cgroup.procs of the control group to run in, open for writing; -1 for the parent's own.
     int control_group;
     /// The mark of the run, whose `earliest` is set before there is a process; NULL for none.
@@ -115,8 +137,9 @@ typedef struct {
 typedef struct {
     cspawn_step step;
     int error;
-    /// Which of the limits could not be set; -1 for the soft limit of open files or of memory for data.
-    int limit;
+    /// Which of the limits or labels could not be set, or which capability this process does not have; -1 for another
+    /// reason, such as the soft limit of open files or of memory for data.
+    int item;
 } cspawn_failure;
 
 /// How far a process has got.

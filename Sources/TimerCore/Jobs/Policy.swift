@@ -112,6 +112,8 @@ public struct Execution: Hashable, Sendable {
     public var nice = 0
     /// The resource limits that are not the daemon's (setrlimit(2)).
     public var limits: [Limit: UInt64?] = [:]
+    /// What its processes may do.
+    public var confinement = Confinement()
     /// The exit codes, 0 to 255, of a run that did what it was for.
     public var successExitCodes: Set<Int32> = [0]
     /// How much of its runs the log tells.

@@ -96,6 +96,17 @@ struct WireWriter {
         put(execution.outputTail)
         put(execution.logRateLimitInterval) { $0.put($1) }
         put(execution.logRateLimitBurst)
+        putConfinement(execution.confinement)
+    }
+
+    /// Of most jobs nothing: their definitions are as short as they would be without.
+    private mutating func putConfinement(_ confinement: Confinement) {
+        guard confinement != Confinement() else { return }
+        put(UInt8(1))
+        put(confinement.noNewPrivileges)
+        put(confinement.capabilities) { $0.put($1.bits) }
+        put(confinement.appArmorProfile) { $0.put($1) }
+        put(confinement.seLinuxContext) { $0.put($1) }
     }
 }
 

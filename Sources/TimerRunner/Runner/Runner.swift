@@ -4,6 +4,7 @@
 import CSpawn
 import Dispatch
 import Glibc
+import Synchronization
 public import TimerCore
 
 /// Owns the processes of runs: starts them, reads what they write, ends them when their time is up, and
@@ -37,6 +38,8 @@ public final class Runner: Sendable {
     private let account = Account.current()
     private let files: FileReaders
     private let refusedUser: UInt32?
+    /// Whose runs are started; nil for anybody's.
+    private let allowedUsers = Mutex<AllowedUsers?>(nil)
     /// Signalled when the thread has ended.
     private let done = DispatchSemaphore(value: 0)
 
@@ -198,6 +201,9 @@ public final class Runner: Sendable {
                     "run as \(found.name), who is the user of the scheduler: give the job another user"
                 )
             }
+            if let allowed = allowedUsers.withLock(\.self) {
+                try found.check(isOneOf: allowed, named: key.user)
+            }
             return .success(found)
         } catch {
             return .failure(error)
@@ -224,6 +230,9 @@ public final class Runner: Sendable {
     /// From now on at most so many runs live at once, and further ones wait for their start until others have ended.
     /// Those that live already stay. Before the first call there is no limit.
     public func limit(to lives: Int) { inbox.leave(.limit(lives)) }
+
+    /// From now on only the runs of these users are started; nil: those of all users. Active runs are not affected.
+    public func allow(_ users: AllowedUsers?) { allowedUsers.withLock { $0 = users } }
 
     /// There is room for the output of these runs again.
     func readOn(_ runs: [Run.ID]) { inbox.leave(.readOn(runs)) }

@@ -18,6 +18,17 @@ public final class RunnerServer: Sendable {
     /// What the configuration says of each job's runs.
     public typealias Catalogue = [Job.Name: Definition]
 
+    /// What the configuration says of all runs.
+    public struct RunRules: Hashable, Sendable {
+        /// How many may be active at once. Further runs wait.
+        public var activeMax = Int.max
+        /// The users they may have; nil: any. A run of another user fails.
+        public var allowedUsers: AllowedUsers?
+
+        /// No limits.
+        public init() {}
+    }
+
     /// Why there is no catalogue.
     public struct Unreadable: Error, Hashable {
         /// What is wrong with it.
@@ -48,8 +59,8 @@ public final class RunnerServer: Sendable {
         /// Only the runs of such jobs wait until the configuration is read again.
         public var isAffected: @Sendable (Job.Name) -> Bool = { _ in true }
         /// Called when the last result of `catalogue` is used from now on.
-        /// - Returns: the `max-concurrent` of it. Further runs wait, whatever the scheduler requests.
-        public var isTaken: @Sendable () -> Int = { .max }
+        /// - Returns: what it says of all runs, whatever the scheduler requests.
+        public var isTaken: @Sendable () -> RunRules = { RunRules() }
         /// Called on a thread of its own after the definitions of very many jobs were freed.
         public var freeFormer: @Sendable () -> Void = {}
         var limits = RunnerLimits()

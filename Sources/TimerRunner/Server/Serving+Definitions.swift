@@ -65,7 +65,9 @@ extension Serving {
                 return reader.begin(beside: definitions, isCheck: isChecking, with: read)
             }
             reader.free(read)
-            runner.limit(to: settings.isTaken())
+            let rules = settings.isTaken()
+            runner.limit(to: rules.activeMax)
+            runner.allow(rules.allowedUsers)
             unreadable = nil
         case .failure(let error): unreadable = error.description
         }

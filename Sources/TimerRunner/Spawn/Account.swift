@@ -127,6 +127,31 @@ struct Account: Hashable, Sendable {
         return Array(groups.prefix(Int(count)))
     }
 
+    /// Whether jobs may run as this user. Who is in a group is looked up by the user's own group and those that list
+    /// it: the group that a job declares makes it no member.
+    ///
+    /// - Parameter user: the user that the job names.
+    func check(isOneOf allowed: AllowedUsers, named user: String?) throws(Spawner.Failure) {
+        guard let user else {
+            throw Spawner.failure(
+                EPERM, "run as \(name): allowed-users is set, so the job must name its user")
+        }
+        guard !allowed.users.contains(user) else { return }
+        var failure = Spawner.failure(EPERM, "run as \(user), who is not one of allowed-users")
+        if !allowed.groups.isEmpty {
+            let entry = try Self.lookUp(user)
+            let own = try Self.groups(of: user, with: entry.gid)
+            for group in allowed.groups {
+                do throws(Spawner.Failure) {
+                    if own.contains(try Self.lookUpGroup(group)) { return }
+                } catch {
+                    failure = error
+                }
+            }
+        }
+        throw failure
+    }
+
     init(name: String, home: String, shell: String) {
         self.name = name
         self.home = home

@@ -147,32 +147,43 @@ struct Spawner {
             return cspawn_limit(resource: name.number, soft: limit, hard: limit)
         }
         let identity = ready.account.identity
+        let confinement = execution.confinement
+        let labels = SecurityLabel.all(of: confinement)
         let result = withCStrings(program.candidates) { candidates in
             withCStrings(program.arguments) { arguments in
                 withCStrings(variables.map { "\($0.key)=\($0.value)" }) { environment in
-                    directory.withCString { directory in
-                        limits.withUnsafeBufferPointer { limits in
-                            (identity?.groups ?? []).withUnsafeBufferPointer { groups in
-                                var start = cspawn_request(
-                                    candidates: UnsafeMutableRawPointer(candidates)
-                                        .assumingMemoryBound(to: UnsafePointer<CChar>?.self),
-                                    arguments: arguments, environment: environment,
-                                    directory: directory,
-                                    may_run_in_root: definition.workingDirectory == nil,
-                                    input: input, output: surroundings.output,
-                                    error: surroundings.error, umask: execution.umask,
-                                    nice: Int32(clamping: execution.nice),
-                                    signals: surroundings.signals, open_files: openFiles,
-                                    data_bytes: RunnerProcess.dataLimitOfJobs ?? 0,
-                                    limits: limits.baseAddress, limit_count: Int32(limits.count),
-                                    switches_user: identity != nil, user: identity?.user ?? 0,
-                                    group: identity?.group ?? 0, groups: groups.baseAddress,
-                                    group_count: Int32(groups.count),
-                                    control_group: surroundings.controlGroup,
-                                    mark: surroundings.mark?.mark,
-                                    mark_file: surroundings.mark?.file ?? -1,
-                                    mark_offset: surroundings.mark?.offset ?? 0)
-                                return cspawn_start(&start)
+                    withCLabels(labels) { labels in
+                        directory.withCString { directory in
+                            limits.withUnsafeBufferPointer { limits in
+                                (identity?.groups ?? []).withUnsafeBufferPointer { groups in
+                                    var start = cspawn_request(
+                                        candidates: UnsafeMutableRawPointer(candidates)
+                                            .assumingMemoryBound(to: UnsafePointer<CChar>?.self),
+                                        arguments: arguments, environment: environment,
+                                        directory: directory,
+                                        may_run_in_root: definition.workingDirectory == nil,
+                                        input: input, output: surroundings.output,
+                                        error: surroundings.error, umask: execution.umask,
+                                        nice: Int32(clamping: execution.nice),
+                                        signals: surroundings.signals, open_files: openFiles,
+                                        data_bytes: RunnerProcess.dataLimitOfJobs ?? 0,
+                                        limits: limits.baseAddress,
+                                        limit_count: Int32(limits.count),
+                                        switches_user: identity != nil,
+                                        user: identity?.user ?? 0, group: identity?.group ?? 0,
+                                        groups: groups.baseAddress,
+                                        group_count: Int32(groups.count),
+                                        has_capabilities: confinement.capabilities != nil,
+                                        capabilities: confinement.capabilities?.bits ?? 0,
+                                        labels: labels.baseAddress,
+                                        label_count: Int32(labels.count),
+                                        has_no_new_privileges: confinement.noNewPrivileges,
+                                        control_group: surroundings.controlGroup,
+                                        mark: surroundings.mark?.mark,
+                                        mark_file: surroundings.mark?.file ?? -1,
+                                        mark_offset: surroundings.mark?.offset ?? 0)
+                                    return cspawn_start(&start)
+                                }
                             }
                         }
                     }
@@ -180,7 +191,7 @@ struct Spawner {
             }
         }
         guard result.step == CSPAWN_STEP_NONE else {
-            let failure = cspawn_failure(step: result.step, error: result.error, limit: -1)
+            let failure = cspawn_failure(step: result.step, error: result.error, item: -1)
             throw Self.failure(failure, of: definition, ready.account)
         }
         return Process(pid: result.pid, pidfd: result.pidfd, launch: result.launch)
@@ -190,7 +201,12 @@ struct Spawner {
     static func failure(
         _ failure: cspawn_failure, of definition: Definition, _ account: Account
     ) -> Failure {
-        Self.failure(failure.error, describe(failure, definition, account))
+        if failure.step == CSPAWN_STEP_LABEL {
+            let labels = SecurityLabel.all(of: definition.execution.confinement)
+            let index = Int(failure.item)
+            if labels.indices.contains(index) { return labels[index].failure(failure.error) }
+        }
+        return Self.failure(failure.error, describe(failure, definition, account))
     }
 
     /// The outcome for a run whose process took too long to become its program.
@@ -244,13 +260,20 @@ struct Spawner {
         case CSPAWN_STEP_DESCRIPTORS: return "set up the descriptors"
         case CSPAWN_STEP_LIMITS:
             let limits = names(of: definition)
-            let index = Int(failure.limit)
+            let index = Int(failure.item)
             guard limits.indices.contains(index) else { return "set the limit of open files" }
             return "set the limit \(limits[index].rawValue)"
         case CSPAWN_STEP_GROUPS: return "set the groups of \(account.name)"
         case CSPAWN_STEP_GROUP: return "set the group of \(account.name)"
         case CSPAWN_STEP_USER: return "switch to the user \(account.name)"
         case CSPAWN_STEP_KEYS: return "join a session of keys"
+        case CSPAWN_STEP_CAPABILITIES:
+            let names = CapabilitySet.names
+            let index = Int(failure.item)
+            guard names.indices.contains(index) else { return "limit the capabilities" }
+            return "keep the capability \(names[index]), which the runner itself does not have"
+        case CSPAWN_STEP_LABEL: return "set the context of the program"
+        case CSPAWN_STEP_NO_NEW_PRIVILEGES: return "forbid new privileges"
         case CSPAWN_STEP_DIRECTORY:
             return "chdir \(definition.workingDirectory ?? account.home)"
         default: return "exec \(Program(definition.command, path: "").name)"
@@ -312,5 +335,22 @@ private func withCStrings<Result>(
     return array.withUnsafeMutableBufferPointer { buffer in
         // An array of at least its NULL has an address.
         body(buffer.baseAddress!)
+    }
+}
+
+/// The labels as C has them, good until `body` returns.
+private func withCLabels<Result>(
+    _ labels: [SecurityLabel], _ body: (UnsafeBufferPointer<cspawn_label>) -> Result
+) -> Result {
+    guard !labels.isEmpty else { return body(UnsafeBufferPointer(start: nil, count: 0)) }
+    return withCStrings(labels.flatMap { [$0.file, $0.text] }) { strings in
+        let array = labels.enumerated().map { index, label in
+            // Two for each of them.
+            cspawn_label(
+                file: UnsafePointer(strings[2 * index]!),
+                text: UnsafePointer(strings[2 * index + 1]!),
+                length: label.text.utf8.count, is_optional: label.isOptional)
+        }
+        return array.withUnsafeBufferPointer(body)
     }
 }

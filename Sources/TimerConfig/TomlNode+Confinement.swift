@@ -1,0 +1,77 @@
+// Copyright 2026 the timerd authors
+// SPDX-License-Identifier: Apache-2.0
+
+import TimerCore
+
+/// Values that say what the processes of a job may do.
+extension TomlNode {
+    /// The most bytes of a profile's name or of a context: what the kernel takes is a page, and no real one comes near.
+    static let labelBytesMax = 1024
+
+    /// The names of capabilities.
+    func capabilities() throws(Fault) -> CapabilitySet {
+        guard case .array(let nodes) = value else {
+            throw Fault(
+                mark, "must be an array such as [\"CAP_NET_BIND_SERVICE\"], not \(value.kind)")
+        }
+        var set = CapabilitySet()
+        for node in nodes {
+            let name = try node.string()
+            guard set.insert(name) else {
+                let hint = Self.nearestCapability(name).map { " (did you mean \"\($0)\"?)" } ?? ""
+                throw Fault(
+                    node.mark, "unknown capability \"\(name)\"\(hint); capabilities(7) lists them")
+            }
+        }
+        return set
+    }
+
+    /// Other programs take them in small letters, or without their first part.
+    private static func nearestCapability(_ name: String) -> String? {
+        guard name.utf8.count <= 64 else { return nil }
+        let capitals = name.uppercased()
+        let whole = capitals.hasPrefix("CAP_") ? capitals : "CAP_\(capitals)"
+        if CapabilitySet.names.contains(whole) { return whole }
+        return nearestName(whole, among: CapabilitySet.names)
+    }
+
+    /// The name of an AppArmor profile, maybe with a `-` in front.
+    func appArmorProfile() throws(Fault) -> String {
+        let text = try label()
+        guard !Self.withoutMark(text).isEmpty else {
+            throw Fault(mark, "the name of the profile is missing")
+        }
+        return text
+    }
+
+    /// An SELinux context, maybe with a `-` in front: a user, a role, a type and, with some policies, a level.
+    func seLinuxContext() throws(Fault) -> String {
+        let text = try label()
+        let parts = Self.withoutMark(text).split(
+            separator: UInt8(ascii: ":"), maxSplits: 3, omittingEmptySubsequences: false)
+        guard parts.count >= 3, parts.allSatisfy({ !$0.isEmpty }),
+            !text.utf8.contains(UInt8(ascii: " "))
+        else {
+            throw Fault(
+                mark,
+                "\"\(text)\" is no context such as \"system_u:system_r:backup_t:s0\": USER:ROLE:TYPE or "
+                    + "USER:ROLE:TYPE:LEVEL")
+        }
+        return text
+    }
+
+    private static func withoutMark(_ text: String) -> Substring.UTF8View {
+        text.utf8.first == UInt8(ascii: "-") ? text.utf8.dropFirst() : text.utf8[...]
+    }
+
+    private func label() throws(Fault) -> String {
+        let text = try string()
+        guard !text.utf8.contains(where: { $0 < 0x20 || $0 == 0x7f }) else {
+            throw Fault(mark, "holds a control character")
+        }
+        guard text.utf8.count <= Self.labelBytesMax else {
+            throw Fault(mark, "is too long; at most \(Self.labelBytesMax) bytes")
+        }
+        return text
+    }
+}

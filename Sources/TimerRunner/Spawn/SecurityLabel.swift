@@ -1,0 +1,69 @@
+// Copyright 2026 the timerd authors
+// SPDX-License-Identifier: Apache-2.0
+
+import CSpawn
+import Glibc
+import TimerCore
+
+/// What a security module is to make of a program. A process writes it to a file of its own in /proc right before it
+/// runs the program (proc(5), attr).
+struct SecurityLabel {
+    var file: String
+    var text: String
+    /// Whether the program runs as well where it cannot have it.
+    var isOptional: Bool
+    private var what: String
+    private var module: String
+    private var isEnabled: @Sendable () -> Bool
+
+    /// Those that a definition wants, in the order in which they are set.
+    static func all(of confinement: Confinement) -> [Self] {
+        var labels: [Self] = []
+        if let context = confinement.seLinuxContext {
+            labels.append(
+                Self(
+                    "/proc/self/attr/exec", context, "", "the SELinux context", "SELinux",
+                    isEnabled: hasSELinux))
+        }
+        if let profile = confinement.appArmorProfile {
+            labels.append(
+                Self(
+                    "/proc/self/attr/apparmor/exec", profile, "exec ", "the AppArmor profile",
+                    "AppArmor", isEnabled: hasAppArmor))
+        }
+        return labels
+    }
+
+    private init(
+        _ file: String, _ configured: String, _ prefix: String, _ what: String, _ module: String,
+        isEnabled: @escaping @Sendable () -> Bool
+    ) {
+        self.file = file
+        isOptional = configured.utf8.first == UInt8(ascii: "-")
+        let name = isOptional ? String(configured.unicodeScalars.dropFirst()) : configured
+        text = prefix + name
+        self.what = "set \(what) \(name.debugDescription)"
+        self.module = module
+        self.isEnabled = isEnabled
+    }
+
+    /// Why a run cannot have it.
+    func failure(_ code: Int32) -> Spawner.Failure {
+        // A module that is built into the kernel and not enabled says EINVAL to anything.
+        guard code == EOPNOTSUPP || code == EINVAL && !isEnabled() else {
+            return Spawner.failure(code, what)
+        }
+        return Spawner.failure(
+            EOPNOTSUPP,
+            "\(what): \(module) is not enabled on this system; with - in front it is optional")
+    }
+
+    @Sendable private static func hasAppArmor() -> Bool {
+        ProcFile.text("/sys/module/apparmor/parameters/enabled")?.utf8.first == UInt8(ascii: "Y")
+    }
+
+    @Sendable private static func hasSELinux() -> Bool {
+        guard let text = ProcFile.text("/proc/filesystems") else { return false }
+        return ProcFile.lines(of: text).contains { $0 == "nodev\tselinuxfs" }
+    }
+}
