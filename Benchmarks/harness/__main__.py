@@ -13,11 +13,12 @@ import subprocess
 import sys
 import time
 
-from . import agenda, burst, control, cost, durable, growth, next, places, punctual, report, scale, timers
+from . import (
+    agenda, burst, control, cost, durable, growth, next, places, profile, punctual, report, scale, timers)
 
 CASES = {
     "next": next, "agenda": agenda, "burst": burst, "scale": scale, "cost": cost, "punctual": punctual,
-    "durable": durable, "control": control, "growth": growth, "timers": timers}
+    "durable": durable, "control": control, "growth": growth, "timers": timers, "profile": profile}
 
 
 def machine():

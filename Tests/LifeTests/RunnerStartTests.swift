@@ -120,6 +120,9 @@ import TimerCore
         let pid = try #require(daemon.runner())
         let line = try String(contentsOfFile: "/proc/\(pid)/cmdline", encoding: .utf8)
         #expect(line.contains("--ready-descriptor") && !line.contains("--detach"), "\(line)")
+        // What ps and pgrep go by is not the name of the link by which it was started.
+        let name = try String(contentsOfFile: "/proc/\(pid)/comm", encoding: .utf8)
+        #expect(name == "timerd-runner\n")
         #expect(wait { daemon.runner() == nil }, "it did not end")
     }
 

@@ -40,6 +40,12 @@ public enum RunnerProcess {
     /// root. For root's runner: one of a user keeps nothing from that user, and reads more of /proc without.
     public static func hideMemory() { if geteuid() == 0 { cspawn_hide_memory() } }
 
+    /// Gives this process the name that ps(1), top(1) and pgrep(1) show: one that was started anew by `detach` has that of
+    /// the link in /proc by which it was. To be called on the first thread.
+    ///
+    /// - Parameter name: at most 15 bytes.
+    public static func showName(_ name: String) { cspawn_name_thread(name) }
+
     /// How to say that a process which went on apart is ready.
     public struct Readiness: Sendable {
         fileprivate let descriptor: Int32

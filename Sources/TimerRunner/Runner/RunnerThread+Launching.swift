@@ -33,26 +33,35 @@ extension RunnerThread {
         guard let by = launchBy else { return false }
         let isTime = now >= by
         let first = isTime ? 0 : max(0, launching.count - Self.launchesPerTurn)
-        var left: [(serial: UInt64, launch: Int32)] = []
-        for (serial, number) in launching[first...] {
-            // A look at the shared memory alone, most of the time: this is done in each turn.
-            guard isTime || cspawn_is_over(number) else {
-                left.append((serial, number))
+        // In place: this is done in each turn.
+        var kept = first
+        for index in first..<launching.count {
+            let one = launching[index]
+            // A look at the shared memory alone, most of the time.
+            guard !(isTime || cspawn_is_over(one.launch)) || isUnderWay(one.serial, at: now) else {
                 continue
             }
-            lookAtLaunch(of: serial)
-            guard let child = children[serial], let launch = child.launch else { continue }
-            left.append((serial, number))
-            guard isTime, now - child.began >= Spawner.patience.wholeNanoseconds else { continue }
-            let failure = Spawner.tooLate(launch.definition, launch.account)
-            end(serial, failure.outcome, grace: .zero)
+            launching[kept] = one
+            kept += 1
         }
-        launching.replaceSubrange(first..., with: left)
+        launching.removeSubrange(kept...)
         if isTime {
             giveUpReading(at: now)
             launchBy = nextLook(at: now)
         }
         return isTime
+    }
+
+    /// Looks at one set-up. False if it is over; one that takes too long is made to end.
+    private mutating func isUnderWay(_ serial: UInt64, at now: Int64) -> Bool {
+        lookAtLaunch(of: serial)
+        guard let launch = children[serial]?.launch, let began = children[serial]?.began else {
+            return false
+        }
+        if now - began >= Spawner.patience.wholeNanoseconds {
+            end(serial, Spawner.tooLate(launch.definition, launch.account).outcome, grace: .zero)
+        }
+        return true
     }
 
     /// The longer the latest takes, the less often it is looked at.
