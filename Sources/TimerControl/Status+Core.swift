@@ -31,7 +31,7 @@ extension JobStatus {
         firings = snapshot.firings
         if case .paused(let pause) = snapshot.phase { paused = PauseStatus(pause) }
         running = snapshot.live.map { RunStatus($0, at: snapshot.at) }
-        last = snapshot.lastRun.map { RunStatus($0, at: snapshot.at) }
+        last = snapshot.lastRun.map { RunStatus($0) }
         checkpoint = snapshot.checkpoint.rfc3339
         if job.schedule.counts { count = job.count.rawValue }
         if snapshot.uncertain > .zero { uncertainUsec = snapshot.uncertain.wholeMicroseconds }
@@ -48,7 +48,7 @@ extension JobStatus {
         switch snapshot.phase {
         case .armed, .finished:
             let isRetrying = snapshot.live.contains(where: \.isRetry)
-            let isRunning = snapshot.live.contains { $0.wait == nil || $0.wait == .place }
+            let isRunning = snapshot.live.contains(where: \.isStarted)
             return isRetrying && !isRunning ? "retrying" : snapshot.phase.word
         case .paused, .stopped: return snapshot.phase.word
         }
@@ -85,32 +85,37 @@ extension JobSnapshot {
     fileprivate var nextAttempt: Duration? {
         if case .paused = phase { return nil }
         return live.compactMap { run in
-            if case .retry(let instant) = run.wait { max(.zero, instant - at.awake) } else { nil }
+            if case .retryDelay(let instant) = run.wait {
+                max(.zero, instant - at.awake)
+            } else {
+                nil
+            }
         }.min()
     }
 }
 
 extension RunStatus {
     /// What a run looks like outside.
-    public init(_ run: RunSummary, at now: Now) {
-        self.init(run)
+    public init(_ run: ActiveRun, at now: Now) {
+        self.run = run.id.description
+        scheduled = run.id.firing.scheduled.rfc3339
+        began = run.began?.rfc3339
         switch run.wait {
-        case .place: waits = "capacity"
-        case .turn: waits = "previous-run"
-        case .retry(let instant):
+        case .capacity: waits = "capacity"
+        case .previousRun: waits = "previous-run"
+        case .retryDelay(let instant):
             waits = "retry-delay"
             startsAt = (now.wall + (instant - now.awake)).rfc3339
         case nil: break
         }
     }
 
-    /// What a run that waits for nothing looks like outside.
+    /// What a run that ended looks like outside.
     public init(_ run: RunSummary) {
         self.run = run.id.description
         scheduled = run.id.firing.scheduled.rfc3339
         began = run.began?.rfc3339
-        guard let outcome = run.outcome else { return }
-        self.outcome = outcome.description
+        outcome = run.outcome.description
         failed = run.failed
         elapsedUsec = run.usage.elapsed.wholeMicroseconds
         userUsec = run.usage.user.wholeMicroseconds

@@ -152,7 +152,7 @@ public struct RunStatus: Codable, Hashable, Sendable {
     public var systemUsec: Int64?
     /// The largest resident set; absent where it is not known, since it was no more than the runner's own.
     public var peakBytes: Int64?
-    /// What it waits for: `place`, `turn` or `retry`; absent once it was told to start.
+    /// What it waits for: `capacity`, `previous-run` or `retry-delay`; absent once it was told to start.
     public var waits: String?
     /// When it starts, if it waits for the delay before a further attempt.
     public var startsAt: String?

@@ -17,7 +17,7 @@ import Testing
         var world = world(.queue)
         world.pass(.seconds(30))
         #expect(world.started.count == 1)
-        #expect(world.show("backup").live.map(\.wait) == [nil, .turn])
+        #expect(world.show("backup").live.map(\.wait) == [nil, .previousRun])
         #expect(world.skipped.map(\.reason) == ["queue-full"])
         world.end(world.started[0])
         #expect(world.started.count == 2)
@@ -139,7 +139,7 @@ import Testing
         let queued = Job.every(.seconds(10), "a").with { $0.concurrency = .queue }
         world.load([.every(.seconds(1000), "z", first: .seconds(1)), queued])
         world.pass(.seconds(25))
-        #expect(world.show("a").live.map(\.wait) == [.place, .turn])
+        #expect(world.show("a").live.map(\.wait) == [.capacity, .previousRun])
         _ = world.order(.pause, "a")
         world.endRuns()
         _ = world.order(.resume, "a")
@@ -210,7 +210,7 @@ import Testing
         world.pass(.seconds(29))
         // Two others began meanwhile: what waits for its delay counts for nothing.
         #expect(world.attempts == [1, 1, 1])
-        #expect(world.show("backup").live.map(\.wait) == [.turn, nil, nil])
+        #expect(world.show("backup").live.map(\.wait) == [.previousRun, nil, nil])
         world.end(world.started[1])
         #expect(world.attempts == [1, 1, 1, 2])
     }

@@ -33,9 +33,9 @@ enum Admission {
 /// Why a run is not made: other runs of the job.
 enum Obstacle {
     /// This one has not ended.
-    case stillRunning(RunSummary)
+    case stillRunning(ActiveRun)
     /// This one waits for the previous run already.
-    case queueFull(RunSummary)
+    case queueFull(ActiveRun)
     /// So many are running, and no more may.
     case concurrencyMax(Int)
 
@@ -54,7 +54,7 @@ extension Policy {
     ///
     /// - Parameter runs: the runs of the job that have not ended, oldest first. A run that is on record is one of them.
     /// - Complexity: O(*n*) in their number.
-    func admission(of candidate: Candidate, beside runs: [RunSummary]) -> Admission {
+    func admission(of candidate: Candidate, beside runs: [ActiveRun]) -> Admission {
         switch concurrency {
         case .forbid: forbid(candidate, runs)
         case .queue: queue(candidate, runs)
@@ -72,7 +72,7 @@ extension Policy {
         }
     }
 
-    private func forbid(_ candidate: Candidate, _ runs: [RunSummary]) -> Admission {
+    private func forbid(_ candidate: Candidate, _ runs: [ActiveRun]) -> Admission {
         switch candidate {
         case .due:
             // If only further attempts wait, nothing runs, and the firing has all attempts of its own before it.
@@ -92,11 +92,11 @@ extension Policy {
         }
     }
 
-    private func queue(_ candidate: Candidate, _ runs: [RunSummary]) -> Admission {
+    private func queue(_ candidate: Candidate, _ runs: [ActiveRun]) -> Admission {
         switch candidate {
         case .due, .requested:
             if case .requested = candidate, Self.isOnlyRetried(runs) { return .replaceRetries }
-            if let other = runs.first(where: { $0.wait == .turn }) {
+            if let other = runs.first(where: { $0.wait == .previousRun }) {
                 return .skip(.queueFull(other))
             }
             return runs.isEmpty ? .start : .wait
@@ -106,7 +106,7 @@ extension Policy {
         }
     }
 
-    private func replace(_ candidate: Candidate, _ runs: [RunSummary]) -> Admission {
+    private func replace(_ candidate: Candidate, _ runs: [ActiveRun]) -> Admission {
         switch candidate {
         case .due: return runs.isEmpty ? .start : .replaceAll
         case .requested:
@@ -118,11 +118,11 @@ extension Policy {
         }
     }
 
-    private func allow(_ candidate: Candidate, _ runs: [RunSummary]) -> Admission {
+    private func allow(_ candidate: Candidate, _ runs: [ActiveRun]) -> Admission {
         guard let most = concurrencyMax else { return .start }
         switch candidate {
         case .due:
-            // Those that wait for a place or for their turn count too, or they would become more and more.
+            // Those that wait for `max-concurrent` or for the previous run count too, or they would grow in number.
             return runs.count { !$0.isRetry } >= most ? .skip(.concurrencyMax(most)) : .start
         case .requested:
             return runs.count(where: \.isStarted) >= most ? .skip(.concurrencyMax(most)) : .start
@@ -131,13 +131,13 @@ extension Policy {
         }
     }
 
-    /// Whether a further attempt waits, and none of the runs was told to start or waits for a place.
-    private static func isOnlyRetried(_ runs: [RunSummary]) -> Bool {
+    /// Whether a further attempt waits, and none of the runs was told to start or waits for `max-concurrent`.
+    private static func isOnlyRetried(_ runs: [ActiveRun]) -> Bool {
         runs.contains(where: \.isRetry) && !runs.contains(where: \.isStarted)
     }
 
     /// The first in line starts when all that are left wait in line as well.
-    private static func followUp(_ runs: [RunSummary]) -> Admission {
-        runs.allSatisfy { $0.wait == .turn } ? .start : .wait
+    private static func followUp(_ runs: [ActiveRun]) -> Admission {
+        runs.allSatisfy { $0.wait == .previousRun } ? .start : .wait
     }
 }

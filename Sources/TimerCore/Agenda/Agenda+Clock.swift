@@ -175,7 +175,7 @@ extension Agenda {
         }
         return timers + [
             .save(records, durable: true),
-            .tell(.shutDown(counting: wereCounting, live: live.count)),
+            .tell(.shutDown(counting: wereCounting, live: runs.startedCount)),
         ]
     }
 }

@@ -7,11 +7,10 @@ extension Agenda {
     mutating func replace(
         _ slot: Int, _ entry: inout Entry, by run: Run, into batch: inout Batch
     ) {
-        guard !entry.live.isEmpty else { return }
         callOff(slot, &entry, .replaced, into: &batch)
-        for summary in entry.live where ending[summary.id] == nil {
-            end(summary, as: .replaced, entry, into: &batch)
-            batch.notices.append(.tell(.replacing(summary.id, by: run.id)))
+        for active in runs[slot] where !active.state.isStopping {
+            end(active, as: .replaced, slot, entry, into: &batch)
+            batch.notices.append(.tell(.replacing(active.id, by: run.id)))
         }
     }
 
@@ -26,15 +25,15 @@ extension Agenda {
 
     /// Asks a run to end that was told to start. How it ends is recorded as this, whatever is told of it.
     mutating func end(
-        _ summary: RunSummary, as outcome: RunOutcome, _ entry: Entry, into batch: inout Batch
+        _ run: ActiveRun, as outcome: RunOutcome, _ slot: Int, _ entry: Entry,
+        into batch: inout Batch
     ) {
-        ending[summary.id] = outcome
-        guard !isUnrecorded(summary) else {
-            // There is nothing to be ended yet.
-            live[summary.id]?.endsWhenBegun = true
-            return
-        }
-        batch.ends.append(.end(summary.id, grace: entry.job.execution.killTimeout))
+        let stop = RunTransition.stop(outcome, isRecorded: !isUnrecorded(run))
+        // One whose row is not written yet is ended when it has started.
+        guard let change = runs.apply(stop, to: run.id, of: .slot(slot)),
+            case .stopping = change.run.state
+        else { return }
+        batch.ends.append(.end(run.id, grace: entry.job.execution.killTimeout))
     }
 
     /// Closes the runs of the job that wait for something, or those of them that are chosen. None of them failed.
@@ -42,22 +41,16 @@ extension Agenda {
     /// - Parameter notice: what is told of each; by default that it ended so.
     mutating func callOff(
         _ slot: Int, _ entry: inout Entry, _ outcome: RunOutcome, into batch: inout Batch,
-        notice: ((Run.ID) -> Notice)? = nil, where isChosen: (RunSummary) -> Bool = { _ in true }
+        notice: ((Run.ID) -> Notice)? = nil, where isChosen: (ActiveRun) -> Bool = { _ in true }
     ) {
-        var closed: Set<Run.ID> = []
-        for summary in entry.live where summary.wait != nil && isChosen(summary) {
-            closed.insert(summary.id)
-            if summary.wait == .place { calledOff.insert(summary.id) }
-            batch.ends.append(.close(summary.id, outcome, RunUsage(), failed: false))
+        let cancelled = runs.cancel(slot, as: outcome) { $0.wait != nil && isChosen($0) }
+        for run in cancelled {
+            batch.ends.append(.close(run, outcome, RunUsage(), failed: false))
             batch.notices.append(
-                .tell(
-                    notice?(summary.id)
-                        ?? .runEnded(summary.id, outcome, RunUsage(), failed: false)))
-            entry.lastRun = RunSummary(id: summary.id, outcome: outcome)
+                .tell(notice?(run) ?? .runEnded(run, outcome, RunUsage(), failed: false)))
         }
-        guard !closed.isEmpty else { return }
-        entry.live.removeAll { closed.contains($0.id) }
-        entry.held.removeAll { closed.contains($0.run.id) }
+        guard let last = cancelled.last else { return }
+        entry.lastRun = RunSummary(id: last, outcome: outcome)
         batch.timers += settleRetry(slot, entry)
     }
 
@@ -70,19 +63,19 @@ extension Agenda {
         var batch = Batch()
         var running: [Run.ID] = []
         var isEnding = false
-        let asked = entry.live.filter { order.run == nil || $0.id == order.run }
-        for summary in asked where summary.wait == nil {
+        let asked = runs[slot].filter { order.run == nil || $0.id == order.run }
+        for run in asked where run.wait == nil {
             if let signal = order.signal {
-                guard !isUnrecorded(summary) else { continue }
-                batch.ends.append(.signal(summary.id, signal))
-            } else if ending[summary.id] != nil {
+                guard !isUnrecorded(run) else { continue }
+                batch.ends.append(.signal(run.id, signal))
+            } else if run.state.isStopping {
                 isEnding = true
                 continue
             } else {
-                end(summary, as: .stopped, entry, into: &batch)
+                end(run, as: .stopped, slot, entry, into: &batch)
             }
-            running.append(summary.id)
-            batch.notices.append(.tell(.killed(summary.id, by: order.by, signal: order.signal)))
+            running.append(run.id)
+            batch.notices.append(.tell(.killed(run.id, by: order.by, signal: order.signal)))
         }
         var cancelled: [Run.ID] = []
         if order.signal == nil {

@@ -66,7 +66,7 @@ extension Agenda {
             return
         }
         batch.fired.insert(slot)
-        if isToBeHeld(entry, at: now) { return hold(slot) }
+        if isToBeHeld(slot, entry, at: now) { return hold(slot) }
         let wasHeld = !heldUp.isEmpty && heldUp.remove(slot) != nil
         if case .paused(let pause) = entry.phase {
             unpause(slot, &entry, pause, by: .pauseEnd, at: now, into: &batch)
@@ -155,11 +155,11 @@ extension Agenda {
         }
         // A run from before forbids them all, unless they were held because of it; each of their own only lets the
         // next one wait.
-        let before = wasHeld ? nil : entry.live.last { !$0.isRetry }
+        let before = wasHeld ? nil : runs[slot].last { !$0.isRetry }
         let candidate = Candidate.caughtUp(after: before?.id)
         for index in 0..<points.count {
             let firing = entry.firing(points[index], missed: 0, at: now)
-            if before != nil, case .skip(let obstacle) = entry.admission(of: candidate) {
+            if before != nil, case .skip(let obstacle) = admission(of: candidate, slot, entry) {
                 letGo(firing, obstacle.skipReason, &entry, at: now, into: &batch)
                 continue
             }

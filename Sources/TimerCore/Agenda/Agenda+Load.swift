@@ -38,6 +38,7 @@ extension Agenda {
         // Arrays that grow by themselves end up with room for up to twice as many.
         entries.reserveCapacity(roster.jobs.count)
         order.reserveCapacity(roster.jobs.count)
+        runs.reserve(roster.jobs.count)
         slots.reserve(roster.jobs.count, in: entries)
         let counting = roster.jobs.count { $0.schedule.span != nil }
         if counting > 0 { due.reserve(counting) }
@@ -92,12 +93,6 @@ extension Agenda {
             told = [.tell(.renamed(job.name, from: old))]
         }
         entry.follow(BootFiring(after: record, at: start, now), at: now)
-        // A job that was gone for a while may have runs that are active since before.
-        for run in live.keys where names.contains(owner(of: run)) {
-            entry.live.append(RunSummary(id: run))
-            give(run, to: job.name)
-        }
-        entry.live.sort { $0.id.firing.scheduled < $1.id.firing.scheduled }
         let slot: Int
         if let free = freeSlots.popLast() {
             slot = free
@@ -105,8 +100,11 @@ extension Agenda {
         } else {
             slot = entries.count
             entries.append(entry)
+            runs.addSlot()
         }
         slots.insert(slot, in: entries)
+        // A job that was gone for a while may have runs that are active since before.
+        runs.attach(names, to: slot, job: job.name)
         order.append(slot)
         let timers = settle(slot, &entry, at: now)
         if let record, record.phase == .finished, entry.phase == .armed,

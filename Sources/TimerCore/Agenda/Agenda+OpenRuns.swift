@@ -9,12 +9,12 @@ extension Agenda {
         _ found: [Recollection.OpenRun], at now: Now, into change: inout RosterChange
     ) -> (actions: [Action], start: [Run]) {
         var batch = Batch()
-        var runs = found
-        if !change.renamed.isEmpty { follow(&change.renamed, in: &runs, at: now) }
-        // Whoever lives has his place already.
-        for open in runs where open.isLive { takeOver(open, into: &batch) }
+        var found = found
+        if !change.renamed.isEmpty { follow(&change.renamed, in: &found, at: now) }
+        // One that is running takes its place already.
+        for open in found where open.isLive { takeOver(open, into: &batch) }
         var takenUp: [Int] = []
-        for open in runs where !open.isLive {
+        for open in found where !open.isLive {
             if isStartable(open, at: now), let slot = slot(of: open.job),
                 let entry = entries[slot], entry.phase != .stopped
             {
@@ -63,30 +63,26 @@ extension Agenda {
     private mutating func takeOver(_ open: Recollection.OpenRun, into batch: inout Batch) {
         batch.notices.append(.tell(.runTakenOver(open.id)))
         let slot = slot(of: open.job)
-        live[open.id] = ToldRun(firing: open.firing, job: slot.flatMap { entries[$0]?.boxedJob })
-        give(open.id, to: open.job)
-        guard let slot else { return }
-        entries[slot]?.live.append(RunSummary(id: open.id, began: open.recorded))
+        let run = ActiveRun(
+            id: open.id, firing: open.firing, job: slot.flatMap { entries[$0]?.boxedJob },
+            .running(since: open.recorded))
+        runs.reattach(run, to: open.job, slot: slot)
     }
 
     /// Starts a run that is on record and was never begun, or has it wait: for the delay of a further
     /// attempt, for its turn, for the end of a pause.
     private mutating func takeUp(
-        _ open: Recollection.OpenRun, _ slot: Int, _ found: Entry, at now: Now,
+        _ open: Recollection.OpenRun, _ slot: Int, _ entry: Entry, at now: Now,
         into batch: inout Batch
     ) {
-        var entry = found
         let run = entry.run(open.firing, attempt: open.id.attempt)
-        entry.live.append(RunSummary(id: run.id, wait: .turn))
-        entry.held.append(HeldRun(run: run, retryAt: nil))
+        var wait = RunState.Wait.previousRun
         if run.id.attempt > 1 {
             let delay = entry.job.policy.retry.delay(after: run.id.attempt - 1)
             let waited = max(.zero, now.wall - open.recorded)
-            let instant = now.awake + max(.zero, delay - waited)
-            entry.held[entry.held.count - 1].retryAt = instant
-            entry.live[entry.live.count - 1].wait = .retry(instant)
+            wait = .retryDelay(until: now.awake + max(.zero, delay - waited))
         }
-        entries[slot] = entry
+        runs.add(ActiveRun(run, .waiting(wait)), of: .slot(slot))
         batch.notices.append(.tell(.runTakenUp(run.id)))
     }
 }

@@ -171,32 +171,14 @@ extension Agenda {
         entry.chance = Chance(seed: seed, job: name)
         entry.dropSlot()
         var renaming = Renaming(from: old, to: name)
-        renameRuns(&entry, &renaming)
+        renaming.waiting = runs.rename(slot, to: name)
         change.renamed.append(renaming)
         change.records.append(entry.record(at: now, life: life))
         entries[slot] = entry
         slots.insert(slot, in: entries)
+        // A job of the new name may have left runs that have not ended.
+        runs.attach([name], to: slot, job: name)
         batch.notices.append(.tell(.renamed(name, from: old)))
-    }
-
-    /// Moves the runs of a job that has another name now. Those that were told to start are known to others by
-    /// their identity, and keep it; the others take the new name, under which they will be started.
-    private mutating func renameRuns(_ entry: inout Entry, _ renaming: inout Renaming) {
-        for index in entry.live.indices {
-            let run = entry.live[index].id
-            guard let wait = entry.live[index].wait else {
-                give(run, to: renaming.to)
-                continue
-            }
-            renaming.waiting.append(run)
-            entry.live[index].id = run.renamed(renaming.to)
-            if wait == .place {
-                waiting.update { if $0.id == run { $0 = $0.renamed(renaming.to) } }
-            }
-        }
-        for index in entry.held.indices {
-            entry.held[index].run = entry.held[index].run.renamed(renaming.to)
-        }
     }
 
     /// Puts a changed definition in the place of the old one. The account stays: what accrued counts
@@ -254,9 +236,10 @@ extension Agenda {
         if entry.ledger.isOpen { counting -= 1 }
         entry.ledger.close(at: entry.counted(at: now))
         if case .paused(let pause) = entry.phase, pause.withRun {
-            batch.ends += entry.toldRuns.map { .resume($0) }
+            batch.ends += toldRuns(slot).map { .resume($0) }
         }
         callOff(slot, &entry, .stopped, into: &batch)
+        runs.detach(slot, job: entry.job.name)
         let record = entry.record(at: now, life: life, removed: now.wall)
         change.records.append(record)
         archived[entry.job.name] = ArchivedJob(record: record, lastRun: entry.lastRun)

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 extension Agenda {
-    /// Makes a run of a firing, unless it is let go by order or by a run that lives.
+    /// Makes a run of a firing, unless it is skipped by order or because of other runs.
     ///
     /// - Parameter candidate: why it is made.
     mutating func begin(
@@ -19,9 +19,15 @@ extension Agenda {
         }
         let remaining = entry.phase == .armed ? entry.remaining(at: now) : nil
         batch.notices.append(.tell(.fired(run, late: late, remaining: remaining)))
-        if entry.held.last?.run.id == run.id, let other = entry.live.dropLast().last?.id {
+        let active = runs[slot]
+        if active.last?.wait == .previousRun, let other = active.dropLast().last?.id {
             batch.notices.append(.tell(.held(run, behind: other)))
         }
+    }
+
+    /// What becomes of a run of the job because of the others.
+    func admission(of candidate: Candidate, _ slot: Int, _ entry: Entry) -> Admission {
+        entry.job.policy.admission(of: candidate, beside: runs[slot])
     }
 
     /// Records a run and starts it, or lets it wait for those before it, as `concurrency` says.
@@ -32,7 +38,7 @@ extension Agenda {
         into batch: inout Batch
     ) -> Obstacle? {
         let mayStart: Bool
-        switch entry.admission(of: candidate) {
+        switch admission(of: candidate, slot, entry) {
         case .skip(let obstacle): return obstacle
         case .start: mayStart = true
         case .wait: mayStart = false
@@ -41,83 +47,87 @@ extension Agenda {
             mayStart = true
         case .replaceAll:
             replace(slot, &entry, by: run, into: &batch)
-            mayStart = entry.live.isEmpty
+            mayStart = runs[slot].isEmpty
         }
-        record(run, wait: mayStart ? nil : .turn, &entry, into: &batch)
-        if mayStart {
-            admit(run, &entry, into: &batch)
+        if !mayStart {
+            record(run, .waiting(.previousRun), slot, into: &batch)
+        } else if hasRoom {
+            record(run, .starting, slot, into: &batch)
+            batch.start.append(run)
         } else {
-            entry.held.append(HeldRun(run: run, retryAt: nil))
+            record(run, .waiting(.capacity), slot, into: &batch)
         }
         return nil
     }
 
     /// Puts a run of the job on record, and among those that have not ended.
-    func record(
-        _ run: Run, wait: RunSummary.Wait?, _ entry: inout Entry, into batch: inout Batch
+    private mutating func record(
+        _ run: Run, _ state: RunState, _ slot: Int, into batch: inout Batch
     ) {
-        var summary = RunSummary(id: run.id, wait: wait)
-        summary.event = eventNumber
-        entry.live.append(summary)
+        runs.add(ActiveRun(run, state, event: eventNumber), of: .slot(slot))
         batch.runs.append(run)
     }
 
-    /// Gives the run one of the places for live runs, or lets it wait for one.
-    mutating func admit(_ run: Run, _ entry: inout Entry, into batch: inout Batch) {
-        let index = entry.live.lastIndex { $0.id == run.id }
-        guard live.count < concurrentRunsMax, waiting.count == calledOff.count, !isShutDown else {
-            waiting.append(run)
-            if let index { entry.live[index].wait = .place }
-            return
+    /// Whether `max-concurrent` leaves room for a run, and none waits for that before it.
+    private var hasRoom: Bool {
+        runs.startedCount < concurrentRunsMax && runs.capacityCount == 0 && !isShutDown
+    }
+
+    /// Starts a recorded run, or lets it wait for `max-concurrent`.
+    private mutating func admit(_ active: ActiveRun, _ slot: Int, into batch: inout Batch) {
+        guard let run = active.run else { return }
+        if hasRoom {
+            _ = runs.apply(.start(event: eventNumber), to: run.id, of: .slot(slot))
+            batch.start.append(run)
+        } else {
+            _ = runs.apply(.wait(.capacity), to: run.id, of: .slot(slot))
         }
-        live[run.id] = ToldRun(run)
-        if let index {
-            entry.live[index].wait = nil
-            entry.live[index].event = eventNumber
-        }
-        batch.start.append(run)
+    }
+
+    /// Whose run it is, as the table of runs has it.
+    func place(of run: Run.ID) -> RunTable.Owner {
+        let job = owner(of: run)
+        return slot(of: job).map { .slot($0) } ?? .other(job)
     }
 
     mutating func noteBegin(of run: Run.ID, at instant: WallInstant) -> [Action] {
+        let owner = place(of: run)
+        guard let change = runs.apply(.begin(at: instant), to: run, of: owner),
+            case .stoppingAtStart = change.before
+        else { return [.tell(.runBegan(run))] }
         var grace = Execution().killTimeout
-        if let slot = slot(of: run),
-            let index = entries[slot]?.live.firstIndex(where: { $0.id == run })
-        {
-            entries[slot]?.live[index].began = instant
-            if let job = entries[slot]?.job { grace = job.execution.killTimeout }
+        if case .slot(let slot) = owner, let job = entries[slot]?.job {
+            grace = job.execution.killTimeout
         }
-        guard live[run]?.endsWhenBegun == true else { return [.tell(.runBegan(run))] }
-        live[run]?.endsWhenBegun = false
         return [.end(run, grace: grace), .tell(.runBegan(run))]
     }
 
     mutating func noteEnd(
         of run: Run.ID, _ told: RunOutcome, _ usage: RunUsage, at now: Now
     ) -> [Action] {
+        let job = owner(of: run)
+        let slot = slot(of: job)
         // The end of a run is told once; a second telling would free a place that is not taken.
-        guard let ended = live.removeValue(forKey: run) else { return [] }
-        let outcome = ending.removeValue(forKey: run) ?? told
-        let codes = ended.job?.wrappedValue.execution.successExitCodes ?? [0]
+        guard
+            let change = runs.apply(
+                .end(told), to: run, of: slot.map { .slot($0) } ?? .other(job)),
+            case .ended(let outcome) = change.run.state
+        else { return [] }
+        runs.forgetJob(of: run)
+        let codes = change.run.job?.wrappedValue.execution.successExitCodes ?? [0]
         let failed = outcome.isFailure(codes)
         var batch = Batch()
         batch.notices.append(.tell(.runEnded(run, outcome, usage, failed: failed)))
-        let job = owner(of: run)
-        forgetOwner(of: run)
-        if let slot = slot(of: job), var entry = entries[slot] {
-            if let index = entry.live.firstIndex(where: { $0.id == run }) {
-                var summary = entry.live.remove(at: index)
-                summary.outcome = outcome
-                summary.usage = usage
-                summary.failed = failed
-                entry.lastRun = summary
-            }
-            if outcome.isRetried(codes) { retry(run, ended, slot, &entry, at: now, into: &batch) }
+        let summary = RunSummary(
+            id: run, began: change.before.began, outcome: outcome, usage: usage, failed: failed)
+        if let slot, var entry = entries[slot] {
+            entry.lastRun = summary
+            if outcome.isRetried(codes) { retry(change.run, slot, entry, at: now, into: &batch) }
             entries[slot] = entry
             admitWaiting(at: now, into: &batch)
             release(slot, at: now, into: &batch)
         } else {
-            noteLastRun(
-                RunSummary(id: run, outcome: outcome, usage: usage, failed: failed), of: job)
+            noteLastRun(summary, of: job)
             admitWaiting(at: now, into: &batch)
         }
         return [.close(run, outcome, usage, failed: failed)] + batch.actions
@@ -126,122 +136,100 @@ extension Agenda {
     /// Puts a further attempt on record, to be made after a delay. It is on record from the first, so that it
     /// is made even if the daemon goes down before.
     private mutating func retry(
-        _ run: Run.ID, _ ended: ToldRun, _ slot: Int, _ entry: inout Entry, at now: Now,
-        into batch: inout Batch
+        _ ended: ActiveRun, _ slot: Int, _ entry: Entry, at now: Now, into batch: inout Batch
     ) {
         guard let boxed = ended.job, entry.phase != .stopped,
-            run.attempt <= boxed.wrappedValue.policy.retry.retries
+            ended.id.attempt <= boxed.wrappedValue.policy.retry.retries
         else { return }
         let retry = boxed.wrappedValue.policy.retry
-        let delay = retry.delay(after: run.attempt)
-        let attempt = Run(firing: ended.firing, attempt: run.attempt + 1, job: boxed)
-        let instant = now.awake + delay
-        record(attempt, wait: .retry(instant), &entry, into: &batch)
-        entry.held.append(HeldRun(run: attempt, retryAt: instant))
+        let delay = retry.delay(after: ended.id.attempt)
+        let attempt = Run(firing: ended.firing, attempt: ended.id.attempt + 1, job: boxed)
+        record(attempt, .waiting(.retryDelay(until: now.awake + delay)), slot, into: &batch)
         batch.timers += settleRetry(slot, entry)
         batch.notices.append(
             .tell(.retrying(attempt.id, after: delay, retries: retry.retries)))
     }
 
-    /// Gives free places to the runs that wait for one, in their order.
+    /// Starts the runs that wait for `max-concurrent`, in their order, as far as it leaves room.
     mutating func admitWaiting(at now: Now, into batch: inout Batch) {
-        while !isShutDown, live.count < concurrentRunsMax, let run = waiting.popFirst() {
-            guard calledOff.remove(run.id) == nil else { continue }
+        while !isShutDown, runs.startedCount < concurrentRunsMax, let id = runs.nextForCapacity() {
+            guard let slot = slot(of: id),
+                let active = runs[slot].first(where: { $0.id == id && $0.wait == .capacity }),
+                let run = active.run
+            else { continue }
             start(run, at: now, into: &batch)
         }
     }
 
-    /// Starts a run for which there is a place, unless its job is paused by now or its deadline has passed.
+    /// Starts a recorded run, unless its job is paused by now or its deadline has passed.
     mutating func start(_ run: Run, at now: Now, into batch: inout Batch) {
-        guard let slot = slot(of: run.id), var entry = entries[slot],
-            let index = entry.live.firstIndex(where: { $0.id == run.id })
-        else {
-            live[run.id] = ToldRun(run)
-            batch.start.append(run)
-            return
+        let owner = place(of: run.id)
+        guard case .slot(let slot) = owner, var entry = entries[slot] else {
+            _ = runs.apply(.start(event: eventNumber), to: run.id, of: owner)
+            return batch.start.append(run)
         }
         if entry.phase.isPaused {
-            entry.live[index].wait = .turn
-            // It came before whatever is held behind it.
-            let place = entry.held.firstIndex { held in
-                entry.live.firstIndex { $0.id == held.run.id } ?? index > index
-            }
-            entry.held.insert(
-                HeldRun(run: run, retryAt: nil), at: place ?? entry.held.endIndex)
-        } else if !lapse(run, &entry, at: now, into: &batch) {
-            entry.live[index].wait = nil
-            entry.live[index].event = eventNumber
-            live[run.id] = ToldRun(run)
-            give(run.id, to: entry.job.name)
+            _ = runs.apply(.wait(.previousRun), to: run.id, of: owner)
+        } else if !lapse(run, slot, &entry, at: now, into: &batch) {
+            _ = runs.apply(.start(event: eventNumber), to: run.id, of: owner)
+            runs.give(run.id, to: entry.job.name, slot: slot)
             batch.start.append(run)
         }
         entries[slot] = entry
     }
 
-    /// Starts what of the job's held runs may start now: further attempts whose time has come, and the one
-    /// whose turn it is.
+    /// Starts what of the job's runs may start now: further attempts whose delay has passed, and the first of those
+    /// that wait for the previous run.
     mutating func release(_ slot: Int, at now: Now, into batch: inout Batch) {
         // Nearly always there is nothing to do.
-        if entries[slot]?.held.isEmpty == true, retryDue[slot] == nil { return }
+        let isWaiting = runs[slot].contains { $0.wait != nil && $0.wait != .capacity }
+        if !isWaiting, retryDue[slot] == nil { return }
         guard !isShutDown, var entry = entries[slot] else {
             retryDue.remove(slot)
             return
         }
-        if !entry.phase.isPaused, !entry.held.isEmpty {
-            releaseRetries(&entry, at: now, into: &batch)
-            while let held = entry.held.first(where: { $0.retryAt == nil }),
-                case .start = entry.admission(of: .firstInLine)
+        if !entry.phase.isPaused, isWaiting {
+            releaseRetries(slot, entry, at: now, into: &batch)
+            while let first = runs[slot].first(where: { $0.wait == .previousRun }),
+                case .start = admission(of: .firstInLine, slot, entry), let run = first.run
             {
-                entry.held.removeAll { $0.run.id == held.run.id }
-                if lapse(held.run, &entry, at: now, into: &batch) { continue }
-                admit(held.run, &entry, into: &batch)
+                if lapse(run, slot, &entry, at: now, into: &batch) { continue }
+                admit(first, slot, into: &batch)
             }
         }
         batch.timers += settleRetry(slot, entry)
         entries[slot] = entry
     }
 
-    /// Starts the further attempts whose time has come. Where as many runs as may are running, they wait for their
-    /// turn.
+    /// Starts the further attempts whose delay has passed. Where as many runs as may are running, they wait for the
+    /// previous run.
     private mutating func releaseRetries(
-        _ entry: inout Entry, at now: Now, into batch: inout Batch
+        _ slot: Int, _ entry: Entry, at now: Now, into batch: inout Batch
     ) {
-        for held in entry.held {
-            guard let instant = held.retryAt, instant <= now.awake,
-                let index = entry.held.firstIndex(where: { $0.run.id == held.run.id })
-            else { continue }
-            if case .start = entry.admission(of: .retry) {
-                entry.held.remove(at: index)
-                admit(held.run, &entry, into: &batch)
-                continue
-            }
-            entry.held[index].retryAt = nil
-            if let place = entry.live.firstIndex(where: { $0.id == held.run.id }) {
-                entry.live[place].wait = .turn
+        for attempt in runs[slot] {
+            guard let instant = attempt.retryAt, instant <= now.awake else { continue }
+            if case .start = admission(of: .retry, slot, entry) {
+                admit(attempt, slot, into: &batch)
+            } else {
+                _ = runs.apply(.wait(.previousRun), to: attempt.id, of: .slot(slot))
             }
         }
     }
 
     /// Closes a run that waited past its starting deadline. A further attempt has none: its firing started in
     /// time.
-    private func lapse(
-        _ run: Run, _ entry: inout Entry, at now: Now, into batch: inout Batch
+    private mutating func lapse(
+        _ run: Run, _ slot: Int, _ entry: inout Entry, at now: Now, into batch: inout Batch
     ) -> Bool {
         guard let deadline = run.job.policy.startingDeadline, run.id.attempt == 1,
             now.wall - run.id.firing.scheduled
                 > deadline + run.job.policy.accuracy + run.job.policy.randomDelay
         else { return false }
-        entry.live.removeAll { $0.id == run.id }
-        entry.lastRun = RunSummary(id: run.id, outcome: .lost(.deadline), failed: true)
-        batch.ends.append(.close(run.id, .lost(.deadline), RunUsage(), failed: true))
+        let outcome = RunOutcome.lost(.deadline)
+        _ = runs.apply(.cancel(outcome), to: run.id, of: .slot(slot))
+        entry.lastRun = RunSummary(id: run.id, outcome: outcome, failed: true)
+        batch.ends.append(.close(run.id, outcome, RunUsage(), failed: true))
         letGo(run.firing, .deadline, &entry, at: now, into: &batch)
         return true
-    }
-}
-
-extension Entry {
-    /// What becomes of a run of the job because of the others.
-    func admission(of candidate: Candidate) -> Admission {
-        job.policy.admission(of: candidate, beside: live)
     }
 }

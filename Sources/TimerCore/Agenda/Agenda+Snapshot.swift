@@ -11,13 +11,17 @@ extension Agenda {
     /// Some of the jobs, as of `now`: at most `count`, from the one in this place of the configuration on.
     /// - Complexity: O(`count`).
     public func snapshots(from place: Int, count: Int, at now: Now) -> [JobSnapshot] {
-        order.dropFirst(place).prefix(count).compactMap { entries[$0]?.snapshot(at: now) }
+        order.dropFirst(place).prefix(count).compactMap { snapshot($0, at: now) }
     }
 
     /// One job as of `now`; nil if the roster has none of this name.
     /// - Complexity: O(1).
     public func snapshot(of job: Job.Name, at now: Now) -> JobSnapshot? {
-        slot(of: job).flatMap { entries[$0]?.snapshot(at: now) }
+        slot(of: job).flatMap { snapshot($0, at: now) }
+    }
+
+    private func snapshot(_ slot: Int, at now: Now) -> JobSnapshot? {
+        entries[slot]?.snapshot(at: now, runs[slot])
     }
 
     /// The definitions of all jobs, in the order of the configuration.
@@ -99,13 +103,13 @@ extension Agenda {
 }
 
 extension Entry {
-    fileprivate func snapshot(at now: Now) -> JobSnapshot {
+    fileprivate func snapshot(at now: Now, _ runs: [ActiveRun]) -> JobSnapshot {
         let remaining = remaining(at: now)
         return JobSnapshot(
             at: now, job: job, phase: phase, active: active(at: now), accrued: accrued(at: now),
             remaining: remaining,
             next: next(at: now),
-            lastScheduled: lastScheduled, firings: firings, live: live, lastRun: lastRun,
+            lastScheduled: lastScheduled, firings: firings, live: runs, lastRun: lastRun,
             lastSkip: lastSkip, skips: skips, uncertain: uncertain, checkpoint: checkpoint)
     }
 

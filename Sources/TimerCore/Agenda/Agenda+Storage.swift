@@ -8,13 +8,13 @@
 /// and is then caught up with. The job's time goes on meanwhile.
 extension Agenda {
     /// Whether a run was told to start, or is about to be, before it is known to be on record.
-    func isUnrecorded(_ summary: RunSummary) -> Bool { summary.event > storedThrough }
+    func isUnrecorded(_ run: ActiveRun) -> Bool { run.event > storedThrough }
 
     /// Whether what is due of the job is held: it would be judged by a run that may not be able to start. Where runs
     /// may be beside each other there is nothing to judge, and it is held only once the store takes long.
-    func isToBeHeld(_ entry: Entry, at now: Now) -> Bool {
+    func isToBeHeld(_ slot: Int, _ entry: Entry, at now: Now) -> Bool {
         entry.phase == .armed
-            && entry.live.contains { run in
+            && runs[slot].contains { run in
                 isUnrecorded(run)
                     && (entry.job.policy.runsDependOnEachOther
                         || now.wall - run.id.firing.scheduled > Self.darkMax)
@@ -36,7 +36,7 @@ extension Agenda {
                 heldUp.remove(slot)
                 continue
             }
-            if isToBeHeld(entry, at: now) { continue }
+            if isToBeHeld(slot, entry, at: now) { continue }
             fire(slot, at: now, into: &batch)
         }
         return batch.actions
@@ -44,29 +44,29 @@ extension Agenda {
 
     /// Starts the runs whose rows were written late, but for those that were to be ended meanwhile, whose jobs are
     /// paused by now, or whose starting deadline has passed. A daemon that stops leaves them to the next one.
-    mutating func noteRecorded(_ runs: [Run], at now: Now) -> [Action] {
+    mutating func noteRecorded(_ recorded: [Run], at now: Now) -> [Action] {
         var batch = Batch()
-        for run in runs where live.removeValue(forKey: run.id) != nil {
-            if let outcome = ending.removeValue(forKey: run.id) {
-                close(run.id, outcome, into: &batch)
-            } else if !isShutDown {
-                start(run, at: now, into: &batch)
+        for run in recorded {
+            switch runs.state(of: run.id, of: place(of: run.id)) {
+            case .stopping, .stoppingAtStart: close(run.id, into: &batch)
+            case .starting: if !isShutDown { start(run, at: now, into: &batch) }
+            case .waiting, .running, .ended, nil: break
             }
         }
         admitWaiting(at: now, into: &batch)
-        for slot in Set(runs.compactMap { slot(of: $0.id) }).sorted() {
+        for slot in Set(recorded.compactMap { slot(of: $0.id) }).sorted() {
             release(slot, at: now, into: &batch)
         }
         return batch.actions
     }
 
     /// Closes a run that was to be ended before it began.
-    private mutating func close(
-        _ run: Run.ID, _ outcome: RunOutcome, into batch: inout Batch
-    ) {
+    private mutating func close(_ run: Run.ID, into batch: inout Batch) {
         let job = owner(of: run)
-        forgetOwner(of: run)
-        if let slot = slot(of: job) { entries[slot]?.live.removeAll { $0.id == run } }
+        guard let change = runs.apply(.cancel(.stopped), to: run, of: place(of: run)),
+            case .ended(let outcome) = change.run.state
+        else { return }
+        runs.forgetJob(of: run)
         noteLastRun(RunSummary(id: run, outcome: outcome), of: job)
         batch.ends.append(.close(run, outcome, RunUsage(), failed: false))
         batch.notices.append(.tell(.runEnded(run, outcome, RunUsage(), failed: false)))

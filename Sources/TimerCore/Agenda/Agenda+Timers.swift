@@ -91,7 +91,7 @@ extension Agenda {
     mutating func settleRetry(_ slot: Int, _ entry: Entry) -> [Action] {
         let old = retryDue[slot]
         var new: AwakeInstant?
-        if !isShutDown, !entry.phase.isPaused { new = entry.held.compactMap(\.retryAt).min() }
+        if !isShutDown, !entry.phase.isPaused { new = runs[slot].compactMap(\.retryAt).min() }
         guard new != old else { return [] }
         if let new { retryDue.set(slot, due: new) } else { retryDue.remove(slot) }
         return [new.map { .armRetry(entry.job.name, $0) } ?? .disarmRetry(entry.job.name)]

@@ -77,7 +77,7 @@ extension Agenda {
             withRun: order.withRun)
         entry.phase = .paused(pause)
         var batch = Batch()
-        if order.withRun { batch.ends += entry.toldRuns.map { .suspend($0) } }
+        if order.withRun { batch.ends += toldRuns(slot).map { .suspend($0) } }
         return commit(slot, &entry, batch, at: now) { entry in
             .paused(
                 entry.job.name, pause, accrued: entry.accrued(at: now),
@@ -100,7 +100,7 @@ extension Agenda {
         entry.phase = .paused(wanted)
         var batch = Batch()
         if wanted.withRun, !pause.withRun {
-            batch.ends = entry.toldRuns.map { .suspend($0) }
+            batch.ends = toldRuns(slot).map { .suspend($0) }
         }
         return commit(slot, &entry, batch, at: now, answer: .pauseChanged(from: pause)) { entry in
             .pauseChanged(entry.job.name, from: pause, to: wanted)
@@ -137,7 +137,7 @@ extension Agenda {
         into batch: inout Batch
     ) {
         entry.phase = .armed
-        if pause.withRun { batch.ends += entry.toldRuns.map { .resume($0) } }
+        if pause.withRun { batch.ends += toldRuns(slot).map { .resume($0) } }
         let due = entry.takeUp(after: pause, by: author, at: now)
         if author == .pauseEnd, let until = pause.until {
             entry.ledger.credit(
@@ -196,7 +196,7 @@ extension Agenda {
         let dropped = entry.accrued(at: now)
         var batch = Batch()
         if case .paused(let pause) = entry.phase, pause.withRun {
-            batch.ends += entry.toldRuns.map { .resume($0) }
+            batch.ends += toldRuns(slot).map { .resume($0) }
         }
         entry.ledger.credit(entry.countedAfterPause)
         entry.countedAfterPause = .zero
@@ -228,7 +228,7 @@ extension Agenda {
     private mutating func runNow(
         _ slot: Int, _ entry: inout Entry, _ order: Order, at now: Now
     ) -> [Action] {
-        if case .skip(let obstacle) = entry.admission(of: .requested) {
+        if case .skip(let obstacle) = admission(of: .requested, slot, entry) {
             return [.answer(.refused(obstacle.sentence))]
         }
         var batch = Batch()
@@ -240,6 +240,11 @@ extension Agenda {
         let remaining = entry.phase == .armed ? entry.remaining(at: now) : nil
         batch.notices.append(.tell(.runOrdered(run, by: order.by, remaining: remaining)))
         return batch.actions + [.answer(.done)]
+    }
+
+    /// The runs of the job that were told to start and have not ended.
+    func toldRuns(_ slot: Int) -> [Run.ID] {
+        runs[slot].filter(\.state.takesPlace).map(\.id)
     }
 
     /// What every order ends with: the timer at once, the record on the disk, and only then the word.
@@ -273,8 +278,8 @@ extension Obstacle {
         case .stillRunning(let run), .queueFull(let run):
             switch run.wait {
             case nil: "its run \(run.id) is still running"
-            case .place: "its run \(run.id) waits for max-concurrent"
-            case .turn, .retry: "its run \(run.id) waits for the previous run"
+            case .capacity: "its run \(run.id) waits for max-concurrent"
+            case .previousRun, .retryDelay: "its run \(run.id) waits for the previous run"
             }
         case .concurrencyMax(let most):
             "\(plural(most, "run")) of it \(most == 1 ? "is" : "are") still running, the limit of "
@@ -284,9 +289,6 @@ extension Obstacle {
 }
 
 extension Entry {
-    /// The runs that were told to start and have not ended.
-    var toldRuns: [Run.ID] { live.filter { $0.wait == nil }.map(\.id) }
-
     /// Takes the schedule up again after a pause, as `on-resume` says.
     ///
     /// - Returns: the firing that is due at once, if that is what it says and one would have come.

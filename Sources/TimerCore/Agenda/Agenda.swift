@@ -57,15 +57,8 @@ public struct Agenda: Sendable {
     /// The slots of jobs that are due and wait until an earlier run of theirs is on record: whether that run
     /// can start at all is not known before.
     var heldUp: Set<Int> = []
-    /// The runs that were told to start and have not ended.
-    var live: [Run.ID: ToldRun] = [:]
-    /// The runs that wait for one of the live ones to end, and those of them that are called off.
-    var waiting = Fifo<Run>()
-    var calledOff: Set<Run.ID> = []
-    /// The live runs that are being ended, and how that is to be recorded.
-    var ending: [Run.ID: RunOutcome] = [:]
-    /// The jobs of those active runs that were started under another name of their job.
-    private var owners: [Run.ID: Job.Name] = [:]
+    /// The runs that have not ended.
+    var runs = RunTable()
     /// How many ledgers are open.
     var counting = 0
 
@@ -128,26 +121,10 @@ public struct Agenda: Sendable {
     /// The job that a run belongs to. A run keeps the identity it was started with, and the name in it, when its
     /// job gets another name.
     /// - Complexity: O(1).
-    public func owner(of run: Run.ID) -> Job.Name {
-        owners.isEmpty ? run.firing.job : owners[run] ?? run.firing.job
-    }
+    public func owner(of run: Run.ID) -> Job.Name { runs.job(of: run) }
 
     /// Where the entry of the job is that a run belongs to; nil if the configuration does not name it.
     func slot(of run: Run.ID) -> Int? { slot(of: owner(of: run)) }
-
-    mutating func setOwner(of run: Run.ID, to job: Job.Name) {
-        if run.firing.job != job { owners[run] = job } else { owners[run] = nil }
-    }
-
-    /// Has a run that was told to start belong to a job of this name, and further attempts be made under it.
-    mutating func give(_ run: Run.ID, to job: Job.Name) {
-        setOwner(of: run, to: job)
-        live[run]?.firing.id.job = job
-        guard let told = live[run]?.job, told.wrappedValue.name != job else { return }
-        var renamed = told.wrappedValue
-        renamed.name = job
-        live[run]?.job = Boxed(wrappedValue: renamed)
-    }
 
     /// Notes the end of a job's latest run, also of a job the configuration does not name any more.
     mutating func noteLastRun(_ run: RunSummary, of job: Job.Name) {
@@ -156,10 +133,6 @@ public struct Agenda: Sendable {
         } else {
             archived[job]?.lastRun = run
         }
-    }
-
-    mutating func forgetOwner(of run: Run.ID) {
-        if !owners.isEmpty { owners[run] = nil }
     }
 
     /// Whether any job's time counts, so that heartbeats and checkpoints have something to keep.
@@ -171,11 +144,11 @@ public struct Agenda: Sendable {
     /// How many jobs' firings wait so.
     public var heldCount: Int { heldUp.count }
 
-    /// How many runs live or wait for a place.
-    public var pendingRuns: Int { live.count + waiting.count - calledOff.count }
+    /// How many runs were told to start and have not ended, or wait for `max-concurrent`.
+    public var pendingRuns: Int { runs.startedCount + runs.capacityCount }
 
     /// How many runs were told to start and have not ended.
-    public var liveRuns: Int { live.count }
+    public var liveRuns: Int { runs.startedCount }
 }
 
 /// A job that the configuration does not name any more.
@@ -192,30 +165,4 @@ struct ArchivedJob: Sendable {
         get { boxedLastRun?.wrappedValue }
         set { boxedLastRun = newValue.map { Boxed(wrappedValue: $0) } }
     }
-}
-
-/// A run that was told to start: what it is an attempt at, and its job as it was then.
-struct ToldRun: Sendable {
-    var firing: Firing
-    /// Nil for one of a former life whose job the configuration does not name any more.
-    var job: Boxed<Job>?
-    /// Whether it is to be ended as soon as it has begun: when that was ordered, its row was not written yet.
-    var endsWhenBegun = false
-
-    init(_ run: Run) {
-        firing = run.firing
-        job = run.boxedJob
-    }
-
-    init(firing: Firing, job: Boxed<Job>?) {
-        self.firing = firing
-        self.job = job
-    }
-}
-
-/// A run of a job that is on record and waits in the job's own line.
-struct HeldRun: Sendable {
-    var run: Run
-    /// When it may start, if it is a further attempt; nil: when its turn comes.
-    var retryAt: AwakeInstant?
 }

@@ -15,10 +15,6 @@ struct Entry: Sendable {
     /// Its next slot; nil if there is none, or none is to come while it is not armed.
     var slot: WallInstant?
     var configuredPaused: Bool
-    /// Runs that live or wait, oldest first.
-    var live: [RunSummary] = []
-    /// Those of them that wait for their turn or for a further attempt.
-    var held: [HeldRun] = []
     private var boxedLastRun: Boxed<RunSummary>?
     /// Nil while all of it is as it is in a new job.
     private var rare: Boxed<Rare>?

@@ -35,8 +35,8 @@ public struct JobSnapshot: Hashable, Sendable {
     public var lastScheduled: WallInstant?
     /// How many firings it had since it began at zero.
     public var firings: Int
-    /// The runs that live or wait for a place, oldest first.
-    public var live: [RunSummary]
+    /// The runs that have not ended, oldest first.
+    public var live: [ActiveRun]
     /// The latest run that ended.
     public var lastRun: RunSummary?
     /// The latest firing that was let go, as far as this life remembers.

@@ -83,7 +83,11 @@ public struct Run: Hashable, Sendable {
     var boxedJob: Boxed<Job> { _job }
 
     init(firing: Firing, attempt: Int = 1, job: Boxed<Job>) {
-        self.id = ID(firing: firing.id, attempt: attempt)
+        self.init(id: ID(firing: firing.id, attempt: attempt), firing: firing, job: job)
+    }
+
+    init(id: ID, firing: Firing, job: Boxed<Job>) {
+        self.id = id
         self.firing = firing
         _job = job
     }
@@ -113,46 +117,25 @@ public struct RunUsage: Hashable, Sendable {
     }
 }
 
-/// What is kept in memory of a job's latest run.
+/// What is kept in memory of a job's latest run that ended.
 public struct RunSummary: Hashable, Sendable {
     /// Which run.
     public var id: Run.ID
-    /// When its process started, on the calendar clock; nil while it waits or if it never did.
+    /// When its process started, on the calendar clock; nil if it never did.
     public var began: WallInstant?
-    /// How it ended; nil while it lives.
-    public var outcome: RunOutcome?
+    /// How it ended.
+    public var outcome: RunOutcome
     /// What it used.
     public var usage: RunUsage
     /// Whether it failed, judged when it ended by the exit codes that were a success then.
     public var failed: Bool
-    /// What it waits for; nil once it was told to start.
-    public var wait: Wait?
-    /// The number of the event that put it on record, or that told it to start; 0 if an earlier daemon did.
-    var event: UInt64 = 0
-
-    /// What a run that came due can wait for.
-    public enum Wait: Hashable, Sendable {
-        /// One of the places for live runs.
-        case place
-        /// The end of the job's run before it, or of a pause.
-        case turn
-        /// The delay before a further attempt, or the end of a pause.
-        case retry(AwakeInstant)
-    }
-
-    /// Whether it is a further attempt whose delay has not passed.
-    public var isRetry: Bool { if case .retry = wait { true } else { false } }
-
-    /// Whether it was told to start, or would have been if a place were free.
-    var isStarted: Bool { wait == nil || wait == .place }
 
     /// A run as described.
     public init(
-        id: Run.ID, began: WallInstant? = nil, outcome: RunOutcome? = nil,
-        usage: RunUsage = RunUsage(), failed: Bool = false, wait: Wait? = nil
+        id: Run.ID, began: WallInstant? = nil, outcome: RunOutcome, usage: RunUsage = RunUsage(),
+        failed: Bool = false
     ) {
         self.failed = failed
-        self.wait = wait
         self.id = id
         self.began = began
         self.outcome = outcome

@@ -1,0 +1,219 @@
+// Copyright 2026 the timerd authors
+// SPDX-License-Identifier: Apache-2.0
+
+/// The runs that have not ended, each in one place and in one state. Nothing is allocated for a job without runs.
+struct RunTable: Sendable {
+    /// Whose runs they are.
+    enum Owner {
+        /// A job of the configuration, by its slot.
+        case slot(Int)
+        /// A job that the configuration does not name.
+        case other(Job.Name)
+    }
+
+    /// What a transition did to a run, which is not in the table any more if it ended.
+    struct Change {
+        var before: RunState
+        var run: ActiveRun
+    }
+
+    /// Of the jobs of the configuration, by their slots, oldest first.
+    private var bySlot: [[ActiveRun]] = []
+    /// Of the jobs that the configuration does not name.
+    private var others: [Job.Name: [ActiveRun]] = [:]
+    /// The jobs of those runs that were started under another name of their job.
+    private var owners: [Run.ID: Job.Name] = [:]
+    /// The runs that wait for `max-concurrent`, in the order they came due. Cancelled ones are among them.
+    private var capacityQueue = Fifo<Run.ID>()
+    /// How many runs were told to start and have not ended.
+    private(set) var startedCount = 0
+    /// How many runs wait for `max-concurrent`.
+    private(set) var capacityCount = 0
+
+    /// The runs of the job in this slot, oldest first.
+    subscript(slot: Int) -> [ActiveRun] { bySlot[slot] }
+
+    /// Makes room for so many further slots.
+    mutating func reserve(_ count: Int) { bySlot.reserveCapacity(bySlot.count + count) }
+
+    /// Adds a slot behind the others. It has no runs.
+    mutating func addSlot() { bySlot.append([]) }
+
+    /// Where a run is; nil if it is not in the table.
+    func state(of run: Run.ID, of owner: Owner) -> RunState? {
+        let runs: [ActiveRun]
+        switch owner {
+        case .slot(let slot): runs = self[slot]
+        case .other(let job): runs = others[job] ?? []
+        }
+        return runs.first { $0.id == run }?.state
+    }
+
+    /// Adds a run to those of its job.
+    mutating func add(_ run: ActiveRun, of owner: Owner) {
+        switch owner {
+        case .slot(let slot): bySlot[slot].append(run)
+        case .other(let job): others[job, default: []].append(run)
+        }
+        count(from: nil, to: run)
+    }
+
+    /// Does to a run what its state allows.
+    /// - Returns: what came of it; nil if there is no such run, or its state does not allow it.
+    mutating func apply(
+        _ transition: RunTransition, to run: Run.ID, of owner: Owner
+    ) -> Change? {
+        let change: Change?
+        switch owner {
+        case .slot(let slot):
+            change = Self.apply(transition, to: run, in: &bySlot[slot])
+        case .other(let job):
+            guard others[job] != nil else { return nil }
+            change = Self.apply(transition, to: run, in: &others[job, default: []])
+            if others[job]?.isEmpty == true { others[job] = nil }
+        }
+        if let change { count(from: change.before, to: change.run) }
+        return change
+    }
+
+    /// Cancels those runs of the job in this slot that are chosen, as far as they were not started.
+    /// - Returns: the runs that were cancelled, which are not in the table any more.
+    /// - Complexity: O(*n*) in the number of runs of the job.
+    mutating func cancel(
+        _ slot: Int, as outcome: RunOutcome, where isChosen: (ActiveRun) -> Bool
+    ) -> [Run.ID] {
+        var cancelled: [Run.ID] = []
+        var left: [ActiveRun] = []
+        for var run in self[slot] {
+            guard isChosen(run), let state = run.state.after(.cancel(outcome)) else {
+                left.append(run)
+                continue
+            }
+            let before = run.state
+            run.state = state
+            cancelled.append(run.id)
+            count(from: before, to: run)
+        }
+        if !cancelled.isEmpty { bySlot[slot] = left }
+        return cancelled
+    }
+
+    private static func apply(
+        _ transition: RunTransition, to run: Run.ID, in runs: inout [ActiveRun]
+    ) -> Change? {
+        guard let index = runs.firstIndex(where: { $0.id == run }),
+            let state = runs[index].state.after(transition)
+        else { return nil }
+        let before = runs[index].state
+        runs[index].state = state
+        if case .start(let event) = transition { runs[index].event = event }
+        if case .ended = state { return Change(before: before, run: runs.remove(at: index)) }
+        return Change(before: before, run: runs[index])
+    }
+
+    /// Keeps the counts and the queue in step with a change of a run.
+    private mutating func count(from before: RunState?, to run: ActiveRun) {
+        if before?.takesPlace == true { startedCount -= 1 }
+        if run.state.takesPlace { startedCount += 1 }
+        if case .waiting(.capacity) = before { capacityCount -= 1 }
+        if case .waiting(.capacity) = run.state {
+            capacityCount += 1
+            capacityQueue.append(run.id)
+        }
+    }
+
+    /// Takes the run out of the queue that has waited longest for `max-concurrent`. It may have been cancelled.
+    mutating func nextForCapacity() -> Run.ID? { capacityQueue.popFirst() }
+}
+
+/// Which job a run belongs to. A run keeps the identity it was started with, and the name in it, when its job gets
+/// another name.
+extension RunTable {
+    /// The name of the job that a run belongs to.
+    /// - Complexity: O(1).
+    func job(of run: Run.ID) -> Job.Name {
+        owners.isEmpty ? run.firing.job : owners[run] ?? run.firing.job
+    }
+
+    /// Forgets to whom a run belongs that ended.
+    mutating func forgetJob(of run: Run.ID) {
+        if !owners.isEmpty { owners[run] = nil }
+    }
+
+    /// Notes that a run which keeps its identity belongs to a job of this name, under which further attempts are made.
+    mutating func give(_ run: Run.ID, to job: Job.Name, slot: Int) {
+        noteJob(job, of: run)
+        guard let index = bySlot[slot].firstIndex(where: { $0.id == run }) else { return }
+        bySlot[slot][index].rename(job)
+    }
+
+    private mutating func noteJob(_ job: Job.Name, of run: Run.ID) {
+        if run.firing.job != job { owners[run] = job } else { owners[run] = nil }
+    }
+
+    /// Adds a run that an earlier instance started.
+    mutating func reattach(_ run: ActiveRun, to job: Job.Name, slot: Int?) {
+        noteJob(job, of: run.id)
+        var run = run
+        run.rename(job)
+        add(run, of: slot.map { .slot($0) } ?? .other(job))
+    }
+
+    /// The job in this slot leaves the configuration. None of its runs waits.
+    mutating func detach(_ slot: Int, job: Job.Name) {
+        guard !self[slot].isEmpty else { return }
+        others[job, default: []] += bySlot[slot]
+        bySlot[slot] = []
+    }
+
+    /// The job in this slot is in the configuration again, or took the saved state of another name over: the runs that
+    /// were started under these names are its own.
+    mutating func attach(_ names: Set<Job.Name>, to slot: Int, job: Job.Name) {
+        guard !others.isEmpty else { return }
+        for name in names {
+            guard let found = others.removeValue(forKey: name) else { continue }
+            for var run in found {
+                noteJob(job, of: run.id)
+                run.rename(job)
+                bySlot[slot].append(run)
+            }
+        }
+        bySlot[slot].sort { $0.id.firing.scheduled < $1.id.firing.scheduled }
+    }
+
+    /// The job in this slot gets another name. The runs that were told to start are known to others by their identity,
+    /// and keep it; the others take the new name, under which they will be started.
+    /// - Returns: the runs that took it, by their old identities.
+    mutating func rename(_ slot: Int, to job: Job.Name) -> [Run.ID] {
+        var waiting: [Run.ID] = []
+        for run in self[slot] {
+            guard let wait = run.wait else {
+                give(run.id, to: job, slot: slot)
+                continue
+            }
+            waiting.append(run.id)
+            if let index = bySlot[slot].firstIndex(where: { $0.id == run.id }) {
+                bySlot[slot][index].id = run.id.renamed(job)
+                bySlot[slot][index].rename(job)
+            }
+            if wait == .capacity {
+                capacityQueue.update { if $0 == run.id { $0 = $0.renamed(job) } }
+            }
+        }
+        return waiting
+    }
+}
+
+extension ActiveRun {
+    /// Gives its job another name; what it executes stays as it was when it fired.
+    fileprivate mutating func rename(_ name: Job.Name) {
+        firing.id.job = name
+        guard let told = job, told.wrappedValue.name != name else { return }
+        var renamed = told.wrappedValue
+        renamed.name = name
+        job = Boxed(wrappedValue: renamed)
+    }
+
+    /// The run, as it is told to start; nil for one of a former instance whose job the configuration does not name.
+    var run: Run? { job.map { Run(id: id, firing: firing, job: $0) } }
+}

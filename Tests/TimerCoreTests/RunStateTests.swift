@@ -1,0 +1,85 @@
+// Copyright 2026 the timerd authors
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import Testing
+
+@testable import TimerCore
+
+@Suite struct RunStateTests {
+    private static let instant = WallInstant(microsecondsSinceEpoch: 1)
+
+    private static let states: [(name: String, state: RunState)] = [
+        ("waiting", .waiting(.capacity)), ("waiting", .waiting(.previousRun)),
+        ("waiting", .waiting(.retryDelay(until: AwakeInstant(nanoseconds: 1)))),
+        ("starting", .starting), ("running", .running(since: instant)),
+        ("stopping", .stopping(.stopped, since: nil)),
+        ("stopping", .stopping(.replaced, since: instant)),
+        ("stoppingAtStart", .stoppingAtStart(.stopped)), ("ended", .ended(.exited(0))),
+    ]
+
+    private static let transitions: [(name: String, transition: RunTransition)] = [
+        ("wait", .wait(.previousRun)), ("start", .start(event: 1)), ("begin", .begin(at: instant)),
+        ("stop", .stop(.stopped, isRecorded: true)), ("stop", .stop(.stopped, isRecorded: false)),
+        ("end", .end(.exited(0))), ("cancel", .cancel(.stopped)),
+    ]
+
+    private static func name(of state: RunState) -> String {
+        switch state {
+        case .waiting: "waiting"
+        case .starting: "starting"
+        case .running: "running"
+        case .stopping: "stopping"
+        case .stoppingAtStart: "stoppingAtStart"
+        case .ended: "ended"
+        }
+    }
+
+    /// The table of the map: state, then column, then the states it names.
+    private static func documented() throws -> [String: [String: Set<String>]] {
+        let map = URL(filePath: #filePath).deletingLastPathComponent()
+            .appending(path: "../../docs/ARCHITECTURE.md").standardizedFileURL
+        var columns: [String] = []
+        var table: [String: [String: Set<String>]] = [:]
+        for line in try String(contentsOf: map, encoding: .utf8).split(separator: "\n")
+        where line.hasPrefix("|") {
+            let cells = line.split(separator: "|").map { $0.trimmingCharacters(in: .whitespaces) }
+            if cells.first == "state" {
+                columns = cells
+            } else if cells.count == columns.count, let state = cells.first, state.hasPrefix("`") {
+                for (column, cell) in zip(columns, cells).dropFirst() {
+                    let named = cell.split(separator: "`", omittingEmptySubsequences: false)
+                    let states = named.enumerated().filter { $0.offset % 2 == 1 }.map(\.element)
+                    table[state.trimmingCharacters(in: ["`"]), default: [:]][column] =
+                        Set(states.map(String.init))
+                }
+            }
+        }
+        return table
+    }
+
+    @Test func theMapHasEveryStep() throws {
+        var steps: [String: [String: Set<String>]] = [:]
+        for (from, state) in Self.states {
+            for (what, transition) in Self.transitions {
+                let to = state.after(transition).map { [Self.name(of: $0)] } ?? []
+                steps[from, default: [:]][what, default: []].formUnion(to)
+            }
+        }
+        #expect(try Self.documented() == steps)
+    }
+
+    @Test func aRunThatIsBeingStoppedEndsAsItWasStopped() {
+        for (_, state) in Self.states where state.isStopping {
+            for transition in [RunTransition.end(.exited(3)), .cancel(.lost(.deadline))] {
+                let after = state.after(transition)
+                #expect(after == .ended(.stopped) || after == .ended(.replaced))
+            }
+        }
+    }
+
+    @Test func aRunTakesAPlaceFromItsStartToItsEnd() {
+        let taking = Self.states.filter(\.state.takesPlace).map(\.name)
+        #expect(Set(taking) == ["starting", "running", "stopping", "stoppingAtStart"])
+    }
+}
