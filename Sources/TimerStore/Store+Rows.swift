@@ -4,14 +4,9 @@
 public import TimerCore
 
 extension Store {
-    static func saving(into table: String) -> String {
-        """
-        INSERT OR REPLACE INTO \(table) (name, phase, pause_since_us, pause_by, pause_note, active_ns,
-            accrued_ns, counting, firings, last_scheduled_us, configured_paused, removed_us, at_us,
-            at_awake_ns, at_boot_ns, boot_id, life, basis, uncertain_ns, skips, pause_until_us,
-            pause_with_run, seen_us, corrections, due_this_boot)
-        VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
-        """
+    private static func saving(into table: String) -> String {
+        let places = JobColumn.allCases.map { _ in "?" }.joined(separator: ", ")
+        return "INSERT OR REPLACE INTO \(table) (\(JobColumn.list)) VALUES (\(places))"
     }
 
     static let saving = saving(into: "job")
@@ -23,25 +18,9 @@ extension Store {
     }
 
     func write(_ record: JobRecord, _ statement: String) throws(StoreError) {
-        var pause: Pause?
-        if case .paused(let found) = record.phase { pause = found }
         try connection.run(
-            statement,
-            [
-                .text(record.job.description), .text(record.phase.word),
-                Value(pause?.since), Value(pause?.by.stored),
-                Value(pause?.note), .integer(record.active.wholeNanoseconds),
-                .integer(record.accrued.wholeNanoseconds), Value(record.isCounting),
-                .integer(record.firings.keepable), Value(record.lastScheduled),
-                Value(record.configuredPaused), Value(record.removed),
-                Value(record.at.wall), .integer(record.at.awake.nanoseconds),
-                .integer(record.at.boot.nanoseconds),
-                .text(record.at.bootID.description), .integer(record.life),
-                .text(record.basis.rawValue), .integer(record.uncertain.wholeNanoseconds),
-                .integer(record.skips.keepable), Value(pause?.until),
-                Value(pause?.withRun ?? false), Value(record.seen),
-                .integer(record.corrections.keepable), Value(record.isDueThisBoot),
-            ], doing: "write a job's account")
+            statement, JobColumn.allCases.map { record.value(of: $0) },
+            doing: "write a job's account")
     }
 
     /// A run that ended, with all that is kept of it.
@@ -72,9 +51,7 @@ extension Store {
         var runs: [PastRun] = []
         try connection.run(
             """
-            SELECT job, scheduled_us, attempt, outcome, ended_us, elapsed_us, user_us, system_us,
-                peak_bytes, missed, tail, failed, owner
-            FROM run WHERE outcome IS NOT NULL \(job == nil ? "AND ?1 IS NULL" : "AND owner = ?1")
+            SELECT \(PastRunColumn.list) FROM run WHERE outcome IS NOT NULL \(job == nil ? "AND ?1 IS NULL" : "AND owner = ?1")
                 AND ended_us >= ?2 \(failed ? "AND failed = 1" : "")
             ORDER BY ended_us DESC, scheduled_us DESC LIMIT ?3
             """,
@@ -83,7 +60,7 @@ extension Store {
                 .integer(Int64(limit)),
             ], doing: "read the history"
         ) { row in
-            guard let run = PastRun(row) else { return }
+            guard let run = PastRun(Columns(row)) else { return }
             runs.append(run)
         }
         return runs
@@ -94,11 +71,9 @@ extension Store {
         var found: PastRun?
         try connection.run(
             """
-            SELECT job, scheduled_us, attempt, outcome, ended_us, elapsed_us, user_us, system_us,
-                peak_bytes, missed, tail, failed, owner
-            FROM run WHERE outcome IS NOT NULL AND job = ? AND scheduled_us = ? AND attempt = ?
+            SELECT \(PastRunColumn.list) FROM run WHERE outcome IS NOT NULL AND job = ? AND scheduled_us = ? AND attempt = ?
             """, identity(run), doing: "read a run"
-        ) { found = PastRun($0) }
+        ) { found = PastRun(Columns($0)) }
         return found
     }
 }
@@ -106,19 +81,62 @@ extension Store {
 extension Store.PastRun {
     /// Reads a row of `history`; nil for one that no version of this program wrote, by which nothing is
     /// decided.
-    fileprivate init?(_ row: Row) {
-        guard let id = Run.ID(row), let outcome = row.text(3).flatMap({ RunOutcome($0) }),
-            let end = row.integer(4).flatMap({ WallInstant(kept: $0) }),
-            let owner = row.text(12).flatMap({ Job.Name($0) })
+    fileprivate init?(_ row: Columns<PastRunColumn>) {
+        guard
+            let id = Run.ID(
+                job: row.text(.job), scheduledUs: row.integer(.scheduledUs),
+                attempt: row.integer(.attempt)),
+            let outcome = row.text(.outcome).flatMap({ RunOutcome($0) }),
+            let end = row.integer(.endedUs).flatMap({ WallInstant(kept: $0) }),
+            let owner = row.text(.owner).flatMap({ Job.Name($0) })
         else { return nil }
         job = owner
-        let usage = RunUsage(row, from: 5)
+        let usage = RunUsage(
+            elapsedUs: row.integer(.elapsedUs), userUs: row.integer(.userUs),
+            systemUs: row.integer(.systemUs), peakBytes: row.integer(.peakBytes))
         ended = end
         let began = usage.elapsed > .zero ? ended - usage.elapsed : nil
         summary = RunSummary(
-            id: id, began: began, outcome: outcome, usage: usage, failed: row.integer(11) == 1)
-        missed = row.integer(9).flatMap { Int(kept: $0) } ?? 0
-        tail = row.bytes(10) ?? []
+            id: id, began: began, outcome: outcome, usage: usage, failed: row.integer(.failed) == 1)
+        missed = row.integer(.missed).flatMap { Int(kept: $0) } ?? 0
+        tail = row.bytes(.tail) ?? []
+    }
+}
+
+extension JobRecord {
+    private var pause: Pause? {
+        if case .paused(let pause) = phase { pause } else { nil }
+    }
+
+    /// What is kept of it in a column.
+    fileprivate func value(of column: JobColumn) -> Value {
+        switch column {
+        case .name: .text(job.description)
+        case .phase: .text(phase.word)
+        case .pauseSinceUs: Value(pause?.since)
+        case .pauseBy: Value(pause?.by.stored)
+        case .pauseNote: Value(pause?.note)
+        case .pauseUntilUs: Value(pause?.until)
+        case .pauseWithRun: Value(pause?.withRun ?? false)
+        case .activeNs: .integer(active.wholeNanoseconds)
+        case .accruedNs: .integer(accrued.wholeNanoseconds)
+        case .counting: Value(isCounting)
+        case .firings: .integer(firings.keepable)
+        case .lastScheduledUs: Value(lastScheduled)
+        case .configuredPaused: Value(configuredPaused)
+        case .removedUs: Value(removed)
+        case .atUs: Value(at.wall)
+        case .atAwakeNs: .integer(at.awake.nanoseconds)
+        case .atBootNs: .integer(at.boot.nanoseconds)
+        case .bootId: .text(at.bootID.description)
+        case .life: .integer(life)
+        case .basis: .text(basis.rawValue)
+        case .uncertainNs: .integer(uncertain.wholeNanoseconds)
+        case .skips: .integer(skips.keepable)
+        case .seenUs: Value(seen)
+        case .corrections: .integer(corrections.keepable)
+        case .dueThisBoot: Value(isDueThisBoot)
+        }
     }
 }
 

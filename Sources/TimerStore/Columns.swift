@@ -1,0 +1,85 @@
+// Copyright 2026 the timerd authors
+// SPDX-License-Identifier: Apache-2.0
+
+import TimerCore
+
+/// The columns that a statement names, each with its place in it. The cases are the columns' names in camel case, so
+/// that the text of a statement is made of what reads its rows.
+protocol Column: CaseIterable, RawRepresentable, Sendable where RawValue == Int32 {}
+
+extension Column {
+    /// The name in the database: `pause_since_us` of `pauseSinceUs`.
+    var name: String {
+        String(
+            "\(self)".flatMap { $0.isUppercase ? ["_", Character($0.lowercased())] : [$0] })
+    }
+
+    /// The names of all, as a statement has them.
+    static var list: String { allCases.map(\.name).joined(separator: ", ") }
+}
+
+/// The current row of a statement that selects just these columns, in their order.
+struct Columns<C: Column> {
+    private let row: Row
+
+    init(_ row: Row) { self.row = row }
+
+    func integer(_ column: C) -> Int64? { row.integer(column.rawValue) }
+
+    func text(_ column: C) -> String? { row.text(column.rawValue) }
+
+    func bytes(_ column: C) -> [UInt8]? { row.bytes(column.rawValue) }
+}
+
+/// A table of saved states: `job` and `staged_job`.
+enum JobColumn: Int32, Column {
+    case name, phase, pauseSinceUs, pauseBy, pauseNote, pauseUntilUs, pauseWithRun
+    case activeNs, accruedNs, counting, firings, lastScheduledUs, configuredPaused, removedUs
+    case atUs, atAwakeNs, atBootNs, bootId, life, basis, uncertainNs, skips, seenUs, corrections
+    case dueThisBoot
+}
+
+/// Of a run that ended, what a list of the history shows.
+enum PastRunColumn: Int32, Column {
+    case job, scheduledUs, attempt, owner, outcome, failed, endedUs
+    case elapsedUs, userUs, systemUs, peakBytes, missed, tail
+}
+
+/// Of a run that ended, what is known of it without its output.
+enum LastRunColumn: Int32, Column {
+    case job, scheduledUs, attempt, owner, outcome, failed, endedUs
+    case elapsedUs, userUs, systemUs, peakBytes
+}
+
+/// Of a run that was not closed, what the next instance goes on with.
+enum OpenRunColumn: Int32, Column {
+    case job, scheduledUs, attempt, owner, missed, activeNs, bootId, recordedUs
+}
+
+/// An instance of the daemon.
+enum LifeColumn: Int32, Column {
+    case id, bootId, beganUs, beganAwakeNs, beganBootNs, endedUs, endedAwakeNs, endedBootNs
+}
+
+extension Run.ID {
+    /// The run of which these are the columns; nil if they are not what timerd writes.
+    init?(job: String?, scheduledUs: Int64?, attempt: Int64?) {
+        guard let job = job.flatMap({ Job.Name($0) }),
+            let scheduled = scheduledUs.flatMap({ WallInstant(keptSchedule: $0) }),
+            let attempt = attempt.flatMap({ Int(kept: $0) }), attempt >= 1
+        else { return nil }
+        self.init(firing: Firing.ID(job: job, scheduled: scheduled), attempt: attempt)
+    }
+}
+
+extension RunUsage {
+    /// What was kept of it. Nothing is decided by it: what cannot be read is zero.
+    init(elapsedUs: Int64?, userUs: Int64?, systemUs: Int64?, peakBytes: Int64?) {
+        func span(_ microseconds: Int64?) -> Duration {
+            microseconds.flatMap { Duration(keptMicroseconds: $0) } ?? .zero
+        }
+        self.init(
+            elapsed: span(elapsedUs), user: span(userUs), system: span(systemUs),
+            peakResidentBytes: max(0, peakBytes ?? 0))
+    }
+}
