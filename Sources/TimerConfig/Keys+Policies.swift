@@ -80,6 +80,9 @@ extension JobKey {
         JobKey("limits") { node, draft throws(Fault) in
             draft.execution.limits.merge(try node.limits()) { $1 }
         },
+        JobKey("credentials") { node, draft throws(Fault) in
+            draft.execution.credentials.merge(try node.credentials()) { $1 }
+        },
         JobKey("no-new-privileges") { node, draft throws(Fault) in
             draft.execution.confinement.noNewPrivileges = try node.boolean()
         },

@@ -35,6 +35,46 @@ extension TomlNode {
         return nearestName(whole, among: CapabilitySet.names)
     }
 
+    /// The most credentials of a job.
+    static let credentialsMax = 100
+
+    /// The paths of credentials by their names, which become names of files.
+    func credentials() throws(Fault) -> [String: String] {
+        guard case .table(let entries) = value else {
+            throw Fault(
+                mark, "must be a table such as { TOKEN = \"/etc/token\" }, not \(value.kind)")
+        }
+        guard entries.count <= Self.credentialsMax else {
+            throw Fault(
+                mark, "has \(entries.count) credentials; at most \(Self.credentialsMax)")
+        }
+        var paths: [String: String] = [:]
+        for entry in entries {
+            guard Self.isCredentialName(entry.key) else {
+                throw Fault(
+                    entry.mark,
+                    "\"\(entry.shown)\" is no name of a credential: letters, digits, '.', '_', '-' and '@', "
+                        + "255 at most")
+            }
+            let path = try entry.node.string()
+            guard path.utf8.first == UInt8(ascii: "/") else {
+                throw Fault(
+                    entry.node.mark, "\"\(path)\" must be an absolute path, beginning with /")
+            }
+            paths[entry.key] = path
+        }
+        return paths
+    }
+
+    private static func isCredentialName(_ name: String) -> Bool {
+        let isWord = name.utf8.allSatisfy { byte in
+            (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(byte)
+                || (UInt8(ascii: "a")...UInt8(ascii: "z")).contains(byte | 0x20)
+                || "._-@".utf8.contains(byte)
+        }
+        return isWord && (1...255).contains(name.utf8.count) && name != "." && name != ".."
+    }
+
     /// The name of an AppArmor profile, maybe with a `-` in front.
     func appArmorProfile() throws(Fault) -> String {
         let text = try label()

@@ -154,6 +154,9 @@ struct TimerdRunner: ParsableCommand {
         let directory = try Directory.open(runtime)
         try directory.lock("runner.lock", of: "timerd-runner", option: "--runtime")
         let marks = try directory.subdirectory("runs")
+        let credentials = try directory.subdirectory("credentials")
+        // A run finds its own in there; the names of the others are not for it to list.
+        fchmod(credentials.descriptor, 0o711)
         let socket = try UnixSocket.bind(
             at: socket ?? "\(runtime)/\(RunnerSocket.fileName)", admitting: .user(user))
         let path = config
@@ -167,6 +170,7 @@ struct TimerdRunner: ParsableCommand {
                 return catalogue
             }, say: { Self.say($0) })
         settings.options.adoptsOrphans = true
+        settings.options.credentials = try credentials.resolvedPath()
         settings.options.usesControlGroups = controlGroups && hasControlGroups()
         settings.idleMax = exitIdle
         settings.hasChanged = { trace.hasChanged() }

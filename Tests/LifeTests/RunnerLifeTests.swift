@@ -167,6 +167,36 @@ import TimerCore
         #expect(daemon.stop() == 0)
     }
 
+    /// They are there for as long as the run is active, whatever happens to the runner, and no longer.
+    @Test func theCredentialsOfARunOutliveARunnerThatIsKilled_andGoWithTheRun() throws {
+        let daemon = try make(
+            """
+            [job.a]
+            every = "1h"
+            first = "0s"
+            shell = "echo $CREDENTIALS_DIRECTORY > FOLDER/fired; read go < FOLDER/go"
+            credentials = { token = "FOLDER/token" }
+            """)
+        mkfifo("\(daemon.folder)/go", 0o600)
+        try "secret".write(toFile: "\(daemon.folder)/token", atomically: true, encoding: .utf8)
+        chmod("\(daemon.folder)/token", 0o600)
+        try daemon.start()
+        let path = try #require(daemon.nextFiring(until: daemon.ready + 60)).text
+        func hasIt() -> Bool {
+            (try? String(contentsOfFile: "\(path)/token", encoding: .utf8)) == "secret"
+        }
+        #expect(path.hasPrefix("/") && hasIt(), "\(path)")
+        kill(try #require(daemon.runner()), SIGKILL)
+        #expect(daemon.waitForLog("Connected to a new runner, which continues"))
+        #expect(hasIt())
+        try "go\n".write(toFile: "\(daemon.folder)/go", atomically: false, encoding: .utf8)
+        #expect(try wait(60) { try daemon.show("a").last?.outcome == "lost(runner)" })
+        #expect(
+            access(path, F_OK) != 0
+                && access((path as NSString).deletingLastPathComponent, F_OK) == 0)
+        #expect(daemon.stop() == 0)
+    }
+
     @Test func bothKilledWithTheirJobs_isSaidOnceForEach() throws {
         let daemon = try make(
             """

@@ -39,6 +39,22 @@ import TimerCore
         #expect(try job("capabilities = []").execution.confinement.capabilities == CapabilitySet())
     }
 
+    @Test func credentialsOfTheDefaultsAreMerged() throws {
+        let reading = try read(
+            """
+            [defaults]
+            credentials = { token = "/etc/token", "a.b@c-d_E" = "/etc/other" }
+            [job.a]
+            every = "1h"
+            shell = "x"
+            [job.a.credentials]
+            token = "/etc/own"
+            """)
+        #expect(
+            reading.roster.jobs.first?.execution.credentials
+                == ["token": "/etc/own", "a.b@c-d_E": "/etc/other"])
+    }
+
     @Test func ofTheDefaultsAreOverridden() throws {
         let reading = try read(
             """
@@ -114,6 +130,30 @@ import TimerCore
         (
             #"apparmor-profile = "a\nb""#,
             #"4:20: job "j": apparmor-profile: holds a control character"#
+        ),
+        (
+            #"credentials = "/etc/token""#,
+            #"4:15: job "j": credentials: must be a table such as { TOKEN = "/etc/token" }, not a string"#
+        ),
+        (
+            #"credentials = { "../x" = "/etc/token" }"#,
+            #"4:17: job "j": credentials: "../x" is no name of a credential: letters, digits, '.', '_', '-' and '@'"#
+        ),
+        (
+            #"credentials = { ".." = "/etc/token" }"#,
+            #"4:17: job "j": credentials: ".." is no name of a credential"#
+        ),
+        (
+            #"credentials = { "" = "/etc/token" }"#,
+            #"4:17: job "j": credentials: "" is no name of a credential"#
+        ),
+        (
+            #"credentials = { a = "token" }"#,
+            #"4:21: job "j": credentials: "token" must be an absolute path, beginning with /"#
+        ),
+        (
+            #"credentials = { a = 1 }"#,
+            #"4:21: job "j": credentials: must be a string, not an integer"#
         ),
         (
             #"selinux-context = "backup_t""#,

@@ -14,7 +14,7 @@ import TimerCore
     /// Ten of them hold a directory, a program and an environment file, as root's jobs and as another user's.
     @Test(
         .enabled(if: HangingFolder.isPossible, "no FUSE, or not root"),
-        arguments: [nil, "nobody"], ["directory", "program", "environment file"])
+        arguments: [nil, "nobody"], ["directory", "program", "environment file", "credential"])
     func whoHoldsASetUpHoldsUpNobodyElse(user: String?, what: String) throws {
         let folder = try HangingFolder()
         let bench = try Bench()
@@ -25,6 +25,7 @@ import TimerCore
             ) {
                 $0.user = user
                 if what == "environment file" { $0.environmentFile = "\(folder.path)/file" }
+                if what == "credential" { $0.credentials = ["a": "\(folder.path)/file"] }
             }
         }
         bench.runner.start(held)
@@ -61,19 +62,22 @@ import TimerCore
 
     @Test(
         .enabled(if: HangingFolder.isPossible, "no FUSE, or not root"),
-        arguments: ["directory", "environment file"])
+        arguments: ["directory", "environment file", "credential"])
     func aSetUpThatDoesNotComeToAnEndIsOne(what: String) throws {
         let folder = try HangingFolder()
         let bench = try Bench()
         defer { bench.runner.shutdown(grace: .zero) }
         let end = bench.run(
             bench.request(.arguments(["true"]), in: what == "directory" ? folder.path : "/") {
-                if what != "directory" { $0.environmentFile = "-\(folder.path)/file" }
+                if what == "environment file" { $0.environmentFile = "-\(folder.path)/file" }
+                if what == "credential" { $0.credentials = ["a": "\(folder.path)/file"] }
             })
         let wanted =
-            what == "directory"
-            ? "run true within 10 seconds in \(folder.path)"
-            : "read the environment file -\(folder.path)/file within 10 seconds"
+            switch what {
+            case "directory": "run true within 10 seconds in \(folder.path)"
+            case "credential": "read the credential \(folder.path)/file within 10 seconds"
+            default: "read the environment file -\(folder.path)/file within 10 seconds"
+            }
         #expect(end.outcome.description == "spawn-failed(ETIMEDOUT, \(wanted))")
         #expect(!bench.events.contains { if case .began = $0 { true } else { false } })
     }

@@ -104,6 +104,8 @@ import TimerCore
             { $0.execution.killTimeout = .seconds(1) }, { $0.execution.outputTail = 1 },
             { $0.execution.logRateLimitInterval = .seconds(1) },
             { $0.execution.logRateLimitInterval = nil }, { $0.execution.logRateLimitBurst = 1 },
+            { $0.execution.credentials = ["a": "/b"] },
+            { $0.execution.credentials = ["a": "/b", "c": "/d"] },
             { $0.execution.confinement.noNewPrivileges = true },
             { $0.execution.confinement.capabilities = CapabilitySet() },
             {

@@ -228,6 +228,11 @@ int cspawn_open_file(const char *_Nonnull path, const cspawn_identity *_Nullable
 /// that cannot do it in one step.
 int cspawn_open_by_parts(const char *_Nonnull path);
 
+/// Lets one user besides its owner read a file, or list and search a directory, and no other: by an access control list
+/// (acl(5)). Where the file system has none, a file becomes the user's, and a directory is for all to list. Its mode
+/// before is 0400 or 0500. Returns 0, or -1 with errno set.
+int cspawn_let_read(int descriptor, uid_t user, bool is_directory);
+
 /// How a process ended and what it used.
 typedef struct {
     /// CLD_EXITED, CLD_KILLED or CLD_DUMPED.

@@ -112,6 +112,8 @@ public struct Execution: Hashable, Sendable {
     public var nice = 0
     /// The resource limits that are not the daemon's (setrlimit(2)).
     public var limits: [Limit: UInt64?] = [:]
+    /// The files that its runs get copies of, by the names of the copies (systemd.exec(5), LoadCredential=).
+    public var credentials: [String: String] = [:]
     /// What its processes may do.
     public var confinement = Confinement()
     /// The exit codes, 0 to 255, of a run that did what it was for.

@@ -97,6 +97,16 @@ struct WireWriter {
         put(execution.logRateLimitInterval) { $0.put($1) }
         put(execution.logRateLimitBurst)
         putConfinement(execution.confinement)
+        putCredentials(execution.credentials)
+    }
+
+    private mutating func putCredentials(_ credentials: [String: String]) {
+        guard !credentials.isEmpty else { return }
+        put(UInt8(2))
+        put(credentials.sorted { $0.key < $1.key }) {
+            $0.put($1.key)
+            $0.put($1.value)
+        }
     }
 
     /// Of most jobs nothing: their definitions are as short as they would be without.

@@ -10,9 +10,9 @@ import TimerCore
 final class Inbox: Sendable {
     enum Word: Sendable {
         case start([Preparation])
-        /// The environment file of this run is being read; `wasRead` will say what is in it.
+        /// The files of this run are being read; `wasRead` will say what is in them.
         case read(RunRequest, Account)
-        case wasRead(Run.ID, Preparation.Variables)
+        case wasRead(Run.ID, Preparation.Files)
         case signal(Run.ID, Int32)
         case end(Run.ID, grace: Duration)
         case suspend(Run.ID)
@@ -64,8 +64,8 @@ final class Inbox: Sendable {
             case .read:
                 state.load.starts += 1
                 state.load.startBytes += Preparation.costOfOne
-            case .wasRead(_, let variables):
-                state.load.startBytes += Preparation.cost(of: variables)
+            case .wasRead(_, let files):
+                state.load.startBytes += Preparation.cost(of: files)
             default: state.load.commands += 1
             }
             return state.words.count
@@ -103,8 +103,8 @@ final class Inbox: Sendable {
     }
 
     /// No caller waits for what was read.
-    func forgetFile(_ variables: Preparation.Variables) {
-        state.withLock { $0.load.startBytes -= Preparation.cost(of: variables) }
+    func forgetFiles(_ files: Preparation.Files) {
+        state.withLock { $0.load.startBytes -= Preparation.cost(of: files) }
     }
 
     /// So many more commands, or fewer, are kept for runs that wait for their start.

@@ -55,6 +55,11 @@ public final class Runner: Sendable {
         /// the run could make do what it likes. Nil for none.
         public var refusedUser: UInt32?
 
+        /// The directory where runs have their credentials, as an absolute path without a symbolic link: it exists, no
+        /// other user can write to it, and the users of runs can search it and the directories on the way. What an
+        /// earlier runner left there is removed. Nil: a job with credentials cannot be run.
+        public var credentials: String?
+
         /// Neither.
         public init() {}
     }
@@ -93,6 +98,9 @@ public final class Runner: Sendable {
             inbox: inbox, marks: marks, found: [], handler: handler, gate: gate,
             turned: turned)
         if options.usesControlGroups { beginning.groups = try ControlGroups() }
+        if let path = options.credentials {
+            beginning.credentials = try CredentialStore(at: path)
+        }
         if options.adoptsOrphans {
             let watch = cspawn_adopt_orphans()
             guard watch >= 0 else { throw Failure("cannot take orphaned processes", errno) }
@@ -104,6 +112,7 @@ public final class Runner: Sendable {
             for found in beginning.found { close(found.pidfd) }
             if let watch = beginning.orphanWatch { close(watch) }
             beginning.groups?.closeAll()
+            beginning.credentials?.close()
             throw error
         }
     }
@@ -131,6 +140,8 @@ public final class Runner: Sendable {
                 handler(.began(run, pid: process.pid, at: process.beganAt))
             }
         }
+        // The processes that are found keep theirs.
+        beginning.credentials?.clean(keeping: beginning.found.map(\.run))
         return beginning
     }
 
@@ -161,7 +172,7 @@ public final class Runner: Sendable {
         }
     }
 
-    /// Begins the runs, in this order; one that has an environment file once that is read, which others do. Their users
+    /// Begins the runs, in this order; one that has files to be read once they are, which others do. Their users
     /// are looked up before this returns; whatever keeps a run from beginning is told as its end. A run that has a mark is not
     /// begun again but told as ended, `lost(runner)`. After a shutdown nothing is begun and nothing told.
     public func start(_ requests: [RunRequest]) {
@@ -174,12 +185,13 @@ public final class Runner: Sendable {
             // Once for all that are begun together, which may be many of one user.
             let account = found[key] ?? resolve(key)
             found[key] = account
-            guard let path = execution.environmentFile, case .success(let owner) = account else {
+            guard let wanted = RunFiles(request.definition), case .success(let owner) = account
+            else {
                 ready.append(Preparation(request, account))
                 continue
             }
             inbox.leave(.read(request, owner))
-            files.read(path, for: owner.identity) { [inbox] in
+            files.read(wanted, for: owner.identity) { [inbox] in
                 inbox.leave(.wasRead(request.id, $0))
             }
         }

@@ -5,8 +5,8 @@ import CSpawn
 import Glibc
 import TimerCore
 
-/// What a run waits for before its program runs: its environment file, and the set-up of its process. Both touch what
-/// its user controls, and either may hang; nothing else waits for them.
+/// What a run waits for before its program runs: its environment file and credentials, and the set-up of its process. All
+/// touch what its user may control, and any may hang; nothing else waits for them.
 ///
 /// A process says how far it is in memory it shares with the runner, and wakes nobody: it is looked at whenever the
 /// thread turns, and else as often as beginnings are told.
@@ -105,36 +105,35 @@ extension RunnerThread {
         if let run = children[serial]?.id { forgetEarly(run) }
     }
 
-    // MARK: - Environment files
+    // MARK: - Files
 
-    /// Waits for the file of a run, which others read.
-    mutating func awaitFile(of request: RunRequest, _ account: Account) {
+    /// Waits for the files of a run, which others read.
+    mutating func awaitFiles(of request: RunRequest, _ account: Account) {
         guard !isShutDown else { return }
         let until = Self.awake() + Spawner.patience.wholeNanoseconds
         reading[request.id] = Reading(request: request, account: account, until: until)
         launchBy = min(launchBy ?? .max, Self.awake() + Self.launchLookMax)
     }
 
-    /// The file was read. Nobody may wait for it any more.
-    mutating func takeFile(of run: Run.ID, _ variables: Preparation.Variables) {
+    /// The files were read. Nobody may wait for them any more.
+    mutating func takeFiles(of run: Run.ID, _ files: Preparation.Files) {
         guard let read = reading.removeValue(forKey: run) else {
-            return inbox.forgetFile(variables)
+            return inbox.forgetFiles(files)
         }
-        waiting.append(Preparation(read.request, .success(read.account), file: variables))
+        waiting.append(Preparation(read.request, .success(read.account), files: files))
     }
 
     private mutating func giveUpReading(at now: Int64) {
         for (run, read) in reading where now >= read.until {
-            let path = read.request.definition.execution.environmentFile ?? ""
+            let files = RunFiles(read.request.definition)?.description ?? ""
             let failure = Spawner.failure(
                 ETIMEDOUT,
-                "read the environment file \(path) within \(Spawner.patience.components.seconds) seconds"
-            )
-            takeFile(of: run, .failure(failure))
+                "read \(files) within \(Spawner.patience.components.seconds) seconds")
+            takeFiles(of: run, .failure(failure))
         }
     }
 
-    /// The run is not begun. False if its file is not being read.
+    /// The run is not begun. False if no file of it is being read.
     mutating func cancelReading(_ run: Run.ID) -> Bool {
         guard let read = reading.removeValue(forKey: run) else { return false }
         inbox.finishStart(Preparation(read.request, .success(read.account)))

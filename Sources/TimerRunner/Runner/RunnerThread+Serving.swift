@@ -99,6 +99,7 @@ extension RunnerThread {
             groups?.remove(group)
             alarms.set(serial, at: Self.awake() + Self.sweepDelay)
         }
+        credentials?.remove(child.id)
         var usage = RunUsage(elapsed: .nanoseconds(Self.awake() - child.began))
         if let taken = child.taken, taken.isKnown {
             usage.user = .microseconds(taken.end.user_microseconds)

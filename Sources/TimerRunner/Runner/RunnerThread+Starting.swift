@@ -98,7 +98,7 @@ extension RunnerThread {
         let mark = try marks.make(
             for: preparation.request.id, began: began, beganAt: beganAt, deadline: deadline,
             killTimeout: definition.execution.killTimeout, controlGroup: group)
-        let ready = try preparation.result.get()
+        var ready = try preparation.result.get()
         let pipes = try Pipes()
         defer {
             close(pipes.output.writing)
@@ -114,6 +114,7 @@ extension RunnerThread {
             give(pipes, to: ready.account)
             if let groups, let group { surroundings.controlGroup = try groups.make(group) }
             defer { if group != nil { close(surroundings.controlGroup) } }
+            try giveCredentials(of: preparation.request.id, to: &ready)
             process = try spawner.spawn(definition, ready, in: surroundings)
             // Else the end of any child is told by SIGCHLD.
             if orphanWatch == nil { try watch(process) }
@@ -121,6 +122,7 @@ extension RunnerThread {
             close(pipes.output.reading)
             close(pipes.error.reading)
             if let group { groups?.remove(group) }
+            credentials?.remove(preparation.request.id)
             throw error
         }
         var child = Child(
@@ -145,6 +147,20 @@ extension RunnerThread {
         for pipe in [pipes.output, pipes.error] {
             fchown(pipe.writing, identity.user, identity.group)
         }
+    }
+
+    /// Puts the credentials of a run where its process will find them.
+    private mutating func giveCredentials(
+        of run: Run.ID, to ready: inout Preparation.Ready
+    ) throws(Spawner.Failure) {
+        guard !ready.credentials.isEmpty else { return }
+        let path = try credentials?.add(
+            ready.credentials, of: run, for: ready.account.identity)
+        guard let path else {
+            throw Spawner.failure(
+                ENOTSUP, "provide credentials: this runner has no directory for them")
+        }
+        ready.variables["CREDENTIALS_DIRECTORY"] = path
     }
 
     /// A process whose end could not be known is none to have: it is killed before anybody is told of it.

@@ -39,6 +39,8 @@ struct RunnerThread: ~Copyable {
     let gate: @Sendable (Run.ID) -> OutputGate
     let turned: @Sendable (_ isLate: Bool) -> Bool
     var groups: ControlGroups?
+    /// Where runs have their credentials; nil: nowhere.
+    var credentials: CredentialStore?
     /// The number of the latest child; 0 is the inbox.
     var serial: UInt64 = 0
     var children: [UInt64: Child] = [:]
@@ -57,7 +59,7 @@ struct RunnerThread: ~Copyable {
     /// again, at the latest.
     var launching: [(serial: UInt64, launch: Int32)] = []
     var launchBy: Int64?
-    /// The runs whose environment files are being read, and until when that may take.
+    /// The runs whose files are being read, and until when that may take.
     var reading: [Run.ID: Reading] = [:]
     /// How many were begun since an instant not long ago; with many, this thread goes first by itself.
     private var starts = (count: 0, since: Int64(0))
@@ -75,7 +77,7 @@ struct RunnerThread: ~Copyable {
     var settling: [@Sendable () -> Void] = []
     var buffer = [UInt8](repeating: 0, count: 64 << 10)
 
-    /// A run whose environment file is being read.
+    /// A run whose files are being read.
     struct Reading {
         var request: RunRequest
         var account: Account
@@ -90,6 +92,7 @@ struct RunnerThread: ~Copyable {
         var found: [(run: Run.ID, process: Marks.Process, pidfd: Int32)]
         var orphanWatch: Int32?
         var groups: ControlGroups?
+        var credentials: CredentialStore?
         var handler: @Sendable (RunnerEvent) -> Void
         var gate: @Sendable (Run.ID) -> OutputGate = { _ in .open }
         var turned: @Sendable (_ isLate: Bool) -> Bool
@@ -100,6 +103,7 @@ struct RunnerThread: ~Copyable {
         marks = beginning.marks
         orphanWatch = beginning.orphanWatch
         groups = beginning.groups
+        credentials = beginning.credentials
         handler = beginning.handler
         gate = beginning.gate
         turned = beginning.turned
@@ -210,6 +214,7 @@ struct RunnerThread: ~Copyable {
             groups?.sweep()
         }
         groups?.closeAll()
+        credentials?.close()
         if let orphanWatch { close(orphanWatch) }
     }
 
@@ -240,8 +245,8 @@ struct RunnerThread: ~Copyable {
     private mutating func obey(_ word: Inbox.Word) {
         switch word {
         case .start(let preparations): if !isShutDown { waiting += preparations }
-        case .read(let request, let account): awaitFile(of: request, account)
-        case .wasRead(let run, let variables): takeFile(of: run, variables)
+        case .read(let request, let account): awaitFiles(of: request, account)
+        case .wasRead(let run, let files): takeFiles(of: run, files)
         case .signal(let run, let number):
             guard let child = child(of: run, or: word) else { return }
             kill(child, number)

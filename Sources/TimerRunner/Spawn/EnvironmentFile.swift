@@ -36,73 +36,17 @@ struct EnvironmentFile {
         let isOptional = path.hasPrefix("-")
         let path = isOptional ? String(path.dropFirst()) : path
         let what = "read the environment file \(path)"
-        let file = open(path, as: identity)
+        let file = identity?.open(path) ?? cspawn_open_file(path, nil)
         guard file >= 0 else {
             let code = errno
             if isOptional, code == ENOENT { return [:] }
-            throw Spawner.failure(code, what + hint(for: code, identity))
+            throw Spawner.failure(code, what + RunFile.hint(for: code, identity))
         }
-        defer { close(file) }
-        try examine(file, for: identity?.user, what)
-        var bytes: [UInt8] = []
-        var buffer = [UInt8](repeating: 0, count: 16_384)
-        while true {
-            let count = read(file, &buffer, buffer.count)
-            if count == 0 { break }
-            guard count > 0 || errno == EINTR else { throw Spawner.failure(errno, what) }
-            bytes += buffer.prefix(max(0, count))
-            guard bytes.count <= bytesMax else {
-                throw Spawner.failure(EFBIG, "\(what), which has more than \(bytesMax) bytes")
-            }
-        }
+        let bytes = try RunFile.read(file, for: identity?.user, upTo: bytesMax, what)
         do throws(Fault) {
             return try parse(bytes)
         } catch {
             throw Spawner.failure(EINVAL, "\(what), line \(error.line): \(error.what)")
-        }
-    }
-
-    private static func open(_ path: String, as identity: Account.Identity?) -> Int32 {
-        guard let identity else { return cspawn_open_file(path, nil) }
-        return identity.groups.withUnsafeBufferPointer { groups in
-            var rights = cspawn_identity(
-                user: identity.user, group: identity.group, groups: groups.baseAddress,
-                group_count: Int32(groups.count))
-            return cspawn_open_file(path, &rights)
-        }
-    }
-
-    /// What to do about an error.
-    private static func hint(for code: Int32, _ identity: Account.Identity?) -> String {
-        switch code {
-        case ELOOP: return ", whose path has a symbolic link in it: name the file itself"
-        case EACCES:
-            guard let identity else { return "" }
-            return
-                ", which the run's user, uid \(identity.user), may not read: let that user read it"
-        default: return ""
-        }
-    }
-
-    private static func examine(
-        _ file: Int32, for user: UInt32?, _ what: String
-    ) throws(Spawner.Failure) {
-        var status = stat()
-        guard fstat(file, &status) == 0 else { throw Spawner.failure(errno, what) }
-        guard status.st_mode & S_IFMT == S_IFREG else {
-            throw Spawner.failure(EINVAL, "\(what), which is no regular file")
-        }
-        guard [0, geteuid(), user].contains(status.st_uid) else {
-            throw Spawner.failure(
-                EPERM, "\(what), which belongs to uid \(status.st_uid): give it to the run's user")
-        }
-        // A second name may be in a directory of somebody who may not read it, and wants a run to show it.
-        guard status.st_nlink == 1 else {
-            throw Spawner.failure(
-                EPERM, "\(what), which has \(status.st_nlink) names (hard links): copy it")
-        }
-        guard status.st_mode & 0o022 == 0 else {
-            throw Spawner.failure(EPERM, "\(what), which others may write to: chmod go-w it")
         }
     }
 

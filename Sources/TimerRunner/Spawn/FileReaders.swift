@@ -4,7 +4,7 @@
 import Glibc
 import Synchronization
 
-/// Threads that read environment files. A file may be on a file server that does not answer, or in a file system that
+/// Threads that read the files of runs: environment files and credentials. A file may be on a file server that does not answer, or in a file system that
 /// its user has made: each reader waits for one file, and nothing else waits for a reader but what else the same
 /// user has to be read, once `perUser` of them are held.
 final class FileReaders: Sendable {
@@ -12,9 +12,9 @@ final class FileReaders: Sendable {
     static let perUser = 16
 
     private struct Order: Sendable {
-        var path: String
+        var files: RunFiles
         var identity: Account.Identity?
-        var done: @Sendable (Preparation.Variables) -> Void
+        var done: @Sendable (Preparation.Files) -> Void
     }
 
     private struct Lane {
@@ -24,7 +24,7 @@ final class FileReaders: Sendable {
 
     /// By user; nil for the runner's own.
     private let lanes = Mutex<[UInt32?: Lane]>([:])
-    /// Whether there is room for what more files say.
+    /// Whether there is room for the contents of more files.
     private let hasRoom: @Sendable () -> Bool
 
     /// While there is no room, none is read.
@@ -33,15 +33,15 @@ final class FileReaders: Sendable {
     /// How long is waited for room at a time, in microseconds.
     private static let roomLook: UInt32 = 1000
 
-    /// Reads the file as this user may, and calls this on some thread then. It may never.
+    /// Reads the files of a run of this user, and calls this on some thread then. It may never.
     func read(
-        _ path: String, for identity: Account.Identity?,
-        _ done: @escaping @Sendable (Preparation.Variables) -> Void
+        _ files: RunFiles, for identity: Account.Identity?,
+        _ done: @escaping @Sendable (Preparation.Files) -> Void
     ) {
         let user = identity?.user
         let needsThread = lanes.withLock { lanes in
             lanes[user, default: Lane()].orders.append(
-                Order(path: path, identity: identity, done: done))
+                Order(files: files, identity: identity, done: done))
             guard lanes[user, default: Lane()].threads < Self.perUser else { return false }
             lanes[user]?.threads += 1
             return true
@@ -56,7 +56,7 @@ final class FileReaders: Sendable {
             return lanes.removeValue(forKey: user)?.orders ?? []
         }
         for order in stranded {
-            let what = "start a thread to read the environment file \(order.path)"
+            let what = "start a thread to read \(order.files.description)"
             order.done(.failure(Spawner.failure(code, what)))
         }
     }
@@ -65,7 +65,7 @@ final class FileReaders: Sendable {
         while let order = next(of: user) {
             while !hasRoom() { usleep(Self.roomLook) }
             do throws(Spawner.Failure) {
-                order.done(.success(try EnvironmentFile.load(order.path, for: order.identity)))
+                order.done(.success(try order.files.load(for: order.identity)))
             } catch {
                 order.done(.failure(error))
             }

@@ -16,38 +16,43 @@ struct Preparation: Sendable {
     struct Ready: Sendable {
         var account: Account
         var variables: [String: String]
+        var credentials: [Credential] = []
     }
 
-    /// What is in an environment file, or why that cannot be known.
-    typealias Variables = Result<[String: String], Spawner.Failure>
+    /// What is in the files of a run, or why that cannot be known.
+    typealias Files = Result<RunFiles.Contents, Spawner.Failure>
 
     /// - Parameters:
     ///   - account: whose process it is to be, as it was found.
-    ///   - file: what its environment file says; nothing where it has none.
+    ///   - files: what is in its files; nothing where it has none.
     init(
         _ request: RunRequest, _ account: Result<Account, Spawner.Failure>,
-        file: Variables = .success([:])
+        files: Files = .success(RunFiles.Contents())
     ) {
         self.request = request
         do throws(Spawner.Failure) {
             let account = try account.get()
-            let file = try file.get()
-            let variables = Self.environment(of: request, account: account, file: file)
-            cost = Self.costOfOne + Self.cost(of: .success(file))
-            result = .success(Ready(account: account, variables: variables))
+            let contents = try files.get()
+            let variables = Self.environment(
+                of: request, account: account, file: contents.variables)
+            cost = Self.costOfOne + Self.cost(of: files)
+            result = .success(
+                Ready(
+                    account: account, variables: variables, credentials: contents.credentials))
         } catch {
             cost = Self.costOfOne
             result = .failure(error)
         }
     }
 
-    /// What one takes without an environment file.
+    /// What one takes without files.
     static let costOfOne = 2 << 10
 
-    /// What a file adds to that.
-    static func cost(of variables: Variables) -> Int {
-        guard case .success(let file) = variables else { return 0 }
-        return file.reduce(0) { $0 + $1.key.utf8.count + $1.value.utf8.count + 64 }
+    /// What they add to that.
+    static func cost(of files: Files) -> Int {
+        guard case .success(let contents) = files else { return 0 }
+        return contents.variables.reduce(0) { $0 + $1.key.utf8.count + $1.value.utf8.count + 64 }
+            + contents.credentials.reduce(0) { $0 + $1.bytes.count + 64 }
     }
 
     /// Built from nothing: of the runner's own environment a job has only the variables that its configuration

@@ -1,0 +1,41 @@
+// Copyright 2026 the timerd authors
+// SPDX-License-Identifier: Apache-2.0
+
+import CSpawn
+import Glibc
+
+/// A secret that a run gets as a file of its own (systemd.exec(5), LoadCredential=).
+struct Credential: Sendable {
+    /// How many bytes all credentials of a run may have, as in systemd.
+    static let bytesMax = 1 << 20
+
+    /// The name of the file that the run gets.
+    var name: String
+    var bytes: [UInt8]
+
+    /// Reads the files with the permissions of the runner: the user of the run need not be able to read them. Whoever
+    /// names them in the configuration decides what a run is shown. No part of a path may be a symbolic link, since the
+    /// user of the run may own a directory on the way.
+    static func load(
+        _ paths: [String: String], for identity: Account.Identity?
+    ) throws(Spawner.Failure) -> [Self] {
+        var found: [Self] = []
+        var room = bytesMax
+        for (name, path) in paths.sorted(by: { $0.key < $1.key }) {
+            let what = "read the credential \(name) from \(path)"
+            let file = cspawn_open_file(path, nil)
+            guard file >= 0 else {
+                let code = errno
+                throw Spawner.failure(code, what + RunFile.hint(for: code, nil))
+            }
+            let bytes = try RunFile.read(file, for: identity?.user, upTo: bytesMax, what)
+            guard bytes.count <= room else {
+                throw Spawner.failure(
+                    EFBIG, "\(what): all credentials of a run have more than \(bytesMax) bytes")
+            }
+            room -= bytes.count
+            found.append(Self(name: name, bytes: bytes))
+        }
+        return found
+    }
+}

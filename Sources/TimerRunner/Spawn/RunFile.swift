@@ -1,0 +1,129 @@
+// Copyright 2026 the timerd authors
+// SPDX-License-Identifier: Apache-2.0
+
+import CSpawn
+import Glibc
+import TimerCore
+
+/// The files that are read before a run starts.
+struct RunFiles: Sendable {
+    /// A file of variables, with a `-` in front if it may be missing.
+    var environmentFile: String?
+    /// The path of each credential, by its name.
+    var credentials: [String: String]
+
+    /// Nil if a run needs none.
+    init?(_ definition: Definition) {
+        let execution = definition.execution
+        guard execution.environmentFile != nil || !execution.credentials.isEmpty else { return nil }
+        environmentFile = execution.environmentFile
+        credentials = execution.credentials
+    }
+
+    /// What is in them.
+    struct Contents: Sendable {
+        var variables: [String: String] = [:]
+        var credentials: [Credential] = []
+    }
+
+    /// Reads all of them; this may take any time.
+    ///
+    /// - Parameter identity: of the user of the run; nil: the runner's user.
+    func load(for identity: Account.Identity?) throws(Spawner.Failure) -> Contents {
+        var contents = Contents()
+        if let environmentFile {
+            contents.variables = try EnvironmentFile.load(environmentFile, for: identity)
+        }
+        contents.credentials = try Credential.load(credentials, for: identity)
+        return contents
+    }
+
+    /// What they are called in an error.
+    var description: String {
+        let credentials =
+            switch credentials.count {
+            case 0: ""
+            case 1: "the credential \(credentials.values.first ?? "")"
+            default: "the \(credentials.count) credentials"
+            }
+        guard let environmentFile else { return credentials }
+        return "the environment file \(environmentFile)"
+            + (credentials.isEmpty ? "" : " and \(credentials)")
+    }
+}
+
+/// A file whose contents are shown to a run.
+enum RunFile {
+    /// Reads the file and closes it.
+    ///
+    /// It must be a regular file that belongs to root, to the runner's user or to the user of the run, that no other
+    /// user can write to, and that has one name only.
+    ///
+    /// - Parameters:
+    ///   - user: of the run; nil: the runner's.
+    ///   - most: how many bytes it may have.
+    ///   - what: what is being done, for errors.
+    static func read(
+        _ file: Int32, for user: UInt32?, upTo most: Int, _ what: String
+    ) throws(Spawner.Failure) -> [UInt8] {
+        defer { close(file) }
+        try examine(file, for: user, what)
+        var bytes: [UInt8] = []
+        var buffer = [UInt8](repeating: 0, count: 16_384)
+        while true {
+            let count = Glibc.read(file, &buffer, buffer.count)
+            if count == 0 { return bytes }
+            guard count > 0 || errno == EINTR else { throw Spawner.failure(errno, what) }
+            bytes += buffer.prefix(max(0, count))
+            guard bytes.count <= most else {
+                throw Spawner.failure(EFBIG, "\(what), which has more than \(most) bytes")
+            }
+        }
+    }
+
+    private static func examine(
+        _ file: Int32, for user: UInt32?, _ what: String
+    ) throws(Spawner.Failure) {
+        var status = stat()
+        guard fstat(file, &status) == 0 else { throw Spawner.failure(errno, what) }
+        guard status.st_mode & S_IFMT == S_IFREG else {
+            throw Spawner.failure(EINVAL, "\(what), which is no regular file")
+        }
+        guard [0, geteuid(), user].contains(status.st_uid) else {
+            throw Spawner.failure(
+                EPERM, "\(what), which belongs to uid \(status.st_uid): give it to the run's user")
+        }
+        // A second name may be in a directory of somebody who may not read it, and wants a run to show it.
+        guard status.st_nlink == 1 else {
+            throw Spawner.failure(
+                EPERM, "\(what), which has \(status.st_nlink) names (hard links): copy it")
+        }
+        guard status.st_mode & 0o022 == 0 else {
+            throw Spawner.failure(EPERM, "\(what), which others may write to: chmod go-w it")
+        }
+    }
+
+    /// What to do about an error of opening it.
+    static func hint(for code: Int32, _ identity: Account.Identity?) -> String {
+        switch code {
+        case ELOOP: return ", whose path has a symbolic link in it: name the file itself"
+        case EACCES:
+            guard let identity else { return "" }
+            return
+                ", which the run's user, uid \(identity.user), may not read: let that user read it"
+        default: return ""
+        }
+    }
+}
+
+extension Account.Identity {
+    /// Opens a file as this user may (`cspawn_open_file`).
+    func open(_ path: String) -> Int32 {
+        groups.withUnsafeBufferPointer { groups in
+            var rights = cspawn_identity(
+                user: user, group: group, groups: groups.baseAddress,
+                group_count: Int32(groups.count))
+            return cspawn_open_file(path, &rights)
+        }
+    }
+}
