@@ -53,7 +53,7 @@ import TimerCore
     @Test func eachKindOfEntryIsExplainedOnce_andNothingElseIs() throws {
         let ids = try Self.catalog().map(\.id)
         #expect(ids.count == Set(ids).count)
-        #expect(Set(ids) == Set(Entry.Kind.allCases.map(\.messageID)))
+        #expect(Set(ids) == Set(EventKind.allCases.map(\.messageID)))
         for id in ids {
             #expect(id.count == 32 && id.allSatisfy { "0123456789abcdef".contains($0) }, "\(id)")
         }
@@ -75,7 +75,7 @@ import TimerCore
     /// systemd puts the bare name of a field where the entry does not have it.
     @Test(arguments: Samples.all)
     func eachFieldItNamesIsInTheEntry(_ notice: Notice) throws {
-        try Self.expectEachField(in: Entry(notice).metadata)
+        try Self.expectEachField(in: LogEntry(notice).metadata)
     }
 
     @Test func eachFieldItNamesIsInARemark() throws {
@@ -91,9 +91,9 @@ import TimerCore
     }
 
     @Test func thereIsASampleOfEachKind() {
-        let fields = Samples.all.map { Entry($0).metadata } + Samples.remarks.map(\.metadata)
+        let fields = Samples.all.map { LogEntry($0).metadata } + Samples.remarks.map(\.metadata)
         let kinds = Set(fields.compactMap { $0["TIMERD_EVENT"]?.description })
-        #expect(kinds == Set(Entry.Kind.allCases.map(\.rawValue)))
+        #expect(kinds == Set(EventKind.allCases.map(\.rawValue)))
     }
 }
 

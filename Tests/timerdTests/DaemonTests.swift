@@ -359,7 +359,7 @@ private final class TimerBench: @unchecked Sendable {
 
 @Suite struct EntryTests {
     @Test func everyKindHasAnIdOfItsOwn() {
-        let ids = Entry.Kind.allCases.map(\.messageID)
+        let ids = EventKind.allCases.map(\.messageID)
         #expect(Set(ids).count == ids.count)
         #expect(ids.allSatisfy { $0.count == 32 && $0.allSatisfy(\.isHexDigit) })
     }
@@ -367,7 +367,7 @@ private final class TimerBench: @unchecked Sendable {
     @Test func aNoticeIsASentenceWithFields() {
         let job = Job.Name("backup")!
         let pause = Pause(since: WallInstant(secondsSinceEpoch: 0), by: .user("ada"), note: "swap")
-        let entry = Entry(
+        let entry = LogEntry(
             .paused(job, pause, accrued: .seconds(20), remaining: .seconds(5400)))
         #expect(
             entry.message

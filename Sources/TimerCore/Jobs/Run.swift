@@ -196,6 +196,24 @@ public enum RunOutcome: Hashable, Sendable, LosslessStringConvertible {
         }
     }
 
+    /// Whether somebody, or a newer run, wanted it to end.
+    public var isIntended: Bool {
+        switch self {
+        case .replaced, .stopped: true
+        case .exited, .signalled, .timedOut, .spawnFailed, .lost: false
+        }
+    }
+
+    /// How the process ended by itself, in the words of systemd: the kind of end, then its number or the name of the
+    /// signal; nil where there was no process, it is not known, or timerd ended it.
+    public var exit: (code: String, status: String)? {
+        switch self {
+        case .exited(let code): ("exited", "\(code)")
+        case .signalled(let name): ("killed", "\(name.dropFirst(name.hasPrefix("SIG") ? 3 : 0))")
+        case .timedOut, .replaced, .stopped, .spawnFailed, .lost: nil
+        }
+    }
+
     public var description: String {
         switch self {
         case .exited(let code): "exited(\(code))"

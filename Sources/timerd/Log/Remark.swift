@@ -8,7 +8,7 @@ import TimerCore
 /// An entry of the log that the agenda has no notice of, with a message id and fields of its own all the same, so that
 /// it is found and explained like the others.
 struct Remark {
-    let kind: Entry.Kind
+    let kind: EventKind
     let level: Logger.Level
     let message: String
     private var fields: Logger.Metadata = [:]

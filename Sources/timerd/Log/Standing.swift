@@ -25,10 +25,10 @@ struct Standing: Sendable {
     init(for notice: Notice, in agenda: borrowing Agenda, at now: Now) {
         at = now
         accounts =
-            switch notice.scope {
-            case .account(let job): agenda.account(of: job, at: now).map { .one($0) } ?? .none
-            case .accounts: .all(agenda.accounts(at: now))
-            case .nothing: .none
+            switch notice.subject.scope {
+            case .job(let job): agenda.account(of: job, at: now).map { .one($0) } ?? .none
+            case .allJobs: .all(agenda.accounts(at: now))
+            case .none: .none
             }
     }
 
@@ -91,31 +91,4 @@ struct Standing: Sendable {
     static let listingBytesMax = Journal.valueBytesMax
     /// The most of these fields: enough for the accounts of 100 000 jobs, and less than an entry may have.
     static let listingsMax = Journal.fieldsMax - 28
-}
-
-extension Notice {
-    /// Whose accounts belong to it.
-    enum Scope: Equatable {
-        case account(Job.Name)
-        case accounts
-        case nothing
-    }
-
-    /// What moves an account or is about its time has it; what only follows from a firing does not.
-    var scope: Scope {
-        switch self {
-        case .lifeBegan, .reloaded, .shutDown: .accounts
-        case .recovered(let job, _, _, _, _), .paused(let job, _, _, _),
-            .resumed(let job, _, _, _), .started(let job, _, _), .stopped(let job, _, _),
-            .skipsSet(let job, _, _), .renamed(let job, _), .finished(let job, _):
-            .account(job)
-        case .fired(let run, _, _), .runOrdered(let run, _, _): .account(run.firing.id.job)
-        case .pauseChanged(let job, _, _): .account(job)
-        case .skipped(let firing, _): .account(firing.id.job)
-        case .held, .replacing, .retrying, .runBegan, .killed, .cancelled, .runEnded, .runTakenUp,
-            .runTakenOver,
-            .zonesChanged, .clockStepped:
-            .nothing
-        }
-    }
 }

@@ -59,12 +59,13 @@ final class Teller: Sendable {
         // Said of every run and heard by hardly anybody.
         if case .runBegan = notice, log.logLevel > .debug { return }
         queue.async { [self] in
+            let subject = notice.subject
             if case .runEnded(let run, _, _, failed: true) = notice {
                 if level(of: run.firing.job) == .failures { write(tail, of: run) }
-            } else if let job = notice.ofGoodRun, level(of: job) != .all {
+            } else if subject.isRoutine, let job = subject.job, level(of: job) != .all {
                 return
             }
-            let entry = Entry(notice)
+            let entry = LogEntry(notice)
             // Where both say something, the notice is more exact about what it is of.
             log.log(
                 level: isPart ? min(entry.level, .info) : entry.level, "\(entry.message)",
@@ -170,154 +171,4 @@ final class Teller: Sendable {
 enum LogField {
     /// Who speaks, if it is not timerd itself: SYSLOG_IDENTIFIER.
     static let identifier = "SYSLOG_IDENTIFIER"
-}
-
-/// A notice as a line of the log: a fixed sentence for each kind, and fields for machines to find it by.
-struct Entry {
-    var level: Logger.Level = .info
-    var message: String
-    private let notice: Notice
-    private let kind: Kind
-    private let job: Job.Name?
-
-    init(_ notice: Notice) {
-        self.notice = notice
-        (kind, job) = Self.kind(of: notice)
-        (level, message) = Self.sentence(for: notice)
-        // A note or a path may have line ends in it; none of them begins a line of the log.
-        message = Printable.text(message)
-        if let job { message = "\(job): \(message)" }
-    }
-
-    /// The fields.
-    var metadata: Logger.Metadata {
-        var fields = Self.fields(of: notice)
-        fields.merge(kind.fields) { $1 }
-        if let job { fields["TIMERD_JOB"] = "\(job)" }
-        return fields
-    }
-
-    /// The kinds of entries. An id, once released, belongs to its kind for ever (sd-id128, `systemd-id128
-    /// new`): catalogs and filters of users hang on it.
-    enum Kind: String, CaseIterable {
-        case lifeBegan = "daemon-started"
-        case recovered
-        case fired
-        case runOrdered = "run-ordered"
-        case skipped
-        case held
-        case replacing
-        case retrying
-        case runBegan = "run-began"
-        case killed = "run-killed"
-        case cancelled = "run-cancelled"
-        case runEnded = "run-ended"
-        case runTakenUp = "run-recovered"
-        case runTakenOver = "run-reattached"
-        case paused
-        case pauseChanged = "pause-changed"
-        case resumed
-        case started
-        case stopped
-        case skipsSet = "skip-next-set"
-        case renamed
-        case finished
-        case reloaded
-        case zonesChanged = "zones-changed"
-        case clockStepped = "clock-stepped"
-        case shutDown = "shut-down"
-        case commanded
-        case stateLost = "state-lost"
-        case lossAccepted = "data-loss-accepted"
-        case stateDamaged = "state-damaged"
-
-        /// The fields an entry of this kind is found by.
-        var fields: Logger.Metadata {
-            ["TIMERD_EVENT": "\(rawValue)", "MESSAGE_ID": "\(messageID)"]
-        }
-
-        var messageID: String {
-            switch self {
-            case .lifeBegan: "ccfee833880747cd993caeb202c22c66"
-            case .recovered: "c8b60c4954654cd6bc2f54ff8cb0601c"
-            case .fired: "56d8dea798c147f89124d8728be112c8"
-            case .runOrdered: "482b5b5e0c644169aa0537f5199160ec"
-            case .skipped: "09a04bd32e6a4926b828ac3bbd56daa7"
-            case .held: "08019b28cb08404493927bf6c5cbfd67"
-            case .replacing: "b4748a1a5299413aa593950408fab017"
-            case .retrying: "a95b04f95e23436f8005bd0fea6c13ae"
-            case .skipsSet: "688ef428590f49709ee701bb4063a476"
-            case .renamed: "6f2589a972604722bc16414a46809dc1"
-            case .runBegan: "720c42b63b20440f94fefedd13311bd6"
-            case .killed: "6130fab8375f46799b3c1364f7b743e0"
-            case .cancelled: "a8473a1437004f6b92a9ce2388baf03b"
-            case .runEnded: "adba0b97016b4e94b4265864c35602eb"
-            case .runTakenUp: "9f37c77c565c475ba9ffb92eb440c802"
-            case .runTakenOver: "5b0f4c3e9a4d4a0f8e2b6c7d1f3a9e52"
-            case .paused: "d9a7b41daf174e07a47d762208bdfd26"
-            case .pauseChanged: "8094433412654bc2b867c091509dd99e"
-            case .resumed: "d122d58047494229b6d241623fadce5c"
-            case .started: "c23b8ffa95884236a2bc401b6388143c"
-            case .stopped: "132be4a8dcb44c549a01cbc50ca70a08"
-            case .finished: "72e0b45752a64ee68441d841160a4713"
-            case .reloaded: "afe471a1bc9f428d87b73cb92da17bb8"
-            case .zonesChanged: "042eba724d5c4eb0a84cf297750d8768"
-            case .clockStepped: "9c1d5e0f4b7a4e6f8d2c3b4a5f6e7d81"
-            case .shutDown: "3359449f3cf842bcacd3e0bd559bdf34"
-            case .commanded: "d95ddf4912584eb1b62327cf20fc955f"
-            case .stateLost: "3d3691d4913b48e595c0f4643bc2e72d"
-            case .lossAccepted: "daf4867047854eedb6312ebf331b4831"
-            case .stateDamaged: "f27b2ed4e51c4c128af016d4f841fb3d"
-            }
-        }
-    }
-
-    private static func kind(of notice: Notice) -> (Kind, Job.Name?) {
-        switch notice {
-        case .lifeBegan: (.lifeBegan, nil)
-        case .recovered(let job, _, _, _, _): (.recovered, job)
-        case .fired(let run, _, _): (.fired, run.id.firing.job)
-        case .runOrdered(let run, _, _): (.runOrdered, run.id.firing.job)
-        case .skipped(let firing, _): (.skipped, firing.id.job)
-        case .held(let run, _): (.held, run.id.firing.job)
-        case .replacing(let run, _): (.replacing, run.firing.job)
-        case .retrying(let run, _, _): (.retrying, run.firing.job)
-        case .skipsSet(let job, _, _): (.skipsSet, job)
-        case .renamed(let job, _): (.renamed, job)
-        case .runBegan(let run): (.runBegan, run.firing.job)
-        case .killed(let run, _, _): (.killed, run.firing.job)
-        case .cancelled(let run, _): (.cancelled, run.firing.job)
-        case .runEnded(let run, _, _, _): (.runEnded, run.firing.job)
-        case .runTakenUp(let run): (.runTakenUp, run.firing.job)
-        case .runTakenOver(let run): (.runTakenOver, run.firing.job)
-        case .paused(let job, _, _, _): (.paused, job)
-        case .pauseChanged(let job, _, _): (.pauseChanged, job)
-        case .resumed(let job, _, _, _): (.resumed, job)
-        case .started(let job, _, _): (.started, job)
-        case .stopped(let job, _, _): (.stopped, job)
-        case .finished(let job, _): (.finished, job)
-        case .reloaded: (.reloaded, nil)
-        case .zonesChanged: (.zonesChanged, nil)
-        case .clockStepped: (.clockStepped, nil)
-        case .shutDown: (.shutDown, nil)
-        }
-    }
-}
-
-extension Notice {
-    /// The job, if this is of a run that has not failed: what `log` may leave out.
-    fileprivate var ofGoodRun: Job.Name? {
-        switch self {
-        case .fired(let run, _, _), .held(let run, _): run.id.firing.job
-        case .runBegan(let run), .runTakenUp(let run), .runTakenOver(let run),
-            .runEnded(let run, _, _, failed: false):
-            run.firing.job
-        case .lifeBegan, .recovered, .skipped, .replacing, .retrying, .runEnded, .runOrdered,
-            .killed, .cancelled, .paused, .pauseChanged, .resumed, .started, .stopped, .skipsSet,
-            .renamed, .finished, .reloaded, .zonesChanged,
-            .clockStepped,
-            .shutDown:
-            nil
-        }
-    }
 }

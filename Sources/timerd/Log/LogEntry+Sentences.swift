@@ -4,7 +4,7 @@
 import Logging
 import TimerCore
 
-extension Entry {
+extension LogEntry {
     /// How loud a notice is, and its sentence.
     static func sentence(for notice: Notice) -> (Logger.Level, String) {
         switch notice {
@@ -196,8 +196,7 @@ extension Entry {
     private static func ended(
         _ run: Run.ID, _ outcome: RunOutcome, _ usage: RunUsage, failed: Bool
     ) -> (Logger.Level, String) {
-        let isMeant = outcome == .replaced || outcome == .stopped
-        let level: Logger.Level = failed ? .error : isMeant ? .notice : .info
+        let level: Logger.Level = failed ? .error : outcome.isIntended ? .notice : .info
         switch outcome {
         case .exited(0) where !failed:
             return (level, "succeeded in \(span(usage.elapsed, .milliseconds(1)))")
@@ -244,108 +243,5 @@ extension Entry {
         _ span: Duration, _ accuracy: Duration = .milliseconds(1)
     ) -> String {
         TimeSpan.text(span, accuracy: accuracy)
-    }
-
-    /// The fields of a notice, beside the job and the kind of event every one has.
-    static func fields(of notice: Notice) -> Logger.Metadata {
-        switch notice {
-        case .lifeBegan(let ending, _, let jobs, let counting):
-            [
-                "TIMERD_PREVIOUS_EXIT": "\(ending.word)", "TIMERD_JOBS": "\(jobs)",
-                "TIMERD_COUNTING": "\(counting)",
-            ]
-        case .recovered(_, let accrued, let credited, let forfeit, let basis):
-            [
-                "TIMERD_COUNT": "\(basis.rawValue)",
-                "TIMERD_ELAPSED_USEC": usec(accrued), "TIMERD_CREDITED_USEC": usec(credited),
-                "TIMERD_LOST_USEC_MAX": usec(forfeit),
-            ]
-        case .fired(let run, let late, let remaining):
-            firing(run.firing).merging([
-                "TIMERD_RUN_ID": "\(run.id)", "TIMERD_LATE_USEC": usec(late),
-            ]) { $1 }.merging(optional("TIMERD_REMAINING_USEC", remaining)) { $1 }
-        case .runOrdered(let run, let by, let remaining):
-            firing(run.firing).merging([
-                "TIMERD_RUN_ID": "\(run.id)", "TIMERD_BY": "\(by)",
-            ]) { $1 }.merging(optional("TIMERD_REMAINING_USEC", remaining)) { $1 }
-        case .killed(let run, let by, let signal):
-            [
-                "TIMERD_RUN_ID": "\(run)", "TIMERD_BY": "\(by)",
-                "TIMERD_SIGNAL": "\(signal ?? "SIGTERM")",
-            ]
-        case .cancelled(let run, let by): ["TIMERD_RUN_ID": "\(run)", "TIMERD_BY": "\(by)"]
-        case .skipped(let skipped, let reason):
-            firing(skipped).merging(Self.fields(of: reason)) { $1 }
-        case .held(let run, let other):
-            ["TIMERD_RUN_ID": "\(run.id)", "TIMERD_BLOCKED_BY": "\(other)"]
-        case .replacing(let run, let other):
-            ["TIMERD_RUN_ID": "\(run)", "TIMERD_REPLACED_BY": "\(other)"]
-        case .retrying(let run, let delay, _):
-            ["TIMERD_RUN_ID": "\(run)", "TIMERD_DELAY_USEC": usec(delay)]
-        case .runBegan(let run), .runTakenUp(let run), .runTakenOver(let run):
-            ["TIMERD_RUN_ID": "\(run)"]
-        case .runEnded(let run, let outcome, let usage, _): ended(run, outcome, usage)
-        case .paused(_, let pause, let accrued, let remaining):
-            optional("TIMERD_REMAINING_USEC", remaining)
-                .merging(["TIMERD_ELAPSED_USEC": usec(accrued), "TIMERD_BY": "\(pause.by)"]) { $1 }
-        case .pauseChanged(_, _, let pause): ["TIMERD_BY": "\(pause.by)"]
-        case .resumed(_, let by, let accrued, let remaining):
-            optional("TIMERD_REMAINING_USEC", remaining)
-                .merging(["TIMERD_ELAPSED_USEC": usec(accrued), "TIMERD_BY": "\(by)"]) { $1 }
-        case .started(_, let by, let remaining):
-            optional("TIMERD_REMAINING_USEC", remaining).merging(["TIMERD_BY": "\(by)"]) { $1 }
-        case .stopped(_, let by, let dropped):
-            ["TIMERD_DROPPED_USEC": usec(dropped), "TIMERD_BY": "\(by)"]
-        case .clockStepped(let step, _): ["TIMERD_STEP_USEC": usec(step)]
-        case .skipsSet(_, let count, let by): ["TIMERD_SKIPS": "\(count)", "TIMERD_BY": "\(by)"]
-        case .renamed(_, let old): ["TIMERD_RENAMED_FROM": "\(old)"]
-        case .finished, .reloaded, .zonesChanged, .shutDown: [:]
-        }
-    }
-
-    private static func fields(of reason: Notice.SkipReason) -> Logger.Metadata {
-        switch reason {
-        case .stillRunning(let run), .queueFull(let run):
-            ["TIMERD_REASON": "\(reason.word)", "TIMERD_BLOCKED_BY": "\(run)"]
-        case .concurrencyMax, .missed, .catchUpMax, .deadline, .clockSet, .byOrder:
-            ["TIMERD_REASON": "\(reason.word)"]
-        }
-    }
-
-    private static func firing(_ firing: Firing) -> Logger.Metadata {
-        [
-            "TIMERD_SCHEDULED": "\(firing.id.scheduled.rfc3339)",
-            "TIMERD_MISSED": "\(firing.missed)", "TIMERD_ACTIVE_USEC": usec(firing.active),
-        ]
-    }
-
-    private static func ended(
-        _ run: Run.ID, _ outcome: RunOutcome, _ usage: RunUsage
-    ) -> Logger.Metadata {
-        var fields: Logger.Metadata = [
-            "TIMERD_RUN_ID": "\(run)", "TIMERD_OUTCOME": "\(outcome)",
-            "JOB_DURATION_USEC": usec(usage.elapsed),
-            "CPU_USAGE_NSEC":
-                "\((usage.user + usage.system).wholeNanoseconds)",
-        ]
-        // As systemd writes of its own services: the kind of end, then its number or name.
-        switch outcome {
-        case .exited(let code):
-            fields["EXIT_CODE"] = "exited"
-            fields["EXIT_STATUS"] = "\(code)"
-        case .signalled(let name):
-            fields["EXIT_CODE"] = "killed"
-            fields["EXIT_STATUS"] = "\(name.dropFirst(name.hasPrefix("SIG") ? 3 : 0))"
-        case .timedOut, .replaced, .stopped, .spawnFailed, .lost: break
-        }
-        return fields
-    }
-
-    private static func usec(_ span: Duration) -> Logger.MetadataValue {
-        "\(span.wholeMicroseconds)"
-    }
-
-    private static func optional(_ name: String, _ span: Duration?) -> Logger.Metadata {
-        span.map { [name: usec($0)] } ?? [:]
     }
 }
