@@ -74,14 +74,17 @@ public struct LogReply: Codable, Hashable, Sendable {
     public struct Line: Codable, Hashable, Sendable {
         /// The run that wrote it.
         public var run: String
+        /// Which of its lines it is, from 1. Numbers that are missing are of lines that were dropped.
+        public var number: Int
         /// Whether to its standard error.
         public var isError: Bool
         /// The line; bytes that are no UTF-8 are replaced.
         public var text: String
 
         /// A line as described.
-        public init(run: String, isError: Bool, text: String) {
+        public init(run: String, number: Int, isError: Bool, text: String) {
             self.run = run
+            self.number = number
             self.isError = isError
             self.text = text
         }
@@ -91,13 +94,16 @@ public struct LogReply: Codable, Hashable, Sendable {
     public var past: PastRun?
     /// The lines of runs that live, and those that came since the last answer.
     public var lines: [Line]
+    /// How many lines each of these runs has written since the daemon started, with those that were dropped.
+    public var written: [String: Int]
     /// What to ask on from.
     public var last: UInt64
 
     /// An answer as described.
-    public init(past: PastRun?, lines: [Line], last: UInt64) {
+    public init(past: PastRun?, lines: [Line], written: [String: Int] = [:], last: UInt64) {
         self.past = past
         self.lines = lines
+        self.written = written
         self.last = last
     }
 }

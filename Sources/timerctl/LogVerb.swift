@@ -12,7 +12,8 @@ struct LogVerb: ParsableCommand {
         abstract: "The output of a job's active run, or the end of the output of its last one.",
         discussion: """
             Of a finished run the daemon keeps as much as output-tail says; of an active run, recent output since \
-            the daemon started. The journal has all of it: journalctl -t JOB.
+            the daemon started. How many lines are missing is said on standard error. The journal has all of it \
+            that was not dropped: journalctl -t JOB.
             """)
 
     /// How long to wait before asking again, in microseconds.
@@ -35,26 +36,35 @@ struct LogVerb: ParsableCommand {
     var follow = false
 
     func run() throws {
+        var progress = LogProgress()
         var reply = try connection.ask(
             .log(argument.job, run: wanted, after: nil), for: LogReply.self)
-        try show(reply)
+        try show(reply, &progress)
         guard follow else { return }
         while true {
             usleep(Self.pause)
             reply = try connection.ask(
                 .log(argument.job, run: wanted, after: reply.last), for: LogReply.self)
-            try show(reply)
+            try show(reply, &progress)
         }
     }
 
-    private func show(_ reply: LogReply) throws {
+    private func show(_ reply: LogReply, _ progress: inout LogProgress) throws {
         guard !connection.json else {
             if !follow || reply.past != nil || !reply.lines.isEmpty {
                 try connection.show(reply) { "" }
             }
             return flush()
         }
-        for line in Text.log(reply) { print(line) }
+        for item in Text.log(reply, after: &progress) {
+            switch item {
+            case .line(let text): print(text)
+            case .missing(let what):
+                // In its place among the lines, where both go to a terminal.
+                flush()
+                Terminal.complain("timerctl: \(what)")
+            }
+        }
         flush()
     }
 

@@ -31,9 +31,12 @@ extension Text {
     }
 
     /// The lines of one answer to `timerctl log`.
-    static func log(_ reply: LogReply) -> [String] {
+    static func log(_ reply: LogReply, after progress: inout LogProgress) -> [LogItem] {
         let past = reply.past.map { lines(of: $0.output) } ?? []
-        return (past + reply.lines.map(\.text)).map { shown($0) }
+        return past.map { .line(shown($0)) }
+            + progress.items(of: reply).map {
+                if case .line(let text) = $0 { .line(shown(text)) } else { $0 }
+            }
     }
 
     /// The lines of what a run wrote. Not by characters, since of CR and LF together Swift makes one.

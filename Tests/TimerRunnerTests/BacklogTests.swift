@@ -9,9 +9,9 @@ import TimerCore
 
 /// What is kept for a scheduler, and in which order it is told.
 @Suite struct BacklogTests {
-    private func run(_ number: Int) -> Run.ID {
+    private func run(_ number: Int, of job: String = "probe") -> Run.ID {
         let scheduled = WallInstant(microsecondsSinceEpoch: 1_795_000_000_000_000 + Int64(number))
-        return Run.ID(firing: Firing.ID(job: Job.Name("probe")!, scheduled: scheduled))
+        return Run.ID(firing: Firing.ID(job: Job.Name(job)!, scheduled: scheduled))
     }
 
     private let end = RunEnd(.exited(0), at: WallInstant(microsecondsSinceEpoch: 1))
@@ -239,6 +239,50 @@ import TimerCore
         #expect(quiet.count < 50 * 40)
     }
 
+    /// However many jobs fill all the room there is, with however many runs, and however long nobody takes it: those
+    /// that write less than half of an equal part lose no line.
+    @Test(arguments: [1, 3, 30], [1, 10])
+    func aJobThatWritesLittleLosesNoLineToThoseThatWriteMuch(jobs: Int, runs: Int) {
+        let backlog = Backlog()
+        let cost = 2000 + OutputLane.lineCost
+        let many = min(1200, 1 + 16_000 / (jobs * runs))
+        let few = OutputLane.bytesMax / (jobs + 5) / 2 / cost / 2
+        func all(_ kind: String, _ jobs: Int, _ runs: Int) -> [Run.ID] {
+            (0..<jobs).flatMap { job in (0..<runs).map { run($0, of: "\(kind)\(job)") } }
+        }
+        let loud = all("loud", jobs, runs)
+        let quiet = all("quiet", 5, 2)
+        for run in loud { write(many, of: 2000, by: run, to: backlog) }
+        for run in quiet { write(few, of: 2000, by: run, to: backlog) }
+        for run in loud { write(many / 5, of: 2000, by: run, to: backlog) }
+        let told = drained(backlog)
+        for run in quiet { #expect(lines(told, of: run) == few) }
+        var dropped: [Run.ID: Int] = [:]
+        for case .dropped(let run, let lines) in told.map(\.event) {
+            dropped[run, default: 0] += lines
+        }
+        var kept = 0
+        for run in loud {
+            let lines = lines(told, of: run)
+            #expect(lines + (dropped[run] ?? 0) == many + many / 5)
+            kept += lines
+        }
+        #expect(kept * cost <= OutputLane.bytesMax)
+        if loud.count >= 10 { #expect(kept * cost > OutputLane.bytesMax / 3) }
+    }
+
+    /// Where the room of all is full, a run has a second before its lines are dropped, as where its own is.
+    @Test func aRunIsSlowedDownAsWellWhereOthersHaveFilledTheRoom() {
+        let backlog = Backlog()
+        _ = backlog.connect(at: now)
+        for number in 1...100 { write(1000, by: run(number, of: "loud\(number)"), to: backlog) }
+        let last = run(100, of: "loud100")
+        #expect(backlog.gate(of: last, at: now) == .slow(until: now + OutputLane.slowMax))
+        #expect(backlog.gate(of: last, at: now + OutputLane.slowMax) == .discard)
+        backlog.disconnect()
+        #expect(backlog.gate(of: last, at: now) == .discard)
+    }
+
     @Test func outputIsBounded_andWhatIsDroppedIsCountedWhereItIsMissing() {
         let backlog = Backlog()
         write(4000, of: 8192, by: run(1), to: backlog)
@@ -299,6 +343,8 @@ import TimerCore
     /// nothing stays behind.
     @Test func everyLineIsToldOrCounted() {
         var random = SeededRandom()
+        /// Runs of a few jobs, of one many.
+        func pick(_ number: Int) -> Run.ID { run(number, of: "job\(min(number, 4))") }
         for _ in 0..<5 {
             let backlog = Backlog()
             var written: [Run.ID: Int] = [:]
@@ -310,22 +356,26 @@ import TimerCore
                     lastOutput = told.number
                     switch told.event {
                     case .output(let run, _, _, _): heard[run, default: 0] += 1
-                    case .dropped(let run, let lines): heard[run, default: 0] += lines
+                    case .dropped(let run, let lines), .limited(let run, let lines):
+                        heard[run, default: 0] += lines
                     default: break
                     }
                 }
                 lastEvent = told.last { !$0.isOutput }?.number ?? lastEvent
             }
             for _ in 0..<300 {
-                let run = run(random.int(below: 6))
+                let run = pick(random.int(below: 14))
                 switch random.int(below: 6) {
                 case 0...2:
                     let lines = random.int(below: 1000)
                     write(lines, of: random.int(below: 3000), by: run, to: backlog)
                     written[run, default: 0] += lines
                 case 3:
-                    let lines = random.int(below: 1000)
-                    _ = backlog.take(.dropped(run, lines: lines), at: now)
+                    let lines = 1 + random.int(below: 1000)
+                    let isLimited = random.int(below: 2) == 0
+                    _ = backlog.take(
+                        isLimited ? .limited(run, lines: lines) : .dropped(run, lines: lines),
+                        at: now)
                     written[run, default: 0] += lines
                 case 4: hear(told(backlog.nextPortion(at: now).replies))
                 default:
@@ -336,7 +386,8 @@ import TimerCore
                     }
                 }
             }
-            for number in 0..<6 { _ = backlog.take(.ended(run(number), end), at: now) }
+            let runs = (0..<14).map { pick($0) }
+            for run in runs { _ = backlog.take(.ended(run, end), at: now) }
             var ends = 0
             backlog.seen(lastEvent, output: lastOutput)
             while case let more = told(sent(backlog)), !more.isEmpty {
@@ -344,8 +395,8 @@ import TimerCore
                 ends += more.count { !$0.isOutput }
                 backlog.seen(lastEvent, output: lastOutput)
             }
-            #expect(heard == written.filter { $0.value > 0 } && ends == 6)
-            backlog.forget((0..<6).map { run($0) })
+            #expect(heard == written.filter { $0.value > 0 } && ends == 14)
+            backlog.forget(runs)
             #expect(backlog.isEmpty && backlog.size == (0, 0))
         }
     }

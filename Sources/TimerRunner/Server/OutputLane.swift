@@ -17,7 +17,7 @@ enum OutputGate: Hashable {
 ///
 /// Only so much is sent before the scheduler has seen it (`windowBytes`). Beyond that the queues grow up to their
 /// limits; then the run is slowed down, and after a while, or while no scheduler is there, its lines are dropped
-/// and counted.
+/// and counted. Whoever writes much gives way to who writes little, see `OutputShares`.
 struct OutputLane {
     /// The most bytes that are sent and not seen yet.
     static let windowBytes = 256 << 10
@@ -25,11 +25,8 @@ struct OutputLane {
     static let slowBytes = 256 << 10
     /// The most bytes that wait of one run.
     static let runBytesMax = 2 << 20
-    /// The most bytes that wait of all runs. A run of which less than `quietBytes` wait may add its lines even
-    /// then, up to `reserveBytes` in all: a run that writes little loses no line to those that write much.
+    /// The most bytes that wait of all runs, but for the words that lines were dropped.
     static let bytesMax = 16 << 20
-    static let quietBytes = 64 << 10
-    static let reserveBytes = 8 << 20
     /// What a line costs beyond its bytes.
     static let lineCost = 128
     /// How many bytes of one run are sent before others have their turn.
@@ -63,12 +60,41 @@ struct OutputLane {
             }
             return event
         }
+
+        /// Drops the latest events, and says in their place how many lines that were.
+        ///
+        /// - Parameter wanted: by how many bytes there is to be less, if there are so many.
+        /// - Returns: whether the word that the run is slowed down is among what was dropped.
+        mutating func cut(_ wanted: Int, of run: Run.ID) -> Bool {
+            let aim = bytes - wanted - OutputLane.lineCost
+            var lines = dropped
+            var hadSlowed = false
+            while bytes > max(0, aim), head < events.count, let last = events.popLast() {
+                bytes -= OutputLane.cost(of: last)
+                switch last {
+                case .output: lines += 1
+                case .dropped(_, let more), .limited(_, let more):
+                    let (sum, overflow) = lines.addingReportingOverflow(more)
+                    lines = overflow ? .max : sum
+                case .slowed: hadSlowed = true
+                case .began, .ended: break
+                }
+            }
+            dropped = 0
+            if lines > 0 {
+                append(.dropped(run, lines: lines))
+            } else if hadSlowed {
+                append(.slowed(run))
+                hadSlowed = false
+            }
+            return hadSlowed
+        }
     }
 
     private var queues: [Run.ID: Queue] = [:]
     /// The runs that have a queue, in the order of their turns.
     private var turns: ArraySlice<Run.ID> = []
-    private var bytes = 0
+    private var shares = OutputShares(bytesMax: OutputLane.bytesMax)
     private var lane = Lane<RunnerEvent>()
     /// How many events of each run are to be sent on this connection: those in its queue, and those that were
     /// sent on an earlier one and are not seen.
@@ -99,16 +125,43 @@ struct OutputLane {
     mutating func take(_ line: RunnerEvent) {
         let run = line.run
         let cost = Self.cost(of: line)
-        let own = queues[run]?.bytes ?? 0
-        guard hasRoom(for: own + cost) else { return drop(1, of: run) }
+        guard makeRoom(for: cost, of: run) else { return drop(1, of: run) }
         tellDrops(of: run)
         append(line)
     }
 
-    private func hasRoom(for own: Int) -> Bool {
-        guard own <= Self.runBytesMax else { return false }
-        return bytes < Self.bytesMax
-            || own <= Self.quietBytes && bytes < Self.bytesMax + Self.reserveBytes
+    private func room(for cost: Int, of run: Run.ID) -> OutputShares.Room {
+        let own = queues[run]?.bytes
+        guard (own ?? 0) + cost <= Self.runBytesMax else { return .none }
+        return shares.room(for: cost, of: run.firing.job, own: own)
+    }
+
+    /// Has who has most give way to a run that may have more.
+    /// - Returns: whether there is room for so many more bytes of the run.
+    private mutating func makeRoom(for cost: Int, of run: Run.ID) -> Bool {
+        switch room(for: cost, of: run) {
+        case .free: return true
+        case .none: return false
+        case .after(let job, let bytes):
+            let before = shares.bytes
+            cut(bytes, of: job)
+            return shares.bytes + cost <= before
+        }
+    }
+
+    /// Drops the latest lines of the runs of a job, those first that have most, and counts them.
+    /// - Complexity: O(*n* log *n*) in the runs of which something waits.
+    private mutating func cut(_ bytes: Int, of job: Job.Name) {
+        let runs = queues.filter { $0.key.firing.job == job }.map { ($0.key, $0.value.bytes) }
+        var left = bytes
+        for (run, before) in runs.sorted(by: { $0.1 > $1.1 }) where left > 0 {
+            let count = queues[run]?.events.count ?? 0
+            if queues[run]?.cut(left, of: run) == true { slowed.remove(run) }
+            let freed = before - (queues[run]?.bytes ?? 0)
+            shares.change(job, bytes: -freed)
+            unsent[run, default: 0] += (queues[run]?.events.count ?? 0) - count
+            left -= freed
+        }
     }
 
     /// Counts lines that were thrown away.
@@ -123,9 +176,7 @@ struct OutputLane {
     /// Says that lines were thrown away since their job had written as many as it may.
     mutating func limit(_ lines: Int, of run: Run.ID) {
         // However long nobody takes it, what is said of a run takes no more room than its lines may.
-        guard hasRoom(for: (queues[run]?.bytes ?? 0) + Self.lineCost) else {
-            return drop(lines, of: run)
-        }
+        guard makeRoom(for: Self.lineCost, of: run) else { return drop(lines, of: run) }
         tellDrops(of: run)
         append(.limited(run, lines: lines))
     }
@@ -139,9 +190,10 @@ struct OutputLane {
 
     private mutating func append(_ event: RunnerEvent) {
         let run = event.run
-        if queues[run] == nil { turns.append(run) }
+        let isNew = queues[run] == nil
+        if isNew { turns.append(run) }
         queues[run, default: Queue()].append(event)
-        bytes += Self.cost(of: event)
+        shares.change(run.firing.job, bytes: Self.cost(of: event), runs: isNew ? 1 : 0)
         unsent[run, default: 0] += 1
     }
 
@@ -156,17 +208,14 @@ struct OutputLane {
         of run: Run.ID, isConnected: Bool, isHeld: Bool, at now: Int64
     ) -> OutputGate {
         guard let own = queues[run]?.bytes else { return .open }
-        guard hasRoom(for: own + Self.lineCost) else {
-            closed[run] = closed[run] ?? now
-            return .discard
-        }
-        let isCrowded = bytes >= Self.bytesMax && own >= Self.quietBytes / 2
-        guard isConnected, own >= Self.slowBytes || isCrowded else {
+        let isFull = room(for: Self.lineCost, of: run) == .none
+        guard isFull || isConnected && own >= Self.slowBytes else {
             closed[run] = nil
             return .open
         }
         let since = closed[run] ?? now
         closed[run] = since
+        guard isConnected else { return .discard }
         if isHeld, slowed.insert(run).inserted { append(.slowed(run)) }
         let until = since + Self.slowMax
         return now < until ? .slow(until: until) : .discard
@@ -203,12 +252,14 @@ struct OutputLane {
             return
         }
         var room = Self.turnBytes
+        let before = queue.bytes
         while room > 0, let event = queue.popFirst() {
             let cost = Self.cost(of: event)
             lane.append(event, cost: cost)
-            bytes -= cost
             room -= cost
         }
+        shares.change(
+            run.firing.job, bytes: queue.bytes - before, runs: queue.isEmpty ? -1 : 0)
         if !queue.isEmpty {
             queues[run] = queue
             turns.append(run)

@@ -156,21 +156,26 @@ struct Daemon {
     /// there, so that no line a job writes is lost with the daemon.
     func listenToRunner(adopting runs: Set<Run.ID>) {
         let (loop, teller, recent, log) = (loop, teller, recent, log)
+        for run in runs { recent.begin(run) }
         runner.begin(adopting: runs) { news, seen in
             switch news {
             case .event(.began(let run, _, let instant)):
+                recent.begin(run)
                 loop.later { $0.receive(.began(run, at: instant)) }
             case .event(.output(let run, let stream, let line, _)):
                 recent.add(line, of: run, toStderr: stream == .stderr)
                 teller.pass(line, of: run, toStderr: stream == .stderr, done: seen)
             case .event(.dropped(let run, let lines)):
+                recent.skip(lines, of: run)
                 teller.passDrops(lines, of: run, done: seen)
             case .event(.limited(let run, let lines)):
+                recent.skip(lines, of: run)
                 teller.passLimited(lines, of: run, done: seen)
             case .event(.slowed(let run)): teller.passSlowing(of: run, done: seen)
             case .event(.ended(let run, let end)):
                 // At once: a log that stalls holds up no decision. What is told of the end comes behind its
                 // last lines all the same, which are in the log's queue already.
+                recent.end(run)
                 loop.later { loop in
                     loop.receive(end, of: run)
                     teller.afterwards(seen)

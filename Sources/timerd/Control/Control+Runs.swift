@@ -35,15 +35,14 @@ extension Control {
             let live = snapshot?.live.filter { $0.wait == nil }.map(\.id) ?? []
             // A run that ended is not known to belong to a job of another name any more.
             let ended = snapshot?.lastRun?.id
-            let (lines, last) = recent.lines(after: after ?? 0) {
-                $0 == ended || loop.owner(of: $0) == job
+            let wanted = after == nil ? run ?? live.last : run
+            let excerpt = recent.lines(after: after ?? 0) {
+                ($0 == ended || loop.owner(of: $0) == job) && (wanted == nil || $0 == wanted)
             }
-            guard after == nil else {
-                return answer(nil, lines.filter { run == nil || $0.run == run }, last, reply)
+            if after != nil || wanted.map({ live.contains($0) }) == true {
+                return answer(nil, excerpt, reply)
             }
-            if let wanted = run ?? live.last, live.contains(wanted) {
-                return answer(nil, lines.filter { $0.run == wanted }, last, reply)
-            }
+            let nothing = RecentOutput.Excerpt(last: excerpt.last)
             recorder.read { (store) throws(StoreError) in
                 guard let run else {
                     return try store.history(of: job, since: nil, failed: false, limit: 1)
@@ -58,7 +57,7 @@ extension Control {
                     self.send(
                         .notFound, ErrorReply("nothing is known of run \(run?.description ?? "")"),
                         reply)
-                case .success(let past): self.answer(past, [], last, reply)
+                case .success(let past): self.answer(past, nothing, reply)
                 }
             }
         }
@@ -72,16 +71,22 @@ extension Control {
     }
 
     private func answer(
-        _ past: Store.PastRun?, _ lines: [RecentOutput.Line], _ last: UInt64,
+        _ past: Store.PastRun?, _ excerpt: RecentOutput.Excerpt,
         _ reply: @escaping ControlAnswer.Reply
     ) {
         Self.queue.async {
-            let shown = lines.map {
+            let shown = excerpt.lines.map {
                 LogReply.Line(
-                    run: $0.run.description, isError: $0.toStderr,
+                    run: $0.run.description, number: $0.ordinal, isError: $0.toStderr,
                     text: String(decoding: $0.text, as: UTF8.self))
             }
-            send(.ok, LogReply(past: past.map { PastRun($0) }, lines: shown, last: last), reply)
+            let written = excerpt.written.map { ($0.key.description, $0.value) }
+            send(
+                .ok,
+                LogReply(
+                    past: past.map { PastRun($0) }, lines: shown,
+                    written: Dictionary(uniqueKeysWithValues: written), last: excerpt.last),
+                reply)
         }
     }
 

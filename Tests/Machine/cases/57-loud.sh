@@ -4,8 +4,8 @@
 # of the journal for the whole service.
 
 fresh
-# The journal takes little of each service; the factor that it adds where there is room on the disk is 6 at most.
-limit=$MACHINE_ROOT/etc/systemd/journald.conf.d/limit.conf
+# The journal takes little of each service, at most six times this number where there is much room on the disk.
+limit=$MACHINE_ROOT/etc/systemd/journald.conf.d/zz-limit.conf
 mkdir -p "${limit%/*}"
 printf '[Journal]\nRateLimitIntervalSec=1h\nRateLimitBurst=100\n' >"$limit"
 inside systemctl restart systemd-journald

@@ -1,0 +1,52 @@
+// Copyright 2026 the timerd authors
+// SPDX-License-Identifier: Apache-2.0
+
+import TimerControl
+import TimerCore
+
+/// What `timerctl log` prints.
+enum LogItem: Hashable {
+    case line(String)
+    /// Lines that are not there, in words.
+    case missing(String)
+}
+
+/// How far the output of runs was shown, so that lines that are missing are noticed.
+struct LogProgress {
+    /// How many lines of each run were shown or are missing.
+    private var passed: [String: Int] = [:]
+    private var isFirst = true
+
+    /// What there is to be shown of an answer.
+    ///
+    /// Of a run that is met later than in the first answer nobody asked for the lines before.
+    mutating func items(of reply: LogReply) -> [LogItem] {
+        var items: [LogItem] = []
+        for line in reply.lines {
+            let before = passed[line.run] ?? (isFirst ? 0 : line.number - 1)
+            items += Self.missing(line.number - 1 - before, of: line.run, isStart: before == 0)
+            items.append(.line(line.text))
+            passed[line.run] = max(before, line.number)
+        }
+        for (run, written) in reply.written.sorted(by: { $0.key < $1.key }) {
+            let before = passed[run] ?? (isFirst ? 0 : written)
+            items += Self.missing(written - before, of: run, isStart: before == 0)
+            passed[run] = max(before, written)
+        }
+        passed = passed.filter { reply.written[$0.key] != nil }
+        isFirst = false
+        return items
+    }
+
+    private static func missing(_ lines: Int, of run: String, isStart: Bool) -> [LogItem] {
+        guard lines > 0 else { return [] }
+        let what =
+            !isStart
+            ? plural(lines, "line") : lines == 1 ? "the first line" : "the first \(lines) lines"
+        return [
+            .missing(
+                "\(what) of run \(run) \(lines == 1 ? "is" : "are") not kept here; "
+                    + "journalctl TIMERD_RUN_ID=\(run) shows what was logged")
+        ]
+    }
+}
