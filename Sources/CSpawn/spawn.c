@@ -6,6 +6,7 @@
 #include "CSpawn.h"
 #include "child.h"
 #include "memory.h"
+#include "pack.h"
 #include "precedence.h"
 #include "raw.h"
 
@@ -82,7 +83,7 @@ static struct {
 /// What a child is handed, in memory that it gets a copy of.
 static struct {
     char *base;
-    size_t size, used;
+    size_t size;
 } pad;
 
 /// More of it than this is given back once it was used.
@@ -93,48 +94,6 @@ enum { PAD_EDGE = 64 * 1024 };
 
 // MARK: - What a child reads
 
-static size_t length_of(const char *const *strings) {
-    size_t length = sizeof *strings;
-    for (; *strings != NULL; strings++) length += sizeof *strings + strlen(*strings) + 1;
-    return length + sizeof *strings;
-}
-
-static void *put(const void *bytes, size_t count, size_t alignment) {
-    pad.used = (pad.used + alignment - 1) / alignment * alignment;
-    void *place = pad.base + pad.used;
-    // An empty list has no address.
-    if (count > 0) memcpy(place, bytes, count);
-    pad.used += count;
-    return place;
-}
-
-static char **put_strings(const char *const *strings) {
-    size_t count = 0;
-    while (strings[count] != NULL) count++;
-    char **copies = put(strings, (count + 1) * sizeof *strings, _Alignof(char *));
-    for (size_t index = 0; index < count; index++) {
-        copies[index] = put(strings[index], strlen(strings[index]) + 1, 1);
-    }
-    return copies;
-}
-
-static const cspawn_label *put_labels(const cspawn_label *labels, int count) {
-    cspawn_label *copies = put(labels, (size_t)count * sizeof *labels, _Alignof(cspawn_label));
-    for (int index = 0; index < count; index++) {
-        copies[index].file = put(labels[index].file, strlen(labels[index].file) + 1, 1);
-        copies[index].text = put(labels[index].text, labels[index].length, 1);
-    }
-    return copies;
-}
-
-static size_t length_of_labels(const cspawn_label *labels, int count) {
-    size_t length = (size_t)count * sizeof *labels;
-    for (int index = 0; index < count; index++) {
-        length += strlen(labels[index].file) + 1 + labels[index].length;
-    }
-    return length;
-}
-
 static void drop_pad(void) {
     if (pad.size > 0) munmap(pad.base - PAD_EDGE, pad.size + 2 * PAD_EDGE);
     pad.base = NULL;
@@ -142,7 +101,6 @@ static void drop_pad(void) {
 }
 
 static int make_pad(size_t size) {
-    pad.used = 0;
     if (size <= pad.size) return 0;
     size_t rounded = (size * 2 + 65535) / 65536 * 65536;
     // With a page on either side that is no memory: the kernel would make one range of it and what is beside it, and a
@@ -167,19 +125,8 @@ static void shrink_pad(void) {
 
 /// Copies everything that the request leads to. False, with errno set, if there is no memory.
 static bool fill_pad(cspawn_request *request) {
-    size_t limits = (size_t)request->limit_count * sizeof *request->limits;
-    size_t groups = (size_t)request->group_count * sizeof *request->groups;
-    size_t size = length_of(request->candidates) + length_of((const char *const *)request->arguments)
-        + length_of((const char *const *)request->environment) + strlen(request->directory) + 1
-        + limits + groups + length_of_labels(request->labels, request->label_count) + 256;
-    if (make_pad(size) != 0) return false;
-    request->limits = put(request->limits, limits, _Alignof(cspawn_limit));
-    request->groups = put(request->groups, groups, _Alignof(gid_t));
-    request->labels = put_labels(request->labels, request->label_count);
-    request->candidates = (const char *const *)put_strings(request->candidates);
-    request->arguments = put_strings((const char *const *)request->arguments);
-    request->environment = put_strings((const char *const *)request->environment);
-    request->directory = put(request->directory, strlen(request->directory) + 1, 1);
+    if (make_pad(cspawn_packed_size(request)) != 0) return false;
+    cspawn_pack(request, pad.base);
     return true;
 }
 
