@@ -6,12 +6,14 @@
 SWIFT ?= swift
 STATE := .timerd
 BINARIES := timerd timerd-runner timerctl
+# Programs that only other programs start.
+HELPERS := timerd-session
 # The programs with shell completions.
 COMPLETED := timerd timerctl
 # The Swift runtime is linked statically, so that the binaries run without Swift. They contain no symbols, not even
 # the exported ones for plug-ins, because there are no plug-ins.
 RELEASE := -c release --static-swift-stdlib -Xlinker -s -Xlinker --no-export-dynamic
-PACKAGES := libsystemd-dev libsqlite3-dev libtomlplusplus-dev pkg-config g++
+PACKAGES := libpam0g-dev libsystemd-dev libsqlite3-dev libtomlplusplus-dev pkg-config g++
 FORMATTED := Package.swift Sources Tests Benchmarks/Package.swift Benchmarks/Sources
 
 # Where files are installed: `make install DESTDIR=/tmp/x PREFIX=/usr UNITS=/lib/systemd/system`.
@@ -94,7 +96,7 @@ share = $(DESTDIR)$(PREFIX)/share
 lib = $(DESTDIR)$(PREFIX)/lib
 units = $(notdir $(wildcard systemd/*.service systemd/*.socket systemd/*.slice systemd/*.target))
 user_units = $(notdir $(wildcard systemd/user/*))
-installed = $(BINARIES:%=$(DESTDIR)$(PREFIX)/bin/%) $(units:%=$(DESTDIR)$(UNITS)/%) \
+installed = $(BINARIES:%=$(DESTDIR)$(PREFIX)/bin/%) $(HELPERS:%=$(DESTDIR)$(PREFIX)/libexec/%) $(units:%=$(DESTDIR)$(UNITS)/%) \
     $(user_units:%=$(DESTDIR)$(USER_UNITS)/%) \
     $(lib)/sysusers.d/timerd.conf $(lib)/tmpfiles.d/timerd.conf $(lib)/systemd/catalog/timerd.catalog \
     $(foreach page,$(notdir $(wildcard man/*)),$(share)/man/man$(lastword $(subst ., ,$(page)))/$(page)) \
@@ -103,10 +105,11 @@ installed = $(BINARIES:%=$(DESTDIR)$(PREFIX)/bin/%) $(units:%=$(DESTDIR)$(UNITS)
 
 # It does not build, so that root creates no files in .build.
 install:
-	@for binary in $(BINARIES); do [ -x $(BIN)/$$binary ] \
+	@for binary in $(BINARIES) $(HELPERS); do [ -x $(BIN)/$$binary ] \
 	    || { echo "no $$binary in $(BIN); make build first" >&2; exit 1; }; done
 	install -d $(sort $(dir $(installed))) $(DESTDIR)/etc/timerd/jobs.d
 	install -m 755 $(BINARIES:%=$(BIN)/%) $(DESTDIR)$(PREFIX)/bin/
+	install -m 755 $(HELPERS:%=$(BIN)/%) $(DESTDIR)$(PREFIX)/libexec/
 	@# The units contain the paths of the programs.
 	@put() { sed 's|/usr/bin/timer|$(PREFIX)/bin/timer|' $$1 >$$2 && chmod 644 $$2; }; \
 	for unit in $(units); do put systemd/$$unit $(DESTDIR)$(UNITS)/$$unit || exit 1; done; \

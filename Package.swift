@@ -48,6 +48,7 @@ let package = Package(
     products: [
         .executable(name: "timerd", targets: ["timerd"]),
         .executable(name: "timerd-runner", targets: ["timerd-runner"]),
+        .executable(name: "timerd-session", targets: ["timerd-session"]),
         .executable(name: "timerctl", targets: ["timerctl"]),
         // Timers inside a program, for any program, and the clocks and accounts of time below them.
         .library(name: "PausableTimers", targets: ["PausableTimers"]),
@@ -71,6 +72,7 @@ let package = Package(
             name: "CSystemd", pkgConfig: "libsystemd", providers: [.apt(["libsystemd-dev"])]),
         .systemLibrary(
             name: "CSQLite", pkgConfig: "sqlite3", providers: [.apt(["libsqlite3-dev"])]),
+        .systemLibrary(name: "CPam", pkgConfig: "pam", providers: [.apt(["libpam0g-dev"])]),
         // Small C faces over what Swift cannot import.
         .target(name: "CTomlPlusPlus", cxxSettings: cxxSettings),
         .target(name: "CSpawn", cSettings: cSettings),
@@ -114,6 +116,11 @@ let package = Package(
                 daemons("ArgumentParser", of: "swift-argument-parser"),
             ],
             swiftSettings: settings),
+        // In C, and small: it starts once for each run in a PAM session, and forks.
+        .executableTarget(
+            name: "timerd-session", dependencies: ["CSpawn", "CPam"], cSettings: cSettings,
+            // Without the libraries of Swift and C++, which every program is linked with.
+            linkerSettings: [.unsafeFlags(["-Xlinker", "--as-needed"]), .linkedLibrary("pam")]),
         .executableTarget(
             name: "timerctl",
             dependencies: [

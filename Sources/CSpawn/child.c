@@ -94,6 +94,7 @@ CHILD static long leave_table(const cspawn_request *request) {
     if (request->output > last) last = request->output;
     if (request->error > last) last = request->error;
     if (request->control_group > last) last = request->control_group;
+    if (request->passed > last) last = request->passed;
     const unsigned unshare_first = 1U << 1;  // CLOSE_RANGE_UNSHARE
     if (raw3(SYS_close_range, (unsigned)last + 1, ~0U, unshare_first) == 0) return 0;
     // Before Linux 5.9, or filtered: all of it.
@@ -157,16 +158,17 @@ CHILD static void take_common_treatment(const child_order *order) {
     }
 }
 
-/// Where close_range(2) is not known (before Linux 5.9) or filtered: what /proc lists, else every number.
-CHILD static long close_listed(const child_order *order) {
+/// Where close_range(2) is not known (before Linux 5.9) or filtered: what /proc lists from `first` on, else every
+/// number.
+CHILD static long close_listed(const child_order *order, int first) {
     // Room for the listing's own descriptor, however full the table is.
-    raw1(SYS_close, 3);
+    raw1(SYS_close, first);
     long listing = raw4(SYS_openat, AT_FDCWD, order->texts.descriptors, O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0);
     if (listing < 0) {
         raw_limit limit;
         long result = raw4(SYS_prlimit64, 0, RLIMIT_NOFILE, NULL, &limit);
         if (result < 0) return result;
-        for (uint64_t number = 3; number < limit.soft; number++) raw1(SYS_close, number);
+        for (uint64_t number = (uint64_t)first; number < limit.soft; number++) raw1(SYS_close, number);
         return 0;
     }
     _Alignas(struct dirent64) char entries[1024];
@@ -178,7 +180,7 @@ CHILD static long close_listed(const child_order *order) {
             for (const char *digit = entry->d_name; *digit >= '0' && *digit <= '9'; digit++) {
                 number = number * 10 + (*digit - '0');
             }
-            if (number >= 3 && number != listing) raw1(SYS_close, number);
+            if (number >= first && number != listing) raw1(SYS_close, number);
             at += entry->d_reclen;
         }
     }
@@ -186,10 +188,17 @@ CHILD static long close_listed(const child_order *order) {
     return size;
 }
 
-/// Puts the three descriptors in their places and closes all others: those of this program are closed on
-/// exec, but not what it inherited or a library opened. One that is in the way of another is moved first.
+/// Puts the descriptors in their places and closes all others: those of this program are closed on exec, but not
+/// what it inherited or a library opened. One that is in the way of another is moved first.
 CHILD static long place_descriptors(const child_order *order) {
     const cspawn_request *request = order->request;
+    int first_closed = 3;
+    long passed = request->passed;
+    if (passed >= 0) {
+        first_closed = 4;
+        if (passed <= 3) passed = raw3(SYS_fcntl, passed, F_DUPFD_CLOEXEC, 4);
+        if (passed < 0) return passed;
+    }
     int wanted[3];
     wanted[0] = request->input;
     wanted[1] = request->output;
@@ -204,8 +213,12 @@ CHILD static long place_descriptors(const child_order *order) {
         long result = raw3(SYS_dup3, wanted[place], place, 0);
         if (result < 0) return result;
     }
-    long result = raw3(SYS_close_range, 3U, ~0U, 0U);
-    return result == -ENOSYS || result == -EPERM ? close_listed(order) : result;
+    if (first_closed == 4) {
+        long result = raw3(SYS_dup3, passed, 3, 0);
+        if (result < 0) return result;
+    }
+    long result = raw3(SYS_close_range, (unsigned)first_closed, ~0U, 0U);
+    return result == -ENOSYS || result == -EPERM ? close_listed(order, first_closed) : result;
 }
 
 /// What the daemon raised for itself would break programs that use select(2). After the descriptors: none
@@ -223,7 +236,9 @@ CHILD static void set_limits(const child_order *order) {
     const cspawn_request *request = order->request;
     int32_t *which = &order->launch->item;
     *which = -1;
-    check(order, CSPAWN_STEP_LIMITS, set_soft_limit(RLIMIT_NOFILE, request->open_files));
+    if (request->open_files != 0) {
+        check(order, CSPAWN_STEP_LIMITS, set_soft_limit(RLIMIT_NOFILE, request->open_files));
+    }
     if (request->data_bytes != 0) {
         check(order, CSPAWN_STEP_LIMITS, set_soft_limit(RLIMIT_DATA, request->data_bytes));
     }
@@ -343,6 +358,25 @@ CHILD static void enter_directory(const child_order *order) {
     leave(order, CSPAWN_STEP_DIRECTORY, result);
 }
 
+/// The last part of every set-up: it switches the user and executes the program.
+CHILD static _Noreturn void become_program(const child_order *order) {
+    const cspawn_request *request = order->request;
+    limit_privileges(order);
+    if (request->switches_user) switch_user(order);
+    set_privileges(order);
+    // From here on the user may send it signals: none of them may leave a core of what it was.
+    raw2(SYS_prctl, PR_SET_DUMPABLE, 0);
+    raw1(SYS_umask, request->umask);
+    // As the user it is to be: on a file server only that one may get in. And before the program is looked
+    // for, so that a path relative to the directory means what it says.
+    enter_directory(order);
+    // Dispatch queues block SIGTERM in their threads, and execve passes the mask on.
+    const uint64_t none = 0;
+    check(order, CSPAWN_STEP_SIGNALS,
+          raw4(SYS_rt_sigprocmask, SIG_SETMASK, &none, NULL, SIGNALS / 8));
+    leave(order, CSPAWN_STEP_EXEC, exec_first(request));
+}
+
 CHILD _Noreturn void cspawn_be_child(const child_order *order) {
     const cspawn_request *request = order->request;
     robust_head head;
@@ -363,18 +397,15 @@ CHILD _Noreturn void cspawn_be_child(const child_order *order) {
     check(order, CSPAWN_STEP_DESCRIPTORS, place_descriptors(order));
     set_limits(order);
     check(order, CSPAWN_STEP_KEYS, leave_keyring());
-    limit_privileges(order);
-    if (request->switches_user) switch_user(order);
-    set_privileges(order);
-    // From here on the user may send it signals: none of them may leave a core of what it was.
-    raw2(SYS_prctl, PR_SET_DUMPABLE, 0);
-    raw1(SYS_umask, request->umask);
-    // As the user it is to be: on a file server only that one may get in. And before the program is looked
-    // for, so that a path relative to the directory means what it says.
-    enter_directory(order);
-    // Dispatch queues block SIGTERM in their threads, and execve passes the mask on.
-    const uint64_t none = 0;
-    check(order, CSPAWN_STEP_SIGNALS,
-          raw4(SYS_rt_sigprocmask, SIG_SETMASK, &none, NULL, SIGNALS / 8));
-    leave(order, CSPAWN_STEP_EXEC, exec_first(request));
+    become_program(order);
+}
+
+CHILD _Noreturn void cspawn_be_child_of_session(const child_order *order) {
+    const cspawn_request *request = order->request;
+    check(order, CSPAWN_STEP_SIGNALS, reset_signals(request->signals));
+    // What a PAM module set stays, unless the job declares a value of its own.
+    if (request->nice != 0) check(order, CSPAWN_STEP_NICE, take_turns(order));
+    check(order, CSPAWN_STEP_DESCRIPTORS, place_descriptors(order));
+    set_limits(order);
+    become_program(order);
 }

@@ -56,3 +56,7 @@ typedef struct {
 /// Becomes the program that is asked for, or says why not and exits. It makes system calls and nothing else: of
 /// the parent's memory it has its stack, its own code, and what `order` leads to.
 __attribute__((visibility("hidden"))) _Noreturn void cspawn_be_child(const child_order *order);
+
+/// The same for a child of `timerd-session`, which was set up like any other and has all of its parent's memory: it
+/// stays in the process group, the control group and the session of keys.
+__attribute__((visibility("hidden"))) _Noreturn void cspawn_be_child_of_session(const child_order *order);

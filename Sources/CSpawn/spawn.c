@@ -61,6 +61,8 @@ typedef struct {
     int place;
     /// The copies that are held for it, outside a place; -1 for none.
     int copies[HANDED];
+    /// A copy of what becomes its descriptor 3; -1 for none.
+    int passed;
 } parent_side;
 
 /// Guards everything below: a program may have several threads that start processes, though the runner has one.
@@ -166,6 +168,7 @@ static bool hold_descriptors(cspawn_request *request, parent_side *side) {
     int *handed[HANDED] = {&request->output, &request->error, &request->control_group};
     side->place = take_place(request->input);
     for (int each = 0; each < HANDED; each++) side->copies[each] = -1;
+    side->passed = -1;
     for (int each = 0; each < HANDED; each++) {
         if (*handed[each] < 0) continue;
         int copy;
@@ -177,7 +180,10 @@ static bool hold_descriptors(cspawn_request *request, parent_side *side) {
         if (copy < 0) return false;
         *handed[each] = copy;
     }
-    return true;
+    if (request->passed < 0) return true;
+    // Few children have one, so no place is kept for it.
+    request->passed = side->passed = fcntl(request->passed, F_DUPFD_CLOEXEC, 3);
+    return request->passed >= 0;
 }
 
 /// Releases them: a pipe ends only when all its descriptors are closed.
@@ -199,6 +205,8 @@ static void release_descriptors(parent_side *side) {
         if (side->copies[each] >= 0) close(side->copies[each]);
         side->copies[each] = -1;
     }
+    if (side->passed >= 0) close(side->passed);
+    side->passed = -1;
 }
 
 // MARK: - Starts under way

@@ -74,6 +74,7 @@ public struct ConfigWarning: Hashable, Sendable, CustomStringConvertible {
         public static let unknownUser = Code(rawValue: "unknown-user")
         /// There is no such group on this machine.
         public static let unknownGroup = Code(rawValue: "unknown-group")
+        public static let unknownPamService = Code(rawValue: "unknown-pam-service")
         /// The program is not there, or cannot be executed.
         public static let missingProgram = Code(rawValue: "missing-program")
         /// The working directory is not there.
@@ -89,7 +90,8 @@ public struct ConfigWarning: Hashable, Sendable, CustomStringConvertible {
         public static let all =
             ScheduleFinding.Code.allCases.map { Code(rawValue: $0.rawValue) }
             + [
-                unknownUser, unknownGroup, missingProgram, missingDirectory, runsAsRoot,
+                unknownUser, unknownGroup, unknownPamService, missingProgram, missingDirectory,
+                runsAsRoot,
                 relativePath, differsFromCron,
             ]
 

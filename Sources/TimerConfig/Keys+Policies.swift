@@ -63,6 +63,9 @@ extension JobKey {
         },
         JobKey("user") { node, draft throws(Fault) in draft.execution.user = try node.account() },
         JobKey("group") { node, draft throws(Fault) in draft.execution.group = try node.account() },
+        JobKey("pam-service") { node, draft throws(Fault) in
+            draft.execution.pamService = try node.pamService()
+        },
         JobKey("environment-file") { node, draft throws(Fault) in
             let path = try node.string()
             guard path.hasPrefix("/") || path.hasPrefix("-/") else {
@@ -196,6 +199,31 @@ extension TomlNode {
             if isGroup { allowed.groups.append(name) } else { allowed.users.insert(name) }
         }
         return allowed
+    }
+
+    /// The name of a PAM service, which is the name of a file; nil where it says `none`. PAM converts capitals to
+    /// small letters, so there are none.
+    func pamService() throws(Fault) -> String? {
+        let name = try string()
+        if name == "none" { return nil }
+        let isWord = name.utf8.allSatisfy { byte in
+            (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(byte)
+                || (UInt8(ascii: "a")...UInt8(ascii: "z")).contains(byte)
+                || [UInt8(ascii: "_"), UInt8(ascii: "-"), UInt8(ascii: ".")].contains(byte)
+        }
+        guard isWord, !name.isEmpty, !name.hasPrefix("."), name.utf8.count <= 64 else {
+            throw Fault(
+                mark,
+                "\"\(name)\" is not the name of a file in /etc/pam.d such as \"cron\": small letters, digits, '_', "
+                    + "'-' and '.', at most 64, the first not '.'; or \"none\"")
+        }
+        guard name != "other" else {
+            throw Fault(
+                mark,
+                "\"other\" is what PAM uses for services that it does not know; name a service such as \"cron\""
+            )
+        }
+        return name
     }
 
     /// A file mode in octal digits.

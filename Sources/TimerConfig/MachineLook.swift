@@ -56,6 +56,14 @@ struct MachineLook {
                     code: .unknownGroup, key: "group",
                     message: "there is no group \"\(name)\" on this machine; its runs will fail"))
         }
+        if let name = job.execution.pamService, Self.isMissing(pamService: name) {
+            found.append(
+                Finding(
+                    code: .unknownPamService, key: "pam-service",
+                    message:
+                        "there is no PAM service \"\(name)\" on this machine: neither /etc/pam.d/\(name) nor "
+                        + "/usr/lib/pam.d/\(name) exists; its runs will fail"))
+        }
         if let path = job.workingDirectory, let fault = Self.fault(ofDirectory: path) {
             found.append(
                 Finding(
@@ -155,6 +163,13 @@ struct MachineLook {
     }
 
     // MARK: - Files
+
+    private static func isMissing(pamService name: String) -> Bool {
+        ["/etc/pam.d", "/usr/lib/pam.d"].allSatisfy { folder in
+            var status = stat()
+            return stat("\(folder)/\(name)", &status) != 0 && isAbsent
+        }
+    }
 
     private static func fault(ofDirectory path: String) -> String? {
         var status = stat()

@@ -239,6 +239,31 @@ import TimerZones
             #"4:17: job "j": environment: "NOTIFY_SOCKET" is reserved for timerd and systemd"#
         ),
         (
+            #"every = "1h"\#nshell = "x"\#npam-service = "Cron""#,
+            #"4:15: job "j": pam-service: "Cron" is not the name of a file in /etc/pam.d such as "cron": small "#
+                + #"letters, digits, '_', '-' and '.', at most 64, the first not '.'; or "none""#
+        ),
+        (
+            #"every = "1h"\#nshell = "x"\#npam-service = "../x""#,
+            #"4:15: job "j": pam-service: "../x" is not the name of a file in /etc/pam.d such as "cron": small "#
+                + #"letters, digits, '_', '-' and '.', at most 64, the first not '.'; or "none""#
+        ),
+        (
+            #"every = "1h"\#nshell = "x"\#npam-service = """#,
+            #"4:15: job "j": pam-service: "" is not the name of a file in /etc/pam.d such as "cron": small "#
+                + #"letters, digits, '_', '-' and '.', at most 64, the first not '.'; or "none""#
+        ),
+        (
+            #"every = "1h"\#nshell = "x"\#npam-service = ".x""#,
+            #"4:15: job "j": pam-service: ".x" is not the name of a file in /etc/pam.d such as "cron": small "#
+                + #"letters, digits, '_', '-' and '.', at most 64, the first not '.'; or "none""#
+        ),
+        (
+            #"every = "1h"\#nshell = "x"\#npam-service = "other""#,
+            #"4:15: job "j": pam-service: "other" is what PAM uses for services that it does not know; name a "#
+                + #"service such as "cron""#
+        ),
+        (
             #"every = "1h"\#nshell = "x"\#npass-environment = ["DB_URL", "LISTEN_FDS"]"#,
             #"4:31: job "j": pass-environment: "LISTEN_FDS" is reserved for timerd and systemd"#
         ),

@@ -67,6 +67,8 @@ import TimerCore
             ("shell = \"x\"\nuser = \"root\"\ngroup = \"root\"", []),
             ("shell = \"x\"\nuser = \"no-such-user-1\"", ["unknown-user"]),
             ("shell = \"x\"\ngroup = \"no-such-group-1\"", ["unknown-group"]),
+            ("shell = \"x\"\npam-service = \"no-such-service-1\"", ["unknown-pam-service"]),
+            ("shell = \"x\"\npam-service = \"none\"", []),
         ]
         try withFolder {
             for (table, expected) in cases {

@@ -32,6 +32,13 @@ typedef enum {
     CSPAWN_STEP_CAPABILITIES,
     CSPAWN_STEP_LABEL,
     CSPAWN_STEP_NO_NEW_PRIVILEGES,
+    /// The steps of `timerd-session`.
+    CSPAWN_STEP_HELPER,
+    CSPAWN_STEP_PAM_SERVICE,
+    CSPAWN_STEP_PAM_START,
+    CSPAWN_STEP_PAM_ACCOUNT,
+    CSPAWN_STEP_PAM_CREDENTIALS,
+    CSPAWN_STEP_PAM_SESSION,
 } cspawn_step;
 
 /// A limit of setrlimit(2); UINT64_MAX is none.
@@ -82,8 +89,10 @@ typedef struct {
     const char *_Nonnull directory;
     /// Whether to run in `/` if that directory cannot be entered, instead of failing.
     bool may_run_in_root;
-    /// What become descriptors 0, 1 and 2. All others are closed.
+    /// What become descriptors 0, 1 and 2. All others are closed, except 3 if something is passed there.
     int input, output, error;
+    /// What becomes descriptor 3; -1 for nothing.
+    int passed;
     /// The file mode creation mask.
     mode_t umask;
     /// The nice value, -20 to 19. Without the privilege to lower it to 0, the parent's stays; any other
@@ -91,7 +100,7 @@ typedef struct {
     int nice;
     /// The signals whose dispositions the child sets back to their defaults; see `cspawn_signals`.
     uint64_t signals;
-    /// The soft limit of open files (setrlimit(2), RLIMIT_NOFILE); never above the hard one.
+    /// The soft limit of open files (setrlimit(2), RLIMIT_NOFILE); never above the hard one; 0 leaves it as it is.
     uint64_t open_files;
     /// The soft limit of memory for data (RLIMIT_DATA), where this process has another one; 0 leaves it as it is.
     uint64_t data_bytes;
@@ -201,6 +210,63 @@ void cspawn_share_precedence(void);
 
 /// Has the calling thread, and those it makes from then on, take turns as long as all others' again.
 void cspawn_give_up_short_slice(void);
+
+/// How a program is started in a PAM session (pam(8)): by the program `timerd-session`, which opens the session, starts
+/// the program as its child, waits for it, closes the session, and ends as the program ended. PAM loads modules, which
+/// may do anything and take as long as they like, so this process never does.
+typedef struct {
+    /// Where `timerd-session` may be, ended by NULL.
+    const char *const _Nullable *_Nonnull helpers;
+    /// The PAM service, and the user's name.
+    const char *_Nonnull service, *_Nonnull user;
+} cspawn_session;
+
+/// Starts `timerd-session` for what is requested, like `cspawn_start`. The request is passed in memory that has no name
+/// (memfd_create(2)): neither the arguments nor the environment of `timerd-session` show it.
+///
+/// `socket` becomes the end of a socket for `cspawn_hear`, closed on exec, or -1 if no process was made.
+cspawn_result cspawn_start_session(const cspawn_request *_Nonnull request, const cspawn_session *_Nonnull session,
+                                   int *_Nonnull socket);
+
+/// What `timerd-session` reports.
+typedef enum {
+    /// The session is open, and the process that becomes the program sets itself up.
+    CSPAWN_REPORT_OPEN,
+    /// The program runs.
+    CSPAWN_REPORT_RUNS,
+    /// A step failed; the program does not run.
+    CSPAWN_REPORT_FAILED,
+} cspawn_report_kind;
+
+/// A report of `timerd-session`.
+typedef struct {
+    cspawn_report_kind kind;
+    /// The step that failed; `error` is an errno, or for a step of PAM its code.
+    cspawn_failure failure;
+    /// For a step of PAM: the name of its code, such as PAM_ACCT_EXPIRED, and what PAM says. NUL-terminated.
+    char name[32];
+    char text[400];
+} cspawn_report;
+
+/// Takes the next report from the socket of a session, without waiting. `program` becomes a descriptor of the process
+/// that becomes the program, if the report has one, closed on exec; otherwise -1. Returns 1; 0 if there is no report
+/// yet; -1 if no more will come.
+int cspawn_hear(int socket, cspawn_report *_Nonnull report, int *_Nonnull program);
+
+/// The descriptor that `timerd-session` has for `cspawn_receive_session`.
+enum { CSPAWN_SESSION_DESCRIPTOR = 3 };
+
+/// For `timerd-session`: takes the request, with the service and the user's name, from the socket. It stays valid until
+/// the process ends. Returns 0, or -1 with errno set: EPROTO if `cspawn_start_session` of another version passed it.
+int cspawn_receive_session(int socket, cspawn_request *_Nonnull request, cspawn_session *_Nonnull session);
+
+/// For `timerd-session`: sends a report, with a descriptor or -1. Nobody listens any more if the runner was killed.
+void cspawn_report_to_runner(int socket, const cspawn_report *_Nonnull report, int descriptor);
+
+/// For `timerd-session`: makes a child that reports through the socket that it sets itself up and becomes the program.
+/// Returns its process id once it runs its program or has failed; `failure` is filled in, its step NONE in the first
+/// case. -1 with errno set if there is no child.
+pid_t cspawn_start_in_session(const cspawn_request *_Nonnull request, int socket, cspawn_failure *_Nonnull failure);
 
 /// Undoes what makes the kernel throw the ends of processes away: SIGCHLD ignored, which execve passes on
 /// from whoever started this program, or SA_NOCLDWAIT (waitid(2), Notes).

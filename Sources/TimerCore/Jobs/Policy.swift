@@ -100,6 +100,8 @@ public struct Execution: Hashable, Sendable {
     public var user: String?
     /// The group it runs as; nil: the user's own.
     public var group: String?
+    /// The PAM service whose account and session rules hold for its runs (pam.conf(5)); nil: none.
+    public var pamService: String?
     /// A file of variables for its environment (systemd.exec(5), EnvironmentFile=); nil: none. One that
     /// begins with `-` need not be there.
     public var environmentFile: String?

@@ -96,6 +96,7 @@ struct WireWriter {
         put(execution.outputTail)
         put(execution.logRateLimitInterval) { $0.put($1) }
         put(execution.logRateLimitBurst)
+        put(execution.pamService) { $0.put($1) }
         putConfinement(execution.confinement)
         putCredentials(execution.credentials)
     }

@@ -16,6 +16,11 @@ struct Child {
     var launch: Launch?
     /// Why it could not run its program.
     var failure: RunOutcome?
+    /// A descriptor of the program's own process below `timerd-session`, for a run in a PAM session, until that
+    /// process is killed.
+    var program: Int32?
+    /// Whether that process was killed before the rest of its process group.
+    var isProgramKilled = false
     /// Whether it has ended and somebody who traces it keeps its end.
     var isTraced = false
     /// Whether its end will be told to this process: not for one that an earlier runner began.
@@ -48,6 +53,16 @@ struct Child {
         var number: Int32
         var definition: Definition
         var account: Account
+        /// For a run in a PAM session.
+        var session: Session?
+    }
+
+    /// A PAM session that `timerd-session` opens.
+    struct Session {
+        /// What `cspawn_hear` is asked with; nil once no more reports come.
+        var socket: Int32?
+        /// Whether it is open, so that only the set-up of the program is left.
+        var isOpen = false
     }
 
     struct Stream {

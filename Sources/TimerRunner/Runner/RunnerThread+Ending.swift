@@ -80,7 +80,7 @@ extension RunnerThread {
             takeEnd(of: serial)
             end(serial, .timedOut, grace: child.killTimeout)
         case .ending(let outcome, let killAt):
-            guard now >= killAt else { break }
+            guard now >= killAt, !killProgram(of: serial, outcome, at: now) else { break }
             let giveUpAt = now + Runner.killPatience.wholeNanoseconds
             children[serial]?.stage = .killed(outcome, giveUpAt: giveUpAt)
             kill(child, SIGKILL)

@@ -23,7 +23,7 @@ extension RunnerThread {
 
     mutating func awaitLaunch(of serial: UInt64) {
         guard let launch = children[serial]?.launch else { return }
-        launching.append((serial, launch.number))
+        launching.append((serial, launch.number, launch.session != nil))
         let next = Self.awake() + Self.launchLook
         launchBy = min(launchBy ?? next, next)
     }
@@ -37,10 +37,9 @@ extension RunnerThread {
         var kept = first
         for index in first..<launching.count {
             let one = launching[index]
-            // A look at the shared memory alone, most of the time.
-            guard !(isTime || cspawn_is_over(one.launch)) || isUnderWay(one.serial, at: now) else {
-                continue
-            }
+            // A look at the shared memory alone, most of the time. Of a session its socket tells.
+            let isOver = !one.isInSession && cspawn_is_over(one.launch)
+            guard !(isTime || isOver) || isUnderWay(one.serial, at: now) else { continue }
             launching[kept] = one
             kept += 1
         }
@@ -59,9 +58,15 @@ extension RunnerThread {
             return false
         }
         if now - began >= Spawner.patience.wholeNanoseconds {
-            end(serial, Spawner.tooLate(launch.definition, launch.account).outcome, grace: .zero)
+            end(serial, tooLate(launch).outcome, grace: .zero)
         }
         return true
+    }
+
+    private func tooLate(_ launch: Child.Launch) -> Spawner.Failure {
+        launch.session?.isOpen == false
+            ? Spawner.sessionTooLate(launch.definition, launch.account)
+            : Spawner.tooLate(launch.definition, launch.account)
     }
 
     /// The longer the latest takes, the less often it is looked at.
@@ -78,27 +83,44 @@ extension RunnerThread {
         guard let child = children[serial], let launch = child.launch else { return }
         var failure = cspawn_failure()
         guard cspawn_look(launch.number, &failure) == CSPAWN_IS_OVER else { return }
-        forgetLaunch(of: serial)
         guard failure.step == CSPAWN_STEP_NONE else {
-            let failure = Spawner.failure(failure, of: launch.definition, launch.account)
-            children[serial]?.failure = failure.outcome
-            return
+            let isHelper = launch.session != nil
+            return failLaunch(
+                of: serial,
+                isHelper
+                    ? Spawner.helperFailure(failure)
+                    : Spawner.failure(failure, of: launch.definition, launch.account))
         }
+        guard launch.session == nil else { return hearSession(of: serial) }
+        tellBeginning(of: serial)
+    }
+
+    /// The program of a child runs.
+    mutating func tellBeginning(of serial: UInt64) {
+        forgetLaunch(of: serial)
         // One that was made to end over its set-up never ran.
-        guard case .running = child.stage else { return }
+        guard let child = children[serial], case .running = child.stage else { return }
         handler(.began(child.id, pid: child.pid, at: child.beganAt))
         obeyEarly(child.id)
+    }
+
+    /// The program of a child does not run; the end of its process follows.
+    mutating func failLaunch(of serial: UInt64, _ failure: Spawner.Failure) {
+        forgetLaunch(of: serial)
+        children[serial]?.failure = failure.outcome
     }
 
     private mutating func forgetLaunch(of serial: UInt64) {
         guard let launch = children[serial]?.launch else { return }
         cspawn_forget(launch.number)
+        if let socket = launch.session?.socket { close(socket) }
         children[serial]?.launch = nil
     }
 
     /// The run is over. What is known of its set-up is told first.
     mutating func finishLaunch(of serial: UInt64) {
         lookAtLaunch(of: serial)
+        noteSilence(of: serial)
         // One that was killed before its first step has said nothing. One that is given up and may still come to
         // it keeps its place for as long as this program runs: it writes there.
         if children[serial]?.taken != nil { forgetLaunch(of: serial) }

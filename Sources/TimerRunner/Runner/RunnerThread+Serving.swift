@@ -6,13 +6,15 @@ import Glibc
 import TimerCore
 
 extension RunnerThread {
-    /// Serves what is ready: of the child in the upper bits, its process (0), its standard output (1) or
-    /// its standard error (2).
+    /// Serves what is ready: of the child in the upper bits, its process (0), its standard output (1), its
+    /// standard error (2) or the reports of its PAM session (3).
     mutating func serve(_ token: UInt64) {
         let serial = token >> 2
         guard token & 3 != 0 else { return takeEnd(of: serial) }
+        guard token & 3 != 3 else { return hearSession(of: serial) }
         // Whatever it wrote, its program runs.
         lookAtLaunch(of: serial)
+        beginIfItWrote(serial, stream: Int(token & 3) - 1)
         readSome(of: serial, stream: Int(token & 3) - 1)
         dropIfDone(serial)
     }
@@ -54,6 +56,7 @@ extension RunnerThread {
         if case .running = child.stage {
             finish(serial, isKnown ? Self.outcome(of: end) : .lost(.runner))
         } else {
+            killRest(of: serial)
             lookAtGroup(of: serial, at: Self.awake())
         }
     }
@@ -88,6 +91,8 @@ extension RunnerThread {
         }
         for stream in 0..<2 { drain(serial, stream: stream) }
         tellLimited(serial)
+        closeProgram(of: serial)
+        children[serial]?.program = nil
         guard let child = children[serial] else { return }
         var outcome = outcome
         if case .running = child.stage, let failure = child.failure { outcome = failure }
@@ -151,6 +156,10 @@ extension RunnerThread {
         guard let child = children.removeValue(forKey: serial) else { return }
         unread[child.id] = nil
         for case .some(let stream) in child.streams { close(stream.descriptor) }
-        if let pidfd = child.pidfd ?? child.group { close(pidfd) }
+        for case .some(let own) in [
+            child.pidfd ?? child.group, child.program, child.launch?.session?.socket,
+        ] {
+            close(own)
+        }
     }
 }

@@ -118,6 +118,7 @@ extension RunnerThread {
             process = try spawner.spawn(definition, ready, in: surroundings)
             // Else the end of any child is told by SIGCHLD.
             if orphanWatch == nil { try watch(process) }
+            if let socket = process.session { try watchSession(socket, process) }
         } catch {
             close(pipes.output.reading)
             close(pipes.error.reading)
@@ -133,7 +134,8 @@ extension RunnerThread {
             }, tail: Tail(limit: definition.execution.outputTail),
             killTimeout: definition.execution.killTimeout)
         child.launch = Child.Launch(
-            number: process.launch, definition: definition, account: ready.account)
+            number: process.launch, definition: definition, account: ready.account,
+            session: process.session.map { Child.Session(socket: $0) })
         child.lineLimit = LineLimit(definition.execution)
         child.controlGroup = group
         child.deadline = deadline
@@ -166,13 +168,25 @@ extension RunnerThread {
     /// A process whose end could not be known is none to have: it is killed before anybody is told of it.
     private func watch(_ process: Spawner.Process) throws(Spawner.Failure) {
         guard !Self.watch(process.pidfd, token: serial << 2, in: epoll) else { return }
-        let code = errno
+        throw dismiss(process, errno)
+    }
+
+    /// The same for one whose reports could not be heard.
+    private func watchSession(
+        _ socket: Int32, _ process: Spawner.Process
+    ) throws(Spawner.Failure) {
+        guard !Self.watch(socket, token: serial << 2 | 3, in: epoll) else { return }
+        throw dismiss(process, errno)
+    }
+
+    private func dismiss(_ process: Spawner.Process, _ code: Int32) -> Spawner.Failure {
         _ = cspawn_signal(process.pidfd, SIGKILL)
         var ending = pollfd(fd: process.pidfd, events: Int16(POLLIN), revents: 0)
         _ = poll(&ending, 1, Int32(clamping: Runner.killPatience.wholeNanoseconds / 1_000_000))
         var end = cspawn_end()
         if cspawn_reap(process.pidfd, &end) != 0 { cspawn_forget(process.launch) }
         close(process.pidfd)
-        throw Spawner.failure(code, "watch the process")
+        if let socket = process.session { close(socket) }
+        return Spawner.failure(code, "watch the process")
     }
 }

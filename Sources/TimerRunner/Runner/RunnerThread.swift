@@ -57,7 +57,7 @@ struct RunnerThread: ~Copyable {
     var alarms = Alarms()
     /// The children that set themselves up, the latest last; some may be done. And when all of them are looked at
     /// again, at the latest.
-    var launching: [(serial: UInt64, launch: Int32)] = []
+    var launching: [(serial: UInt64, launch: Int32, isInSession: Bool)] = []
     var launchBy: Int64?
     /// The runs whose files are being read, and until when that may take.
     var reading: [Run.ID: Reading] = [:]

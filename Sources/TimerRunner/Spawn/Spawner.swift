@@ -113,6 +113,8 @@ struct Spawner {
         var pidfd: Int32
         /// What `cspawn_look` is asked with.
         var launch: Int32
+        /// What `cspawn_hear` is asked with; nil for a run without a PAM session.
+        var session: Int32?
     }
 
     /// Why there is no process.
@@ -142,6 +144,7 @@ struct Spawner {
         let variables = ready.variables
         let program = Program(definition.command, path: variables["PATH"] ?? "")
         try Self.check(program, variables)
+        try Self.checkSession(definition)
         let input = nothing.descriptor
         guard input >= 0 else { throw Self.failure(EBADF, "open /dev/null") }
         let directory = definition.workingDirectory ?? ready.account.home
@@ -154,6 +157,7 @@ struct Spawner {
         let identity = ready.account.identity
         let confinement = execution.confinement
         let labels = SecurityLabel.all(of: confinement)
+        var session: Int32?
         let result = withCStrings(program.candidates) { candidates in
             withCStrings(program.arguments) { arguments in
                 withCStrings(variables.map { "\($0.key)=\($0.value)" }) { environment in
@@ -168,7 +172,8 @@ struct Spawner {
                                         directory: directory,
                                         may_run_in_root: definition.workingDirectory == nil,
                                         input: input, output: surroundings.output,
-                                        error: surroundings.error, umask: execution.umask,
+                                        error: surroundings.error, passed: -1,
+                                        umask: execution.umask,
                                         nice: Int32(clamping: execution.nice),
                                         signals: surroundings.signals, open_files: openFiles,
                                         data_bytes: RunnerProcess.dataLimitOfJobs ?? 0,
@@ -187,7 +192,11 @@ struct Spawner {
                                         mark: surroundings.mark?.mark,
                                         mark_file: surroundings.mark?.file ?? -1,
                                         mark_offset: surroundings.mark?.offset ?? 0)
-                                    return cspawn_start(&start)
+                                    guard let service = execution.pamService else {
+                                        return cspawn_start(&start)
+                                    }
+                                    return Self.startSession(
+                                        &start, service, ready.account, socket: &session)
                                 }
                             }
                         }
@@ -199,7 +208,8 @@ struct Spawner {
             let failure = cspawn_failure(step: result.step, error: result.error, item: -1)
             throw Self.failure(failure, of: definition, ready.account)
         }
-        return Process(pid: result.pid, pidfd: result.pidfd, launch: result.launch)
+        return Process(
+            pid: result.pid, pidfd: result.pidfd, launch: result.launch, session: session)
     }
 
     /// The outcome for a run whose process could not be, or could not become its program.
@@ -279,6 +289,7 @@ struct Spawner {
             return "keep the capability \(names[index]), which the runner itself does not have"
         case CSPAWN_STEP_LABEL: return "set the context of the program"
         case CSPAWN_STEP_NO_NEW_PRIVILEGES: return "forbid new privileges"
+        case CSPAWN_STEP_HELPER: return describeHelper(failure)
         case CSPAWN_STEP_DIRECTORY:
             return "chdir \(definition.workingDirectory ?? account.home)"
         default: return "exec \(Program(definition.command, path: "").name)"
@@ -331,7 +342,7 @@ private struct Program {
 }
 
 /// The strings as C has them: an array of pointers ended by NULL, good until `body` returns.
-private func withCStrings<Result>(
+func withCStrings<Result>(
     _ strings: [String], _ body: (UnsafeMutablePointer<UnsafeMutablePointer<CChar>?>) -> Result
 ) -> Result {
     let pointers = strings.map { strdup($0) }

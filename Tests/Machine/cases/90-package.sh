@@ -47,7 +47,7 @@ inside systemctl stop timerd.socket timerd timerd-runner
 make -s -C "$repository" uninstall DESTDIR="$MACHINE_ROOT" PREFIX=/usr
 inside rm -rf /etc/timerd /var/lib/timerd /run/timerd/heartbeat
 inside sh -c 'userdel timerd; groupdel timerd; systemctl daemon-reload' 2>/dev/null || true
-expect 'make uninstall left nothing' equals '' left /usr/bin /usr/lib /usr/share /usr/local
+expect 'make uninstall left nothing' equals '' left /usr/bin /usr/lib /usr/libexec /usr/share /usr/local
 expect_status 2 'nor of its user' has_user
 date +%s.%6N >"$MACHINE_WORK/since"
 

@@ -1,0 +1,155 @@
+// Copyright 2026 the timerd authors
+// SPDX-License-Identifier: Apache-2.0
+
+// The program that the runner starts, as root, for a run with `pam-service`: it opens a PAM session, starts the job as
+// its child, closes the session after it, and ends as the job ended. It is in C because it forks in the middle: after
+// a fork the Swift runtime cannot be relied on.
+
+#define _GNU_SOURCE
+
+#include "session.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/time.h>
+#include <sys/un.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+/// How long modules may take to close a session, in seconds. After that the run ends with the session open.
+enum { CLOSE_SECONDS = 10 };
+
+/// The lowest number for descriptors of the job while PAM modules run.
+enum { ASIDE = 10 };
+
+/// How the job ended, as waitpid(2) says.
+static volatile int job_status;
+
+/// Writes to the system log without waiting and without locks: a module may hang in syslog(3).
+static void write_log(const char *text) {
+    static const struct sockaddr_un address = {.sun_family = AF_UNIX, .sun_path = "/dev/log"};
+    int log = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    if (log < 0) return;
+    sendto(log, text, strlen(text), MSG_DONTWAIT | MSG_NOSIGNAL, (const struct sockaddr *)&address, sizeof address);
+    close(log);
+}
+
+/// Ends this process as the job ended. It may be called by a signal handler.
+static _Noreturn void end_like_job(void) {
+    int status = job_status;
+    if (WIFSIGNALED(status)) {
+        int number = WTERMSIG(status);
+        struct sigaction action = {.sa_handler = SIG_DFL};
+        sigaction(number, &action, NULL);
+        sigset_t set;
+        sigemptyset(&set);
+        sigaddset(&set, number);
+        sigprocmask(SIG_UNBLOCK, &set, NULL);
+        // This leaves no core: the process is not dumpable.
+        kill(getpid(), number);
+        _exit(128 + number);
+    }
+    _exit(WEXITSTATUS(status));
+}
+
+/// A signal to the process group is for the job, and this process has to close the session after it.
+static void handle_signal(int number, siginfo_t *info, void *context) {
+    (void)context;
+    int error = errno;
+    if (info->si_code > 0 && number == SIGALRM) {
+        // authpriv.warning
+        write_log("<84>timerd-session: the PAM session was not closed: a module took too long");
+        end_like_job();
+    }
+    // A fault of a module happens again, and then ends this process.
+    if (info->si_code > 0) signal(number, SIG_DFL);
+    errno = error;
+}
+
+/// Handlers, because what a module executes does not inherit them.
+static void handle_signals(void) {
+    struct sigaction action = {.sa_sigaction = handle_signal, .sa_flags = SA_SIGINFO | SA_RESTART};
+    for (int number = 1; number < NSIG; number++) {
+        // Where the kernel or the C library refuses one, the default stays.
+        if (number != SIGCHLD && number != SIGCONT) sigaction(number, &action, NULL);
+    }
+}
+
+/// Puts the pipes of the job aside while modules run: what these write is not the job's output.
+static bool put_aside(cspawn_request *request) {
+    int nothing = open("/dev/null", O_RDWR | O_CLOEXEC);
+    request->input = fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, ASIDE);
+    request->output = fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, ASIDE);
+    request->error = fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, ASIDE);
+    bool is_done = nothing >= 0 && request->input >= 0 && request->output >= 0 && request->error >= 0
+        && dup2(nothing, STDOUT_FILENO) >= 0 && dup2(nothing, STDERR_FILENO) >= 0;
+    if (nothing >= 0) close(nothing);
+    return is_done;
+}
+
+static void release_pipes(const cspawn_request *request) {
+    close(request->input);
+    close(request->output);
+    close(request->error);
+}
+
+static void close_session(void) {
+    struct itimerval limit = {.it_value = {.tv_sec = CLOSE_SECONDS}};
+    setitimer(ITIMER_REAL, &limit, NULL);
+    if (!session_close()) write_log("<84>timerd-session: the PAM session was not closed: a module failed");
+}
+
+/// Runs the job. False if it could not start; the session is closed in either case.
+static bool run(const cspawn_request *request, int runner, cspawn_report *report) {
+    pid_t pid = cspawn_start_in_session(request, runner, &report->failure);
+    if (pid < 0) report->failure = (cspawn_failure){.step = CSPAWN_STEP_CLONE, .error = errno, .item = -1};
+    release_pipes(request);
+    bool is_running = report->failure.step == CSPAWN_STEP_NONE;
+    report->kind = is_running ? CSPAWN_REPORT_RUNS : CSPAWN_REPORT_FAILED;
+    if (is_running) {
+        cspawn_report_to_runner(runner, report, -1);
+        close(runner);
+    }
+    int status = 0;
+    while (pid > 0 && waitpid(pid, &status, 0) < 0 && errno == EINTR) {}
+    job_status = status;
+    close_session();
+    return is_running;
+}
+
+/// The Swift compiler links every program with code that registers it with the Swift runtime by this function. Here it
+/// is needed for nothing, and without this definition 6 MB of the runtime would be linked.
+void swift_addNewDSOImage(const void *image);
+void swift_addNewDSOImage(const void *image) { (void)image; }
+
+int main(void) {
+    struct stat status;
+    int runner = CSPAWN_SESSION_DESCRIPTOR;
+    if (fstat(runner, &status) != 0 || !S_ISSOCK(status.st_mode)) {
+        fprintf(stderr, "timerd-session: only timerd-runner can start this program; see pam-service in timerd.toml(5)\n");
+        return 2;
+    }
+    fcntl(runner, F_SETFD, FD_CLOEXEC);
+    // It has the job's environment in its memory.
+    prctl(PR_SET_DUMPABLE, 0);
+    handle_signals();
+    cspawn_request request;
+    cspawn_session session;
+    cspawn_report report = {.kind = CSPAWN_REPORT_FAILED, .failure = {.step = CSPAWN_STEP_HELPER, .item = -1}};
+    if (cspawn_receive_session(runner, &request, &session) != 0) {
+        report.failure.error = errno;
+    } else if (!put_aside(&request)) {
+        report.failure.step = CSPAWN_STEP_DESCRIPTORS;
+        report.failure.error = errno;
+    } else if (session_open(&session, &request, &report) && run(&request, runner, &report)) {
+        end_like_job();
+    }
+    cspawn_report_to_runner(runner, &report, -1);
+    return 1;
+}
