@@ -86,46 +86,108 @@ import TimerCore
         }
     }
 
+    /// A change of each property of a definition and of how it is executed, by the property's name.
+    private static let changes: [(property: String, change: @Sendable (inout Definition) -> Void)] =
+        [
+            ("command", { $0.command = .arguments(["true"]) }),
+            ("command", { $0.command = .arguments(["true", ""]) }),
+            ("environment", { $0.environment["A"] = "2" }),
+            ("environment", { $0.environment = ["A1": "", "B": "2"] }),
+            ("workingDirectory", { $0.workingDirectory = "/" }),
+            ("execution.user", { $0.execution.user = "a" }),
+            ("execution.group", { $0.execution.group = "a" }),
+            ("execution.pamService", { $0.execution.pamService = "a" }),
+            ("execution.pamService", { $0.execution.pamService = "" }),
+            ("execution.environmentFile", { $0.execution.environmentFile = "a" }),
+            ("execution.passEnvironment", { $0.execution.passEnvironment = ["a"] }),
+            ("execution.passEnvironment", { $0.execution.passEnvironment = ["a", "b"] }),
+            ("execution.umask", { $0.execution.umask = 0 }),
+            ("execution.nice", { $0.execution.nice = 1 }),
+            ("execution.limits", { $0.execution.limits = [.core: nil] }),
+            ("execution.limits", { $0.execution.limits = [.core: 0] }),
+            ("execution.limits", { $0.execution.limits = [.cpu: 0] }),
+            ("execution.timeout", { $0.execution.timeout = .seconds(1) }),
+            ("execution.killTimeout", { $0.execution.killTimeout = .seconds(1) }),
+            ("execution.outputTail", { $0.execution.outputTail = 1 }),
+            (
+                "execution.logRateLimitInterval",
+                { $0.execution.logRateLimitInterval = .seconds(1) }
+            ),
+            ("execution.logRateLimitInterval", { $0.execution.logRateLimitInterval = nil }),
+            ("execution.logRateLimitBurst", { $0.execution.logRateLimitBurst = 1 }),
+            ("execution.credentials", { $0.execution.credentials = ["a": "/b"] }),
+            ("execution.credentials", { $0.execution.credentials = ["a": "/b", "c": "/d"] }),
+            (
+                "execution.confinement.noNewPrivileges",
+                { $0.execution.confinement.noNewPrivileges = true }
+            ),
+            (
+                "execution.confinement.capabilities",
+                { $0.execution.confinement.capabilities = CapabilitySet() }
+            ),
+            (
+                "execution.confinement.capabilities",
+                {
+                    var set = CapabilitySet()
+                    _ = set.insert("CAP_KILL")
+                    $0.execution.confinement.capabilities = set
+                }
+            ),
+            (
+                "execution.confinement.appArmorProfile",
+                { $0.execution.confinement.appArmorProfile = "a" }
+            ),
+            (
+                "execution.confinement.seLinuxContext",
+                { $0.execution.confinement.seLinuxContext = "a" }
+            ),
+        ]
+
+    /// What a runner does not act on: a change of it is no change of the fingerprint.
+    private static let others: [(property: String, change: @Sendable (inout Definition) -> Void)] =
+        [
+            ("execution.log", { $0.execution.log = .none }),
+            ("execution.successExitCodes", { $0.execution.successExitCodes = [3] }),
+        ]
+
     @Test func aFingerprintIsTheSameInEveryProcess_andAnotherForEveryChange() {
         var definition = Definition(.shell("true"))
         definition.environment = ["B": "2", "A": "1"]
         // Written down once: a change of it lets no scheduler start a run with a runner of before.
         #expect(String(definition.fingerprint, radix: 16) == "5863376949b7e22c")
-        let changes: [(inout Definition) -> Void] = [
-            { $0.command = .arguments(["true"]) }, { $0.command = .arguments(["true", ""]) },
-            { $0.environment["A"] = "2" }, { $0.environment = ["A1": "", "B": "2"] },
-            { $0.workingDirectory = "/" }, { $0.execution.user = "a" },
-            { $0.execution.group = "a" }, { $0.execution.environmentFile = "a" },
-            { $0.execution.passEnvironment = ["a"] },
-            { $0.execution.passEnvironment = ["a", "b"] },
-            { $0.execution.umask = 0 }, { $0.execution.nice = 1 },
-            { $0.execution.limits = [.core: nil] }, { $0.execution.limits = [.core: 0] },
-            { $0.execution.limits = [.cpu: 0] }, { $0.execution.timeout = .seconds(1) },
-            { $0.execution.killTimeout = .seconds(1) }, { $0.execution.outputTail = 1 },
-            { $0.execution.logRateLimitInterval = .seconds(1) },
-            { $0.execution.logRateLimitInterval = nil }, { $0.execution.logRateLimitBurst = 1 },
-            { $0.execution.credentials = ["a": "/b"] },
-            { $0.execution.credentials = ["a": "/b", "c": "/d"] },
-            { $0.execution.confinement.noNewPrivileges = true },
-            { $0.execution.confinement.capabilities = CapabilitySet() },
-            {
-                var set = CapabilitySet()
-                _ = set.insert("CAP_KILL")
-                $0.execution.confinement.capabilities = set
-            },
-            { $0.execution.confinement.appArmorProfile = "a" },
-            { $0.execution.confinement.seLinuxContext = "a" },
-            { $0.execution.pamService = "a" }, { $0.execution.pamService = "" },
-        ]
         var seen: Set<UInt64> = [definition.fingerprint]
-        for (index, change) in changes.enumerated() {
+        for (property, change) in Self.changes {
             var changed = definition
             change(&changed)
-            #expect(seen.insert(changed.fingerprint).inserted, "change \(index)")
+            #expect(seen.insert(changed.fingerprint).inserted, "\(property)")
         }
-        // What a runner does not act on is no change of it.
-        definition.execution.log = .none
-        definition.execution.successExitCodes = [3]
-        #expect(seen.contains(definition.fingerprint))
+        for (property, change) in Self.others {
+            var changed = definition
+            change(&changed)
+            #expect(changed != definition, "\(property)")
+            #expect(changed.fingerprint == definition.fingerprint, "\(property)")
+        }
+    }
+
+    /// The names of what is stored in a value, but for one that is looked into by itself.
+    private static func properties(
+        of value: Any, as prefix: String = "", but other: String? = nil
+    ) -> [String] {
+        Mirror(reflecting: value).children.compactMap(\.label).filter { $0 != other }
+            .map { prefix + $0 }
+    }
+
+    /// A key that is added to what a job executes has to be put into the fingerprint, or among those that a runner does
+    /// not act on: forgotten, a changed job would go on running by its old definition without a word.
+    @Test func itIsDecidedOfEachPropertyWhetherItIsPartOfTheFingerprint() {
+        let execution = Definition(.shell("true")).execution
+        let properties =
+            Self.properties(of: Definition(.shell("true")), but: "_execution")
+            + Self.properties(of: execution, as: "execution.", but: "confinement")
+            + Self.properties(of: execution.confinement, as: "execution.confinement.")
+        #expect(properties.count > 20)
+        #expect(
+            Set(properties) == Set(Self.changes.map(\.property) + Self.others.map(\.property)))
+        #expect(Set(Self.changes.map(\.property)).isDisjoint(with: Self.others.map(\.property)))
     }
 }

@@ -66,6 +66,7 @@ struct WireWriter {
         put(end.tail)
     }
 
+    /// Everything a runner acts on. A test demands that each property is here, or among those it does not act on.
     mutating func put(_ definition: Definition) {
         switch definition.command {
         case .arguments(let arguments):
