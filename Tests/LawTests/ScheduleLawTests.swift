@@ -27,18 +27,18 @@ import TimerZones
 
     /// A schedule of either grammar with the zone, the rule and the instant it is asked about.
     private struct Case {
-        var spec: any SlotSource
+        var spec: any OccurrenceSource
         var text: String
         var zone: ZoneRules
         var rule: DSTRule
         var at: WallInstant
 
         func next(after instant: WallInstant) -> WallInstant? {
-            spec.slot(after: instant, in: zone, rule: rule)
+            spec.occurrence(after: instant, in: zone, rule: rule)
         }
 
         func previous(before instant: WallInstant) -> WallInstant? {
-            spec.slot(before: instant, in: zone, rule: rule)
+            spec.occurrence(before: instant, in: zone, rule: rule)
         }
 
         var place: String { "\(text) in \(zone.name), \(rule), after \(at.rfc3339)" }
@@ -48,7 +48,7 @@ import TimerZones
         _ random: inout SeededRandom, _ zones: [ZoneRules], isDense: Bool
     ) throws -> Case {
         let text: String
-        let spec: any SlotSource
+        let spec: any OccurrenceSource
         if random.int(below: 2) == 0 {
             text = Draw.cron(&random, isDense: isDense)
             spec = try CronSpec(text)

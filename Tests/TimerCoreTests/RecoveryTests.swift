@@ -215,7 +215,7 @@ import Testing
         world.kill()
         world.load([.every(.seconds(5), "a"), .every(.seconds(5), "b")])
         #expect(world.started.map(\.id.firing.job) == ["a", "b"])
-        #expect(world.notices.contains(.runTakenUp(world.started[1].id)))
+        #expect(world.notices.contains(.runRecovered(world.started[1].id)))
     }
 
     @Test func aRunOfAJobThatIsGoneIsLost() {

@@ -134,7 +134,7 @@ private enum Samples {
         .runBegan(run.id),
         .runEnded(run.id, .exited(0), RunUsage(), failed: false),
         .runEnded(run.id, .lost(.daemon), RunUsage(), failed: true),
-        .runTakenUp(run.id), .runTakenOver(run.id),
+        .runRecovered(run.id), .runReattached(run.id),
         .paused(
             job, Pause(since: WallInstant(secondsSinceEpoch: 0), by: author), accrued: .zero,
             remaining: nil),

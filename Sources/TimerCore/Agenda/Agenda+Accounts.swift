@@ -26,7 +26,7 @@ extension Agenda {
     /// The accounts of all jobs as of `now`, in the order of the configuration.
     /// - Complexity: O(*n*) in the number of jobs.
     public func accounts(at now: Now) -> [JobAccount] {
-        order.compactMap { entries[$0]?.account(at: now) }
+        jobSlots.compactMap { entries[$0]?.account(at: now) }
     }
 }
 

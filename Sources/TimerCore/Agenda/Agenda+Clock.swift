@@ -3,7 +3,7 @@
 
 extension Agenda {
     /// From here on a step of the calendar clock is a correction: the new time counts, and what lies between
-    /// is neither missed nor done. Slots that come again are fired again, also by a job that was finished. Below, it is treated as daylight saving time is: a step forward is
+    /// is neither missed nor done. Occurrences that come again are fired again, also by a job that was finished. Below, it is treated as daylight saving time is: a step forward is
     /// caught up with once, and after one back nothing is done twice (cron(8) of Debian).
     public static let correctionMin: Duration = .seconds(3 * 3600)
     /// Below this a difference of the clocks is no step: they are read one after the other, and slewed.
@@ -47,11 +47,11 @@ extension Agenda {
     /// Time that counts while the machine sleeps has come nearer to its grid points than the timers know.
     private mutating func followSleep(at now: Now) -> [Action] {
         var timers: [Action] = []
-        for slot in order {
+        for slot in jobSlots {
             guard var entry = entries[slot], entry.ledger.isOpen,
                 entry.job.count == .boottime || entry.job.count == .wall
             else { continue }
-            timers += settle(slot, &entry, at: now)
+            timers += updateTimer(slot, &entry, at: now)
         }
         return timers
     }
@@ -61,20 +61,20 @@ extension Agenda {
         steppedOver = nil
         var batch = Batch()
         var records: [JobRecord] = []
-        for slot in order {
+        for slot in jobSlots {
             guard var entry = entries[slot] else { continue }
             let before = entry
-            entry.correctSlots(to: now.wall, isBackward: step < .zero)
+            entry.correctOccurrences(to: now.wall, isBackward: step < .zero)
             if step < .zero, case .wall = entry.job.schedule {
                 entry.leaveFinishedIfRecurring(at: now)
             }
-            batch.timers += settle(slot, &entry, at: now)
+            batch.timers += updateTimer(slot, &entry, at: now)
             switch (before.phase, entry.phase) {
             case (.armed, .finished): noteSetPast(&entry, before, at: now, into: &batch)
             case (.finished, .armed): batch.notices.append(.tell(entry.scheduledAgain(at: now)))
             default: break
             }
-            // A daemon that starts later would look for slots by the old time.
+            // A daemon that starts later would look for occurrences by the old time.
             records.append(entry.record(at: now, life: life))
             entries[slot] = entry
         }
@@ -82,16 +82,18 @@ extension Agenda {
             + (records.isEmpty ? [] : [.save(records, durable: true)])
     }
 
-    /// The clock was set past the last slots of a job.
+    /// The clock was set past the last occurrences of a job.
     private func noteSetPast(
         _ entry: inout Entry, _ before: Entry, at now: Now, into batch: inout Batch
     ) {
-        guard case .wall(let schedule) = before.job.schedule, let first = before.slot else {
+        guard case .wall(let schedule) = before.job.schedule, let first = before.occurrence else {
             return
         }
         var count = 1
         var last = first
-        while count < Points.max, let next = before.slot(after: last, schedule), next <= now.wall {
+        while count < Points.max, let next = before.occurrence(after: last, schedule),
+            next <= now.wall
+        {
             last = next
             count += 1
         }
@@ -105,7 +107,7 @@ extension Agenda {
     mutating func followClock(at now: Now) -> [Action] {
         guard !isShutDown else { return [] }
         var actions = fireDue(at: now).actions
-        for slot in order {
+        for slot in jobSlots {
             guard let instant = wallDue[slot], let entry = entries[slot] else { continue }
             actions.append(.armAt(entry.job.name, instant))
         }
@@ -116,7 +118,7 @@ extension Agenda {
     /// - Complexity: O(*n*) in the number of jobs.
     public var zoneNames: [String] {
         var names: Set<String> = []
-        for slot in order {
+        for slot in jobSlots {
             guard case .wall(let schedule) = entries[slot]?.job.schedule else { continue }
             for zone in schedule.zones where !zone.isLocal { names.insert(zone.name) }
         }
@@ -131,14 +133,14 @@ extension Agenda {
         guard !isShutDown else { return [] }
         var timers: [Action] = []
         var changed: [Job.Name] = []
-        for slot in order {
+        for slot in jobSlots {
             guard var entry = entries[slot], case .wall(var schedule) = entry.job.schedule,
                 schedule.replaceZones({ $0.isLocal ? local : zones[$0.name] })
             else { continue }
             entry.job.schedule = .wall(schedule)
             if !entry.isDueThisBoot { entry.seen = max(entry.seen, now.wall) }
-            entry.dropSlot()
-            timers += settle(slot, &entry, at: now)
+            entry.dropOccurrence()
+            timers += updateTimer(slot, &entry, at: now)
             entries[slot] = entry
             changed.append(entry.job.name)
         }
@@ -146,12 +148,12 @@ extension Agenda {
     }
 
     /// The places of the jobs in the configuration. They change when a reload is finished.
-    public var places: Range<Int> { order.indices }
+    public var places: Range<Int> { jobSlots.indices }
 
     /// Writes down the accounts of the jobs in these places whose time counts.
     mutating func checkpoint(of places: Range<Int>, at now: Now) -> [Action] {
         var records: [JobRecord] = []
-        for slot in order[places.clamped(to: order.indices)]
+        for slot in jobSlots[places.clamped(to: jobSlots.indices)]
         where entries[slot]?.ledger.isOpen == true {
             if let record = entries[slot]?.record(at: now, life: life) { records.append(record) }
         }
@@ -167,9 +169,9 @@ extension Agenda {
         reloading = nil
         var timers: [Action] = []
         var records: [JobRecord] = []
-        for slot in order {
+        for slot in jobSlots {
             guard var entry = entries[slot] else { continue }
-            timers += settle(slot, &entry, at: now) + settleRetry(slot, entry)
+            timers += updateTimer(slot, &entry, at: now) + updateRetryTimer(slot, entry)
             records.append(entry.record(at: now, life: life))
             entries[slot] = entry
         }
@@ -199,19 +201,19 @@ extension Entry {
     /// What is told of a job that has fired for the last time, in this boot or for ever.
     var finished: Notice { .finished(job.name, firesAtBoot: job.schedule.isOncePerBoot) }
 
-    /// Has the slots go on after an instant of the new time, since the time before was wrong.
-    mutating func correctSlots(to instant: WallInstant, isBackward: Bool) {
+    /// Makes the occurrences go on after an instant of the new time, since the time before was wrong.
+    mutating func correctOccurrences(to instant: WallInstant, isBackward: Bool) {
         // Labels of firings follow the new time too, or they would stay ahead of it for as long as it was wrong.
         lastScheduled = nil
-        // Slots that are there again by a clock set back are other firings than the first time.
+        // Occurrences that are there again by a clock set back are other firings than the first time.
         if isBackward { corrections += 1 }
         seen = instant
-        slot = nil
+        occurrence = nil
         // Not at a time of the calendar: it is due as it was, by the new time.
-        if isDueThisBoot, !job.schedule.isSinceBoot { slot = instant + .microseconds(1) }
+        if isDueThisBoot, !job.schedule.isSinceBoot { occurrence = instant + .microseconds(1) }
     }
 
-    /// What is told of a finished job that has slots again.
+    /// What is told of a finished job that has occurrences again.
     func scheduledAgain(at now: Now) -> Notice {
         .started(job.name, by: .clockCorrection, remaining: remaining(at: now))
     }

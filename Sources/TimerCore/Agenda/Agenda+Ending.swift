@@ -51,7 +51,7 @@ extension Agenda {
         }
         guard let last = cancelled.last else { return }
         entry.lastRun = RunSummary(id: last, outcome: outcome)
-        batch.timers += settleRetry(slot, entry)
+        batch.timers += updateRetryTimer(slot, entry)
     }
 
     /// Ends the runs of a job and cancels further attempts that wait, or sends its runs a signal. Of a job's runs

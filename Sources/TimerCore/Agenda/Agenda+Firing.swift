@@ -76,20 +76,20 @@ extension Agenda {
         }
         let points: Points? =
             if case .wall(let schedule) = entry.job.schedule {
-                entry.passSlots(of: schedule, at: now)
+                entry.passOccurrences(of: schedule, at: now)
             } else {
                 entry.passGridPoints(at: now)
             }
         guard let points else {
             // Two clocks read one after the other differ a little: set again, a moment later.
             unqueue(slot)
-            batch.timers += settle(slot, &entry, at: now, notBefore: now)
+            batch.timers += updateTimer(slot, &entry, at: now, notBefore: now)
             entries[slot] = entry
             return
         }
         if case .after = entry.job.schedule { entry.phase = .finished }
         // First, so that what is told of the next firing is so.
-        batch.timers += settle(slot, &entry, at: now)
+        batch.timers += updateTimer(slot, &entry, at: now)
         make(points, slot, &entry, wasHeld: wasHeld, at: now, into: &batch)
         if entry.phase == .finished { batch.notices.append(.tell(entry.finished)) }
         batch.records.append(entry.record(at: now, life: life))

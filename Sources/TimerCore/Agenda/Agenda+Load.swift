@@ -37,7 +37,7 @@ extension Agenda {
         var change = RosterChange()
         // Arrays that grow by themselves end up with room for up to twice as many.
         entries.reserveCapacity(roster.jobs.count)
-        order.reserveCapacity(roster.jobs.count)
+        jobSlots.reserveCapacity(roster.jobs.count)
         runs.reserve(roster.jobs.count)
         slots.reserve(roster.jobs.count, in: entries)
         let counting = roster.jobs.count { $0.schedule.span != nil }
@@ -52,8 +52,8 @@ extension Agenda {
         // Most are taken up again; what held them all would keep its room.
         archived = Dictionary(uniqueKeysWithValues: archived.map { ($0.key, $0.value) })
         let kept = archiveOthers(at: now, into: &change)
-        let (settled, taken) = settleRuns(past.openRuns, at: now, into: &change)
-        change.records = order.compactMap { entries[$0]?.record(at: now, life: life) } + kept
+        let (settled, taken) = recoverRuns(past.openRuns, at: now, into: &change)
+        change.records = jobSlots.compactMap { entries[$0]?.record(at: now, life: life) } + kept
         let began = Action.tell(
             .lifeBegan(
                 ending, away: past.away(until: now), jobs: roster.jobs.count,
@@ -105,8 +105,8 @@ extension Agenda {
         slots.insert(slot, in: entries)
         // A job that was gone for a while may have runs that are active since before.
         runs.attach(names, to: slot, job: job.name)
-        order.append(slot)
-        let timers = settle(slot, &entry, at: now)
+        jobSlots.append(slot)
+        let timers = updateTimer(slot, &entry, at: now)
         if let record, record.phase == .finished, entry.phase == .armed,
             entry.corrections > record.corrections
         {

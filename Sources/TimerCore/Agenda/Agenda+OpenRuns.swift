@@ -5,26 +5,26 @@ extension Agenda {
     /// Decides about the runs whose end the last life did not see. One that was begun may have done its
     /// work, so it is never begun again: it is lost, unless it lives still. One that certainly never was is
     /// begun now, or waits as it did before.
-    mutating func settleRuns(
+    mutating func recoverRuns(
         _ found: [Recollection.OpenRun], at now: Now, into change: inout RosterChange
     ) -> (actions: [Action], start: [Run]) {
         var batch = Batch()
         var found = found
         if !change.renamed.isEmpty { follow(&change.renamed, in: &found, at: now) }
         // One that is running takes its place already.
-        for open in found where open.isLive { takeOver(open, into: &batch) }
-        var takenUp: [Int] = []
+        for open in found where open.isLive { reattach(open, into: &batch) }
+        var recovered: [Int] = []
         for open in found where !open.isLive {
             if isStartable(open, at: now), let slot = slot(of: open.job),
                 let entry = entries[slot], entry.phase != .stopped
             {
-                takeUp(open, slot, entry, at: now, into: &batch)
-                takenUp.append(slot)
+                recover(open, slot, entry, at: now, into: &batch)
+                recovered.append(slot)
             } else {
                 lose(open, as: open.bootID == now.bootID ? .daemon : .reboot, into: &batch)
             }
         }
-        for slot in takenUp { release(slot, at: now, into: &batch) }
+        for slot in recovered { release(slot, at: now, into: &batch) }
         return (batch.ends + batch.timers + batch.notices, batch.start)
     }
 
@@ -60,8 +60,8 @@ extension Agenda {
     }
 
     /// Has a run that outlived the daemon back among the live ones.
-    private mutating func takeOver(_ open: Recollection.OpenRun, into batch: inout Batch) {
-        batch.notices.append(.tell(.runTakenOver(open.id)))
+    private mutating func reattach(_ open: Recollection.OpenRun, into batch: inout Batch) {
+        batch.notices.append(.tell(.runReattached(open.id)))
         let slot = slot(of: open.job)
         let run = ActiveRun(
             id: open.id, firing: open.firing, job: slot.flatMap { entries[$0]?.boxedJob },
@@ -71,7 +71,7 @@ extension Agenda {
 
     /// Starts a run that is on record and was never begun, or has it wait: for the delay of a further
     /// attempt, for its turn, for the end of a pause.
-    private mutating func takeUp(
+    private mutating func recover(
         _ open: Recollection.OpenRun, _ slot: Int, _ entry: Entry, at now: Now,
         into batch: inout Batch
     ) {
@@ -83,6 +83,6 @@ extension Agenda {
             wait = .retryDelay(until: now.awake + max(.zero, delay - waited))
         }
         runs.add(ActiveRun(run, .waiting(wait)), of: .slot(slot))
-        batch.notices.append(.tell(.runTakenUp(run.id)))
+        batch.notices.append(.tell(.runRecovered(run.id)))
     }
 }

@@ -9,9 +9,9 @@ struct Reloading: Sendable {
     /// How many places of the old order there are, and how many of these and of the new jobs are dealt with.
     let places: Int
     var checked = 0
-    var taken = 0
+    var applied = 0
     /// The slots in the new order.
-    var order: [Int] = []
+    var jobSlots: [Int] = []
     /// The slots of the jobs that are gone. They are used again once the old order is.
     var freed: [Int] = []
     var added: [Job.Name] = []
@@ -30,7 +30,7 @@ struct Reloading: Sendable {
         self.places = places
     }
 
-    var isDone: Bool { checked == places && taken == roster.jobs.count }
+    var isDone: Bool { checked == places && applied == roster.jobs.count }
 }
 
 /// What one step of a reload does.
@@ -61,7 +61,7 @@ extension Agenda {
         var actions: [Action] = []
         // Of two reloads the first is finished before the second begins.
         while isReloading { actions += reloadMore(at: now) }
-        reloading = Reloading(roster, portion: portion, places: order.count)
+        reloading = Reloading(roster, portion: portion, places: jobSlots.count)
         return actions + reloadMore(at: now)
     }
 
@@ -73,14 +73,14 @@ extension Agenda {
         var step = ReloadStep()
         var effort = state.effort
         while effort > 0, state.checked < state.places {
-            let slot = order[state.checked]
+            let slot = jobSlots[state.checked]
             state.checked += 1
             effort -= leave(slot, &state, &step, at: now) ? Reloading.changeCost : 1
         }
         while effort > 0, !state.isDone {
-            let job = state.roster.jobs[state.taken]
-            state.taken += 1
-            effort -= take(job, &state, &step, at: now) ? Reloading.changeCost : 1
+            let job = state.roster.jobs[state.applied]
+            state.applied += 1
+            effort -= apply(job, &state, &step, at: now) ? Reloading.changeCost : 1
         }
         let actions = step.actions
         if !actions.isEmpty { state.hasActed = true }
@@ -92,9 +92,9 @@ extension Agenda {
     }
 
     private mutating func finish(_ state: Reloading) -> [Action] {
-        order = state.order
+        jobSlots = state.jobSlots
         freeSlots += state.freed
-        let kept = order.count - state.added.count - state.changed.count
+        let kept = jobSlots.count - state.added.count - state.changed.count
         let told = Action.tell(
             .reloaded(
                 added: state.added, changed: state.changed, removed: state.removed, kept: kept))
@@ -124,11 +124,11 @@ extension Agenda {
 
     /// Adds a job, or puts its definition in the place of its old one.
     /// - Returns: whether anything changed.
-    private mutating func take(
+    private mutating func apply(
         _ job: Job, _ state: inout Reloading, _ step: inout ReloadStep, at now: Now
     ) -> Bool {
         if let slot = slot(of: job.name) {
-            state.order.append(slot)
+            state.jobSlots.append(slot)
             guard let entry = entries[slot], entry.job != job else { return false }
             state.changed.append(job.name)
             replace(slot, with: job, at: now, into: &step.change, &step.batch)
@@ -137,7 +137,7 @@ extension Agenda {
         state.added.append(job.name)
         step.added += add(job, at: now, into: &step.change)
         guard let slot = slot(of: job.name) else { return true }
-        state.order.append(slot)
+        state.jobSlots.append(slot)
         if let record = entries[slot]?.record(at: now, life: life) {
             step.change.records.append(record)
         }
@@ -160,7 +160,7 @@ extension Agenda {
     ) {
         guard var entry = entries[slot] else { return }
         let old = entry.job.name
-        takeTimerDown(slot, of: old, into: &batch)
+        removeTimer(slot, of: old, into: &batch)
         if retryDue[slot] != nil {
             retryDue.remove(slot)
             batch.timers.append(.disarmRetry(old))
@@ -169,7 +169,7 @@ extension Agenda {
         entry.job.name = name
         // What chance adds to it is drawn by the name.
         entry.chance = Chance(seed: seed, job: name)
-        entry.dropSlot()
+        entry.dropOccurrence()
         var renaming = Renaming(from: old, to: name)
         renaming.waiting = runs.rename(slot, to: name)
         change.renamed.append(renaming)
@@ -189,16 +189,16 @@ extension Agenda {
     ) {
         guard var entry = entries[slot] else { return }
         let runsBefore = batch.runs.count
-        let changesSlots =
+        let changesOccurrences =
             entry.job.schedule != job.schedule
             || entry.job.policy.randomOffset != job.policy.randomOffset
         let isAnew =
-            changesSlots || entry.job.count != job.count || entry.job.first != job.first
-        if changesSlots {
+            changesOccurrences || entry.job.count != job.count || entry.job.first != job.first
+        if changesOccurrences {
             // A job that is to fire so long after the boot is so still if that is another time.
             entry.isDueThisBoot =
                 entry.isDueThisBoot && entry.job.schedule.isSinceBoot && job.schedule.isSinceBoot
-            entry.slot = nil
+            entry.occurrence = nil
             entry.seen = now.wall
         }
         if entry.job.count != job.count {
@@ -212,7 +212,7 @@ extension Agenda {
         if let ended {
             unpause(slot, &entry, ended, by: .configuration, at: now, into: &batch)
         } else {
-            batch.timers += settle(slot, &entry, at: now, isAnew: isAnew)
+            batch.timers += updateTimer(slot, &entry, at: now, isAnew: isAnew)
         }
         let record = entry.record(at: now, life: life)
         entries[slot] = entry
@@ -231,7 +231,7 @@ extension Agenda {
         _ slot: Int, at now: Now, into change: inout RosterChange, _ batch: inout Batch
     ) {
         guard var entry = entries[slot] else { return }
-        takeTimerDown(slot, of: entry.job.name, into: &batch)
+        removeTimer(slot, of: entry.job.name, into: &batch)
         heldUp.remove(slot)
         if entry.ledger.isOpen { counting -= 1 }
         entry.ledger.close(at: entry.counted(at: now))
@@ -247,7 +247,7 @@ extension Agenda {
         entries[slot] = nil
     }
 
-    private mutating func takeTimerDown(
+    private mutating func removeTimer(
         _ slot: Int, of job: Job.Name, into batch: inout Batch
     ) {
         let hadTimer = due[slot] != nil || wallDue[slot] != nil

@@ -145,7 +145,7 @@ extension Agenda {
         let delay = retry.delay(after: ended.id.attempt)
         let attempt = Run(firing: ended.firing, attempt: ended.id.attempt + 1, job: boxed)
         record(attempt, .waiting(.retryDelay(until: now.awake + delay)), slot, into: &batch)
-        batch.timers += settleRetry(slot, entry)
+        batch.timers += updateRetryTimer(slot, entry)
         batch.notices.append(
             .tell(.retrying(attempt.id, after: delay, retries: retry.retries)))
     }
@@ -197,7 +197,7 @@ extension Agenda {
                 admit(first, slot, into: &batch)
             }
         }
-        batch.timers += settleRetry(slot, entry)
+        batch.timers += updateRetryTimer(slot, entry)
         entries[slot] = entry
     }
 

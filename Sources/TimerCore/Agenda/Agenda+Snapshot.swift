@@ -5,13 +5,13 @@ extension Agenda {
     /// Everything there is to show, as of `now`.
     /// - Complexity: O(*n*) in the number of jobs.
     public func snapshot(at now: Now) -> Snapshot {
-        Snapshot(at: now, jobs: snapshots(from: 0, count: order.count, at: now))
+        Snapshot(at: now, jobs: snapshots(from: 0, count: jobSlots.count, at: now))
     }
 
     /// Some of the jobs, as of `now`: at most `count`, from the one in this place of the configuration on.
     /// - Complexity: O(`count`).
     public func snapshots(from place: Int, count: Int, at now: Now) -> [JobSnapshot] {
-        order.dropFirst(place).prefix(count).compactMap { snapshot($0, at: now) }
+        jobSlots.dropFirst(place).prefix(count).compactMap { snapshot($0, at: now) }
     }
 
     /// One job as of `now`; nil if the roster has none of this name.
@@ -26,10 +26,10 @@ extension Agenda {
 
     /// The definitions of all jobs, in the order of the configuration.
     /// - Complexity: O(*n*) in the number of jobs.
-    public var jobs: [Job] { order.compactMap { entries[$0]?.job } }
+    public var jobs: [Job] { jobSlots.compactMap { entries[$0]?.job } }
 
     /// The names of all jobs, in the order of the configuration.
-    public var names: [Job.Name] { order.compactMap { entries[$0]?.job.name } }
+    public var names: [Job.Name] { jobSlots.compactMap { entries[$0]?.job.name } }
 
     /// How many jobs there are.
     public var jobCount: Int { slots.count }
@@ -39,7 +39,7 @@ extension Agenda {
     ///   wall clock.
     public func next(at now: Now) -> (job: Job.Name, instant: WallInstant)? {
         if let first = wallDue.first, entries[first.slot]?.phase.isPaused == true {
-            let nexts = order.compactMap { slot in
+            let nexts = jobSlots.compactMap { slot in
                 entries[slot].flatMap { entry in
                     entry.next(at: now).map { (entry.job.name, $0) }
                 }
@@ -96,7 +96,7 @@ extension Agenda {
     /// How many jobs are paused.
     /// - Complexity: O(*n*) in the number of jobs.
     public var pausedCount: Int {
-        order.count { slot in
+        jobSlots.count { slot in
             if case .paused = entries[slot]?.phase { true } else { false }
         }
     }
@@ -118,19 +118,19 @@ extension Entry {
         if case .paused(let pause) = phase {
             return pause.until.flatMap { next(after: pause, $0, now) }
         }
-        return dueSlot ?? (ledger.isOpen ? remaining(at: now).map { now.wall + $0 } : nil)
+        return dueOccurrence ?? (ledger.isOpen ? remaining(at: now).map { now.wall + $0 } : nil)
     }
 
     private func next(after pause: Pause, _ until: WallInstant, _ now: Now) -> WallInstant? {
         let end = max(until, now.wall)
         if case .wall(let schedule) = job.schedule {
             if job.policy.onResume == .fireIfDue,
-                let first = slot(after: max(seen, min(pause.since, now.wall)), schedule),
+                let first = occurrence(after: max(seen, min(pause.since, now.wall)), schedule),
                 first <= end
             {
                 return end
             }
-            return slot(after: max(seen, end), schedule).map {
+            return occurrence(after: max(seen, end), schedule).map {
                 $0 + delay(ordinal: $0.microsecondsSinceEpoch)
             }
         }

@@ -8,7 +8,7 @@ extension Agenda {
     ///   to just after this.
     /// - Parameter isAnew: whether the job goes by another schedule than when its timer was set.
     /// - Returns: the timer's action, if its instant changed.
-    mutating func settle(
+    mutating func updateTimer(
         _ slot: Int, _ entry: inout Entry, at now: Now, notBefore: Now? = nil,
         isAnew: Bool = false
     ) -> [Action] {
@@ -19,7 +19,7 @@ extension Agenda {
         case .armed, .paused, .stopped, .finished: entry.ledger.close(at: counted)
         }
         if case .wall(let schedule) = entry.job.schedule {
-            settleSlot(&entry, schedule, at: now)
+            updateOccurrence(&entry, schedule, at: now)
         } else if !isShutDown {
             entry.finishUnlessDueThisBoot(at: now)
         }
@@ -38,7 +38,7 @@ extension Agenda {
             let first = max(instant, notBefore.map { $0.awake + .nanoseconds(1) } ?? instant)
             early.awake = first
             new.awake = first + accuracy
-        } else if entry.phase == .armed, let instant = entry.dueSlot {
+        } else if entry.phase == .armed, let instant = entry.dueOccurrence {
             early.wall = instant
             new.wall = instant + accuracy
         }
@@ -65,18 +65,20 @@ extension Agenda {
         return old.awake == nil && old.wall == nil ? [] : [.disarm(job)]
     }
 
-    /// Finds the next slot of an armed job. One that has none any more is finished.
-    private mutating func settleSlot(
+    /// Finds the next occurrence of an armed job. One that has none any more is finished.
+    private mutating func updateOccurrence(
         _ entry: inout Entry, _ schedule: WallSchedule, at now: Now
     ) {
         guard entry.phase == .armed else {
-            entry.slot = nil
+            entry.occurrence = nil
             entry.isDueThisBoot = false
             return
         }
         guard !isShutDown else { return }
-        if entry.slot == nil { entry.slot = entry.slot(after: entry.seen, schedule) }
-        guard entry.slot == nil else { return }
+        if entry.occurrence == nil {
+            entry.occurrence = entry.occurrence(after: entry.seen, schedule)
+        }
+        guard entry.occurrence == nil else { return }
         entry.phase = .finished
         entry.ledger.close(at: entry.counted(at: now))
     }
@@ -88,7 +90,7 @@ extension Agenda {
     }
 
     /// Sets the timer of the job's next further attempt.
-    mutating func settleRetry(_ slot: Int, _ entry: Entry) -> [Action] {
+    mutating func updateRetryTimer(_ slot: Int, _ entry: Entry) -> [Action] {
         let old = retryDue[slot]
         var new: AwakeInstant?
         if !isShutDown, !entry.phase.isPaused { new = runs[slot].compactMap(\.retryAt).min() }

@@ -138,14 +138,14 @@ extension Agenda {
     ) {
         entry.phase = .armed
         if pause.withRun { batch.ends += toldRuns(slot).map { .resume($0) } }
-        let due = entry.takeUp(after: pause, by: author, at: now)
+        let due = entry.resumeSchedule(after: pause, by: author, at: now)
         if author == .pauseEnd, let until = pause.until {
             entry.ledger.credit(
                 countedSince(until, entry.job.count, at: now))
         }
         entry.ledger.credit(entry.countedAfterPause)
         entry.countedAfterPause = .zero
-        batch.timers += settle(slot, &entry, at: now)
+        batch.timers += updateTimer(slot, &entry, at: now)
         batch.notices.append(
             .tell(
                 .resumed(
@@ -155,7 +155,7 @@ extension Agenda {
             begin(due, late: .zero, slot, &entry, as: .due, at: now, into: &batch)
             if case .after = entry.job.schedule {
                 entry.phase = .finished
-                batch.timers += settle(slot, &entry, at: now)
+                batch.timers += updateTimer(slot, &entry, at: now)
             }
         }
         entries[slot] = entry
@@ -252,7 +252,7 @@ extension Agenda {
         _ slot: Int, _ entry: inout Entry, _ batch: Batch, at now: Now, answer: Answer = .done,
         notice: (Entry) -> Notice
     ) -> [Action] {
-        let timer = settle(slot, &entry, at: now) + settleRetry(slot, entry)
+        let timer = updateTimer(slot, &entry, at: now) + updateRetryTimer(slot, entry)
         let record = entry.record(at: now, life: life)
         entries[slot] = entry
         return timer + batch.actions
@@ -292,21 +292,22 @@ extension Entry {
     /// Takes the schedule up again after a pause, as `on-resume` says.
     ///
     /// - Returns: the firing that is due at once, if that is what it says and one would have come.
-    mutating func takeUp(after pause: Pause, by author: Author, at now: Now) -> Firing? {
+    mutating func resumeSchedule(after pause: Pause, by author: Author, at now: Now) -> Firing? {
         let policy = job.policy.onResume
-        // Slots after the end of a pause that ended by itself are no business of the pause.
+        // Occurrences after the end of a pause that ended by itself are no business of the pause.
         let end = author == .pauseEnd ? min(pause.until ?? now.wall, now.wall) : now.wall
         guard case .wall(let schedule) = job.schedule else {
-            return takeUpCounting(after: pause, policy ?? .keepRemaining, at: now)
+            return resumeCounting(after: pause, policy ?? .keepRemaining, at: now)
         }
         let since = max(seen, min(pause.since, now.wall))
         seen = max(seen, end)
-        guard policy == .fireIfDue, let first = slot(after: since, schedule), first <= end else {
+        guard policy == .fireIfDue, let first = occurrence(after: since, schedule), first <= end
+        else {
             return nil
         }
         var missed = 0
         var at = first
-        while missed < Points.max, let next = slot(after: at, schedule), next <= end {
+        while missed < Points.max, let next = occurrence(after: at, schedule), next <= end {
             missed += 1
             at = next
         }
@@ -315,7 +316,7 @@ extension Entry {
         return firing(Points.Point(label: label, age: .zero), missed: missed, at: now)
     }
 
-    private mutating func takeUpCounting(
+    private mutating func resumeCounting(
         after pause: Pause, _ policy: Policy.Resume, at now: Now
     ) -> Firing? {
         switch policy {

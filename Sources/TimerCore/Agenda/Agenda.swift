@@ -30,7 +30,7 @@ public struct Agenda: Sendable {
     var slots = SlotIndex()
     /// The slots in the order of the configuration. During a reload it is the old order, with the jobs that are new
     /// behind it, and slots of jobs that are gone are empty.
-    var order: [Int] = []
+    var jobSlots: [Int] = []
     /// A reload that is not finished.
     var reloading: Reloading?
     /// When the armed jobs' timers ring: the latest instant at which they may fire.

@@ -13,7 +13,7 @@ extension Entry {
         lastScheduled = record.lastScheduled
         configuredPaused = record.configuredPaused
         // What passed since is missed, but for the time in which the configuration did not name the job. A
-        // reading far in the future was wrong, and slots that are there again are other firings.
+        // reading far in the future was wrong, and occurrences that are there again are other firings.
         let last = record.seen ?? max(record.lastScheduled ?? record.at.wall, record.at.wall)
         seen = record.removed == nil ? last : max(last, now.wall)
         followCorrection(since: record, at: now)
@@ -32,11 +32,11 @@ extension Entry {
             if step.length >= Agenda.correctionMin {
                 // What the daemon missed since it was gone, it missed by the new time.
                 let since = record.removed == nil ? now.wall - max(.zero, passed) : now.wall
-                return correctSlots(to: since, isBackward: step < .zero)
+                return correctOccurrences(to: since, isBackward: step < .zero)
             }
         }
         guard seen - now.wall >= Agenda.correctionMin else { return }
-        correctSlots(to: now.wall, isBackward: true)
+        correctOccurrences(to: now.wall, isBackward: true)
     }
 
     /// What counted since a pause ended by itself while no daemon ran. The pause is ended when its timer
@@ -79,7 +79,8 @@ extension Entry {
     mutating func leaveFinishedIfRecurring(at now: Now) {
         switch job.schedule {
         case .after, .onBoot: return
-        case .wall(let schedule) where slot == nil && schedule.next(after: seen) == nil: return
+        case .wall(let schedule) where occurrence == nil && schedule.next(after: seen) == nil:
+            return
         case .every, .wall: break
         }
         guard phase == .finished else { return }

@@ -76,13 +76,13 @@ extension Entry {
         case .waits:
             isDueThisBoot = true
             // That of a schedule by the wall clock was the next one behind what was dealt with.
-            if !job.schedule.isSinceBoot { slot = seen + .microseconds(1) }
+            if !job.schedule.isSinceBoot { occurrence = seen + .microseconds(1) }
         case .begins(let ago):
             isDueThisBoot = true
             if phase == .finished { phase = .armed }
             guard job.schedule.isSinceBoot else {
                 seen = min(seen, now.wall - .microseconds(1))
-                slot = now.wall
+                occurrence = now.wall
                 return
             }
             // At the first start in a boot nothing is missed: what should have fired before the daemon could fires
@@ -102,8 +102,8 @@ extension Entry {
         ledger.close(at: counted(at: now))
     }
 
-    /// The slots have to be found anew. That of the boot is none of the calendar: it stays.
-    mutating func dropSlot() {
-        if !isDueThisBoot { slot = nil }
+    /// The occurrences have to be found anew. That of the boot is none of the calendar: it stays.
+    mutating func dropOccurrence() {
+        if !isDueThisBoot { occurrence = nil }
     }
 }

@@ -10,10 +10,10 @@ struct Entry: Sendable {
     /// Firings since the job began at zero.
     var firings = 0
     var lastScheduled: WallInstant?
-    /// Of a schedule by the calendar clock: up to when its slots are dealt with.
+    /// Of a schedule by the calendar clock: up to when its occurrences are dealt with.
     var seen: WallInstant
-    /// Its next slot; nil if there is none, or none is to come while it is not armed.
-    var slot: WallInstant?
+    /// Its next occurrence; nil if there is none, or none is to come while it is not armed.
+    var occurrence: WallInstant?
     var configuredPaused: Bool
     private var boxedLastRun: Boxed<RunSummary>?
     /// Nil while all of it is as it is in a new job.
@@ -55,13 +55,13 @@ struct Entry: Sendable {
 
     func accrued(at now: Now) -> Duration { ledger.accrued(at: counted(at: now)) }
 
-    /// By how much all its grid points or slots are shifted.
+    /// By how much all its grid points or occurrences are shifted.
     var offset: Duration {
         let most = job.policy.randomOffset
         return most > .zero ? chance.draw(ordinal: .max, below: most) : .zero
     }
 
-    /// By how much the firing of this number, or of this slot, is delayed.
+    /// By how much the firing of this number, or of this occurrence, is delayed.
     func delay(ordinal: Int64) -> Duration {
         let most = job.policy.randomDelay
         return most > .zero ? chance.draw(ordinal: ordinal, below: most) : .zero
@@ -87,18 +87,20 @@ struct Entry: Sendable {
     /// The accrued time at which the next firing is due.
     var dueTarget: Duration? { target.map { $0 + delay(ordinal: Int64(firings)) } }
 
-    /// When the next slot is due by the calendar clock.
-    var dueSlot: WallInstant? { slot.map { $0 + delay(ordinal: $0.microsecondsSinceEpoch) } }
+    /// When the next occurrence is due by the calendar clock.
+    var dueOccurrence: WallInstant? {
+        occurrence.map { $0 + delay(ordinal: $0.microsecondsSinceEpoch) }
+    }
 
-    /// The first slot after an instant.
-    func slot(after instant: WallInstant, _ schedule: WallSchedule) -> WallInstant? {
+    /// The first occurrence after an instant.
+    func occurrence(after instant: WallInstant, _ schedule: WallSchedule) -> WallInstant? {
         let offset = offset
         guard offset > .zero else { return schedule.next(after: instant) }
         return schedule.next(after: instant - offset).map { $0 + offset }
     }
 
-    /// The last slot before an instant.
-    func slot(before instant: WallInstant, _ schedule: WallSchedule) -> WallInstant? {
+    /// The last occurrence before an instant.
+    func occurrence(before instant: WallInstant, _ schedule: WallSchedule) -> WallInstant? {
         let offset = offset
         guard offset > .zero else { return schedule.previous(before: instant) }
         return schedule.previous(before: instant - offset).map { $0 + offset }
@@ -107,7 +109,7 @@ struct Entry: Sendable {
     /// What is left to the next firing; nil if none is to come.
     func remaining(at now: Now) -> Duration? {
         switch (phase, job.schedule) {
-        case (.armed, .wall): dueSlot.map { max(.zero, $0 - now.wall) }
+        case (.armed, .wall): dueOccurrence.map { max(.zero, $0 - now.wall) }
         case (.paused, .wall), (.stopped, _), (.finished, _): nil
         case (.armed, _), (.paused, _): dueTarget.map { max(.zero, $0 - accrued(at: now)) }
         }
@@ -128,12 +130,12 @@ struct Entry: Sendable {
             seen: seen(at: now), corrections: corrections, isDueThisBoot: isDueThisBoot)
     }
 
-    /// Up to when slots are dealt with, for whoever takes the account up with another schedule: what passed
-    /// without a slot counts as dealt with, and a slot that waits to fire does not.
+    /// Up to when occurrences are dealt with, for whoever takes the account up with another schedule: what passed
+    /// without an occurrence counts as dealt with, and an occurrence that waits to fire does not.
     private func seen(at now: Now) -> WallInstant {
         guard case .wall = job.schedule else { return max(seen, now.wall) }
-        guard phase == .armed, let slot else { return seen }
-        return max(seen, min(slot - .microseconds(1), now.wall))
+        guard phase == .armed, let occurrence else { return seen }
+        return max(seen, min(occurrence - .microseconds(1), now.wall))
     }
 
     /// The scheduled instant for a firing due at `instant`: never that of an earlier firing, even if the
@@ -166,7 +168,7 @@ extension Entry {
         var lastSkip: SkippedFiring?
     }
 
-    /// How often the calendar clock was corrected, to tell the slots of one reading from those of another.
+    /// How often the calendar clock was corrected, to tell the occurrences of one reading from those of another.
     var corrections: Int {
         get { rare?.wrappedValue.corrections ?? 0 }
         set { if newValue != corrections { change { $0.corrections = newValue } } }

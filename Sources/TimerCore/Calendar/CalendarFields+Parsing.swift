@@ -96,7 +96,7 @@ extension CalendarFields {
     // MARK: - Ranges
 
     private func check() throws(ScheduleError) {
-        try Self.check(years, "year", SlotPattern.years)
+        try Self.check(years, "year", OccurrencePattern.years)
         try Self.check(months, "month", 1...12)
         try Self.check(days, "day", 1...(isFromMonthEnd ? 28 : 31), isReversed: isFromMonthEnd)
         try Self.check(hours, "hour", 0...23)

@@ -21,7 +21,7 @@ public struct ScheduleError: Error, Hashable, Sendable, CustomStringConvertible 
 ///
 /// The same texts are taken as by systemd 252, but for abbreviations of zones, which name different
 /// offsets in different places and at different times of the year.
-public struct CalendarSpec: SlotSource, Hashable, Sendable, CustomStringConvertible {
+public struct CalendarSpec: OccurrenceSource, Hashable, Sendable, CustomStringConvertible {
     /// The zone the text itself names; nil leaves it to whoever uses the schedule.
     public let zoneName: String?
     /// The normal form, as systemd prints it.
@@ -30,7 +30,7 @@ public struct CalendarSpec: SlotSource, Hashable, Sendable, CustomStringConverti
     /// hour or minute is a wildcard or an open step follows the clock, any other is fixed.
     public let standardRule: DSTRule
 
-    let pattern: SlotPattern
+    let pattern: OccurrencePattern
 
     /// Reads a calendar event.
     ///
@@ -54,7 +54,7 @@ public struct CalendarSpec: SlotSource, Hashable, Sendable, CustomStringConverti
     public func next(
         after instant: WallInstant, in zone: ZoneRules, rule: DSTRule? = nil
     ) -> WallInstant? {
-        slot(after: instant, in: zone, rule: rule)
+        occurrence(after: instant, in: zone, rule: rule)
     }
 
     /// The last time before `instant`; nil if there is none since 1970.
@@ -62,7 +62,7 @@ public struct CalendarSpec: SlotSource, Hashable, Sendable, CustomStringConverti
     public func previous(
         before instant: WallInstant, in zone: ZoneRules, rule: DSTRule? = nil
     ) -> WallInstant? {
-        slot(before: instant, in: zone, rule: rule)
+        occurrence(before: instant, in: zone, rule: rule)
     }
 }
 
@@ -130,11 +130,11 @@ struct CalendarFields {
         return kept
     }
 
-    var pattern: SlotPattern {
+    var pattern: OccurrencePattern {
         let whole = seconds.allSatisfy { part in
             part.start % 1_000_000 == 0 && part.step % 1_000_000 == 0
         }
-        let second: SlotPattern.SecondPattern =
+        let second: OccurrencePattern.SecondPattern =
             if whole {
                 .whole(
                     seconds.map { part in
@@ -145,7 +145,7 @@ struct CalendarFields {
             } else {
                 .fractions(seconds)
             }
-        return SlotPattern(
+        return OccurrencePattern(
             years: years, months: months.bits(from: 1, limit: 12),
             days: DayPattern(
                 byLength: (28...31).map { daysOfMonth($0).bits(from: 1, limit: $0) },

@@ -8,7 +8,7 @@
 /// crons read and Debian's does not is accepted, and `read` says so: `5/15`, names in full, ranges of names
 /// that run over the end of the week or year, `L` as the last day of the month, `5L` and `5#2` as the last and
 /// the second Friday, `H` and `~` for values that are drawn for each job.
-public struct CronSpec: SlotSource, Hashable, Sendable, CustomStringConvertible {
+public struct CronSpec: OccurrenceSource, Hashable, Sendable, CustomStringConvertible {
     /// The normal form: numbers for names and for what is drawn, one blank between fields.
     public let description: String
     /// Whether it means each boot of the machine, `@reboot`, and no time at all.
@@ -16,7 +16,7 @@ public struct CronSpec: SlotSource, Hashable, Sendable, CustomStringConvertible 
     /// As in `CalendarSpec`: the hour or minute of a schedule that follows the clock is `*`, `*/n` or `m/n`.
     public let standardRule: DSTRule
 
-    let pattern: SlotPattern
+    let pattern: OccurrencePattern
 
     /// A line as it was written.
     public struct Line: Hashable, Sendable {
@@ -101,7 +101,7 @@ public struct CronSpec: SlotSource, Hashable, Sendable, CustomStringConvertible 
         description = word
         isReboot = true
         standardRule = .fixed
-        pattern = SlotPattern(
+        pattern = OccurrencePattern(
             months: 0, days: DayPattern(byLength: [0, 0, 0, 0]), hours: 0, minutes: 0,
             seconds: .whole(0))
     }
@@ -120,7 +120,7 @@ public struct CronSpec: SlotSource, Hashable, Sendable, CustomStringConvertible 
     private init(_ fields: [CronField]) {
         let (minute, hour, day, month, weekday) =
             (fields[0], fields[1], fields[2], fields[3], fields[4])
-        pattern = SlotPattern(
+        pattern = OccurrencePattern(
             months: month.bits,
             days: DayPattern(
                 byLength: (28...31).map { length in
@@ -170,7 +170,7 @@ public struct CronSpec: SlotSource, Hashable, Sendable, CustomStringConvertible 
     public func next(
         after instant: WallInstant, in zone: ZoneRules, rule: DSTRule? = nil
     ) -> WallInstant? {
-        slot(after: instant, in: zone, rule: rule)
+        occurrence(after: instant, in: zone, rule: rule)
     }
 
     /// The last time before `instant`; nil if there is none since 1970.
@@ -178,6 +178,6 @@ public struct CronSpec: SlotSource, Hashable, Sendable, CustomStringConvertible 
     public func previous(
         before instant: WallInstant, in zone: ZoneRules, rule: DSTRule? = nil
     ) -> WallInstant? {
-        slot(before: instant, in: zone, rule: rule)
+        occurrence(before: instant, in: zone, rule: rule)
     }
 }

@@ -5,7 +5,7 @@
 public struct ScheduleFinding: Hashable, Sendable {
     /// What kind of thing it is; the raw value is its name for people and programs.
     public enum Code: String, CaseIterable, Hashable, Sendable {
-        /// No slot is ever to come.
+        /// No occurrence is ever to come.
         case neverFires = "never-fires"
         /// A crontab line restricts both day fields, and either is enough (crontab(5)).
         case dayFieldsBothRestricted = "day-fields-both-restricted"
@@ -15,9 +15,9 @@ public struct ScheduleFinding: Hashable, Sendable {
         case skippedMonths = "skipped-months"
         /// The 29th of February and no other day.
         case leapDayOnly = "leap-day-only"
-        /// A slot lies where daylight saving time skips.
+        /// An occurrence lies where daylight saving time skips.
         case dstSkippedTime = "dst-skipped-time"
-        /// A slot lies where daylight saving time repeats.
+        /// An occurrence lies where daylight saving time repeats.
         case dstRepeatedTime = "dst-repeated-time"
     }
 
@@ -114,10 +114,10 @@ extension WallSchedule {
         return []
     }
 
-    /// Slots of a fixed schedule where the clocks of the zone will skip or repeat, unless a key says what
+    /// Occurrences of a fixed schedule where the clocks of the zone will skip or repeat, unless a key says what
     /// becomes of them.
     private func clockFindings(
-        _ source: some SlotSource, _ zone: ZoneRules, at now: WallInstant
+        _ source: some OccurrenceSource, _ zone: ZoneRules, at now: WallInstant
     ) -> [(ScheduleFinding.Code, String)] {
         guard source.standardRule == .fixed else { return [] }
         var found: [(ScheduleFinding.Code, String)] = []
@@ -130,7 +130,7 @@ extension WallSchedule {
             let isOpen = isGap ? gap == nil : overlap == nil
             at = change
             guard isOpen, !found.contains(where: { $0.0 == code }),
-                let local = source.pattern.slot(
+                let local = source.pattern.occurrence(
                     from: change + .seconds(min(before, after)),
                     to: change + .seconds(max(before, after)))
             else { continue }
@@ -153,9 +153,9 @@ extension WallSchedule {
     }
 }
 
-extension SlotPattern {
-    /// The first slot of a stretch of the local clock, its end left out.
-    fileprivate func slot(from start: WallInstant, to end: WallInstant) -> WallInstant? {
+extension OccurrencePattern {
+    /// The first occurrence of a stretch of the local clock, its end left out.
+    fileprivate func occurrence(from start: WallInstant, to end: WallInstant) -> WallInstant? {
         next(notBefore: start.microsecondsSinceEpoch)
             .flatMap { $0 < end.microsecondsSinceEpoch ? $0 : nil }
             .map { WallInstant(microsecondsSinceEpoch: $0) }

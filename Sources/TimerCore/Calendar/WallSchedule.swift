@@ -1,12 +1,12 @@
 // Copyright 2026 the timerd authors
 // SPDX-License-Identifier: Apache-2.0
 
-/// A schedule by the calendar clock: every slot of any of its sources.
+/// A schedule by the calendar clock: every occurrence of any of its sources.
 public struct WallSchedule: Hashable, Sendable {
-    /// The most slots counted as missed; beyond it the count says no more than "at least so many".
+    /// The most occurrences counted as missed; beyond it the count says no more than "at least so many".
     public static let missedMax = 10_000
 
-    /// Where slots come from.
+    /// Where occurrences come from.
     public enum Source: Hashable, Sendable {
         /// A calendar event, in a zone.
         case calendar(CalendarSpec, ZoneRules)
@@ -30,7 +30,7 @@ public struct WallSchedule: Hashable, Sendable {
         self.overlap = overlap
     }
 
-    /// The first slot after `instant`; nil if there is none.
+    /// The first occurrence after `instant`; nil if there is none.
     /// - Complexity: O(*n*) in the number of sources, each as its own `next`.
     public func next(after instant: WallInstant) -> WallInstant? {
         sources.compactMap { source -> WallInstant? in
@@ -39,12 +39,12 @@ public struct WallSchedule: Hashable, Sendable {
                 spec.next(after: instant, in: zone, rule: rule(spec.standardRule))
             case .cron(let spec, let zone):
                 spec.next(after: instant, in: zone, rule: rule(spec.standardRule))
-            case .at(let slot): slot > instant ? slot : nil
+            case .at(let occurrence): occurrence > instant ? occurrence : nil
             }
         }.min()
     }
 
-    /// The last slot before `instant`; nil if there is none since 1970.
+    /// The last occurrence before `instant`; nil if there is none since 1970.
     /// - Complexity: O(*n*) in the number of sources, each as its own `previous`.
     public func previous(before instant: WallInstant) -> WallInstant? {
         sources.compactMap { source -> WallInstant? in
@@ -53,7 +53,7 @@ public struct WallSchedule: Hashable, Sendable {
                 spec.previous(before: instant, in: zone, rule: rule(spec.standardRule))
             case .cron(let spec, let zone):
                 spec.previous(before: instant, in: zone, rule: rule(spec.standardRule))
-            case .at(let slot): slot < instant ? slot : nil
+            case .at(let occurrence): occurrence < instant ? occurrence : nil
             }
         }.max()
     }

@@ -103,10 +103,10 @@ public struct JobRecord: Hashable, Sendable {
     public var uncertain: Duration
     /// How many further firings are to be let go by order.
     public var skips: Int
-    /// Up to when the slots of the calendar clock are dealt with; nil in a record of a version that did not
+    /// Up to when the occurrences of the calendar clock are dealt with; nil in a record of a version that did not
     /// keep it.
     public var seen: WallInstant?
-    /// How often the calendar clock was corrected backwards, to tell the slots of one reading from those of
+    /// How often the calendar clock was corrected backwards, to tell the occurrences of one reading from those of
     /// another.
     public var corrections: Int
     /// Whether the firing that the job has once in each boot is still to come in the boot of `at`.

@@ -32,9 +32,9 @@ public enum Notice: Hashable, Sendable {
     /// A run ended.
     case runEnded(Run.ID, RunOutcome, RunUsage, failed: Bool)
     /// A run that was recorded before the last life ended, and never begun, is begun now.
-    case runTakenUp(Run.ID)
+    case runRecovered(Run.ID)
     /// A run outlived the last daemon and is back among the live ones.
-    case runTakenOver(Run.ID)
+    case runReattached(Run.ID)
     /// A job was paused.
     case paused(Job.Name, Pause, accrued: Duration, remaining: Duration?)
     /// The terms of a pause were changed.
@@ -53,7 +53,7 @@ public enum Notice: Hashable, Sendable {
     case finished(Job.Name, firesAtBoot: Bool)
     /// The configuration was read again.
     case reloaded(added: [Job.Name], changed: [Job.Name], removed: [Job.Name], kept: Int)
-    /// The rules of time zones changed, and with them the slots of these jobs.
+    /// The rules of time zones changed, and with them the occurrences of these jobs.
     case zonesChanged([Job.Name])
     /// The calendar clock was set by so much; where that is a correction, of three hours and more, what lay
     /// between counts neither as missed nor as done.

@@ -81,5 +81,5 @@ extension Agenda {
     }
 
     /// The job in this place of the configuration; nil if it has just been removed.
-    fileprivate func job(at place: Int) -> Job.Name? { entries[order[place]]?.job.name }
+    fileprivate func job(at place: Int) -> Job.Name? { entries[jobSlots[place]]?.job.name }
 }

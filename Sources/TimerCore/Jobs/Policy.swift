@@ -3,7 +3,7 @@
 
 /// What becomes of a job's firings where the plain schedule leaves a choice.
 public struct Policy: Hashable, Sendable {
-    /// What becomes of slots that passed while nothing could fire.
+    /// What becomes of occurrences that passed while nothing could fire.
     public var onMissed = Missed.runOnce
     /// How old a firing may be when it starts; an older one is let go and recorded. Nil: any age.
     public var startingDeadline: Duration?
@@ -18,7 +18,7 @@ public struct Policy: Hashable, Sendable {
     public var accuracy = Duration.zero
     /// The most a firing is delayed by chance, drawn anew for each. Not negative.
     public var randomDelay = Duration.zero
-    /// The most all slots are shifted, by a span that is always the same for one job on one machine. Not
+    /// The most all occurrences are shifted, by a span that is always the same for one job on one machine. Not
     /// negative.
     public var randomOffset = Duration.zero
     /// What is done after a failed run.
@@ -27,7 +27,7 @@ public struct Policy: Hashable, Sendable {
     /// The defaults.
     public init() {}
 
-    /// Slots that passed while nothing could fire: the daemon was away, the machine slept or stood still.
+    /// Occurrences that passed while nothing could fire: the daemon was away, the machine slept or stood still.
     public enum Missed: String, CaseIterable, Hashable, Sendable {
         /// One run for all of them.
         case runOnce = "run-once"
@@ -41,7 +41,7 @@ public struct Policy: Hashable, Sendable {
     public enum Resume: String, CaseIterable, Hashable, Sendable {
         /// Go on with the time that was left.
         case keepRemaining = "keep-remaining"
-        /// Wait for the next slot; what passed meanwhile is forgotten.
+        /// Wait for the next occurrence; what passed meanwhile is forgotten.
         case nextSlot = "next-slot"
         /// Fire at once if it would have fired meanwhile; else as `keepRemaining` or `nextSlot`.
         case fireIfDue = "fire-if-due"

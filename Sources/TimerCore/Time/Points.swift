@@ -1,7 +1,7 @@
 // Copyright 2026 the timerd authors
 // SPDX-License-Identifier: Apache-2.0
 
-/// The grid points or slots of one job that have come due by one reading of the clocks, in order.
+/// The grid points or occurrences of one job that have come due by one reading of the clocks, in order.
 struct Points {
     /// The most that are told apart; beyond, the count says no more than "at least so many".
     static let max = 10_000
@@ -133,60 +133,66 @@ extension Entry {
         return (points, index)
     }
 
-    /// Passes the slots that are due by now. Nil, with nothing changed, if none is.
-    mutating func passSlots(of schedule: WallSchedule, at now: Now) -> Points? {
-        guard let first = slot, let due = dueSlot, due <= now.wall else { return nil }
+    /// Passes the occurrences that are due by now. Nil, with nothing changed, if none is.
+    mutating func passOccurrences(of schedule: WallSchedule, at now: Now) -> Points? {
+        guard let first = occurrence, let due = dueOccurrence, due <= now.wall else { return nil }
         isDueThisBoot = false
         let shift = Duration.microseconds(corrections)
-        func point(_ slot: WallInstant, due: WallInstant) -> Points.Point {
-            Points.Point(label: slot + shift, age: now.wall - due)
+        func point(_ occurrence: WallInstant, due: WallInstant) -> Points.Point {
+            Points.Point(label: occurrence + shift, age: now.wall - due)
         }
         var points = [point(first, due: due)]
-        let next = slot(after: first, schedule)
+        let next = occurrence(after: first, schedule)
         if job.policy.randomDelay > .zero {
             // Of these not even the longest delay can be left.
             let sure = now.wall - job.policy.randomDelay
-            slot = next
+            occurrence = next
             if let next, next <= sure {
                 points += later(than: first, of: schedule, through: sure)
                     .map { point($0, due: $0 + delay(ordinal: $0.microsecondsSinceEpoch)) }
-                slot = slot(after: sure, schedule)
+                occurrence = occurrence(after: sure, schedule)
             }
-            while points.count < Points.max, let slot, let due = dueSlot, due <= now.wall {
-                points.append(point(slot, due: due))
-                self.slot = self.slot(after: slot, schedule)
+            while points.count < Points.max, let occurrence, let due = dueOccurrence,
+                due <= now.wall
+            {
+                points.append(point(occurrence, due: due))
+                self.occurrence = self.occurrence(after: occurrence, schedule)
             }
         } else if let next, next <= now.wall {
             points += later(than: first, of: schedule, through: now.wall)
                 .map { point($0, due: $0) }
-            slot = slot(after: now.wall, schedule)
+            occurrence = occurrence(after: now.wall, schedule)
         } else {
-            slot = next
+            occurrence = next
         }
-        // Slots closer than any interval may be share a firing, or there would be no end of them.
-        if let next = slot, next - first < Self.slotsApartMin {
-            slot = slot(after: now.wall + Self.slotsApartMin - .microseconds(1), schedule)
+        // Occurrences closer than any interval may be share a firing, or there would be no end of them.
+        if let next = occurrence, next - first < Self.occurrencesApartMin {
+            occurrence = occurrence(
+                after: now.wall + Self.occurrencesApartMin - .microseconds(1), schedule)
         }
         // What comes next is known; what lies before it is dealt with.
-        seen = Swift.max(seen, slot.map { Swift.min($0 - .microseconds(1), now.wall) } ?? now.wall)
+        seen = Swift.max(
+            seen, occurrence.map { Swift.min($0 - .microseconds(1), now.wall) } ?? now.wall)
         firings += points.count
         return points.count == 1 ? Points(points[0]) : Points(points)
     }
 
-    /// Slots closer than this are one.
-    static let slotsApartMin: Duration = .milliseconds(1)
+    /// Occurrences closer than this are one.
+    static let occurrencesApartMin: Duration = .milliseconds(1)
 
-    /// The slots after `first` and not after `last`; of very many, the latest.
+    /// The occurrences after `first` and not after `last`; of very many, the latest.
     private func later(
         than first: WallInstant, of schedule: WallSchedule, through last: WallInstant
     ) -> [WallInstant] {
-        var slots: [WallInstant] = []
+        var occurrences: [WallInstant] = []
         var bound = last + .microseconds(1)
-        while slots.count < Points.max - 1, let slot = slot(before: bound, schedule), slot > first {
-            slots.append(slot)
-            bound = slot
+        while occurrences.count < Points.max - 1,
+            let occurrence = occurrence(before: bound, schedule), occurrence > first
+        {
+            occurrences.append(occurrence)
+            bound = occurrence
         }
-        return slots.reversed()
+        return occurrences.reversed()
     }
 }
 

@@ -17,8 +17,8 @@ enum EventKind: String, CaseIterable {
     case killed = "run-killed"
     case cancelled = "run-cancelled"
     case runEnded = "run-ended"
-    case runTakenUp = "run-recovered"
-    case runTakenOver = "run-reattached"
+    case runRecovered = "run-recovered"
+    case runReattached = "run-reattached"
     case paused
     case pauseChanged = "pause-changed"
     case resumed
@@ -60,8 +60,8 @@ enum EventKind: String, CaseIterable {
         case .killed: ("6130fab8375f46799b3c1364f7b743e0", .none)
         case .cancelled: ("a8473a1437004f6b92a9ce2388baf03b", .none)
         case .runEnded: ("adba0b97016b4e94b4265864c35602eb", .none)
-        case .runTakenUp: ("9f37c77c565c475ba9ffb92eb440c802", .none)
-        case .runTakenOver: ("5b0f4c3e9a4d4a0f8e2b6c7d1f3a9e52", .none)
+        case .runRecovered: ("9f37c77c565c475ba9ffb92eb440c802", .none)
+        case .runReattached: ("5b0f4c3e9a4d4a0f8e2b6c7d1f3a9e52", .none)
         case .paused: ("d9a7b41daf174e07a47d762208bdfd26", .job)
         case .pauseChanged: ("8094433412654bc2b867c091509dd99e", .job)
         case .resumed: ("d122d58047494229b6d241623fadce5c", .job)

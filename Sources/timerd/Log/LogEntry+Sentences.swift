@@ -37,9 +37,9 @@ extension LogEntry {
             (.notice, "waiting run \(run) cancelled, requested by \(by)")
         case .runEnded(let run, let outcome, let usage, let failed):
             ended(run, outcome, usage, failed: failed)
-        case .runTakenUp(let run):
+        case .runRecovered(let run):
             (.notice, "run \(run) was recorded before the restart and starts now")
-        case .runTakenOver(let run):
+        case .runReattached(let run):
             (.notice, "run \(run) kept running across the restart")
         case .paused(_, let pause, let accrued, let remaining):
             (

@@ -91,12 +91,12 @@ extension Notice {
         case .runBegan(let run):
             return about(
                 .runBegan, run.firing.job, isRoutine: true, ["TIMERD_RUN_ID": "\(run)"])
-        case .runTakenUp(let run):
+        case .runRecovered(let run):
             return about(
-                .runTakenUp, run.firing.job, isRoutine: true, ["TIMERD_RUN_ID": "\(run)"])
-        case .runTakenOver(let run):
+                .runRecovered, run.firing.job, isRoutine: true, ["TIMERD_RUN_ID": "\(run)"])
+        case .runReattached(let run):
             return about(
-                .runTakenOver, run.firing.job, isRoutine: true, ["TIMERD_RUN_ID": "\(run)"])
+                .runReattached, run.firing.job, isRoutine: true, ["TIMERD_RUN_ID": "\(run)"])
         case .killed(let run, let by, let signal):
             return about(
                 .killed, run.firing.job,

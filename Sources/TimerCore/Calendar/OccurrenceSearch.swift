@@ -3,7 +3,7 @@
 
 /// What a schedule does with local times that do not exist, and with those that come twice.
 public struct DSTRule: Hashable, Sendable {
-    /// Slots whose time does not exist.
+    /// Occurrences whose time does not exist.
     public enum Gap: String, CaseIterable, Hashable, Sendable {
         /// Fire at the end of the gap; several of them fire once.
         case runAfter = "run-after"
@@ -11,7 +11,7 @@ public struct DSTRule: Hashable, Sendable {
         case skip
     }
 
-    /// Slots whose time comes twice.
+    /// Occurrences whose time comes twice.
     public enum Overlap: String, CaseIterable, Hashable, Sendable {
         /// Fire in the first pass alone.
         case first
@@ -19,9 +19,9 @@ public struct DSTRule: Hashable, Sendable {
         case both
     }
 
-    /// What becomes of slots in a gap.
+    /// What becomes of occurrences in a gap.
     public var gap: Gap
-    /// What becomes of slots in a repeated stretch.
+    /// What becomes of occurrences in a repeated stretch.
     public var overlap: Overlap
 
     /// A rule as described.
@@ -37,30 +37,32 @@ public struct DSTRule: Hashable, Sendable {
     public static let fixed = DSTRule(gap: .runAfter, overlap: .first)
 }
 
-/// What names slots by a local clock, and says how it takes to daylight saving.
-protocol SlotSource {
-    var pattern: SlotPattern { get }
+/// What names occurrences by a local clock, and says how it takes to daylight saving.
+protocol OccurrenceSource {
+    var pattern: OccurrencePattern { get }
     var standardRule: DSTRule { get }
 }
 
-extension SlotSource {
-    func slot(after instant: WallInstant, in zone: ZoneRules, rule: DSTRule?) -> WallInstant? {
-        SlotSearch(pattern: pattern, zone: zone, rule: rule ?? standardRule)
+extension OccurrenceSource {
+    func occurrence(after instant: WallInstant, in zone: ZoneRules, rule: DSTRule?) -> WallInstant?
+    {
+        OccurrenceSearch(pattern: pattern, zone: zone, rule: rule ?? standardRule)
             .next(after: instant.microsecondsSinceEpoch)
             .map { WallInstant(microsecondsSinceEpoch: $0) }
     }
 
-    func slot(before instant: WallInstant, in zone: ZoneRules, rule: DSTRule?) -> WallInstant? {
-        SlotSearch(pattern: pattern, zone: zone, rule: rule ?? standardRule)
+    func occurrence(before instant: WallInstant, in zone: ZoneRules, rule: DSTRule?) -> WallInstant?
+    {
+        OccurrenceSearch(pattern: pattern, zone: zone, rule: rule ?? standardRule)
             .previous(before: instant.microsecondsSinceEpoch)
             .map { WallInstant(microsecondsSinceEpoch: $0) }
     }
 }
 
-/// The search for slots in a zone: stretches of one offset are walked in the order of real time, so that
+/// The search for occurrences in a zone: stretches of one offset are walked in the order of real time, so that
 /// what comes out always lies strictly after, or before, what went in.
-struct SlotSearch {
-    let pattern: SlotPattern
+struct OccurrenceSearch {
+    let pattern: OccurrencePattern
     let zone: ZoneRules
     let rule: DSTRule
 
@@ -70,7 +72,7 @@ struct SlotSearch {
 
     /// The first instant after `instant`, in microseconds since 1970.
     ///
-    /// - Complexity: as `SlotPattern.next`, and O(1) stretches of the zone around the slot.
+    /// - Complexity: as `OccurrencePattern.next`, and O(1) stretches of the zone around the occurrence.
     func next(after instant: Int64) -> Int64? {
         guard var bound = Self.add(instant, 1) else { return nil }
         var segment = zone.segment(at: bound.quotient(flooringBy: Self.second))
@@ -78,7 +80,7 @@ struct SlotSearch {
             let offset = segment.offset * Self.second
             var low = bound
             if let start = segment.start.flatMap(Self.microseconds) {
-                if start >= bound, hasSlotInGap(before: segment) { return start }
+                if start >= bound, hasOccurrenceInGap(before: segment) { return start }
                 low = max(low, start)
             }
             guard var local = Self.add(low, offset) else { return nil }
@@ -86,12 +88,14 @@ struct SlotSearch {
                 local = max(local, seen)
             }
             // Nothing ahead by the local clock: nothing ahead in any later stretch.
-            guard let slot = pattern.next(notBefore: local) else { return nil }
-            guard let end = segment.end.flatMap(Self.microseconds) else { return slot - offset }
-            if slot < end + offset { return slot - offset }
+            guard let occurrence = pattern.next(notBefore: local) else { return nil }
+            guard let end = segment.end.flatMap(Self.microseconds) else {
+                return occurrence - offset
+            }
+            if occurrence < end + offset { return occurrence - offset }
             // Far ahead, and no repeated time in between: the stretches up to it hold nothing.
             let isRepeated = rule.overlap == .both && local > end + offset - Self.margin
-            bound = isRepeated ? end : max(end, slot - Self.margin)
+            bound = isRepeated ? end : max(end, occurrence - Self.margin)
             segment = zone.segment(at: bound.quotient(flooringBy: Self.second))
         }
     }
@@ -108,17 +112,17 @@ struct SlotSearch {
             if rule.overlap == .first, let seen = localEnd(before: segment) {
                 lowest = max(lowest ?? seen, seen)
             }
-            let slot = pattern.previous(notAfter: high)
-            if let slot, slot >= lowest ?? .min { return slot - offset }
+            let occurrence = pattern.previous(notAfter: high)
+            if let occurrence, occurrence >= lowest ?? .min { return occurrence - offset }
             guard let start, let before = Self.add(start, -1) else { return nil }
-            if start <= bound, hasSlotInGap(before: segment) { return start }
+            if start <= bound, hasOccurrenceInGap(before: segment) { return start }
             // Near the start of a stretch, times ahead by the local clock may have been there in the one
             // before it.
             let isRepeated = rule.overlap == .both && high < start + offset + Self.margin
             bound = before
-            if let slot {
+            if let occurrence {
                 // Far behind: the stretches down to it hold nothing, but for those near the bound.
-                let far = slot + Self.margin
+                let far = occurrence + Self.margin
                 if !isRepeated, far < bound - 2 * Self.margin { bound = far }
             } else if rule.gap == .skip, !isRepeated {
                 return nil
@@ -128,14 +132,14 @@ struct SlotSearch {
         }
     }
 
-    /// Whether a slot lies in the gap that this stretch begins with.
-    private func hasSlotInGap(before segment: ZoneRules.Segment) -> Bool {
+    /// Whether an occurrence lies in the gap that this stretch begins with.
+    private func hasOccurrenceInGap(before segment: ZoneRules.Segment) -> Bool {
         guard rule.gap == .runAfter, let start = segment.start else { return false }
         let before = zone.segment(at: start - 1).offset
         guard before < segment.offset, let gap = Self.microseconds(start + before),
-            let slot = pattern.next(notBefore: gap)
+            let occurrence = pattern.next(notBefore: gap)
         else { return false }
-        return slot < gap + (segment.offset - before) * Self.second
+        return occurrence < gap + (segment.offset - before) * Self.second
     }
 
     /// How far the local clock got before this stretch, where its first times are a second pass.

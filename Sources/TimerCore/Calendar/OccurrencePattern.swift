@@ -3,7 +3,7 @@
 
 /// Which times of a local clock a schedule names: the common ground of calendar and cron. It knows nothing
 /// of zones; local times are microseconds since 1970-01-01T00:00 by the local clock.
-struct SlotPattern: Hashable, Sendable {
+struct OccurrencePattern: Hashable, Sendable {
     /// The years looked at, as systemd has them: beyond lies never.
     static let years = 1970...2199
     static let microsecondsPerDay: Int64 = 86_400_000_000
@@ -50,9 +50,9 @@ struct SlotPattern: Hashable, Sendable {
         }
     }
 
-    /// The first slot at or after a local time; nil if there is none before the year 2200.
+    /// The first occurrence at or after a local time; nil if there is none before the year 2200.
     ///
-    /// - Complexity: O(*y*) for *y* years until the slot, at most 230.
+    /// - Complexity: O(*y*) for *y* years until the occurrence, at most 230.
     func next(notBefore local: Int64) -> Int64? {
         let first = Int64(CivilDate(year: Self.years.lowerBound, month: 1, day: 1).daysSinceEpoch)
         let local = max(local, first * Self.microsecondsPerDay)
@@ -67,7 +67,7 @@ struct SlotPattern: Hashable, Sendable {
         return Int64(next.daysSinceEpoch) * Self.microsecondsPerDay + time
     }
 
-    /// The last slot at or before a local time; nil if there is none since 1970.
+    /// The last occurrence at or before a local time; nil if there is none since 1970.
     ///
     /// - Complexity: as `next`.
     func previous(notAfter local: Int64) -> Int64? {
