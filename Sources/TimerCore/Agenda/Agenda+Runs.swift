@@ -14,7 +14,7 @@ extension Agenda {
             return letGo(firing, .byOrder(left: entry.skips), &entry, at: now, into: &batch)
         }
         let run = entry.run(firing)
-        if let obstacle = place(run, as: candidate, slot, &entry, into: &batch) {
+        if let obstacle = recordAndStart(run, as: candidate, slot, &entry, into: &batch) {
             return letGo(firing, obstacle.skipReason, &entry, at: now, into: &batch)
         }
         let remaining = entry.phase == .armed ? entry.remaining(at: now) : nil
@@ -33,7 +33,7 @@ extension Agenda {
     /// Records a run and starts it, or lets it wait for those before it, as `concurrency` says.
     ///
     /// - Returns: why it is not made, with nothing changed; nil if it is.
-    mutating func place(
+    mutating func recordAndStart(
         _ run: Run, as candidate: Candidate, _ slot: Int, _ entry: inout Entry,
         into batch: inout Batch
     ) -> Obstacle? {
@@ -84,19 +84,19 @@ extension Agenda {
         }
     }
 
-    /// Whose run it is, as the table of runs has it.
-    func place(of run: Run.ID) -> RunTable.Owner {
+    /// The job of a run, as the table of runs names it.
+    func jobKey(of run: Run.ID) -> RunTable.JobKey {
         let job = owner(of: run)
         return slot(of: job).map { .slot($0) } ?? .other(job)
     }
 
     mutating func noteBegin(of run: Run.ID, at instant: WallInstant) -> [Action] {
-        let owner = place(of: run)
-        guard let change = runs.apply(.begin(at: instant), to: run, of: owner),
+        let key = jobKey(of: run)
+        guard let change = runs.apply(.begin(at: instant), to: run, of: key),
             case .stoppingAtStart = change.before
         else { return [.tell(.runBegan(run))] }
         var grace = Execution().killTimeout
-        if case .slot(let slot) = owner, let job = entries[slot]?.job {
+        if case .slot(let slot) = key, let job = entries[slot]?.job {
             grace = job.execution.killTimeout
         }
         return [.end(run, grace: grace), .tell(.runBegan(run))]
@@ -163,15 +163,15 @@ extension Agenda {
 
     /// Starts a recorded run, unless its job is paused by now or its deadline has passed.
     mutating func start(_ run: Run, at now: Now, into batch: inout Batch) {
-        let owner = place(of: run.id)
-        guard case .slot(let slot) = owner, var entry = entries[slot] else {
-            _ = runs.apply(.start(event: eventNumber), to: run.id, of: owner)
+        let key = jobKey(of: run.id)
+        guard case .slot(let slot) = key, var entry = entries[slot] else {
+            _ = runs.apply(.start(event: eventNumber), to: run.id, of: key)
             return batch.start.append(run)
         }
         if entry.phase.isPaused {
-            _ = runs.apply(.wait(.previousRun), to: run.id, of: owner)
+            _ = runs.apply(.wait(.previousRun), to: run.id, of: key)
         } else if !lapse(run, slot, &entry, at: now, into: &batch) {
-            _ = runs.apply(.start(event: eventNumber), to: run.id, of: owner)
+            _ = runs.apply(.start(event: eventNumber), to: run.id, of: key)
             runs.give(run.id, to: entry.job.name, slot: slot)
             batch.start.append(run)
         }

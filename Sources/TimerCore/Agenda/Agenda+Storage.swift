@@ -47,7 +47,7 @@ extension Agenda {
     mutating func noteRecorded(_ recorded: [Run], at now: Now) -> [Action] {
         var batch = Batch()
         for run in recorded {
-            switch runs.state(of: run.id, of: place(of: run.id)) {
+            switch runs.state(of: run.id, of: jobKey(of: run.id)) {
             case .stopping, .stoppingAtStart: close(run.id, into: &batch)
             case .starting: if !isShutDown { start(run, at: now, into: &batch) }
             case .waiting, .running, .ended, nil: break
@@ -63,7 +63,7 @@ extension Agenda {
     /// Closes a run that was to be ended before it began.
     private mutating func close(_ run: Run.ID, into batch: inout Batch) {
         let job = owner(of: run)
-        guard let change = runs.apply(.cancel(.stopped), to: run, of: place(of: run)),
+        guard let change = runs.apply(.cancel(.stopped), to: run, of: jobKey(of: run)),
             case .ended(let outcome) = change.run.state
         else { return }
         runs.forgetJob(of: run)

@@ -234,7 +234,7 @@ extension Agenda {
         var batch = Batch()
         let point = Points.Point(label: now.wall, age: .zero)
         let run = entry.run(entry.firing(point, missed: 0, at: now))
-        _ = place(run, as: .requested, slot, &entry, into: &batch)
+        _ = recordAndStart(run, as: .requested, slot, &entry, into: &batch)
         batch.records.append(entry.record(at: now, life: life))
         entries[slot] = entry
         let remaining = entry.phase == .armed ? entry.remaining(at: now) : nil

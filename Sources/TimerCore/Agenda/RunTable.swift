@@ -4,7 +4,7 @@
 /// The runs that have not ended, each in one place and in one state. Nothing is allocated for a job without runs.
 struct RunTable: Sendable {
     /// Whose runs they are.
-    enum Owner {
+    enum JobKey {
         /// A job of the configuration, by its slot.
         case slot(Int)
         /// A job that the configuration does not name.
@@ -40,20 +40,20 @@ struct RunTable: Sendable {
     mutating func addSlot() { bySlot.append([]) }
 
     /// Where a run is; nil if it is not in the table.
-    func state(of run: Run.ID, of owner: Owner) -> RunState? {
+    func state(of run: Run.ID, of job: JobKey) -> RunState? {
         let runs: [ActiveRun]
-        switch owner {
+        switch job {
         case .slot(let slot): runs = self[slot]
-        case .other(let job): runs = others[job] ?? []
+        case .other(let name): runs = others[name] ?? []
         }
         return runs.first { $0.id == run }?.state
     }
 
     /// Adds a run to those of its job.
-    mutating func add(_ run: ActiveRun, of owner: Owner) {
-        switch owner {
+    mutating func add(_ run: ActiveRun, of job: JobKey) {
+        switch job {
         case .slot(let slot): bySlot[slot].append(run)
-        case .other(let job): others[job, default: []].append(run)
+        case .other(let name): others[name, default: []].append(run)
         }
         count(from: nil, to: run)
     }
@@ -61,16 +61,16 @@ struct RunTable: Sendable {
     /// Does to a run what its state allows.
     /// - Returns: what came of it; nil if there is no such run, or its state does not allow it.
     mutating func apply(
-        _ transition: RunTransition, to run: Run.ID, of owner: Owner
+        _ transition: RunTransition, to run: Run.ID, of job: JobKey
     ) -> Change? {
         let change: Change?
-        switch owner {
+        switch job {
         case .slot(let slot):
             change = Self.apply(transition, to: run, in: &bySlot[slot])
-        case .other(let job):
-            guard others[job] != nil else { return nil }
-            change = Self.apply(transition, to: run, in: &others[job, default: []])
-            if others[job]?.isEmpty == true { others[job] = nil }
+        case .other(let name):
+            guard others[name] != nil else { return nil }
+            change = Self.apply(transition, to: run, in: &others[name, default: []])
+            if others[name]?.isEmpty == true { others[name] = nil }
         }
         if let change { count(from: change.before, to: change.run) }
         return change
