@@ -12,8 +12,8 @@ import Testing
         wall: WallInstant(secondsSinceEpoch: 1_795_000_000), awake: AwakeInstant(nanoseconds: 0),
         boot: BootInstant(nanoseconds: 0), bootID: BootID(String(repeating: "0", count: 32))!)
 
-    private static func entry(_ name: Job.Name) -> Entry {
-        Entry(
+    private static func entry(_ name: Job.Name) -> JobEntry {
+        JobEntry(
             new: Job(name: name, command: .shell("true"), schedule: .every(.seconds(60))), at: now,
             seed: 0)
     }
@@ -23,7 +23,7 @@ import Testing
         let names = (0..<300).map { Job.Name("job-\($0)")! }
         for _ in 0..<20 {
             var index = SlotIndex()
-            var entries: [Entry?] = []
+            var entries: [JobEntry?] = []
             var free: [Int] = []
             var wanted: [Job.Name: Int] = [:]
             // Few names at first, so that the table is small and its places collide.
@@ -54,7 +54,7 @@ import Testing
     /// The benchmarks measure what a job costs; here, what is easily lost: a field that is new belongs behind a
     /// reference unless most jobs have it.
     @Test func whatThereIsOfEveryJobStaysSmall() {
-        #expect(MemoryLayout<Entry?>.stride <= 168)
+        #expect(MemoryLayout<JobEntry?>.stride <= 168)
         #expect(MemoryLayout<Job>.stride <= 112)
         #expect(MemoryLayout<Phase>.size == 8)
     }

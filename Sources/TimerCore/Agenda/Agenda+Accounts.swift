@@ -30,7 +30,7 @@ extension Agenda {
     }
 }
 
-extension Entry {
+extension JobEntry {
     fileprivate func account(at now: Now) -> JobAccount {
         JobAccount(
             job: job.name, state: phase.word, basis: job.count, active: active(at: now),

@@ -84,7 +84,7 @@ extension Agenda {
 
     /// The clock was set past the last occurrences of a job.
     private func noteSetPast(
-        _ entry: inout Entry, _ before: Entry, at now: Now, into batch: inout Batch
+        _ entry: inout JobEntry, _ before: JobEntry, at now: Now, into batch: inout Batch
     ) {
         guard case .wall(let schedule) = before.job.schedule, let first = before.occurrence else {
             return
@@ -197,7 +197,7 @@ extension Duration {
     var length: Duration { self < .zero ? .zero - self : self }
 }
 
-extension Entry {
+extension JobEntry {
     /// What is told of a job that has fired for the last time, in this boot or for ever.
     var finished: Notice { .finished(job.name, firesAtBoot: job.schedule.isOncePerBoot) }
 

@@ -5,7 +5,7 @@
 extension Agenda {
     /// Makes room for a newer run: those that wait are cancelled, those that run are ended.
     mutating func replace(
-        _ slot: Int, _ entry: inout Entry, by run: Run, into batch: inout Batch
+        _ slot: Int, _ entry: inout JobEntry, by run: Run, into batch: inout Batch
     ) {
         callOff(slot, &entry, .replaced, into: &batch)
         for active in runs[slot] where !active.state.isStopping {
@@ -16,7 +16,7 @@ extension Agenda {
 
     /// Cancels the further attempts that wait: a newer run of the job takes their place.
     mutating func replaceRetries(
-        _ slot: Int, _ entry: inout Entry, by run: Run, into batch: inout Batch
+        _ slot: Int, _ entry: inout JobEntry, by run: Run, into batch: inout Batch
     ) {
         callOff(slot, &entry, .replaced, into: &batch, notice: { .replacing($0, by: run.id) }) {
             $0.isRetry
@@ -25,7 +25,7 @@ extension Agenda {
 
     /// Asks a run to end that was told to start. How it ends is recorded as this, whatever is told of it.
     mutating func end(
-        _ run: ActiveRun, as outcome: RunOutcome, _ slot: Int, _ entry: Entry,
+        _ run: ActiveRun, as outcome: RunOutcome, _ slot: Int, _ entry: JobEntry,
         into batch: inout Batch
     ) {
         let stop = RunTransition.stop(outcome, isRecorded: !isUnrecorded(run))
@@ -40,7 +40,7 @@ extension Agenda {
     ///
     /// - Parameter notice: what is told of each; by default that it ended so.
     mutating func callOff(
-        _ slot: Int, _ entry: inout Entry, _ outcome: RunOutcome, into batch: inout Batch,
+        _ slot: Int, _ entry: inout JobEntry, _ outcome: RunOutcome, into batch: inout Batch,
         notice: ((Run.ID) -> Notice)? = nil, where isChosen: (ActiveRun) -> Bool = { _ in true }
     ) {
         let cancelled = runs.cancel(slot, as: outcome) { $0.wait != nil && isChosen($0) }
@@ -58,7 +58,7 @@ extension Agenda {
     /// that wait for their turn or for a place, only the one that is named is cancelled: they belong to other
     /// firings, and somebody who ends a run that hangs wants them to begin.
     mutating func kill(
-        _ slot: Int, _ entry: inout Entry, _ order: Order, at now: Now
+        _ slot: Int, _ entry: inout JobEntry, _ order: Order, at now: Now
     ) -> [Action] {
         var batch = Batch()
         var running: [Run.ID] = []

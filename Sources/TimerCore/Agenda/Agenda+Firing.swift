@@ -101,7 +101,7 @@ extension Agenda {
     /// - Parameter wasHeld: whether they could not be made before because a run of the job was not on record. Then
     ///   they are caught up with behind that run.
     private mutating func make(
-        _ passed: Points, _ slot: Int, _ entry: inout Entry, wasHeld: Bool, at now: Now,
+        _ passed: Points, _ slot: Int, _ entry: inout JobEntry, wasHeld: Bool, at now: Now,
         into batch: inout Batch
     ) {
         let policy = entry.job.policy
@@ -129,7 +129,7 @@ extension Agenda {
 
     /// One firing for all of the points.
     private mutating func makeOne(
-        _ points: Points, _ slot: Int, _ entry: inout Entry, wasHeld: Bool, at now: Now,
+        _ points: Points, _ slot: Int, _ entry: inout JobEntry, wasHeld: Bool, at now: Now,
         into batch: inout Batch
     ) {
         let firing = entry.firing(points[0], missed: points.count - 1, at: now)
@@ -141,7 +141,7 @@ extension Agenda {
 
     /// A firing for each of the points, up to the limit.
     private mutating func makeEach(
-        _ passed: Points, _ slot: Int, _ entry: inout Entry, wasHeld: Bool, at now: Now,
+        _ passed: Points, _ slot: Int, _ entry: inout JobEntry, wasHeld: Bool, at now: Now,
         into batch: inout Batch
     ) {
         var points = passed
@@ -171,7 +171,8 @@ extension Agenda {
 
     /// Lets points go that are older than the starting deadline, on record.
     private mutating func giveUp(
-        _ count: Int, of points: Points, _ entry: inout Entry, at now: Now, into batch: inout Batch
+        _ count: Int, of points: Points, _ entry: inout JobEntry, at now: Now,
+        into batch: inout Batch
     ) {
         let firing = entry.firing(points[count - 1], missed: count - 1, at: now)
         let run = entry.run(firing)
@@ -182,7 +183,7 @@ extension Agenda {
     }
 
     func letGo(
-        _ firing: Firing, _ reason: Notice.SkipReason, _ entry: inout Entry, at now: Now,
+        _ firing: Firing, _ reason: Notice.SkipReason, _ entry: inout JobEntry, at now: Now,
         into batch: inout Batch
     ) {
         entry.lastSkip = SkippedFiring(firing: firing, reason: reason, at: now.wall)
@@ -216,7 +217,7 @@ extension Agenda {
     }
 }
 
-extension Entry {
+extension JobEntry {
     /// The firing of a point, labelled apart from all before it.
     mutating func firing(_ point: Points.Point, missed: Int, at now: Now) -> Firing {
         Firing(

@@ -74,7 +74,7 @@ extension Agenda {
     mutating func add(
         _ job: Job, at now: Now, start: Start? = nil, into change: inout RosterChange
     ) -> [Action] {
-        var entry = Entry(new: job, at: now, seed: seed)
+        var entry = JobEntry(new: job, at: now, seed: seed)
         var told: [Action] = []
         var names: Set<Job.Name> = [job.name]
         var record: JobRecord?

@@ -72,7 +72,7 @@ extension Agenda {
     /// Starts a run that is on record and was never begun, or has it wait: for the delay of a further
     /// attempt, for its turn, for the end of a pause.
     private mutating func recover(
-        _ open: Recollection.OpenRun, _ slot: Int, _ entry: Entry, at now: Now,
+        _ open: Recollection.OpenRun, _ slot: Int, _ entry: JobEntry, at now: Now,
         into batch: inout Batch
     ) {
         let run = entry.run(open.firing, attempt: open.id.attempt)

@@ -6,7 +6,7 @@ extension Agenda {
     ///
     /// - Parameter candidate: why it is made.
     mutating func begin(
-        _ firing: Firing, late: Duration, _ slot: Int, _ entry: inout Entry,
+        _ firing: Firing, late: Duration, _ slot: Int, _ entry: inout JobEntry,
         as candidate: Candidate, at now: Now, into batch: inout Batch
     ) {
         if entry.skips > 0 {
@@ -26,7 +26,7 @@ extension Agenda {
     }
 
     /// What becomes of a run of the job because of the others.
-    func admission(of candidate: Candidate, _ slot: Int, _ entry: Entry) -> Admission {
+    func admission(of candidate: Candidate, _ slot: Int, _ entry: JobEntry) -> Admission {
         entry.job.policy.admission(of: candidate, beside: runs[slot])
     }
 
@@ -34,7 +34,7 @@ extension Agenda {
     ///
     /// - Returns: why it is not made, with nothing changed; nil if it is.
     mutating func recordAndStart(
-        _ run: Run, as candidate: Candidate, _ slot: Int, _ entry: inout Entry,
+        _ run: Run, as candidate: Candidate, _ slot: Int, _ entry: inout JobEntry,
         into batch: inout Batch
     ) -> Obstacle? {
         let mayStart: Bool
@@ -136,7 +136,7 @@ extension Agenda {
     /// Puts a further attempt on record, to be made after a delay. It is on record from the first, so that it
     /// is made even if the daemon goes down before.
     private mutating func retry(
-        _ ended: ActiveRun, _ slot: Int, _ entry: Entry, at now: Now, into batch: inout Batch
+        _ ended: ActiveRun, _ slot: Int, _ entry: JobEntry, at now: Now, into batch: inout Batch
     ) {
         guard let boxed = ended.job, entry.phase != .stopped,
             ended.id.attempt <= boxed.wrappedValue.policy.retry.retries
@@ -204,7 +204,7 @@ extension Agenda {
     /// Starts the further attempts whose delay has passed. Where as many runs as may are running, they wait for the
     /// previous run.
     private mutating func releaseRetries(
-        _ slot: Int, _ entry: Entry, at now: Now, into batch: inout Batch
+        _ slot: Int, _ entry: JobEntry, at now: Now, into batch: inout Batch
     ) {
         for attempt in runs[slot] {
             guard let instant = attempt.retryAt, instant <= now.awake else { continue }
@@ -219,7 +219,7 @@ extension Agenda {
     /// Closes a run that waited past its starting deadline. A further attempt has none: its firing started in
     /// time.
     private mutating func lapse(
-        _ run: Run, _ slot: Int, _ entry: inout Entry, at now: Now, into batch: inout Batch
+        _ run: Run, _ slot: Int, _ entry: inout JobEntry, at now: Now, into batch: inout Batch
     ) -> Bool {
         guard let deadline = run.job.policy.startingDeadline, run.id.attempt == 1,
             now.wall - run.id.firing.scheduled

@@ -102,7 +102,7 @@ extension Agenda {
     }
 }
 
-extension Entry {
+extension JobEntry {
     fileprivate func snapshot(at now: Now, _ runs: [ActiveRun]) -> JobSnapshot {
         let remaining = remaining(at: now)
         return JobSnapshot(

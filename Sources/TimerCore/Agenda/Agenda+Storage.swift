@@ -12,7 +12,7 @@ extension Agenda {
 
     /// Whether what is due of the job is held: it would be judged by a run that may not be able to start. Where runs
     /// may be beside each other there is nothing to judge, and it is held only once the store takes long.
-    func isToBeHeld(_ slot: Int, _ entry: Entry, at now: Now) -> Bool {
+    func isToBeHeld(_ slot: Int, _ entry: JobEntry, at now: Now) -> Bool {
         entry.phase == .armed
             && runs[slot].contains { run in
                 isUnrecorded(run)

@@ -9,7 +9,7 @@ extension Agenda {
     /// - Parameter isAnew: whether the job goes by another schedule than when its timer was set.
     /// - Returns: the timer's action, if its instant changed.
     mutating func updateTimer(
-        _ slot: Int, _ entry: inout Entry, at now: Now, notBefore: Now? = nil,
+        _ slot: Int, _ entry: inout JobEntry, at now: Now, notBefore: Now? = nil,
         isAnew: Bool = false
     ) -> [Action] {
         let wasOpen = entry.ledger.isOpen
@@ -67,7 +67,7 @@ extension Agenda {
 
     /// Finds the next occurrence of an armed job. One that has none any more is finished.
     private mutating func updateOccurrence(
-        _ entry: inout Entry, _ schedule: WallSchedule, at now: Now
+        _ entry: inout JobEntry, _ schedule: WallSchedule, at now: Now
     ) {
         guard entry.phase == .armed else {
             entry.occurrence = nil
@@ -90,7 +90,7 @@ extension Agenda {
     }
 
     /// Sets the timer of the job's next further attempt.
-    mutating func updateRetryTimer(_ slot: Int, _ entry: Entry) -> [Action] {
+    mutating func updateRetryTimer(_ slot: Int, _ entry: JobEntry) -> [Action] {
         let old = retryDue[slot]
         var new: AwakeInstant?
         if !isShutDown, !entry.phase.isPaused { new = runs[slot].compactMap(\.retryAt).min() }
@@ -100,7 +100,7 @@ extension Agenda {
     }
 }
 
-extension Entry {
+extension JobEntry {
     /// When the next grid point is due by CLOCK_MONOTONIC; nil while nothing counts, and for a schedule by
     /// the calendar clock.
     fileprivate func dueInstant(at now: Now) -> AwakeInstant? {

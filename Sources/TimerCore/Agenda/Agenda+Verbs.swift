@@ -70,7 +70,7 @@ extension Agenda {
     }
 
     private mutating func pause(
-        _ slot: Int, _ entry: inout Entry, _ order: Order, at now: Now
+        _ slot: Int, _ entry: inout JobEntry, _ order: Order, at now: Now
     ) -> [Action] {
         let pause = Pause(
             since: now.wall, by: order.by, note: order.note, until: order.pauseEnd(at: now),
@@ -87,7 +87,7 @@ extension Agenda {
 
     /// Gives a pause the terms that the order names; the others stay. The job is held since when it was.
     private mutating func change(
-        _ slot: Int, _ entry: inout Entry, _ pause: Pause, _ order: Order, at now: Now
+        _ slot: Int, _ entry: inout JobEntry, _ pause: Pause, _ order: Order, at now: Now
     ) -> [Action] {
         var wanted = pause
         wanted.note = order.note ?? pause.note
@@ -109,7 +109,7 @@ extension Agenda {
 
     /// Ends a pause whose end has come before its timer rang.
     private mutating func endPause(
-        _ slot: Int, _ entry: inout Entry, _ pause: Pause, at now: Now
+        _ slot: Int, _ entry: inout JobEntry, _ pause: Pause, at now: Now
     ) -> [Action] {
         var batch = Batch()
         unpause(slot, &entry, pause, by: .pauseEnd, at: now, into: &batch)
@@ -119,7 +119,7 @@ extension Agenda {
     }
 
     private mutating func resume(
-        _ slot: Int, _ entry: inout Entry, _ pause: Pause, _ order: Order, at now: Now
+        _ slot: Int, _ entry: inout JobEntry, _ pause: Pause, _ order: Order, at now: Now
     ) -> [Action] {
         var batch = Batch()
         unpause(slot, &entry, pause, by: order.by, at: now, into: &batch)
@@ -133,7 +133,7 @@ extension Agenda {
 
     /// Ends a pause as the job's `on-resume` says.
     mutating func unpause(
-        _ slot: Int, _ entry: inout Entry, _ pause: Pause, by author: Author, at now: Now,
+        _ slot: Int, _ entry: inout JobEntry, _ pause: Pause, by author: Author, at now: Now,
         into batch: inout Batch
     ) {
         entry.phase = .armed
@@ -178,7 +178,7 @@ extension Agenda {
     }
 
     private mutating func start(
-        _ slot: Int, _ entry: inout Entry, _ order: Order, at now: Now
+        _ slot: Int, _ entry: inout JobEntry, _ order: Order, at now: Now
     ) -> [Action] {
         entry.phase = .armed
         entry.firings = 0
@@ -191,7 +191,7 @@ extension Agenda {
     }
 
     private mutating func stop(
-        _ slot: Int, _ entry: inout Entry, _ order: Order, at now: Now
+        _ slot: Int, _ entry: inout JobEntry, _ order: Order, at now: Now
     ) -> [Action] {
         let dropped = entry.accrued(at: now)
         var batch = Batch()
@@ -211,7 +211,7 @@ extension Agenda {
     }
 
     private mutating func skipNext(
-        _ slot: Int, _ entry: inout Entry, _ order: Order, at now: Now
+        _ slot: Int, _ entry: inout JobEntry, _ order: Order, at now: Now
     ) -> [Action] {
         guard order.count != entry.skips else {
             let count = plural(entry.skips, "run", "runs")
@@ -226,7 +226,7 @@ extension Agenda {
     /// A run apart from the schedule: the ledger and the timer are not touched. It takes the place of a further
     /// attempt that waits, unless runs of the job are independent of each other.
     private mutating func runNow(
-        _ slot: Int, _ entry: inout Entry, _ order: Order, at now: Now
+        _ slot: Int, _ entry: inout JobEntry, _ order: Order, at now: Now
     ) -> [Action] {
         if case .skip(let obstacle) = admission(of: .requested, slot, entry) {
             return [.answer(.refused(obstacle.sentence))]
@@ -249,8 +249,8 @@ extension Agenda {
 
     /// What every order ends with: the timer at once, the record on the disk, and only then the word.
     private mutating func commit(
-        _ slot: Int, _ entry: inout Entry, _ batch: Batch, at now: Now, answer: Answer = .done,
-        notice: (Entry) -> Notice
+        _ slot: Int, _ entry: inout JobEntry, _ batch: Batch, at now: Now, answer: Answer = .done,
+        notice: (JobEntry) -> Notice
     ) -> [Action] {
         let timer = updateTimer(slot, &entry, at: now) + updateRetryTimer(slot, entry)
         let record = entry.record(at: now, life: life)
@@ -288,7 +288,7 @@ extension Obstacle {
     }
 }
 
-extension Entry {
+extension JobEntry {
     /// Takes the schedule up again after a pause, as `on-resume` says.
     ///
     /// - Returns: the firing that is due at once, if that is what it says and one would have come.

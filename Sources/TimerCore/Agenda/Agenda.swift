@@ -25,7 +25,7 @@ public struct Agenda: Sendable {
     /// Whether the shutdown was handled: nothing fires any more.
     public internal(set) var isShutDown = false
     /// The jobs by slot. A slot freed by a removed job is used again.
-    var entries: [Entry?] = []
+    var entries: [JobEntry?] = []
     var freeSlots: [Int] = []
     var slots = SlotIndex()
     /// The slots in the order of the configuration. During a reload it is the old order, with the jobs that are new

@@ -15,7 +15,7 @@ struct SlotIndex: Sendable {
 
     /// The slot of the entry of this name; nil if there is none.
     /// - Complexity: O(1) on average.
-    func slot(of name: Job.Name, in entries: [Entry?]) -> Int? {
+    func slot(of name: Job.Name, in entries: [JobEntry?]) -> Int? {
         guard !places.isEmpty else { return nil }
         let place = place(of: name, in: entries)
         return places[place] == Self.free ? nil : Int(places[place])
@@ -23,7 +23,7 @@ struct SlotIndex: Sendable {
 
     /// Adds a slot, whose entry is there and has a name no other in the index has.
     /// - Complexity: O(1) on average.
-    mutating func insert(_ slot: Int, in entries: [Entry?]) {
+    mutating func insert(_ slot: Int, in entries: [JobEntry?]) {
         guard let name = entries[slot]?.job.name else { return }
         reserve(count + 1, in: entries)
         places[place(of: name, in: entries)] = Int32(slot)
@@ -32,7 +32,7 @@ struct SlotIndex: Sendable {
 
     /// Takes the slot of this name out, whose entry must still be there.
     /// - Complexity: O(1) on average.
-    mutating func remove(_ name: Job.Name, in entries: [Entry?]) {
+    mutating func remove(_ name: Job.Name, in entries: [JobEntry?]) {
         guard !places.isEmpty else { return }
         var hole = place(of: name, in: entries)
         guard places[hole] != Self.free else { return }
@@ -54,7 +54,7 @@ struct SlotIndex: Sendable {
 
     /// Makes room for so many.
     /// - Complexity: O(*n*) in the number of slots, if there was none.
-    mutating func reserve(_ count: Int, in entries: [Entry?]) {
+    mutating func reserve(_ count: Int, in entries: [JobEntry?]) {
         guard count * 5 > places.count * 4 else { return }
         var size = max(8, places.count)
         while count * 5 > size * 4 { size *= 2 }
@@ -67,13 +67,13 @@ struct SlotIndex: Sendable {
     }
 
     /// Where the slot of this name is, or else the free place where it belongs.
-    private func place(of name: Job.Name, in entries: [Entry?]) -> Int {
+    private func place(of name: Job.Name, in entries: [JobEntry?]) -> Int {
         var at = home(of: name)
         while let other = nameAt(at, in: entries), other != name { at = next(at) }
         return at
     }
 
-    private func nameAt(_ place: Int, in entries: [Entry?]) -> Job.Name? {
+    private func nameAt(_ place: Int, in entries: [JobEntry?]) -> Job.Name? {
         places[place] == Self.free ? nil : entries[Int(places[place])]?.job.name
     }
 

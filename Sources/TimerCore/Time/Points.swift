@@ -80,7 +80,7 @@ extension Duration {
     }
 }
 
-extension Entry {
+extension JobEntry {
     /// Passes the grid points that are due by now: the firings are counted, and what accrued since the last
     /// of them remains. Nil, with nothing changed, if none is due.
     mutating func passGridPoints(at now: Now) -> Points? {

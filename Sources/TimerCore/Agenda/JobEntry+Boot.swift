@@ -67,7 +67,7 @@ extension Schedule {
     }
 }
 
-extension Entry {
+extension JobEntry {
     /// Makes the firing due that the job has once in each boot, if this boot's is still to come.
     mutating func follow(_ boot: BootFiring, at now: Now) {
         guard job.schedule.isOncePerBoot, phase != .stopped else { return }

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 /// One job with everything the agenda knows of it.
-struct Entry: Sendable {
+struct JobEntry: Sendable {
     /// Behind a reference: entries are copied at each step, and the definition hardly ever changes.
     @Boxed var job: Job
     var phase: Phase
@@ -158,7 +158,7 @@ struct Entry: Sendable {
 }
 
 /// What few jobs have anything of, kept behind one reference: of many jobs, most entries are as small as can be.
-extension Entry {
+extension JobEntry {
     private struct Rare: Hashable, Sendable {
         var corrections = 0
         var skips = 0

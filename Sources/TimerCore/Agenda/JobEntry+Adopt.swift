@@ -1,7 +1,7 @@
 // Copyright 2026 the timerd authors
 // SPDX-License-Identifier: Apache-2.0
 
-extension Entry {
+extension JobEntry {
     /// Takes up the account a record holds.
     mutating func adopt(_ record: JobRecord, at now: Now) {
         ledger = Ledger(active: record.active, accrued: record.accrued)
