@@ -334,7 +334,10 @@ struct Decoder {
         if let mark = draft.concurrencyMax?.mark, job?.policy.concurrencyMax != nil {
             maxima[name] = (mark, reader.document.text.excerpt(at: mark))
         }
-        if settings.allowedUsers != nil {
+        // Most jobs are allowed by name, and have no place to be remembered.
+        if let allowed = settings.allowedUsers,
+            draft.execution.user.map({ !allowed.users.contains($0) }) ?? true
+        {
             let mark = entries.first { $0.key == "user" }?.node.mark ?? key.mark
             users[name] = (mark, reader.document.text.excerpt(at: mark))
         }

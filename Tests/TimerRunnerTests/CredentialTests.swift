@@ -135,6 +135,34 @@ import TimerCore
         #expect(vault.left.isEmpty)
     }
 
+    @Test(.enabled(if: geteuid() == 0, "only root can mount"))
+    func aFullFileSystemFailsTheRun_andLeavesNothing() throws {
+        let vault = try Vault()
+        guard Native.mount("none", vault.store, "tmpfs", 0, "size=64k,mode=711") == 0 else {
+            return  // A container may forbid it.
+        }
+        defer { Native.detach(vault.store) }
+        var store = try CredentialStore(at: vault.store)
+        defer { store.close() }
+        let run = vault.request("true", [:]).id
+        let credentials = [
+            Credential(name: "a", bytes: [1]),
+            Credential(name: "b", bytes: [UInt8](repeating: 1, count: 1 << 20)),
+        ]
+        for _ in 0..<2 {
+            do throws(Spawner.Failure) {
+                _ = try store.add(credentials, of: run, for: nil)
+                Issue.record("there was room")
+            } catch {
+                #expect(
+                    error.outcome.description == "spawn-failed(ENOSPC, write the credential b)")
+            }
+            #expect(vault.left.isEmpty)
+        }
+        _ = try store.add([credentials[0]], of: run, for: nil)
+        #expect(vault.left.count == 1)
+    }
+
     @Test func whatCannotBeReadFailsTheRun_andLeavesNothing() throws {
         let vault = try Vault()
         let good = vault.file("good", [1])

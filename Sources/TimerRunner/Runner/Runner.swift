@@ -185,7 +185,7 @@ public final class Runner: Sendable {
             // Once for all that are begun together, which may be many of one user.
             let account = found[key] ?? resolve(key)
             found[key] = account
-            guard let wanted = RunFiles(request.definition), case .success(let owner) = account
+            guard let wanted = RunFiles(execution), case .success(let owner) = account
             else {
                 ready.append(Preparation(request, account))
                 continue

@@ -147,7 +147,7 @@ extension RunnerThread {
 
     private mutating func giveUpReading(at now: Int64) {
         for (run, read) in reading where now >= read.until {
-            let files = RunFiles(read.request.definition)?.description ?? ""
+            let files = RunFiles(read.request.definition.execution)?.description ?? ""
             let failure = Spawner.failure(
                 ETIMEDOUT,
                 "read \(files) within \(Spawner.patience.components.seconds) seconds")

@@ -13,8 +13,7 @@ struct RunFiles: Sendable {
     var credentials: [String: String]
 
     /// Nil if a run needs none.
-    init?(_ definition: Definition) {
-        let execution = definition.execution
+    init?(_ execution: Execution) {
         guard execution.environmentFile != nil || !execution.credentials.isEmpty else { return nil }
         environmentFile = execution.environmentFile
         credentials = execution.credentials

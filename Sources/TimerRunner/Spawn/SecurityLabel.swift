@@ -50,7 +50,7 @@ struct SecurityLabel {
     /// Why a run cannot have it.
     func failure(_ code: Int32) -> Spawner.Failure {
         // A module that is built into the kernel and not enabled says EINVAL to anything.
-        guard code == EOPNOTSUPP || code == EINVAL && !isEnabled() else {
+        guard code == EOPNOTSUPP || code == EINVAL, !isEnabled() else {
             return Spawner.failure(code, what)
         }
         return Spawner.failure(
