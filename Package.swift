@@ -124,7 +124,7 @@ let package = Package(
         .executableTarget(
             name: "timerctl",
             dependencies: [
-                "TimerControl", "TimerCore", "TimerZones",
+                "CLinux", "TimerControl", "TimerCore", "TimerZones",
                 daemons("ArgumentParser", of: "swift-argument-parser"),
             ],
             swiftSettings: settings),

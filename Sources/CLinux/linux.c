@@ -8,9 +8,11 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/magic.h>
+#include <locale.h>
 #include <malloc.h>
 #include <signal.h>
 #include <stdint.h>
+#include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/signalfd.h>
 #include <sys/socket.h>
@@ -18,6 +20,7 @@
 #include <sys/vfs.h>
 #include <time.h>
 #include <unistd.h>
+#include <wchar.h>
 
 /// Armed for a time no clock gets to: all it ever does is be cancelled.
 static int arm(int watch) {
@@ -57,6 +60,29 @@ int clinux_memory_file(const char *name) { return memfd_create(name, MFD_CLOEXEC
 
 int clinux_seal(int file) {
     return fcntl(file, F_ADD_SEALS, F_SEAL_SEAL | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE);
+}
+
+int clinux_terminal_size(int terminal, int *columns, int *rows) {
+    struct winsize size = {0};
+    if (ioctl(terminal, TIOCGWINSZ, &size) != 0) return -1;
+    if (size.ws_col == 0) {
+        errno = ENOTTY;
+        return -1;
+    }
+    *columns = size.ws_col;
+    *rows = size.ws_row;
+    return 0;
+}
+
+int clinux_columns(uint32_t scalar) {
+    // glibc has it built in. Without it, each character counts as one column.
+    static locale_t unicode;
+    if (unicode == (locale_t)0) unicode = newlocale(LC_CTYPE_MASK, "C.UTF-8", (locale_t)0);
+    if (unicode == (locale_t)0) return 1;
+    locale_t before = uselocale(unicode);
+    int columns = wcwidth((wchar_t)scalar);
+    uselocale(before);
+    return columns < 0 ? 1 : columns;
 }
 
 int clinux_is_in_memory(int file) {

@@ -218,6 +218,10 @@ public struct JobTable: Decodable, Hashable, Sendable {
         public var running: [RunStatus]
         /// Its latest run that ended.
         public var last: RunStatus?
+        /// Who paused it.
+        public var paused: PauseStatus?
+        /// How many of the next runs are skipped; absent if none is.
+        public var skips: Int?
     }
 
     /// The configuration the daemon reads.

@@ -44,11 +44,15 @@ struct Connection: ParsableArguments {
 
     /// Asks the daemon. Whatever goes wrong is said on standard error and becomes the exit status.
     func ask<Value: Decodable>(_ request: ControlRequest, for _: Value.Type) throws -> Value {
-        let body = try body(request)
+        try decode(Value.self, from: body(request))
+    }
+
+    /// What the daemon answered.
+    func decode<Value: Decodable>(_: Value.Type, from body: [UInt8]) throws -> Value {
         do {
             return try ControlJSON.decode(Value.self, from: body)
         } catch {
-            throw Self.fail(1, "unexpected response: do timerd and timerctl have the same version?")
+            throw Self.fail(1, Self.unexpected)
         }
     }
 
@@ -61,21 +65,49 @@ struct Connection: ParsableArguments {
                 as: UTF8.self))
     }
 
-    private func body(_ request: ControlRequest) throws -> [UInt8] {
+    /// Why the daemon did not do what it was asked.
+    struct Failure: Error {
+        /// The exit status of this program.
+        var status: Int32
+        var message: String
+
+        /// Whether no daemon answers.
+        var isAway: Bool { status == 3 }
+        /// The same, said on standard error.
+        var exit: any Error { Connection.fail(status, message) }
+    }
+
+    /// What the daemon answers, or why it does not.
+    func body(_ request: ControlRequest) throws -> [UInt8] {
+        do throws(Failure) { return try response(to: request) } catch { throw error.exit }
+    }
+
+    /// All jobs, without a word on standard error if they cannot be had.
+    func table() throws(Failure) -> JobTable {
+        let body = try response(to: .list)
+        do { return try ControlJSON.decode(JobTable.self, from: body) } catch {
+            throw Failure(status: 1, message: Self.unexpected)
+        }
+    }
+
+    private static let unexpected =
+        "unexpected response: do timerd and timerctl have the same version?"
+
+    private func response(to request: ControlRequest) throws(Failure) -> [UInt8] {
         let reply: ControlClient.Reply
         do throws(ControlClient.Failure) {
             reply = try client.send(request)
         } catch {
             switch error {
-            case .noDaemon(let why): throw Self.fail(3, why)
-            case .broken(let why): throw Self.fail(1, why)
+            case .noDaemon(let why): throw Failure(status: 3, message: why)
+            case .broken(let why): throw Failure(status: 1, message: why)
             }
         }
         guard reply.status == 200 else {
             let error = try? ControlJSON.decode(ErrorReply.self, from: reply.body)
             let details = (error?.details ?? []).map { $0 + "\n" }.joined()
             let what = error?.error ?? "the daemon answered \(reply.status)"
-            throw Self.fail(reply.status == 404 ? 4 : 1, details + what)
+            throw Failure(status: reply.status == 404 ? 4 : 1, message: details + what)
         }
         return reply.body
     }
@@ -123,6 +155,16 @@ enum Terminal {
     static var environment: [String: String] {
         let name = "XDG_RUNTIME_DIR"
         return getenv(name).map { [name: String(cString: $0)] } ?? [:]
+    }
+
+    /// Writes to standard output at once. A reader that is gone ends this program, as with other writes.
+    static func put(_ text: String) {
+        var bytes = Array(text.utf8)[...]
+        while !bytes.isEmpty {
+            let count = bytes.withUnsafeBytes { write(STDOUT_FILENO, $0.baseAddress, $0.count) }
+            guard count > 0 || errno == EINTR else { return }
+            bytes = bytes.dropFirst(max(0, count))
+        }
     }
 
     /// Says something on standard error.

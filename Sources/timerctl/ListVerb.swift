@@ -2,28 +2,158 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import ArgumentParser
+import Glibc
 import TimerControl
 
 struct ListVerb: ParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "list", abstract: "All jobs in a table.", aliases: ["status"])
+        commandName: "list", abstract: "All jobs in a table.",
+        discussion: """
+            On a terminal the table fits its width: times are written shorter, and the columns that matter least are \
+            left out.
+            """, aliases: ["status"])
 
-    @OptionGroup var connection: Connection
-
-    @Flag(help: "Print the names alone, one a line, for scripts and shells.")
-    var names = false
-
-    func validate() throws {
-        if names, connection.json { throw ValidationError("--names and --json exclude each other") }
+    /// What is written.
+    enum Format: String, ExpressibleByArgument, CaseIterable {
+        case table, json, jsonl, csv, names
     }
 
-    func run() throws {
-        if names {
-            let found = try connection.ask(.list, for: JobNames.self)
-            return print(found.jobs.map { $0.job + "\n" }.joined(), terminator: "")
+    @OptionGroup var connection: Connection
+    @OptionGroup var filter: ListFilter
+
+    @Option(
+        help: ArgumentHelp(
+            "Show these columns, separated by commas: "
+                + JobColumn.allCases.map(\.rawValue).joined(separator: ", ") + ".",
+            valueName: "columns"), transform: Self.columns)
+    var columns: [JobColumn]?
+
+    @Option(
+        name: .shortAndLong,
+        help: "What to print: a table, JSON, a line of JSON for each job, CSV, or names alone.")
+    var output: Format?
+
+    @Flag(help: "Print the names alone, one a line; the same as -o names.")
+    var names = false
+
+    @Flag(name: .shortAndLong, help: "Show the table again every 2 seconds, until interrupted.")
+    var watch = false
+
+    @Option(help: "When to use colors.")
+    var color = Screen.ColorChoice.auto
+
+    private static func columns(_ text: String) throws -> [JobColumn] {
+        try text.split(separator: ",", omittingEmptySubsequences: false).map { word in
+            guard let column = JobColumn(rawValue: String(word)) else {
+                let known = JobColumn.allCases.map(\.rawValue).joined(separator: ", ")
+                throw ValidationError("there is no column \"\(word)\"; there are \(known)")
+            }
+            return column
         }
-        // The daemon's own line: it may say more of its jobs than is known here.
-        guard !connection.json else { return print(try connection.line(.list)) }
-        print(Text.table(try connection.ask(.list, for: JobTable.self)))
+    }
+
+    func validate() throws {
+        let formats = [names, connection.json, output != nil].count { $0 }
+        guard formats <= 1 else {
+            throw ValidationError("--names, --json and --output exclude each other")
+        }
+        let format = format
+        if columns != nil, format != .table, format != .csv {
+            throw ValidationError("--columns is for tables and CSV")
+        }
+        if watch, format != .table { throw ValidationError("--watch is for tables") }
+    }
+
+    private var format: Format { names ? .names : connection.json ? .json : output ?? .table }
+
+    func run() throws {
+        switch format {
+        case .table: try watch ? runWatch() : print(table(on: .standardOutput(color: color)))
+        case .json:
+            // The daemon's own line: it may say more of its jobs than is known here.
+            guard !filter.isAll || filter.sort != nil else {
+                return print(try connection.line(.list))
+            }
+            var (status, jobs) = try whole()
+            status.jobs = jobs
+            try printJSON(status)
+        case .jsonl: for job in try whole().jobs { try printJSON(job) }
+        case .csv:
+            let columns = columns ?? JobColumn.standard
+            let jobs = try selected(connection.ask(.list, for: JobTable.self))
+            print(CSV.line(columns.map(\.field)))
+            for job in jobs { print(CSV.line(columns.map { $0.value(job) })) }
+        case .names:
+            guard !filter.isAll || filter.sort != nil else {
+                let found = try connection.ask(.list, for: JobNames.self)
+                return print(found.jobs.map { $0.job + "\n" }.joined(), terminator: "")
+            }
+            for job in try selected(connection.ask(.list, for: JobTable.self)) { print(job.job) }
+        }
+    }
+
+    private func selected(_ table: JobTable) -> [JobTable.Row] { filter.apply(to: table.jobs) }
+
+    /// Everything the daemon says, and what is selected of its jobs.
+    private func whole() throws -> (DaemonStatus, jobs: [JobStatus]) {
+        let body = try connection.body(.list)
+        let status = try connection.decode(DaemonStatus.self, from: body)
+        let names = try selected(connection.decode(JobTable.self, from: body)).map(\.job)
+        let jobs = Dictionary(status.jobs.map { ($0.job, $0) }) { first, _ in first }
+        return (status, names.compactMap { jobs[$0] })
+    }
+
+    private func printJSON(_ value: some Encodable) throws {
+        print(
+            Printable.json(String(decoding: try ControlJSON.encode(value), as: UTF8.self)))
+    }
+
+    private func table(on screen: Screen) throws -> String {
+        let status = try connection.ask(.list, for: JobTable.self)
+        return Text.table(status, selected(status), columns: columns, on: screen)
+    }
+
+    /// Draws over what was there, line by line, so that nothing flickers. A daemon that is away is waited for.
+    private func runWatch() throws {
+        let isTerminal = isatty(STDOUT_FILENO) == 1
+        if isTerminal { Terminal.put("\u{1b}[2J") }
+        while true {
+            let screen = Screen.standardOutput(color: color)
+            var lines: [String]
+            do throws(Connection.Failure) {
+                let status = try connection.table()
+                let text = Text.table(status, selected(status), columns: columns, on: screen)
+                lines = text.split(separator: "\n", omittingEmptySubsequences: false).map(
+                    String.init)
+            } catch {
+                guard error.isAway else { throw error.exit }
+                lines = [Printable.text("timerctl: \(error.message)")]
+            }
+            if isTerminal {
+                if let rows = screen.rows, lines.count > rows - 1 {
+                    // The last line says how many there are.
+                    lines = lines.prefix(rows - 2) + lines.suffix(1)
+                }
+                Terminal.put("\u{1b}[H" + lines.map { "\($0)\u{1b}[K\n" }.joined() + "\u{1b}[J")
+            } else {
+                Terminal.put(lines.joined(separator: "\n") + "\n\n")
+            }
+            sleep(2)
+        }
+    }
+}
+
+/// Comma-separated values (RFC 4180), with the ends of lines of this system.
+enum CSV {
+    /// Control characters are written as `\\x1b`, as everywhere in the output for people: it may go to a terminal.
+    static func line(_ values: [String]) -> String {
+        values.map { quoted(Printable.text($0)) }.joined(separator: ",")
+    }
+
+    private static func quoted(_ value: String) -> String {
+        guard value.utf8.contains(where: { "\",\r\n".utf8.contains($0) }) else { return value }
+        return "\""
+            + value.split(separator: "\"", omittingEmptySubsequences: false).joined(
+                separator: "\"\"") + "\""
     }
 }

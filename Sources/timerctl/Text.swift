@@ -7,37 +7,6 @@ import TimerCore
 
 /// The API's values as people read them.
 enum Text {
-    /// The table of `timerctl list`.
-    static func table(_ status: JobTable) -> String {
-        var rows = [["JOB", "STATE", "NEXT", "LEFT", "LAST", "RESULT", "ACTIVE"]]
-        for job in status.jobs {
-            // Of a job that runs, the run of now is its last one.
-            let running = job.running.last { $0.began != nil }
-            // Whatever comes first: a firing, or a further attempt.
-            let attempt = job.nextAttemptUsec.flatMap { attempt in
-                job.remainingUsec.map { attempt < $0 } ?? true ? attempt : nil
-            }
-            rows.append([
-                job.job, state(job.state, job.running),
-                instant(attempt == nil ? job.next : job.nextAttempt),
-                span(attempt ?? job.remainingUsec),
-                instant(running?.began ?? job.last?.began ?? job.last?.scheduled),
-                running == nil ? job.last?.outcome ?? "-" : "running",
-                span(job.activeUsec),
-            ])
-        }
-        var lines = aligned(rows)
-        lines.append("")
-        lines.append(plural(status.jobs.count, "job"))
-        if !status.rejected.isEmpty {
-            let count = status.rejected.count
-            lines[lines.count - 1] +=
-                ", \(count) not loaded (\(status.rejected.joined(separator: ", "))); "
-                + "`timerd check \(status.config)` shows the errors"
-        }
-        return lines.joined(separator: "\n")
-    }
-
     /// The lines of `timerctl show`.
     static func details(_ job: JobStatus) -> String {
         var lines: [(String, String?)] = [
@@ -261,11 +230,16 @@ enum Text {
     /// An instant of the API in the zone of whoever reads it.
     static func instant(_ text: String) -> String {
         guard let instant = WallInstant(rfc3339: text) else { return text }
+        return local(instant, as: "%Y-%m-%d %H:%M:%S")
+    }
+
+    /// An instant in the zone of the reader, as strftime(3) writes it.
+    static func local(_ instant: WallInstant, as format: String) -> String {
         var seconds = time_t(instant.secondsSinceEpoch)
         var parts = tm()
         localtime_r(&seconds, &parts)
         var buffer = [CChar](repeating: 0, count: 64)
-        let count = strftime(&buffer, buffer.count, "%Y-%m-%d %H:%M:%S", &parts)
+        let count = strftime(&buffer, buffer.count, format, &parts)
         return String(decoding: buffer[..<count].map { UInt8(bitPattern: $0) }, as: UTF8.self)
     }
 
@@ -299,8 +273,5 @@ enum Text {
         }
     }
 
-    /// How many places a text takes; without looking for marks that join others where there are none.
-    private static func width(of text: String) -> Int {
-        text.utf8.allSatisfy { $0 < 0x80 } ? text.utf8.count : text.count
-    }
+    private static func width(of text: String) -> Int { Screen.width(of: text) }
 }

@@ -58,7 +58,7 @@ import Testing
             (
                 "timerctl",
                 [
-                    "TimerControl", "TimerCore", "TimerZones", "ArgumentParser", "Glibc",
+                    "TimerControl", "TimerCore", "TimerZones", "ArgumentParser", "CLinux", "Glibc",
                 ]
             ),
         ] as [(String, [String])])

@@ -121,7 +121,7 @@ import TimerCore
                 {"config":"/c","rejected":[],"jobs":[{"job":"a","state":"armed","active_usec":0,
                 "running":[\(isRunning ? "\(running),\(waiting)" : "")]\(hasRun ? ",\"last\":\(ended)" : "")}]}
                 """.utf8))
-        let row = Text.table(table).split(separator: "\n")[1]
+        let row = Text.table(table, table.jobs).split(separator: "\n")[1]
         let cells =
             [
                 "a", isRunning ? "running" : "armed", "-", "-", last == "-" ? "-" : instant(last),

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <signal.h>
+#include <stdint.h>
 
 // System calls of Linux that Glibc shows only to those who define _GNU_SOURCE.
 
@@ -28,6 +29,14 @@ int clinux_memory_file(const char *name);
 /// Lets nobody change that file any more (fcntl(2), F_ADD_SEALS: SEAL, SHRINK, GROW and WRITE). Returns 0, or -1 with
 /// errno set.
 int clinux_seal(int file);
+
+/// How many columns and rows the terminal behind a descriptor has (ioctl_tty(2), TIOCGWINSZ). Returns 0, or -1 with errno
+/// set if it is no terminal, or one that does not know.
+int clinux_terminal_size(int terminal, int *columns, int *rows);
+
+/// How many columns a terminal gives a character (wcwidth(3)), whatever the locale of this process: 0 for one that is
+/// joined to the one before, 2 for a wide one, 1 for one that is not known.
+int clinux_columns(uint32_t scalar);
 
 /// Returns 1 if the file lies in memory, tmpfs or ramfs (statfs(2)), so that no write to it waits for a disk; else 0.
 int clinux_is_in_memory(int file);

@@ -1,0 +1,112 @@
+// Copyright 2026 the timerd authors
+// SPDX-License-Identifier: Apache-2.0
+
+import ArgumentParser
+import TimerControl
+import TimerCore
+
+/// A column of the list of jobs.
+enum JobColumn: String, CaseIterable, ExpressibleByArgument {
+    case job, state, next, left, last, result, active, runs, skips, by, until, note
+
+    /// What `list` shows unless it is told.
+    static let standard: [Self] = [.job, .state, .next, .left, .last, .result, .active]
+    /// Which of those are left out first where there is no room.
+    static let dispensable: [Self] = [.active, .last, .left]
+    /// Those with texts that can be shortened.
+    static let flexible: Set<Self> = [.job, .note, .by]
+
+    var heading: String {
+        switch self {
+        case .by: "PAUSED BY"
+        default: rawValue.uppercased()
+        }
+    }
+
+    /// What it shows of a job.
+    func cell(_ job: JobTable.Row, _ instant: (String?) -> String) -> TextTable.Cell {
+        switch self {
+        case .job: .init(job.job)
+        case .state: .init(job.stateWord, job.stateStyle)
+        case .next: .init(instant(job.nextStart))
+        case .left: .init(Text.span(job.leftUsec))
+        case .last: .init(instant(job.lastBegan))
+        case .result: .init(job.result, job.resultStyle)
+        case .active: .init(Text.span(job.activeUsec))
+        case .runs: .init("\(job.running.count)")
+        case .skips: .init(job.skips.map { "\($0)" } ?? "-")
+        case .by: .init(job.paused?.by ?? "-")
+        case .until: .init(instant(job.paused?.until))
+        case .note: .init(job.paused?.note ?? "-")
+        }
+    }
+
+    /// What it says to programs: instants as RFC 3339, time spans as microseconds, nothing as an empty text.
+    func value(_ job: JobTable.Row) -> String {
+        switch self {
+        case .job: job.job
+        case .state: job.stateWord
+        case .next: job.nextStart ?? ""
+        case .left: job.leftUsec.map { "\($0)" } ?? ""
+        case .last: job.lastBegan ?? ""
+        case .result: job.isRunning ? "" : job.last?.outcome ?? ""
+        case .active: "\(job.activeUsec)"
+        case .runs: "\(job.running.count)"
+        case .skips: "\(job.skips ?? 0)"
+        case .by: job.paused?.by ?? ""
+        case .until: job.paused?.until ?? ""
+        case .note: job.paused?.note ?? ""
+        }
+    }
+
+    /// Its name in a file for programs.
+    var field: String {
+        switch self {
+        case .left: "left_usec"
+        case .active: "active_usec"
+        default: rawValue
+        }
+    }
+}
+
+extension JobTable.Row {
+    /// Whether a run is active or about to be; not one that waits for its turn.
+    var isRunning: Bool { running.contains { $0.waits == nil || $0.waits == "capacity" } }
+
+    /// Whether the run that ended last failed.
+    var hasFailed: Bool { last?.failed == true }
+
+    /// One word.
+    var stateWord: String { isRunning && state == "armed" ? "running" : state }
+
+    fileprivate var stateStyle: TextTable.Style {
+        switch stateWord {
+        case "running": .good
+        case "paused", "retrying": .waiting
+        default: .plain
+        }
+    }
+
+    /// Whether a further attempt starts before the next run is due.
+    private var isAttemptFirst: Bool {
+        guard let attempt = nextAttemptUsec else { return false }
+        return remainingUsec.map { attempt < $0 } ?? true
+    }
+
+    /// When the next run or further attempt starts.
+    var nextStart: String? { isAttemptFirst ? nextAttempt : next }
+
+    /// How long until then, in microseconds.
+    var leftUsec: Int64? { isAttemptFirst ? nextAttemptUsec : remainingUsec }
+
+    /// Of a job that runs, the run of now is its last one.
+    private var current: RunStatus? { running.last { $0.began != nil } }
+
+    var lastBegan: String? { current?.began ?? last?.began ?? last?.scheduled }
+
+    var result: String { current == nil ? last?.outcome ?? "-" : "running" }
+
+    fileprivate var resultStyle: TextTable.Style {
+        current != nil ? .good : hasFailed ? .bad : .plain
+    }
+}

@@ -1,0 +1,94 @@
+// Copyright 2026 the timerd authors
+// SPDX-License-Identifier: Apache-2.0
+
+import ArgumentParser
+import Glibc
+import TimerControl
+import TimerCore
+
+/// Which jobs of a list are shown, and in what order.
+struct ListFilter: ParsableArguments {
+    enum Order: String, ExpressibleByArgument, CaseIterable {
+        case name, next, last, state
+    }
+
+    /// The words of the column STATE.
+    enum State: String, ExpressibleByArgument, CaseIterable {
+        case armed, running, retrying, paused, stopped, finished
+    }
+
+    @Option(help: "Sort by this (default: the order of the configuration).")
+    var sort: Order?
+
+    @Option(help: "Only jobs in this state; may be given more than once.")
+    var state: [State] = []
+
+    @Flag(help: "Only jobs whose last run failed.")
+    var failed = false
+
+    @Flag(help: "Only paused jobs; the same as --state paused.")
+    var paused = false
+
+    @Option(
+        help: ArgumentHelp("Only jobs with such names, as \"db-*\".", valueName: "pattern"))
+    var match: [String] = []
+
+    @Option(help: "Only jobs that this user paused.")
+    var by: String?
+
+    @Option(help: "Only paused jobs whose note contains this text.")
+    var note: String?
+
+    /// Whether every job is shown.
+    var isAll: Bool {
+        state.isEmpty && !failed && !paused && match.isEmpty && by == nil && note == nil
+    }
+
+    /// What is shown of these, in its order. Jobs of which nothing is known that they could be sorted by come last, and
+    /// equal ones stay in the order of the configuration.
+    /// - Complexity: O(*n* log *n*).
+    func apply(to jobs: [JobTable.Row]) -> [JobTable.Row] {
+        let found = isAll ? jobs : jobs.filter(admits)
+        switch sort {
+        case nil: return found
+        case .name: return Self.sorted(found) { $0.job }
+        case .next: return Self.sorted(found) { Self.instant($0.nextStart) }
+        case .last: return Self.sorted(found, isDescending: true) { Self.instant($0.lastBegan) }
+        case .state:
+            let rank = Dictionary(
+                uniqueKeysWithValues: Self.urgency.enumerated().map { ($1, $0) })
+            return Self.sorted(found) { $0.hasFailed ? -1 : rank[$0.stateWord] ?? rank.count }
+        }
+    }
+
+    private static func instant(_ text: String?) -> WallInstant? {
+        text.flatMap { WallInstant(rfc3339: $0) }
+    }
+
+    /// What somebody wants to see first.
+    private static let urgency = ["retrying", "running", "paused", "armed", "stopped", "finished"]
+
+    private func admits(_ job: JobTable.Row) -> Bool {
+        var states = Set(state.map(\.rawValue))
+        if paused { states.insert("paused") }
+        return (states.isEmpty || states.contains(job.stateWord)) && (!failed || job.hasFailed)
+            && (match.isEmpty || match.contains { fnmatch($0, job.job, 0) == 0 })
+            && (by == nil || job.paused?.by == by)
+            && note.map { job.paused?.note?.contains($0) == true } ?? true
+    }
+
+    private static func sorted<Key: Comparable>(
+        _ jobs: [JobTable.Row], isDescending: Bool = false, by key: (JobTable.Row) -> Key?
+    ) -> [JobTable.Row] {
+        let keyed = jobs.enumerated().map { (key: key($1), place: $0, job: $1) }
+        return keyed.sorted { left, right in
+            switch (left.key, right.key) {
+            case (let one?, let other?) where one != other:
+                isDescending ? one > other : one < other
+            case (.some, nil): true
+            case (nil, .some): false
+            default: left.place < right.place
+            }
+        }.map(\.job)
+    }
+}

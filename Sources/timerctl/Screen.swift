@@ -1,0 +1,70 @@
+// Copyright 2026 the timerd authors
+// SPDX-License-Identifier: Apache-2.0
+
+import ArgumentParser
+import CLinux
+import Glibc
+
+/// Where output goes, and what that can show.
+struct Screen {
+    /// How many columns and rows it has; nil if it is not a terminal: then nothing is shortened.
+    var columns: Int?
+    var rows: Int?
+    var hasColor = false
+
+    /// When colors are used.
+    enum ColorChoice: String, ExpressibleByArgument, CaseIterable {
+        case auto, always, never
+    }
+
+    /// Standard output as it is now. `auto` means colors on a terminal, unless NO_COLOR is set (no-color.org) or
+    /// TERM is `dumb`.
+    static func standardOutput(color: ColorChoice) -> Screen {
+        var screen = Screen()
+        var columns: Int32 = 0
+        var rows: Int32 = 0
+        let isTerminal = isatty(STDOUT_FILENO) == 1
+        if isTerminal, clinux_terminal_size(STDOUT_FILENO, &columns, &rows) == 0 {
+            screen.columns = Int(columns)
+            screen.rows = Int(rows)
+        }
+        screen.hasColor =
+            switch color {
+            case .always: true
+            case .never: false
+            case .auto: isTerminal && !isSet("NO_COLOR") && text("TERM") != "dumb"
+            }
+        return screen
+    }
+
+    private static func text(_ variable: String) -> String? {
+        getenv(variable).map { String(cString: $0) }
+    }
+
+    private static func isSet(_ variable: String) -> Bool { text(variable)?.isEmpty == false }
+
+    /// How many columns a text takes on a terminal.
+    /// - Complexity: O(*n*).
+    static func width(of text: String) -> Int {
+        if text.utf8.allSatisfy({ $0 < 0x80 }) { return text.utf8.count }
+        return text.reduce(0) { $0 + width(of: $1) }
+    }
+
+    /// A character is as wide as the widest part of it: an emoji of several, joined, takes two columns.
+    private static func width(of character: Character) -> Int {
+        character.unicodeScalars.reduce(0) { max($0, Int(clinux_columns($1.value))) }
+    }
+
+    /// The beginning of a text that takes so many columns, with `…` if it is not all of it.
+    static func shortened(_ text: String, to columns: Int) -> String {
+        guard width(of: text) > columns else { return text }
+        var short = ""
+        var left = columns - 1
+        for character in text {
+            left -= width(of: character)
+            if left < 0 { break }
+            short.append(character)
+        }
+        return short + "…"
+    }
+}

@@ -1,0 +1,87 @@
+// Copyright 2026 the timerd authors
+// SPDX-License-Identifier: Apache-2.0
+
+import TimerControl
+import TimerCore
+
+extension Text {
+    /// The table of `timerctl list`, with a line of figures below it.
+    ///
+    /// - Parameters:
+    ///   - shown: the jobs in the table, in its order.
+    ///   - columns: what was asked for; nil: the usual ones, of which some are left out where there is no room.
+    ///   - now: for instants of today, which are written shorter where there is no room.
+    static func table(
+        _ status: JobTable, _ shown: [JobTable.Row], columns: [JobColumn]? = nil,
+        on screen: Screen = Screen(), now: WallInstant = Terminal.now
+    ) -> String {
+        var lines: [String] = []
+        if !shown.isEmpty || status.jobs.isEmpty {
+            lines = fitting(shown, columns, screen, now).lines(color: screen.hasColor)
+            lines.append("")
+        }
+        lines.append(summary(status, shown: shown.count, now: now))
+        return lines.joined(separator: "\n")
+    }
+
+    private static func fitting(
+        _ jobs: [JobTable.Row], _ wanted: [JobColumn]?, _ screen: Screen, _ now: WallInstant
+    ) -> TextTable {
+        var columns = wanted ?? JobColumn.standard
+        var table = make(jobs, columns) { instant($0) }
+        guard let limit = screen.columns, table.width > limit else { return table }
+        table = make(jobs, columns) { short($0, now: now) }
+        for column in wanted == nil ? JobColumn.dispensable : [] where table.width > limit {
+            columns.removeAll { $0 == column }
+            table = make(jobs, columns) { short($0, now: now) }
+        }
+        let flexible = columns.indices.filter { JobColumn.flexible.contains(columns[$0]) }
+        return table.fitted(to: limit, shortening: flexible)
+    }
+
+    private static func make(
+        _ jobs: [JobTable.Row], _ columns: [JobColumn], _ instant: (String?) -> String
+    ) -> TextTable {
+        TextTable(columns.map(\.heading), jobs.map { job in columns.map { $0.cell(job, instant) } })
+    }
+
+    /// `14:05:00` of today, `11-24 14:05` of this year, else `2027-01-01`.
+    static func short(_ text: String?, now: WallInstant) -> String {
+        guard let instant = text.flatMap({ WallInstant(rfc3339: $0) }) else { return text ?? "-" }
+        for (same, format) in [("%Y-%m-%d", "%H:%M:%S"), ("%Y", "%m-%d %H:%M")]
+        where local(instant, as: same) == local(now, as: same) {
+            return local(instant, as: format)
+        }
+        return local(instant, as: "%Y-%m-%d")
+    }
+
+    /// In whole seconds, if it is one or more.
+    static func whole(_ left: Duration) -> String {
+        let microseconds = max(0, left.wholeMicroseconds)
+        return span(microseconds < 1_000_000 ? microseconds : microseconds / 1_000_000 * 1_000_000)
+    }
+
+    /// `12 jobs: 1 failed, 2 paused, 1 running; next is backup in 3min`.
+    static func summary(_ status: JobTable, shown: Int, now: WallInstant) -> String {
+        let jobs = status.jobs
+        var line = plural(jobs.count, "job")
+        let counts = [
+            (jobs.count { $0.hasFailed }, "failed"),
+            (jobs.count { $0.state == "paused" }, "paused"),
+            (jobs.count { $0.isRunning }, "running"),
+            (jobs.count { $0.state == "retrying" }, "retrying"),
+        ].filter { $0.0 > 0 }.map { "\($0) \($1)" }
+        if !counts.isEmpty { line += ": " + counts.joined(separator: ", ") }
+        let starts = jobs.compactMap { job in
+            job.nextStart.flatMap { WallInstant(rfc3339: $0) }.map { (at: $0, job: job.job) }
+        }
+        if let next = starts.min(by: { $0.at < $1.at }) {
+            line += "; next is \(next.job) in \(whole(next.at - now))"
+        }
+        if shown < jobs.count { line = "\(shown) of \(line)" }
+        guard !status.rejected.isEmpty else { return line }
+        let names = Printable.text(status.rejected.joined(separator: ", "))
+        return line + "\n\(plural(status.rejected.count, "job")) not loaded (\(names)); "
+            + "`timerd check \(Printable.text(status.config))` shows the errors"
+    }
+}

@@ -1,0 +1,83 @@
+// Copyright 2026 the timerd authors
+// SPDX-License-Identifier: Apache-2.0
+
+import TimerControl
+
+/// A table with a heading, as people read it.
+struct TextTable {
+    /// How a cell looks where there are colors.
+    enum Style: String {
+        case plain = ""
+        case heading = "1"
+        case good = "32"
+        case bad = "31"
+        case waiting = "33"
+    }
+
+    struct Cell: Hashable {
+        var text: String
+        var style = Style.plain
+
+        /// - Parameter text: control characters are shown as `\x1b`, so that none reaches a terminal.
+        init(_ text: String, _ style: Style = .plain) {
+            self.text = Printable.text(text)
+            self.style = style
+        }
+    }
+
+    private var rows: [[Cell]]
+    private var widths: [Int]
+
+    /// - Parameter rows: with as many cells as there are headings.
+    /// - Complexity: O(*n*) in the length of all texts.
+    init(_ headings: [String], _ rows: [[Cell]]) {
+        let all = [headings.map { Cell($0, .heading) }] + rows
+        self.rows = all
+        widths = headings.indices.map { column in
+            all.reduce(0) { max($0, Screen.width(of: $1[column].text)) }
+        }
+    }
+
+    /// How many columns of a terminal it takes.
+    var width: Int { widths.reduce(0, +) + 2 * max(0, widths.count - 1) }
+
+    /// The same with some columns shortened so that all of it takes at most `limit`; wider if that is not possible.
+    ///
+    /// - Parameters:
+    ///   - flexible: the columns that may be shortened; the widest is shortened first.
+    ///   - least: how many columns of a terminal are left to each of them.
+    func fitted(to limit: Int, shortening flexible: [Int], least: Int = 8) -> TextTable {
+        var table = self
+        while table.width > limit {
+            guard let widest = flexible.max(by: { table.widths[$0] < table.widths[$1] }),
+                table.widths[widest] > least
+            else { break }
+            table.widths[widest] = max(least, table.widths[widest] - (table.width - limit))
+            for row in table.rows.indices {
+                table.rows[row][widest].text = Screen.shortened(
+                    table.rows[row][widest].text, to: table.widths[widest])
+            }
+        }
+        return table
+    }
+
+    /// Its lines, without spaces at their ends.
+    func lines(color: Bool = false) -> [String] {
+        rows.map { row in
+            var line = ""
+            // Spaces are written once something follows them.
+            var spaces = 0
+            for (cell, width) in zip(row, widths) {
+                if !cell.text.isEmpty {
+                    line += String(repeating: " ", count: spaces)
+                    line +=
+                        color && cell.style != .plain
+                        ? "\u{1b}[\(cell.style.rawValue)m\(cell.text)\u{1b}[0m" : cell.text
+                    spaces = 0
+                }
+                spaces += width - Screen.width(of: cell.text) + 2
+            }
+            return line
+        }
+    }
+}

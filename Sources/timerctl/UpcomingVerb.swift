@@ -1,0 +1,158 @@
+// Copyright 2026 the timerd authors
+// SPDX-License-Identifier: Apache-2.0
+
+import ArgumentParser
+import Glibc
+import TimerControl
+import TimerCore
+
+struct UpcomingVerb: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "upcoming", abstract: "What runs next, over all jobs.",
+        discussion: """
+            Pauses with an end, runs that skip-next skips, and retries are taken into account. A run may still be \
+            skipped or delayed because of what happens until then, such as a previous run that is still active.
+            """)
+
+    @OptionGroup var connection: Connection
+
+    @Option(
+        name: .customLong("for"),
+        help: ArgumentHelp(
+            "How far ahead: a time span such as 1h or \"2 days\".", valueName: "span"),
+        transform: Self.span)
+    var horizon = Duration.seconds(3600)
+
+    @Option(name: .customShort("n"), help: "How many runs at most.")
+    var count = 50
+
+    @Option(
+        help: ArgumentHelp("Only jobs with such names, as \"db-*\".", valueName: "pattern"))
+    var match: [String] = []
+
+    @Option(help: "When to use colors.")
+    var color = Screen.ColorChoice.auto
+
+    private static func span(_ text: String) throws -> Duration {
+        let span: Duration?
+        do throws(TimeSpanError) { span = try TimeSpan.parse(text) } catch {
+            throw ValidationError("--for \"\(text)\": \(error)")
+        }
+        guard let span, span > .zero else {
+            throw ValidationError("--for \"\(text)\": must be longer than 0, and must end")
+        }
+        return span
+    }
+
+    func validate() throws {
+        guard (1...1000).contains(count) else { throw ValidationError("-n is from 1 to 1000") }
+    }
+
+    func run() throws {
+        let status = try connection.ask(.list, for: DaemonStatus.self)
+        let jobs = status.jobs.filter { job in
+            match.isEmpty || match.contains { fnmatch($0, job.job, 0) == 0 }
+        }
+        let now = Terminal.now
+        let upcoming = try Upcoming(jobs, from: now, to: now + horizon, most: count)
+        try connection.show(upcoming) {
+            Text.upcoming(
+                upcoming, within: TimeSpan.text(horizon), at: now,
+                on: .standardOutput(color: color))
+        }
+    }
+}
+
+/// The next runs of several jobs, in the order of time.
+struct Upcoming: Encodable {
+    struct Run: Encodable, Hashable {
+        /// When it is due, RFC 3339.
+        var at: String
+        var job: String
+        /// `run`, `retry`, or `skipped` by skip-next.
+        var kind: String
+
+        fileprivate var instant: WallInstant
+
+        enum CodingKeys: CodingKey { case at, job, kind }
+    }
+
+    var runs: [Run]
+    /// Whether there are more of them within the time that was asked for.
+    var hasMore: Bool
+    /// The jobs that are paused without an end.
+    var paused: [String]
+
+    /// - Parameters:
+    ///   - jobs: what the daemon says of them.
+    ///   - most: how many runs at most.
+    /// - Throws: if a schedule cannot be worked out here, for example without the time zone's file.
+    /// - Complexity: O(jobs × `most`).
+    init(_ jobs: [JobStatus], from now: WallInstant, to end: WallInstant, most: Int) throws {
+        var found: [Run] = []
+        for job in jobs { found += try Self.runs(of: job, to: end, most: most) }
+        found.sort { ($0.instant, $0.job) < ($1.instant, $1.job) }
+        runs = Array(found.prefix(most))
+        hasMore = found.count > most
+        paused = jobs.filter { $0.state == "paused" && $0.paused?.until == nil }.map(\.job)
+    }
+
+    /// One more than are wanted, so that it is known whether there are more.
+    private static func runs(
+        of job: JobStatus, to end: WallInstant, most: Int
+    ) throws -> [Run] {
+        var found: [Run] = []
+        func add(_ text: String, _ kind: String) -> Bool {
+            guard let instant = WallInstant(rfc3339: text), instant <= end else { return false }
+            found.append(Run(at: text, job: job.job, kind: kind, instant: instant))
+            return found.count <= most
+        }
+        if let attempt = job.nextAttempt { _ = add(attempt, "retry") }
+        guard let next = job.next, let first = WallInstant(rfc3339: next), first <= end else {
+            return found
+        }
+        var verb = try NextVerb.parse([job.job])
+        verb.count = min(1000, most + 1)
+        let later = try verb.preview(of: job).next.filter { text in
+            WallInstant(rfc3339: text).map { $0 > first } ?? false
+        }
+        for (index, text) in ([next] + later).enumerated() {
+            guard add(text, index < job.skips ?? 0 ? "skipped" : "run") else { break }
+        }
+        return found
+    }
+}
+
+extension Text {
+    /// The lines of `timerctl upcoming`.
+    static func upcoming(
+        _ upcoming: Upcoming, within span: String, at now: WallInstant, on screen: Screen = Screen()
+    ) -> String {
+        var lines: [String] = []
+        if upcoming.runs.isEmpty {
+            lines = ["Nothing is due within \(span)"]
+        } else {
+            var table = TextTable(
+                ["TIME", "IN", "JOB", "WHAT"],
+                upcoming.runs.map { run in
+                    let left = WallInstant(rfc3339: run.at).map { $0 - now } ?? .zero
+                    return [
+                        .init(instant(run.at)), .init(whole(left)), .init(run.job),
+                        .init(run.kind, run.kind == "run" ? .plain : .waiting),
+                    ]
+                })
+            if let columns = screen.columns { table = table.fitted(to: columns, shortening: [2]) }
+            lines = table.lines(color: screen.hasColor)
+            if upcoming.hasMore {
+                lines += ["", "There are more within \(span); -n shows more of them"]
+            }
+        }
+        if !upcoming.paused.isEmpty {
+            let count = upcoming.paused.count
+            lines += [
+                "", "\(plural(count, "job")) \(count == 1 ? "is" : "are") paused without an end",
+            ]
+        }
+        return lines.joined(separator: "\n")
+    }
+}

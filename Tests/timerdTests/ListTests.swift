@@ -1,0 +1,178 @@
+// Copyright 2026 the timerd authors
+// SPDX-License-Identifier: Apache-2.0
+
+import ArgumentParser
+import Testing
+import TimerControl
+import TimerCore
+
+@testable import timerctl
+
+/// What `timerctl list` and `timerctl upcoming` make of many jobs.
+@Suite struct ListTests {
+    private static let now = WallInstant(rfc3339: "2026-11-18T11:07:00Z")!
+
+    /// Four jobs: one that failed, one that is paused, one that runs, and one with a long name of wide characters.
+    private static let table = try! ControlJSON.decode(
+        JobTable.self,
+        from: Array(
+            """
+            {"config":"/c","rejected":[],"jobs":[
+            {"job":"backup","state":"armed","active_usec":5000000,"running":[],
+             "next":"2026-11-18T11:10:00.5Z","remaining_usec":180500000,"last":{"run":"backup:1:1",
+             "scheduled":"2026-11-18T11:00:00Z","began":"2026-11-18T11:00:00Z","outcome":"exited(3)","failed":true}},
+            {"job":"report","state":"paused","active_usec":0,"running":[],"skips":2,
+             "paused":{"since":"2026-11-18T10:00:00Z","by":"ada","note":"disk, \\"sdb\\" swap"}},
+            {"job":"sync","state":"armed","active_usec":0,"next":"2026-11-18T11:10:00Z","remaining_usec":180000000,
+             "running":[{"run":"sync:1:1","scheduled":"2026-11-18T11:05:00Z","began":"2026-11-18T11:05:00Z"}]},
+            {"job":"日次バックアップと月次レポートの作成","state":"finished","active_usec":1,"running":[],
+             "last":{"run":"x:1:1","scheduled":"2025-01-02T03:04:05Z","outcome":"exited(0)","failed":false}}
+            ]}
+            """.utf8))
+
+    private func names(_ arguments: [String]) throws -> [String] {
+        try ListFilter.parse(arguments).apply(to: Self.table.jobs).map {
+            $0.job.utf8.allSatisfy { $0 < 0x80 } ? $0.job : "wide"
+        }
+    }
+
+    @Test(arguments: [
+        ([], ["backup", "report", "sync", "wide"]), (["--failed"], ["backup"]),
+        (["--paused"], ["report"]), (["--state", "running"], ["sync"]),
+        (["--state", "running", "--paused"], ["report", "sync"]),
+        (["--match", "*r*"], ["report"]),
+        (["--match", "b*", "--match", "s*"], ["backup", "sync"]),
+        (["--by", "ada"], ["report"]), (["--by", "ad"], []), (["--note", "swap"], ["report"]),
+        (["--sort", "name"], ["backup", "report", "sync", "wide"]),
+        // The instants are not written with as many digits each.
+        (["--sort", "next"], ["sync", "backup", "report", "wide"]),
+        (["--sort", "last"], ["sync", "backup", "wide", "report"]),
+        (["--sort", "state"], ["backup", "sync", "report", "wide"]),
+    ])
+    func showsWhatIsAskedForInThatOrder(arguments: [String], expected: [String]) throws {
+        #expect(try names(arguments) == expected)
+    }
+
+    @Test func theLineBelowSaysHowManyAndWhatIsNext() throws {
+        #expect(
+            Text.summary(Self.table, shown: 4, now: Self.now)
+                == "4 jobs: 1 failed, 1 paused, 1 running; next is sync in 3min")
+        #expect(Text.summary(Self.table, shown: 1, now: Self.now).hasPrefix("1 of 4 jobs: "))
+        let none = try ControlJSON.decode(
+            JobTable.self,
+            from: Array(#"{"config":"/c","rejected":["a\u001b","b"],"jobs":[]}"#.utf8))
+        #expect(
+            Text.summary(none, shown: 0, now: Self.now)
+                == "0 jobs\n2 jobs not loaded (a\\x1b, b); `timerd check /c` shows the errors")
+    }
+
+    @Test func aTableFitsTheTerminal() throws {
+        let full = Text.table(Self.table, Self.table.jobs, now: Self.now)
+        #expect(full.split(separator: "\n")[0].hasSuffix("ACTIVE"))
+        #expect(full.contains("日次バックアップと月次レポートの作成"))
+        for columns in [120, 100, 80, 60, 50] {
+            let text = Text.table(
+                Self.table, Self.table.jobs, on: Screen(columns: columns), now: Self.now)
+            let widest = text.split(separator: "\n").prefix(5).map { Screen.width(of: String($0)) }
+                .max()
+            #expect(widest! <= columns, "\(columns): \(text)")
+            #expect(text.contains("backup") && text.contains("exited(3)"), "\(text)")
+        }
+        // What was asked for is shown, though it may not fit.
+        let wanted = Text.table(
+            Self.table, Self.table.jobs, columns: [.job, .last, .active, .note],
+            on: Screen(columns: 20), now: Self.now)
+        #expect(wanted.split(separator: "\n")[0].hasSuffix("NOTE"))
+    }
+
+    @Test func widthsAreThoseOfATerminal() {
+        for (text, width) in [
+            ("", 0), ("abc", 3), ("größer", 6), ("日本", 4), ("e\u{301}", 1), ("👩‍💻", 2),
+        ] {
+            #expect(Screen.width(of: text) == width, "\(text)")
+        }
+        #expect(Screen.shortened("日本語", to: 6) == "日本語")
+        #expect(Screen.shortened("日本語", to: 5) == "日本…")
+        #expect(Screen.shortened("日本語", to: 4) == "日…")
+        #expect(Screen.shortened("abc", to: 1) == "…")
+    }
+
+    @Test func colorsSayWhatFailedAndNeverComeFromAJob() throws {
+        let text = Text.table(
+            Self.table, Self.table.jobs, on: Screen(hasColor: true), now: Self.now)
+        #expect(text.contains("\u{1b}[31mexited(3)\u{1b}[0m"))
+        #expect(text.contains("\u{1b}[33mpaused\u{1b}[0m"))
+        #expect(text.contains("\u{1b}[32mrunning\u{1b}[0m"))
+        #expect(!Text.table(Self.table, Self.table.jobs, now: Self.now).contains("\u{1b}"))
+        #expect(TextTable.Cell("a\u{1b}[31mb").text == "a\\x1b[31mb")
+    }
+
+    @Test func csvHasAFieldForEachColumn() throws {
+        let columns: [JobColumn] = [.job, .state, .next, .left, .note, .skips]
+        #expect(CSV.line(columns.map(\.field)) == "job,state,next,left_usec,note,skips")
+        let report = Self.table.jobs[1]
+        #expect(
+            CSV.line(columns.map { $0.value(report) })
+                == #"report,paused,,,"disk, ""sdb"" swap",2"#)
+    }
+
+    @Test(arguments: [
+        ["--names", "--json"], ["-o", "csv", "--json"], ["--columns", "job,size"],
+        ["--columns", ""], ["-o", "json", "--columns", "job"], ["--watch", "-o", "csv"],
+        ["--sort", "size"], ["--state", "asleep"],
+    ])
+    func whatMakesNoSenseIsRefused(arguments: [String]) {
+        #expect(throws: (any Error).self) { try ListVerb.parse(arguments) }
+    }
+
+    // MARK: - upcoming
+
+    private func job(_ name: String, _ rest: String) throws -> JobStatus {
+        try ControlJSON.decode(
+            JobStatus.self,
+            from: Array(
+                """
+                {"job":"\(name)","elapsed_usec":0,"active_usec":0,"firings":0,"running":[],
+                "checkpoint":"2026-11-18T11:00:00Z",\(rest)}
+                """.utf8))
+    }
+
+    @Test func upcomingMergesTheJobs() throws {
+        let jobs = [
+            try job(
+                "often",
+                #""state":"armed","every_usec":1200000000,"next":"2026-11-18T11:10:00Z","skips":1"#),
+            try job(
+                "hourly",
+                #""state":"armed","cron":["30 * * * *"],"timezone":"UTC","next":"2026-11-18T11:30:00Z""#
+            ),
+            try job(
+                "paused",
+                #""state":"paused","every_usec":60000000,"paused":{"since":"2026-11-18T11:00:00Z","by":"ada"}"#
+            ),
+            try job(
+                "later", #""state":"armed","every_usec":60000000,"next":"2026-11-19T11:10:00Z""#),
+            try job(
+                "again",
+                #""state":"retrying","every_usec":86400000000,"next_attempt":"2026-11-18T11:08:00Z","next":"2026-11-19T11:00:00Z""#
+            ),
+        ]
+        // The zone of the schedules is in their status; NextVerb goes by the clock only where a job has no next run.
+        let upcoming = try Upcoming(
+            jobs, from: Self.now, to: Self.now + .seconds(3600), most: 50)
+        let expected = [
+            "again 2026-11-18T11:08:00Z retry", "often 2026-11-18T11:10:00Z skipped",
+            "hourly 2026-11-18T11:30:00Z run", "often 2026-11-18T11:30:00Z run",
+            "often 2026-11-18T11:50:00Z run",
+        ]
+        #expect(upcoming.runs.map { "\($0.job) \($0.at) \($0.kind)" } == expected)
+        #expect(!upcoming.hasMore && upcoming.paused == ["paused"])
+        let cut = try Upcoming(jobs, from: Self.now, to: Self.now + .seconds(3600), most: 2)
+        #expect(cut.runs.count == 2 && cut.hasMore)
+        let text = Text.upcoming(upcoming, within: "1h", at: Self.now)
+        #expect(text.contains("1min  again") && text.contains("1 job is paused without an end"))
+        let nothing = try Upcoming([jobs[3]], from: Self.now, to: Self.now + .seconds(60), most: 1)
+        #expect(
+            Text.upcoming(nothing, within: "1min", at: Self.now) == "Nothing is due within 1min")
+    }
+}
