@@ -113,6 +113,42 @@ private final class PamService: Sendable {
         #expect(service.log == ["open_session root cron", "close_session root cron"])
     }
 
+    /// They are the job's, and what the modules may do is not limited by them.
+    @Test func theJobHasThePrivilegesAndCredentialsThatAreConfigured() throws {
+        let service = try PamService("session required LOG")
+        let store = "\(service.folder)/store"
+        mkdir(store, 0o711)
+        chmod(store, 0o711)
+        try service.write("secret", to: "token")
+        var options = Runner.Options()
+        options.credentials = store
+        let bench = try Bench(options: options)
+        defer { bench.runner.shutdown(grace: .zero) }
+        func run(_ line: String, user: String) -> Bench.End {
+            let request = request(bench, service, line, user: user) {
+                var wanted = CapabilitySet()
+                _ = wanted.insert("CAP_KILL")
+                $0.confinement.capabilities = wanted
+                $0.confinement.noNewPrivileges = true
+                $0.confinement.appArmorProfile = "-no-such-profile"
+                $0.credentials = ["token": "\(service.folder)/token"]
+            }
+            return bench.run(request)
+        }
+        let show = "cat $CREDENTIALS_DIRECTORY/token; grep -E '^(Cap|NoNewP)' /proc/self/status"
+        for user in ["nobody", "root"] {
+            let end = run(show, user: user)
+            #expect(end.outcome == .exited(0), "\(end.errors)")
+            #expect(end.lines.first == "secret")
+            #expect(end.lines.count { $0.hasSuffix("0000000000000020") } == 5, "\(end.lines)")
+            #expect(end.lines.last == "NoNewPrivs:\t1")
+        }
+        bench.runner.allow(AllowedUsers(users: ["root"], groups: []))
+        #expect(run(show, user: "nobody").outcome.description.hasPrefix("spawn-failed(EPERM"))
+        #expect(try FileManager.default.contentsOfDirectory(atPath: store).isEmpty)
+        #expect(service.log.count == 4)
+    }
+
     /// The name of PAM's error, and what PAM says.
     @Test(arguments: [
         (
