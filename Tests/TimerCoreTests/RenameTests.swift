@@ -121,6 +121,43 @@ import Testing
         #expect(world.show("vault").lastRun?.id == world.started[0].id)
     }
 
+    /// Active runs of jobs that were removed are no business of a job that gets another name.
+    @Test func theRunsOfARenamedJobKeepTheirOrder() {
+        var world = World()
+        let queued = Job.every(.seconds(60)).with {
+            $0.concurrency = .queue
+            $0.retry.retries = 1
+            $0.retry.delay = .seconds(300)
+        }
+        world.load([.every(.seconds(50), "other"), queued])
+        world.pass(.seconds(121))
+        world.end(world.started.first { $0.id.firing.job == "backup" }!, .exited(1))
+        #expect(world.show("backup").live.map(\.id.attempt) == [1, 2])
+        var renamed = queued
+        renamed.name = "vault"
+        renamed.renamedFrom = "backup"
+        world.handle(.reload(Roster([renamed])))
+        #expect(world.show("vault").live.map(\.id.attempt) == [1, 2])
+    }
+
+    /// Its saved state was lost, and its run goes on: the place it takes is free once it has ended.
+    @Test func aRunOfAJobWithoutASavedStateIsThatOfTheJobWhichTakesItsName() throws {
+        var world = World(concurrentRunsMax: 1)
+        world.hasRunner = true
+        world.load([.every(.seconds(60), "vault"), .every(.seconds(3600))])
+        world.pass(.seconds(61))
+        let run = try #require(world.started.first)
+        world.stopCleanly()
+        world.records["vault"] = nil
+        world.load([.every(.seconds(3600))])
+        #expect(world.agenda.liveRuns == 1)
+        world.handle(.reload(Roster([heir])))
+        #expect(world.show("vault").live.map(\.id) == [run.id])
+        world.end(run)
+        #expect(world.closed[run.id] == .exited(0) && world.agenda.liveRuns == 0)
+        #expect(world.show("vault").lastRun?.id == run.id)
+    }
+
     /// A run that waits for the one before it, and one that waits for a place, are started under the new name.
     @Test(arguments: [1, 64]) func runsThatWaitTakeTheNewName(runsMax: Int) {
         var world = World(concurrentRunsMax: runsMax)

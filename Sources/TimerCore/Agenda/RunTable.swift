@@ -170,15 +170,16 @@ extension RunTable {
     /// were started under these names are its own.
     mutating func attach(_ names: Set<Job.Name>, to slot: Int, job: Job.Name) {
         guard !others.isEmpty else { return }
-        for name in names {
-            guard let found = others.removeValue(forKey: name) else { continue }
-            for var run in found {
-                noteJob(job, of: run.id)
-                run.rename(job)
-                bySlot[slot].append(run)
-            }
+        var found: [ActiveRun] = []
+        for name in names { found += others.removeValue(forKey: name) ?? [] }
+        guard !found.isEmpty else { return }
+        for index in found.indices {
+            noteJob(job, of: found[index].id)
+            found[index].rename(job)
         }
-        bySlot[slot].sort { $0.id.firing.scheduled < $1.id.firing.scheduled }
+        // They are older than what waits since: its order stays.
+        found.sort { $0.id.firing.scheduled < $1.id.firing.scheduled }
+        bySlot[slot] = found + bySlot[slot]
     }
 
     /// The job in this slot gets another name. The runs that were told to start are known to others by their identity,
