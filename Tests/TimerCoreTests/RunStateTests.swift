@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Foundation
+import SeededRandom
 import Testing
 
 @testable import TimerCore
@@ -81,5 +82,50 @@ import Testing
     @Test func aRunTakesAPlaceFromItsStartToItsEnd() {
         let taking = Self.states.filter(\.state.takesPlace).map(\.name)
         #expect(Set(taking) == ["starting", "running", "stopping", "stoppingAtStart"])
+    }
+
+    /// The counts by which `max-concurrent` is kept are those of the runs in the table, whatever is done to them.
+    @Test func theCountsOfTheTableAreThoseOfItsRuns() {
+        var random = SeededRandom()
+        let jobs: [Job] = [.every(.seconds(60), "a"), .every(.seconds(60), "b")]
+        var table = RunTable()
+        for _ in jobs { table.addSlot() }
+        var isNamed = [true, true]
+        var runs: [(id: Run.ID, slot: Int)] = []
+        func key(_ slot: Int) -> RunTable.JobKey {
+            isNamed[slot] ? .slot(slot) : .other(jobs[slot].name)
+        }
+        for step in 0..<20_000 {
+            let slot = random.int(below: jobs.count)
+            switch random.int(below: 12) {
+            case 0 where isNamed[slot]:
+                let states = Self.states.map(\.state).filter { $0 != .ended(.exited(0)) }
+                let firing = Firing(
+                    id: .init(
+                        job: jobs[slot].name, scheduled: WallInstant(secondsSinceEpoch: Int64(step))
+                    ),
+                    missed: 0, active: .zero)
+                let run = Run(firing: firing, job: jobs[slot])
+                table.add(ActiveRun(run, states[random.int(below: states.count)]), of: key(slot))
+                runs.append((run.id, slot))
+            case 1 where isNamed[slot]:
+                _ = table.cancel(slot, as: .stopped) { $0.wait != nil }
+                table.detach(slot, job: jobs[slot].name)
+                isNamed[slot] = false
+            case 2 where !isNamed[slot]:
+                table.attach([jobs[slot].name], to: slot, job: jobs[slot].name)
+                isNamed[slot] = true
+            default:
+                guard !runs.isEmpty else { continue }
+                let run = runs[random.int(below: runs.count)]
+                let transition = Self.transitions[random.int(below: Self.transitions.count)]
+                _ = table.apply(transition.transition, to: run.id, of: key(run.slot))
+            }
+            runs.removeAll { table.state(of: $0.id, of: key($0.slot)) == nil }
+            let states = runs.compactMap { table.state(of: $0.id, of: key($0.slot)) }
+            #expect(table.startedCount == states.count(where: \.takesPlace))
+            #expect(table.capacityCount == states.count { $0 == .waiting(.capacity) })
+        }
+        #expect(!runs.isEmpty || table.startedCount == 0)
     }
 }
