@@ -13,6 +13,7 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
@@ -28,8 +29,9 @@ enum { CLOSE_SECONDS = 10 };
 /// The lowest number for descriptors of the job while PAM modules run.
 enum { ASIDE = 10 };
 
-/// How the job ended, as waitpid(2) says.
+/// How the job ended, as waitpid(2) says, once that is known.
 static volatile int job_status;
+static volatile sig_atomic_t is_closing;
 
 /// Writes to the system log without waiting and without locks: a module may hang in syslog(3).
 static void write_log(const char *text) {
@@ -40,7 +42,7 @@ static void write_log(const char *text) {
     close(log);
 }
 
-/// Ends this process as the job ended. It may be called by a signal handler.
+/// Ends this process as the job ended. It may be called by a signal handler, or because a module called exit(3).
 static _Noreturn void end_like_job(void) {
     int status = job_status;
     if (WIFSIGNALED(status)) {
@@ -62,13 +64,17 @@ static _Noreturn void end_like_job(void) {
 static void handle_signal(int number, siginfo_t *info, void *context) {
     (void)context;
     int error = errno;
-    if (info->si_code > 0 && number == SIGALRM) {
+    // A fault, abort(3) or the timer, and nothing that another process sent.
+    bool is_own = info->si_code > 0 || (info->si_code == SI_TKILL && info->si_pid == getpid());
+    if (is_own && is_closing) {
         // authpriv.warning
-        write_log("<84>timerd-session: the PAM session was not closed: a module took too long");
+        write_log(number == SIGALRM
+                      ? "<84>timerd-session: the PAM session was not closed: a module took too long"
+                      : "<84>timerd-session: the PAM session was not closed: a module crashed");
         end_like_job();
     }
     // A fault of a module happens again, and then ends this process.
-    if (info->si_code > 0) signal(number, SIG_DFL);
+    if (is_own) signal(number, SIG_DFL);
     errno = error;
 }
 
@@ -105,22 +111,22 @@ static void close_session(void) {
     if (!session_close()) write_log("<84>timerd-session: the PAM session was not closed: a module failed");
 }
 
-/// Runs the job. False if it could not start; the session is closed in either case.
-static bool run(const cspawn_request *request, int runner, cspawn_report *report) {
+/// Runs the job, if it can start, and closes the session.
+static _Noreturn void run(const cspawn_request *request, int runner, cspawn_report *report) {
     pid_t pid = cspawn_start_in_session(request, runner, &report->failure);
     if (pid < 0) report->failure = (cspawn_failure){.step = CSPAWN_STEP_CLONE, .error = errno, .item = -1};
     release_pipes(request);
     bool is_running = report->failure.step == CSPAWN_STEP_NONE;
     report->kind = is_running ? CSPAWN_REPORT_RUNS : CSPAWN_REPORT_FAILED;
-    if (is_running) {
-        cspawn_report_to_runner(runner, report, -1);
-        close(runner);
-    }
+    cspawn_report_to_runner(runner, report, -1);
+    close(runner);
     int status = 0;
     while (pid > 0 && waitpid(pid, &status, 0) < 0 && errno == EINTR) {}
-    job_status = status;
+    job_status = is_running ? status : W_EXITCODE(1, 0);
+    is_closing = 1;
+    atexit(end_like_job);
     close_session();
-    return is_running;
+    end_like_job();
 }
 
 /// The Swift compiler links every program with code that registers it with the Swift runtime by this function. Here it
@@ -147,9 +153,9 @@ int main(void) {
     } else if (!put_aside(&request)) {
         report.failure.step = CSPAWN_STEP_DESCRIPTORS;
         report.failure.error = errno;
-    } else if (session_open(&session, &request, &report) && run(&request, runner, &report)) {
-        end_like_job();
+    } else if (session_open(&session, &request, &report)) {
+        run(&request, runner, &report);
     }
     cspawn_report_to_runner(runner, &report, -1);
-    return 1;
+    _exit(1);
 }

@@ -288,6 +288,29 @@ private final class PamService: Sendable {
         #expect(inSession.lines == plain.lines)
     }
 
+    /// Modules have all privileges; the job has those that it declares.
+    @Test func privilegesAreLimitedAfterTheSessionIsOpen() throws {
+        let service = try PamService("session required LOG")
+        let bench = try Bench()
+        defer { bench.runner.shutdown(grace: .zero) }
+        func lines(_ pamService: String?) -> [String] {
+            let line = "grep -E '^(Uid|Cap|NoNewPrivs)' /proc/self/status"
+            let request = bench.request(.shell(line), in: "/") {
+                $0.user = "nobody"
+                $0.pamService = pamService
+                var set = CapabilitySet()
+                _ = set.insert("CAP_KILL")
+                $0.confinement.capabilities = set
+                $0.confinement.noNewPrivileges = true
+            }
+            return bench.run(request).lines
+        }
+        let plain = lines(nil)
+        #expect(plain.contains("NoNewPrivs:\t1") && plain.count == 7)
+        #expect(lines(service.name) == plain)
+        #expect(service.log == [Self.opened, Self.closed])
+    }
+
     @Test(arguments: ["KILL", "SEGV", "ALRM", "TERM", "USR1"])
     func theSignalThatEndedTheJobIsTheResult(signal: String) throws {
         let service = try PamService("session required LOG")
@@ -373,6 +396,58 @@ private final class PamService: Sendable {
         let bench = try Bench()
         defer { bench.runner.shutdown(grace: .zero) }
         #expect(bench.run(request(bench, service, "exit 3")).outcome == .exited(3))
+    }
+
+    /// A module of the test's own, whose function for this does nothing but this.
+    private func compile(_ statement: String, in function: String, _ service: PamService) throws {
+        let source = """
+            #include <signal.h>
+            #include <stdlib.h>
+            #include <unistd.h>
+            int pam_sm_\(function)_session(void *handle, int flags, int count, const char **arguments) {
+                \(statement)
+                return 0;
+            }
+            int pam_sm_\(function == "open" ? "close" : "open")_session(void *handle) { return 0; }
+            """
+        try service.write(source, to: "module.c")
+        let compiler = Process()
+        compiler.executableURL = URL(fileURLWithPath: "/usr/bin/cc")
+        compiler.arguments = [
+            "-shared", "-fPIC", "-o", "\(service.folder)/module.so", "\(service.folder)/module.c",
+        ]
+        try compiler.run()
+        compiler.waitUntilExit()
+        try #require(compiler.terminationStatus == 0)
+    }
+
+    private static let mistakes = [
+        "exit(0);", "_exit(0);", "abort();", "*(volatile int *)0 = 1;", "kill(getpid(), SIGKILL);",
+    ]
+
+    @Test(arguments: mistakes)
+    func aModuleThatEndsTheProcessBeforeTheJobIsNoSuccess(statement: String) throws {
+        let service = try PamService("session required FOLDER/module.so")
+        try compile(statement, in: "open", service)
+        let bench = try Bench()
+        defer { bench.runner.shutdown(grace: .zero) }
+        let request = request(bench, service, "echo it runs")
+        let end = bench.run(request)
+        #expect(
+            end.outcome.description.hasPrefix(
+                "spawn-failed(ECHILD, open a session with the PAM service"), "\(end.outcome)")
+        #expect(end.lines == [] && !hasBegun(request, bench))
+    }
+
+    @Test(arguments: ["exit(0);", "abort();", "*(volatile int *)0 = 1;", "raise(SIGTERM);"])
+    func aModuleThatFailsAtTheEndDoesNotChangeTheResult(statement: String) throws {
+        let service = try PamService("session required FOLDER/module.so")
+        try compile(statement, in: "close", service)
+        let bench = try Bench()
+        defer { bench.runner.shutdown(grace: .zero) }
+        #expect(bench.run(request(bench, service, "exit 3")).outcome == .exited(3))
+        #expect(
+            bench.run(request(bench, service, "kill -HUP $$")).outcome == .signalled("SIGHUP"))
     }
 
     @Test func aHelperThatIsKilledIsNoSuccess() throws {

@@ -144,7 +144,9 @@ import TimerConfig
         #expect(Timerctl.configuration.version == version)
         #expect(TimerdRunner.configuration.version == version)
         #expect(try text(of: "debian/changelog").hasPrefix("timerd (\(version)-1) "))
-        for page in ["timerd.8", "timerd-runner.8", "timerctl.1", "timerd.toml.5"] {
+        for page in [
+            "timerd.8", "timerd-runner.8", "timerd-session.8", "timerctl.1", "timerd.toml.5",
+        ] {
             #expect(try text(of: "man/\(page)").contains("\n.Os timerd \(version)\n"), "\(page)")
         }
     }
