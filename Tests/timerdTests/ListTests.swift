@@ -13,25 +13,29 @@ import TimerCore
     private static let now = WallInstant(rfc3339: "2026-11-18T11:07:00Z")!
 
     /// Four jobs: one that failed, one that is paused, one that runs, and one with a long name of wide characters.
-    private static let table = try! ControlJSON.decode(
-        JobTable.self,
-        from: Array(
-            """
-            {"config":"/c","rejected":[],"jobs":[
-            {"job":"backup","state":"armed","active_usec":5000000,"running":[],
-             "next":"2026-11-18T11:10:00.5Z","remaining_usec":180500000,"last":{"run":"backup:1:1",
-             "scheduled":"2026-11-18T11:00:00Z","began":"2026-11-18T11:00:00Z","outcome":"exited(3)","failed":true}},
-            {"job":"report","state":"paused","active_usec":0,"running":[],"skips":2,
-             "paused":{"since":"2026-11-18T10:00:00Z","by":"ada","note":"disk, \\"sdb\\" swap"}},
-            {"job":"sync","state":"armed","active_usec":0,"next":"2026-11-18T11:10:00Z","remaining_usec":180000000,
-             "running":[{"run":"sync:1:1","scheduled":"2026-11-18T11:05:00Z","began":"2026-11-18T11:05:00Z"}]},
-            {"job":"日次バックアップと月次レポートの作成","state":"finished","active_usec":1,"running":[],
-             "last":{"run":"x:1:1","scheduled":"2025-01-02T03:04:05Z","outcome":"exited(0)","failed":false}}
-            ]}
-            """.utf8))
+    private let table: JobTable
+
+    init() throws {
+        table = try ControlJSON.decode(
+            JobTable.self,
+            from: Array(
+                """
+                {"config":"/c","rejected":[],"jobs":[
+                {"job":"backup","state":"armed","active_usec":5000000,"running":[],
+                 "next":"2026-11-18T11:10:00.5Z","remaining_usec":180500000,"last":{"run":"backup:1:1",
+                 "scheduled":"2026-11-18T11:00:00Z","began":"2026-11-18T11:00:00Z","outcome":"exited(3)","failed":true}},
+                {"job":"report","state":"paused","active_usec":0,"running":[],"skips":2,
+                 "paused":{"since":"2026-11-18T10:00:00Z","by":"ada","note":"disk, \\"sdb\\" swap"}},
+                {"job":"sync","state":"armed","active_usec":0,"next":"2026-11-18T11:10:00Z","remaining_usec":180000000,
+                 "running":[{"run":"sync:1:1","scheduled":"2026-11-18T11:05:00Z","began":"2026-11-18T11:05:00Z"}]},
+                {"job":"日次バックアップと月次レポートの作成","state":"finished","active_usec":1,"running":[],
+                 "last":{"run":"x:1:1","scheduled":"2025-01-02T03:04:05Z","outcome":"exited(0)","failed":false}}
+                ]}
+                """.utf8))
+    }
 
     private func names(_ arguments: [String]) throws -> [String] {
-        try ListFilter.parse(arguments).apply(to: Self.table.jobs).map {
+        try ListFilter.parse(arguments).apply(to: table.jobs).map {
             $0.job.utf8.allSatisfy { $0 < 0x80 } ? $0.job : "wide"
         }
     }
@@ -55,9 +59,9 @@ import TimerCore
 
     @Test func theLineBelowSaysHowManyAndWhatIsNext() throws {
         #expect(
-            Text.summary(Self.table, shown: 4, now: Self.now)
+            Text.summary(table, shown: 4, now: Self.now)
                 == "4 jobs: 1 failed, 1 paused, 1 running; next is sync in 3min")
-        #expect(Text.summary(Self.table, shown: 1, now: Self.now).hasPrefix("1 of 4 jobs: "))
+        #expect(Text.summary(table, shown: 1, now: Self.now).hasPrefix("1 of 4 jobs: "))
         let none = try ControlJSON.decode(
             JobTable.self,
             from: Array(#"{"config":"/c","rejected":["a\u001b","b"],"jobs":[]}"#.utf8))
@@ -67,12 +71,12 @@ import TimerCore
     }
 
     @Test func aTableFitsTheTerminal() throws {
-        let full = Text.table(Self.table, Self.table.jobs, now: Self.now)
+        let full = Text.table(table, table.jobs, now: Self.now)
         #expect(full.split(separator: "\n")[0].hasSuffix("ACTIVE"))
         #expect(full.contains("日次バックアップと月次レポートの作成"))
         for columns in [120, 100, 80, 60, 50] {
             let text = Text.table(
-                Self.table, Self.table.jobs, on: Screen(columns: columns), now: Self.now)
+                table, table.jobs, on: Screen(columns: columns), now: Self.now)
             let widest = text.split(separator: "\n").prefix(5).map { Screen.width(of: String($0)) }
                 .max()
             #expect(widest! <= columns, "\(columns): \(text)")
@@ -80,7 +84,7 @@ import TimerCore
         }
         // What was asked for is shown, though it may not fit.
         let wanted = Text.table(
-            Self.table, Self.table.jobs, columns: [.job, .last, .active, .note],
+            table, table.jobs, columns: [.job, .last, .active, .note],
             on: Screen(columns: 20), now: Self.now)
         #expect(wanted.split(separator: "\n")[0].hasSuffix("NOTE"))
     }
@@ -99,18 +103,18 @@ import TimerCore
 
     @Test func colorsSayWhatFailedAndNeverComeFromAJob() throws {
         let text = Text.table(
-            Self.table, Self.table.jobs, on: Screen(hasColor: true), now: Self.now)
+            table, table.jobs, on: Screen(hasColor: true), now: Self.now)
         #expect(text.contains("\u{1b}[31mexited(3)\u{1b}[0m"))
         #expect(text.contains("\u{1b}[33mpaused\u{1b}[0m"))
         #expect(text.contains("\u{1b}[32mrunning\u{1b}[0m"))
-        #expect(!Text.table(Self.table, Self.table.jobs, now: Self.now).contains("\u{1b}"))
+        #expect(!Text.table(table, table.jobs, now: Self.now).contains("\u{1b}"))
         #expect(TextTable.Cell("a\u{1b}[31mb").text == "a\\x1b[31mb")
     }
 
     @Test func csvHasAFieldForEachColumn() throws {
         let columns: [JobColumn] = [.job, .state, .next, .left, .note, .skips]
         #expect(CSV.line(columns.map(\.field)) == "job,state,next,left_usec,note,skips")
-        let report = Self.table.jobs[1]
+        let report = table.jobs[1]
         #expect(
             CSV.line(columns.map { $0.value(report) })
                 == #"report,paused,,,"disk, ""sdb"" swap",2"#)
