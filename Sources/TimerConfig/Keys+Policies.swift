@@ -61,6 +61,9 @@ extension JobKey {
         JobKey("kill-timeout") { node, draft throws(Fault) in
             draft.execution.killTimeout = try node.span()
         },
+        JobKey("kill-leftovers") { node, draft throws(Fault) in
+            draft.execution.killsLeftovers = try node.boolean()
+        },
         JobKey("user") { node, draft throws(Fault) in draft.execution.user = try node.account() },
         JobKey("group") { node, draft throws(Fault) in draft.execution.group = try node.account() },
         JobKey("pam-service") { node, draft throws(Fault) in

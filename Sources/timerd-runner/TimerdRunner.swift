@@ -97,6 +97,7 @@ struct TimerdRunner: ParsableCommand {
         RunnerProcess.showName("timerd-runner")
         clinux_heap_keep_small()
         let notify = takeNotify()
+        let program = OwnProgram()
         do {
             let user = try scheduler()
             if detach {
@@ -109,7 +110,7 @@ struct TimerdRunner: ParsableCommand {
             RunnerProcess.limitMemory()
             signal(SIGPIPE, SIG_IGN)
             goFirst()
-            let server = try makeServer(for: user)
+            let server = try makeServer(for: user, replacing: notify.isSupervised ? program : nil)
             try server.handleSignals(grace: Self.grace)
             _ = notify.ready(status: "Serving")
             ready?.tell()
@@ -150,7 +151,9 @@ struct TimerdRunner: ParsableCommand {
         return entry.pw_uid
     }
 
-    private func makeServer(for user: UInt32) throws -> RunnerServer {
+    /// - Parameter program: the program that the service manager starts again when this process ends; nil if there is
+    ///   no service manager.
+    private func makeServer(for user: UInt32, replacing program: OwnProgram?) throws -> RunnerServer {
         let directory = try Directory.open(runtime)
         try directory.lock("runner.lock", of: "timerd-runner", option: "--runtime")
         let marks = try directory.subdirectory("runs")
@@ -171,8 +174,9 @@ struct TimerdRunner: ParsableCommand {
             }, say: { Self.say($0) })
         settings.options.adoptsOrphans = true
         settings.options.credentials = try credentials.resolvedPath()
-        settings.options.usesControlGroups = controlGroups && hasControlGroups()
+        settings.options.usesControlGroups = controlGroups && enterControlGroup()
         settings.idleMax = exitIdle
+        if let program { settings.isReplaced = { program.isReplaced() } }
         settings.hasChanged = { trace.hasChanged() }
         settings.isAffected = { trace.isAffected($0) }
         settings.isTaken = { trace.take() }
@@ -187,14 +191,19 @@ struct TimerdRunner: ParsableCommand {
         return try RunnerServer(settings)
     }
 
-    /// Whether each run can have a control group of its own. Where the system gives none away, as with version 1
-    /// to users, runs do without.
-    private func hasControlGroups() -> Bool {
-        guard let fault = Runner.faultOfControlGroups() else { return true }
-        Self.say(
-            "no control groups for runs: \(fault); processes that leave the process group of their run are not ended with it"
-        )
-        return false
+    /// Enters a control group of its own, beside those of the runs. Where the system gives none away, as with version
+    /// 1 to users, runs have none.
+    /// - Returns: whether each run can have a control group of its own.
+    private func enterControlGroup() -> Bool {
+        do throws(Runner.Failure) {
+            try Runner.enterControlGroup()
+            return true
+        } catch {
+            Self.say(
+                "no control groups for runs: \(error); processes that leave the process group of their run are not ended with it"
+            )
+            return false
+        }
     }
 
     /// Reads it as the scheduler does, with the same checks; jobs in error are none here either.

@@ -138,7 +138,7 @@ import Testing
         let lines = unit.split(separator: "\n")
         for line in [
             "Type=notify", "ExecReload=/usr/bin/timerctl reload", "StateDirectory=timerd",
-            "RuntimeDirectory=timerd", "User=timerd", "NoNewPrivileges=yes",
+            "RuntimeDirectory=timerd/daemon", "User=timerd", "NoNewPrivileges=yes",
         ] {
             #expect(lines.contains(Substring(line)), "\(line)")
         }

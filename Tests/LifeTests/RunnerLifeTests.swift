@@ -369,6 +369,96 @@ import TimerCore
         return rmdir(probe) == 0 && canKill
     }
 
+    private static var hasTools: Bool {
+        ["/usr/bin/taskset", "/usr/bin/ionice"].allSatisfy { (path: String) in
+            access(path, X_OK) == 0
+        }
+    }
+
+    /// What an administrator, or a service manager, gives the runner is not for its jobs: they have what is common.
+    @Test(.enabled(if: hasTools && geteuid() == 0, "needs root, taskset and ionice"))
+    func aRunInheritsNoTreatmentOfTheRunner() throws {
+        let daemon = try make(
+            """
+            [job.a]
+            every = "1h"
+            first = "0s"
+            shell = "sh FOLDER/show > FOLDER/fired; sleep 600"
+            """)
+        try """
+        echo $(cat /proc/self/oom_score_adj) $(cat /proc/self/timerslack_ns) $(ionice -p $$) \
+            $(taskset -p $$ | sed 's/.*: //')
+        """.write(toFile: "\(daemon.folder)/show", atomically: false, encoding: .utf8)
+        let runner = Process()
+        runner.executableURL = URL(fileURLWithPath: "/bin/sh")
+        runner.arguments = [
+            "-c",
+            "echo 300 >/proc/self/oom_score_adj; echo 9000000 >/proc/self/timerslack_ns; "
+                + "exec ionice -c 3 taskset -c 0 \"$@\"", "sh",
+            "\(LiveDaemon.programs)/timerd-runner", "--detach", "--config", daemon.config,
+            "--runtime", "\(daemon.folder)/run",
+        ]
+        try runner.run()
+        runner.waitUntilExit()
+        #expect(runner.terminationStatus == 0)
+        let pid = try #require(daemon.runner())
+        func text(_ file: String) -> String? {
+            (try? String(contentsOfFile: "/proc/\(pid)/\(file)", encoding: .utf8))?
+                .trimmingCharacters(in: .whitespacesAndNewlines)
+        }
+        #expect(text("oom_score_adj") == "300" && text("timerslack_ns") == "9000000")
+        try daemon.start()
+        let fired = try #require(daemon.nextFiring(until: daemon.ready + 60))
+        let words = fired.text.split(separator: " ").map(String.init)
+        #expect(words.prefix(3) == ["0", "50000", "none:"], "\(fired.text)")
+        // More processors than the one that the runner has, unless this process has no more itself.
+        let processors = words.last.flatMap { UInt64($0, radix: 16) }?.nonzeroBitCount ?? 0
+        #expect(processors >= ProcessInfo.processInfo.activeProcessorCount, "\(fired.text)")
+        #expect(daemon.stop() == 0)
+    }
+
+    private static func group(of pid: Int32) throws -> String {
+        let text = try String(contentsOfFile: "/proc/\(pid)/cgroup", encoding: .utf8)
+        return text.split(separator: "\n").first { $0.hasPrefix("0::") }.map(String.init) ?? ""
+    }
+
+    /// Beside those of its runs, also if it was there at its start already, as with DelegateSubgroup= of systemd 254.
+    @Test(.enabled(if: mayDivideItsControlGroup, "no control group of version 2 to divide"))
+    func theRunnerHasAControlGroupOfItsOwn() throws {
+        for isThere in [false, true] {
+            let daemon = try make(
+                """
+                [job.a]
+                every = "1h"
+                first = "0s"
+                shell = "echo up $$ > FOLDER/fired; sleep 600"
+                """)
+            let own = try Self.group(of: getpid())
+            let mounts = try String(contentsOfFile: "/proc/self/mountinfo", encoding: .utf8)
+            let mount = try #require(
+                mounts.split(separator: "\n").first { $0.contains(" - cgroup2 ") }?
+                    .split(separator: " ")[4])
+            let leaf = "\(mount)\(own.dropFirst(3))/timerd-runner/cgroup.procs"
+            let runner = Process()
+            runner.executableURL = URL(fileURLWithPath: "/bin/sh")
+            runner.arguments = [
+                "-c", isThere ? "echo 0 >\(leaf) && exec \"$@\"" : "exec \"$@\"", "sh",
+                "\(LiveDaemon.programs)/timerd-runner", "--detach", "--control-groups", "--config",
+                daemon.config, "--runtime", "\(daemon.folder)/run",
+            ]
+            try runner.run()
+            runner.waitUntilExit()
+            #expect(runner.terminationStatus == 0)
+            try daemon.start()
+            let up = try #require(daemon.nextFiring(until: daemon.ready + 60))
+            let pid = try #require(up.text.split(separator: " ").last.flatMap { Int32($0) })
+            let base = own == "0::/" ? "0::" : own
+            #expect(try Self.group(of: try #require(daemon.runner())) == "\(base)/timerd-runner")
+            #expect(try Self.group(of: pid).hasPrefix("\(base)/timerd-run-"))
+            #expect(daemon.stop() == 0)
+        }
+    }
+
     @Test(.enabled(if: mayDivideItsControlGroup, "no control group of version 2 to divide"))
     func withControlGroupsNobodyEscapes() throws {
         let daemon = try make(

@@ -157,7 +157,7 @@ fresh() {
     inside systemctl stop timerd.socket timerd timerd-runner
     inside systemctl reset-failed timerd timerd-runner 2>/dev/null || true
     # With the heartbeat, or the daemon would miss the state that it shows to have been there.
-    inside rm -rf /var/lib/timerd /run/timerd/heartbeat /etc/systemd/system/timerd.service.d
+    inside rm -rf /var/lib/timerd /run/timerd/daemon/heartbeat /etc/systemd/system/timerd.service.d
     inside systemctl daemon-reload
     configure <"$MACHINE_HERE/timerd.toml"
     date +%s.%6N >"$MACHINE_WORK/since"

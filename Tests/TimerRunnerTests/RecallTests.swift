@@ -10,7 +10,7 @@ import TimerCore
 @testable import TimerRunner
 
 /// A file of marks, as a runner that was killed leaves it.
-private struct MarkFile {
+struct MarkFile {
     let folder = "/tmp/timerd-marks-\(UUID().uuidString)"
     var slots: [[UInt8]] = []
 
@@ -258,18 +258,8 @@ extension Marks {
         first.runner.shutdown(grace: .zero)
     }
 
-    private static var mayDivideItsControlGroup: Bool {
-        guard let groups = try? ControlGroups() else { return false }
-        defer { groups.closeAll() }
-        guard let file = try? groups.make(groups.name(1)) else { return false }
-        close(file)
-        var removing = groups
-        removing.remove(groups.name(1))
-        return removing.isSwept
-    }
-
     /// Whoever left the run's process group is reached by its control group alone, by a later runner too.
-    @Test(.enabled(if: mayDivideItsControlGroup, "no control group of version 2 to divide"))
+    @Test(.enabled(if: ControlGroups.canBeMade, "no control group of version 2 to divide"))
     func theControlGroupOfARunThatIsTakenUpIsStillItsOwn() throws {
         var options = Runner.Options()
         options.usesControlGroups = true

@@ -40,6 +40,7 @@ import TimerCore
         .event(3, .output(run, .stdout, line: [], isCut: false)),
         .event(4, .dropped(run, lines: 10)), .event(7, .slowed(run)),
         .event(6, .limited(run, lines: 7)), .event(5, .ended(run, end)),
+        .event(8, .leftBehind(run, count: 9, named: Array("sleep (1), …".utf8))),
         .settled(6, token: 7),
         .down,
     ]

@@ -96,6 +96,8 @@ public struct Execution: Hashable, Sendable {
     public var timeout: Duration?
     /// How long a run that is being ended has between SIGTERM and SIGKILL.
     public var killTimeout = Duration.seconds(10)
+    /// Whether the processes that are left in its control group when a run is over are ended.
+    public var killsLeftovers = true
     /// The user it runs as; nil: the daemon's.
     public var user: String?
     /// The group it runs as; nil: the user's own.

@@ -242,7 +242,7 @@ struct ClientWork: ~Copyable {
 
     private mutating func take(_ number: UInt64, _ event: RunnerEvent) {
         switch event {
-        case .output, .dropped, .limited, .slowed: takeOutput(number, event)
+        case .output, .dropped, .limited, .slowed, .leftBehind: takeOutput(number, event)
         case .began, .ended: takeEvent(number, event)
         }
     }

@@ -47,12 +47,16 @@ public enum RunnerEvent: Hashable, Sendable {
     case slowed(Run.ID)
     /// A run ended.
     case ended(Run.ID, RunEnd)
+    /// So many processes were left in the control group of a run when it had ended, and are ended now. The first of
+    /// them are named, as `sleep (4711), sh (4712)`; they gave themselves these names, in any bytes.
+    case leftBehind(Run.ID, count: Int, named: [UInt8])
 
     /// Whose event it is.
     public var run: Run.ID {
         switch self {
         case .began(let run, _, _), .output(let run, _, _, _), .dropped(let run, _),
-            .limited(let run, _), .slowed(let run), .ended(let run, _):
+            .limited(let run, _), .slowed(let run), .ended(let run, _),
+            .leftBehind(let run, _, _):
             run
         }
     }

@@ -207,6 +207,10 @@ enum WireReply: Hashable {
         case .limited(_, let lines):
             head(11)
             writer.put(lines)
+        case .leftBehind(_, let count, let named):
+            head(12)
+            writer.put(count)
+            writer.put(named)
         }
     }
 
@@ -223,11 +227,7 @@ enum WireReply: Hashable {
         case 4...7: self = .event(try reader.unsigned(), try Self.event(kind, &reader))
         case 8: self = .settled(try reader.unsigned(), token: try reader.unsigned())
         case 9: self = .down
-        case 10: self = .event(try reader.unsigned(), .slowed(try reader.run()))
-        case 11:
-            self = .event(
-                try reader.unsigned(),
-                .limited(try reader.run(), lines: Int(try reader.signed())))
+        case 10...12: self = .event(try reader.unsigned(), try Self.event(kind, &reader))
         default: throw .init()
         }
         try reader.finish()
@@ -246,6 +246,11 @@ enum WireReply: Hashable {
             let line = try reader.array()
             return .output(run, stream, line: line, isCut: try reader.flag())
         case 6: return .dropped(run, lines: Int(try reader.signed()))
+        case 10: return .slowed(run)
+        case 11: return .limited(run, lines: Int(try reader.signed()))
+        case 12:
+            let count = Int(try reader.signed())
+            return .leftBehind(run, count: count, named: try reader.array())
         default: return .ended(run, try reader.end())
         }
     }

@@ -94,6 +94,7 @@ struct WireWriter {
         }
         put(execution.timeout) { $0.put($1) }
         put(execution.killTimeout)
+        put(execution.killsLeftovers)
         put(execution.outputTail)
         put(execution.logRateLimitInterval) { $0.put($1) }
         put(execution.logRateLimitBurst)

@@ -3,21 +3,29 @@
 
 import Glibc
 
-/// A control group (cgroups(7), version 2) for each run below the runner's own, so that SIGKILL also
-/// reaches whoever left the run's process group. The runner's own must be its to divide: systemd says so
-/// with `Delegate=yes`.
+/// A control group (cgroups(7), version 2) for each run, so that signals also reach the processes that left the process
+/// group of the run. They are in the group that is the runner's to divide: systemd says so with `Delegate=yes`.
+///
+/// The name of a group says what happens to the processes that are left in it when its run is over, so that a later
+/// runner knows it too.
 struct ControlGroups {
-    private static let prefix = "timerd-run-"
+    /// How the names of groups begin whose last processes are ended with the run, and of those in which they continue.
+    private static let ended = "timerd-run-"
+    private static let kept = "timerd-keep-"
 
-    /// Tells the groups of this runner from those an earlier one left, where runs of it may live yet.
+    /// The group of the runner itself, beside those of the runs. In a group with limits that is divided, processes can
+    /// only be at the ends.
+    private static let leaf = "timerd-runner"
+
+    /// Distinguishes the groups of this runner from those of an earlier one, whose runs may still be active.
     private let tag = String(RunnerThread.awake(), radix: 36)
     private let directory: Int32
-    /// Those of runs that are over and whose processes are not.
+    /// The groups of runs that are over and whose processes are not.
     private var lingering: [String] = []
 
-    /// - Throws: `Runner.Failure` if no group can be made below the runner's own.
+    /// - Throws: `Runner.Failure` if no group can be made where the runner's should be.
     init() throws(Runner.Failure) {
-        guard let path = Self.own() else {
+        guard let path = Self.base() else {
             throw Runner.Failure("cannot find a control group of version 2 to divide", ENOENT)
         }
         directory = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
@@ -25,7 +33,7 @@ struct ControlGroups {
             throw Runner.Failure("cannot open the control group \(path)", errno)
         }
         removeStale()
-        let probe = name(0)
+        let probe = name(0, isKept: false)
         guard mkdirat(directory, probe, 0o755) == 0 else {
             let code = errno
             close(directory)
@@ -34,20 +42,50 @@ struct ControlGroups {
         unlinkat(directory, probe, AT_REMOVEDIR)
     }
 
+    /// Moves this process, with all its threads, into a group of its own beside those of the runs. One that is there
+    /// already stays. The group remains when the process ends; systemd removes it with that of the service.
+    /// - Throws: `Runner.Failure`; the process is where it was.
+    func enterLeaf() throws(Runner.Failure) {
+        guard mkdirat(directory, Self.leaf, 0o755) == 0 || errno == EEXIST else {
+            throw Runner.Failure("cannot make the control group \(Self.leaf)", errno)
+        }
+        let file = openat(
+            directory, "\(Self.leaf)/cgroup.procs", O_WRONLY | O_NOFOLLOW | O_CLOEXEC)
+        guard file >= 0 else {
+            throw Runner.Failure("cannot open the control group \(Self.leaf)", errno)
+        }
+        defer { close(file) }
+        // 0 is the process that writes.
+        guard write(file, "0", 1) == 1 else {
+            throw Runner.Failure("cannot enter the control group \(Self.leaf)", errno)
+        }
+    }
+
     /// The name of the group of a child.
-    func name(_ serial: UInt64) -> String { "\(Self.prefix)\(tag)-\(serial)" }
+    /// - Parameter isKept: whether the processes that are left in it continue when its run is over.
+    func name(_ serial: UInt64, isKept: Bool) -> String {
+        "\(isKept ? Self.kept : Self.ended)\(tag)-\(serial)"
+    }
+
+    /// Whether the processes in the group of this name continue when its run is over.
+    static func isKept(_ name: String) -> Bool { name.hasPrefix(kept) }
 
     /// Whether there is a group of this name, as an earlier runner made it.
     func has(_ name: String) -> Bool {
-        let isName = name.utf8.dropFirst(Self.prefix.utf8.count).allSatisfy {
+        guard let prefix = Self.prefix(of: name) else { return false }
+        let isName = name.utf8.dropFirst(prefix.utf8.count).allSatisfy {
             (UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0)
                 || (UInt8(ascii: "a")...UInt8(ascii: "z")).contains($0) || $0 == UInt8(ascii: "-")
         }
-        guard isName, name.hasPrefix(Self.prefix) else { return false }
+        guard isName else { return false }
         let group = openat(directory, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
         guard group >= 0 else { return false }
         close(group)
         return true
+    }
+
+    private static func prefix(of name: String) -> String? {
+        [ended, kept].first { name.utf8.starts(with: $0.utf8) }
     }
 
     /// Makes the group of this name.
@@ -65,7 +103,15 @@ struct ControlGroups {
         return file
     }
 
-    /// Sends SIGKILL to everybody in the group (cgroup.kill, since Linux 5.14).
+    /// The processes in the group, by their numbers; not those in groups that they made below it.
+    func processes(in name: String) -> [Int32] {
+        let file = openat(directory, "\(name)/cgroup.procs", O_RDONLY | O_CLOEXEC)
+        guard file >= 0 else { return [] }
+        defer { close(file) }
+        return ProcFile.lines(of: ProcFile.text(file)).compactMap { Int32($0) }
+    }
+
+    /// Sends SIGKILL to every process in the group and below it (cgroup.kill, since Linux 5.14).
     func kill(_ name: String) {
         let file = openat(directory, "\(name)/cgroup.kill", O_WRONLY | O_CLOEXEC)
         guard file >= 0 else { return }
@@ -73,10 +119,26 @@ struct ControlGroups {
         close(file)
     }
 
-    /// The run is over. Its group goes as soon as nobody is in it any more.
-    mutating func remove(_ name: String) {
-        lingering.append(name)
+    /// The run is over. Its group is removed as soon as it is empty.
+    /// - Returns: whether it is gone already.
+    @discardableResult
+    mutating func remove(_ name: String) -> Bool {
         sweep()
+        let isGone = removeNow(name)
+        if !isGone { lingering.append(name) }
+        return isGone
+    }
+
+    private func removeNow(_ name: String) -> Bool {
+        unlinkat(directory, name, AT_REMOVEDIR) == 0 || errno == ENOENT
+    }
+
+    /// Whether processes are left in the group, or in one below it.
+    func isPopulated(_ name: String) -> Bool {
+        let file = openat(directory, "\(name)/cgroup.events", O_RDONLY | O_CLOEXEC)
+        guard file >= 0 else { return false }
+        defer { close(file) }
+        return ProcFile.lines(of: ProcFile.text(file)).contains("populated 1")
     }
 
     /// Whether no group of a run that is over is left.
@@ -87,8 +149,7 @@ struct ControlGroups {
         // Of many that are held, a few are tried at each end.
         for _ in 0..<min(4, lingering.count) {
             let name = lingering.removeLast()
-            let isGone = unlinkat(directory, name, AT_REMOVEDIR) == 0 || errno == ENOENT
-            if !isGone { lingering.insert(name, at: 0) }
+            if !removeNow(name) { lingering.insert(name, at: 0) }
         }
     }
 
@@ -107,13 +168,14 @@ struct ControlGroups {
             let name = withUnsafeBytes(of: &entry.pointee.d_name) { bytes in
                 String(decoding: bytes.prefix { $0 != 0 }, as: UTF8.self)
             }
-            if name.hasPrefix(Self.prefix) { unlinkat(directory, name, AT_REMOVEDIR) }
+            if Self.prefix(of: name) != nil { unlinkat(directory, name, AT_REMOVEDIR) }
         }
     }
 
-    /// The path of this process's own group: where version 2 is mounted (proc(5), mountinfo), and below it
-    /// what /proc/self/cgroup says on the line that begins with `0::`.
-    private static func own() -> String? {
+    /// The path of the group to divide, which is this process's own, or the one above if its own is a runner's: where
+    /// version 2 is mounted (proc(5), mountinfo), and below it what /proc/self/cgroup says on the line that begins
+    /// with `0::`.
+    private static func base() -> String? {
         guard let mounts = ProcFile.text("/proc/self/mountinfo"),
             let groups = ProcFile.text("/proc/self/cgroup")
         else { return nil }
@@ -123,6 +185,9 @@ struct ControlGroups {
         }
         let group = ProcFile.lines(of: groups).first { $0.utf8.starts(with: "0::/".utf8) }
         guard let mount, mount.count > 4, let group else { return nil }
-        return "\(mount[4])\(group.dropFirst(3))"
+        let own = Substring(group.utf8.dropFirst(3))
+        let suffix = "/\(leaf)".utf8
+        let isLeaf = own.utf8.reversed().starts(with: suffix.reversed())
+        return "\(mount[4])\(Substring(own.utf8.dropLast(isLeaf ? suffix.count : 0)))"
     }
 }

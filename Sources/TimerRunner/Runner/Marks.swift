@@ -172,13 +172,30 @@ final class Marks: Sendable {
         }
     }
 
+    /// The control group of a run, and how long its processes have between SIGTERM and SIGKILL.
+    struct Group: Hashable {
+        var name: String
+        var killTimeout: Duration
+    }
+
     /// Everything the marks say.
     /// - Complexity: O(*n* log *n*) in the marks.
-    func found() -> [(run: Run.ID, finding: Finding)] {
+    func found() -> [(run: Run.ID, finding: Finding, group: Group?)] {
         slots.withLock { slots in
-            slots.places.map { run, place in (run, finding(in: slots.slot(place))) }
+            slots.places.map { run, place in
+                let slot = slots.slot(place)
+                return (run, finding(in: slot), group(in: slot))
+            }
         }
         .map { (key: $0.0.description, found: $0) }.sorted { $0.key < $1.key }.map(\.found)
+    }
+
+    private func group(in slot: UnsafeMutableRawPointer) -> Group? {
+        let words = slot.text(Slot.beginning..<Slot.end).split(separator: " ")
+        guard words.count == Slot.words, words[3] == bootID, words[8] != "-",
+            let killTimeout = Int64(words[7])
+        else { return nil }
+        return Group(name: String(words[8]), killTimeout: .nanoseconds(killTimeout))
     }
 
     private func finding(in slot: UnsafeMutableRawPointer) -> Finding {

@@ -81,12 +81,14 @@ public final class Runner: Sendable {
     ///   - turned: called there now and then, at the latest when nothing more is to be told for the moment:
     ///     for whoever would rather hear of many things at once. It says whether something was told that may
     ///     wait for more to come along; some 10 ms later it is called again then, with true.
+    ///   - ended: called there as the last thing, after a shutdown.
     /// - Throws: `Failure`; no thread and no descriptor is left behind.
     init(
         marks directory: Int32, options: Options = Options(),
         handler: @escaping @Sendable (RunnerEvent) -> Void,
         gate: @escaping @Sendable (Run.ID) -> OutputGate = { _ in .open },
-        turned: @escaping @Sendable (_ isLate: Bool) -> Bool = { _ in false }
+        turned: @escaping @Sendable (_ isLate: Bool) -> Bool = { _ in false },
+        ended: @escaping @Sendable () -> Void = {}
     ) throws(Failure) {
         cspawn_claim_ends()
         let inbox = try Inbox()
@@ -107,7 +109,10 @@ public final class Runner: Sendable {
             beginning.orphanWatch = watch
         }
         do throws(Failure) {
-            try RunnerThread.begin(Self.recall(&beginning), done: done)
+            try RunnerThread.begin(Self.recall(&beginning)) { [done] in
+                ended()
+                done.signal()
+            }
         } catch {
             for found in beginning.found { close(found.pidfd) }
             if let watch = beginning.orphanWatch { close(watch) }
@@ -124,7 +129,9 @@ public final class Runner: Sendable {
         _ beginning: inout RunnerThread.Beginning
     ) -> RunnerThread.Beginning {
         let handler = beginning.handler
-        for (run, finding) in beginning.marks.found() {
+        for (run, finding, group) in beginning.marks.found() {
+            var isOver = true
+            defer { if isOver, let group { beginning.left.append((run, group)) } }
             switch finding {
             case .ended(let end): handler(.ended(run, end))
             case .lost(let loss): handler(.ended(run, RunEnd(.lost(loss), at: RunnerThread.wall())))
@@ -136,6 +143,7 @@ public final class Runner: Sendable {
                     handler(.ended(run, RunEnd(.lost(.runner), at: RunnerThread.wall())))
                     continue
                 }
+                isOver = false
                 beginning.found.append((run, process, pidfd))
                 handler(.began(run, pid: process.pid, at: process.beganAt))
             }
@@ -145,14 +153,13 @@ public final class Runner: Sendable {
         return beginning
     }
 
-    /// Why `Options.usesControlGroups` would fail; nil if it would not.
-    public static func faultOfControlGroups() -> Failure? {
-        do throws(Failure) {
-            try ControlGroups().closeAll()
-            return nil
-        } catch {
-            return error
-        }
+    /// Moves this process into a control group of its own, beside those that `Options.usesControlGroups` makes, where
+    /// a service manager finds it as part of the same service. To be called before there is a runner.
+    /// - Throws: `Failure` if `Options.usesControlGroups` would fail too; the process is where it was.
+    public static func enterControlGroup() throws(Failure) {
+        let groups = try ControlGroups()
+        defer { groups.closeAll() }
+        try groups.enterLeaf()
     }
 
     /// Blocks these signals in the calling thread, and so in those it makes: SIGCHLD for `Options.adoptsOrphans`,
@@ -255,6 +262,9 @@ public final class Runner: Sendable {
 
     /// The end of this run is on record: its mark is not needed any more. After a shutdown too.
     public func forget(_ run: Run.ID) { marks.remove(run) }
+
+    /// The same as `shutdown`, but returns at once.
+    func shutDownSoon(grace: Duration) { inbox.leave(.shutDown(grace)) }
 
     /// Ends every run, by SIGTERM, after `grace` by SIGKILL, and then the thread. Their ends are told as
     /// usual, as `stopped`. Returns when that is done, after at most `grace` and `killPatience`; afterwards

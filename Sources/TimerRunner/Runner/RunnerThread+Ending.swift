@@ -70,6 +70,7 @@ extension RunnerThread {
         readOnIfDue(serial, at: now)
         if children[serial]?.isTraced == true { takeEnd(of: serial) }
         guard let child = children[serial], serials[child.id] == serial else {
+            lookAtLeftovers(of: serial, at: now)
             groups?.sweep()
             return
         }
@@ -84,7 +85,7 @@ extension RunnerThread {
             let giveUpAt = now + Runner.killPatience.wholeNanoseconds
             children[serial]?.stage = .killed(outcome, giveUpAt: giveUpAt)
             kill(child, SIGKILL)
-            if let group = child.controlGroup { groups?.kill(group) }
+            if let group = child.controlGroup, !ControlGroups.isKept(group) { groups?.kill(group) }
             alarms.set(serial, at: giveUpAt)
         case .killed(let outcome, let giveUpAt):
             guard now >= giveUpAt else { break }
@@ -119,6 +120,7 @@ extension RunnerThread {
             takeEnd(of: serial)
             end(serial, .stopped, grace: grace)
         }
+        shutDownLeftovers(grace: grace)
     }
 
     // MARK: - Standing still

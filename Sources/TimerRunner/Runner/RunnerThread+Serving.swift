@@ -99,10 +99,9 @@ extension RunnerThread {
         serials[child.id] = nil
         processes[child.pid] = nil
         if let group = child.controlGroup {
-            // A run that is made to end takes along who left its process group.
-            if case .running = child.stage {} else { groups?.kill(group) }
-            groups?.remove(group)
-            alarms.set(serial, at: Self.awake() + Self.sweepDelay)
+            var wasEnded = true
+            if case .running = child.stage { wasEnded = false }
+            leaveGroup(group, of: child, serial, wasEnded: wasEnded)
         }
         credentials?.remove(child.id)
         var usage = RunUsage(elapsed: .nanoseconds(Self.awake() - child.began))

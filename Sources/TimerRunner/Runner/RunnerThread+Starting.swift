@@ -52,6 +52,13 @@ extension RunnerThread {
         add(child)
     }
 
+    /// Takes up what a run left in its control group, which ended while there was no runner, or shortly before.
+    mutating func adopt(_ group: Marks.Group, of run: Run.ID) {
+        guard groups?.has(group.name) == true, !ControlGroups.isKept(group.name) else { return }
+        serial += 1
+        watchGroup(group.name, of: run, grace: group.killTimeout, serial, at: Self.awake())
+    }
+
     private mutating func add(_ child: Child) {
         children[serial] = child
         serials[child.id] = serial
@@ -94,7 +101,7 @@ extension RunnerThread {
             return overflow ? nil : instant
         }
         serial += 1
-        let group = groups?.name(serial)
+        let group = groups?.name(serial, isKept: !definition.execution.killsLeftovers)
         let mark = try marks.make(
             for: preparation.request.id, began: began, beganAt: beganAt, deadline: deadline,
             killTimeout: definition.execution.killTimeout, controlGroup: group)

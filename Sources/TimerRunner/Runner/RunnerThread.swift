@@ -2,7 +2,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import CSpawn
-import Dispatch
 import Glibc
 import TimerCore
 
@@ -41,6 +40,9 @@ struct RunnerThread: ~Copyable {
     var groups: ControlGroups?
     /// Where runs have their credentials; nil: nowhere.
     var credentials: CredentialStore?
+    /// The control groups of runs that are over, by their children, as long as something is to be done about what is
+    /// left in them.
+    var leftGroups: [UInt64: LeftGroup] = [:]
     /// The number of the latest child; 0 is the inbox.
     var serial: UInt64 = 0
     var children: [UInt64: Child] = [:]
@@ -90,6 +92,8 @@ struct RunnerThread: ~Copyable {
         var marks: Marks
         /// The runs an earlier runner left, with descriptors of their processes.
         var found: [(run: Run.ID, process: Marks.Process, pidfd: Int32)]
+        /// The control groups of those it left that are over.
+        var left: [(run: Run.ID, group: Marks.Group)] = []
         var orphanWatch: Int32?
         var groups: ControlGroups?
         var credentials: CredentialStore?
@@ -110,6 +114,7 @@ struct RunnerThread: ~Copyable {
         self.epoll = epoll
         spawner = Spawner(openFiles: Self.openFilesBefore)
         for (run, process, pidfd) in beginning.found { adopt(run, process, pidfd) }
+        for (run, group) in beginning.left { adopt(group, of: run) }
     }
 
     /// The soft limit of open files this process had before it was raised, so as to hold three descriptors
@@ -141,9 +146,9 @@ struct RunnerThread: ~Copyable {
 
     // MARK: - The thread
 
-    /// Starts the thread, which signals `done` as the last thing it does.
+    /// Starts the thread, which calls `done` as the last thing it does.
     static func begin(
-        _ beginning: Beginning, done: DispatchSemaphore
+        _ beginning: Beginning, done: @escaping @Sendable () -> Void
     ) throws(Runner.Failure) {
         let inbox = beginning.inbox
         let epoll = epoll_create1(Int32(EPOLL_CLOEXEC))
@@ -168,7 +173,7 @@ struct RunnerThread: ~Copyable {
             thread.run()
             close(epoll)
             inbox.close()
-            done.signal()
+            done()
         }
         guard code == 0 else {
             close(epoll)
@@ -180,7 +185,7 @@ struct RunnerThread: ~Copyable {
 
     private mutating func run() {
         var events = [epoll_event](repeating: epoll_event(), count: 256)
-        while !(isShutDown && serials.isEmpty) {
+        while !(isShutDown && serials.isEmpty && leftGroups.isEmpty) {
             let settled = settling
             let count = epoll_wait(epoll, &events, Int32(events.count), patience())
             for event in events.prefix(Int(max(0, count))) {

@@ -137,6 +137,7 @@ final class Backlog: Sendable {
             case .output: state.output.take(event)
             case .dropped(let run, let lines): state.output.drop(lines, of: run)
             case .limited(let run, let lines): state.output.limit(lines, of: run)
+            case .leftBehind: state.output.tell(event)
             case .began(let run, _, let at):
                 state.hold(run)
                 state.held[run]?.began = at

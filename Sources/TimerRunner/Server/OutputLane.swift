@@ -188,6 +188,12 @@ struct OutputLane {
         append(.dropped(run, lines: lines))
     }
 
+    /// Tells something else behind what the run wrote.
+    mutating func tell(_ event: RunnerEvent) {
+        tellDrops(of: event.run)
+        append(event)
+    }
+
     private mutating func append(_ event: RunnerEvent) {
         let run = event.run
         let isNew = queues[run] == nil

@@ -2,7 +2,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import CSpawn
-import Dispatch
 import Glibc
 import Synchronization
 public import TimerCore
@@ -61,6 +60,9 @@ public final class RunnerServer: Sendable {
         /// Called when the last result of `catalogue` is used from now on.
         /// - Returns: what it says of all runs, whatever the scheduler requests.
         public var isTaken: @Sendable () -> RunRules = { RunRules() }
+        /// Whether the program of this process was replaced. It is asked when a scheduler connects, and when the
+        /// configuration is to be read again. `run` then returns as soon as no run is active, for the next runner.
+        public var isReplaced: @Sendable () -> Bool = { false }
         /// Called on a thread of its own after the definitions of very many jobs were freed.
         public var freeFormer: @Sendable () -> Void = {}
         var limits = RunnerLimits()
@@ -88,13 +90,18 @@ public final class RunnerServer: Sendable {
     private let backlog = Backlog()
     private let wake: Int32
     private let instance = UInt64.random(in: 1 ... .max)
-    private let stop = Mutex(Stop())
+    private let orders = Orders()
 
-    private struct Stop {
-        var grace: Duration?
-        var isDown = false
-        /// Whether the configuration is to be read again.
-        var mustRefresh = false
+    /// What other threads want of the one that serves.
+    private final class Orders: Sendable {
+        struct State {
+            var grace: Duration?
+            var isDown = false
+            /// Whether the configuration is to be read again.
+            var mustRefresh = false
+        }
+
+        let state = Mutex(State())
     }
 
     /// Takes up what an earlier runner left.
@@ -109,7 +116,7 @@ public final class RunnerServer: Sendable {
             close(settings.socket)
             throw Runner.Failure("cannot listen", code)
         }
-        let backlog = backlog
+        let (backlog, orders) = (backlog, orders)
         do throws(Runner.Failure) {
             // Whoever sends is woken once for all that a turn brings, not for each of a thousand starts; and
             // nobody waits to hear of a start, so that of a short run start and end are told together.
@@ -122,6 +129,12 @@ public final class RunnerServer: Sendable {
                 let (mustRing, mayWait) = untold.turn(isLate: isLate)
                 if mustRing { EventFD.ring(wake) }
                 return mayWait
+            } ended: {
+                // With the lock, since nothing is woken any more once this is seen.
+                orders.state.withLock { state in
+                    state.isDown = true
+                    EventFD.ring(wake)
+                }
             }
         } catch {
             close(settings.socket)
@@ -137,16 +150,9 @@ public final class RunnerServer: Sendable {
 
     /// Ends every run, by SIGTERM and after `grace` by SIGKILL, and then lets `run` return. Returns at once.
     public func end(grace: Duration) {
-        let isFirst = stop.withLock { stop in
-            defer { stop.grace = min(stop.grace ?? grace, grace) }
-            return stop.grace == nil
-        }
-        DispatchQueue.global().async { [self] in
-            runner.shutdown(grace: grace)
-            guard isFirst else { return }
-            stop.withLock { $0.isDown = true }
-            EventFD.ring(wake)
-        }
+        orders.state.withLock { $0.grace = min($0.grace ?? grace, grace) }
+        // No thread is made for it: jobs may have used up all that there may be.
+        runner.shutDownSoon(grace: grace)
     }
 
     /// The signals a server handles: they must be blocked in every thread (`Runner.blockSignals`), from before the
@@ -173,19 +179,19 @@ public final class RunnerServer: Sendable {
 
     /// Has the configuration read again soon.
     private func refresh() {
-        stop.withLock { $0.mustRefresh = true }
+        orders.state.withLock { $0.mustRefresh = true }
         EventFD.ring(wake)
     }
 
     private func takeRefresh() -> Bool {
-        stop.withLock { stop in
-            defer { stop.mustRefresh = false }
-            return stop.mustRefresh
+        orders.state.withLock { state in
+            defer { state.mustRefresh = false }
+            return state.mustRefresh
         }
     }
 
     /// Serves until `end` was called, or a scheduler asked for it, and every run has ended; or until there was
-    /// neither a scheduler nor a run for `Settings.idleMax`. What a scheduler should still know of ends is in the
+    /// neither a scheduler nor a run for `Settings.idleMax`; or until there was no run after `Settings.isReplaced`. What a scheduler should still know of ends is in the
     /// marks then, for the next runner to tell.
     public func run() {
         var server = Serving(
@@ -199,12 +205,20 @@ public final class RunnerServer: Sendable {
             if let at = idleAt, RunnerThread.awake() >= at, server.closeIfUnused() {
                 return runner.shutdown(grace: .zero)
             }
-            if takeRefresh() { server.refresh() }
+            if takeRefresh() {
+                server.lookAtProgram()
+                server.refresh()
+            }
+            // Here no request comes in between.
+            if server.mustYield, !backlog.hasLiveRun {
+                server.mustYield = false
+                runner.shutdown(grace: Self.farewell)
+            }
             if let grace = server.shutDown {
                 server.shutDown = nil
                 end(grace: grace)
             }
-            guard stop.withLock(\.isDown) else { continue }
+            guard orders.state.withLock(\.isDown) else { continue }
             if leaveAt == nil {
                 leaveAt = RunnerThread.awake() + Self.farewell.wholeNanoseconds
                 server.sayDown()
@@ -221,9 +235,21 @@ extension RunnerServer {
     /// When a server has been idle for long enough, by CLOCK_MONOTONIC; nil while it is not idle.
     private func idleEnd(of server: borrowing Serving, before: Int64?) -> Int64? {
         guard let idleMax = settings.idleMax, !server.isConnected, server.shutDown == nil,
-            stop.withLock({ $0.grace == nil }), !backlog.hasLiveRun
+            orders.state.withLock({ $0.grace == nil }), !backlog.hasLiveRun
         else { return nil }
         return before ?? RunnerThread.awake() + idleMax.wholeNanoseconds
+    }
+}
+
+extension Serving {
+    /// Finds out whether this program was replaced.
+    mutating func lookAtProgram() {
+        guard !mustYield, settings.isReplaced() else { return }
+        mustYield = true
+        settings.say(
+            "this runner still executes a program or a library that was replaced, as by an upgrade; it restarts "
+                + "as soon as no run is active. `systemctl restart timerd-runner` restarts it now, which "
+                + "stops active runs")
     }
 }
 

@@ -16,6 +16,8 @@ struct Serving {
     let wake: Int32
     let instance: UInt64
     var shutDown: Duration?
+    /// Whether another runner is to take this one's place as soon as no run is active.
+    var mustYield = false
     var definitions = JobDefinitions()
     var waiting = WaitingOrders()
     let reader: CatalogueReader
@@ -198,6 +200,7 @@ struct Serving {
         }
         let welcome = WireReply.welcome(version: Wire.version, instance: instance)
         connection.socket.send(welcome.bytes)
+        lookAtProgram()
         guard version == Wire.version else { return }
         // What the scheduler before this one asked for comes first.
         finishReadings()

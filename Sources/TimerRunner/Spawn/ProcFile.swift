@@ -10,6 +10,11 @@ enum ProcFile {
         let file = open(path, O_RDONLY | O_CLOEXEC)
         guard file >= 0 else { return nil }
         defer { close(file) }
+        return text(file)
+    }
+
+    /// What is left to read behind a descriptor.
+    static func text(_ file: Int32) -> String {
         var bytes: [UInt8] = []
         // /proc tells no size beforehand.
         var buffer = [UInt8](repeating: 0, count: 65_536)

@@ -172,6 +172,8 @@ struct Daemon {
                 recent.skip(lines, of: run)
                 teller.passLimited(lines, of: run, done: seen)
             case .event(.slowed(let run)): teller.passSlowing(of: run, done: seen)
+            case .event(.leftBehind(let run, let count, let named)):
+                teller.passLeftovers(count, named, of: run, done: seen)
             case .event(.ended(let run, let end)):
                 // At once: a log that stalls holds up no decision. What is told of the end comes behind its
                 // last lines all the same, which are in the log's queue already.

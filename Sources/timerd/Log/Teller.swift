@@ -160,6 +160,25 @@ final class Teller: Sendable {
         }
     }
 
+    /// Says which processes of a run that is over are ended.
+    func passLeftovers(
+        _ count: Int, _ named: [UInt8], of run: Run.ID, done: @escaping @Sendable () -> Void
+    ) {
+        let names = Printable.text(String(decoding: named, as: UTF8.self))
+        queue.async { [log] in
+            log.notice(
+                """
+                \(run.firing.job): run \(run) left \(plural(count, "process", "processes")) behind, to \
+                which SIGTERM was sent: \(names)
+                """,
+                metadata: [
+                    "TIMERD_EVENT": "leftovers-ended", "TIMERD_LEFTOVERS": "\(count)",
+                    "TIMERD_JOB": "\(run.firing.job)", "TIMERD_RUN_ID": "\(run)",
+                ])
+            done()
+        }
+    }
+
     /// Calls this once everything told so far is said.
     func afterwards(_ body: @escaping @Sendable () -> Void) { queue.async(execute: body) }
 

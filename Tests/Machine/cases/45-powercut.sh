@@ -25,7 +25,7 @@ recorded() { inside timerctl history beat --limit 1000 --json | grep -o '"schedu
 
 fresh
 inside systemctl stop timerd.socket timerd
-inside rm -rf /var/lib/timerd /run/timerd/heartbeat /root/disk
+inside rm -rf /var/lib/timerd /run/timerd/daemon/heartbeat /root/disk
 rm -f "$starts"
 inside truncate -s 64M /root/disk
 inside mkfs.ext4 -q /root/disk
@@ -78,4 +78,4 @@ inside timerctl pause beat >/dev/null
 expect 'none was begun twice' equals "$(sort -u "$starts" | wc -l)" runs
 inside systemctl stop timerd.socket timerd
 inside umount /var/lib/timerd
-inside rm -rf /var/lib/timerd /run/timerd/heartbeat /root/disk
+inside rm -rf /var/lib/timerd /run/timerd/daemon/heartbeat /root/disk

@@ -16,7 +16,7 @@ says_full() { status_line | grep -q 'runs wait, since the state cannot be saved'
 
 fresh
 inside systemctl stop timerd.socket timerd
-inside rm -rf "$state" /run/timerd/heartbeat
+inside rm -rf "$state" /run/timerd/daemon/heartbeat
 rm -f "$starts"
 inside mkdir -p "$state"
 inside mount -t tmpfs -o size=512k tmpfs "$state"
@@ -63,4 +63,4 @@ inside timerctl pause beat >/dev/null
 expect 'none was begun twice' equals "$(sort -u "$starts" | wc -l)" runs
 inside systemctl stop timerd.socket timerd
 inside umount "$state"
-inside rm -rf "$state" /run/timerd/heartbeat
+inside rm -rf "$state" /run/timerd/daemon/heartbeat

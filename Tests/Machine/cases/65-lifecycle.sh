@@ -14,7 +14,7 @@ expect 'it runs' inside systemctl is-active -q timerd
 main=$(property MainPID)
 status=0
 inside setpriv --reuid timerd --regid timerd --init-groups -- timerd run --config /etc/timerd/timerd.toml \
-    --state /var/lib/timerd --runtime /run/timerd --runner /run/timerd-runner/runner.sock --log stderr 2>"$MACHINE_WORK/second" \
+    --state /var/lib/timerd --runtime /run/timerd/daemon --runner /run/timerd-runner/runner.sock --log stderr 2>"$MACHINE_WORK/second" \
     || status=$?
 expect "a second daemon gives way ($(cat "$MACHINE_WORK/second"))" test "$status" = 1
 expect 'and says why' grep -q 'another' "$MACHINE_WORK/second"

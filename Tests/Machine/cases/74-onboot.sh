@@ -10,7 +10,7 @@ up() { awk -v job="$1" '$1 == job { up = $2 } END { print int(up * 1000) }' "$ru
 rm -f "$runs"
 fresh
 inside systemctl stop timerd.socket timerd
-inside rm -rf /var/lib/timerd /run/timerd/heartbeat
+inside rm -rf /var/lib/timerd /run/timerd/daemon/heartbeat
 jobs='
 [defaults]
 on-missed = "skip"

@@ -97,9 +97,9 @@ each "$links,a stranger's file" refuses timerd timerd /var/lib/timerd/timerd.db-
 each "$links" refuses timerd timerd /var/lib/timerd/timerd.db-shm
 each "$links" refuses timerd timerd /var/lib/timerd/timerd.db-journal
 each "$links" refuses timerd timerd /var/lib/timerd/timerd.lock
-each "$every_kind" refuses timerd timerd /run/timerd/heartbeat
+each "$every_kind" refuses timerd timerd /run/timerd/daemon/heartbeat
 # The database went with what was planted in its place: without its marker it is not missed.
-inside rm -rf /var/lib/timerd /run/timerd/heartbeat
+inside rm -rf /var/lib/timerd /run/timerd/daemon/heartbeat
 inside systemctl reset-failed timerd
 inside systemctl start timerd
 

@@ -1,0 +1,183 @@
+// Copyright 2026 the timerd authors
+// SPDX-License-Identifier: Apache-2.0
+
+import CSpawn
+import Foundation
+import Glibc
+import Testing
+import TimerCore
+
+@testable import TimerRunner
+
+extension ControlGroups {
+    /// Whether this process may make some.
+    static var canBeMade: Bool {
+        guard var groups = try? ControlGroups() else { return false }
+        defer { groups.closeAll() }
+        let name = groups.name(1, isKept: false)
+        guard let file = try? groups.make(name) else { return false }
+        close(file)
+        return groups.remove(name)
+    }
+}
+
+/// What a run leaves in its control group.
+@Suite(.enabled(if: ControlGroups.canBeMade, "no control group of version 2 to divide"))
+struct LeftoverTests {
+    private static func bench(marks: String? = nil) throws -> Bench {
+        var options = Runner.Options()
+        options.usesControlGroups = true
+        return try Bench(marks: marks, options: options)
+    }
+
+    /// A process of which only the descriptor is held, so that its number may be another's when it is gone.
+    private final class Held {
+        let pid: Int32
+        private let descriptor: Int32
+
+        init(_ pid: Int32) {
+            self.pid = pid
+            descriptor = cspawn_open_process(pid)
+        }
+
+        deinit {
+            if descriptor >= 0 {
+                _ = cspawn_signal(descriptor, SIGKILL)
+                close(descriptor)
+            }
+        }
+
+        /// Whether it ends, waiting for so long.
+        func ends(within milliseconds: Int32 = 60_000) -> Bool {
+            var ending = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
+            return descriptor < 0 || poll(&ending, 1, milliseconds) == 1
+        }
+    }
+
+    /// Runs what leaves a process behind: one that has its own session, and says its number before the run ends.
+    private func leave(
+        _ script: String, by bench: Bench, _ execution: (inout Execution) -> Void = { _ in }
+    ) throws -> (request: RunRequest, left: Held) {
+        let fifo = "\(bench.marks)-\(UUID().uuidString)"
+        mkfifo(fifo, 0o600)
+        defer { unlink(fifo) }
+        let line =
+            "setsid sh -c '\(script.replacing("READY", with: "echo $$ >\(fifo)"))' "
+            + "</dev/null >/dev/null 2>&1 & read left <\(fifo); echo $left; exit 3"
+        let request = bench.request(.shell(line), execution)
+        let end = bench.run(request)
+        #expect(end.outcome == .exited(3))
+        return (request, Held(try #require(end.lines.first.flatMap { Int32($0) })))
+    }
+
+    private func told(_ bench: Bench, of request: RunRequest) -> [String] {
+        bench.events.compactMap { event in
+            guard case .leftBehind(request.id, let count, let named) = event else { return nil }
+            return "\(count): \(String(decoding: named, as: UTF8.self))"
+        }
+    }
+
+    /// It ends by SIGTERM, for which it has time; the run did not wait for it.
+    @Test(arguments: ["exec sleep 300", "kill -STOP $$; exec sleep 300"])
+    func isEnded_andTold(_ rest: String) throws {
+        let bench = try Self.bench()
+        let (request, left) = try leave("READY; \(rest)", by: bench) {
+            $0.killTimeout = .seconds(600)
+        }
+        bench.wait { _ in !told(bench, of: request).isEmpty }
+        #expect(left.ends())
+        let texts = told(bench, of: request)
+        #expect(texts.count == 1)
+        #expect(
+            texts == ["1: sleep (\(left.pid))"] || texts == ["1: sh (\(left.pid))"], "\(texts)")
+        bench.runner.shutdown(grace: .zero)
+    }
+
+    @Test func isKilled_ifItIgnoresSIGTERM() throws {
+        let bench = try Self.bench()
+        let (request, left) = try leave(
+            "trap : TERM; READY; while :; do sleep 300; done", by: bench
+        ) {
+            $0.killTimeout = .milliseconds(200)
+        }
+        #expect(left.ends())
+        bench.wait { _ in !told(bench, of: request).isEmpty }
+        bench.runner.shutdown(grace: .zero)
+    }
+
+    /// As under cron, a daemon that a job starts stays, also when the runner ends or the run is made to end.
+    @Test func stays_ifTheJobSaysSo() throws {
+        let bench = try Self.bench()
+        let (kept, stays) = try leave("READY; exec sleep 300", by: bench) {
+            $0.killsLeftovers = false
+        }
+        let (request, left) = try leave("READY; exec sleep 300", by: bench)
+        #expect(left.ends())
+        bench.wait { _ in !told(bench, of: request).isEmpty }
+        let stopped = bench.request(
+            .shell("setsid sh -c 'echo $$; exec sleep 300' & wait")
+        ) { $0.killsLeftovers = false }
+        bench.runner.start([stopped])
+        bench.wait { _ in !bench.lines(of: stopped).isEmpty }
+        let other = Held(try #require(bench.lines(of: stopped).first.flatMap { Int32($0) }))
+        bench.runner.end(stopped.id, grace: .zero)
+        #expect(bench.end(of: stopped).outcome == .stopped)
+        bench.runner.shutdown(grace: .zero)
+        #expect(!stays.ends(within: 0) && !other.ends(within: 0))
+        #expect(told(bench, of: kept) == [] && told(bench, of: stopped) == [])
+    }
+
+    /// The runner does not end before it.
+    @Test(arguments: [Duration.zero, .seconds(600)])
+    func endsWithTheRunner(grace: Duration) throws {
+        let bench = try Self.bench()
+        let (_, left) = try leave("READY; exec sleep 300", by: bench)
+        bench.runner.shutdown(grace: grace)
+        #expect(left.ends())
+    }
+
+    /// The run ended, and its runner was killed before what it left had ended.
+    @Test(arguments: ["ended", "lost"])
+    func isEndedByTheNextRunner(_ what: String) throws {
+        let bench = try Bench()
+        let request = bench.request(.shell("true"))
+        let groups = try ControlGroups()
+        let name = groups.name(UInt64.random(in: 1 ... .max), isKept: false)
+        let file = try groups.make(name)
+        let process = Process()
+        process.executableURL = URL(fileURLWithPath: "/bin/sleep")
+        process.arguments = ["300"]
+        try process.run()
+        let left = Held(process.processIdentifier)
+        let number = "\(process.processIdentifier)"
+        #expect(write(file, number, number.utf8.count) == number.utf8.count)
+        close(file)
+        var marks = MarkFile()
+        marks.add(
+            what == "ended" ? CSPAWN_MARK_ENDED : CSPAWN_MARK_PROCESS,
+            MarkFile.line(request.id.description, group: name),
+            end: what == "ended" ? "ended 5 0 0 0 0 exited(0)" : "")
+        try marks.write()
+        let next = try Self.bench(marks: marks.folder)
+        #expect(left.ends())
+        process.waitUntilExit()
+        next.wait { _ in told(next, of: request) == ["1: sleep (\(left.pid))"] }
+        next.runner.shutdown(grace: .zero)
+        bench.runner.shutdown(grace: .zero)
+        groups.closeAll()
+    }
+
+    /// Any number of processes: a bounded number of them is named and gets SIGTERM, and none is left.
+    @Test func areAllEnded_howeverMany() throws {
+        let bench = try Self.bench()
+        let (request, left) = try leave(
+            "i=0; while [ $i -lt 100 ]; do i=$((i+1)); sleep 300 & done; READY; exec sleep 300",
+            by: bench)
+        #expect(left.ends())
+        bench.wait { _ in !told(bench, of: request).isEmpty }
+        let text = try #require(told(bench, of: request).first)
+        #expect(text.hasPrefix("101: ") && text.hasSuffix(", …"), "\(text)")
+        #expect(text.split(separator: ",").count == RunnerThread.leftoversNamed + 1)
+        bench.runner.shutdown(grace: .zero)
+    }
+}
