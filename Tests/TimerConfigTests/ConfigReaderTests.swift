@@ -214,6 +214,10 @@ import TimerZones
             #"4:26: job "j": success-exit-codes: 256 is out of range; from 0 to 255"#
         ),
         (
+            #"every = "1h"\#nshell = "x"\#nkill-leftovers = "no""#,
+            #"4:18: job "j": kill-leftovers: must be true or false, not a string"#
+        ),
+        (
             #"every = "1h"\#nshell = "x"\#nretry-backoff = 0.5"#,
             #"4:17: job "j": retry-backoff: 0.5 is out of range; from 1.0 to 100.0"#
         ),

@@ -17,8 +17,18 @@ struct ControlGroups {
     /// only be at the ends.
     private static let leaf = "timerd-runner"
 
-    /// Distinguishes the groups of this runner from those of an earlier one, whose runs may still be active.
-    private let tag = String(RunnerThread.awake(), radix: 36)
+    /// This process, by its number and an instant, with which the names of its groups continue.
+    private static let process = Maker(
+        number: String(getpid(), radix: 36), instant: String(RunnerThread.awake(), radix: 36))
+
+    private struct Maker: Equatable {
+        var number: String
+        var instant: String
+    }
+
+    /// Distinguishes the groups of this runner from those of an earlier one, whose runs may still be active, and of
+    /// another one beside it.
+    private let tag: String
     private let directory: Int32
     /// The groups of runs that are over and whose processes are not.
     private var lingering: [String] = []
@@ -32,6 +42,8 @@ struct ControlGroups {
         guard directory >= 0 else {
             throw Runner.Failure("cannot open the control group \(path)", errno)
         }
+        let (maker, instant) = (Self.process, String(RunnerThread.awake(), radix: 36))
+        tag = "\(maker.number)-\(maker.instant)-\(instant)"
         removeStale()
         let probe = name(0, isKept: false)
         guard mkdirat(directory, probe, 0o755) == 0 else {
@@ -155,7 +167,7 @@ struct ControlGroups {
 
     func closeAll() { close(directory) }
 
-    /// What a runner before this one left, as far as it is empty.
+    /// What a runner that is gone left, as far as it is empty. The groups of one that is there may just have been made.
     private func removeStale() {
         let copy = openat(directory, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC)
         guard copy >= 0 else { return }
@@ -168,8 +180,20 @@ struct ControlGroups {
             let name = withUnsafeBytes(of: &entry.pointee.d_name) { bytes in
                 String(decoding: bytes.prefix { $0 != 0 }, as: UTF8.self)
             }
-            if Self.prefix(of: name) != nil { unlinkat(directory, name, AT_REMOVEDIR) }
+            if Self.isStale(name) { unlinkat(directory, name, AT_REMOVEDIR) }
         }
+    }
+
+    /// Whether it is a group of a process that is not there any more.
+    private static func isStale(_ name: String) -> Bool {
+        guard let prefix = prefix(of: name) else { return false }
+        let words = name.utf8.dropFirst(prefix.utf8.count).split(separator: UInt8(ascii: "-"))
+        guard words.count > 2, let number = Int32(Substring(words[0]), radix: 36) else {
+            return true
+        }
+        let maker = Maker(number: String(Substring(words[0])), instant: String(Substring(words[1])))
+        if maker.number == process.number { return maker != process }
+        return Glibc.kill(number, 0) != 0 && errno == ESRCH
     }
 
     /// The path of the group to divide, which is this process's own, or the one above if its own is a runner's: where

@@ -5,8 +5,8 @@
 # alive, as often as it is killed.
 
 runner() { inside systemctl show timerd-runner -p MainPID --value; }
-# group_of PID: its group of version 2.
-group_of() { inside sed -n 's/^0:://p' "/proc/$1/cgroup"; }
+# group_of PID: its group of version 2, as the machine's systemd names it.
+group_of() { inside sed -n 's#^0::.*\(/timerd\.slice/\)#\1#p' "/proc/$1/cgroup"; }
 status_of() { inside systemctl show timerd-runner -p "$1" --value; }
 # The one process that sleeps for so long, and how many there are of a user.
 sleeper() { inside pgrep -xf "sleep $1"; }
@@ -113,7 +113,7 @@ wait_for 60 'nothing of it is left' fewer_than 1 count_of bomber
 # A runner that may have no thread more, as after a fork bomb, can be stopped, and ends its runs.
 inside systemd-run -q --unit=lean -p Type=notify -p KillMode=process -p User=bomber -p RuntimeDirectory=lean \
     timerd-runner --config /etc/timerd/timerd.toml --runtime /run/lean
-inside prlimit --nproc=1:1 --pid "$(inside systemctl show lean -p MainPID --value)"
+inside setpriv --reuid bomber --regid bomber --clear-groups prlimit --nproc=1:1 --pid "$(inside systemctl show lean -p MainPID --value)"
 expect 'it can be stopped' inside timeout 60 systemctl stop lean
 
 # A restart ends the runs, and leaves what a job keeps. Then the runner starts with that alive in the service.

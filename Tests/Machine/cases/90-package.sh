@@ -87,6 +87,11 @@ held=$(number held elapsed_usec)
 slow=$(number slow elapsed_usec)
 pid=$(property MainPID)
 run=$(long_run)
+runner() { inside systemctl show timerd-runner -p MainPID --value; }
+runner=$(runner)
+# What an administrator set for a directory of the package.
+inside chgrp timerd /etc/timerd
+inside chmod 750 /etc/timerd
 
 dpkg --install /root/packages/second.deb
 expect 'the new version is there' equals "$version+1" inside dpkg-query -W -f '${Version}' timerd
@@ -99,6 +104,21 @@ expect 'with its note' equals 'disk swap' word held note
 expect 'and to the microsecond' equals "$held" number held elapsed_usec
 expect 'the run is the same process' equals "$run" long_run
 expect_journal 'long: .*' TIMERD_EVENT=run-reattached TIMERD_JOB=long
+expect 'the directory has the mode that the administrator set' equals '750 timerd' inside stat -c '%a %G' /etc/timerd
+# The runner continues with the old program while a run is active, and says so.
+expect_journal 'a program or a library that was replaced.*systemctl restart timerd-runner' -u timerd-runner
+expect 'it is the same runner' equals "$runner" runner
+inside timerctl kill long >/dev/null
+another_runner() { [ "$(runner)" != "$runner" ] && active; }
+wait_for 20 'then it is another one' another_runner
+expect_journal 'Connected to a new runner' -u timerd
+expect_journal 'run .* ended: stopped' TIMERD_EVENT=run-ended TIMERD_JOB=long
+program() { inside readlink "/proc/$(runner)/exe"; }
+expect 'with the new program' equals /usr/bin/timerd-runner program
+inside timerctl run long >/dev/null
+wait_for 20 'it runs jobs' long_run
+expect 'needrestart is told to leave the runner alone' inside perl -e \
+    'our %nrconf; do "/etc/needrestart/conf.d/timerd.conf" or die; exit keys %{$nrconf{override_rc}} != 1'
 
 dpkg --remove timerd
 # shellcheck disable=SC2086  # a list of names

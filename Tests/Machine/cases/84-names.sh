@@ -1,0 +1,41 @@
+# Copyright 2026 the timerd authors
+# SPDX-License-Identifier: Apache-2.0
+# A database of users that finds somebody else under a name that it does not know, as those do that take numbers or
+# short names: no run has that user or group.
+
+fresh
+cat >"$MACHINE_ROOT/var/tmp/crooked.c" <<'C'
+#include <grp.h>
+#include <nss.h>
+#include <pwd.h>
+#include <stddef.h>
+static char *nobody[] = {NULL};
+enum nss_status _nss_crooked_getgrnam_r(const char *name, struct group *found, char *buffer, size_t size, int *error) {
+    *found = (struct group){.gr_name = "root", .gr_passwd = "x", .gr_gid = 0, .gr_mem = nobody};
+    return NSS_STATUS_SUCCESS;
+}
+enum nss_status _nss_crooked_getpwnam_r(const char *name, struct passwd *found, char *buffer, size_t size, int *error) {
+    *found = (struct passwd){.pw_name = "root", .pw_passwd = "x", .pw_gecos = "", .pw_dir = "/", .pw_shell = "/bin/sh"};
+    return NSS_STATUS_SUCCESS;
+}
+C
+inside cc -shared -fPIC -o /usr/lib/libnss_crooked.so.2 /var/tmp/crooked.c
+inside cp /etc/nsswitch.conf /var/tmp/nsswitch.conf
+inside sed -i 's/^\(passwd\|group\):.*/\1: files crooked/' /etc/nsswitch.conf
+expect 'the database knows everybody' equals 0 inside id -u ghost
+inside systemctl restart timerd-runner
+for job in user group known; do
+    case $job in
+    user) account='user = "ghost"' ;;
+    group) account='group = "ghosts"' ;;
+    known) account='user = "nobody"' ;;
+    esac
+    printf '[job.%s]\ncommand = ["true"]\nevery = "1h"\n%s\n' "$job" "$account"
+done | configure
+inside systemctl reload timerd
+for job in user group known; do inside timerctl run $job >/dev/null; done
+wait_for 20 'no run as another user' in_journal 'spawn-failed(ENOENT, look up the user "ghost")' TIMERD_JOB=user
+wait_for 20 'no run as another group' in_journal 'spawn-failed(ENOENT, look up the group "ghosts")' TIMERD_JOB=group
+wait_for 20 'a run as a user that is known' in_journal 'succeeded in' TIMERD_JOB=known
+inside cp /var/tmp/nsswitch.conf /etc/nsswitch.conf
+inside rm /usr/lib/libnss_crooked.so.2 /var/tmp/crooked.c /var/tmp/nsswitch.conf
