@@ -191,8 +191,8 @@ public final class RunnerServer: Sendable {
     }
 
     /// Serves until `end` was called, or a scheduler asked for it, and every run has ended; or until there was
-    /// neither a scheduler nor a run for `Settings.idleMax`; or until there was no run after `Settings.isReplaced`. What a scheduler should still know of ends is in the
-    /// marks then, for the next runner to tell.
+    /// neither a scheduler nor a run for `Settings.idleMax`; or until there was no run after `Settings.isReplaced`. What
+    /// a scheduler should still know of ends is in the marks then, for the next runner to tell.
     public func run() {
         var server = Serving(
             settings: settings, runner: runner, backlog: backlog, wake: wake, instance: instance)
