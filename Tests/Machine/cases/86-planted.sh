@@ -115,7 +115,7 @@ for kind in 'a symbolic link' 'a hard link' 'a FIFO' "a stranger's file"; do
 done
 
 # A directory that is a link leads nowhere.
-for directory in /run/timerd /var/lib/timerd; do
+for directory in /run/timerd/daemon /var/lib/timerd; do
     inside systemctl stop timerd.socket timerd
     inside rm -rf "$directory" /var/tmp/elsewhere
     inside install -d -o timerd /var/tmp/elsewhere
