@@ -118,7 +118,7 @@ expect 'with the new program' equals /usr/bin/timerd-runner program
 inside timerctl run long >/dev/null
 wait_for 20 'it runs jobs' long_run
 expect 'needrestart is told to leave the runner alone' inside perl -e \
-    'our %nrconf; do "/etc/needrestart/conf.d/timerd.conf" or die; exit keys %{$nrconf{override_rc}} != 1'
+    'our %nrconf; do "/etc/needrestart/conf.d/timerd.conf" or die; exit(keys(%{$nrconf{override_rc}}) != 1)'
 
 dpkg --remove timerd
 # shellcheck disable=SC2086  # a list of names
