@@ -153,7 +153,8 @@ struct TimerdRunner: ParsableCommand {
 
     /// - Parameter program: the program that the service manager starts again when this process ends; nil if there is
     ///   no service manager.
-    private func makeServer(for user: UInt32, replacing program: OwnProgram?) throws -> RunnerServer {
+    private func makeServer(for user: UInt32, replacing program: OwnProgram?) throws -> RunnerServer
+    {
         let directory = try Directory.open(runtime)
         try directory.lock("runner.lock", of: "timerd-runner", option: "--runtime")
         let marks = try directory.subdirectory("runs")

@@ -69,6 +69,7 @@ struct OutputLane {
             let aim = bytes - wanted - OutputLane.lineCost
             var lines = dropped
             var hadSlowed = false
+            var kept: RunnerEvent?
             while bytes > max(0, aim), head < events.count, let last = events.popLast() {
                 bytes -= OutputLane.cost(of: last)
                 switch last {
@@ -77,6 +78,7 @@ struct OutputLane {
                     let (sum, overflow) = lines.addingReportingOverflow(more)
                     lines = overflow ? .max : sum
                 case .slowed: hadSlowed = true
+                case .leftBehind: kept = last
                 case .began, .ended: break
                 }
             }
@@ -87,6 +89,7 @@ struct OutputLane {
                 append(.slowed(run))
                 hadSlowed = false
             }
+            if let kept { append(kept) }
             return hadSlowed
         }
     }
