@@ -108,6 +108,12 @@ extension JobKey {
         JobKey("log-rate-limit-interval") { node, draft throws(Fault) in
             // Zero is no limit, as in systemd.exec(5).
             let span = try node.spanOrNone()
+            if let span, span > .zero, span < .seconds(1) {
+                throw Fault(
+                    node.mark,
+                    "is shorter than 1s, so that the log might say more of what is dropped than it has of the rest; "
+                        + "at least 1s, or \"none\"")
+            }
             draft.execution.logRateLimitInterval = span == .zero ? nil : span
         },
         JobKey("log-rate-limit-burst") { node, draft throws(Fault) in

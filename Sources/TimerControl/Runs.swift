@@ -90,17 +90,31 @@ public struct LogReply: Codable, Hashable, Sendable {
         }
     }
 
+    /// How much a run has written.
+    public struct Written: Codable, Hashable, Sendable {
+        /// Which run.
+        public var run: String
+        /// How many lines since the daemon started, with those that were dropped.
+        public var lines: Int
+
+        /// So many lines of a run.
+        public init(run: String, lines: Int) {
+            self.run = run
+            self.lines = lines
+        }
+    }
+
     /// The run that is over, where that is what was asked for or nothing newer is known.
     public var past: PastRun?
     /// The lines of runs that live, and those that came since the last answer.
     public var lines: [Line]
-    /// How many lines each of these runs has written since the daemon started, with those that were dropped.
-    public var written: [String: Int]
+    /// How much the runs have written that are asked for, as far as they are active or ended a moment ago.
+    public var written: [Written]
     /// What to ask on from.
     public var last: UInt64
 
     /// An answer as described.
-    public init(past: PastRun?, lines: [Line], written: [String: Int] = [:], last: UInt64) {
+    public init(past: PastRun?, lines: [Line], written: [Written] = [], last: UInt64) {
         self.past = past
         self.lines = lines
         self.written = written

@@ -28,12 +28,13 @@ struct LogProgress {
             items.append(.line(line.text))
             passed[line.run] = max(before, line.number)
         }
-        for (run, written) in reply.written.sorted(by: { $0.key < $1.key }) {
-            let before = passed[run] ?? (isFirst ? 0 : written)
-            items += Self.missing(written - before, of: run, isStart: before == 0)
-            passed[run] = max(before, written)
+        for written in reply.written {
+            let before = passed[written.run] ?? (isFirst ? 0 : written.lines)
+            items += Self.missing(written.lines - before, of: written.run, isStart: before == 0)
+            passed[written.run] = max(before, written.lines)
         }
-        passed = passed.filter { reply.written[$0.key] != nil }
+        let known = Set(reply.written.map(\.run))
+        passed = passed.filter { known.contains($0.key) }
         isFirst = false
         return items
     }

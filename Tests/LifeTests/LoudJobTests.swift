@@ -27,6 +27,13 @@ import TimerCore
         try daemon.start()
         #expect(daemon.waitForLog("writes faster than the log takes its lines"))
         #expect(daemon.waitForLog("the job wrote more than log-rate-limit-burst lines"))
+        // What is dropped is counted where its output is shown as well.
+        let answer = try ControlClient(path: daemon.socket).send(
+            .log(Job.Name("louder")!, run: nil, after: nil))
+        let shown = try ControlJSON.decode(LogReply.self, from: answer.body)
+        let run = try #require(try daemon.show("louder").running.first?.run)
+        let written = try #require(shown.written.first)
+        #expect(shown.written.count == 1 && written.run == run && written.lines > shown.lines.count)
         while daemon.nextFiring(until: LiveDaemon.now()) != nil {}
         let began = LiveDaemon.now()
         var ticks = 0

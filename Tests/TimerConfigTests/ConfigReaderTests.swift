@@ -206,6 +206,10 @@ import TimerZones
             #"4:24: job "j": log-rate-limit-burst: 0 is out of range; from 1 to 1000000000"#
         ),
         (
+            #"every = "1h"\#nshell = "x"\#nlog-rate-limit-interval = "999ms""#,
+            #"4:27: job "j": log-rate-limit-interval: is shorter than 1s, so that the log might say more of what is dropped than it has of the rest; at least 1s, or "none""#
+        ),
+        (
             #"every = "1h"\#nshell = "x"\#noutput-tail = "8kb""#,
             #"4:15: job "j": output-tail: "8kb" is no size such as "64KiB" or "1G""#
         ),

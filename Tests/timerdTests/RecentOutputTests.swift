@@ -138,7 +138,11 @@ import TimerCore
             past: nil,
             lines: lines.map {
                 LogReply.Line(run: $0.run, number: $0.number, isError: false, text: "\($0.number)")
-            }, written: written, last: 0)
+            },
+            written: written.sorted { $0.key < $1.key }.map {
+                LogReply.Written(run: $0.key, lines: $0.value)
+            },
+            last: 0)
     }
 
     private func shown(_ items: [LogItem]) -> [String] {

@@ -80,12 +80,14 @@ extension Control {
                     run: $0.run.description, number: $0.ordinal, isError: $0.toStderr,
                     text: String(decoding: $0.text, as: UTF8.self))
             }
-            let written = excerpt.written.map { ($0.key.description, $0.value) }
+            let written = excerpt.written.map {
+                LogReply.Written(run: $0.key.description, lines: $0.value)
+            }
             send(
                 .ok,
                 LogReply(
                     past: past.map { PastRun($0) }, lines: shown,
-                    written: Dictionary(uniqueKeysWithValues: written), last: excerpt.last),
+                    written: written.sorted { $0.run < $1.run }, last: excerpt.last),
                 reply)
         }
     }
