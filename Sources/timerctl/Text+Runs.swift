@@ -10,18 +10,20 @@ extension Text {
     /// The lines of `timerctl history`: each run, and below it the last lines it wrote.
     static func history(_ reply: HistoryReply, outputLines: Int) -> String {
         guard !reply.runs.isEmpty else { return "no runs" }
-        var rows = [["JOB", "ENDED", "RESULT", "TOOK", "CPU", "PEAK", "RUN"]]
+        var rows: [[TextTable.Cell]] = []
         for run in reply.runs {
             let status = run.status
             let cpu = status.userUsec.flatMap { user in status.systemUsec.map { user + $0 } }
-            rows.append([
+            let cells = [
                 run.job, instant(run.ended), status.outcome ?? "-",
                 span(status.elapsedUsec), span(cpu),
                 status.peakBytes.map { "\($0 / 1024) KiB" } ?? "-", status.run,
-            ])
+            ]
+            rows.append(cells.map { .init($0) })
         }
         var lines: [String] = []
-        for (index, line) in aligned(rows).enumerated() {
+        let table = TextTable(["JOB", "ENDED", "RESULT", "TOOK", "CPU", "PEAK", "RUN"], rows)
+        for (index, line) in table.lines().enumerated() {
             lines.append(line)
             guard index > 0, outputLines > 0 else { continue }
             let output = Self.lines(of: reply.runs[index - 1].output).filter { !$0.isEmpty }

@@ -252,26 +252,4 @@ enum Text {
             + word.split(separator: "'", omittingEmptySubsequences: false).joined(
                 separator: "'\\''") + "'"
     }
-
-    static func aligned(_ rows: [[String]]) -> [String] {
-        let rows = rows.map { $0.map(Printable.text) }
-        let columns = rows.first?.count ?? 0
-        let widths = (0..<columns).map { column in rows.map { width(of: $0[column]) }.max() ?? 0 }
-        return rows.map { row in
-            var line = ""
-            // Spaces are owed until something follows them.
-            var owed = 0
-            for (cell, most) in zip(row, widths) {
-                if !cell.isEmpty {
-                    line += String(repeating: " ", count: owed)
-                    line += cell
-                    owed = 0
-                }
-                owed += most - (cell.isEmpty ? 0 : width(of: cell)) + 2
-            }
-            return line
-        }
-    }
-
-    private static func width(of text: String) -> Int { Screen.width(of: text) }
 }

@@ -30,22 +30,16 @@ extension Spawner {
     /// Starts `timerd-session` for what is requested; `socket` becomes the one that it reports to.
     static func startSession(
         _ request: inout cspawn_request, _ service: String, _ account: Account,
-        socket: inout Int32?
+        _ memory: CMemory, socket: inout Int32?
     ) -> cspawn_result {
-        withCStrings(helpers) { helpers in
-            service.withCString { service in
-                account.name.withCString { user in
-                    var session = cspawn_session(
-                        helpers: UnsafeMutableRawPointer(helpers)
-                            .assumingMemoryBound(to: UnsafePointer<CChar>?.self),
-                        service: service, user: user)
-                    var descriptor: Int32 = -1
-                    let result = cspawn_start_session(&request, &session, &descriptor)
-                    socket = descriptor < 0 ? nil : descriptor
-                    return result
-                }
-            }
-        }
+        var session = cspawn_session(
+            helpers: UnsafeMutableRawPointer(memory.strings(helpers))
+                .assumingMemoryBound(to: UnsafePointer<CChar>?.self),
+            service: memory.string(service), user: memory.string(account.name))
+        var descriptor: Int32 = -1
+        let result = cspawn_start_session(&request, &session, &descriptor)
+        socket = descriptor < 0 ? nil : descriptor
+        return result
     }
 
     // MARK: - Why there is no session

@@ -147,62 +147,13 @@ struct Spawner {
         try Self.checkSession(definition)
         let input = nothing.descriptor
         guard input >= 0 else { throw Self.failure(EBADF, "open /dev/null") }
-        let directory = definition.workingDirectory ?? ready.account.home
-        let execution = definition.execution
-        let limits = Self.names(of: definition).map { name in
-            // Nil is no limit, RLIM_INFINITY.
-            let limit = execution.limits[name].flatMap { $0 } ?? .max
-            return cspawn_limit(resource: name.number, soft: limit, hard: limit)
-        }
-        let identity = ready.account.identity
-        let confinement = execution.confinement
-        let labels = SecurityLabel.all(of: confinement)
+        let memory = CMemory()
         var session: Int32?
-        let result = withCStrings(program.candidates) { candidates in
-            withCStrings(program.arguments) { arguments in
-                withCStrings(variables.map { "\($0.key)=\($0.value)" }) { environment in
-                    withCLabels(labels) { labels in
-                        directory.withCString { directory in
-                            limits.withUnsafeBufferPointer { limits in
-                                (identity?.groups ?? []).withUnsafeBufferPointer { groups in
-                                    var start = cspawn_request(
-                                        candidates: UnsafeMutableRawPointer(candidates)
-                                            .assumingMemoryBound(to: UnsafePointer<CChar>?.self),
-                                        arguments: arguments, environment: environment,
-                                        directory: directory,
-                                        may_run_in_root: definition.workingDirectory == nil,
-                                        input: input, output: surroundings.output,
-                                        error: surroundings.error, passed: -1,
-                                        umask: execution.umask,
-                                        nice: Int32(clamping: execution.nice),
-                                        signals: surroundings.signals, open_files: openFiles,
-                                        data_bytes: RunnerProcess.dataLimitOfJobs ?? 0,
-                                        limits: limits.baseAddress,
-                                        limit_count: Int32(limits.count),
-                                        switches_user: identity != nil,
-                                        user: identity?.user ?? 0, group: identity?.group ?? 0,
-                                        groups: groups.baseAddress,
-                                        group_count: Int32(groups.count),
-                                        has_capabilities: confinement.capabilities != nil,
-                                        capabilities: confinement.capabilities?.bits ?? 0,
-                                        labels: labels.baseAddress,
-                                        label_count: Int32(labels.count),
-                                        has_no_new_privileges: confinement.noNewPrivileges,
-                                        control_group: surroundings.controlGroup,
-                                        mark: surroundings.mark?.mark,
-                                        mark_file: surroundings.mark?.file ?? -1,
-                                        mark_offset: surroundings.mark?.offset ?? 0)
-                                    guard let service = execution.pamService else {
-                                        return cspawn_start(&start)
-                                    }
-                                    return Self.startSession(
-                                        &start, service, ready.account, socket: &session)
-                                }
-                            }
-                        }
-                    }
-                }
-            }
+        var start = request(program, variables, definition, ready.account, surroundings, memory)
+        start.input = input
+        let result = withExtendedLifetime(memory) {
+            guard let service = definition.execution.pamService else { return cspawn_start(&start) }
+            return Self.startSession(&start, service, ready.account, memory, socket: &session)
         }
         guard result.step == CSPAWN_STEP_NONE else {
             let failure = cspawn_failure(step: result.step, error: result.error, item: -1)
@@ -210,6 +161,47 @@ struct Spawner {
         }
         return Process(
             pid: result.pid, pidfd: result.pidfd, launch: result.launch, session: session)
+    }
+
+    /// What is to be started, as C has it: what it points to is in `memory`.
+    private func request(
+        _ program: Program, _ variables: [String: String], _ definition: Definition,
+        _ account: Account, _ surroundings: Surroundings, _ memory: CMemory
+    ) -> cspawn_request {
+        let execution = definition.execution
+        let confinement = execution.confinement
+        let limits = Self.names(of: definition).map { name in
+            // Nil is no limit, RLIM_INFINITY.
+            let limit = execution.limits[name].flatMap { $0 } ?? .max
+            return cspawn_limit(resource: name.number, soft: limit, hard: limit)
+        }
+        let labels = SecurityLabel.all(of: confinement).map { label in
+            cspawn_label(
+                file: memory.string(label.file), text: memory.string(label.text),
+                length: label.text.utf8.count, is_optional: label.isOptional)
+        }
+        let identity = account.identity
+        return cspawn_request(
+            candidates: UnsafeMutableRawPointer(memory.strings(program.candidates))
+                .assumingMemoryBound(to: UnsafePointer<CChar>?.self),
+            arguments: memory.strings(program.arguments),
+            environment: memory.strings(variables.map { "\($0.key)=\($0.value)" }),
+            directory: memory.string(definition.workingDirectory ?? account.home),
+            may_run_in_root: definition.workingDirectory == nil,
+            input: -1, output: surroundings.output, error: surroundings.error, passed: -1,
+            umask: execution.umask, nice: Int32(clamping: execution.nice),
+            signals: surroundings.signals, open_files: openFiles,
+            data_bytes: RunnerProcess.dataLimitOfJobs ?? 0,
+            limits: memory.array(limits), limit_count: Int32(limits.count),
+            switches_user: identity != nil, user: identity?.user ?? 0, group: identity?.group ?? 0,
+            groups: memory.array(identity?.groups ?? []),
+            group_count: Int32(identity?.groups.count ?? 0),
+            has_capabilities: confinement.capabilities != nil,
+            capabilities: confinement.capabilities?.bits ?? 0,
+            labels: memory.array(labels), label_count: Int32(labels.count),
+            has_no_new_privileges: confinement.noNewPrivileges,
+            control_group: surroundings.controlGroup, mark: surroundings.mark?.mark,
+            mark_file: surroundings.mark?.file ?? -1, mark_offset: surroundings.mark?.offset ?? 0)
     }
 
     /// The outcome for a run whose process could not be, or could not become its program.
@@ -338,35 +330,5 @@ private struct Program {
             : path.utf8.split(separator: UInt8(ascii: ":"), omittingEmptySubsequences: false).map {
                 [name] in $0.isEmpty ? "./\(name)" : "\(Substring($0))/\(name)"
             }
-    }
-}
-
-/// The strings as C has them: an array of pointers ended by NULL, good until `body` returns.
-func withCStrings<Result>(
-    _ strings: [String], _ body: (UnsafeMutablePointer<UnsafeMutablePointer<CChar>?>) -> Result
-) -> Result {
-    let pointers = strings.map { strdup($0) }
-    defer { for pointer in pointers { free(pointer) } }
-    var array = pointers + [nil]
-    return array.withUnsafeMutableBufferPointer { buffer in
-        // An array of at least its NULL has an address.
-        body(buffer.baseAddress!)
-    }
-}
-
-/// The labels as C has them, good until `body` returns.
-private func withCLabels<Result>(
-    _ labels: [SecurityLabel], _ body: (UnsafeBufferPointer<cspawn_label>) -> Result
-) -> Result {
-    guard !labels.isEmpty else { return body(UnsafeBufferPointer(start: nil, count: 0)) }
-    return withCStrings(labels.flatMap { [$0.file, $0.text] }) { strings in
-        let array = labels.enumerated().map { index, label in
-            // Two for each of them.
-            cspawn_label(
-                file: UnsafePointer(strings[2 * index]!),
-                text: UnsafePointer(strings[2 * index + 1]!),
-                length: label.text.utf8.count, is_optional: label.isOptional)
-        }
-        return array.withUnsafeBufferPointer(body)
     }
 }
