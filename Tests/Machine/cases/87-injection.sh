@@ -70,7 +70,14 @@ expect 'in pieces' equals 8192 longest
 expect 'a journal that is only slower than all this lost nothing of it' equals '' journal TIMERD_EVENT=log-dropped
 expect 'nobody is told of a forged event' equals '' journal TIMERD_EVENT=forged
 
-for command in 'list' 'show evil' 'why evil' 'history' 'history evil --lines 100' 'log evil' 'log tail' 'show crooked' \
+# The colors of these are timerctl's own.
+for command in 'list' 'list --columns job,state,by,until,note' 'upcoming'; do
+    expect "timerctl $command on a terminal" on_terminal "timerctl $command --color never"
+done
+for form in json jsonl csv names; do
+    expect "timerctl list as $form" on_terminal "timerctl list -o $form"
+done
+for command in 'show evil' 'why evil' 'history' 'history evil --lines 100' 'log evil' 'log tail' 'show crooked' \
     'why crooked' 'show lost' 'why lost' 'why nowhere' 'next evil' 'resume evil' 'reload --dry-run'; do
     expect "timerctl $command on a terminal" on_terminal "timerctl $command"
     expect "and as JSON" on_terminal "timerctl $command --json"
@@ -87,5 +94,5 @@ expect 'the errors of a check' on_terminal 'timerd check /etc/timerd/timerd.toml
 expect 'the entries of it' in_entries --since="@$(cat "$MACHINE_WORK/since")" _COMM=timerd _TRANSPORT=journal
 escape=$(printf '\033[31m')
 expect 'a name that is none' on_terminal "timerctl show 'a$escape'"
-expect 'a socket that is none' on_terminal "timerctl list --socket '/no/such$escape'"
+expect 'a socket that is none' on_terminal "timerctl list --color never --socket '/no/such$escape'"
 expect 'a file that is none' on_terminal "timerd check '/no/such$escape'"
