@@ -10,7 +10,7 @@ import TimerCore
 struct Connection: ParsableArguments {
     @Option(
         help:
-            "The daemon's control socket (default: the system daemon's for root, else your user daemon's).",
+            "The daemon's control socket (default: $TIMERD_SOCKET, else the system daemon's for root and your user daemon's for others).",
         completion: .file())
     var socket: String?
 
@@ -34,9 +34,11 @@ struct Connection: ParsableArguments {
         func standard(_ owner: ControlPath.Owner?) -> String {
             ControlPath.standard(of: owner, uid: geteuid(), environment: environment)
         }
-        let path = socket ?? standard(user ? .user : system ? .system : nil)
+        // What is said on the command line goes before what the environment says.
+        let named = socket ?? (user || system ? nil : Terminal.socket)
+        let path = named ?? standard(user ? .user : system ? .system : nil)
         var client = ControlClient(path: path)
-        if socket == nil, path != standard(.system) {
+        if named == nil, path != standard(.system) {
             client.manager = "systemctl --user"
         }
         return client
@@ -165,6 +167,11 @@ enum Terminal {
             guard count > 0 || errno == EINTR else { return }
             bytes = bytes.dropFirst(max(0, count))
         }
+    }
+
+    /// What TIMERD_SOCKET says; nil without it, or if it is empty.
+    static var socket: String? {
+        getenv("TIMERD_SOCKET").map { String(cString: $0) }.flatMap { $0.isEmpty ? nil : $0 }
     }
 
     /// Says something on standard error.

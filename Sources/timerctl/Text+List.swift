@@ -79,9 +79,13 @@ extension Text {
             line += "; next is \(next.job) in \(whole(next.at - now))"
         }
         if shown < jobs.count { line = "\(shown) of \(line)" }
-        guard !status.rejected.isEmpty else { return line }
+        return status.rejected.isEmpty ? line : "\(line)\n\(notLoaded(status))"
+    }
+
+    /// `1 job not loaded (backup); …`, if there is one.
+    static func notLoaded(_ status: JobTable) -> String {
         let names = Printable.text(status.rejected.joined(separator: ", "))
-        return line + "\n\(plural(status.rejected.count, "job")) not loaded (\(names)); "
+        return "\(plural(status.rejected.count, "job")) not loaded (\(names)); "
             + "`timerd check \(Printable.text(status.config))` shows the errors"
     }
 }

@@ -26,8 +26,7 @@ extension Text {
         for (index, line) in table.lines().enumerated() {
             lines.append(line)
             guard index > 0, outputLines > 0 else { continue }
-            let output = Self.lines(of: reply.runs[index - 1].output).filter { !$0.isEmpty }
-            lines += output.suffix(outputLines).map { "    | \(shown($0))" }
+            lines += lastLines(of: reply.runs[index - 1].output, outputLines).map { "    | \($0)" }
         }
         return lines.joined(separator: "\n")
     }
@@ -42,6 +41,11 @@ extension Text {
     }
 
     /// The lines of what a run wrote. Not by characters, since of CR and LF together Swift makes one.
+    /// The last lines that are not empty.
+    static func lastLines(of output: String, _ count: Int) -> [String] {
+        lines(of: output).filter { !$0.isEmpty }.suffix(count).map { shown($0) }
+    }
+
     private static func lines(of output: String) -> [String] {
         var lines = output.unicodeScalars.split(separator: "\n", omittingEmptySubsequences: false)
         if lines.last?.isEmpty == true { lines.removeLast() }

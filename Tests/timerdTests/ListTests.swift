@@ -129,6 +129,53 @@ import TimerCore
         #expect(throws: (any Error).self) { try ListVerb.parse(arguments) }
     }
 
+    // MARK: - failures
+
+    /// A finished run of a job, so many minutes before now.
+    private func run(_ minutes: Int64, failed: Bool, _ output: String = "") throws -> PastRun {
+        let ended = Self.now - .seconds(minutes * 60)
+        let outcome = failed ? "exited(3)" : "exited(0)"
+        let status = try ControlJSON.decode(
+            RunStatus.self,
+            from: Array(
+                #"{"run":"backup:\#(minutes):1","scheduled":"\#(ended.rfc3339)","outcome":"\#(outcome)","failed":\#(failed)}"#
+                    .utf8))
+        return PastRun(
+            job: "backup", status: status, ended: ended.rfc3339, missed: 0, output: output)
+    }
+
+    @Test func failuresSaySinceWhenAndHowOften() throws {
+        let job = table.jobs[0]
+        let runs = [
+            try run(5, failed: true, "one\n\ntwo\nthree\n"), try run(65, failed: true),
+            try run(125, failed: false), try run(185, failed: true),
+        ]
+        let failure = try #require(JobFailure(job, runs))
+        #expect(failure.inARow == 2 && failure.since == runs[1].ended)
+        let text = Text.failures(
+            [failure], others: 0, rejected: table, lines: 2, at: Self.now)
+        let since = Text.instant(runs[1].ended)
+        #expect(
+            text
+                == "backup: exited(3) 5min ago; failed 2 times in a row, since \(since)\n"
+                + "    | two\n    | three\n    armed, next run in 3min")
+        let once = try #require(JobFailure(job, [runs[0], runs[2]]))
+        #expect(
+            Text.failures([once], others: 2, rejected: table, lines: 0, at: Self.now)
+                == "backup: exited(3) 5min ago; failed once\n    armed, next run in 3min\n"
+                + "2 more jobs failed; --limit shows them")
+        // It ended well since the list was made.
+        #expect(JobFailure(job, [runs[2], runs[0]]) == nil && JobFailure(job, []) == nil)
+        let many = try (1...Int64(JobFailure.runsMax)).map { try run($0, failed: true) }
+        let long = try #require(JobFailure(job, many))
+        #expect(
+            Text.failures([long], others: 0, rejected: table, lines: 0, at: Self.now)
+                .contains("failed at least 100 times in a row"))
+        #expect(
+            Text.failures([], others: 0, rejected: table, lines: 3, at: Self.now)
+                == "No job's last run failed")
+    }
+
     // MARK: - upcoming
 
     private func job(_ name: String, _ rest: String) throws -> JobStatus {

@@ -1,0 +1,125 @@
+// Copyright 2026 the timerd authors
+// SPDX-License-Identifier: Apache-2.0
+
+import ArgumentParser
+import Glibc
+import TimerControl
+import TimerCore
+
+struct FailuresVerb: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "failures",
+        abstract:
+            "The jobs whose last run failed: since when, how often, and the end of the output.")
+
+    @OptionGroup var connection: Connection
+
+    @Option(
+        help: ArgumentHelp("Only jobs with such names, as \"db-*\".", valueName: "pattern"))
+    var match: [String] = []
+
+    @Option(help: "How many jobs at most, those that failed last.")
+    var limit = 20
+
+    @Option(help: "How many lines of output to show of each.")
+    var lines = 3
+
+    func validate() throws {
+        guard (1...1000).contains(limit) else { throw ValidationError("--limit: from 1 to 1000") }
+        guard lines >= 0 else { throw ValidationError("--lines: not negative") }
+    }
+
+    func run() throws {
+        let table = try connection.ask(.list, for: JobTable.self)
+        let failed = table.jobs.filter { job in
+            job.hasFailed && (match.isEmpty || match.contains { fnmatch($0, job.job, 0) == 0 })
+        }
+        var found: [JobFailure] = []
+        for job in failed {
+            guard let name = Job.Name(job.job) else { continue }
+            let query = HistoryQuery(job: name, limit: JobFailure.runsMax)
+            let history = try connection.ask(.history(query), for: HistoryReply.self)
+            // It may have ended well meanwhile.
+            if let failure = JobFailure(job, history.runs) { found.append(failure) }
+        }
+        found.sort { $0.instant > $1.instant }
+        let shown = Array(found.prefix(limit))
+        try connection.show(shown) {
+            Text.failures(
+                shown, others: found.count - shown.count, rejected: table, lines: lines,
+                at: Terminal.now)
+        }
+    }
+}
+
+/// A job whose last run failed.
+struct JobFailure: Encodable {
+    /// So many runs are looked at.
+    static let runsMax = 100
+
+    var job: String
+    /// How the last run ended, `exited(1)` for one.
+    var outcome: String
+    /// The identity of that run, and when it ended.
+    var run: String
+    var ended: String
+    /// How many runs in a row failed; at most `runsMax` are counted.
+    var inARow: Int
+    /// When the first of them ended.
+    var since: String
+    /// The last of what the run wrote.
+    var output: String
+    /// The job's state, and when it runs next.
+    var state: String
+    var next: String?
+
+    fileprivate var instant: WallInstant
+
+    enum CodingKeys: CodingKey {
+        case ended, inARow, job, next, outcome, output, run, since, state
+    }
+
+    /// Nil if the last run did not fail.
+    ///
+    /// - Parameter runs: those of the job, the latest first.
+    init?(_ job: JobTable.Row, _ runs: [PastRun]) {
+        let failed = runs.prefix { $0.status.failed == true }
+        guard let last = failed.first, let first = failed.last else { return nil }
+        self.job = job.job
+        outcome = last.status.outcome ?? "-"
+        run = last.status.run
+        ended = last.ended
+        inARow = failed.count
+        since = first.ended
+        output = last.output
+        state = job.stateWord
+        next = job.nextStart
+        instant = WallInstant(rfc3339: last.ended) ?? WallInstant(microsecondsSinceEpoch: 0)
+    }
+}
+
+extension Text {
+    /// The lines of `timerctl failures`.
+    static func failures(
+        _ failures: [JobFailure], others: Int, rejected table: JobTable, lines: Int,
+        at now: WallInstant
+    ) -> String {
+        var text = failures.flatMap { failure -> [String] in
+            let times =
+                failure.inARow == 1
+                ? "failed once"
+                : "failed \(failure.inARow == JobFailure.runsMax ? "at least " : "")"
+                    + "\(failure.inARow) times in a row, since \(instant(failure.since))"
+            let ago = whole(now - failure.instant)
+            let next = failure.next.flatMap { WallInstant(rfc3339: $0) }
+                .map { ", next run in \(whole($0 - now))" }
+            return ["\(failure.job): \(failure.outcome) \(ago) ago; \(times)"]
+                + lastLines(of: failure.output, lines).map { "    | \($0)" }
+                + ["    \(failure.state)\(next ?? "")"]
+        }
+        if failures.isEmpty { text.append("No job's last run failed") }
+        if others > 0 { text.append("\(plural(others, "more job")) failed; --limit shows them") }
+        if !table.rejected.isEmpty { text.append(notLoaded(table)) }
+        return text.joined(separator: "\n")
+    }
+}
