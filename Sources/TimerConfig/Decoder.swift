@@ -6,31 +6,31 @@ import TimerZones
 
 /// Gathers the jobs of all files, and everything that is wrong with them.
 struct Decoder {
-    private var jobs: [Job] = []
+    private(set) var jobs: [Job] = []
     /// How many of `jobs` there were at the end of each file.
-    private var ends: [(file: String, jobs: Int)] = []
-    private var places: [String: Place] = [:]
+    private(set) var ends: [(file: String, jobs: Int)] = []
+    private(set) var places: [String: Place] = [:]
     /// Where each `renamedFrom` is written, by the name of the job that has it.
-    private var renamings: [Job.Name: (mark: SourceMark, excerpt: String?)] = [:]
+    private(set) var renamings: [Job.Name: (mark: SourceMark, excerpt: String?)] = [:]
     /// Where the `concurrency-max` is written that counts for a job, by the job's name.
-    private var maxima: [Job.Name: (mark: SourceMark, excerpt: String?)] = [:]
+    private(set) var maxima: [Job.Name: (mark: SourceMark, excerpt: String?)] = [:]
     /// Where the `user` of a job is written, if users are restricted.
-    private var users: [Job.Name: (mark: SourceMark, excerpt: String?)] = [:]
-    private var settings = DaemonSettings()
-    private var errors: [ConfigError] = []
+    private(set) var users: [Job.Name: (mark: SourceMark, excerpt: String?)] = [:]
+    private(set) var settings = DaemonSettings()
+    private(set) var errors: [ConfigError] = []
     /// How many errors are not among `errors`, beside the sentences that count them.
-    private var untold = 0
-    private var rejected: [String] = []
-    private var warnings: [ConfigWarning] = []
-    private var warningCount = 0
-    private var noteCount = 0
+    private(set) var untold = 0
+    private(set) var rejected: [String] = []
+    private(set) var warnings: [ConfigWarning] = []
+    private(set) var warningCount = 0
+    private(set) var noteCount = 0
     /// How many of the file that is being read are among `warnings`.
     private var told = (warnings: 0, notes: 0)
-    private let checks: ConfigChecks?
+    let checks: ConfigChecks?
     private let zones: ZoneFiles
     private let seed: UInt64
-    private let concurrentRunsMax: Int?
-    private var machine = MachineLook()
+    let concurrentRunsMax: Int?
+    private(set) var machine = MachineLook()
 
     /// - Parameters:
     ///   - checks: what is looked for beside errors; nil: nothing.
@@ -43,170 +43,9 @@ struct Decoder {
     }
 
     /// Where a job is written.
-    private struct Place {
+    struct Place {
         var file: String
         var mark: SourceMark
-    }
-
-    func reading() -> ConfigReading {
-        var errors = errors
-        var kept = jobs
-        var rejected = rejected
-        let untold =
-            untold + leaveOutHeirs(&kept, &errors, &rejected)
-            + leaveOutTooConcurrent(&kept, &errors, &rejected)
-            + leaveOutDisallowed(&kept, &errors, &rejected)
-        if jobs.count > settings.jobsMax {
-            let extra = jobs[settings.jobsMax...]
-            kept = Array(kept.prefix(settings.jobsMax))
-            rejected += extra.map(\.name.description)
-            let place = places[extra[settings.jobsMax].name.description]
-            errors.append(
-                ConfigError(
-                    file: place?.file ?? "", mark: place?.mark,
-                    message: "there are \(jobs.count) jobs; the last \(extra.count) are left out "
-                        + "(raise jobs-max in [daemon])"))
-        }
-        leavePlaces(&kept)
-        return ConfigReading(
-            roster: Roster(kept), shares: shares(of: kept), settings: settings, errors: errors,
-            errorCount: errors.count + untold, rejected: rejected, warnings: warnings,
-            warningCount: warningCount, noteCount: noteCount)
-    }
-
-    /// - Parameter kept: some of `jobs`, in their order.
-    /// - Complexity: O(*n*) in the number of jobs.
-    private func shares(of kept: [Job]) -> [(file: String, jobs: Int)] {
-        var (next, begin) = (0, 0)
-        return ends.map { file, end in
-            let first = next
-            for job in jobs[begin..<end] where next < kept.count && kept[next].name == job.name {
-                next += 1
-            }
-            begin = end
-            return (file, next - first)
-        }
-    }
-
-    /// A job cannot take the account of one that is there, nor two the account of one.
-    /// - Returns: how many errors it found beyond those it added, with the one that counts them.
-    /// - Complexity: O(*n*) in the number of jobs.
-    private func leaveOutHeirs(
-        _ kept: inout [Job], _ errors: inout [ConfigError], _ rejected: inout [String]
-    ) -> Int {
-        var heirs: [Job.Name: Job.Name] = [:]
-        let names = Set(jobs.map(\.name))
-        var leftOut: Set<Job.Name> = []
-        for job in jobs {
-            guard let old = job.renamedFrom else { continue }
-            let other = heirs.updateValue(job.name, forKey: old)
-            guard names.contains(old) || other != nil else { continue }
-            let message =
-                other.map {
-                    "renamed-from: \"\(old)\" is already the earlier name of \"\($0)\"; only one job can be renamed from it"
-                }
-                ?? "renamed-from: \"\(old)\" is still a job; remove one of them, or remove renamed-from"
-            rejected.append(job.name.description)
-            leftOut.insert(job.name)
-            guard leftOut.count <= ConfigReading.errorsMax else { continue }
-            let place = places[job.name.description]
-            errors.append(
-                ConfigError(
-                    file: place?.file ?? "", mark: renamings[job.name]?.mark ?? place?.mark,
-                    message: "job \"\(job.name)\": \(message)",
-                    excerpt: renamings[job.name]?.excerpt, job: job.name.description))
-        }
-        kept.removeAll { leftOut.contains($0.name) }
-        let more = leftOut.count - ConfigReading.errorsMax
-        guard more > 0, let last = errors.last else { return 0 }
-        errors.append(
-            ConfigError(file: last.file, message: "and \(Self.count(more)) of renamed-from"))
-        return more - 1
-    }
-
-    /// The first part of a search path that is empty or relative.
-    private static func relativePart(of path: String?) -> Substring.UTF8View? {
-        path?.utf8.split(separator: UInt8(ascii: ":"), omittingEmptySubsequences: false)
-            .first { $0.first != UInt8(ascii: "/") }
-    }
-
-    private static func count(_ more: Int) -> String {
-        plural(more, "more error")
-    }
-
-    /// A job cannot have more runs at once than all jobs together: somebody would rely on what never happens.
-    /// - Returns: how many errors it found beyond those it added.
-    /// - Complexity: O(*n*) in the number of jobs.
-    private func leaveOutTooConcurrent(
-        _ kept: inout [Job], _ errors: inout [ConfigError], _ rejected: inout [String]
-    ) -> Int {
-        let most = settings.maxConcurrent
-        return leaveOut(from: &kept, &errors, &rejected, at: maxima) { job in
-            guard job.policy.concurrencyMax ?? 0 > most else { return nil }
-            return "concurrency-max: is more than max-concurrent of [daemon], which is \(most); "
-                + "lower this one or raise that one"
-        }
-    }
-
-    /// A job can only run as one of the users that `allowed-users` names, if there are any.
-    /// - Returns: how many errors it found beyond those it added.
-    /// - Complexity: O(*n*) in the number of jobs, and where this machine is asked, the look-ups of their users.
-    private func leaveOutDisallowed(
-        _ kept: inout [Job], _ errors: inout [ConfigError], _ rejected: inout [String]
-    ) -> Int {
-        guard let allowed = settings.allowedUsers else { return 0 }
-        var machine = checks?.asksMachine == true ? machine : nil
-        return leaveOut(from: &kept, &errors, &rejected, at: users) { job in
-            guard let user = job.execution.user else {
-                return
-                    "names no user, though [daemon] has allowed-users; add user = with one of them"
-            }
-            guard !allowed.users.contains(user) else { return nil }
-            // Without the machine it is not known who is in a group. The runner looks it up before each run.
-            if !allowed.groups.isEmpty {
-                guard machine?.isMember(user, of: allowed.groups) == false else { return nil }
-            }
-            return
-                "user: \"\(user)\" is not one of allowed-users of [daemon]; name one of them, or add "
-                + "this one there"
-        }
-    }
-
-    /// Leaves out the jobs that `fault` finds something wrong with. The first of them are told.
-    /// - Parameter marks: where it is written. A job that is not in there is marked itself.
-    /// - Returns: how many errors it found beyond those it added.
-    private func leaveOut(
-        from kept: inout [Job], _ errors: inout [ConfigError], _ rejected: inout [String],
-        at marks: [Job.Name: (mark: SourceMark, excerpt: String?)], for fault: (Job) -> String?
-    ) -> Int {
-        var found = 0
-        kept.removeAll { job in
-            guard let message = fault(job) else { return false }
-            found += 1
-            rejected.append(job.name.description)
-            guard found <= ConfigReading.errorsMax else { return true }
-            let place = places[job.name.description]
-            errors.append(
-                ConfigError(
-                    file: place?.file ?? "", mark: marks[job.name]?.mark ?? place?.mark,
-                    message: "job \"\(job.name)\": \(message)",
-                    excerpt: marks[job.name]?.excerpt, job: job.name.description))
-            return true
-        }
-        return max(0, found - ConfigReading.errorsMax)
-    }
-
-    /// Gives the jobs that allow runs at the same time, without a number of their own, the default one: no job alone
-    /// takes every place.
-    /// - Complexity: O(*n*) in the number of jobs.
-    private func leavePlaces(_ kept: inout [Job]) {
-        let most = DaemonSettings.concurrencyMax(
-            ofPlaces: concurrentRunsMax ?? settings.maxConcurrent)
-        for index in kept.indices {
-            let policy = kept[index].policy
-            guard policy.concurrency == .allow, policy.concurrencyMax == nil else { continue }
-            kept[index].policy.concurrencyMax = most
-        }
     }
 
     /// A file that cannot be read at all.
@@ -354,6 +193,12 @@ struct Decoder {
         warningCount += 1
         told.warnings += 1
         return told.warnings <= ConfigReading.errorsMax
+    }
+
+    /// The first part of a search path that is empty or relative.
+    private static func relativePart(of path: String?) -> Substring.UTF8View? {
+        path?.utf8.split(separator: UInt8(ascii: ":"), omittingEmptySubsequences: false)
+            .first { $0.first != UInt8(ascii: "/") }
     }
 
     /// Looks for what is no error and may still not be meant.

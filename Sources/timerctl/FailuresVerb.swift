@@ -2,7 +2,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import ArgumentParser
-import Glibc
 import TimerControl
 import TimerCore
 
@@ -14,9 +13,7 @@ struct FailuresVerb: ParsableCommand {
 
     @OptionGroup var connection: Connection
 
-    @Option(
-        help: ArgumentHelp("Only jobs with such names, as \"db-*\".", valueName: "pattern"))
-    var match: [String] = []
+    @OptionGroup var names: NamePatterns
 
     @Option(help: "How many jobs at most, those that failed last.")
     var limit = 20
@@ -31,23 +28,31 @@ struct FailuresVerb: ParsableCommand {
 
     func run() throws {
         let table = try connection.ask(.list, for: JobTable.self)
-        let failed = table.jobs.filter { job in
-            job.hasFailed && (match.isEmpty || match.contains { fnmatch($0, job.job, 0) == 0 })
-        }
+        let failed = table.jobs.filter { $0.hasFailed && names.admit($0.job) }
+            .map { (ended: $0.last?.ended, job: $0) }
+            .sorted { ($0.ended ?? .min) > ($1.ended ?? .min) }
         var found: [JobFailure] = []
-        for job in failed {
+        // Each of them is asked for, and no more than are shown.
+        for (_, job) in failed.prefix(limit) {
             guard let name = Job.Name(job.job) else { continue }
             let query = HistoryQuery(job: name, limit: JobFailure.runsMax)
             let history = try connection.ask(.history(query), for: HistoryReply.self)
             // It may have ended well meanwhile.
             if let failure = JobFailure(job, history.runs) { found.append(failure) }
         }
-        found.sort { $0.instant > $1.instant }
-        let shown = Array(found.prefix(limit))
-        try connection.show(shown) {
+        try connection.show(found) {
             Text.failures(
-                shown, others: found.count - shown.count, rejected: table, lines: lines,
+                found, others: max(0, failed.count - limit), rejected: table, lines: lines,
                 at: Terminal.now)
+        }
+    }
+}
+
+extension RunStatus {
+    /// When it ended, in microseconds since 1970; nil if it cannot be known.
+    fileprivate var ended: Int64? {
+        WallInstant(rfc3339: began ?? scheduled).map {
+            $0.microsecondsSinceEpoch + (elapsedUsec ?? 0)
         }
     }
 }

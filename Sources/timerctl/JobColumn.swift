@@ -71,13 +71,13 @@ enum JobColumn: String, CaseIterable, ExpressibleByArgument {
 
 extension JobTable.Row {
     /// Whether a run is active or about to be; not one that waits for its turn.
-    var isRunning: Bool { running.contains { $0.waits == nil || $0.waits == "capacity" } }
+    var isRunning: Bool { Text.areActive(running) }
 
     /// Whether the run that ended last failed.
     var hasFailed: Bool { last?.failed == true }
 
     /// One word.
-    var stateWord: String { isRunning && state == "armed" ? "running" : state }
+    var stateWord: String { Text.state(state, running) }
 
     fileprivate var stateStyle: TextTable.Style {
         switch stateWord {

@@ -2,7 +2,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import ArgumentParser
-import Glibc
 import TimerControl
 import TimerCore
 
@@ -29,9 +28,7 @@ struct ListFilter: ParsableArguments {
     @Flag(help: "Only paused jobs; the same as --state paused.")
     var paused = false
 
-    @Option(
-        help: ArgumentHelp("Only jobs with such names, as \"db-*\".", valueName: "pattern"))
-    var match: [String] = []
+    @OptionGroup var names: NamePatterns
 
     @Option(help: "Only jobs that this user paused.")
     var by: String?
@@ -41,7 +38,7 @@ struct ListFilter: ParsableArguments {
 
     /// Whether every job is shown.
     var isAll: Bool {
-        state.isEmpty && !failed && !paused && match.isEmpty && by == nil && note == nil
+        state.isEmpty && !failed && !paused && names.isEmpty && by == nil && note == nil
     }
 
     /// What is shown of these, in its order. Jobs of which nothing is known that they could be sorted by come last, and
@@ -72,7 +69,7 @@ struct ListFilter: ParsableArguments {
         var states = Set(state.map(\.rawValue))
         if paused { states.insert("paused") }
         return (states.isEmpty || states.contains(job.stateWord)) && (!failed || job.hasFailed)
-            && (match.isEmpty || match.contains { fnmatch($0, job.job, 0) == 0 })
+            && names.admit(job.job)
             && (by == nil || job.paused?.by == by)
             && note.map { job.paused?.note?.contains($0) == true } ?? true
     }

@@ -19,7 +19,7 @@ struct LogProgress {
 
     /// What there is to be shown of an answer.
     ///
-    /// Of a run that is met later than in the first answer nobody asked for the lines before.
+    /// The earlier lines of a run that is not in the first answer were not requested, and so are not missing.
     mutating func items(of reply: LogReply) -> [LogItem] {
         var items: [LogItem] = []
         for line in reply.lines {

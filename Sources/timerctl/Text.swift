@@ -194,9 +194,14 @@ enum Text {
             .joined(separator: "\n")
     }
 
-    private static func state(_ state: String, _ runs: [RunStatus]) -> String {
-        let isRunning = runs.contains { $0.waits == nil || $0.waits == "capacity" }
-        return !isRunning ? state : state == "armed" ? "running" : state
+    /// The word of the column STATE.
+    static func state(_ state: String, _ runs: [RunStatus]) -> String {
+        state == "armed" && areActive(runs) ? "running" : state
+    }
+
+    /// Whether one of them is active or about to be; not only one that waits for its turn.
+    static func areActive(_ runs: [RunStatus]) -> Bool {
+        runs.contains { $0.waits == nil || $0.waits == "capacity" }
     }
 
     private static func schedule(_ job: JobStatus) -> String? {

@@ -2,7 +2,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import ArgumentParser
-import Glibc
 import TimerControl
 import TimerCore
 
@@ -26,9 +25,7 @@ struct UpcomingVerb: ParsableCommand {
     @Option(name: .customShort("n"), help: "How many runs at most.")
     var count = 50
 
-    @Option(
-        help: ArgumentHelp("Only jobs with such names, as \"db-*\".", valueName: "pattern"))
-    var match: [String] = []
+    @OptionGroup var names: NamePatterns
 
     @Option(help: "When to use colors.")
     var color = Screen.ColorChoice.auto
@@ -50,9 +47,7 @@ struct UpcomingVerb: ParsableCommand {
 
     func run() throws {
         let status = try connection.ask(.list, for: DaemonStatus.self)
-        let jobs = status.jobs.filter { job in
-            match.isEmpty || match.contains { fnmatch($0, job.job, 0) == 0 }
-        }
+        let jobs = status.jobs.filter { names.admit($0.job) }
         let now = Terminal.now
         let upcoming = try Upcoming(jobs, from: now, to: now + horizon, most: count)
         try connection.show(upcoming) {
