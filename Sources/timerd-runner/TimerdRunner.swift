@@ -128,8 +128,8 @@ struct TimerdRunner: ParsableCommand {
         if ThreadNice.current >= 0 { ThreadNice.set(ThreadNice.first) }
     }
 
-    /// Where the service manager is told of the start. It passes nothing else to this program, and what it sets is taken
-    /// out of the environment, some of which a job may be given.
+    /// The notification socket of the service manager. Its variables are removed from the environment, since jobs can
+    /// get variables from there; the runner uses none of the others.
     private func takeNotify() -> Notify {
         for name in ["WATCHDOG_USEC", "WATCHDOG_PID", "LISTEN_PID", "LISTEN_FDS", "LISTEN_FDNAMES"]
         {

@@ -59,7 +59,7 @@ static bool fail_pam(cspawn_report *report, cspawn_step step, int code) {
     return fail(report, step, code);
 }
 
-/// Modules talk to nobody: what they tell of an error is kept, and what they ask has no answer.
+/// There is no user to talk to: an error message of a module is kept, and a question gets no answer.
 static int converse(int count, const struct pam_message **messages, struct pam_response **responses, void *data) {
     (void)data;
     if (count <= 0 || count > PAM_MAX_NUM_MSG) return PAM_CONV_ERR;
@@ -128,7 +128,7 @@ static bool take_groups(cspawn_request *request) {
 
 // MARK: - The session
 
-/// PAM uses the service `other` for one that it does not have. That one is for everything nobody thought of.
+/// PAM uses the service `other` for one that it does not have. Its rules were not made for jobs.
 static bool has_service(const char *service) {
     if (service[0] == '\0' || service[0] == '.' || strchr(service, '/') != NULL) return false;
     const char *folders[] = {"/etc/pam.d", "/usr/lib/pam.d"};

@@ -260,7 +260,7 @@ enum { CSPAWN_SESSION_DESCRIPTOR = 3 };
 /// the process ends. Returns 0, or -1 with errno set: EPROTO if `cspawn_start_session` of another version passed it.
 int cspawn_receive_session(int socket, cspawn_request *_Nonnull request, cspawn_session *_Nonnull session);
 
-/// For `timerd-session`: sends a report, with a descriptor or -1. Nobody listens any more if the runner was killed.
+/// For `timerd-session`: sends a report, with a descriptor or -1. If the runner was killed, the report is lost.
 void cspawn_report_to_runner(int socket, const cspawn_report *_Nonnull report, int descriptor);
 
 /// For `timerd-session`: makes a child that reports through the socket that it sets itself up and becomes the program.

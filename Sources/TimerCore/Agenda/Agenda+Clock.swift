@@ -213,7 +213,7 @@ extension JobEntry {
         if isDueThisBoot, !job.schedule.isSinceBoot { occurrence = instant + .microseconds(1) }
     }
 
-    /// What is told of a finished job that has occurrences again.
+    /// The notice about a finished job that has occurrences again.
     func scheduledAgain(at now: Now) -> Notice {
         .started(job.name, by: .clockCorrection, remaining: remaining(at: now))
     }

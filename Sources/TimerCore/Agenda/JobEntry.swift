@@ -130,7 +130,7 @@ struct JobEntry: Sendable {
             seen: seen(at: now), corrections: corrections, isDueThisBoot: isDueThisBoot)
     }
 
-    /// Up to when occurrences are dealt with, for whoever takes the account up with another schedule: what passed
+    /// Up to when occurrences are dealt with, for a start or a reload with another schedule: what passed
     /// without an occurrence counts as dealt with, and an occurrence that waits to fire does not.
     private func seen(at now: Now) -> WallInstant {
         guard case .wall = job.schedule else { return max(seen, now.wall) }

@@ -6,7 +6,7 @@ public struct Confinement: Hashable, Sendable {
     /// Whether no program that a run executes can give it more privileges than it has: the bits set-user-ID and
     /// set-group-ID and the capabilities of files have no effect (prctl(2), PR_SET_NO_NEW_PRIVS).
     public var noNewPrivileges = false
-    /// The capabilities that a run has, whoever its user is; nil: those that the kernel gives its user.
+    /// The capabilities that a run has, whether its user is root or not; nil: those that the kernel gives its user.
     public var capabilities: CapabilitySet?
     /// The AppArmor profile of its program; nil: the one that the system chooses. With a `-` in front, the run starts
     /// without it where it cannot be had.

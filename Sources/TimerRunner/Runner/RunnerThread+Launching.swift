@@ -137,7 +137,7 @@ extension RunnerThread {
         launchBy = min(launchBy ?? .max, Self.awake() + Self.launchLookMax)
     }
 
-    /// The files were read. Nobody may wait for them any more.
+    /// The files were read. The run that needs them may have been cancelled meanwhile.
     mutating func takeFiles(of run: Run.ID, _ files: Preparation.Files) {
         guard let read = reading.removeValue(forKey: run) else {
             return inbox.forgetFiles(files)

@@ -17,7 +17,7 @@ enum OutputGate: Hashable {
 ///
 /// Only so much is sent before the scheduler has seen it (`windowBytes`). Beyond that the queues grow up to their
 /// limits; then the run is slowed down, and after a while, or while no scheduler is there, its lines are dropped
-/// and counted. Whoever writes much gives way to who writes little, see `OutputShares`.
+/// and counted. Jobs that write much give way to those that write little, see `OutputShares`.
 struct OutputLane {
     /// The most bytes that are sent and not seen yet.
     static let windowBytes = 256 << 10
@@ -178,7 +178,7 @@ struct OutputLane {
 
     /// Says that lines were thrown away since their job had written as many as it may.
     mutating func limit(_ lines: Int, of run: Run.ID) {
-        // However long nobody takes it, what is said of a run takes no more room than its lines may.
+        // Even if no scheduler reads for a long time, these counts take no more room than the lines of a run may.
         guard makeRoom(for: Self.lineCost, of: run) else { return drop(lines, of: run) }
         tellDrops(of: run)
         append(.limited(run, lines: lines))

@@ -12,7 +12,7 @@ public import TimerCore
 /// The scheduler that connected last is the one that counts; the connection before is closed.
 public final class RunnerServer: Sendable {
     /// How long what is left to tell is waited for at the end.
-    public static let farewell: Duration = .seconds(5)
+    public static let drainTimeout: Duration = .seconds(5)
 
     /// What the configuration says of each job's runs.
     public typealias Catalogue = [Job.Name: Definition]
@@ -212,7 +212,7 @@ public final class RunnerServer: Sendable {
             // Here no request comes in between.
             if server.mustYield, !backlog.hasLiveRun {
                 server.mustYield = false
-                runner.shutdown(grace: Self.farewell)
+                runner.shutdown(grace: Self.drainTimeout)
             }
             if let grace = server.shutDown {
                 server.shutDown = nil
@@ -220,7 +220,7 @@ public final class RunnerServer: Sendable {
             }
             guard orders.state.withLock(\.isDown) else { continue }
             if leaveAt == nil {
-                leaveAt = RunnerThread.awake() + Self.farewell.wholeNanoseconds
+                leaveAt = RunnerThread.awake() + Self.drainTimeout.wholeNanoseconds
                 server.sayDown()
             }
             // What nobody took is in the marks, for the next runner to tell.

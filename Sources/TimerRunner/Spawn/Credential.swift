@@ -13,8 +13,8 @@ struct Credential: Sendable {
     var name: String
     var bytes: [UInt8]
 
-    /// Reads the files with the permissions of the runner: the user of the run need not be able to read them. Whoever
-    /// names them in the configuration decides what a run is shown. No part of a path may be a symbolic link, since the
+    /// Reads the files with the permissions of the runner: the user of the run need not be able to read them. The
+    /// author of the configuration decides what a run is shown. No part of a path may be a symbolic link, since the
     /// user of the run may own a directory on the way.
     static func load(
         _ paths: [String: String], for identity: Account.Identity?

@@ -4,7 +4,7 @@
 import Synchronization
 import TimerCore
 
-/// The last lines that runs wrote, for whoever looks at them as they come. It holds what came since the daemon
+/// The last lines that runs wrote, for clients that follow the output. It holds what came since the daemon
 /// started, and of that only so much; of one run that writes much no more than leaves those of others.
 final class RecentOutput: Sendable {
     /// The most bytes of active runs together, each line taken for a little more than it has. The run that has most
