@@ -12,6 +12,9 @@ struct LineCutter {
     /// The rest of a line whose beginning was discarded is discarded as well.
     private var skips = false
 
+    /// Whether a line has begun and not ended.
+    var hasBegun: Bool { !partial.isEmpty }
+
     /// Takes bytes and hands out each line that is whole, or as long as a line may be.
     mutating func take(
         _ bytes: UnsafeRawBufferPointer, each: (_ line: [UInt8], _ isCut: Bool) -> Void

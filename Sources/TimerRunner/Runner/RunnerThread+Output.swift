@@ -78,9 +78,10 @@ extension RunnerThread {
     }
 
     mutating func finishLine(of serial: UInt64, stream: Int) {
-        guard let id = children[serial]?.id, children[serial]?.streams[stream] != nil else {
-            return
-        }
+        // Most streams end with a line, or without any: then nothing is looked up.
+        guard children[serial]?.streams[stream]?.lines.hasBegun == true,
+            let id = children[serial]?.id
+        else { return }
         let handler = handler
         var window = lineWindow(of: serial)
         children[serial]?.finishLine(of: stream, within: &window) { line, isCut in
@@ -111,7 +112,7 @@ extension RunnerThread {
     /// Whether lines of a child are dropped now for the limit of its job. Once they need not be any more, it is told
     /// how many were.
     private mutating func isLimited(_ serial: UInt64) -> Bool {
-        guard let child = children[serial], child.limited > 0 else { return false }
+        guard let limited = children[serial]?.limited, limited > 0 else { return false }
         if var window = lineWindow(of: serial), !window.admit() { return true }
         tellLimited(serial)
         return false

@@ -46,8 +46,9 @@ extension RunnerThread {
     /// Only the program writes into the pipes of a run in a session: if something is there, it runs, even if the
     /// report of that comes later.
     mutating func beginIfItWrote(_ serial: UInt64, stream: Int) {
-        guard let child = children[serial], child.launch?.session?.isOpen == true,
-            let descriptor = child.streams[stream]?.descriptor
+        // In place: each piece of output of any run comes by here.
+        guard children[serial]?.launch?.session?.isOpen == true,
+            let descriptor = children[serial]?.streams[stream]?.descriptor
         else { return }
         var reading = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
         guard poll(&reading, 1, 0) > 0, reading.revents & Int16(POLLIN) != 0 else { return }
