@@ -75,7 +75,7 @@ let package = Package(
         .systemLibrary(name: "CPam", pkgConfig: "pam", providers: [.apt(["libpam0g-dev"])]),
         // Small C faces over what Swift cannot import.
         .target(name: "CTomlPlusPlus", cxxSettings: cxxSettings),
-        .target(name: "CSpawn", cSettings: cSettings),
+        .target(name: "CSpawn", dependencies: ["CLinux"], cSettings: cSettings),
         .target(name: "CLinux", cSettings: cSettings),
         // The rooms. No arrow among Config, Store, Runner and Control, none from Systemd to any Timer*.
         .target(name: "Systemd", dependencies: ["CLinux"], swiftSettings: settings),
@@ -83,6 +83,7 @@ let package = Package(
             name: "SystemdActivation", dependencies: ["CSystemd", "Systemd"],
             swiftSettings: settings),
         .target(name: "HostFiles", swiftSettings: settings),
+        .target(name: "HostThreads", dependencies: ["CLinux"], swiftSettings: settings),
         .target(name: "Timekeeping", swiftSettings: settings),
         .target(name: "PausableTimers", dependencies: ["Timekeeping"], swiftSettings: settings),
         .target(name: "TimerCore", dependencies: ["Timekeeping"], swiftSettings: optimised),
@@ -92,16 +93,26 @@ let package = Package(
             swiftSettings: settings),
         .target(
             name: "TimerStore", dependencies: ["TimerCore", "CSQLite"], swiftSettings: settings),
+        // The runner in four parts, so that the scheduler, which has no privileges, contains nothing that starts
+        // processes: what both ends say, the scheduler's end, the runner's end, and threads for all.
         .target(
-            name: "TimerRunner", dependencies: ["TimerCore", "CSpawn"], swiftSettings: settings),
+            name: "TimerRunnerProtocol", dependencies: ["TimerCore"], swiftSettings: settings),
+        .target(
+            name: "TimerRunnerClient",
+            dependencies: ["HostThreads", "TimerCore", "TimerRunnerProtocol"],
+            swiftSettings: settings),
+        .target(
+            name: "TimerRunner",
+            dependencies: ["CSpawn", "HostThreads", "TimerCore", "TimerRunnerProtocol"],
+            swiftSettings: settings),
         .target(name: "TimerControl", dependencies: ["TimerCore"], swiftSettings: settings),
         // The programs.
         .executableTarget(
             name: "timerd",
             dependencies: [
                 "Systemd", "SystemdActivation", "TimerCore", "TimerZones", "TimerConfig",
-                "TimerStore",
-                "TimerRunner", "TimerControl", "CLinux", "HostFiles", "PausableTimers",
+                "TimerStore", "TimerRunnerClient", "TimerRunnerProtocol", "TimerControl", "CLinux",
+                "HostFiles", "HostThreads", "PausableTimers",
                 daemons("ArgumentParser", of: "swift-argument-parser"),
                 daemons("Logging", of: "swift-log"),
                 daemons("NIOCore", of: "swift-nio"),
@@ -112,7 +123,8 @@ let package = Package(
         .executableTarget(
             name: "timerd-runner",
             dependencies: [
-                "CLinux", "HostFiles", "Systemd", "TimerConfig", "TimerCore", "TimerRunner",
+                "CLinux", "HostFiles", "HostThreads", "Systemd", "TimerConfig", "TimerCore",
+                "TimerRunner", "TimerRunnerProtocol",
                 daemons("ArgumentParser", of: "swift-argument-parser"),
             ],
             swiftSettings: settings),
@@ -144,7 +156,9 @@ let package = Package(
             of: "TimerConfig", "SeededRandom", "TimerCore", "TimerZones",
             resources: [.copy("Corpus")]),
         tests(of: "TimerStore", "TimerCore"),
-        tests(of: "TimerRunner", "SeededRandom", "TimerCore", "CSpawn"),
+        tests(
+            of: "TimerRunner", "SeededRandom", "TimerCore", "CSpawn", "HostThreads",
+            "TimerRunnerClient", "TimerRunnerProtocol"),
         tests(of: "TimerControl", "SeededRandom", "TimerCore"),
         tests(
             of: "timerd", "timerctl", "timerd-runner", "CLinux", "HostFiles", "Systemd",

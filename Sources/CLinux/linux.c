@@ -10,8 +10,10 @@
 #include <linux/magic.h>
 #include <locale.h>
 #include <malloc.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stdint.h>
+#include <sys/eventfd.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/signalfd.h>
@@ -121,3 +123,7 @@ int clinux_accept(int listening, struct clinux_peer *peer) {
     peer->gid = found.gid;
     return connection;
 }
+
+int clinux_eventfd(void) { return eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK); }
+
+void clinux_name_thread(const char *name) { pthread_setname_np(pthread_self(), name); }

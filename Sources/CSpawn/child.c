@@ -8,9 +8,9 @@
 
 #define _GNU_SOURCE
 
+#include "CLinux.h"
 #include "child.h"
 #include "confine.h"
-#include "precedence.h"
 #include "raw.h"
 
 #include <dirent.h>
@@ -120,7 +120,7 @@ CHILD static long reset_signals(uint64_t signals) {
 CHILD static long take_turns(const child_order *order) {
     int nice = order->request->nice;
     if (order->has_short_slice) {
-        sched_attributes common;
+        clinux_sched_attributes common;
         common.size = sizeof common;
         common.policy = SCHED_OTHER;
         common.flags = 0;

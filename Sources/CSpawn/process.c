@@ -8,10 +8,8 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
-#include <pthread.h>
 #include <signal.h>
 #include <string.h>
-#include <sys/eventfd.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/signalfd.h>
@@ -184,10 +182,6 @@ int cspawn_pipe(int *reading, int *writing) {
     return 0;
 }
 
-int cspawn_eventfd(void) { return eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK); }
-
 const char *cspawn_signal_name(int signal) { return sigabbrev_np(signal); }
 
 const char *cspawn_error_name(int error) { return strerrorname_np(error); }
-
-void cspawn_name_thread(const char *name) { pthread_setname_np(pthread_self(), name); }

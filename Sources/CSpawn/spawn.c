@@ -3,11 +3,11 @@
 
 #define _GNU_SOURCE
 
+#include "CLinux.h"
 #include "CSpawn.h"
 #include "child.h"
 #include "memory.h"
 #include "pack.h"
-#include "precedence.h"
 #include "raw.h"
 
 #include <errno.h>
@@ -305,7 +305,7 @@ static void start(const cspawn_request *request, cspawn_result *result) {
         return;
     }
     order.launch = &launches[result->launch];
-    order.has_short_slice = cspawn_has_short_slice();
+    order.has_short_slice = clinux_has_short_slice();
     result->step = CSPAWN_STEP_DESCRIPTORS;
     if (hold_descriptors(&handed, &sides[result->launch])) {
         result->step = CSPAWN_STEP_NONE;

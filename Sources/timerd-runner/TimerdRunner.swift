@@ -5,10 +5,12 @@ import ArgumentParser
 import CLinux
 import Glibc
 import HostFiles
+import HostThreads
 import Systemd
 import TimerConfig
 import TimerCore
 import TimerRunner
+import TimerRunnerProtocol
 
 /// The runner's program: it owns the processes of jobs, so that whatever becomes of the scheduler, they go
 /// on, end in their time, and their ends are known.

@@ -38,18 +38,36 @@ import Testing
             // The machine's zone files, for whoever reads schedules.
             ("TimerZones", ["TimerCore", "Glibc"]),
             ("TimerStore", ["TimerCore", "CSQLite", "Glibc"]),
-            ("TimerRunner", ["TimerCore", "CSpawn", "Glibc", "Dispatch", "Synchronization"]),
+            (
+                "TimerRunner",
+                [
+                    "TimerRunnerProtocol", "HostThreads", "TimerCore", "CSpawn", "Glibc",
+                    "Dispatch", "Synchronization",
+                ]
+            ),
+            ("TimerRunnerProtocol", ["TimerCore", "Glibc"]),
+            // The scheduler's end, in a process without privileges: nothing that starts processes.
+            (
+                "TimerRunnerClient",
+                [
+                    "TimerRunnerProtocol", "HostThreads", "TimerCore", "Glibc", "Dispatch",
+                    "Synchronization",
+                ]
+            ),
             ("TimerControl", ["TimerCore", "Glibc"]),
             // It must stay small: no store, no HTTP, no log library.
             (
                 "timerd-runner",
                 [
-                    "TimerRunner", "TimerConfig", "TimerCore", "Systemd", "HostFiles",
-                    "ArgumentParser", "CLinux", "Dispatch", "Glibc", "Synchronization",
+                    "TimerRunner", "TimerRunnerProtocol", "TimerConfig", "TimerCore", "Systemd",
+                    "HostFiles", "HostThreads", "ArgumentParser", "CLinux", "Dispatch", "Glibc",
+                    "Synchronization",
                 ]
             ),
             // Directories and sockets as a daemon must treat them, for both programs.
             ("HostFiles", ["Glibc"]),
+            // Threads, and what wakes them, for both programs.
+            ("HostThreads", ["CLinux", "Glibc"]),
             // It could be any daemon's: it knows nothing of jobs.
             ("Systemd", ["CLinux", "Glibc", "Synchronization"]),
             // Not the runner: it forks for each run, and libsystemd brings six libraries into its memory.
@@ -74,9 +92,8 @@ import Testing
     @Test func nothingThatIsInstalledImportsAllOfFoundation() throws {
         for room in [
             "Timekeeping", "PausableTimers", "TimerCore", "TimerConfig", "TimerStore",
-            "TimerRunner",
-            "TimerControl", "Systemd", "SystemdActivation", "HostFiles", "timerd", "timerd-runner",
-            "timerctl",
+            "TimerRunner", "TimerRunnerClient", "TimerRunnerProtocol", "TimerControl", "Systemd",
+            "SystemdActivation", "HostFiles", "HostThreads", "timerd", "timerd-runner", "timerctl",
         ] {
             #expect(try imports(of: room)["Foundation"] == nil, "\(room)")
         }
@@ -88,8 +105,9 @@ import Testing
             "CSQLite", "CTomlPlusPlus", "CSpawn", "CSystemd", "NIOCore", "NIOHTTP1", "Logging",
         ]
         let rooms = [
-            "TimerCore", "TimerConfig", "TimerStore", "TimerRunner", "TimerControl", "Systemd",
-            "SystemdActivation", "HostFiles", "timerd", "timerd-runner", "timerctl",
+            "TimerCore", "TimerConfig", "TimerStore", "TimerRunner", "TimerRunnerClient",
+            "TimerRunnerProtocol", "TimerControl", "Systemd", "SystemdActivation", "HostFiles",
+            "HostThreads", "timerd", "timerd-runner", "timerctl",
         ]
         for library in libraries {
             let users = try rooms.filter { try imports(of: $0)[library] != nil }

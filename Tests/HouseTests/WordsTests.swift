@@ -51,8 +51,8 @@ import Testing
     /// The texts in the sources: what stands between quotation marks on one line, and the lines of long texts.
     @Test(arguments: [
         "timerd", "timerd-runner", "timerctl", "TimerConfig", "TimerControl", "TimerCore",
-        "TimerRunner",
-        "TimerStore", "HostFiles", "Systemd", "SystemdActivation", "TimerZones",
+        "TimerRunner", "TimerRunnerClient", "TimerRunnerProtocol", "TimerStore", "HostFiles",
+        "Systemd", "SystemdActivation", "TimerZones",
     ])
     func sentencesOfThePrograms(target: String) throws {
         for (file, text) in try Project.sources(in: "Sources/\(target)") {

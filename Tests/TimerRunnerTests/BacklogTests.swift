@@ -6,6 +6,7 @@ import Testing
 import TimerCore
 
 @testable import TimerRunner
+@testable import TimerRunnerProtocol
 
 /// What is kept for a scheduler, and in which order it is told.
 @Suite struct BacklogTests {

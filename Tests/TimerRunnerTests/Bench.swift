@@ -9,6 +9,7 @@ import Testing
 import TimerCore
 
 @testable import TimerRunner
+@testable import TimerRunnerProtocol
 
 /// A runner with a directory of marks of its own, and everything it told.
 final class Bench: Sendable {

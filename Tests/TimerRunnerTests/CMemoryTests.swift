@@ -4,6 +4,7 @@
 import Testing
 
 @testable import TimerRunner
+@testable import TimerRunnerProtocol
 
 /// Memory for what C structures point to.
 @Suite struct CMemoryTests {

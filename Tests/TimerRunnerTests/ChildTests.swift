@@ -9,6 +9,7 @@ import Testing
 import TimerCore
 
 @testable import TimerRunner
+@testable import TimerRunnerProtocol
 
 /// Everything a process has from whoever started it, as a program run as a job reports it.
 @Suite struct ChildTests {

@@ -8,6 +8,7 @@ import Testing
 import TimerCore
 
 @testable import TimerRunner
+@testable import TimerRunnerProtocol
 
 /// What the processes of a job may do, as the kernel sees it.
 @Suite struct ConfinementTests {

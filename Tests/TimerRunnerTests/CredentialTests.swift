@@ -7,6 +7,7 @@ import Testing
 import TimerCore
 
 @testable import TimerRunner
+@testable import TimerRunnerProtocol
 
 /// Secrets that a run gets as files of its own.
 @Suite struct CredentialTests {

@@ -8,6 +8,7 @@ import Testing
 import TimerCore
 
 @testable import TimerRunner
+@testable import TimerRunnerProtocol
 
 /// What a job's user could do to the runner and to the jobs of others.
 @Suite struct HostileUserTests {

@@ -8,6 +8,7 @@ import Testing
 import TimerCore
 
 @testable import TimerRunner
+@testable import TimerRunnerProtocol
 
 extension ControlGroups {
     /// Whether this process may make some.

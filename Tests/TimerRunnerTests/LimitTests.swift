@@ -9,6 +9,7 @@ import Testing
 import TimerCore
 
 @testable import TimerRunner
+@testable import TimerRunnerProtocol
 
 /// Runs that would go on for ever, or end where nobody expects it.
 @Suite struct LimitTests {

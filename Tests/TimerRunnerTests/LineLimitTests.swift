@@ -5,6 +5,7 @@ import Testing
 import TimerCore
 
 @testable import TimerRunner
+@testable import TimerRunnerProtocol
 
 /// How many lines a job may write in what span.
 @Suite struct LineLimitTests {

@@ -5,6 +5,7 @@ import Testing
 import TimerCore
 
 @testable import TimerRunner
+@testable import TimerRunnerProtocol
 
 /// Who may have room for output, and who gives way.
 @Suite struct OutputSharesTests {

@@ -6,6 +6,8 @@ import Testing
 import TimerCore
 
 @testable import TimerRunner
+@testable import TimerRunnerProtocol
+@testable import TimerRunnerClient
 
 /// What has time is said without waking anybody for it, and is never left lying.
 @Suite struct PostTests {

@@ -8,6 +8,7 @@ import Testing
 import TimerCore
 
 @testable import TimerRunner
+@testable import TimerRunnerProtocol
 
 /// A file of marks, as a runner that was killed leaves it.
 struct MarkFile {
@@ -235,7 +236,7 @@ extension Marks {
         // limit is in the second one's copy alone.
         var copy = MarkFile()
         let deadline =
-            what == "outlives its time" ? "\(RunnerThread.awake() + 1_000_000_000)" : "-"
+            what == "outlives its time" ? "\(RunnerClock.awake() + 1_000_000_000)" : "-"
         let line = MarkFile.line(request.id.description, deadline: deadline)
             .replacing("1795000000000000", with: "\(at.microsecondsSinceEpoch)")
         copy.add(CSPAWN_MARK_PROCESS, pid: pid, made: process.made, line)

@@ -9,6 +9,7 @@ import Testing
 import TimerCore
 
 @testable import TimerRunner
+@testable import TimerRunnerProtocol
 
 /// What could leave the runner waiting for ever, or leave something behind. Each of these tests changes or
 /// counts what belongs to the whole process, so each has a process of its own.

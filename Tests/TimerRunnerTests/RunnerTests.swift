@@ -9,6 +9,7 @@ import Testing
 import TimerCore
 
 @testable import TimerRunner
+@testable import TimerRunnerProtocol
 
 @Suite struct OutcomeTests {
     @Test func tellsExitCodesAndSignals() throws {

@@ -9,6 +9,8 @@ import Testing
 import TimerCore
 
 @testable import TimerRunner
+@testable import TimerRunnerClient
+@testable import TimerRunnerProtocol
 
 /// What a scheduler that was taken over can ask for, and what becomes of it.
 @Suite struct ServerLimitTests {
@@ -31,8 +33,8 @@ import TimerCore
         /// Goes on until the other end closes the connection, or until what it answered will do.
         /// - Returns: whether it was closed.
         func isClosed(unless isEnough: ([WireReply]) -> Bool = { _ in false }) -> Bool {
-            let deadline = RunnerThread.awake() + 30_000_000_000
-            while RunnerThread.awake() < deadline {
+            let deadline = RunnerClock.awake() + 30_000_000_000
+            while RunnerClock.awake() < deadline {
                 guard frames.flush(), frames.isOpen else { return true }
                 if isEnough(replies) { return false }
                 var wanted = pollfd(

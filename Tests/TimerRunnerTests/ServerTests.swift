@@ -9,6 +9,8 @@ import Testing
 import TimerCore
 
 @testable import TimerRunner
+@testable import TimerRunnerClient
+@testable import TimerRunnerProtocol
 
 /// A runner behind a socket, with a configuration that can be changed.
 final class Desk: Sendable {

@@ -9,6 +9,7 @@ import Testing
 import TimerCore
 
 @testable import TimerRunner
+@testable import TimerRunnerProtocol
 
 /// A PAM service for one test, and a folder for what its modules write. libpam reads the services of the system only,
 /// so it has a name that nobody else uses, and is removed again.

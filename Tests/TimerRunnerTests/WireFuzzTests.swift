@@ -11,6 +11,8 @@ import Testing
 import TimerCore
 
 @testable import TimerRunner
+@testable import TimerRunnerClient
+@testable import TimerRunnerProtocol
 
 /// Whatever is said on the wire, in either direction: nobody crashes, and nobody's memory grows without end. By
 /// default for a few seconds each; TIMERD_FUZZ_SECONDS says for how long, TIMERD_TEST_SEED with what.
@@ -56,8 +58,8 @@ import TimerCore
     private func send(_ bytes: [UInt8], on socket: Int32, _ random: inout SeededRandom) {
         var rest = bytes[...]
         var buffer = [UInt8](repeating: 0, count: 64 << 10)
-        let end = RunnerThread.awake() + 20_000_000_000
-        while !rest.isEmpty, RunnerThread.awake() < end {
+        let end = RunnerClock.awake() + 20_000_000_000
+        while !rest.isEmpty, RunnerClock.awake() < end {
             let piece = Array(rest.prefix(1 + random.int(below: 20_000)))
             let count = Glibc.send(socket, piece, piece.count, Int32(MSG_NOSIGNAL))
             if count > 0 {

@@ -9,6 +9,7 @@ import Testing
 import TimerCore
 
 @testable import TimerRunner
+@testable import TimerRunnerProtocol
 
 @Suite struct WireTests {
     private static let run = Run.ID("backup:20261121T043852.000000Z:1")!

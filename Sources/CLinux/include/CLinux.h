@@ -4,6 +4,7 @@
 #pragma once
 
 #include <signal.h>
+#include <stdbool.h>
 #include <stdint.h>
 
 // System calls of Linux that Glibc shows only to those who define _GNU_SOURCE.
@@ -61,3 +62,41 @@ struct clinux_peer {
 /// Accepts a connection of a listening unix socket, closed on exec and not blocking, and says whose it is. Returns it,
 /// or the negative of errno.
 int clinux_accept(int listening, struct clinux_peer *peer);
+
+/// An eventfd(2) that is closed on exec and does not block. Returns it, or -1 with errno set.
+int clinux_eventfd(void);
+
+/// Names the calling thread, for debuggers and ps(1): at most 15 bytes.
+void clinux_name_thread(const char *name);
+
+/// Has the calling thread, and those it makes from then on, take the shortest turns at a processor there are,
+/// which costs no privilege: when it wakes it goes before whoever has longer ones, and need not wait for the end
+/// of the other's turn (sched_setattr(2): sched_runtime of SCHED_OTHER, since Linux 6.12; older kernels take no
+/// notice of it). What such a thread starts by `cspawn_start` of CSpawn has the system's own.
+/// Under another policy, or where the call is filtered, nothing changes.
+void clinux_take_short_slice(void);
+
+/// Has the calling thread have this nice value and the shortest turns for itself alone: the threads it makes
+/// and the processes it starts begin with a nice value of 0 and, since Linux 6.12, with turns of the system's
+/// own length (sched(7), SCHED_RESET_ON_FORK). They have nothing to give up, which would cost them their turn.
+/// False if it may not; nothing is changed then.
+bool clinux_keep_precedence(int nice);
+
+/// Has it share the shortest turns with them again, as `clinux_take_short_slice` does; where it kept a nice
+/// value for itself, at one of 0.
+void clinux_share_precedence(void);
+
+/// Has the calling thread, and those it makes from then on, take turns as long as all others' again.
+void clinux_give_up_short_slice(void);
+
+/// Whether the calling thread has a short time slice, which a child of its begins with and has to give up.
+bool clinux_has_short_slice(void);
+
+/// struct sched_attr of sched_setattr(2), as far as its first version goes.
+typedef struct {
+    uint32_t size, policy;
+    uint64_t flags;
+    int32_t nice;
+    uint32_t priority;
+    uint64_t runtime, deadline, period;
+} clinux_sched_attributes;

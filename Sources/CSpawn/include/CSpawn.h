@@ -191,26 +191,6 @@ bool cspawn_is_over(int launch);
 /// To be called when a set-up is over, or its process is gone.
 void cspawn_forget(int launch);
 
-/// Has the calling thread, and those it makes from then on, take the shortest turns at a processor there are,
-/// which costs no privilege: when it wakes it goes before whoever has longer ones, and need not wait for the end
-/// of the other's turn (sched_setattr(2): sched_runtime of SCHED_OTHER, since Linux 6.12; older kernels take no
-/// notice of it). What a thread that took them itself starts by `cspawn_start` has the system's own.
-/// Under another policy, or where the call is filtered, nothing changes.
-void cspawn_take_short_slice(void);
-
-/// Has the calling thread have this nice value and the shortest turns for itself alone: the threads it makes
-/// and the processes it starts begin with a nice value of 0 and, since Linux 6.12, with turns of the system's
-/// own length (sched(7), SCHED_RESET_ON_FORK). They have nothing to give up, which would cost them their turn.
-/// False if it may not; nothing is changed then.
-bool cspawn_keep_precedence(int nice);
-
-/// Has it share the shortest turns with them again, as `cspawn_take_short_slice` does; where it kept a nice
-/// value for itself, at one of 0.
-void cspawn_share_precedence(void);
-
-/// Has the calling thread, and those it makes from then on, take turns as long as all others' again.
-void cspawn_give_up_short_slice(void);
-
 /// How a program is started in a PAM session (pam(8)): by the program `timerd-session`, which opens the session, starts
 /// the program as its child, waits for it, closes the session, and ends as the program ended. PAM loads modules, which
 /// may do anything and take as long as they like, so this process never does.
@@ -345,9 +325,6 @@ int cspawn_signal(int pidfd, int signal);
 /// Makes a pipe whose ends are closed on exec, its reading end not blocking. Returns 0, or -1.
 int cspawn_pipe(int *_Nonnull reading, int *_Nonnull writing);
 
-/// An eventfd(2) that is closed on exec and does not block. Returns it, or -1.
-int cspawn_eventfd(void);
-
 /// The descriptor that a program started by `cspawn_detach` has for `cspawn_tell_parent`.
 enum { CSPAWN_READY_DESCRIPTOR = 3 };
 
@@ -369,6 +346,3 @@ const char *_Nullable cspawn_signal_name(int signal);
 
 /// The name of an error, "ENOENT"; NULL for a number without one.
 const char *_Nullable cspawn_error_name(int error);
-
-/// Names the calling thread, for debuggers and ps(1): at most 15 bytes.
-void cspawn_name_thread(const char *_Nonnull name);

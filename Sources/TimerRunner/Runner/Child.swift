@@ -3,6 +3,7 @@
 
 import CSpawn
 import TimerCore
+import TimerRunnerProtocol
 
 /// One run that lives, or whose output still comes. Instants are of CLOCK_MONOTONIC, in nanoseconds.
 struct Child {

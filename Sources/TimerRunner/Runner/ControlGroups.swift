@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Glibc
+import TimerRunnerProtocol
 
 /// A control group (cgroups(7), version 2) for each run, so that signals also reach the processes that left the process
 /// group of the run. They are in the group that is the runner's to divide: systemd says so with `Delegate=yes`.
@@ -19,7 +20,7 @@ struct ControlGroups {
 
     /// This process, by its number and an instant, with which the names of its groups continue.
     private static let process = Maker(
-        number: String(getpid(), radix: 36), instant: String(RunnerThread.awake(), radix: 36))
+        number: String(getpid(), radix: 36), instant: String(RunnerClock.awake(), radix: 36))
 
     private struct Maker: Equatable {
         var number: String
@@ -42,7 +43,7 @@ struct ControlGroups {
         guard directory >= 0 else {
             throw Runner.Failure("cannot open the control group \(path)", errno)
         }
-        let (maker, instant) = (Self.process, String(RunnerThread.awake(), radix: 36))
+        let (maker, instant) = (Self.process, String(RunnerClock.awake(), radix: 36))
         tag = "\(maker.number)-\(maker.instant)-\(instant)"
         removeStale()
         let probe = name(0, isKept: false)

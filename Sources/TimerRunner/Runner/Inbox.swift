@@ -3,8 +3,10 @@
 
 import CSpawn
 import Glibc
+import HostThreads
 import Synchronization
 import TimerCore
+import TimerRunnerProtocol
 
 /// What the runner's thread is to do, left for it by others.
 final class Inbox: Sendable {
@@ -44,7 +46,7 @@ final class Inbox: Sendable {
     private let state = Mutex(State())
 
     init() throws(Runner.Failure) {
-        descriptor = cspawn_eventfd()
+        descriptor = EventFD.make()
         guard descriptor >= 0 else { throw Runner.Failure("cannot make an eventfd", errno) }
     }
 

@@ -5,6 +5,7 @@ import CSpawn
 import Glibc
 import Synchronization
 import TimerCore
+import TimerRunnerProtocol
 
 /// What a runner that was killed leaves to the next one: a mark for each run that was begun and is not
 /// forgotten. A run without one never began.

@@ -4,8 +4,10 @@
 import CSpawn
 import Dispatch
 import Glibc
+import HostThreads
 import Synchronization
 public import TimerCore
+public import TimerRunnerProtocol
 
 /// Owns the processes of runs: starts them, reads what they write, ends them when their time is up, and
 /// tells how they end.
@@ -134,13 +136,13 @@ public final class Runner: Sendable {
             defer { if isOver, let group { beginning.left.append((run, group)) } }
             switch finding {
             case .ended(let end): handler(.ended(run, end))
-            case .lost(let loss): handler(.ended(run, RunEnd(.lost(loss), at: RunnerThread.wall())))
+            case .lost(let loss): handler(.ended(run, RunEnd(.lost(loss), at: RunnerClock.wall())))
             case .begun(let process):
                 // First the descriptor, then the check: from then on it is this process and no other.
                 let pidfd = cspawn_open_process(process.pid)
                 guard pidfd >= 0, process.isAlive else {
                     if pidfd >= 0 { close(pidfd) }
-                    handler(.ended(run, RunEnd(.lost(.runner), at: RunnerThread.wall())))
+                    handler(.ended(run, RunEnd(.lost(.runner), at: RunnerClock.wall())))
                     continue
                 }
                 isOver = false
@@ -165,7 +167,7 @@ public final class Runner: Sendable {
     /// Blocks these signals in the calling thread, and so in those it makes: SIGCHLD for `Options.adoptsOrphans`,
     /// and those of `RunnerServer.end(on:grace:)`. To be called before there are other threads.
     public static func blockSignals(_ numbers: [Int32]) {
-        var blocked = sigset_t(numbers)
+        var blocked = SignalSet.of(numbers)
         pthread_sigmask(SIG_BLOCK, &blocked, nil)
     }
 
@@ -275,14 +277,5 @@ public final class Runner: Sendable {
         done.wait()
         // For whoever asks again.
         done.signal()
-    }
-}
-
-extension sigset_t {
-    /// These signals and no others.
-    init(_ numbers: [Int32]) {
-        self.init()
-        sigemptyset(&self)
-        for number in numbers { sigaddset(&self, number) }
     }
 }

@@ -4,6 +4,7 @@
 import CSpawn
 import Glibc
 import TimerCore
+import TimerRunnerProtocol
 
 /// Making runs end: for their time limit, by order, for the runner's own stop.
 ///
@@ -36,7 +37,7 @@ extension RunnerThread {
             return
         }
         forgetEarly(run)
-        handler(.ended(run, RunEnd(.stopped, at: Self.wall())))
+        handler(.ended(run, RunEnd(.stopped, at: RunnerClock.wall())))
     }
 
     /// Sends SIGTERM to the group, and SIGKILL after the grace. What is ending already may only end sooner.
@@ -46,7 +47,7 @@ extension RunnerThread {
         // Before its program runs there is nobody who could make use of a grace.
         let grace = child.launch == nil ? grace : .zero
         let span = max(.zero, min(grace, Runner.graceMax)).wholeNanoseconds
-        let killAt = Self.awake() + span
+        let killAt = RunnerClock.awake() + span
         switch child.stage {
         case .running:
             children[serial]?.stage = .ending(outcome, killAt: killAt)
@@ -131,7 +132,7 @@ extension RunnerThread {
             case .running = child.stage
         else { return }
         if let deadline = child.deadline {
-            children[serial]?.left = max(0, deadline - Self.awake())
+            children[serial]?.left = max(0, deadline - RunnerClock.awake())
             children[serial]?.deadline = nil
         }
         kill(child, SIGSTOP)
@@ -141,7 +142,7 @@ extension RunnerThread {
     mutating func resume(_ run: Run.ID) {
         guard let serial = serials[run], let child = children[serial] else { return }
         if let left = child.left {
-            let deadline = Self.awake() + left
+            let deadline = RunnerClock.awake() + left
             children[serial]?.left = nil
             children[serial]?.deadline = deadline
             alarms.set(serial, at: deadline)

@@ -4,6 +4,7 @@
 import CSpawn
 import Glibc
 import TimerCore
+import TimerRunnerProtocol
 
 /// What a run waits for before its program runs: its environment file and credentials, and the set-up of its process. All
 /// touch what its user may control, and any may hang; nothing else waits for them.
@@ -24,7 +25,7 @@ extension RunnerThread {
     mutating func awaitLaunch(of serial: UInt64) {
         guard let launch = children[serial]?.launch else { return }
         launching.append((serial, launch.number, launch.session != nil))
-        let next = Self.awake() + Self.launchLook
+        let next = RunnerClock.awake() + Self.launchLook
         launchBy = min(launchBy ?? next, next)
     }
 
@@ -132,9 +133,9 @@ extension RunnerThread {
     /// Waits for the files of a run, which others read.
     mutating func awaitFiles(of request: RunRequest, _ account: Account) {
         guard !isShutDown else { return }
-        let until = Self.awake() + Spawner.patience.wholeNanoseconds
+        let until = RunnerClock.awake() + Spawner.patience.wholeNanoseconds
         reading[request.id] = Reading(request: request, account: account, until: until)
-        launchBy = min(launchBy ?? .max, Self.awake() + Self.launchLookMax)
+        launchBy = min(launchBy ?? .max, RunnerClock.awake() + Self.launchLookMax)
     }
 
     /// The files were read. The run that needs them may have been cancelled meanwhile.

@@ -4,6 +4,7 @@
 import CSpawn
 import Glibc
 import TimerCore
+import TimerRunnerProtocol
 
 /// What a run left in its control group when it was over, and what is done about it.
 ///
@@ -41,7 +42,7 @@ extension RunnerThread {
         let isKept = ControlGroups.isKept(name)
         if wasEnded, !isKept { groups?.kill(name) }
         guard groups?.remove(name) == false else { return }
-        let now = Self.awake()
+        let now = RunnerClock.awake()
         alarms.set(serial, at: now + Self.sweepDelay)
         guard !wasEnded, !isKept else { return }
         watchGroup(name, of: child.id, grace: child.killTimeout, serial, at: now)
@@ -96,7 +97,7 @@ extension RunnerThread {
 
     /// The runner is to end: so is what runs left behind, within the same time.
     mutating func shutDownLeftovers(grace: Duration) {
-        let now = Self.awake()
+        let now = RunnerClock.awake()
         for (serial, left) in leftGroups {
             switch left.stage {
             case .waiting: terminate(serial, grace: min(grace, left.grace), at: now)

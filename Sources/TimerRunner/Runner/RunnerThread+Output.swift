@@ -4,6 +4,7 @@
 import CSpawn
 import Glibc
 import TimerCore
+import TimerRunnerProtocol
 
 /// Reading what runs write, no faster than it is taken.
 extension RunnerThread {
@@ -16,13 +17,13 @@ extension RunnerThread {
             total += count
             guard let run = children[serial]?.id else { return }
             guard children[serial]?.limited == 0 else {
-                return stopReading(serial, until: Self.awake() + Self.discardPause)
+                return stopReading(serial, until: RunnerClock.awake() + Self.discardPause)
             }
             switch gate(run) {
             case .open: continue
             case .slow(let until): return stopReading(serial, until: until)
             case .discard:
-                return stopReading(serial, until: Self.awake() + Self.discardPause)
+                return stopReading(serial, until: RunnerClock.awake() + Self.discardPause)
             }
         }
     }
@@ -74,7 +75,7 @@ extension RunnerThread {
                 handler(.output(id, stream == 0 ? .stdout : .stderr, line: line, isCut: isCut))
             }
         }
-        if let window { lineLimits.keep(window, of: id.firing.job, at: Self.awake()) }
+        if let window { lineLimits.keep(window, of: id.firing.job, at: RunnerClock.awake()) }
     }
 
     mutating func finishLine(of serial: UInt64, stream: Int) {
@@ -87,7 +88,7 @@ extension RunnerThread {
         children[serial]?.finishLine(of: stream, within: &window) { line, isCut in
             handler(.output(id, stream == 0 ? .stdout : .stderr, line: line, isCut: isCut))
         }
-        if let window { lineLimits.keep(window, of: id.firing.job, at: Self.awake()) }
+        if let window { lineLimits.keep(window, of: id.firing.job, at: RunnerClock.awake()) }
     }
 
     // MARK: - Jobs that write more than they may
@@ -97,7 +98,7 @@ extension RunnerThread {
         guard let id = children[serial]?.id, let limit = children[serial]?.lineLimit else {
             return nil
         }
-        return lineLimits.window(of: id.firing.job, limit, at: Self.awake())
+        return lineLimits.window(of: id.firing.job, limit, at: RunnerClock.awake())
     }
 
     /// Tells how many lines of a child were dropped for the limit of its job, if any were.
@@ -145,7 +146,7 @@ extension RunnerThread {
             let token = serial << 2 | UInt64(stream + 1)
             if !Self.watch(descriptor, token: token, in: epoll), errno != EEXIST {
                 // The kernel has no room for it now.
-                return stopReading(serial, until: Self.awake() + Self.discardPause)
+                return stopReading(serial, until: RunnerClock.awake() + Self.discardPause)
             }
         }
     }

@@ -4,6 +4,7 @@
 import CSpawn
 import Glibc
 import TimerCore
+import TimerRunnerProtocol
 
 extension RunnerThread {
     /// Serves what is ready: of the child in the upper bits, its process (0), its standard output (1), its
@@ -43,7 +44,7 @@ extension RunnerThread {
         guard orphanWatch == nil, let pidfd = child.pidfd, hasEnded(child) else { return }
         epoll_ctl(epoll, EPOLL_CTL_DEL, pidfd, nil)
         children[serial]?.isTraced = true
-        alarms.set(serial, at: Self.awake() + Self.tracerLook)
+        alarms.set(serial, at: RunnerClock.awake() + Self.tracerLook)
     }
 
     /// The end of the process is taken, whatever is known of it.
@@ -57,7 +58,7 @@ extension RunnerThread {
             finish(serial, isKnown ? Self.outcome(of: end) : .lost(.runner))
         } else {
             killRest(of: serial)
-            lookAtGroup(of: serial, at: Self.awake())
+            lookAtGroup(of: serial, at: RunnerClock.awake())
         }
     }
 
@@ -104,7 +105,7 @@ extension RunnerThread {
             leaveGroup(group, of: child, serial, wasEnded: wasEnded)
         }
         credentials?.remove(child.id)
-        var usage = RunUsage(elapsed: .nanoseconds(Self.awake() - child.began))
+        var usage = RunUsage(elapsed: .nanoseconds(RunnerClock.awake() - child.began))
         if let taken = child.taken, taken.isKnown {
             usage.user = .microseconds(taken.end.user_microseconds)
             usage.system = .microseconds(taken.end.system_microseconds)
@@ -112,7 +113,7 @@ extension RunnerThread {
         }
         // What never ran used nothing.
         if case .spawnFailed = outcome { usage = RunUsage() }
-        let end = RunEnd(outcome, usage, at: Self.wall(), tail: child.tail.last)
+        let end = RunEnd(outcome, usage, at: RunnerClock.wall(), tail: child.tail.last)
         marks.note(end, of: child.id)
         handler(.ended(child.id, end))
         keepLeftovers(of: serial)

@@ -4,6 +4,7 @@
 import CSpawn
 import Glibc
 import TimerCore
+import TimerRunnerProtocol
 
 /// Runs in PAM sessions. The process of such a run is `timerd-session`, which starts the program as its child and
 /// ends as that ends. Until the program runs, `timerd-session` reports how far it is.
@@ -88,6 +89,6 @@ extension RunnerThread {
         guard let child = children[serial], child.isProgramKilled,
             case .ending(let outcome, _) = child.stage
         else { return }
-        children[serial]?.stage = .ending(outcome, killAt: Self.awake())
+        children[serial]?.stage = .ending(outcome, killAt: RunnerClock.awake())
     }
 }

@@ -4,6 +4,7 @@
 import CSpawn
 import Glibc
 import TimerCore
+import TimerRunnerProtocol
 
 extension RunnerThread {
     /// Whether a run waits and there is a place for it. Once one that lives has ended, it is looked again.
@@ -28,7 +29,7 @@ extension RunnerThread {
             try spawn(preparation, signals)
         } catch {
             forgetEarly(run)
-            let end = RunEnd(error.outcome, at: Self.wall())
+            let end = RunEnd(error.outcome, at: RunnerClock.wall())
             // The mark of one that was begun before says how that went.
             if end.outcome != .lost(.runner) { marks.note(end, of: run) }
             handler(.ended(run, end))
@@ -40,7 +41,7 @@ extension RunnerThread {
         serial += 1
         guard Self.watch(pidfd, token: serial << 2, in: epoll) else {
             close(pidfd)
-            return handler(.ended(run, RunEnd(.lost(.runner), at: Self.wall())))
+            return handler(.ended(run, RunEnd(.lost(.runner), at: RunnerClock.wall())))
         }
         var child = Child(
             id: run, pid: process.pid, pidfd: pidfd, began: process.began,
@@ -56,7 +57,7 @@ extension RunnerThread {
     mutating func adopt(_ group: Marks.Group, of run: Run.ID) {
         guard groups?.has(group.name) == true, !ControlGroups.isKept(group.name) else { return }
         serial += 1
-        watchGroup(group.name, of: run, grace: group.killTimeout, serial, at: Self.awake())
+        watchGroup(group.name, of: run, grace: group.killTimeout, serial, at: RunnerClock.awake())
     }
 
     private mutating func add(_ child: Child) {
@@ -94,8 +95,8 @@ extension RunnerThread {
         _ preparation: Preparation, _ signals: UInt64
     ) throws(Spawner.Failure) {
         let definition = preparation.request.definition
-        let began = Self.awake()
-        let beganAt = Self.wall()
+        let began = RunnerClock.awake()
+        let beganAt = RunnerClock.wall()
         let deadline = definition.execution.timeout.flatMap { span -> Int64? in
             let (instant, overflow) = began.addingReportingOverflow(span.wholeNanoseconds)
             return overflow ? nil : instant

@@ -3,7 +3,9 @@
 
 import CSpawn
 import Glibc
+import HostThreads
 import TimerCore
+import TimerRunnerProtocol
 
 /// The runner's own thread: one epoll(7) over its inbox, its processes and their pipes.
 struct RunnerThread: ~Copyable {
@@ -201,9 +203,9 @@ struct RunnerThread: ~Copyable {
                 for settled in settled { settled() }
                 settling.removeFirst(settled.count)
             }
-            suitSlice(at: Self.awake())
+            suitSlice(at: RunnerClock.awake())
             startSome()
-            let now = Self.awake()
+            let now = RunnerClock.awake()
             while let serial = alarms.pop(due: now) { attend(to: serial, at: now) }
             let isLate = lookAtLaunches(at: now) || turnBy.map { now >= $0 } ?? false
             let mayWait = turned(isLate)
@@ -244,7 +246,7 @@ struct RunnerThread: ~Copyable {
         let next = min(alarms.next ?? .max, turnBy ?? .max, launchBy ?? .max)
         guard next < .max else { return -1 }
         // Rounded up, so as not to turn in vain; a day at most, lest the number not fit.
-        return Int32(min(86_400_000, max(0, (next - Self.awake() + 999_999) / 1_000_000)))
+        return Int32(min(86_400_000, max(0, (next - RunnerClock.awake() + 999_999) / 1_000_000)))
     }
 
     private mutating func obey(_ word: Inbox.Word) {
@@ -303,23 +305,5 @@ struct RunnerThread: ~Copyable {
     static func watch(_ descriptor: Int32, token: UInt64, in epoll: Int32) -> Bool {
         var event = epoll_event(events: EPOLLIN.rawValue, data: epoll_data_t(u64: token))
         return epoll_ctl(epoll, EPOLL_CTL_ADD, descriptor, &event) == 0
-    }
-
-    /// CLOCK_MONOTONIC, in nanoseconds.
-    static func awake() -> Int64 {
-        let time = read(CLOCK_MONOTONIC)
-        return Int64(time.tv_sec) * 1_000_000_000 + Int64(time.tv_nsec)
-    }
-
-    /// The calendar clock.
-    static func wall() -> WallInstant {
-        let time = read(CLOCK_REALTIME)
-        return WallInstant(clockSeconds: Int64(time.tv_sec), nanoseconds: Int64(time.tv_nsec))
-    }
-
-    private static func read(_ clock: Int32) -> timespec {
-        var time = timespec()
-        clock_gettime(clock, &time)
-        return time
     }
 }

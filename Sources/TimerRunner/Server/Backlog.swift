@@ -3,6 +3,7 @@
 
 import Synchronization
 import TimerCore
+import TimerRunnerProtocol
 
 /// What a runner holds for its scheduler: its runs until they are forgotten, and what it has to tell until it
 /// is seen. Filled by the runner's thread, emptied by the server's.
@@ -130,7 +131,7 @@ final class Backlog: Sendable {
     /// Takes what the runner tells.
     /// - Returns: whether the thread that sends must be woken: there was nothing to send before, or no scheduler
     ///   is connected and no run is running, so that the runner may not be needed.
-    func take(_ event: RunnerEvent, at now: Int64 = RunnerThread.awake()) -> Bool {
+    func take(_ event: RunnerEvent, at now: Int64 = RunnerClock.awake()) -> Bool {
         state.withLock { state in
             let hadUnsent = state.hasUnsent
             switch event {
@@ -157,7 +158,7 @@ final class Backlog: Sendable {
     }
 
     /// Whether more may be read of what this run writes.
-    func gate(of run: Run.ID, at now: Int64 = RunnerThread.awake()) -> OutputGate {
+    func gate(of run: Run.ID, at now: Int64 = RunnerClock.awake()) -> OutputGate {
         state.withLock { state in
             state.output.gate(
                 of: run, isConnected: state.isConnected, isHeld: state.held[run] != nil, at: now)
@@ -218,7 +219,7 @@ final class Backlog: Sendable {
     /// A scheduler has connected: what it has not seen is sent again, and the ends of all runs that are not
     /// forgotten.
     /// - Returns: what is held.
-    func connect(at now: Int64 = RunnerThread.awake()) -> [WireReply] {
+    func connect(at now: Int64 = RunnerClock.awake()) -> [WireReply] {
         state.withLock { state in
             state.isConnected = true
             state.output.rewind()
@@ -257,7 +258,7 @@ final class Backlog: Sendable {
     }
 
     /// Takes some of what is to be sent: beginnings and ends first, then output, which the runs send by turns.
-    func nextPortion(at now: Int64 = RunnerThread.awake()) -> Portion {
+    func nextPortion(at now: Int64 = RunnerClock.awake()) -> Portion {
         state.withLock { state in
             var portion = Portion()
             var bytes = 0

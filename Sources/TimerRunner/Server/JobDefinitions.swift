@@ -2,8 +2,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Dispatch
+import HostThreads
 import Synchronization
 import TimerCore
+import TimerRunnerProtocol
 
 /// What the configuration says of the jobs' runs, as it was read last, and for as long as the scheduler takes it over,
 /// as it was before.

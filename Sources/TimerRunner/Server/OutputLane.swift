@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import TimerCore
+import TimerRunnerProtocol
 
 /// Whether more may be read of what a run writes.
 enum OutputGate: Hashable {

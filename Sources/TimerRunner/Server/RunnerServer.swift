@@ -3,8 +3,10 @@
 
 import CSpawn
 import Glibc
+import HostThreads
 import Synchronization
 public import TimerCore
+public import TimerRunnerProtocol
 
 /// A runner behind a socket: it starts what one scheduler asks for, by name and by what it has read itself,
 /// and keeps what there is to tell until the scheduler has it, however often that goes and comes.
@@ -109,7 +111,7 @@ public final class RunnerServer: Sendable {
     /// - Throws: `Runner.Failure`; the socket is closed.
     public init(_ settings: Settings) throws(Runner.Failure) {
         self.settings = settings
-        let wake = cspawn_eventfd()
+        let wake = EventFD.make()
         self.wake = wake
         guard wake >= 0, listen(settings.socket, 16) == 0 else {
             let code = errno
@@ -157,7 +159,7 @@ public final class RunnerServer: Sendable {
 
     /// The signals a server handles: they must be blocked in every thread (`Runner.blockSignals`), from before the
     /// first step of the program on.
-    public static let signals = [SIGTERM, SIGINT, SIGHUP]
+    public static let signals = RunnerSocket.signals
 
     /// From here on SIGTERM and SIGINT end the server as `end` does, and SIGHUP has the configuration read again;
     /// one that came before counts as well.
@@ -167,7 +169,7 @@ public final class RunnerServer: Sendable {
     /// - Throws: `Runner.Failure` if there can be no thread.
     public func handleSignals(grace: Duration) throws(Runner.Failure) {
         let code = WorkerThread.start("timerd.signals") { [self] in
-            var awaited = sigset_t(Self.signals)
+            var awaited = SignalSet.of(Self.signals)
             var number: Int32 = 0
             while true {
                 guard sigwait(&awaited, &number) == 0 else { continue }
@@ -202,7 +204,7 @@ public final class RunnerServer: Sendable {
             idleAt = idleEnd(of: server, before: idleAt)
             server.turn(patience: leaveAt ?? idleAt)
             idleAt = idleEnd(of: server, before: idleAt)
-            if let at = idleAt, RunnerThread.awake() >= at, server.closeIfUnused() {
+            if let at = idleAt, RunnerClock.awake() >= at, server.closeIfUnused() {
                 return runner.shutdown(grace: .zero)
             }
             if takeRefresh() {
@@ -220,12 +222,12 @@ public final class RunnerServer: Sendable {
             }
             guard orders.state.withLock(\.isDown) else { continue }
             if leaveAt == nil {
-                leaveAt = RunnerThread.awake() + Self.drainTimeout.wholeNanoseconds
+                leaveAt = RunnerClock.awake() + Self.drainTimeout.wholeNanoseconds
                 server.sayDown()
             }
             // What nobody took is in the marks, for the next runner to tell.
             guard server.isConnected, !backlog.isEmpty || server.hasUnwritten,
-                RunnerThread.awake() < leaveAt ?? 0
+                RunnerClock.awake() < leaveAt ?? 0
             else { return }
         }
     }
@@ -237,7 +239,7 @@ extension RunnerServer {
         guard let idleMax = settings.idleMax, !server.isConnected, server.shutDown == nil,
             orders.state.withLock({ $0.grace == nil }), !backlog.hasLiveRun
         else { return nil }
-        return before ?? RunnerThread.awake() + idleMax.wholeNanoseconds
+        return before ?? RunnerClock.awake() + idleMax.wholeNanoseconds
     }
 }
 

@@ -3,6 +3,7 @@
 
 import Glibc
 import TimerCore
+import TimerRunnerProtocol
 
 /// When the configuration is read, and what waits for it.
 extension Serving {
@@ -105,6 +106,6 @@ extension Serving {
                 )
             }
         _ = backlog.take(
-            .ended(order.run, RunEnd(failure.outcome, at: RunnerThread.wall())))
+            .ended(order.run, RunEnd(failure.outcome, at: RunnerClock.wall())))
     }
 }

@@ -2,7 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Glibc
+import HostThreads
 import TimerCore
+import TimerRunnerProtocol
 
 /// The server's side of a connection, and of those that come.
 struct Serving {
@@ -125,7 +127,7 @@ struct Serving {
         let canWrite = (connection?.socket.backlog ?? 0) < Backlog.portionBytes
         if hasMore, canWrite { return 0 }
         guard let until = [patience, sendAt].compactMap({ $0 }).min() else { return -1 }
-        return Int32(clamping: max(0, (until - RunnerThread.awake()) / 1_000_000 + 1))
+        return Int32(clamping: max(0, (until - RunnerClock.awake()) / 1_000_000 + 1))
     }
 
     private mutating func accept() {

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Glibc
+import HostThreads
 import Synchronization
 
 /// Threads that read the files of runs: environment files and credentials. A file may be on a file server that does not answer, or in a file system that

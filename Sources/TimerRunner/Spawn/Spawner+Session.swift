@@ -4,6 +4,7 @@
 import CSpawn
 import Glibc
 import TimerCore
+import TimerRunnerProtocol
 
 /// Runs in a PAM session: `timerd-session` opens it and starts the program.
 extension Spawner {

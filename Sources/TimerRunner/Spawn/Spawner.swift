@@ -4,6 +4,7 @@
 import CSpawn
 import Glibc
 import TimerCore
+import TimerRunnerProtocol
 
 /// A request with everything that had to be looked up or read for it, which may take its time: that is done
 /// before the runner's thread has it.

@@ -5,7 +5,7 @@ import Dispatch
 import Logging
 import Synchronization
 import TimerCore
-import TimerRunner
+import TimerRunnerClient
 import TimerStore
 
 /// The steps of a stop. Each has a time limit, so that a daemon that is told to stop ends.

@@ -11,7 +11,8 @@ import SystemdActivation
 import TimerConfig
 import TimerControl
 import TimerCore
-import TimerRunner
+import TimerRunnerClient
+import TimerRunnerProtocol
 import TimerStore
 
 /// The daemon's parts and the order in which they come up and go down.

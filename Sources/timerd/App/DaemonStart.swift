@@ -11,7 +11,7 @@ import SystemdActivation
 import TimerConfig
 import TimerControl
 import TimerCore
-import TimerRunner
+import TimerRunnerClient
 import TimerStore
 
 /// The steps of a start, in their order. Whatever can fail comes before the first write of this instance, so that a

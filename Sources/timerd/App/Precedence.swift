@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Dispatch
-import TimerRunner
+import HostThreads
 
 /// Whether the daemon goes before what else there is to do, as its runner does: what is due begins though jobs
 /// take all the processors there are. A lower nice value takes a privilege (setrlimit(2), RLIMIT_NICE); without

@@ -5,7 +5,8 @@ import Glibc
 import HostFiles
 import Logging
 import Synchronization
-import TimerRunner
+import TimerRunnerClient
+import TimerRunnerProtocol
 
 /// Where the runner is, and who starts it.
 struct RunnerReach {
@@ -61,7 +62,7 @@ struct RunnerReach {
             throw RunnerClient.Failure(
                 "no runner listens at \(socket): \(systemError()); is timerd-runner running?")
         }
-        try RunnerProcess.start(try program(), arguments)
+        try RunnerProgram.start(try program(), arguments)
         started.isSet.store(true, ordering: .relaxed)
         guard let connection = UnixSocket.connect(to: socket) else {
             throw RunnerClient.Failure(

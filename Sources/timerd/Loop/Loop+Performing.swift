@@ -4,7 +4,7 @@
 import Synchronization
 import TimerControl
 import TimerCore
-import TimerRunner
+import TimerRunnerProtocol
 import TimerStore
 
 /// Doing what the agenda decided.

@@ -6,7 +6,7 @@ import PausableTimers
 import Synchronization
 import TimerControl
 import TimerCore
-import TimerRunner
+import TimerRunnerProtocol
 import TimerStore
 
 /// Who starts runs. What becomes of them comes back as events of the loop.

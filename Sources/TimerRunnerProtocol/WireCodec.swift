@@ -1,62 +1,62 @@
 // Copyright 2026 the timerd authors
 // SPDX-License-Identifier: Apache-2.0
 
-import TimerCore
+package import TimerCore
 
 /// Puts values into bytes: whole numbers in little-endian order, strings and lists with their count before
 /// them. Everything has one form only, so that equal values have equal bytes.
-struct WireWriter {
-    private(set) var bytes: [UInt8] = []
+package struct WireWriter {
+    package private(set) var bytes: [UInt8] = []
 
     /// With room for most of what is said, and of what says how a job's runs are to be.
-    init() { bytes.reserveCapacity(256) }
+    package init() { bytes.reserveCapacity(256) }
 
-    mutating func put(_ value: UInt8) { bytes.append(value) }
+    package mutating func put(_ value: UInt8) { bytes.append(value) }
 
-    mutating func put(_ value: UInt64) {
+    package mutating func put(_ value: UInt64) {
         withUnsafeBytes(of: value.littleEndian) { bytes.append(contentsOf: $0) }
     }
 
-    mutating func put(_ value: Int64) { put(UInt64(bitPattern: value)) }
+    package mutating func put(_ value: Int64) { put(UInt64(bitPattern: value)) }
 
-    mutating func put(_ value: Int) { put(Int64(value)) }
+    package mutating func put(_ value: Int) { put(Int64(value)) }
 
-    mutating func put(_ value: Bool) { put(UInt8(value ? 1 : 0)) }
+    package mutating func put(_ value: Bool) { put(UInt8(value ? 1 : 0)) }
 
-    mutating func put(_ value: [UInt8]) {
+    package mutating func put(_ value: [UInt8]) {
         put(value.count)
         bytes += value
     }
 
-    mutating func put(_ value: String) {
+    package mutating func put(_ value: String) {
         put(value.utf8.count)
         bytes += value.utf8
     }
 
-    mutating func put(_ value: Duration) {
+    package mutating func put(_ value: Duration) {
         put(value.components.seconds)
         put(value.components.attoseconds)
     }
 
-    mutating func put(_ value: WallInstant) { put(value.microsecondsSinceEpoch) }
+    package mutating func put(_ value: WallInstant) { put(value.microsecondsSinceEpoch) }
 
-    mutating func put(_ value: Run.ID) {
+    package mutating func put(_ value: Run.ID) {
         put(value.firing.job.description)
         put(value.firing.scheduled)
         put(value.attempt)
     }
 
-    mutating func put<Value>(_ value: Value?, _ put: (inout Self, Value) -> Void) {
+    package mutating func put<Value>(_ value: Value?, _ put: (inout Self, Value) -> Void) {
         self.put(value != nil)
         if let value { put(&self, value) }
     }
 
-    mutating func put<Value>(_ values: [Value], _ put: (inout Self, Value) -> Void) {
+    package mutating func put<Value>(_ values: [Value], _ put: (inout Self, Value) -> Void) {
         self.put(values.count)
         for value in values { put(&self, value) }
     }
 
-    mutating func put(_ end: RunEnd) {
+    package mutating func put(_ end: RunEnd) {
         put(end.outcome.description)
         put(end.usage.elapsed)
         put(end.usage.user)
@@ -67,7 +67,7 @@ struct WireWriter {
     }
 
     /// Everything a runner acts on. A test demands that each property is here, or among those it does not act on.
-    mutating func put(_ definition: Definition) {
+    package mutating func put(_ definition: Definition) {
         switch definition.command {
         case .arguments(let arguments):
             put(UInt8(0))
@@ -124,32 +124,32 @@ struct WireWriter {
 }
 
 /// Takes values out of bytes that may be anything.
-struct WireReader {
+package struct WireReader {
     /// What is there is not what was to be read.
-    struct Fault: Error {}
+    package struct Fault: Error {}
 
     private var bytes: ArraySlice<UInt8>
 
-    init(_ bytes: ArraySlice<UInt8>) { self.bytes = bytes }
+    package init(_ bytes: ArraySlice<UInt8>) { self.bytes = bytes }
 
     /// Everything was read.
-    func finish() throws(Fault) { if !bytes.isEmpty { throw Fault() } }
+    package func finish() throws(Fault) { if !bytes.isEmpty { throw Fault() } }
 
-    mutating func byte() throws(Fault) -> UInt8 {
+    package mutating func byte() throws(Fault) -> UInt8 {
         guard let byte = bytes.popFirst() else { throw Fault() }
         return byte
     }
 
-    mutating func unsigned() throws(Fault) -> UInt64 {
+    package mutating func unsigned() throws(Fault) -> UInt64 {
         guard bytes.count >= 8 else { throw Fault() }
         let value = bytes.withUnsafeBytes { $0.loadUnaligned(as: UInt64.self) }
         bytes.removeFirst(8)
         return UInt64(littleEndian: value)
     }
 
-    mutating func signed() throws(Fault) -> Int64 { Int64(bitPattern: try unsigned()) }
+    package mutating func signed() throws(Fault) -> Int64 { Int64(bitPattern: try unsigned()) }
 
-    mutating func flag() throws(Fault) -> Bool {
+    package mutating func flag() throws(Fault) -> Bool {
         switch try byte() {
         case 0: false
         case 1: true
@@ -158,19 +158,19 @@ struct WireReader {
     }
 
     /// A count of what takes at least `size` bytes each: never more than there can be, or may.
-    mutating func count(of size: Int = 1, most: Int = .max) throws(Fault) -> Int {
+    package mutating func count(of size: Int = 1, most: Int = .max) throws(Fault) -> Int {
         let count = try signed()
         guard count >= 0, count <= min(most, bytes.count / size) else { throw Fault() }
         return Int(count)
     }
 
-    mutating func array() throws(Fault) -> [UInt8] {
+    package mutating func array() throws(Fault) -> [UInt8] {
         let count = try count()
         defer { bytes.removeFirst(count) }
         return Array(bytes.prefix(count))
     }
 
-    mutating func string() throws(Fault) -> String {
+    package mutating func string() throws(Fault) -> String {
         guard let text = String(validating: try array(), as: UTF8.self) else { throw Fault() }
         return text
     }
@@ -179,7 +179,7 @@ struct WireReader {
     private static let secondsMax: UInt64 = 200 * 366 * 86_400
     private static let attosecondsMax: UInt64 = 1_000_000_000_000_000_000
 
-    mutating func span() throws(Fault) -> Duration {
+    package mutating func span() throws(Fault) -> Duration {
         let seconds = try signed()
         let attoseconds = try signed()
         guard seconds.magnitude <= Self.secondsMax, attoseconds.magnitude < Self.attosecondsMax
@@ -196,18 +196,18 @@ struct WireReader {
         return span
     }
 
-    mutating func instant() throws(Fault) -> WallInstant {
+    package mutating func instant() throws(Fault) -> WallInstant {
         WallInstant(microsecondsSinceEpoch: try signed())
     }
 
-    mutating func run() throws(Fault) -> Run.ID {
+    package mutating func run() throws(Fault) -> Run.ID {
         guard let job = Job.Name(try string()) else { throw Fault() }
         let scheduled = try instant()
         guard let attempt = Int(exactly: try signed()), attempt >= 1 else { throw Fault() }
         return Run.ID(firing: Firing.ID(job: job, scheduled: scheduled), attempt: attempt)
     }
 
-    mutating func end() throws(Fault) -> RunEnd {
+    package mutating func end() throws(Fault) -> RunEnd {
         guard let outcome = RunOutcome(try string()) else { throw Fault() }
         var usage = RunUsage()
         usage.elapsed = try elapsed()

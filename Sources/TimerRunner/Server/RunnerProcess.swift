@@ -3,15 +3,10 @@
 
 import CSpawn
 import Glibc
+import HostThreads
 import Synchronization
 
-/// Where a runner listens if nobody says otherwise.
-public enum RunnerSocket {
-    /// The socket's name in the runtime directory.
-    public static let fileName = "runner.sock"
-}
-
-/// Starting a runner as a process that outlives whoever starts it.
+/// What a runner does with its own process: it outlives the process that starts it, and keeps its memory to itself.
 public enum RunnerProcess {
     /// The most bytes of memory for data that a runner's own process may have: several times what its limits let a
     /// scheduler ask for, and far less than a machine has (setrlimit(2), RLIMIT_DATA).
@@ -44,7 +39,7 @@ public enum RunnerProcess {
     /// the link in /proc by which it was. To be called on the first thread.
     ///
     /// - Parameter name: at most 15 bytes.
-    public static func showName(_ name: String) { cspawn_name_thread(name) }
+    public static func showName(_ name: String) { WorkerThread.showName(name) }
 
     /// How to say that a process which went on apart is ready.
     public struct Readiness: Sendable {
@@ -76,42 +71,5 @@ public enum RunnerProcess {
         let strings = all.map { strdup($0) } + [nil]
         _ = cspawn_detach(strings)
         throw Runner.Failure("cannot fork", errno)
-    }
-
-    /// Starts a program with these arguments that returns at once, as `timerd-runner --detach` does, and
-    /// waits for it. It has nothing to read, and this process's standard output and error.
-    ///
-    /// - Throws: `RunnerClient.Failure` if it cannot be started or does not exit with 0.
-    public static func start(
-        _ path: String, _ arguments: [String]
-    ) throws(RunnerClient.Failure) {
-        var actions = posix_spawn_file_actions_t()
-        var attributes = posix_spawnattr_t()
-        posix_spawn_file_actions_init(&actions)
-        posix_spawnattr_init(&attributes)
-        defer {
-            posix_spawn_file_actions_destroy(&actions)
-            posix_spawnattr_destroy(&attributes)
-        }
-        posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0)
-        // This process ignores signals, and its threads block some: neither is for a program to inherit, but for
-        // those a runner handles: they are blocked even before its first step.
-        var blocked = sigset_t(RunnerServer.signals)
-        var all = sigset_t()
-        sigfillset(&all)
-        posix_spawnattr_setsigmask(&attributes, &blocked)
-        posix_spawnattr_setsigdefault(&attributes, &all)
-        posix_spawnattr_setflags(
-            &attributes, Int16(POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF))
-        var strings = ([path] + arguments).map { strdup($0) } + [nil]
-        defer { for string in strings { free(string) } }
-        var pid: pid_t = 0
-        let code = posix_spawn(&pid, path, &actions, &attributes, &strings, environ)
-        guard code == 0 else {
-            throw .init("\(path) cannot be started: \(String(cString: strerror(code)))")
-        }
-        var status: Int32 = 0
-        while waitpid(pid, &status, 0) < 0, errno == EINTR {}
-        guard status == 0 else { throw .init("\(path) failed to start; see its stderr") }
     }
 }

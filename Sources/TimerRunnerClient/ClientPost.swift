@@ -1,11 +1,12 @@
 // Copyright 2026 the timerd authors
 // SPDX-License-Identifier: Apache-2.0
 
-import CSpawn
 import Dispatch
 import Glibc
+import HostThreads
 import Synchronization
 import TimerCore
+import TimerRunnerProtocol
 
 /// What a client is to do, left for its thread by others.
 final class ClientPost: Sendable {
@@ -44,9 +45,11 @@ final class ClientPost: Sendable {
     private let state = Mutex(State())
     private let finished = DispatchSemaphore(value: 0)
 
-    init() throws(Runner.Failure) {
-        descriptor = cspawn_eventfd()
-        guard descriptor >= 0 else { throw Runner.Failure("cannot make an eventfd", errno) }
+    init() throws(RunnerClient.Failure) {
+        descriptor = EventFD.make()
+        guard descriptor >= 0 else {
+            throw .init("cannot make an eventfd: \(String(cString: strerror(errno)))")
+        }
     }
 
     deinit { Glibc.close(descriptor) }

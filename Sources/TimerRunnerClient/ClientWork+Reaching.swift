@@ -2,11 +2,12 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import TimerCore
+import TimerRunnerProtocol
 
 /// Reaching a runner again, and agreeing with it on the runs there are.
 extension ClientWork {
     mutating func reach() {
-        let now = RunnerThread.awake()
+        let now = RunnerClock.awake()
         guard search.isDue(at: now) else { return }
         do throws(RunnerClient.Failure) {
             let descriptor = try dial().get()
@@ -43,7 +44,7 @@ extension ClientWork {
             } else if held[run] == nil {
                 // It was begun, and its runner took all memory of it along.
                 runs[run]?.isOver = true
-                let end = RunEnd(.lost(.runner), at: RunnerThread.wall())
+                let end = RunEnd(.lost(.runner), at: RunnerClock.wall())
                 handler(.event(.ended(run, end))) {}
             }
             if let grace = known.end { send(.end(run, grace: grace)) }

@@ -3,8 +3,10 @@
 
 import Dispatch
 import Glibc
+import HostThreads
 import Synchronization
 public import TimerCore
+public import TimerRunnerProtocol
 
 /// The scheduler's hold on a runner in another process. Whatever happens to that process or to the
 /// connection, each run is started once and its end told once: on each new connection the two compare what
@@ -82,7 +84,7 @@ public final class RunnerClient: Sendable {
         isCancelled: () -> Bool = { false }, dial: @escaping Dial
     ) throws(Failure) {
         self.path = path
-        let deadline = RunnerThread.awake() + patience.wholeNanoseconds
+        let deadline = RunnerClock.awake() + patience.wholeNanoseconds
         var pause = Self.retryMin
         while true {
             do throws(Failure) {
@@ -94,15 +96,13 @@ public final class RunnerClient: Sendable {
                 first = Mutex(socket)
                 break
             } catch {
-                guard RunnerThread.awake() < deadline, !isCancelled() else { throw error }
+                guard RunnerClock.awake() < deadline, !isCancelled() else { throw error }
                 usleep(UInt32(pause.wholeMicroseconds))
                 pause = min(pause * 2, .seconds(1))
             }
         }
         self.dial = dial
-        do throws(Runner.Failure) { post = try ClientPost() } catch {
-            throw Failure(error.description)
-        }
+        post = try ClientPost()
     }
 
     deinit { post.leave(.close) }
@@ -200,7 +200,7 @@ struct Greeting {
         socket.send(WireRequest.hello(version: Wire.version).bytes)
         while true {
             guard socket.flush() else { throw .init("the runner closed the connection") }
-            let left = (deadline - RunnerThread.awake()) / 1_000_000 + 1
+            let left = (deadline - RunnerClock.awake()) / 1_000_000 + 1
             guard left > 0 else { throw .init("the runner does not answer") }
             var wanted = pollfd(fd: socket.descriptor, events: Int16(POLLIN), revents: 0)
             guard poll(&wanted, 1, Int32(clamping: left)) > 0 else { continue }

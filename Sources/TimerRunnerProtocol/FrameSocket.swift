@@ -5,10 +5,10 @@ import Glibc
 
 /// A connection that carries frames and never blocks. What cannot be written yet is kept; whoever sends
 /// bounds how much that is.
-struct FrameSocket: ~Copyable {
-    let descriptor: Int32
+package struct FrameSocket: ~Copyable {
+    package let descriptor: Int32
     /// Whether more may come: not if the other end is gone or sent a frame that is too long.
-    private(set) var isOpen = true
+    package private(set) var isOpen = true
     private var incoming: [UInt8] = []
     private var taken = 0
     private var outgoing: [UInt8] = []
@@ -19,7 +19,7 @@ struct FrameSocket: ~Copyable {
     /// - Parameters:
     ///   - descriptor: a connected stream socket that does not block; closed with this value.
     ///   - frameBytesMax: the most bytes of a frame that is read.
-    init(_ descriptor: Int32, frameBytesMax: Int) {
+    package init(_ descriptor: Int32, frameBytesMax: Int) {
         self.descriptor = descriptor
         self.frameBytesMax = frameBytesMax
     }
@@ -27,10 +27,10 @@ struct FrameSocket: ~Copyable {
     deinit { close(descriptor) }
 
     /// How many bytes wait to be written.
-    var backlog: Int { outgoing.count - written }
+    package var backlog: Int { outgoing.count - written }
 
     /// Adds a frame to what is to be written.
-    mutating func send(_ payload: [UInt8]) {
+    package mutating func send(_ payload: [UInt8]) {
         let count = UInt32(payload.count)
         for shift in stride(from: 0, to: 32, by: 8) {
             outgoing.append(UInt8(truncatingIfNeeded: count >> shift))
@@ -39,7 +39,7 @@ struct FrameSocket: ~Copyable {
     }
 
     /// Writes what the other end takes now. False if it is gone.
-    mutating func flush() -> Bool {
+    package mutating func flush() -> Bool {
         while written < outgoing.count {
             let count = outgoing.withUnsafeBytes { bytes in
                 Glibc.send(
@@ -66,7 +66,7 @@ struct FrameSocket: ~Copyable {
 
     /// Reads some of what is there, for `next`. False if that was nothing.
     @discardableResult
-    mutating func fill() -> Bool {
+    package mutating func fill() -> Bool {
         if taken > 0 {
             incoming.removeFirst(taken)
             taken = 0
@@ -81,7 +81,7 @@ struct FrameSocket: ~Copyable {
     }
 
     /// Takes the next whole frame of what was read; nil without one.
-    mutating func next() -> ArraySlice<UInt8>? {
+    package mutating func next() -> ArraySlice<UInt8>? {
         guard incoming.count - taken >= 4 else { return nil }
         var length = 0
         for place in 0..<4 { length |= Int(incoming[taken + place]) << (8 * place) }
@@ -97,7 +97,7 @@ struct FrameSocket: ~Copyable {
     }
 
     /// Who is at the other end, as the kernel knows it (unix(7), SO_PEERCRED); nil if it does not.
-    static func peer(of descriptor: Int32) -> UInt32? {
+    package static func peer(of descriptor: Int32) -> UInt32? {
         // Laid out as struct ucred, which Glibc shows only with _GNU_SOURCE: pid, uid, gid.
         var credentials: (Int32, UInt32, UInt32) = (0, .max, .max)
         var size = socklen_t(MemoryLayout<(Int32, UInt32, UInt32)>.size)

@@ -3,12 +3,11 @@
 
 #define _GNU_SOURCE
 
-#include "precedence.h"
-
-#include "CSpawn.h"
+#include "CLinux.h"
 
 #include <errno.h>
 #include <sched.h>
+#include <stdbool.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -22,33 +21,33 @@ enum { RESET_ON_FORK = 1 };
 /// Whether this thread has a short slice, so that its child, which begins with that, has to give it up.
 static _Thread_local bool has_short_slice;
 
-static int get(sched_attributes *found) {
+static int get(clinux_sched_attributes *found) {
     return (int)syscall(SYS_sched_getattr, 0, found, sizeof *found, 0U);
 }
 
-static int set(sched_attributes *wanted) {
+static int set(clinux_sched_attributes *wanted) {
     wanted->size = sizeof *wanted;
     return (int)syscall(SYS_sched_setattr, 0, wanted, 0U);
 }
 
 /// What this thread has. Where somebody chose another policy for us it stays, and has no slices of this kind.
-static bool get_common(sched_attributes *own) {
+static bool get_common(clinux_sched_attributes *own) {
     return get(own) == 0 && own->policy == SCHED_OTHER;
 }
 
 static bool set_slice(uint64_t nanoseconds) {
-    sched_attributes own = {0};
+    clinux_sched_attributes own = {0};
     if (!get_common(&own)) return false;
     own.runtime = nanoseconds;
     return set(&own) == 0;
 }
 
-void cspawn_take_short_slice(void) {
+void clinux_take_short_slice(void) {
     if (set_slice(SHORT_SLICE)) has_short_slice = true;
 }
 
-bool cspawn_keep_precedence(int nice) {
-    sched_attributes own = {0};
+bool clinux_keep_precedence(int nice) {
+    clinux_sched_attributes own = {0};
     if (!get_common(&own)) return false;
     own.flags |= RESET_ON_FORK;
     own.nice = nice;
@@ -58,12 +57,12 @@ bool cspawn_keep_precedence(int nice) {
     return true;
 }
 
-void cspawn_share_precedence(void) {
-    sched_attributes own = {0};
+void clinux_share_precedence(void) {
+    clinux_sched_attributes own = {0};
     if (!get_common(&own)) return;
     if ((own.flags & RESET_ON_FORK) == 0) {
         // It was not granted a nice value of its own, and may not change the one it has.
-        cspawn_take_short_slice();
+        clinux_take_short_slice();
         return;
     }
     own.nice = 0;
@@ -78,8 +77,8 @@ void cspawn_share_precedence(void) {
     set(&own);
 }
 
-void cspawn_give_up_short_slice(void) {
+void clinux_give_up_short_slice(void) {
     if (set_slice(OWN_SLICE)) has_short_slice = false;
 }
 
-bool cspawn_has_short_slice(void) { return has_short_slice; }
+bool clinux_has_short_slice(void) { return has_short_slice; }

@@ -1,7 +1,7 @@
 // Copyright 2026 the timerd authors
 // SPDX-License-Identifier: Apache-2.0
 
-import TimerCore
+package import TimerCore
 
 /// What a scheduler and a runner say to each other, over a stream socket: frames of a length (4 bytes,
 /// little-endian), a kind (1 byte) and what belongs to it.
@@ -10,33 +10,33 @@ import TimerCore
 /// It tells in two lanes: what its runs write in one, everything else in the other, so that no beginning and no end
 /// waits for the output of another run. Each message has a number, counted in its lane from 1 since the runner
 /// began, and is kept until the scheduler has `seen` it; on a new connection what was not seen is told again.
-enum Wire {
+package enum Wire {
     /// The version both must have.
-    static let version: UInt64 = 3
+    package static let version: UInt64 = 3
     /// The most bytes of a frame from the runner: the longest tail of a run fits.
-    static let replyBytesMax = 4 << 20
+    package static let replyBytesMax = 4 << 20
     /// The most bytes of a frame from the scheduler: `runsPerFrame` runs with the longest names fit.
-    static let requestBytesMax = 128 << 10
+    package static let requestBytesMax = 128 << 10
     /// The most runs named in one frame.
-    static let runsPerFrame = 500
+    package static let runsPerFrame = 500
 }
 
 /// A run the scheduler wants started: which job's, and by which version of its definition. The runner knows
 /// the rest itself, or the run is refused.
-struct RunOrder: Hashable, Sendable {
-    var run: Run.ID
-    var fingerprint: UInt64
-    var missed: Int
-    var active: Duration
+package struct RunOrder: Hashable, Sendable {
+    package var run: Run.ID
+    package var fingerprint: UInt64
+    package var missed: Int
+    package var active: Duration
 
-    init(run: Run.ID, fingerprint: UInt64, missed: Int, active: Duration) {
+    package init(run: Run.ID, fingerprint: UInt64, missed: Int, active: Duration) {
         self.run = run
         self.fingerprint = fingerprint
         self.missed = missed
         self.active = active
     }
 
-    init(_ run: Run) {
+    package init(_ run: Run) {
         self.init(
             run: run.id, fingerprint: Definition(run.job).fingerprint, missed: run.firing.missed,
             active: run.firing.active)
@@ -44,7 +44,7 @@ struct RunOrder: Hashable, Sendable {
 }
 
 /// From the scheduler.
-enum WireRequest: Hashable {
+package enum WireRequest: Hashable {
     case hello(version: UInt64)
     case start([RunOrder])
     case end(Run.ID, grace: Duration)
@@ -61,7 +61,7 @@ enum WireRequest: Hashable {
     /// No run is started any more as the configuration was before the last `refresh`.
     case forgetFormer
 
-    var bytes: [UInt8] {
+    package var bytes: [UInt8] {
         var writer = WireWriter()
         switch self {
         case .hello(let version):
@@ -108,7 +108,7 @@ enum WireRequest: Hashable {
         return writer.bytes
     }
 
-    init(_ bytes: ArraySlice<UInt8>) throws(WireReader.Fault) {
+    package init(_ bytes: ArraySlice<UInt8>) throws(WireReader.Fault) {
         var reader = WireReader(bytes)
         switch try reader.byte() {
         case 1: self = .hello(version: try reader.unsigned())
@@ -146,7 +146,7 @@ enum WireRequest: Hashable {
 }
 
 /// From the runner.
-enum WireReply: Hashable {
+package enum WireReply: Hashable {
     /// The answer to `hello`: the runner's version, and a number no other runner has.
     case welcome(version: UInt64, instance: UInt64)
     /// A run it has not been told to forget: when its process started, if it did, and whether it is over.
@@ -158,7 +158,7 @@ enum WireReply: Hashable {
     /// Every run has ended, and none is started any more.
     case down
 
-    var bytes: [UInt8] {
+    package var bytes: [UInt8] {
         var writer = WireWriter()
         switch self {
         case .welcome(let version, let instance):
@@ -214,7 +214,7 @@ enum WireReply: Hashable {
         }
     }
 
-    init(_ bytes: ArraySlice<UInt8>) throws(WireReader.Fault) {
+    package init(_ bytes: ArraySlice<UInt8>) throws(WireReader.Fault) {
         var reader = WireReader(bytes)
         let kind = try reader.byte()
         switch kind {

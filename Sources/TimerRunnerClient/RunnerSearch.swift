@@ -3,6 +3,7 @@
 
 import Glibc
 import TimerCore
+import TimerRunnerProtocol
 
 /// When to look for a runner that is away. One that somebody else starts is looked for as soon as something happens
 /// at the path of its socket (inotify(7)), and often for a while, since its socket is there before it listens;
@@ -20,7 +21,7 @@ struct RunnerSearch: ~Copyable {
     private var retryAt: Int64 = 0
     private var eagerUntil: Int64 = 0
     private var pause = RunnerClient.retryMin
-    private var connectedAt: Int64 = RunnerThread.awake()
+    private var connectedAt: Int64 = RunnerClock.awake()
 
     /// - Parameter path: of the socket of a runner that somebody else starts; nil for one that is started when it
     ///   is looked for.
@@ -29,7 +30,7 @@ struct RunnerSearch: ~Copyable {
     deinit { if descriptor >= 0 { close(descriptor) } }
 
     /// The connection is gone.
-    mutating func begin(at now: Int64 = RunnerThread.awake()) {
+    mutating func begin(at now: Int64 = RunnerClock.awake()) {
         // One that was there for a while is looked for at once; one that does not stay, ever more seldom.
         if now - connectedAt > RunnerClient.retryMax.wholeNanoseconds {
             pause = RunnerClient.retryMin
@@ -46,7 +47,7 @@ struct RunnerSearch: ~Copyable {
 
     /// A runner is there.
     mutating func end() {
-        connectedAt = RunnerThread.awake()
+        connectedAt = RunnerClock.awake()
         if descriptor >= 0 { close(descriptor) }
         descriptor = -1
         watch = -1
@@ -56,11 +57,11 @@ struct RunnerSearch: ~Copyable {
 
     /// How long to wait before the next attempt, in milliseconds.
     var patience: Int32 {
-        Int32(clamping: max(0, (retryAt - RunnerThread.awake()) / 1_000_000 + 1))
+        Int32(clamping: max(0, (retryAt - RunnerClock.awake()) / 1_000_000 + 1))
     }
 
     /// None was found.
-    mutating func fail(at now: Int64 = RunnerThread.awake()) {
+    mutating func fail(at now: Int64 = RunnerClock.awake()) {
         // A runner that is started by each attempt is not started twenty times a second.
         if path != nil, now < eagerUntil {
             retryAt = now + RunnerClient.retryMin.wholeNanoseconds
@@ -73,7 +74,7 @@ struct RunnerSearch: ~Copyable {
     }
 
     /// Something changed where a runner would be.
-    mutating func hear(at now: Int64 = RunnerThread.awake()) {
+    mutating func hear(at now: Int64 = RunnerClock.awake()) {
         var isMeant = false
         var buffer = [UInt8](repeating: 0, count: 16 << 10)
         while case let count = read(descriptor, &buffer, buffer.count), count > 0 {

@@ -1,12 +1,12 @@
 // Copyright 2026 the timerd authors
 // SPDX-License-Identifier: Apache-2.0
 
-import CSpawn
+import CLinux
 import Glibc
 
 /// A detached thread that takes no signal: those of the process are for the threads that expect them. Only
 /// what the thread itself would cause stays open.
-enum WorkerThread {
+package enum WorkerThread {
     private final class Body {
         let name: String
         let run: () -> Void
@@ -17,9 +17,14 @@ enum WorkerThread {
         }
     }
 
+    /// Gives the calling thread the name that debuggers and ps(1) show; on the first thread it is the process's.
+    ///
+    /// - Parameter name: at most 15 bytes.
+    package static func showName(_ name: String) { clinux_name_thread(name) }
+
     /// Runs the body on a thread of this name, of at most 15 bytes.
     /// - Returns: 0, or the errno if there can be none.
-    static func start(_ name: String, _ run: sending @escaping () -> Void) -> Int32 {
+    package static func start(_ name: String, _ run: sending @escaping () -> Void) -> Int32 {
         let body = Unmanaged.passRetained(Body(name: name, run: run))
         var blocked = sigset_t()
         var before = sigset_t()
@@ -35,7 +40,7 @@ enum WorkerThread {
             { body in
                 guard let body else { return nil }
                 let taken = Unmanaged<Body>.fromOpaque(body).takeRetainedValue()
-                cspawn_name_thread(taken.name)
+                clinux_name_thread(taken.name)
                 taken.run()
                 return nil
             }, body.toOpaque())

@@ -3,6 +3,7 @@
 
 import Glibc
 import TimerCore
+import TimerRunnerProtocol
 
 /// The client's own thread: what it knows of the runs, and the connection while there is one.
 struct ClientWork: ~Copyable {
@@ -128,9 +129,9 @@ struct ClientWork: ~Copyable {
 
     /// What was said last is to reach the runner; a second is more than it needs if it lives.
     private mutating func leave() {
-        let deadline = RunnerThread.awake() + 1_000_000_000
+        let deadline = RunnerClock.awake() + 1_000_000_000
         while let descriptor = socket?.descriptor, (socket?.backlog ?? 0) > 0 {
-            let left = (deadline - RunnerThread.awake()) / 1_000_000
+            let left = (deadline - RunnerClock.awake()) / 1_000_000
             guard left > 0 else { break }
             var wanted = pollfd(fd: descriptor, events: Int16(POLLOUT), revents: 0)
             _ = poll(&wanted, 1, Int32(left))
@@ -188,9 +189,10 @@ struct ClientWork: ~Copyable {
 
     /// There is no room for one more run that the runner has to be told of.
     private func refuse(_ order: RunOrder) {
-        let failure = Spawner.failure(
-            EAGAIN, "wait for the runner, for which \(RunnerClient.waitingMax) runs wait already")
-        handler(.event(.ended(order.run, RunEnd(failure.outcome, at: RunnerThread.wall())))) {}
+        let outcome = RunOutcome.spawnFailed(
+            errno: "EAGAIN",
+            what: "wait for the runner, for which \(RunnerClient.waitingMax) runs wait already")
+        handler(.event(.ended(order.run, RunEnd(outcome, at: RunnerClock.wall())))) {}
     }
 
     mutating func start(_ orders: [RunOrder]) {

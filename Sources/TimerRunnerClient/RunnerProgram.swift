@@ -1,0 +1,46 @@
+// Copyright 2026 the timerd authors
+// SPDX-License-Identifier: Apache-2.0
+
+import Glibc
+import HostThreads
+import TimerRunnerProtocol
+
+/// The program of the runner, for a scheduler that starts one of its own.
+public enum RunnerProgram {
+    /// Starts a program with these arguments that returns at once, as `timerd-runner --detach` does, and
+    /// waits for it. It has nothing to read, and this process's standard output and error.
+    ///
+    /// - Throws: `RunnerClient.Failure` if it cannot be started or does not exit with 0.
+    public static func start(
+        _ path: String, _ arguments: [String]
+    ) throws(RunnerClient.Failure) {
+        var actions = posix_spawn_file_actions_t()
+        var attributes = posix_spawnattr_t()
+        posix_spawn_file_actions_init(&actions)
+        posix_spawnattr_init(&attributes)
+        defer {
+            posix_spawn_file_actions_destroy(&actions)
+            posix_spawnattr_destroy(&attributes)
+        }
+        posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0)
+        // This process ignores signals, and its threads block some: neither is for a program to inherit, but for
+        // those a runner handles: they are blocked even before its first step.
+        var blocked = SignalSet.of(RunnerSocket.signals)
+        var all = sigset_t()
+        sigfillset(&all)
+        posix_spawnattr_setsigmask(&attributes, &blocked)
+        posix_spawnattr_setsigdefault(&attributes, &all)
+        posix_spawnattr_setflags(
+            &attributes, Int16(POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF))
+        var strings = ([path] + arguments).map { strdup($0) } + [nil]
+        defer { for string in strings { free(string) } }
+        var pid: pid_t = 0
+        let code = posix_spawn(&pid, path, &actions, &attributes, &strings, environ)
+        guard code == 0 else {
+            throw .init("\(path) cannot be started: \(String(cString: strerror(code)))")
+        }
+        var status: Int32 = 0
+        while waitpid(pid, &status, 0) < 0, errno == EINTR {}
+        guard status == 0 else { throw .init("\(path) failed to start; see its stderr") }
+    }
+}

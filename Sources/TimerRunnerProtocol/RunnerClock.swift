@@ -1,0 +1,26 @@
+// Copyright 2026 the timerd authors
+// SPDX-License-Identifier: Apache-2.0
+
+import Glibc
+package import TimerCore
+
+/// The clocks of the machine, as both ends of the runner read them.
+package enum RunnerClock {
+    /// CLOCK_MONOTONIC, in nanoseconds.
+    package static func awake() -> Int64 {
+        let time = read(CLOCK_MONOTONIC)
+        return Int64(time.tv_sec) * 1_000_000_000 + Int64(time.tv_nsec)
+    }
+
+    /// The calendar clock.
+    package static func wall() -> WallInstant {
+        let time = read(CLOCK_REALTIME)
+        return WallInstant(clockSeconds: Int64(time.tv_sec), nanoseconds: Int64(time.tv_nsec))
+    }
+
+    private static func read(_ clock: Int32) -> timespec {
+        var time = timespec()
+        clock_gettime(clock, &time)
+        return time
+    }
+}

@@ -1,0 +1,13 @@
+// Copyright 2026 the timerd authors
+// SPDX-License-Identifier: Apache-2.0
+
+import Glibc
+
+/// How a runner is reached by a scheduler, and what it takes from the system.
+public enum RunnerSocket {
+    /// The socket's name in the runtime directory.
+    public static let fileName = "runner.sock"
+
+    /// The signals that a runner handles. They are blocked in every thread of it, from its first step on.
+    public static let signals = [SIGTERM, SIGINT, SIGHUP]
+}
