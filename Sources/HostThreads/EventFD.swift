@@ -10,13 +10,13 @@ package enum EventFD {
     package static func make() -> Int32 { clinux_eventfd() }
 
     /// Makes it readable. It cannot fail: the counter is far from full, and the descriptor is ours.
-    package static func ring(_ descriptor: Int32) {
+    package static func signal(_ descriptor: Int32) {
         var one: UInt64 = 1
         _ = write(descriptor, &one, 8)
     }
 
     /// Takes that back. To be called before what it was rung for is taken.
-    package static func hush(_ descriptor: Int32) {
+    package static func drain(_ descriptor: Int32) {
         var count: UInt64 = 0
         _ = read(descriptor, &count, 8)
     }

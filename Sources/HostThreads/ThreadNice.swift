@@ -20,5 +20,5 @@ package enum ThreadNice {
     package static func set(_ value: Int32) -> Bool { setpriority(thread, 0, value) == 0 }
 
     /// Gives up a lower one than the common 0.
-    package static func giveUp() { if current < 0 { set(0) } }
+    package static func reset() { if current < 0 { set(0) } }
 }

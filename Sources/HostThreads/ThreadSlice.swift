@@ -23,5 +23,5 @@ package enum ThreadSlice {
     package static func shareShortest() { clinux_share_precedence() }
 
     /// Gives it up, for the calling thread and those it makes from then on.
-    package static func giveUp() { clinux_give_up_short_slice() }
+    package static func reset() { clinux_give_up_short_slice() }
 }

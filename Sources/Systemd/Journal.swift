@@ -6,7 +6,7 @@ import Glibc
 import Synchronization
 
 /// The journal, spoken to in its own protocol (https://systemd.io/JOURNAL_NATIVE_PROTOCOL/) over one
-/// descriptor. Sending never waits longer than the caller has patience, where sd_journal_sendv(3) waits as
+/// descriptor. Sending never waits longer than `timeout`, where sd_journal_sendv(3) waits as
 /// long as journald is stuck: what a journal that is stuck or away does not take is dropped and counted, and
 /// the count is the first thing it hears of when it takes entries again.
 public final class Journal: Sendable {
@@ -55,14 +55,14 @@ public final class Journal: Sendable {
     ///   - priority: 0 (emergency) to 7 (debug), as in syslog(3); what lies outside is taken as the nearer
     ///     of the two.
     ///   - fields: at most `fieldsMax`.
-    ///   - patience: how long to wait for a journal that works, and is only slower than what is written: its
+    ///   - timeout: how long to wait for a journal that works, and is only slower than what is written: its
     ///     socket holds 512 entries at most, and no more than a job writes in a moment. One that took nothing
     ///     for as long is stuck, and not waited for again until it takes entries.
     /// - Returns: whether the journal took it. If not, it is counted.
     /// - Complexity: O(bytes of the entry).
     @discardableResult
     public func send(
-        message: String, priority: Int, fields: [Field], patience: Duration = .zero
+        message: String, priority: Int, fields: [Field], timeout: Duration = .zero
     ) -> Bool {
         let own = [
             Field("MESSAGE", message), Field("PRIORITY", "\(min(max(priority, 0), 7))"),
@@ -70,9 +70,9 @@ public final class Journal: Sendable {
         let names = own.map(\.name)
         let added = fields.prefix(Self.fieldsMax).filter { !names.contains($0.name) }
         let entry = Self.encode(own + added)
-        var outcome = attempt(entry, isLast: patience <= .zero)
+        var outcome = attempt(entry, isLast: timeout <= .zero)
         guard outcome == .full else { return outcome == .taken }
-        let deadline = ContinuousClock.now + patience
+        let deadline = ContinuousClock.now + timeout
         while outcome == .full {
             // There is nothing to wait on: a socket that is not connected is told nothing of its peer's queue.
             usleep(Self.retryMicroseconds)

@@ -6,7 +6,7 @@ struct Receipts {
     /// The highest number that was received.
     private(set) var last: UInt64 = 0
     /// The messages that count as seen only once somebody says so, in their order.
-    private var owed: ArraySlice<UInt64> = []
+    private var unacknowledged: ArraySlice<UInt64> = []
     /// Up to which number the runner was told that all is seen, and up to which number that is known here.
     private var said: UInt64 = 0
     private var known: UInt64 = 0
@@ -22,7 +22,7 @@ struct Receipts {
     }
 
     /// This message counts as seen once `know` says so.
-    mutating func owe(_ number: UInt64) { owed.append(number) }
+    mutating func expectAcknowledgement(of number: UInt64) { unacknowledged.append(number) }
 
     /// Everything up to this number is where it belongs.
     /// - Returns: whether that was not known yet.
@@ -35,8 +35,8 @@ struct Receipts {
     /// Up to which number everything is seen, if the runner was told less by more than `slack`; it counts as told
     /// then.
     mutating func nextToSay(slack: UInt64) -> UInt64? {
-        while let first = owed.first, first <= known { owed.removeFirst() }
-        let all = (owed.first ?? last &+ 1) &- 1
+        while let first = unacknowledged.first, first <= known { unacknowledged.removeFirst() }
+        let all = (unacknowledged.first ?? last &+ 1) &- 1
         guard all > said, all - said > slack else { return nil }
         said = all
         return all

@@ -19,13 +19,13 @@ public final class RunnerClient: Sendable {
     static let retryMax: Duration = .seconds(5)
     /// How many milliseconds word of what is recorded is gathered, rather than said for each run by itself.
     static let gathering: Int32 = 10
-    /// How many tellings that need no word of anybody may be seen before that is said by itself.
+    /// How many events that need no word of anybody may be seen before that is said by itself.
     static let unconfirmedMax: UInt64 = 64
     /// The most runs that are not forgotten: those that wait for a runner to be there, and those it has.
     static let waitingMax = 100_000
 
     /// What a client tells.
-    public enum News: Sendable {
+    public enum Event: Sendable {
         /// Something happened to a run.
         case event(RunnerEvent)
         /// There is no runner, for this reason; it is looked for.
@@ -60,12 +60,12 @@ public final class RunnerClient: Sendable {
     /// Takes what the client tells, on its thread. What is called last says that the news is where it
     /// belongs; until then the runner keeps it. It may be called from anywhere. Of the beginning of a run it need
     /// not be called.
-    public typealias Handler = @Sendable (News, _ seen: @escaping @Sendable () -> Void) -> Void
+    public typealias Handler = @Sendable (Event, _ seen: @escaping @Sendable () -> Void) -> Void
 
     /// What the runner held when it was first reached.
     public let holdings: [Holding]
 
-    let post: ClientPost
+    let mailbox: ClientMailbox
     private let first: Mutex<FrameSocket?>
     private let instance: UInt64
     private let dial: Dial
@@ -74,17 +74,17 @@ public final class RunnerClient: Sendable {
     /// Reaches a runner and learns what it holds.
     ///
     /// - Parameters:
-    ///   - patience: how long to try.
+    ///   - timeout: how long to try.
     ///   - path: of the socket of a runner that somebody else starts: one that is away is looked for when something
     ///     happens there. Nil if `dial` starts one.
     ///   - isCancelled: whether to give up before that; asked after each attempt.
     /// - Throws: `Failure` of the last attempt.
     public init(
-        patience: Duration, announcedBy path: String? = nil,
+        timeout: Duration, announcedBy path: String? = nil,
         isCancelled: () -> Bool = { false }, dial: @escaping Dial
     ) throws(Failure) {
         self.path = path
-        let deadline = RunnerClock.awake() + patience.wholeNanoseconds
+        let deadline = RunnerClock.awake() + timeout.wholeNanoseconds
         var pause = Self.retryMin
         while true {
             do throws(Failure) {
@@ -102,27 +102,27 @@ public final class RunnerClient: Sendable {
             }
         }
         self.dial = dial
-        post = try ClientPost()
+        mailbox = try ClientMailbox()
     }
 
-    deinit { post.leave(.close) }
+    deinit { mailbox.post(.close) }
 
     /// Begins to work: from here on what happens is told. Called once.
     ///
     /// - Parameter adopting: the runs the scheduler knows of; any other the runner holds is forgotten once
     ///   it is over.
     public func begin(adopting runs: Set<Run.ID>, _ handler: @escaping Handler) {
-        let (post, dial, instance, holdings, path) = (post, dial, instance, holdings, path)
+        let (mailbox, dial, instance, holdings, path) = (mailbox, dial, instance, holdings, path)
         guard let socket = first.withLock({ $0.take() }) else { return }
         let box = SocketBox(socket)
         let code = WorkerThread.start("timerd.client") {
             guard let socket = box.take() else { return }
-            var work = ClientWork(
-                post: post, dial: dial, handler: handler, socket: socket, instance: instance,
+            var work = ClientLoop(
+                mailbox: mailbox, dial: dial, handler: handler, socket: socket, instance: instance,
                 announcedBy: path)
             work.adopt(runs, of: holdings)
             work.run()
-            post.finish()
+            mailbox.finish()
         }
         // Without a thread nothing is to be had of the runner, as if there were none.
         if code != 0 {
@@ -133,48 +133,48 @@ public final class RunnerClient: Sendable {
     /// Starts the runs, in this order. Where no runner is there, they wait for it.
     public func start(_ runs: [Run]) {
         guard !runs.isEmpty else { return }
-        post.leave(.start(runs.map { RunOrder($0) }))
+        mailbox.post(.start(runs.map { RunOrder($0) }))
     }
 
     /// Ends a run: SIGTERM to its process group, after `grace` SIGKILL.
-    public func end(_ run: Run.ID, grace: Duration) { post.leave(.end(run, grace: grace)) }
+    public func end(_ run: Run.ID, grace: Duration) { mailbox.post(.end(run, grace: grace)) }
 
     /// Stops the process group of a run where it stands, and its time limit.
-    public func suspend(_ run: Run.ID) { post.leave(.suspend(run)) }
+    public func suspend(_ run: Run.ID) { mailbox.post(.suspend(run)) }
 
     /// Lets a run go on that stands still.
-    public func resume(_ run: Run.ID) { post.leave(.resume(run)) }
+    public func resume(_ run: Run.ID) { mailbox.post(.resume(run)) }
 
     /// Sends a signal to the process group of a run, if a runner is there.
-    public func signal(_ run: Run.ID, _ number: Int32) { post.leave(.signal(run, number)) }
+    public func signal(_ run: Run.ID, _ number: Int32) { mailbox.post(.signal(run, number)) }
 
     /// Calls `done`, on the client's thread, once every end that has come to pass by now is told; or at once
     /// if no runner is there.
-    public func settle(_ done: @escaping @Sendable () -> Void) { post.leave(.settle(done)) }
+    public func barrier(_ done: @escaping @Sendable () -> Void) { mailbox.post(.barrier(done)) }
 
     /// The end of this run is on record.
-    public func forget(_ run: Run.ID) { post.leave(.forget(run), hasTime: true) }
+    public func forget(_ run: Run.ID) { mailbox.post(.forget(run), hasTime: true) }
 
     /// The configuration is being read again: the runner reads it now, if one is there, and not when a run is due.
     /// Until `forgetFormer` it starts runs by what it read before as well.
-    public func refresh() { post.leave(.refresh) }
+    public func refresh() { mailbox.post(.refresh) }
 
     /// Every job is as the configuration has it now: the runner forgets what it read before that.
-    public func forgetFormer() { post.leave(.forgetFormer) }
+    public func forgetFormer() { mailbox.post(.forgetFormer) }
 
     /// Has the runner end every run, by SIGTERM and after `grace` by SIGKILL, and then itself. Returns when
     /// that is done and every end is told, or after `grace` and ten seconds, or at once if no runner is there.
     public func shutdown(grace: Duration) {
         let down = DispatchSemaphore(value: 0)
-        post.leave(.shutDown(grace) { down.signal() })
-        let patience = (grace + .seconds(10)).wholeNanoseconds
-        _ = down.wait(timeout: .now() + .nanoseconds(Int(clamping: patience)))
+        mailbox.post(.shutDown(grace) { down.signal() })
+        let timeout = (grace + .seconds(10)).wholeNanoseconds
+        _ = down.wait(timeout: .now() + .nanoseconds(Int(clamping: timeout)))
     }
 
     /// Leaves the runner and its runs to themselves. Returns when what was left for it is sent.
     public func close() {
-        post.leave(.close)
-        post.waitUntilFinished()
+        mailbox.post(.close)
+        mailbox.waitUntilFinished()
     }
 }
 
@@ -226,7 +226,7 @@ struct Greeting {
                     } else {
                         throw .init("what answers is no runner")
                     }
-                case .event, .settled, .down: throw .init("what answers is no runner")
+                case .event, .barrierReached, .down: throw .init("what answers is no runner")
                 }
             }
             guard socket.isOpen else { throw .init("the runner closed the connection") }

@@ -56,7 +56,7 @@ struct RunnerSearch: ~Copyable {
     func isDue(at now: Int64) -> Bool { now >= retryAt }
 
     /// How long to wait before the next attempt, in milliseconds.
-    var patience: Int32 {
+    var timeout: Int32 {
         Int32(clamping: max(0, (retryAt - RunnerClock.awake()) / 1_000_000 + 1))
     }
 

@@ -64,7 +64,7 @@ package struct FrameSocket: ~Copyable {
         return true
     }
 
-    /// Reads some of what is there, for `next`. False if that was nothing.
+    /// Reads some of what is there, for `next`. False if that was devNull.
     @discardableResult
     package mutating func fill() -> Bool {
         if taken > 0 {

@@ -51,7 +51,7 @@ package enum WireRequest: Hashable {
     case suspend(Run.ID)
     case resume(Run.ID)
     case signal(Run.ID, Int32)
-    case settle(UInt64)
+    case barrier(UInt64)
     case forget([Run.ID])
     /// Everything is where it belongs up to these numbers: of beginnings, ends and what is settled, and of output.
     case seen(events: UInt64, output: UInt64)
@@ -89,7 +89,7 @@ package enum WireRequest: Hashable {
             writer.put(UInt8(6))
             writer.put(run)
             writer.put(Int64(number))
-        case .settle(let token):
+        case .barrier(let token):
             writer.put(UInt8(7))
             writer.put(token)
         case .forget(let runs):
@@ -128,7 +128,7 @@ package enum WireRequest: Hashable {
             let run = try reader.run()
             guard let number = Int32(exactly: try reader.signed()) else { throw .init() }
             self = .signal(run, number)
-        case 7: self = .settle(try reader.unsigned())
+        case 7: self = .barrier(try reader.unsigned())
         case 8:
             var runs: [Run.ID] = []
             for _ in 0..<(try reader.count(of: 8, most: Wire.runsPerFrame)) {
@@ -154,7 +154,7 @@ package enum WireReply: Hashable {
     /// That was all it holds.
     case complete
     case event(UInt64, RunnerEvent)
-    case settled(UInt64, token: UInt64)
+    case barrierReached(UInt64, token: UInt64)
     /// Every run has ended, and none is started any more.
     case down
 
@@ -172,7 +172,7 @@ package enum WireReply: Hashable {
             writer.put(isOver)
         case .complete: writer.put(UInt8(3))
         case .event(let number, let event): Self.put(number, event, into: &writer)
-        case .settled(let number, let token):
+        case .barrierReached(let number, let token):
             writer.put(UInt8(8))
             writer.put(number)
             writer.put(token)
@@ -225,7 +225,7 @@ package enum WireReply: Hashable {
             self = .holds(run, began: began, isOver: try reader.flag())
         case 3: self = .complete
         case 4...7: self = .event(try reader.unsigned(), try Self.event(kind, &reader))
-        case 8: self = .settled(try reader.unsigned(), token: try reader.unsigned())
+        case 8: self = .barrierReached(try reader.unsigned(), token: try reader.unsigned())
         case 9: self = .down
         case 10...12: self = .event(try reader.unsigned(), try Self.event(kind, &reader))
         default: throw .init()

@@ -35,7 +35,7 @@ struct TimerdRunner: ParsableCommand {
 
     @Option(
         help: ArgumentHelp(
-            "The directory for the socket and the marks of begun runs; lost at a reboot.",
+            "The directory for the socket and the records of active runs; lost at a reboot.",
             valueName: "directory"), completion: .directory)
     var runtime: String
 
@@ -114,7 +114,7 @@ struct TimerdRunner: ParsableCommand {
             goFirst()
             let server = try makeServer(for: user, replacing: notify.isSupervised ? program : nil)
             try server.handleSignals(grace: Self.grace)
-            _ = notify.ready(status: "Serving")
+            _ = notify.ready(status: "ServerLoop")
             ready?.tell()
             server.run()
         } catch {
@@ -159,7 +159,7 @@ struct TimerdRunner: ParsableCommand {
     {
         let directory = try Directory.open(runtime)
         try directory.lock("runner.lock", of: "timerd-runner", option: "--runtime")
-        let marks = try directory.subdirectory("runs")
+        let registry = try directory.subdirectory("runs")
         let credentials = try directory.subdirectory("credentials")
         // A run finds its own in there; the names of the others are not for it to list.
         fchmod(credentials.descriptor, 0o711)
@@ -168,12 +168,12 @@ struct TimerdRunner: ParsableCommand {
         let path = config
         let trace = ConfigTrace(path)
         var settings = RunnerServer.Settings(
-            socket: socket, users: [user, geteuid()], marks: marks.descriptor,
-            catalogue: {
-                let catalogue = Self.read(path, trace)
+            socket: socket, users: [user, geteuid()], registry: registry.descriptor,
+            definitions: {
+                let definitions = Self.read(path, trace)
                 // Reading takes several times what is kept of it.
                 clinux_heap_give_back()
-                return catalogue
+                return definitions
             }, say: { Self.say($0) })
         settings.options.adoptsOrphans = true
         settings.options.credentials = try credentials.resolvedPath()
@@ -212,7 +212,7 @@ struct TimerdRunner: ParsableCommand {
     /// Reads it as the scheduler does, with the same checks; jobs in error are none here either.
     private static func read(
         _ path: String, _ trace: ConfigTrace
-    ) -> Result<RunnerServer.Catalogue, RunnerServer.Unreadable> {
+    ) -> Result<RunnerServer.Definitions, RunnerServer.Unreadable> {
         trace.note()
         do throws(ConfigError) {
             let reading = try ConfigReader.load(path: path, ownerUID: geteuid())

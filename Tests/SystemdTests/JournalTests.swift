@@ -141,9 +141,9 @@ import Testing
         for number in 0..<2000 {
             #expect(
                 journal.send(
-                    message: "\(number)", priority: 6, fields: [], patience: .seconds(60)))
+                    message: "\(number)", priority: 6, fields: [], timeout: .seconds(60)))
         }
-        #expect(journal.send(message: "last", priority: 6, fields: [], patience: .seconds(60)))
+        #expect(journal.send(message: "last", priority: 6, fields: [], timeout: .seconds(60)))
         #expect(journal.droppedCount == 0)
     }
 
@@ -156,21 +156,21 @@ import Testing
         var sent = 0
         let once = clock.measure {
             // Its own share of the socket may have room yet.
-            while journal.send(message: "x", priority: 6, fields: [], patience: .milliseconds(50)) {
+            while journal.send(message: "x", priority: 6, fields: [], timeout: .milliseconds(50)) {
                 sent += 1
             }
         }
         #expect(once >= .milliseconds(50))
         let after = clock.measure {
             for _ in 0..<1000 {
-                journal.send(message: "x", priority: 6, fields: [], patience: .seconds(3600))
+                journal.send(message: "x", priority: 6, fields: [], timeout: .seconds(3600))
             }
         }
         #expect(after < .seconds(60))
         #expect(journal.droppedCount == 1001)
         daemon.drain()
         // It takes entries again, and is waited for again from then on.
-        #expect(journal.send(message: "x", priority: 6, fields: [], patience: .seconds(3600)))
+        #expect(journal.send(message: "x", priority: 6, fields: [], timeout: .seconds(3600)))
         #expect(journal.droppedCount == 0)
     }
 

@@ -11,9 +11,9 @@ import TimerCore
 @testable import TimerRunner
 @testable import TimerRunnerProtocol
 
-/// A runner with a directory of marks of its own, and everything it told.
+/// A runner with a directory of registry of its own, and everything it told.
 final class Bench: Sendable {
-    let marks: String
+    let registry: String
     let descriptor: Int32
     private let teller: Teller
     private let next = Mutex(0)
@@ -38,24 +38,24 @@ final class Bench: Sendable {
         }
     }
 
-    /// - Parameter marks: a directory of marks an earlier runner left; nil for a new one.
-    init(marks: String? = nil, options: Runner.Options = Runner.Options()) throws {
-        self.marks = marks ?? "/tmp/timerd-marks-\(UUID().uuidString)"
-        mkdir(self.marks, 0o700)
-        descriptor = open(self.marks, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
+    /// - Parameter registry: a directory of registry an earlier runner left; nil for a new one.
+    init(registry: String? = nil, options: Runner.Options = Runner.Options()) throws {
+        self.registry = registry ?? "/tmp/timerd-registry-\(UUID().uuidString)"
+        mkdir(self.registry, 0o700)
+        descriptor = open(self.registry, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
         let teller = Teller()
         self.teller = teller
-        runner = try Runner(marks: descriptor, options: options) { teller.take($0) }
+        runner = try Runner(registry: descriptor, options: options) { teller.take($0) }
     }
 
     deinit {
         close(descriptor)
-        try? FileManager.default.removeItem(atPath: marks)
+        try? FileManager.default.removeItem(atPath: registry)
     }
 
     var events: [RunnerEvent] { teller.told.withLock { $0 } }
     var markNames: Set<String> {
-        Set((try? Marks(in: descriptor))?.found().map { $0.run.description } ?? ["?"])
+        Set((try? RunRegistry(in: descriptor))?.recover().map { $0.run.description } ?? ["?"])
     }
 
     /// Calls this on the runner's thread when a process starts.

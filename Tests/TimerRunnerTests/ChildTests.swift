@@ -317,7 +317,7 @@ import TimerCore
     @Test func addsToTheEnvironment_andMayBeMissingOnlyBehindADash() throws {
         let bench = try Bench()
         defer { bench.runner.shutdown(grace: .zero) }
-        let path = "\(bench.marks)-environment"
+        let path = "\(bench.registry)-environment"
         defer { unlink(path) }
         try "A=file\nB='two words'\n".write(toFile: path, atomically: true, encoding: .utf8)
         func run(_ file: String) -> Bench.End {
@@ -344,7 +344,7 @@ import TimerCore
     @Test func isNotRead_whereOthersMayWriteToIt_orItIsALink() throws {
         let bench = try Bench()
         defer { bench.runner.shutdown(grace: .zero) }
-        let path = "\(bench.marks)-planted"
+        let path = "\(bench.registry)-planted"
         defer {
             unlink(path)
             unlink("\(path)-link")
@@ -378,8 +378,8 @@ import TimerCore
     @Test func isNotRead_whereItIsReachedThroughALink() throws {
         let bench = try Bench()
         defer { bench.runner.shutdown(grace: .zero) }
-        let folder = "\(bench.marks)-folder"
-        let link = "\(bench.marks)-way"
+        let folder = "\(bench.registry)-folder"
+        let link = "\(bench.registry)-way"
         defer {
             try? FileManager.default.removeItem(atPath: folder)
             unlink(link)
@@ -437,7 +437,7 @@ import TimerCore
     func isRead_asTheUserOfTheRunMay() throws {
         let bench = try Bench()
         defer { bench.runner.shutdown(grace: .zero) }
-        let folder = "\(bench.marks)-rights"
+        let folder = "\(bench.registry)-rights"
         defer { try? FileManager.default.removeItem(atPath: folder) }
         mkdir(folder, 0o755)
         let path = "\(folder)/file"

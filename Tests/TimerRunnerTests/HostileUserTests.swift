@@ -208,7 +208,7 @@ import TimerCore
     @Test func anEnvironmentFileHasOneName() throws {
         let bench = try Bench()
         defer { bench.runner.shutdown(grace: .zero) }
-        let path = "\(bench.marks)-two"
+        let path = "\(bench.registry)-two"
         defer { for path in [path, "\(path)-names"] { unlink(path) } }
         try "A=1\n".write(toFile: path, atomically: true, encoding: .utf8)
         link(path, "\(path)-names")
@@ -239,7 +239,7 @@ import TimerCore
     ])
     func aProcessIsFoundWhateverItsName(name: String) {
         let fields = (3...52).map { $0 == 22 ? "4711" : "\($0)" }.joined(separator: " ")
-        #expect(Marks.Process.start(in: "12 (\(name)) \(fields)\n") == 4711)
+        #expect(RunRegistry.Process.start(in: "12 (\(name)) \(fields)\n") == 4711)
     }
 
     @Test func aRunnersMemoryIsItsOwn() async {

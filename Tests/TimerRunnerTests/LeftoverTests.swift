@@ -25,10 +25,10 @@ extension ControlGroups {
 /// What a run leaves in its control group.
 @Suite(.enabled(if: ControlGroups.canBeMade, "no control group of version 2 to divide"))
 struct LeftoverTests {
-    private static func bench(marks: String? = nil) throws -> Bench {
+    private static func bench(registry: String? = nil) throws -> Bench {
         var options = Runner.Options()
         options.usesControlGroups = true
-        return try Bench(marks: marks, options: options)
+        return try Bench(registry: registry, options: options)
     }
 
     /// A process of which only the descriptor is held, so that its number may be another's when it is gone.
@@ -59,7 +59,7 @@ struct LeftoverTests {
     private func leave(
         _ script: String, by bench: Bench, _ execution: (inout Execution) -> Void = { _ in }
     ) throws -> (request: RunRequest, left: Held) {
-        let fifo = "\(bench.marks)-\(UUID().uuidString)"
+        let fifo = "\(bench.registry)-\(UUID().uuidString)"
         mkfifo(fifo, 0o600)
         defer { unlink(fifo) }
         let line =
@@ -153,13 +153,13 @@ struct LeftoverTests {
         let number = "\(process.processIdentifier)"
         #expect(write(file, number, number.utf8.count) == number.utf8.count)
         close(file)
-        var marks = MarkFile()
-        marks.add(
+        var registry = MarkFile()
+        registry.add(
             what == "ended" ? CSPAWN_MARK_ENDED : CSPAWN_MARK_PROCESS,
             MarkFile.line(request.id.description, group: name),
             end: what == "ended" ? "ended 5 0 0 0 0 exited(0)" : "")
-        try marks.write()
-        let next = try Self.bench(marks: marks.folder)
+        try registry.write()
+        let next = try Self.bench(registry: registry.folder)
         #expect(left.ends())
         process.waitUntilExit()
         next.wait { _ in told(next, of: request) == ["1: sleep (\(left.pid))"] }

@@ -160,14 +160,14 @@ import TimerCore
     /// A tenth of a gigabyte here, ten where `TIMERD_SOAK` is set. What is kept of it does not grow.
     @Test func outputWithoutEndTakesNoMemory() async {
         await #expect(processExitsWith: .success) {
-            let folder = "/tmp/timerd-marks-\(UUID().uuidString)"
+            let folder = "/tmp/timerd-registry-\(UUID().uuidString)"
             mkdir(folder, 0o700)
             defer { try? FileManager.default.removeItem(atPath: folder) }
-            let marks = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
+            let registry = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
             let done = DispatchSemaphore(value: 0)
             nonisolated(unsafe) var bytes = 0
             // Written on the runner's thread, read once that is shut down.
-            let runner = try Runner(marks: marks) { event in
+            let runner = try Runner(registry: registry) { event in
                 switch event {
                 case .output(_, _, let line, _): bytes += line.count
                 case .ended: done.signal()
@@ -223,17 +223,17 @@ import TimerCore
         let bench = try Bench()
         defer { bench.runner.shutdown(grace: .zero) }
         let request = bench.request(
-            .shell("seq 100; read go < \(bench.marks)-go; echo again; exec sleep 300")
+            .shell("seq 100; read go < \(bench.registry)-go; echo again; exec sleep 300")
         ) {
             $0.logRateLimitInterval = .milliseconds(500)
             $0.logRateLimitBurst = 10
         }
-        mkfifo("\(bench.marks)-go", 0o600)
-        defer { unlink("\(bench.marks)-go") }
+        mkfifo("\(bench.registry)-go", 0o600)
+        defer { unlink("\(bench.registry)-go") }
         bench.runner.start([request])
         // Though nothing more is written, it is told.
         bench.wait { $0.contains { if case .limited = $0 { true } else { false } } }
-        try "go\n".write(toFile: "\(bench.marks)-go", atomically: false, encoding: .utf8)
+        try "go\n".write(toFile: "\(bench.registry)-go", atomically: false, encoding: .utf8)
         bench.wait(forLine: "again")
         let lines = bench.lines(of: request)
         var told: [Int] = []

@@ -10,9 +10,9 @@ import TimerCore
 @testable import TimerRunner
 @testable import TimerRunnerProtocol
 
-/// A file of marks, as a runner that was killed leaves it.
+/// A file of registry, as a runner that was killed leaves it.
 struct MarkFile {
-    let folder = "/tmp/timerd-marks-\(UUID().uuidString)"
+    let folder = "/tmp/timerd-registry-\(UUID().uuidString)"
     var slots: [[UInt8]] = []
 
     init() { mkdir(folder, 0o700) }
@@ -31,31 +31,32 @@ struct MarkFile {
         _ stage: UInt32, pid: Int32 = 1, made: ClosedRange<Int64> = 7...8, _ line: String,
         end: String = ""
     ) {
-        var slot = [UInt8](repeating: 0, count: Marks.Slot.bytes)
+        var slot = [UInt8](repeating: 0, count: RunRegistry.Slot.bytes)
         slot.withUnsafeMutableBytes { bytes in
             bytes.storeBytes(
                 of: cspawn_mark(
                     stage: stage, pid: pid, earliest: made.lowerBound, latest: made.upperBound),
                 as: cspawn_mark.self)
-            bytes[Marks.Slot.beginning...].copyBytes(from: line.utf8)
-            bytes[Marks.Slot.end...].copyBytes(from: end.utf8)
+            bytes[RunRegistry.Slot.beginning...].copyBytes(from: line.utf8)
+            bytes[RunRegistry.Slot.end...].copyBytes(from: end.utf8)
         }
         slots.append(slot)
     }
 
     /// Slots in whole pages, of which the rest is free.
     func write() throws {
-        let pages = (slots.count + Marks.Slot.perPage - 1) / Marks.Slot.perPage
+        let pages = (slots.count + RunRegistry.Slot.perPage - 1) / RunRegistry.Slot.perPage
         var bytes = Array(slots.joined())
         bytes += [UInt8](
-            repeating: 0, count: pages * Marks.Slot.perPage * Marks.Slot.bytes - bytes.count)
-        try Data(bytes).write(to: URL(fileURLWithPath: "\(folder)/\(Marks.fileName)"))
-        chmod("\(folder)/\(Marks.fileName)", 0o600)
+            repeating: 0,
+            count: pages * RunRegistry.Slot.perPage * RunRegistry.Slot.bytes - bytes.count)
+        try Data(bytes).write(to: URL(fileURLWithPath: "\(folder)/\(RunRegistry.fileName)"))
+        chmod("\(folder)/\(RunRegistry.fileName)", 0o600)
     }
 }
 
 private func withFolder(_ body: (_ path: String, _ descriptor: Int32) throws -> Void) rethrows {
-    let path = "/tmp/timerd-marks-\(UUID().uuidString)"
+    let path = "/tmp/timerd-registry-\(UUID().uuidString)"
     mkdir(path, 0o700)
     let descriptor = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
     defer {
@@ -70,8 +71,8 @@ private func run(_ number: Int) -> Run.ID {
     return Run.ID(firing: Firing.ID(job: Job.Name("probe")!, scheduled: scheduled))
 }
 
-extension Marks {
-    fileprivate func make(for run: Run.ID) throws -> Marks.Place {
+extension RunRegistry {
+    fileprivate func make(for run: Run.ID) throws -> RunRegistry.Place {
         try make(
             for: run, began: 5000, beganAt: WallInstant(microsecondsSinceEpoch: 6), deadline: nil,
             killTimeout: .seconds(1), controlGroup: nil)
@@ -82,28 +83,28 @@ extension Marks {
     @Test func marksAreFoundAgain_untilTheyAreRemoved() throws {
         try withFolder { _, directory in
             // More than fit in a page of the file, in whatever order they go.
-            let count = Marks.Slot.perPage * 2 + 10
-            var marks: Marks? = try Marks(in: directory)
-            for number in 0..<count { _ = try marks?.make(for: run(number)) }
-            for number in stride(from: 0, to: count, by: 2) { marks?.remove(run(number)) }
-            marks = nil
-            let found = try Marks(in: directory).found()
+            let count = RunRegistry.Slot.perPage * 2 + 10
+            var registry: RunRegistry? = try RunRegistry(in: directory)
+            for number in 0..<count { _ = try registry?.make(for: run(number)) }
+            for number in stride(from: 0, to: count, by: 2) { registry?.remove(run(number)) }
+            registry = nil
+            let found = try RunRegistry(in: directory).recover()
             #expect(found.map(\.run) == stride(from: 1, to: count, by: 2).map(run))
-            #expect(found.allSatisfy { $0.finding == .lost(.runner) })
+            #expect(found.allSatisfy { $0.recovered == .lost(.runner) })
         }
     }
 
     @Test func aRunHasOneMark_andARemovedOneGivesItsPlace() throws {
         try withFolder { path, directory in
-            let marks = try Marks(in: directory)
+            let registry = try RunRegistry(in: directory)
             for number in 0..<1000 {
-                _ = try marks.make(for: run(number))
-                #expect(throws: Spawner.Failure.self) { _ = try marks.make(for: run(number)) }
-                marks.remove(run(number))
+                _ = try registry.make(for: run(number))
+                #expect(throws: Spawner.Failure.self) { _ = try registry.make(for: run(number)) }
+                registry.remove(run(number))
             }
             var status = stat()
-            stat("\(path)/\(Marks.fileName)", &status)
-            #expect(Int(status.st_size) == Marks.Slot.perPage * Marks.Slot.bytes)
+            stat("\(path)/\(RunRegistry.fileName)", &status)
+            #expect(Int(status.st_size) == RunRegistry.Slot.perPage * RunRegistry.Slot.bytes)
         }
     }
 
@@ -116,11 +117,12 @@ extension Marks {
                 .spawnFailed(errno: "ENOENT", what: what),
                 RunUsage(elapsed: .milliseconds(3), user: .milliseconds(1), peakResidentBytes: 9),
                 at: WallInstant(microsecondsSinceEpoch: 77))
-            var marks: Marks? = try Marks(in: directory)
-            _ = try marks?.make(for: run(0))
-            marks?.note(end, of: run(0))
-            marks = nil
-            guard case .ended(let read) = try Marks(in: directory).found().first?.finding else {
+            var registry: RunRegistry? = try RunRegistry(in: directory)
+            _ = try registry?.make(for: run(0))
+            registry?.note(end, of: run(0))
+            registry = nil
+            guard case .ended(let read) = try RunRegistry(in: directory).recover().first?.recovered
+            else {
                 Issue.record("the end is not there")
                 return
             }
@@ -136,7 +138,7 @@ extension Marks {
     @Test func aFileThatOthersMayReachIsRefused() throws {
         for attack in ["link", "symlink", "fifo", "mode", "directory"] {
             try withFolder { path, directory in
-                let file = "\(path)/\(Marks.fileName)"
+                let file = "\(path)/\(RunRegistry.fileName)"
                 let other = "\(path)/other"
                 try Data([1, 2, 3]).write(to: URL(fileURLWithPath: other))
                 chmod(other, 0o600)
@@ -149,7 +151,9 @@ extension Marks {
                     try Data().write(to: URL(fileURLWithPath: file))
                     chmod(file, 0o644)
                 }
-                #expect(throws: Runner.Failure.self, "\(attack)") { _ = try Marks(in: directory) }
+                #expect(throws: Runner.Failure.self, "\(attack)") {
+                    _ = try RunRegistry(in: directory)
+                }
                 #expect(try Data(contentsOf: URL(fileURLWithPath: other)) == Data([1, 2, 3]))
             }
         }
@@ -161,18 +165,18 @@ extension Marks {
         var state = seed
         for _ in 0..<4 {
             try withFolder { path, directory in
-                let size = Marks.Slot.perPage * Marks.Slot.bytes + 100
+                let size = RunRegistry.Slot.perPage * RunRegistry.Slot.bytes + 100
                 let bytes = (0..<size).map { _ in
                     state = state &* 6_364_136_223_846_793_005 &+ 1_442_695_040_888_963_407
                     return UInt8(truncatingIfNeeded: state >> 33)
                 }
-                let file = "\(path)/\(Marks.fileName)"
+                let file = "\(path)/\(RunRegistry.fileName)"
                 try Data(bytes).write(to: URL(fileURLWithPath: file))
                 chmod(file, 0o600)
-                let marks = try Marks(in: directory)
-                #expect(marks.found().isEmpty, "seed \(seed)")
-                for number in 0..<300 { _ = try marks.make(for: run(number)) }
-                #expect(marks.found().count == 300, "seed \(seed)")
+                let registry = try RunRegistry(in: directory)
+                #expect(registry.recover().isEmpty, "seed \(seed)")
+                for number in 0..<300 { _ = try registry.make(for: run(number)) }
+                #expect(registry.recover().count == 300, "seed \(seed)")
             }
         }
     }
@@ -199,7 +203,7 @@ extension Marks {
         file.add(99, MarkFile.line("no-run"))
         file.add(CSPAWN_MARK_PROCESS, MarkFile.line(name(0)))
         try file.write()
-        let bench = try Bench(marks: file.folder)
+        let bench = try Bench(registry: file.folder)
         defer { bench.runner.shutdown(grace: .zero) }
         let ends = bench.events.compactMap { event -> (String, RunEnd)? in
             if case .ended(let run, let end) = event { (run.description, end) } else { nil }
@@ -220,13 +224,14 @@ extension Marks {
     /// known all the same.
     @Test(arguments: ["ends by itself", "is ordered to end", "outlives its time"])
     func whatLivesIsTakenUp(and what: String) throws {
-        let folder = "/tmp/timerd-marks-\(UUID().uuidString)"
-        let first = try Bench(marks: folder)
+        let folder = "/tmp/timerd-registry-\(UUID().uuidString)"
+        let first = try Bench(registry: folder)
         let request = first.request(.shell("echo up; exec sleep 300"))
         first.runner.start([request])
         first.wait(forLine: "up")
         guard case .began(_, let pid, let at) = first.events[0],
-            case .begun(let process) = try Marks(in: first.descriptor).found().first?.finding
+            case .begun(let process) = try RunRegistry(in: first.descriptor).recover().first?
+                .recovered
         else {
             Issue.record("not begun: \(first.events)")
             return
@@ -241,7 +246,7 @@ extension Marks {
             .replacing("1795000000000000", with: "\(at.microsecondsSinceEpoch)")
         copy.add(CSPAWN_MARK_PROCESS, pid: pid, made: process.made, line)
         try copy.write()
-        let second = try Bench(marks: copy.folder)
+        let second = try Bench(registry: copy.folder)
         #expect(second.events == [.began(request.id, pid: pid, at: at)])
         switch what {
         case "ends by itself": kill(pid, SIGKILL)
@@ -264,13 +269,14 @@ extension Marks {
     func theControlGroupOfARunThatIsTakenUpIsStillItsOwn() throws {
         var options = Runner.Options()
         options.usesControlGroups = true
-        let folder = "/tmp/timerd-marks-\(UUID().uuidString)"
-        let first = try Bench(marks: folder, options: options)
+        let folder = "/tmp/timerd-registry-\(UUID().uuidString)"
+        let first = try Bench(registry: folder, options: options)
         let request = first.request(.shell("setsid sh -c 'echo $$; exec sleep 300' & wait"))
         first.runner.start([request])
         first.wait { $0.contains { if case .output = $0 { true } else { false } } }
         guard let left = first.lines(of: request).first.flatMap({ Int32($0) }),
-            case .begun(let process) = try Marks(in: first.descriptor).found().first?.finding
+            case .begun(let process) = try RunRegistry(in: first.descriptor).recover().first?
+                .recovered
         else {
             Issue.record("not begun: \(first.events)")
             return
@@ -280,7 +286,7 @@ extension Marks {
             CSPAWN_MARK_PROCESS, pid: process.pid, made: process.made,
             MarkFile.line(request.id.description, group: process.controlGroup ?? "-"))
         try copy.write()
-        let second = try Bench(marks: copy.folder, options: options)
+        let second = try Bench(registry: copy.folder, options: options)
         second.runner.end(request.id, grace: .zero)
         #expect(second.end(of: request).outcome == .stopped)
         let pidfd = cspawn_open_process(left)

@@ -148,7 +148,7 @@ import TimerCore
                 // Also what the test library has closed since.
                 while fill() > 0 { usleep(10_000) }
                 for _ in 0..<room { close(taken.removeLast()) }
-                #expect(throws: Runner.Failure.self) { try Runner(marks: 0) { _ in } }
+                #expect(throws: Runner.Failure.self) { try Runner(registry: 0) { _ in } }
                 #expect(fill() == room, "room for \(room)")
             }
         }

@@ -29,7 +29,7 @@ import TimerCore
         func outcome(_ command: [String], in directory: String? = "/") -> String {
             bench.run(bench.request(.arguments(command), in: directory)).outcome.description
         }
-        let script = "\(bench.marks)/../timerd-script-\(getpid())"
+        let script = "\(bench.registry)/../timerd-script-\(getpid())"
         try "echo no interpreter".write(toFile: script, atomically: true, encoding: .utf8)
         defer { unlink(script) }
         chmod(script, 0o755)
@@ -121,7 +121,7 @@ import TimerCore
     @Test func whatALeftoverWritesLaterIsStillTold() throws {
         let bench = try Bench()
         defer { bench.runner.shutdown(grace: .zero) }
-        let gate = "\(bench.marks)/../timerd-gate-\(UUID().uuidString)"
+        let gate = "\(bench.registry)/../timerd-gate-\(UUID().uuidString)"
         mkfifo(gate, 0o600)
         defer { unlink(gate) }
         let request = bench.request(.shell("(read go < \(gate); echo late) & exit 0"))

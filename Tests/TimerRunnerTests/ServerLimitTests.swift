@@ -186,13 +186,13 @@ import TimerCore
         let desk = try Desk()
         let intruder = Intruder(desk)
         let count: UInt64 = 100_000
-        for token in 1...count { intruder.say(.settle(token)) }
+        for token in 1...count { intruder.say(.barrier(token)) }
         #expect(
             !intruder.isClosed {
-                if case .settled(_, token: count) = $0.last { true } else { false }
+                if case .barrierReached(_, token: count) = $0.last { true } else { false }
             })
         let tokens = intruder.replies.compactMap { reply -> UInt64? in
-            if case .settled(_, let token) = reply { token } else { nil }
+            if case .barrierReached(_, let token) = reply { token } else { nil }
         }
         #expect(tokens == tokens.sorted() && tokens.count < Int(count) / 4)
         desk.stop()
@@ -269,7 +269,7 @@ import TimerCore
             desk.configuration.jobs.withLock { $0 = [Self.job.name: Definition(Self.job)] }
             usleep(UInt32(9000 + round * 50))
             let ear = Ear()
-            if let client = try? desk.client(patience: .zero, { ear.take($0, $1) }) {
+            if let client = try? desk.client(timeout: .zero, { ear.take($0, $1) }) {
                 counts.had += 1
                 let firing = Firing(id: Self.order(round).run.firing, missed: 0, active: .zero)
                 let run = Run(firing: firing, job: Self.job)

@@ -15,7 +15,7 @@ import TimerCore
 /// A runner behind a socket, with a configuration that can be changed.
 final class Desk: Sendable {
     final class Configuration: Sendable {
-        let jobs = Mutex<RunnerServer.Catalogue>([:])
+        let jobs = Mutex<RunnerServer.Definitions>([:])
         let reads = Mutex(0)
         let said = Mutex<[String]>([])
     }
@@ -38,13 +38,13 @@ final class Desk: Sendable {
         let socket = Glibc.socket(AF_UNIX, Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue), 0)
         _ = Self.withAddress("\(folder)/s") { bind(socket, $0, $1) }
         chmod("\(folder)/s", 0o777)
-        mkdir("\(folder)/marks", 0o700)
-        let marks = open("\(folder)/marks", O_RDONLY | O_DIRECTORY | O_CLOEXEC)
-        defer { close(marks) }
+        mkdir("\(folder)/registry", 0o700)
+        let registry = open("\(folder)/registry", O_RDONLY | O_DIRECTORY | O_CLOEXEC)
+        defer { close(registry) }
         let configuration = configuration
         var settings = RunnerServer.Settings(
-            socket: socket, users: [], marks: marks,
-            catalogue: {
+            socket: socket, users: [], registry: registry,
+            definitions: {
                 configuration.reads.withLock { $0 += 1 }
                 return .success(configuration.jobs.withLock { $0 })
             }, say: { text in configuration.said.withLock { $0.append(text) } })
@@ -84,10 +84,10 @@ final class Desk: Sendable {
     }
 
     func client(
-        patience: Duration = .seconds(10), announcedBy path: String? = nil,
+        timeout: Duration = .seconds(10), announcedBy path: String? = nil,
         _ handler: @escaping RunnerClient.Handler
     ) throws -> RunnerClient {
-        let client = try RunnerClient(patience: patience, announcedBy: path) { [self] in
+        let client = try RunnerClient(timeout: timeout, announcedBy: path) { [self] in
             let socket = connect()
             return socket >= 0 ? .success(socket) : .failure(.init("nobody listens"))
         }
@@ -117,7 +117,7 @@ final class Ear: Sendable {
 
     init(seesAll: Bool = true) { self.seesAll = seesAll }
 
-    func take(_ news: RunnerClient.News, _ seen: @Sendable () -> Void) {
+    func take(_ news: RunnerClient.Event, _ seen: @Sendable () -> Void) {
         if case .event(let event) = news {
             heard.withLock { $0.append(event) }
             if seesAll { seen() }
@@ -218,8 +218,8 @@ final class Ear: Sendable {
         let gate = DispatchSemaphore(value: 0)
         let (kept, deleted) = (job("exit 3", "kept"), job("exit 4", "deleted"))
         let desk = try Desk { settings in
-            let read = settings.catalogue
-            settings.catalogue = {
+            let read = settings.definitions
+            settings.definitions = {
                 if changed.withLock({ $0 }) { gate.wait() }
                 return read()
             }
@@ -312,7 +312,7 @@ final class Ear: Sendable {
         let job = job("exit 3")
         desk.configuration.jobs.withLock { $0 = [job.name: Definition(job)] }
         let ear = Ear()
-        let client = try desk.client(patience: .seconds(60)) { ear.take($0, $1) }
+        let client = try desk.client(timeout: .seconds(60)) { ear.take($0, $1) }
         client.start((0..<20).map { run(job, $0) })
         #expect(desk.endsByItself(within: 60))
         let next = try Desk(in: desk.folder)
@@ -348,7 +348,7 @@ final class Ear: Sendable {
         desk.configuration.jobs.withLock { $0 = [first.name: Definition(first)] }
         client.start((0..<3).map { run(first, $0) })
         for number in 0..<3 { #expect(outcome(ear.end(of: run(first, number))) == "exited(3)") }
-        // Once for all three, and perhaps when the client came, when there was nothing.
+        // Once for all three, and perhaps when the client came, when there was devNull.
         #expect(desk.configuration.reads.withLock { $0 } <= 2)
 
         // What somebody else would like it to run.
@@ -389,8 +389,8 @@ final class Ear: Sendable {
         let isSlow = Mutex(false)
         let mayGoOn = DispatchSemaphore(value: 0)
         let desk = try Desk { settings in
-            let read = settings.catalogue
-            settings.catalogue = {
+            let read = settings.definitions
+            settings.definitions = {
                 if isSlow.withLock({ $0 }) { mayGoOn.wait() }
                 return read()
             }

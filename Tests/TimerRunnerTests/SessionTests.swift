@@ -503,14 +503,14 @@ private final class PamService: Sendable {
 
     @Test func theNextRunnerTakesTheRunOver_andTheSessionIsClosed() throws {
         let service = try PamService("session required LOG")
-        let folder = "/tmp/timerd-marks-\(UUID().uuidString)"
-        // A runner that does not end: what it knows is in its marks.
-        let before = try Bench(marks: folder)
+        let folder = "/tmp/timerd-registry-\(UUID().uuidString)"
+        // A runner that does not end: what it knows is in its registry.
+        let before = try Bench(registry: folder)
         let request = request(
             before, service, "echo ready; while [ ! -e \(service.folder)/go ]; do sleep 0.01; done")
         before.runner.start([request])
         before.wait(forLine: "ready")
-        let after = try Bench(marks: folder)
+        let after = try Bench(registry: folder)
         #expect(hasBegun(request, after))
         try service.write("", to: "go")
         #expect(after.end(of: request).outcome == .lost(.runner))
@@ -523,12 +523,12 @@ private final class PamService: Sendable {
     /// One that is taken over is ended by its process group.
     @Test func aRunThatWasTakenOverIsEnded_andTheSessionIsClosed() throws {
         let service = try PamService("session required LOG")
-        let folder = "/tmp/timerd-marks-\(UUID().uuidString)"
-        let before = try Bench(marks: folder)
+        let folder = "/tmp/timerd-registry-\(UUID().uuidString)"
+        let before = try Bench(registry: folder)
         let request = request(before, service, "echo ready; exec sleep 1000")
         before.runner.start([request])
         before.wait(forLine: "ready")
-        let after = try Bench(marks: folder)
+        let after = try Bench(registry: folder)
         after.runner.end(request.id, grace: .seconds(60))
         #expect(after.end(of: request).outcome == .stopped)
         #expect(before.end(of: request).outcome == .signalled("SIGTERM"))

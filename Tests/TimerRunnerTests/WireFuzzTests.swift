@@ -130,7 +130,7 @@ import TimerCore
             switch try? WireReply(bytes[...]) {
             case .welcome, .holds, .complete, nil:
                 guard random.int(below: 40) == 0 else { return true }
-            case .event, .settled, .down: break
+            case .event, .barrierReached, .down: break
             }
             frames.append(bytes)
             guard frames.count >= 1 + random.int(below: 100) else { return true }
@@ -142,7 +142,7 @@ import TimerCore
                 _ = Glibc.send(theirs, frame, frame.count, Int32(MSG_NOSIGNAL))
             }
             let first = Mutex<Int32?>(ours)
-            let client = try RunnerClient(patience: .seconds(5)) {
+            let client = try RunnerClient(timeout: .seconds(5)) {
                 first.withLock { $0.take() }.map { .success($0) } ?? .failure(.init("no other"))
             }
             let gone = DispatchSemaphore(value: 0)

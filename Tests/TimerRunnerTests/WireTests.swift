@@ -29,7 +29,8 @@ import TimerCore
                     missed: $0, active: .seconds(90))
             }),
         .end(run, grace: .milliseconds(10)), .suspend(run), .resume(run), .signal(run, SIGHUP),
-        .settle(.max), .forget([run, run]), .seen(events: 7, output: .max), .shutDown(grace: .zero),
+        .barrier(.max), .forget([run, run]), .seen(events: 7, output: .max),
+        .shutDown(grace: .zero),
         .refresh, .forgetFormer,
     ]
     private static let replies: [WireReply] = [
@@ -42,7 +43,7 @@ import TimerCore
         .event(4, .dropped(run, lines: 10)), .event(7, .slowed(run)),
         .event(6, .limited(run, lines: 7)), .event(5, .ended(run, end)),
         .event(8, .leftBehind(run, count: 9, named: Array("sleep (1), …".utf8))),
-        .settled(6, token: 7),
+        .barrierReached(6, token: 7),
         .down,
     ]
 

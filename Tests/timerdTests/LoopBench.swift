@@ -44,7 +44,7 @@ final class LoopBench: Sendable {
         func suspend(_ run: Run.ID) {}
         func resume(_ run: Run.ID) {}
         func signal(_ run: Run.ID, _ number: Int32) {}
-        func settle(_ done: @escaping @Sendable () -> Void) { done() }
+        func barrier(_ done: @escaping @Sendable () -> Void) { done() }
         func forget(_ run: Run.ID) {}
         func refresh() {}
         func forgetFormer() {}

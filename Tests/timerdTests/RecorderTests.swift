@@ -451,7 +451,7 @@ private final class RecorderBench: Sendable {
         #expect(marks.withLock { $0 } == [1])
         let settled = DispatchSemaphore(value: 0)
         let identity = Mutex<Store.Identity?>(nil)
-        bench.recorder.settle { found in
+        bench.recorder.whenDurable { found in
             identity.withLock { $0 = found?.0 }
             settled.signal()
         }

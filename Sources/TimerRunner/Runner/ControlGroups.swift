@@ -32,7 +32,7 @@ struct ControlGroups {
     private let tag: String
     private let directory: Int32
     /// The groups of runs that are over and whose processes are not.
-    private var lingering: [String] = []
+    private var notYetRemoved: [String] = []
 
     /// - Throws: `Runner.Failure` if no group can be made where the runner's should be.
     init() throws(Runner.Failure) {
@@ -136,9 +136,9 @@ struct ControlGroups {
     /// - Returns: whether it is gone already.
     @discardableResult
     mutating func remove(_ name: String) -> Bool {
-        sweep()
+        removeEmpty()
         let isGone = removeNow(name)
-        if !isGone { lingering.append(name) }
+        if !isGone { notYetRemoved.append(name) }
         return isGone
     }
 
@@ -155,14 +155,14 @@ struct ControlGroups {
     }
 
     /// Whether no group of a run that is over is left.
-    var isSwept: Bool { lingering.isEmpty }
+    var areAllRemoved: Bool { notYetRemoved.isEmpty }
 
     /// Removes some of the groups of runs that are over, as far as they are empty.
-    mutating func sweep() {
+    mutating func removeEmpty() {
         // Of many that are held, a few are tried at each end.
-        for _ in 0..<min(4, lingering.count) {
-            let name = lingering.removeLast()
-            if !removeNow(name) { lingering.insert(name, at: 0) }
+        for _ in 0..<min(4, notYetRemoved.count) {
+            let name = notYetRemoved.removeLast()
+            if !removeNow(name) { notYetRemoved.insert(name, at: 0) }
         }
     }
 

@@ -15,18 +15,18 @@ public import TimerRunnerProtocol
 /// All of it happens on one thread of its own, however many processes there are; calls leave word for it and
 /// return at once. What it tells comes on that thread, in order for each run.
 ///
-/// Before a run is begun its mark is made in a file in the directory of marks. It stays until the run is
+/// Before a run is begun its mark is made in a file in the directory of registry. It stays until the run is
 /// forgotten, so that after a crash a run without a mark is known never to have begun, and the next runner
 /// finds the process of one with a mark.
 ///
 /// The end of its process is the end of a run; of one that was made to end, the end of its process group.
-/// What a process left behind with its output in hand is read on, for at most `leftoversMax` runs; beyond,
+/// What a process left behind with its output in hand is read on, for at most `orphanedOutputsMax` runs; beyond,
 /// the oldest's pipes are closed, and whoever writes there gets SIGPIPE.
 ///
 /// A runner is to be shut down. One that is let go without is shut down with no grace, without waiting.
 public final class Runner: Sendable {
     /// How many ended runs may have somebody left behind who still holds their output.
-    public static let leftoversMax = 256
+    public static let orphanedOutputsMax = 256
 
     /// How long is waited after SIGKILL. A process that outlives it stands still in the kernel, or became
     /// another user's. A shutdown gives it up as `lost(runner)`.
@@ -35,8 +35,8 @@ public final class Runner: Sendable {
     /// The longest grace; a longer one is cut to it.
     public static let graceMax: Duration = .seconds(86_400)
 
-    private let inbox: Inbox
-    private let marks: Marks
+    private let mailbox: RunnerMailbox
+    private let registry: RunRegistry
     private let account = Account.current()
     private let files: FileReaders
     private let refusedUser: UInt32?
@@ -71,12 +71,12 @@ public final class Runner: Sendable {
     /// It undoes an ignored SIGCHLD, which would have the kernel throw the ends of processes away, and
     /// raises this process's soft limit of open files towards the hard one; jobs get the former one.
     ///
-    /// Before it returns, `handler` is told of everything an earlier runner left in the marks: runs that
+    /// Before it returns, `handler` is told of everything an earlier runner left in the registry: runs that
     /// ended, runs that are lost, and runs that live and are taken up, as begun. Of those the end is awaited
     /// and their time limit holds, but how they end is not to be known any more: `lost(runner)`.
     ///
     /// - Parameters:
-    ///   - marks: a descriptor of the directory of marks; the runner makes its own of it.
+    ///   - registry: a descriptor of the directory of registry; the runner makes its own of it.
     ///   - handler: takes what the runner tells; called on the runner's thread, so it must not wait.
     ///   - gate: says there, after some output of a run was told, whether there is room for more of it; once there
     ///     is again, `readOn` is to be called.
@@ -86,20 +86,20 @@ public final class Runner: Sendable {
     ///   - ended: called there as the last thing, after a shutdown.
     /// - Throws: `Failure`; no thread and no descriptor is left behind.
     init(
-        marks directory: Int32, options: Options = Options(),
+        registry directory: Int32, options: Options = Options(),
         handler: @escaping @Sendable (RunnerEvent) -> Void,
         gate: @escaping @Sendable (Run.ID) -> OutputGate = { _ in .open },
         turned: @escaping @Sendable (_ isLate: Bool) -> Bool = { _ in false },
         ended: @escaping @Sendable () -> Void = {}
     ) throws(Failure) {
         cspawn_claim_ends()
-        let inbox = try Inbox()
-        self.inbox = inbox
+        let mailbox = try RunnerMailbox()
+        self.mailbox = mailbox
         refusedUser = options.refusedUser
-        files = FileReaders { inbox.load.startBytes < RunnerLimits.fileBytes }
-        marks = try Marks(in: directory)
+        files = FileReaders { mailbox.load.startBytes < RunnerLimits.fileBytes }
+        registry = try RunRegistry(in: directory)
         var beginning = RunnerThread.Beginning(
-            inbox: inbox, marks: marks, found: [], handler: handler, gate: gate,
+            mailbox: mailbox, registry: registry, found: [], handler: handler, gate: gate,
             turned: turned)
         if options.usesControlGroups { beginning.groups = try ControlGroups() }
         if let path = options.credentials {
@@ -124,17 +124,17 @@ public final class Runner: Sendable {
         }
     }
 
-    deinit { inbox.leave(.shutDown(.zero)) }
+    deinit { mailbox.post(.shutDown(.zero)) }
 
-    /// Finds again what the marks tell of, and tells it.
+    /// Finds again what the registry tell of, and tells it.
     private static func recall(
         _ beginning: inout RunnerThread.Beginning
     ) -> RunnerThread.Beginning {
         let handler = beginning.handler
-        for (run, finding, group) in beginning.marks.found() {
+        for (run, recovered, group) in beginning.registry.recover() {
             var isOver = true
             defer { if isOver, let group { beginning.left.append((run, group)) } }
-            switch finding {
+            switch recovered {
             case .ended(let end): handler(.ended(run, end))
             case .lost(let loss): handler(.ended(run, RunEnd(.lost(loss), at: RunnerClock.wall())))
             case .begun(let process):
@@ -199,12 +199,12 @@ public final class Runner: Sendable {
                 ready.append(Preparation(request, account))
                 continue
             }
-            inbox.leave(.read(request, owner))
-            files.read(wanted, for: owner.identity) { [inbox] in
-                inbox.leave(.wasRead(request.id, $0))
+            mailbox.post(.read(request, owner))
+            files.read(wanted, for: owner.identity) { [mailbox] in
+                mailbox.post(.wasRead(request.id, $0))
             }
         }
-        if !ready.isEmpty { inbox.leave(.start(ready)) }
+        if !ready.isEmpty { mailbox.post(.start(ready)) }
     }
 
     /// Whose a run is to be, by name.
@@ -232,48 +232,48 @@ public final class Runner: Sendable {
     }
 
     /// What waits for the runner's thread.
-    var load: Inbox.Load { inbox.load }
+    var load: RunnerMailbox.Load { mailbox.load }
 
     /// Ends a run: SIGTERM to its process group, after `grace` SIGKILL. It ends as `stopped`; one that waits
     /// for its start is not begun. A second call may only shorten the grace.
-    public func end(_ run: Run.ID, grace: Duration) { inbox.leave(.end(run, grace: grace)) }
+    public func end(_ run: Run.ID, grace: Duration) { mailbox.post(.end(run, grace: grace)) }
 
     /// Stops the process group of a run where it stands, by SIGSTOP; its time limit stands still with it.
-    public func suspend(_ run: Run.ID) { inbox.leave(.suspend(run)) }
+    public func suspend(_ run: Run.ID) { mailbox.post(.suspend(run)) }
 
     /// Lets a run go on that stands still, and its time limit with it.
-    public func resume(_ run: Run.ID) { inbox.leave(.resume(run)) }
+    public func resume(_ run: Run.ID) { mailbox.post(.resume(run)) }
 
     /// Sends a signal to the process group of a run. One that still waits for its start gets it right after;
     /// for a run that has ended it is ignored.
-    public func signal(_ run: Run.ID, _ number: Int32) { inbox.leave(.signal(run, number)) }
+    public func signal(_ run: Run.ID, _ number: Int32) { mailbox.post(.signal(run, number)) }
 
     /// From now on at most so many runs live at once, and further ones wait for their start until others have ended.
     /// Those that live already stay. Before the first call there is no limit.
-    public func limit(to lives: Int) { inbox.leave(.limit(lives)) }
+    public func limit(to lives: Int) { mailbox.post(.limit(lives)) }
 
     /// From now on only the runs of these users are started; nil: those of all users. Active runs are not affected.
     public func allow(_ users: AllowedUsers?) { allowedUsers.withLock { $0 = users } }
 
     /// There is room for the output of these runs again.
-    func readOn(_ runs: [Run.ID]) { inbox.leave(.readOn(runs)) }
+    func readOn(_ runs: [Run.ID]) { mailbox.post(.readOn(runs)) }
 
     /// Calls `done`, on the runner's thread, once every end that has come to pass by now is told. After the
     /// runner was shut down it is not called.
-    public func settle(_ done: @escaping @Sendable () -> Void) { inbox.leave(.settle(done)) }
+    public func barrier(_ done: @escaping @Sendable () -> Void) { mailbox.post(.barrier(done)) }
 
     /// The end of this run is on record: its mark is not needed any more. After a shutdown too.
-    public func forget(_ run: Run.ID) { marks.remove(run) }
+    public func forget(_ run: Run.ID) { registry.remove(run) }
 
     /// The same as `shutdown`, but returns at once.
-    func shutDownSoon(grace: Duration) { inbox.leave(.shutDown(grace)) }
+    func shutDownSoon(grace: Duration) { mailbox.post(.shutDown(grace)) }
 
     /// Ends every run, by SIGTERM, after `grace` by SIGKILL, and then the thread. Their ends are told as
     /// usual, as `stopped`. Returns when that is done, after at most `grace` and `killPatience`; afterwards
     /// nothing is started any more. A second call may only shorten the grace. Must not be called by the
     /// handler, whose thread it waits for.
     public func shutdown(grace: Duration) {
-        inbox.leave(.shutDown(grace))
+        mailbox.post(.shutDown(grace))
         done.wait()
         // For whoever asks again.
         done.signal()

@@ -25,14 +25,14 @@ extension RunnerThread {
     mutating func end(_ run: Run.ID, grace: Duration) {
         guard let serial = serials[run] else { return cancel(run) }
         // Who ended before it was asked to was not stopped.
-        takeEnd(of: serial)
+        reap(of: serial)
         end(serial, .stopped, grace: grace)
     }
 
     /// A run that was not begun is not begun.
     private mutating func cancel(_ run: Run.ID) {
         if let index = waiting.firstIndex(where: { $0.request.id == run }) {
-            inbox.finishStart(waiting.remove(at: index))
+            mailbox.finishStart(waiting.remove(at: index))
         } else if !cancelReading(run) {
             return
         }
@@ -42,7 +42,7 @@ extension RunnerThread {
 
     /// Sends SIGTERM to the group, and SIGKILL after the grace. What is ending already may only end sooner.
     mutating func end(_ serial: UInt64, _ outcome: RunOutcome, grace: Duration) {
-        lookAtLaunch(of: serial)
+        pollLaunch(of: serial)
         guard let child = children[serial], serials[child.id] == serial else { return }
         // Before its program runs there is nobody who could make use of a grace.
         let grace = child.launch == nil ? grace : .zero
@@ -61,25 +61,25 @@ extension RunnerThread {
             children[serial]?.stage = .ending(outcome, killAt: killAt)
         case .killed(_, let giveUpAt):
             // It may be long past, and nothing but the stop of the runner gives up then.
-            return alarms.set(serial, at: giveUpAt)
+            return timers.set(serial, at: giveUpAt)
         }
-        alarms.set(serial, at: killAt)
+        timers.set(serial, at: killAt)
     }
 
     /// Its alarm rang, for whatever it was set, or for nothing any more.
-    mutating func attend(to serial: UInt64, at now: Int64) {
+    mutating func handleTimer(of serial: UInt64, at now: Int64) {
         readOnIfDue(serial, at: now)
-        if children[serial]?.isTraced == true { takeEnd(of: serial) }
+        if children[serial]?.isTraced == true { reap(of: serial) }
         guard let child = children[serial], serials[child.id] == serial else {
             lookAtLeftovers(of: serial, at: now)
-            groups?.sweep()
+            groups?.removeEmpty()
             return
         }
         switch child.stage {
         case .running:
             guard let deadline = child.deadline, now >= deadline else { return }
             // Its end may have come just before.
-            takeEnd(of: serial)
+            reap(of: serial)
             end(serial, .timedOut, grace: child.killTimeout)
         case .ending(let outcome, let killAt):
             guard now >= killAt, !killProgram(of: serial, outcome, at: now) else { break }
@@ -87,7 +87,7 @@ extension RunnerThread {
             children[serial]?.stage = .killed(outcome, giveUpAt: giveUpAt)
             kill(child, SIGKILL)
             if let group = child.controlGroup, !ControlGroups.isKept(group) { groups?.kill(group) }
-            alarms.set(serial, at: giveUpAt)
+            timers.set(serial, at: giveUpAt)
         case .killed(let outcome, let giveUpAt):
             guard now >= giveUpAt else { break }
             // A process that is traced stays, though it has ended, for as long as whoever traces it likes.
@@ -96,11 +96,11 @@ extension RunnerThread {
             // for, so that no other run meets it.
             if isShutDown { return finish(serial, .lost(.runner)) }
         }
-        lookAtGroup(of: serial, at: now)
+        pollProcessGroup(of: serial, at: now)
     }
 
     /// The leader of the group ended. The others have as long as it had.
-    mutating func lookAtGroup(of serial: UInt64, at now: Int64) {
+    mutating func pollProcessGroup(of serial: UInt64, at now: Int64) {
         guard let child = children[serial], child.taken != nil else { return }
         guard kill(child, 0) else {
             switch child.stage {
@@ -108,7 +108,7 @@ extension RunnerThread {
             case .ending(let outcome, _), .killed(let outcome, _): return finish(serial, outcome)
             }
         }
-        alarms.set(serial, at: now + Self.groupLook)
+        timers.set(serial, at: now + Self.groupLook)
     }
 
     mutating func shutDown(_ grace: Duration) {
@@ -118,7 +118,7 @@ extension RunnerThread {
         early = [:]
         reading = [:]
         for serial in Array(serials.values) {
-            takeEnd(of: serial)
+            reap(of: serial)
             end(serial, .stopped, grace: grace)
         }
         shutDownLeftovers(grace: grace)
@@ -145,7 +145,7 @@ extension RunnerThread {
             let deadline = RunnerClock.awake() + left
             children[serial]?.left = nil
             children[serial]?.deadline = deadline
-            alarms.set(serial, at: deadline)
+            timers.set(serial, at: deadline)
         }
         kill(child, SIGCONT)
     }

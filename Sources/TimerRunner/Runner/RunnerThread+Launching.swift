@@ -30,7 +30,7 @@ extension RunnerThread {
     }
 
     /// Looks how far processes are that set themselves up. True if it was time to look at all of them.
-    mutating func lookAtLaunches(at now: Int64) -> Bool {
+    mutating func pollLaunches(at now: Int64) -> Bool {
         guard let by = launchBy else { return false }
         let isTime = now >= by
         let first = isTime ? 0 : max(0, launching.count - Self.launchesPerTurn)
@@ -54,11 +54,11 @@ extension RunnerThread {
 
     /// Looks at one set-up. False if it is over; one that takes too long is made to end.
     private mutating func isUnderWay(_ serial: UInt64, at now: Int64) -> Bool {
-        lookAtLaunch(of: serial)
+        pollLaunch(of: serial)
         guard let launch = children[serial]?.launch, let began = children[serial]?.began else {
             return false
         }
-        if now - began >= Spawner.patience.wholeNanoseconds {
+        if now - began >= Spawner.timeout.wholeNanoseconds {
             end(serial, tooLate(launch).outcome, grace: .zero)
         }
         return true
@@ -80,7 +80,7 @@ extension RunnerThread {
     }
 
     /// Looks how far the process of one child is. Once its program runs, its beginning is told.
-    mutating func lookAtLaunch(of serial: UInt64) {
+    mutating func pollLaunch(of serial: UInt64) {
         guard let child = children[serial], let launch = child.launch else { return }
         var failure = cspawn_failure()
         guard cspawn_look(launch.number, &failure) == CSPAWN_IS_OVER else { return }
@@ -102,7 +102,7 @@ extension RunnerThread {
         // One that was made to end over its set-up never ran.
         guard let child = children[serial], case .running = child.stage else { return }
         handler(.began(child.id, pid: child.pid, at: child.beganAt))
-        obeyEarly(child.id)
+        executeEarly(child.id)
     }
 
     /// The program of a child does not run; the end of its process follows.
@@ -120,9 +120,9 @@ extension RunnerThread {
 
     /// The run is over. What is known of its set-up is told first.
     mutating func finishLaunch(of serial: UInt64) {
-        lookAtLaunch(of: serial)
+        pollLaunch(of: serial)
         noteSilence(of: serial)
-        // One that was killed before its first step has said nothing. One that is given up and may still come to
+        // One that was killed before its first step has said devNull. One that is given up and may still come to
         // it keeps its place for as long as this program runs: it writes there.
         if children[serial]?.taken != nil { forgetLaunch(of: serial) }
         if let run = children[serial]?.id { forgetEarly(run) }
@@ -133,7 +133,7 @@ extension RunnerThread {
     /// Waits for the files of a run, which others read.
     mutating func awaitFiles(of request: RunRequest, _ account: Account) {
         guard !isShutDown else { return }
-        let until = RunnerClock.awake() + Spawner.patience.wholeNanoseconds
+        let until = RunnerClock.awake() + Spawner.timeout.wholeNanoseconds
         reading[request.id] = Reading(request: request, account: account, until: until)
         launchBy = min(launchBy ?? .max, RunnerClock.awake() + Self.launchLookMax)
     }
@@ -141,7 +141,7 @@ extension RunnerThread {
     /// The files were read. The run that needs them may have been cancelled meanwhile.
     mutating func takeFiles(of run: Run.ID, _ files: Preparation.Files) {
         guard let read = reading.removeValue(forKey: run) else {
-            return inbox.forgetFiles(files)
+            return mailbox.forgetFiles(files)
         }
         waiting.append(Preparation(read.request, .success(read.account), files: files))
     }
@@ -151,7 +151,7 @@ extension RunnerThread {
             let files = RunFiles(read.request.definition.execution)?.description ?? ""
             let failure = Spawner.failure(
                 ETIMEDOUT,
-                "read \(files) within \(Spawner.patience.components.seconds) seconds")
+                "read \(files) within \(Spawner.timeout.components.seconds) seconds")
             takeFiles(of: run, .failure(failure))
         }
     }
@@ -159,7 +159,7 @@ extension RunnerThread {
     /// The run is not begun. False if no file of it is being read.
     mutating func cancelReading(_ run: Run.ID) -> Bool {
         guard let read = reading.removeValue(forKey: run) else { return false }
-        inbox.finishStart(Preparation(read.request, .success(read.account)))
+        mailbox.finishStart(Preparation(read.request, .success(read.account)))
         return true
     }
 }

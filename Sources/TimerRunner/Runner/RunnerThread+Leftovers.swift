@@ -15,7 +15,7 @@ extension RunnerThread {
     static let leftoversPatience: Int64 = 1_000_000_000
 
     /// To at most so many of them SIGTERM is sent, and so many of them are named; a fork bomb may have left any number.
-    static let leftoversMax = 1024
+    static let orphanedOutputsMax = 1024
     static let leftoversNamed = 8
     /// So many descriptors are held at a time for that.
     private static let leftoversAtOnce = 64
@@ -43,7 +43,7 @@ extension RunnerThread {
         if wasEnded, !isKept { groups?.kill(name) }
         guard groups?.remove(name) == false else { return }
         let now = RunnerClock.awake()
-        alarms.set(serial, at: now + Self.sweepDelay)
+        timers.set(serial, at: now + Self.sweepDelay)
         guard !wasEnded, !isKept else { return }
         watchGroup(name, of: child.id, grace: child.killTimeout, serial, at: now)
     }
@@ -56,7 +56,7 @@ extension RunnerThread {
         let next = now + Self.leftoversPatience
         leftGroups[serial] = LeftGroup(run: run, name: name, grace: grace, next: next, since: now)
         if isShutDown { return terminate(serial, grace: .zero, at: now) }
-        alarms.set(serial, at: next)
+        timers.set(serial, at: next)
     }
 
     /// Looks at what a run left behind, if it is time to.
@@ -72,7 +72,7 @@ extension RunnerThread {
             guard now >= killAt else { return awaitLeftovers(serial, killAt: killAt, at: now) }
             groups?.kill(left.name)
             leftGroups[serial] = nil
-            alarms.set(serial, at: now + Self.sweepDelay)
+            timers.set(serial, at: now + Self.sweepDelay)
         }
     }
 
@@ -81,7 +81,7 @@ extension RunnerThread {
         guard let since = leftGroups[serial]?.since else { return }
         let next = min(killAt, now + max(Self.sweepDelay, (now - since) / 2))
         leftGroups[serial]?.next = next
-        alarms.set(serial, at: next)
+        timers.set(serial, at: next)
     }
 
     /// Sends SIGTERM to what a run left behind, and tells of it.
@@ -116,7 +116,7 @@ extension RunnerThread {
         var rest = groups.processes(in: name)[...]
         let count = rest.count
         var named: [String] = []
-        rest = rest.prefix(Self.leftoversMax)
+        rest = rest.prefix(Self.orphanedOutputsMax)
         while !rest.isEmpty {
             let opened = rest.prefix(Self.leftoversAtOnce).map { ($0, cspawn_open_process($0)) }
             rest = rest.dropFirst(Self.leftoversAtOnce)

@@ -134,7 +134,7 @@ extension RunnerThread {
 
     private mutating func waitToRead(_ serial: UInt64, until: Int64) {
         children[serial]?.unreadUntil = until
-        alarms.set(serial, at: until)
+        timers.set(serial, at: until)
     }
 
     /// There is room for lines of this run again.

@@ -11,10 +11,10 @@ extension RunnerThread {
     /// standard error (2) or the reports of its PAM session (3).
     mutating func serve(_ token: UInt64) {
         let serial = token >> 2
-        guard token & 3 != 0 else { return takeEnd(of: serial) }
+        guard token & 3 != 0 else { return reap(of: serial) }
         guard token & 3 != 3 else { return hearSession(of: serial) }
         // Whatever it wrote, its program runs.
-        lookAtLaunch(of: serial)
+        pollLaunch(of: serial)
         beginIfItWrote(serial, stream: Int(token & 3) - 1)
         readSome(of: serial, stream: Int(token & 3) - 1)
         dropIfDone(serial)
@@ -23,7 +23,7 @@ extension RunnerThread {
     // MARK: - Ends
 
     /// Takes the end of the process, if it has ended. Unless it was made to end, that is the end of the run.
-    mutating func takeEnd(of serial: UInt64) {
+    mutating func reap(of serial: UInt64) {
         guard let child = children[serial], let pidfd = child.pidfd else { return }
         var end = cspawn_end()
         let isKnown: Bool
@@ -36,19 +36,19 @@ extension RunnerThread {
             guard hasEnded(child) else { return }
             isKnown = false
         }
-        took(end, of: serial, isKnown: isKnown)
+        didReap(end, of: serial, isKnown: isKnown)
     }
 
-    /// Whoever traces a process has its end first. Until then its descriptor would have the thread turn for nothing.
+    /// Whoever traces a process has its end first. Until then its descriptor would have the thread turn for devNull.
     private mutating func awaitTracer(of serial: UInt64, _ child: Child) {
         guard orphanWatch == nil, let pidfd = child.pidfd, hasEnded(child) else { return }
         epoll_ctl(epoll, EPOLL_CTL_DEL, pidfd, nil)
         children[serial]?.isTraced = true
-        alarms.set(serial, at: RunnerClock.awake() + Self.tracerLook)
+        timers.set(serial, at: RunnerClock.awake() + Self.tracerLook)
     }
 
     /// The end of the process is taken, whatever is known of it.
-    private mutating func took(_ end: cspawn_end, of serial: UInt64, isKnown: Bool) {
+    private mutating func didReap(_ end: cspawn_end, of serial: UInt64, isKnown: Bool) {
         guard let child = children[serial], let pidfd = child.pidfd else { return }
         processes[child.pid] = nil
         children[serial]?.pidfd = nil
@@ -58,14 +58,14 @@ extension RunnerThread {
             finish(serial, isKnown ? Self.outcome(of: end) : .lost(.runner))
         } else {
             killRest(of: serial)
-            lookAtGroup(of: serial, at: RunnerClock.awake())
+            pollProcessGroup(of: serial, at: RunnerClock.awake())
         }
     }
 
     /// Takes the ends of the children: of runs, and of processes that were left to this one, which are
     /// nobody's to know.
     /// - Complexity: O(*n*) in the children for each.
-    mutating func takeEnds() {
+    mutating func reapAll() {
         guard let orphanWatch else { return }
         cspawn_hush(orphanWatch)
         var end = cspawn_end()
@@ -75,7 +75,7 @@ extension RunnerThread {
                 mayHaveMoreEnds = false
                 return
             }
-            if let serial = processes[pid] { took(end, of: serial, isKnown: true) }
+            if let serial = processes[pid] { didReap(end, of: serial, isKnown: true) }
         }
         // The kernel has told of the others already.
         mayHaveMoreEnds = true
@@ -111,12 +111,12 @@ extension RunnerThread {
             usage.system = .microseconds(taken.end.system_microseconds)
             usage.peakResidentBytes = taken.end.peak_kibibytes << 10
         }
-        // What never ran used nothing.
+        // What never ran used devNull.
         if case .spawnFailed = outcome { usage = RunUsage() }
         let end = RunEnd(outcome, usage, at: RunnerClock.wall(), tail: child.tail.last)
-        marks.note(end, of: child.id)
+        registry.note(end, of: child.id)
         handler(.ended(child.id, end))
-        keepLeftovers(of: serial)
+        keepOrphanedOutput(of: serial)
     }
 
     private static func outcome(of end: cspawn_end) -> RunOutcome {
@@ -128,15 +128,15 @@ extension RunnerThread {
     // MARK: - What is left behind
 
     /// Whoever holds a pipe of an ended run may write on as long as it likes; only so many are kept.
-    private mutating func keepLeftovers(of serial: UInt64) {
+    private mutating func keepOrphanedOutput(of serial: UInt64) {
         guard children[serial]?.streams.contains(where: { $0 != nil }) == true else {
             if let child = children.removeValue(forKey: serial) { unread[child.id] = nil }
             return
         }
         // The end has been told: what comes now goes into no tail.
         children[serial]?.tail = Tail(limit: 0)
-        leftovers.append(serial)
-        if leftovers.count > Runner.leftoversMax { drop(leftovers.removeFirst()) }
+        orphanedOutputs.append(serial)
+        if orphanedOutputs.count > Runner.orphanedOutputsMax { drop(orphanedOutputs.removeFirst()) }
     }
 
     mutating func dropIfDone(_ serial: UInt64) {
@@ -146,7 +146,7 @@ extension RunnerThread {
         tellLimited(serial)
         children[serial] = nil
         unread[child.id] = nil
-        leftovers.removeAll { $0 == serial }
+        orphanedOutputs.removeAll { $0 == serial }
     }
 
     /// Closes everything of a child. A line it had begun is told.

@@ -80,7 +80,7 @@ extension RunnerThread {
         children[serial]?.isProgramKilled = true
         let killAt = now + Self.closePatience
         children[serial]?.stage = .ending(outcome, killAt: killAt)
-        alarms.set(serial, at: killAt)
+        timers.set(serial, at: killAt)
         return true
     }
 

@@ -18,7 +18,7 @@ extension RunnerThread {
         let signals = cspawn_signals()
         for _ in 0..<Self.startsPerTurn {
             guard mayStart, let preparation = waiting.popFirst() else { return }
-            inbox.finishStart(preparation)
+            mailbox.finishStart(preparation)
             start(preparation, signals)
         }
     }
@@ -31,13 +31,13 @@ extension RunnerThread {
             forgetEarly(run)
             let end = RunEnd(error.outcome, at: RunnerClock.wall())
             // The mark of one that was begun before says how that went.
-            if end.outcome != .lost(.runner) { marks.note(end, of: run) }
+            if end.outcome != .lost(.runner) { registry.note(end, of: run) }
             handler(.ended(run, end))
         }
     }
 
     /// Takes up a run that an earlier runner began. How it ends, the kernel tells only its parent.
-    mutating func adopt(_ run: Run.ID, _ process: Marks.Process, _ pidfd: Int32) {
+    mutating func adopt(_ run: Run.ID, _ process: RunRegistry.Process, _ pidfd: Int32) {
         serial += 1
         guard Self.watch(pidfd, token: serial << 2, in: epoll) else {
             close(pidfd)
@@ -54,7 +54,7 @@ extension RunnerThread {
     }
 
     /// Takes up what a run left in its control group, which ended while there was no runner, or shortly before.
-    mutating func adopt(_ group: Marks.Group, of run: Run.ID) {
+    mutating func adopt(_ group: RunRegistry.Group, of run: Run.ID) {
         guard groups?.has(group.name) == true, !ControlGroups.isKept(group.name) else { return }
         serial += 1
         watchGroup(group.name, of: run, grace: group.killTimeout, serial, at: RunnerClock.awake())
@@ -64,7 +64,7 @@ extension RunnerThread {
         children[serial] = child
         serials[child.id] = serial
         processes[child.pid] = serial
-        if let deadline = child.deadline { alarms.set(serial, at: deadline) }
+        if let deadline = child.deadline { timers.set(serial, at: deadline) }
     }
 
     /// The pipes of a run; both ends of each are open.
@@ -103,7 +103,7 @@ extension RunnerThread {
         }
         serial += 1
         let group = groups?.name(serial, isKept: !definition.execution.killsLeftovers)
-        let mark = try marks.make(
+        let mark = try registry.make(
             for: preparation.request.id, began: began, beganAt: beganAt, deadline: deadline,
             killTimeout: definition.execution.killTimeout, controlGroup: group)
         var ready = try preparation.result.get()
@@ -113,17 +113,17 @@ extension RunnerThread {
             close(pipes.error.writing)
         }
         let process: Spawner.Process
-        var surroundings = Spawner.Surroundings(
+        var context = Spawner.SpawnContext(
             output: pipes.output.writing, error: pipes.error.writing, signals: signals, mark: mark)
         do throws(Spawner.Failure) {
             guard Self.watch(pipes.output.reading, token: serial << 2 | 1, in: epoll),
                 Self.watch(pipes.error.reading, token: serial << 2 | 2, in: epoll)
             else { throw Spawner.failure(errno, "watch a pipe") }
             give(pipes, to: ready.account)
-            if let groups, let group { surroundings.controlGroup = try groups.make(group) }
-            defer { if group != nil { close(surroundings.controlGroup) } }
+            if let groups, let group { context.controlGroup = try groups.make(group) }
+            defer { if group != nil { close(context.controlGroup) } }
             try giveCredentials(of: preparation.request.id, to: &ready)
-            process = try spawner.spawn(definition, ready, in: surroundings)
+            process = try spawner.spawn(definition, ready, in: context)
             // Else the end of any child is told by SIGCHLD.
             if orphanWatch == nil { try watch(process) }
             if let socket = process.session { try watchSession(socket, process) }

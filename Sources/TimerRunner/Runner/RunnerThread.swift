@@ -7,7 +7,7 @@ import HostThreads
 import TimerCore
 import TimerRunnerProtocol
 
-/// The runner's own thread: one epoll(7) over its inbox, its processes and their pipes.
+/// The runner's own thread: one epoll(7) over its mailbox, its processes and their pipes.
 struct RunnerThread: ~Copyable {
     /// How many runs are begun before the ends and the output of others are looked at again. Each start costs
     /// more the more descriptors are open, so those of runs that ended had better be closed meanwhile.
@@ -31,8 +31,8 @@ struct RunnerThread: ~Copyable {
     /// What stands in an event for the ends of children.
     static let ends = UInt64.max
 
-    let inbox: Inbox
-    let marks: Marks
+    let mailbox: RunnerMailbox
+    let registry: RunRegistry
     let epoll: Int32
     let orphanWatch: Int32?
     let spawner: Spawner
@@ -45,7 +45,7 @@ struct RunnerThread: ~Copyable {
     /// The control groups of runs that are over, by their children, as long as something is to be done about what is
     /// left in them.
     var leftGroups: [UInt64: LeftGroup] = [:]
-    /// The number of the latest child; 0 is the inbox.
+    /// The number of the latest child; 0 is the mailbox.
     var serial: UInt64 = 0
     var children: [UInt64: Child] = [:]
     /// The children whose runs live.
@@ -53,12 +53,12 @@ struct RunnerThread: ~Copyable {
     /// The children whose processes live, by their numbers.
     var processes: [Int32: UInt64] = [:]
     /// The children whose runs ended while somebody else holds their pipes, oldest first.
-    var leftovers: [UInt64] = []
+    var orphanedOutputs: [UInt64] = []
     /// The children of which nothing is read for now, by their runs.
     var unread: [Run.ID: UInt64] = [:]
     /// What the jobs wrote lately.
     var lineLimits = LineLimits()
-    var alarms = Alarms()
+    var timers = TimerHeap()
     /// The children that set themselves up, the latest last; some may be done. And when all of them are looked at
     /// again, at the latest.
     var launching: [(serial: UInt64, launch: Int32, isInSession: Bool)] = []
@@ -71,14 +71,14 @@ struct RunnerThread: ~Copyable {
     var waiting: ArraySlice<Preparation> = []
     /// How many runs may live at once.
     var livesMax = Int.max
-    var early: [Run.ID: [Inbox.Word]] = [:]
+    var early: [Run.ID: [RunnerMailbox.Command]] = [:]
     /// When `turned` is to be called at the latest.
     private var turnBy: Int64?
     var isShutDown = false
     /// Whether children may have ended of whom the kernel tells no more.
     var mayHaveMoreEnds = false
     /// Who waits until every end that has come to pass is told.
-    var settling: [@Sendable () -> Void] = []
+    var barriers: [@Sendable () -> Void] = []
     var buffer = [UInt8](repeating: 0, count: 64 << 10)
 
     /// A run whose files are being read.
@@ -90,12 +90,12 @@ struct RunnerThread: ~Copyable {
 
     /// What a thread begins with.
     struct Beginning {
-        var inbox: Inbox
-        var marks: Marks
+        var mailbox: RunnerMailbox
+        var registry: RunRegistry
         /// The runs an earlier runner left, with descriptors of their processes.
-        var found: [(run: Run.ID, process: Marks.Process, pidfd: Int32)]
+        var found: [(run: Run.ID, process: RunRegistry.Process, pidfd: Int32)]
         /// The control groups of those it left that are over.
-        var left: [(run: Run.ID, group: Marks.Group)] = []
+        var left: [(run: Run.ID, group: RunRegistry.Group)] = []
         var orphanWatch: Int32?
         var groups: ControlGroups?
         var credentials: CredentialStore?
@@ -105,8 +105,8 @@ struct RunnerThread: ~Copyable {
     }
 
     private init(_ beginning: Beginning, epoll: Int32) {
-        inbox = beginning.inbox
-        marks = beginning.marks
+        mailbox = beginning.mailbox
+        registry = beginning.registry
         orphanWatch = beginning.orphanWatch
         groups = beginning.groups
         credentials = beginning.credentials
@@ -138,7 +138,7 @@ struct RunnerThread: ~Copyable {
     /// Has the kernel's table of this process's descriptors be so long from now on. It grows by doubling, and where
     /// threads share it, each time waits until no processor can be looking at the shorter one (Linux, fs/file.c:
     /// expand_fdtable, synchronize_rcu): 10 ms and more, in the midst of the first runs of which there are many.
-    private static func makeRoom(beside descriptor: Int32) {
+    private static func preallocateFDTable(beside descriptor: Int32) {
         var limit = rlimit()
         getrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit)
         let count = min(limit.rlim_cur, descriptorsReady)
@@ -152,10 +152,10 @@ struct RunnerThread: ~Copyable {
     static func begin(
         _ beginning: Beginning, done: @escaping @Sendable () -> Void
     ) throws(Runner.Failure) {
-        let inbox = beginning.inbox
+        let mailbox = beginning.mailbox
         let epoll = epoll_create1(Int32(EPOLL_CLOEXEC))
         guard epoll >= 0 else { throw Runner.Failure("cannot make an epoll", errno) }
-        guard watch(inbox.descriptor, token: 0, in: epoll),
+        guard watch(mailbox.descriptor, token: 0, in: epoll),
             beginning.orphanWatch.map({ watch($0, token: ends, in: epoll) }) ?? true
         else {
             let code = errno
@@ -164,17 +164,17 @@ struct RunnerThread: ~Copyable {
         }
         // Before there is one thread more.
         _ = openFilesBefore
-        makeRoom(beside: epoll)
+        preallocateFDTable(beside: epoll)
         let code = WorkerThread.start("timerd.runner") {
             // The nice value most jobs have is that of this thread too, unless many begin, whatever the
             // runner's. A child begins with its parent's, and one that has to give up a lower one gives up the
             // processor with it: on a busy machine it would wait for its next turn before it runs its program.
-            ThreadNice.giveUp()
+            ThreadNice.reset()
             ThreadSlice.takeShortest()
             var thread = RunnerThread(beginning, epoll: epoll)
             thread.run()
             close(epoll)
-            inbox.close()
+            mailbox.close()
             done()
         }
         guard code == 0 else {
@@ -188,37 +188,37 @@ struct RunnerThread: ~Copyable {
     private mutating func run() {
         var events = [epoll_event](repeating: epoll_event(), count: 256)
         while !(isShutDown && serials.isEmpty && leftGroups.isEmpty) {
-            let settled = settling
-            let count = epoll_wait(epoll, &events, Int32(events.count), patience())
+            let settled = barriers
+            let count = epoll_wait(epoll, &events, Int32(events.count), timeout())
             for event in events.prefix(Int(max(0, count))) {
                 switch event.data.u64 {
-                case 0: for word in inbox.take() { obey(word) }
-                case Self.ends: takeEnds()
+                case 0: for word in mailbox.take() { execute(word) }
+                case Self.ends: reapAll()
                 case let token: serve(token)
                 }
             }
             // Fewer events than there is room for: that was all of them.
-            if mayHaveMoreEnds { takeEnds() }
+            if mayHaveMoreEnds { reapAll() }
             if count >= 0, count < events.count, !mayHaveMoreEnds {
                 for settled in settled { settled() }
-                settling.removeFirst(settled.count)
+                barriers.removeFirst(settled.count)
             }
-            suitSlice(at: RunnerClock.awake())
+            adjustTimeSlice(at: RunnerClock.awake())
             startSome()
             let now = RunnerClock.awake()
-            while let serial = alarms.pop(due: now) { attend(to: serial, at: now) }
-            let isLate = lookAtLaunches(at: now) || turnBy.map { now >= $0 } ?? false
+            while let serial = timers.pop(due: now) { handleTimer(of: serial, at: now) }
+            let isLate = pollLaunches(at: now) || turnBy.map { now >= $0 } ?? false
             let mayWait = turned(isLate)
             turnBy = mayWait ? turnBy ?? now + Self.gathering : nil
         }
-        for settled in settling { settled() }
+        for settled in barriers { settled() }
         _ = turned(true)
         for serial in Array(children.keys) { drop(serial) }
         // Who was killed with the last runs may take a moment to be gone.
-        for _ in 0..<20 where groups?.isSwept == false {
+        for _ in 0..<20 where groups?.areAllRemoved == false {
             usleep(5000)
-            takeEnds()
-            groups?.sweep()
+            reapAll()
+            groups?.removeEmpty()
         }
         groups?.closeAll()
         credentials?.close()
@@ -227,7 +227,7 @@ struct RunnerThread: ~Copyable {
 
     /// Short turns have a run begin at once though the processors are taken, and its process gives them up before it
     /// is its program. That costs it a turn: where many begin, this thread goes first by itself, and they as any.
-    private mutating func suitSlice(at now: Int64) {
+    private mutating func adjustTimeSlice(at now: Int64) {
         let wereMany = starts.count > Self.many.starts
         if now - starts.since >= Self.many.within { starts = (count: 0, since: now) }
         starts.count += min(waiting.count, Self.startsPerTurn)
@@ -236,20 +236,20 @@ struct RunnerThread: ~Copyable {
         if !areMany {
             ThreadSlice.shareShortest()
         } else if !ThreadSlice.keepShortest(nice: ThreadNice.first) {
-            ThreadSlice.giveUp()
+            ThreadSlice.reset()
         }
     }
 
     /// How long to wait for something, in milliseconds; -1 for ever.
-    private func patience() -> Int32 {
-        if mayStart || !settling.isEmpty || mayHaveMoreEnds { return 0 }
-        let next = min(alarms.next ?? .max, turnBy ?? .max, launchBy ?? .max)
+    private func timeout() -> Int32 {
+        if mayStart || !barriers.isEmpty || mayHaveMoreEnds { return 0 }
+        let next = min(timers.next ?? .max, turnBy ?? .max, launchBy ?? .max)
         guard next < .max else { return -1 }
         // Rounded up, so as not to turn in vain; a day at most, lest the number not fit.
         return Int32(min(86_400_000, max(0, (next - RunnerClock.awake() + 999_999) / 1_000_000)))
     }
 
-    private mutating func obey(_ word: Inbox.Word) {
+    private mutating func execute(_ word: RunnerMailbox.Command) {
         switch word {
         case .start(let preparations): if !isShutDown { waiting += preparations }
         case .read(let request, let account): awaitFiles(of: request, account)
@@ -264,7 +264,7 @@ struct RunnerThread: ~Copyable {
         case .resume(let run):
             guard child(of: run, or: word) != nil else { return }
             resume(run)
-        case .settle(let done): settling.append(done)
+        case .barrier(let done): barriers.append(done)
         case .readOn(let runs): for run in runs { readOn(run) }
         case .limit(let count):
             livesMax = count
@@ -275,27 +275,27 @@ struct RunnerThread: ~Copyable {
     }
 
     /// The child of a run. A word for a run whose program does not run yet is kept until then.
-    private mutating func child(of run: Run.ID, or word: Inbox.Word) -> Child? {
+    private mutating func child(of run: Run.ID, or word: RunnerMailbox.Command) -> Child? {
         let child = serials[run].flatMap { children[$0] }
         if let child, child.launch == nil { return child }
         if child != nil || reading[run] != nil || waiting.contains(where: { $0.request.id == run })
         {
             early[run, default: []].append(word)
-            inbox.keepCommands(1)
+            mailbox.keepCommands(1)
         }
         return nil
     }
 
     /// What was said of a run before its program ran.
-    mutating func obeyEarly(_ run: Run.ID) {
-        for word in forgetEarly(run) { obey(word) }
+    mutating func executeEarly(_ run: Run.ID) {
+        for word in forgetEarly(run) { execute(word) }
     }
 
     /// Takes out what was said of a run before its program ran.
     @discardableResult
-    mutating func forgetEarly(_ run: Run.ID) -> [Inbox.Word] {
+    mutating func forgetEarly(_ run: Run.ID) -> [RunnerMailbox.Command] {
         guard !early.isEmpty, let words = early.removeValue(forKey: run) else { return [] }
-        inbox.keepCommands(-words.count)
+        mailbox.keepCommands(-words.count)
         return words
     }
 

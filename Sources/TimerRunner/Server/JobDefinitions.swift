@@ -21,7 +21,7 @@ struct JobDefinitions: Sendable {
     /// The result of one reading. It is a class so that a chosen thread can free what is in it.
     final class Reading: Sendable {
         fileprivate struct Content {
-            var catalogue: RunnerServer.Catalogue = [:]
+            var definitions: RunnerServer.Definitions = [:]
             var next = JobDefinitions()
         }
 
@@ -36,8 +36,8 @@ struct JobDefinitions: Sendable {
         /// How many definitions it has.
         var count: Int {
             content.withLock {
-                $0.catalogue.count + $0.next.current.catalogue.count
-                    + $0.next.former.catalogue.count
+                $0.definitions.count + $0.next.current.definitions.count
+                    + $0.next.former.definitions.count
             }
         }
 
@@ -45,22 +45,22 @@ struct JobDefinitions: Sendable {
     }
 
     private struct Known {
-        var catalogue: RunnerServer.Catalogue = [:] { didSet { fingerprints = [:] } }
+        var definitions: RunnerServer.Definitions = [:] { didSet { fingerprints = [:] } }
         /// Of those definitions that were asked for.
         var fingerprints: [Job.Name: UInt64] = [:]
 
         mutating func definition(for order: RunOrder) -> Definition? {
             let job = order.run.firing.job
-            guard let definition = catalogue[job] else { return nil }
+            guard let definition = definitions[job] else { return nil }
             let fingerprint = fingerprints[job] ?? definition.fingerprint
             fingerprints[job] = fingerprint
             return fingerprint == order.fingerprint ? definition : nil
         }
     }
 
-    var isEmpty: Bool { current.catalogue.isEmpty }
+    var isEmpty: Bool { current.definitions.isEmpty }
 
-    func contains(_ job: Job.Name) -> Bool { current.catalogue[job] != nil }
+    func contains(_ job: Job.Name) -> Bool { current.definitions[job] != nil }
 
     /// The definition that a run is to be started by; nil if there is none of its job, or other ones.
     mutating func definition(for order: RunOrder) -> Definition? {
@@ -71,10 +71,10 @@ struct JobDefinitions: Sendable {
     /// Works out the definitions after this reading. With very many jobs this takes a while.
     ///
     /// - Parameter isCheck: whether the files have changed, and the scheduler has not asked for a reload.
-    func reading(_ read: RunnerServer.Catalogue, isCheck: Bool) -> Reading {
+    func reading(_ read: RunnerServer.Definitions, isCheck: Bool) -> Reading {
         Reading(
             changes,
-            Reading.Content(catalogue: read, next: isCheck ? checked(read) : taken(read)))
+            Reading.Content(definitions: read, next: isCheck ? checked(read) : taken(read)))
     }
 
     /// Uses the reading, and leaves the previous definitions in it, since freeing them takes a while as well.
@@ -88,20 +88,20 @@ struct JobDefinitions: Sendable {
 
     /// The files were changed, and this is in them. A job that is deleted from them is not run any more; one that is
     /// changed is run as it was when it fired.
-    private func checked(_ read: RunnerServer.Catalogue) -> JobDefinitions {
+    private func checked(_ read: RunnerServer.Definitions) -> JobDefinitions {
         var next = self
-        next.current.catalogue = current.catalogue.filter { read[$0.key] != nil }
-        next.former.catalogue = former.catalogue.filter { read[$0.key] != nil }
-        next.latest.catalogue = read.filter { next.current.catalogue[$0.key] != $0.value }
+        next.current.definitions = current.definitions.filter { read[$0.key] != nil }
+        next.former.definitions = former.definitions.filter { read[$0.key] != nil }
+        next.latest.definitions = read.filter { next.current.definitions[$0.key] != $0.value }
         return next
     }
 
-    private func taken(_ read: RunnerServer.Catalogue) -> JobDefinitions {
+    private func taken(_ read: RunnerServer.Definitions) -> JobDefinitions {
         var next = self
-        next.current.catalogue = read
+        next.current.definitions = read
         next.latest = Known()
         // Most jobs stay as they are, and are not kept twice.
-        next.former.catalogue = former.catalogue.filter { read[$0.key] != $0.value }
+        next.former.definitions = former.definitions.filter { read[$0.key] != $0.value }
         return next
     }
 
@@ -128,10 +128,10 @@ struct JobDefinitions: Sendable {
 
 /// Reads the configuration on a thread of its own: of very many jobs it takes a while, and starts and ends of runs do
 /// not wait for it.
-final class CatalogueReader: Sendable {
+final class DefinitionReader: Sendable {
     typealias Reading = Result<JobDefinitions.Reading, RunnerServer.Unreadable>
 
-    private let read: @Sendable () -> Result<RunnerServer.Catalogue, RunnerServer.Unreadable>
+    private let read: @Sendable () -> Result<RunnerServer.Definitions, RunnerServer.Unreadable>
     private let freeFormer: @Sendable () -> Void
     private let done: @Sendable () -> Void
     private let finished = Mutex<Reading?>(nil)
@@ -143,7 +143,7 @@ final class CatalogueReader: Sendable {
     ///   - freeFormer: frees what belongs to readings that are not used any more.
     ///   - done: called on another thread when `take` has something.
     init(
-        read: @escaping @Sendable () -> Result<RunnerServer.Catalogue, RunnerServer.Unreadable>,
+        read: @escaping @Sendable () -> Result<RunnerServer.Definitions, RunnerServer.Unreadable>,
         freeFormer: @escaping @Sendable () -> Void, done: @escaping @Sendable () -> Void
     ) {
         self.read = read
@@ -165,7 +165,7 @@ final class CatalogueReader: Sendable {
         beside definitions: JobDefinitions, isCheck: Bool, with reading: JobDefinitions.Reading
     ) {
         start {
-            let read = reading.content.withLock { $0.catalogue }
+            let read = reading.content.withLock { $0.definitions }
             reading.empty()
             return .success(definitions.reading(read, isCheck: isCheck))
         }
@@ -175,7 +175,7 @@ final class CatalogueReader: Sendable {
     func free(_ reading: JobDefinitions.Reading) {
         guard reading.count > Self.fewJobs else { return }
         _ = WorkerThread.start("timerd.config") { [freeFormer] in
-            ThreadNice.giveUp()
+            ThreadNice.reset()
             reading.empty()
             freeFormer()
         }
@@ -186,7 +186,7 @@ final class CatalogueReader: Sendable {
     private func start(_ body: @escaping @Sendable () -> Reading) {
         let code = WorkerThread.start("timerd.config") { [self] in
             // It has time; what starts runs has none.
-            ThreadNice.giveUp()
+            ThreadNice.reset()
             finish(body())
         }
         if code != 0 { finish(body()) }

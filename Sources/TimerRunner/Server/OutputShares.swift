@@ -37,7 +37,7 @@ struct OutputShares {
 
     /// Whether there is room for so many more bytes of a run.
     ///
-    /// - Parameter own: how many bytes the run has; nil if it has nothing.
+    /// - Parameter own: how many bytes the run has; nil if it has devNull.
     /// - Complexity: O(1), or O(*n*) in the jobs that have something if one is to give way.
     func room(for cost: Int, of job: Job.Name, own: Int?) -> Room {
         guard bytes + cost > bytesMax else { return .free }

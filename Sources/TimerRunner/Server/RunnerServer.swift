@@ -17,7 +17,7 @@ public final class RunnerServer: Sendable {
     public static let drainTimeout: Duration = .seconds(5)
 
     /// What the configuration says of each job's runs.
-    public typealias Catalogue = [Job.Name: Definition]
+    public typealias Definitions = [Job.Name: Definition]
 
     /// What the configuration says of all runs.
     public struct RunRules: Hashable, Sendable {
@@ -30,7 +30,7 @@ public final class RunnerServer: Sendable {
         public init() {}
     }
 
-    /// Why there is no catalogue.
+    /// Why there is no definitions.
     public struct Unreadable: Error, Hashable {
         /// What is wrong with it.
         public var description: String
@@ -45,8 +45,8 @@ public final class RunnerServer: Sendable {
         public var socket: Int32
         /// The users whose schedulers are believed, beside root.
         public var users: [UInt32]
-        /// The directory of marks.
-        public var marks: Int32
+        /// The directory of registry.
+        public var registry: Int32
         /// What the runner may do beyond its own children.
         public var options = Runner.Options()
         /// How long the server goes on without a scheduler and without a run; nil: for ever.
@@ -59,7 +59,7 @@ public final class RunnerServer: Sendable {
         /// Whether the definition of a job may have changed since the reading in use, by what `hasChanged` has found.
         /// Only the runs of such jobs wait until the configuration is read again.
         public var isAffected: @Sendable (Job.Name) -> Bool = { _ in true }
-        /// Called when the last result of `catalogue` is used from now on.
+        /// Called when the last result of `definitions` is used from now on.
         /// - Returns: what it says of all runs, whatever the scheduler requests.
         public var isTaken: @Sendable () -> RunRules = { RunRules() }
         /// Whether the program of this process was replaced. It is asked when a scheduler connects, and when the
@@ -69,27 +69,27 @@ public final class RunnerServer: Sendable {
         public var freeFormer: @Sendable () -> Void = {}
         var limits = RunnerLimits()
         /// Reads the configuration; may take its time.
-        public var catalogue: @Sendable () -> Result<Catalogue, Unreadable>
+        public var definitions: @Sendable () -> Result<Definitions, Unreadable>
         /// Says something in the log of the runner itself.
         public var say: @Sendable (String) -> Void
 
         /// Settings as described.
         public init(
-            socket: Int32, users: [UInt32], marks: Int32,
-            catalogue: @escaping @Sendable () -> Result<Catalogue, Unreadable>,
+            socket: Int32, users: [UInt32], registry: Int32,
+            definitions: @escaping @Sendable () -> Result<Definitions, Unreadable>,
             say: @escaping @Sendable (String) -> Void
         ) {
             self.socket = socket
             self.users = users
-            self.marks = marks
-            self.catalogue = catalogue
+            self.registry = registry
+            self.definitions = definitions
             self.say = say
         }
     }
 
     private let settings: Settings
     private let runner: Runner
-    private let backlog = Backlog()
+    private let outbound = OutboundQueue()
     private let wake: Int32
     private let instance = UInt64.random(in: 1 ... .max)
     private let orders = Orders()
@@ -118,24 +118,24 @@ public final class RunnerServer: Sendable {
             close(settings.socket)
             throw Runner.Failure("cannot listen", code)
         }
-        let (backlog, orders) = (backlog, orders)
+        let (outbound, orders) = (outbound, orders)
         do throws(Runner.Failure) {
             // Whoever sends is woken once for all that a turn brings, not for each of a thousand starts; and
             // nobody waits to hear of a start, so that of a short run start and end are told together.
-            let untold = Untold()
-            runner = try Runner(marks: settings.marks, options: settings.options) { event in
-                untold.note(event, isFirst: backlog.take(event))
+            let coalescer = WakeCoalescer()
+            runner = try Runner(registry: settings.registry, options: settings.options) { event in
+                coalescer.note(event, isFirst: outbound.take(event))
             } gate: { run in
-                backlog.gate(of: run)
+                outbound.gate(of: run)
             } turned: { isLate in
-                let (mustRing, mayWait) = untold.turn(isLate: isLate)
-                if mustRing { EventFD.ring(wake) }
+                let (mustRing, mayWait) = coalescer.turn(isLate: isLate)
+                if mustRing { EventFD.signal(wake) }
                 return mayWait
             } ended: {
                 // With the lock, since nothing is woken any more once this is seen.
                 orders.state.withLock { state in
                     state.isDown = true
-                    EventFD.ring(wake)
+                    EventFD.signal(wake)
                 }
             }
         } catch {
@@ -182,7 +182,7 @@ public final class RunnerServer: Sendable {
     /// Has the configuration read again soon.
     private func refresh() {
         orders.state.withLock { $0.mustRefresh = true }
-        EventFD.ring(wake)
+        EventFD.signal(wake)
     }
 
     private func takeRefresh() -> Bool {
@@ -194,15 +194,15 @@ public final class RunnerServer: Sendable {
 
     /// Serves until `end` was called, or a scheduler asked for it, and every run has ended; or until there was
     /// neither a scheduler nor a run for `Settings.idleMax`; or until there was no run after `Settings.isReplaced`. What
-    /// a scheduler should still know of ends is in the marks then, for the next runner to tell.
+    /// a scheduler should still know of ends is in the registry then, for the next runner to tell.
     public func run() {
-        var server = Serving(
-            settings: settings, runner: runner, backlog: backlog, wake: wake, instance: instance)
+        var server = ServerLoop(
+            settings: settings, runner: runner, outbound: outbound, wake: wake, instance: instance)
         var leaveAt: Int64?
         var idleAt: Int64?
         while true {
             idleAt = idleEnd(of: server, before: idleAt)
-            server.turn(patience: leaveAt ?? idleAt)
+            server.turn(timeout: leaveAt ?? idleAt)
             idleAt = idleEnd(of: server, before: idleAt)
             if let at = idleAt, RunnerClock.awake() >= at, server.closeIfUnused() {
                 return runner.shutdown(grace: .zero)
@@ -212,7 +212,7 @@ public final class RunnerServer: Sendable {
                 server.refresh()
             }
             // Here no request comes in between.
-            if server.mustYield, !backlog.hasLiveRun {
+            if server.mustYield, !outbound.hasLiveRun {
                 server.mustYield = false
                 runner.shutdown(grace: Self.drainTimeout)
             }
@@ -225,8 +225,8 @@ public final class RunnerServer: Sendable {
                 leaveAt = RunnerClock.awake() + Self.drainTimeout.wholeNanoseconds
                 server.sayDown()
             }
-            // What nobody took is in the marks, for the next runner to tell.
-            guard server.isConnected, !backlog.isEmpty || server.hasUnwritten,
+            // What nobody took is in the registry, for the next runner to tell.
+            guard server.isConnected, !outbound.isEmpty || server.hasUnwritten,
                 RunnerClock.awake() < leaveAt ?? 0
             else { return }
         }
@@ -235,15 +235,15 @@ public final class RunnerServer: Sendable {
 
 extension RunnerServer {
     /// When a server has been idle for long enough, by CLOCK_MONOTONIC; nil while it is not idle.
-    private func idleEnd(of server: borrowing Serving, before: Int64?) -> Int64? {
+    private func idleEnd(of server: borrowing ServerLoop, before: Int64?) -> Int64? {
         guard let idleMax = settings.idleMax, !server.isConnected, server.shutDown == nil,
-            orders.state.withLock({ $0.grace == nil }), !backlog.hasLiveRun
+            orders.state.withLock({ $0.grace == nil }), !outbound.hasLiveRun
         else { return nil }
         return before ?? RunnerClock.awake() + idleMax.wholeNanoseconds
     }
 }
 
-extension Serving {
+extension ServerLoop {
     /// Finds out whether this program was replaced.
     mutating func lookAtProgram() {
         guard !mustYield, settings.isReplaced() else { return }
@@ -256,7 +256,7 @@ extension Serving {
 }
 
 /// What was told since whoever sends was woken.
-private final class Untold: Sendable {
+private final class WakeCoalescer: Sendable {
     private enum State { case nothing, beginnings, more }
 
     private let state = Mutex(State.nothing)

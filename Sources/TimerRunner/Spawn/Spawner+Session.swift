@@ -106,7 +106,7 @@ extension Spawner {
         failure(
             ETIMEDOUT,
             "open a session of \(account.name) with the PAM service \(definition.execution.pamService ?? "") within "
-                + "\(patience.components.seconds) seconds")
+                + "\(timeout.components.seconds) seconds")
     }
 
     static func describeHelper(_ failure: cspawn_failure) -> String {

@@ -92,14 +92,14 @@ extension Preparation {
 struct Spawner {
     /// How long a process may take to become its program, and its environment file to be read: longer than a slow
     /// disk, shorter than a file server that does not answer.
-    static let patience: Duration = .seconds(10)
+    static let timeout: Duration = .seconds(10)
 
     private let openFiles: UInt64
     /// What jobs have to read.
-    private let nothing = Nothing()
+    private let devNull = DevNull()
 
     /// /dev/null, as long as somebody holds it.
-    private final class Nothing: Sendable {
+    private final class DevNull: Sendable {
         let descriptor = open("/dev/null", O_RDONLY | O_CLOEXEC)
 
         deinit { if descriptor >= 0 { close(descriptor) } }
@@ -124,33 +124,33 @@ struct Spawner {
     }
 
     /// Where a process writes to, and the control group it is in; -1 for none of its own.
-    struct Surroundings {
+    struct SpawnContext {
         var output: Int32
         var error: Int32
         /// What this process does with signals otherwise than by default, as `cspawn_signals` tells it.
         var signals: UInt64
         var controlGroup: Int32 = -1
         /// Where its process writes down which it is.
-        var mark: Marks.Place?
+        var mark: RunRegistry.Place?
     }
 
-    /// Makes the process of a run in these surroundings, with nothing to read at 0. It sets itself up, and nobody
+    /// Makes the process of a run in these context, with nothing to read at 0. It sets itself up, and nobody
     /// waits for it.
     ///
     /// It runs in the declared directory, which must be there, or else in its user's home; in `/` where
     /// that is not there just now, as under Debian's cron.
     func spawn(
-        _ definition: Definition, _ ready: Preparation.Ready, in surroundings: Surroundings
+        _ definition: Definition, _ ready: Preparation.Ready, in context: SpawnContext
     ) throws(Failure) -> Process {
         let variables = ready.variables
         let program = Program(definition.command, path: variables["PATH"] ?? "")
         try Self.check(program, variables)
         try Self.checkSession(definition)
-        let input = nothing.descriptor
+        let input = devNull.descriptor
         guard input >= 0 else { throw Self.failure(EBADF, "open /dev/null") }
         let memory = CMemory()
         var session: Int32?
-        var start = request(program, variables, definition, ready.account, surroundings, memory)
+        var start = request(program, variables, definition, ready.account, context, memory)
         start.input = input
         let result = withExtendedLifetime(memory) {
             guard let service = definition.execution.pamService else { return cspawn_start(&start) }
@@ -167,7 +167,7 @@ struct Spawner {
     /// What is to be started, as C has it: what it points to is in `memory`.
     private func request(
         _ program: Program, _ variables: [String: String], _ definition: Definition,
-        _ account: Account, _ surroundings: Surroundings, _ memory: CMemory
+        _ account: Account, _ context: SpawnContext, _ memory: CMemory
     ) -> cspawn_request {
         let execution = definition.execution
         let confinement = execution.confinement
@@ -189,9 +189,9 @@ struct Spawner {
             environment: memory.strings(variables.map { "\($0.key)=\($0.value)" }),
             directory: memory.string(definition.workingDirectory ?? account.home),
             may_run_in_root: definition.workingDirectory == nil,
-            input: -1, output: surroundings.output, error: surroundings.error, passed: -1,
+            input: -1, output: context.output, error: context.error, passed: -1,
             umask: execution.umask, nice: Int32(clamping: execution.nice),
-            signals: surroundings.signals, open_files: openFiles,
+            signals: context.signals, open_files: openFiles,
             data_bytes: RunnerProcess.dataLimitOfJobs ?? 0,
             limits: memory.array(limits), limit_count: Int32(limits.count),
             switches_user: identity != nil, user: identity?.user ?? 0, group: identity?.group ?? 0,
@@ -201,8 +201,8 @@ struct Spawner {
             capabilities: confinement.capabilities?.bits ?? 0,
             labels: memory.array(labels), label_count: Int32(labels.count),
             has_no_new_privileges: confinement.noNewPrivileges,
-            control_group: surroundings.controlGroup, mark: surroundings.mark?.mark,
-            mark_file: surroundings.mark?.file ?? -1, mark_offset: surroundings.mark?.offset ?? 0)
+            control_group: context.controlGroup, mark: context.mark?.mark,
+            mark_file: context.mark?.file ?? -1, mark_offset: context.mark?.offset ?? 0)
     }
 
     /// The outcome for a run whose process could not be, or could not become its program.
@@ -222,7 +222,7 @@ struct Spawner {
         let program = Program(definition.command, path: "").name
         return failure(
             ETIMEDOUT,
-            "run \(program) within \(patience.components.seconds) seconds in "
+            "run \(program) within \(timeout.components.seconds) seconds in "
                 + "\(definition.workingDirectory ?? account.home)")
     }
 

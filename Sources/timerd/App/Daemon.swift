@@ -25,7 +25,7 @@ struct Daemon {
     /// How long runs that live at a stop have between SIGTERM and SIGKILL.
     static let stopGrace: Duration = .seconds(10)
     /// How long a runner is waited for at the start.
-    static let runnerPatience: Duration = .seconds(20)
+    static let runnerTimeout: Duration = .seconds(20)
     /// How long any other step of a stop may take.
     static let stepTime: DispatchTimeInterval = .seconds(5)
     /// How much longer a stop waits for a store that cannot be written: it is tried once more in that time.
@@ -104,7 +104,7 @@ struct Daemon {
             let journal = Journal()
             LoggingSystem.bootstrap { label in
                 JournalLogHandler(
-                    journal: journal, patience: label == Teller.label ? Teller.patience : .zero)
+                    journal: journal, timeout: label == Teller.label ? Teller.timeout : .zero)
             }
         } else {
             LoggingSystem.bootstrap { _ in TerminalLogHandler { clocks.now().wall } }

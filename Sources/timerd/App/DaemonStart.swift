@@ -128,7 +128,7 @@ struct DaemonStart {
         let reach = RunnerReach(options, runtime: runtime, log: log)
         let runner: RunnerClient
         do {
-            runner = try reach.connect(patience: Daemon.runnerPatience) { signals.isStopRequested }
+            runner = try reach.connect(timeout: Daemon.runnerTimeout) { signals.isStopRequested }
         } catch {
             try signals.check()
             throw error

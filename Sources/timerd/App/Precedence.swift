@@ -23,8 +23,8 @@ enum Precedence {
 
     /// Has the calling thread, and those it makes, go behind those again.
     static func giveUp() {
-        ThreadSlice.giveUp()
-        ThreadNice.giveUp()
+        ThreadSlice.reset()
+        ThreadNice.reset()
     }
 
     /// Of the queues on which it is decided and recorded what is due. Dispatch has nice values of its own for

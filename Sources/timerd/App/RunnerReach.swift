@@ -36,14 +36,14 @@ struct RunnerReach {
     /// Reaches the runner, and starts one if none is there.
     ///
     /// - Parameters:
-    ///   - patience: how long to try.
+    ///   - timeout: how long to try.
     ///   - isCancelled: whether to give up before that.
     func connect(
-        patience: Duration, isCancelled: () -> Bool
+        timeout: Duration, isCancelled: () -> Bool
     ) throws(RunnerClient.Failure) -> RunnerClient {
         let (socket, arguments, started) = (socket, arguments, started)
         return try RunnerClient(
-            patience: patience, announcedBy: arguments == nil ? socket : nil,
+            timeout: timeout, announcedBy: arguments == nil ? socket : nil,
             isCancelled: isCancelled
         ) {
             do throws(RunnerClient.Failure) {

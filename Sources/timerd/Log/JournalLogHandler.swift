@@ -11,12 +11,12 @@ struct JournalLogHandler: LogHandler {
     var logLevel: Logger.Level = .info
 
     private let journal: Journal
-    private let patience: Duration
+    private let timeout: Duration
 
-    /// - Parameter patience: how long whoever logs may wait for a journal that is slow.
-    init(journal: Journal, patience: Duration = .zero) {
+    /// - Parameter timeout: how long whoever logs may wait for a journal that is slow.
+    init(journal: Journal, timeout: Duration = .zero) {
         self.journal = journal
-        self.patience = patience
+        self.timeout = timeout
     }
 
     subscript(metadataKey key: String) -> Logger.Metadata.Value? {
@@ -31,7 +31,7 @@ struct JournalLogHandler: LogHandler {
         journal.send(
             message: Printable.lines("\(event.message)"), priority: event.level.syslogPriority,
             fields: fields.map { Journal.Field($0.key, Printable.text("\($0.value)")) },
-            patience: patience)
+            timeout: timeout)
     }
 }
 

@@ -14,7 +14,7 @@ final class Teller: Sendable {
     static let label = "timerd.log"
     /// How long a line waits for a journal that is slow. The queue holds up nobody else, and jobs that write
     /// faster are held up by it themselves.
-    static let patience: Duration = .seconds(1)
+    static let timeout: Duration = .seconds(1)
 
     private let queue = DispatchQueue(label: Teller.label, qos: .utility)
     private let log: Logger

@@ -15,15 +15,15 @@ protocol RunLauncher: Sendable {
     func start(_ runs: [Run])
     /// Ends a run: SIGTERM to its process group, after the grace SIGKILL.
     func end(_ run: Run.ID, grace: Duration)
-    /// Has a run stand still, and its time limit with it.
+    /// Suspends a run, and its time limit with it.
     func suspend(_ run: Run.ID)
-    /// Has it go on.
+    /// Resumes it.
     func resume(_ run: Run.ID)
     /// Sends a signal to its process group.
     func signal(_ run: Run.ID, _ number: Int32)
-    /// Calls `done` once every end that has come to pass by now is told.
-    func settle(_ done: @escaping @Sendable () -> Void)
-    /// The end of this run is written down: nothing needs to be known of it any more.
+    /// Calls `done` once every end of a run that happened before this call has been reported.
+    func barrier(_ done: @escaping @Sendable () -> Void)
+    /// The end of this run is stored: the launcher can forget it.
     func forget(_ run: Run.ID)
     /// The configuration is being read again: what executes runs reads it as well, and goes by what it read before
     /// for the jobs that have not changed yet.
@@ -236,7 +236,7 @@ actor Loop: QueueActor {
         guard agenda.liveRuns > 0, let late = agenda.lateness(at: clocks.now()),
             late > Self.lateMax
         else { return receive(.wake(job)) }
-        launcher.settle { self.later { $0.receive(.wake(job)) } }
+        launcher.barrier { self.later { $0.receive(.wake(job)) } }
     }
 
     /// Carries out an order and answers once what it changed is on the disk.

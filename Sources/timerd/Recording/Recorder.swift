@@ -256,7 +256,8 @@ actor Recorder: QueueActor {
     }
 
     /// Which database it is and how many jobs it knows, once that is on the disk; nil if it cannot be written for now.
-    nonisolated func settle(_ done: @escaping @Sendable ((Store.Identity, jobs: Int)?) -> Void) {
+    nonisolated func whenDurable(_ done: @escaping @Sendable ((Store.Identity, jobs: Int)?) -> Void)
+    {
         later { recorder in
             guard recorder.trouble == nil, let store = recorder.store,
                 let jobs = try? store.jobCount()

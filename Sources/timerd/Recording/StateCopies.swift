@@ -76,7 +76,7 @@ final class StateCopies: Sendable {
 
     /// Writes the marker with a generation that is on the disk by then, and does the rest behind it on the queue.
     private func mark(_ rest: @escaping @Sendable () -> Void) {
-        recorder.settle { settled in
+        recorder.whenDurable { settled in
             self.queue.async {
                 if let (identity, jobs) = settled { self.write(identity, jobs: jobs) }
                 rest()

@@ -5,8 +5,8 @@ import TimerCore
 import TimerRunnerProtocol
 
 /// Reaching a runner again, and agreeing with it on the runs there are.
-extension ClientWork {
-    mutating func reach() {
+extension ClientLoop {
+    mutating func reconnect() {
         let now = RunnerClock.awake()
         guard search.isDue(at: now) else { return }
         do throws(RunnerClient.Failure) {
@@ -25,7 +25,7 @@ extension ClientWork {
             mustConfirm = true
             socket = consume fresh
             search.end()
-            compare(greeting.holdings)
+            reconcile(greeting.holdings)
             handler(.back(isSame: isSame)) {}
         } catch {
             search.fail()
@@ -33,10 +33,10 @@ extension ClientWork {
     }
 
     /// Brings what the runner holds and what is known here together.
-    private mutating func compare(_ holdings: [RunnerClient.Holding]) {
+    private mutating func reconcile(_ holdings: [RunnerClient.Holding]) {
         let held = Dictionary(holdings.map { ($0.run, $0) }) { first, _ in first }
-        strays = []
-        for holding in holdings where runs[holding.run] == nil { stray(holding) }
+        unknownRuns = []
+        for holding in holdings where runs[holding.run] == nil { handleUnknown(holding) }
         var orders: [RunOrder] = []
         for (run, known) in runs where !known.isOver {
             if let order = known.order, held[run] == nil {

@@ -9,8 +9,8 @@ import TimerCore
 import TimerRunnerProtocol
 
 /// What the runner's thread is to do, left for it by others.
-final class Inbox: Sendable {
-    enum Word: Sendable {
+final class RunnerMailbox: Sendable {
+    enum Command: Sendable {
         case start([Preparation])
         /// The files of this run are being read; `wasRead` will say what is in them.
         case read(RunRequest, Account)
@@ -19,7 +19,7 @@ final class Inbox: Sendable {
         case end(Run.ID, grace: Duration)
         case suspend(Run.ID)
         case resume(Run.ID)
-        case settle(@Sendable () -> Void)
+        case barrier(@Sendable () -> Void)
         case readOn([Run.ID])
         case limit(Int)
         case shutDown(Duration)
@@ -35,7 +35,7 @@ final class Inbox: Sendable {
     }
 
     private struct State {
-        var words: [Word] = []
+        var commands: [Command] = []
         var load = Load()
         /// The thread has ended and takes nothing more.
         var isClosed = false
@@ -52,14 +52,14 @@ final class Inbox: Sendable {
 
     deinit { Glibc.close(descriptor) }
 
-    /// Leaves word and returns at once.
-    /// - Returns: false if the thread has ended; the word is not taken then.
+    /// Leaves command and returns at once.
+    /// - Returns: false if the thread has ended; the command is not taken then.
     @discardableResult
-    func leave(_ word: Word) -> Bool {
+    func post(_ command: Command) -> Bool {
         let count: Int? = state.withLock { state in
             guard !state.isClosed else { return nil }
-            state.words.append(word)
-            switch word {
+            state.commands.append(command)
+            switch command {
             case .start(let preparations):
                 state.load.starts += preparations.count
                 state.load.startBytes += preparations.reduce(0) { $0 + $1.cost }
@@ -70,26 +70,26 @@ final class Inbox: Sendable {
                 state.load.startBytes += Preparation.cost(of: files)
             default: state.load.commands += 1
             }
-            return state.words.count
+            return state.commands.count
         }
         guard let count else { return false }
-        // Whoever left the first word since they were taken has rung already.
-        if count == 1 { EventFD.ring(descriptor) }
+        // Whoever left the first command since they were taken has rung already.
+        if count == 1 { EventFD.signal(descriptor) }
         return true
     }
 
     /// Takes everything there is, in the order it was left.
-    func take() -> [Word] {
-        EventFD.hush(descriptor)
+    func take() -> [Command] {
+        EventFD.drain(descriptor)
         return state.withLock { state in
-            defer { state.words = [] }
-            for word in state.words {
-                switch word {
+            defer { state.commands = [] }
+            for command in state.commands {
+                switch command {
                 case .start, .read, .wasRead: continue
                 default: state.load.commands -= 1
                 }
             }
-            return state.words
+            return state.commands
         }
     }
 

@@ -7,14 +7,14 @@ import TimerCore
 import TimerRunnerProtocol
 
 /// The server's side of a connection, and of those that come.
-struct Serving {
+struct ServerLoop {
     /// How often is read what is left of a connection whose other end is gone: all that a socket holds, but not
     /// for ever from one that only does not listen any more.
     private static let lastReads = 64
 
     let settings: RunnerServer.Settings
     let runner: Runner
-    let backlog: Backlog
+    let outbound: OutboundQueue
     let wake: Int32
     let instance: UInt64
     var shutDown: Duration?
@@ -22,7 +22,7 @@ struct Serving {
     var mustYield = false
     var definitions = JobDefinitions()
     var waiting = WaitingOrders()
-    let reader: CatalogueReader
+    let reader: DefinitionReader
     /// Whether the configuration is to be read once more.
     var isStale = false
     /// Whether it is to be read to see what was deleted from it, and whether that is what it is being read for.
@@ -35,9 +35,9 @@ struct Serving {
     var lastOfFormer: UInt64?
     /// Why the configuration could not be read the last time.
     var unreadable: String?
-    private let settling: Settling
+    private let barriers: Barriers
     var connection: Connection? {
-        didSet { if !isConnected { backlog.disconnect() } }
+        didSet { if !isConnected { outbound.disconnect() } }
     }
     private var isListening = true
     /// When there may be more to send, by CLOCK_MONOTONIC, though nobody tells anything; nil if there will not.
@@ -55,20 +55,20 @@ struct Serving {
     }
 
     init(
-        settings: RunnerServer.Settings, runner: Runner, backlog: Backlog, wake: Int32,
+        settings: RunnerServer.Settings, runner: Runner, outbound: OutboundQueue, wake: Int32,
         instance: UInt64
     ) {
         self.settings = settings
         self.runner = runner
-        self.backlog = backlog
+        self.outbound = outbound
         self.wake = wake
         self.instance = instance
-        settling = Settling(runner: runner) { token in
-            backlog.settled(token)
-            EventFD.ring(wake)
+        barriers = Barriers(runner: runner) { token in
+            outbound.barrierReached(token)
+            EventFD.signal(wake)
         }
-        reader = CatalogueReader(read: settings.catalogue, freeFormer: settings.freeFormer) {
-            EventFD.ring(wake)
+        reader = DefinitionReader(read: settings.definitions, freeFormer: settings.freeFormer) {
+            EventFD.signal(wake)
         }
     }
 
@@ -97,7 +97,7 @@ struct Serving {
     }
 
     /// Waits for something and does it; at the latest until an instant of CLOCK_MONOTONIC.
-    mutating func turn(patience: Int64?) {
+    mutating func turn(timeout: Int64?) {
         let wasConnected = isConnected
         send()
         // How long to wait may depend on that.
@@ -113,9 +113,9 @@ struct Serving {
             wanted.append(
                 pollfd(fd: connection.socket.descriptor, events: Int16(events), revents: 0))
         }
-        guard poll(&wanted, nfds_t(wanted.count), time(until: patience)) > 0 else { return }
+        guard poll(&wanted, nfds_t(wanted.count), time(until: timeout)) > 0 else { return }
         if wanted[0].revents != 0 {
-            EventFD.hush(wake)
+            EventFD.drain(wake)
             if isReading, let reading = reader.take() { finish(reading) }
         }
         if wanted.count > 2, wanted[2].revents != 0 { receive() }
@@ -123,10 +123,10 @@ struct Serving {
     }
 
     /// How long to wait for something, in milliseconds; -1 for ever.
-    private func time(until patience: Int64?) -> Int32 {
-        let canWrite = (connection?.socket.backlog ?? 0) < Backlog.portionBytes
+    private func time(until timeout: Int64?) -> Int32 {
+        let canWrite = (connection?.socket.backlog ?? 0) < OutboundQueue.batchBytes
         if hasMore, canWrite { return 0 }
-        guard let until = [patience, sendAt].compactMap({ $0 }).min() else { return -1 }
+        guard let until = [timeout, sendAt].compactMap({ $0 }).min() else { return -1 }
         return Int32(clamping: max(0, (until - RunnerClock.awake()) / 1_000_000 + 1))
     }
 
@@ -151,14 +151,14 @@ struct Serving {
         connection = Connection(descriptor)
     }
 
-    /// Reads some of what the scheduler says, and does it. False if it said nothing.
+    /// Reads some of what the scheduler says, and does it. False if it said devNull.
     @discardableResult
     private mutating func receive() -> Bool {
         guard let connection else { return false }
         let hasRead = connection.socket.fill()
         while let frame = connection.socket.next() {
             do throws(Closing) {
-                try obey(frame, on: connection)
+                try execute(frame, on: connection)
             } catch {
                 settings.say("closed a connection that \(error.why)")
                 self.connection = nil
@@ -175,8 +175,8 @@ struct Serving {
         guard let connection else { return }
         // With no room now there is some once this is written, and nobody else says so.
         hasMore = connection.isGreeted
-        if connection.isGreeted, connection.socket.backlog < Backlog.portionBytes {
-            let portion = backlog.nextPortion()
+        if connection.isGreeted, connection.socket.backlog < OutboundQueue.batchBytes {
+            let portion = outbound.nextBatch()
             for reply in portion.replies { connection.socket.send(reply.bytes) }
             if !portion.reopened.isEmpty { runner.readOn(portion.reopened) }
             hasMore = portion.hasMore
@@ -190,13 +190,13 @@ struct Serving {
         self.connection = nil
     }
 
-    private mutating func obey(
+    private mutating func execute(
         _ frame: ArraySlice<UInt8>, on connection: Connection
     ) throws(Closing) {
         guard let request = try? WireRequest(frame) else {
             throw Closing(why: "sent what is no request")
         }
-        guard !connection.isGreeted else { return try obey(request) }
+        guard !connection.isGreeted else { return try execute(request) }
         guard case .hello(let version) = request else {
             throw Closing(why: "did not start with a greeting")
         }
@@ -208,23 +208,23 @@ struct Serving {
         finishReadings()
         guard self.connection != nil else { return }
         connection.isGreeted = true
-        settling.restart()
-        for reply in backlog.connect() + [.complete] { connection.socket.send(reply.bytes) }
+        barriers.restart()
+        for reply in outbound.connect() + [.complete] { connection.socket.send(reply.bytes) }
         if definitions.isEmpty { isStale = true }
     }
 
-    private mutating func obey(_ request: WireRequest) throws(Closing) {
+    private mutating func execute(_ request: WireRequest) throws(Closing) {
         switch request {
         case .hello: throw Closing(why: "greeted twice")
         case .start(let orders): try start(orders)
         case .end(let run, _), .suspend(let run), .resume(let run), .signal(let run, _):
             if try !hold(request, for: run) { try command(request) }
-        case .settle(let token): settling.settle(token)
+        case .barrier(let token): barriers.barrier(token)
         case .forget(let runs):
             var known: [Run.ID] = []
             for run in runs where try !hold(.forget([run]), for: run) { known.append(run) }
             forget(known)
-        case .seen(let events, let output): backlog.seen(events, output: output)
+        case .seen(let events, let output): outbound.seen(events, output: output)
         case .shutDown(let grace):
             guard settings.obeysShutDown else {
                 throw Closing(why: "asked to end every run, which this scheduler may not")
@@ -250,12 +250,12 @@ struct Serving {
         case .resume(let run): runner.resume(run)
         case .signal(let run, let number): runner.signal(run, number)
         case .forget(let runs): forget(runs)
-        case .hello, .start, .settle, .seen, .shutDown, .refresh, .forgetFormer: break
+        case .hello, .start, .barrier, .seen, .shutDown, .refresh, .forgetFormer: break
         }
     }
 
     private func forget(_ runs: [Run.ID]) {
-        for run in backlog.forget(runs) { runner.forget(run) }
+        for run in outbound.forget(runs) { runner.forget(run) }
     }
 
     private func check(_ count: Int, _ most: Int, _ what: String) throws(Closing) {
@@ -266,7 +266,7 @@ struct Serving {
     /// Starts what is asked for in the way the configuration says. Runs whose definitions are not known wait until it
     /// is read once more, and then are started or refused.
     private mutating func start(_ orders: [RunOrder]) throws(Closing) {
-        let size = backlog.size
+        let size = outbound.size
         try check(size.runs + orders.count, settings.limits.runs, "runs that are not forgotten")
         try check(
             size.tailBytes, settings.limits.tailBytes, "bytes of output of runs that are over")
@@ -276,7 +276,7 @@ struct Serving {
         var requests: [RunRequest] = []
         let hasChanged = !orders.isEmpty && settings.hasChanged()
         if hasChanged { mustCheck = true }
-        for order in orders where backlog.isNew(order.run) {
+        for order in orders where outbound.isNew(order.run) {
             let mayDiffer = (mustCheck || isChecking) && settings.isAffected(order.run.firing.job)
             if !mayDiffer, let definition = definitions.definition(for: order) {
                 requests.append(RunRequest(order, definition))
@@ -298,7 +298,7 @@ struct Serving {
                     "bytes for runs that wait to start")
             } catch {
                 // They may be asked for again.
-                backlog.callOff(rest.map(\.id))
+                outbound.cancelPending(rest.map(\.id))
                 throw error
             }
             runner.start(Array(rest.prefix(RunnerLimits.startsPerLook)))

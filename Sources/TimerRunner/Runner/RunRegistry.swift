@@ -13,9 +13,9 @@ import TimerRunnerProtocol
 /// They are slots of one file, which is mapped: a mark costs no system call, the process itself writes into
 /// it before it runs its program, and what was written outlives whoever wrote it. A power cut it need not
 /// outlive, since no process does.
-final class Marks: Sendable {
-    /// The file's name in the directory of marks.
-    static let fileName = "marks"
+final class RunRegistry: Sendable {
+    /// The file's name in the directory of registry.
+    static let fileName = "registry"
 
     /// A slot begins with what the process writes, in binary. Behind it are two lines, ended by NUL: which
     /// run it is, and how it ended.
@@ -33,14 +33,14 @@ final class Marks: Sendable {
     private let bootID: String
     private let slots: Mutex<Slots>
 
-    /// Marks in the directory behind `descriptor`, those an earlier runner left among them.
+    /// RunRegistry in the directory behind `descriptor`, those an earlier runner left among them.
     ///
-    /// - Throws: if the file of marks cannot be made or mapped, or is not this user's alone.
+    /// - Throws: if the file of registry cannot be made or mapped, or is not this user's alone.
     init(in directory: Int32) throws(Runner.Failure) {
         let flags = O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC
         file = openat(directory, Self.fileName, flags, 0o600)
         guard file >= 0 else {
-            throw Runner.Failure("cannot open the file of marks, \(Self.fileName)", errno)
+            throw Runner.Failure("cannot open the file of registry, \(Self.fileName)", errno)
         }
         let boot = ProcFile.text("/proc/sys/kernel/random/boot_id")
         bootID = boot?.split(separator: "\n").first.map { String($0) } ?? "?"
@@ -94,7 +94,7 @@ final class Marks: Sendable {
     }
 
     /// What a mark says of its run.
-    enum Finding: Hashable {
+    enum RecoveredRun: Hashable {
         /// It may live yet.
         case begun(Process)
         case ended(RunEnd)
@@ -179,13 +179,13 @@ final class Marks: Sendable {
         var killTimeout: Duration
     }
 
-    /// Everything the marks say.
-    /// - Complexity: O(*n* log *n*) in the marks.
-    func found() -> [(run: Run.ID, finding: Finding, group: Group?)] {
+    /// Everything the registry say.
+    /// - Complexity: O(*n* log *n*) in the registry.
+    func recover() -> [(run: Run.ID, recovered: RecoveredRun, group: Group?)] {
         slots.withLock { slots in
             slots.places.map { run, place in
                 let slot = slots.slot(place)
-                return (run, finding(in: slot), group(in: slot))
+                return (run, recoveredRun(in: slot), group(in: slot))
             }
         }
         .map { (key: $0.0.description, found: $0) }.sorted { $0.key < $1.key }.map(\.found)
@@ -199,7 +199,7 @@ final class Marks: Sendable {
         return Group(name: String(words[8]), killTimeout: .nanoseconds(killTimeout))
     }
 
-    private func finding(in slot: UnsafeMutableRawPointer) -> Finding {
+    private func recoveredRun(in slot: UnsafeMutableRawPointer) -> RecoveredRun {
         let mark = slot.mark.pointee
         if mark.stage == CSPAWN_MARK_ENDED,
             let end = Self.end(in: slot.text(Slot.end..<Slot.bytes))

@@ -3,7 +3,7 @@
 
 /// When which child is to be looked at again: a binary heap. An alarm that is not needed any more is left
 /// in and rings in vain.
-struct Alarms {
+struct TimerHeap {
     private var heap: [(at: Int64, serial: UInt64)] = []
 
     /// The earliest instant.

@@ -6,8 +6,8 @@ import TimerCore
 import TimerRunnerProtocol
 
 /// The client's own thread: what it knows of the runs, and the connection while there is one.
-struct ClientWork: ~Copyable {
-    private let post: ClientPost
+struct ClientLoop: ~Copyable {
+    private let mailbox: ClientMailbox
     let dial: RunnerClient.Dial
     let handler: RunnerClient.Handler
     var socket: FrameSocket?
@@ -20,9 +20,9 @@ struct ClientWork: ~Copyable {
     /// The runs that were told to start or were found, and are not forgotten.
     var runs: [Run.ID: Known] = [:]
     /// Runs the runner holds and nobody knows: they are forgotten once they are over.
-    var strays: Set<Run.ID> = []
+    var unknownRuns: Set<Run.ID> = []
     /// In the order of their tokens: the answer to one is the answer to all before it.
-    private var settling: ArraySlice<(token: UInt64, done: @Sendable () -> Void)> = []
+    private var barriers: ArraySlice<(token: UInt64, done: @Sendable () -> Void)> = []
     private var token: UInt64 = 0
     private var down: (@Sendable () -> Void)?
     private(set) var isClosing = false
@@ -49,11 +49,11 @@ struct ClientWork: ~Copyable {
     }
 
     init(
-        post: ClientPost, dial: @escaping RunnerClient.Dial,
+        mailbox: ClientMailbox, dial: @escaping RunnerClient.Dial,
         handler: @escaping RunnerClient.Handler, socket: consuming FrameSocket, instance: UInt64,
         announcedBy path: String?
     ) {
-        self.post = post
+        self.mailbox = mailbox
         self.dial = dial
         self.handler = handler
         self.socket = consume socket
@@ -67,13 +67,13 @@ struct ClientWork: ~Copyable {
             if known.contains(holding.run) {
                 runs[holding.run] = Known()
             } else {
-                stray(holding)
+                handleUnknown(holding)
             }
         }
     }
 
-    mutating func stray(_ holding: RunnerClient.Holding) {
-        if holding.isOver { send(.forget([holding.run])) } else { strays.insert(holding.run) }
+    mutating func handleUnknown(_ holding: RunnerClient.Holding) {
+        if holding.isOver { send(.forget([holding.run])) } else { unknownRuns.insert(holding.run) }
     }
 
     // MARK: - The turn
@@ -81,13 +81,13 @@ struct ClientWork: ~Copyable {
     mutating func run() {
         while true {
             receive()
-            let (words, seen) = post.take()
-            for word in words { obey(word) }
+            let (words, seen) = mailbox.take()
+            for word in words { execute(word) }
             confirm(seen[instance])
             flush()
             if isClosing { return leave() }
             if socket == nil, !isEnding {
-                reach()
+                reconnect()
                 // With what the runner holds, more may have come than was asked for.
                 if socket != nil { continue }
             }
@@ -96,7 +96,7 @@ struct ClientWork: ~Copyable {
     }
 
     /// Says what is seen, once there is something for which that was awaited.
-    private mutating func confirm(_ seen: ClientPost.Seen?) {
+    private mutating func confirm(_ seen: ClientMailbox.Seen?) {
         if let seen {
             let isNew = [events.know(seen.events), output.know(seen.output)]
             if isNew.contains(true) { mustConfirm = true }
@@ -110,18 +110,18 @@ struct ClientWork: ~Copyable {
 
     private mutating func wait() {
         guard !hasFrames else { return }
-        var wanted = [pollfd(fd: post.descriptor, events: Int16(POLLIN), revents: 0)]
+        var wanted = [pollfd(fd: mailbox.descriptor, events: Int16(POLLIN), revents: 0)]
         var time: Int32 = -1
         if let descriptor = socket?.descriptor {
             let events = (socket?.backlog ?? 0) > 0 ? POLLIN | POLLOUT : POLLIN
             wanted.append(pollfd(fd: descriptor, events: Int16(events), revents: 0))
         } else if !isEnding {
-            time = search.patience
+            time = search.timeout
             wanted.append(pollfd(fd: search.descriptor, events: Int16(POLLIN), revents: 0))
         }
         // What was told is recorded before long, and word of that has time: one turn takes all of it.
         if hasTold, time < 0 { time = RunnerClient.gathering }
-        guard post.expect(shortly: hasTold) else { return }
+        guard mailbox.expect(shortly: hasTold) else { return }
         hasTold = false
         _ = poll(&wanted, nfds_t(wanted.count), time)
         if socket == nil, wanted.count > 1, wanted[1].revents != 0 { search.hear() }
@@ -138,19 +138,19 @@ struct ClientWork: ~Copyable {
             flush()
         }
         socket = nil
-        lose("closed")
+        failPending("closed")
     }
 
     mutating func send(_ request: WireRequest) { socket?.send(request.bytes) }
 
     private mutating func flush() {
         guard let isThere = socket?.flush(), !isThere else { return }
-        part("the connection to the runner broke")
+        disconnect("the connection to the runner broke")
     }
 
     // MARK: - Words
 
-    private mutating func obey(_ word: ClientPost.Word) {
+    private mutating func execute(_ word: ClientMailbox.Command) {
         switch word {
         case .start(let orders):
             let room = max(0, RunnerClient.waitingMax - runs.count)
@@ -168,11 +168,11 @@ struct ClientWork: ~Copyable {
             runs[run]?.isSuspended = false
             send(.resume(run))
         case .signal(let run, let number): send(.signal(run, number))
-        case .settle(let done):
+        case .barrier(let done):
             guard socket != nil else { return done() }
             token += 1
-            settling.append((token, done))
-            send(.settle(token))
+            barriers.append((token, done))
+            send(.barrier(token))
         case .forget(let run):
             runs[run] = nil
             send(.forget([run]))
@@ -211,14 +211,14 @@ struct ClientWork: ~Copyable {
         for _ in 0..<Self.framesPerTurn {
             if let frame = socket?.next() {
                 guard let reply = try? WireReply(frame) else {
-                    return part("what the runner says cannot be understood")
+                    return disconnect("what the runner says cannot be understood")
                 }
                 take(reply)
             } else if !isFilled {
                 isFilled = true
                 socket?.fill()
             } else {
-                if socket?.isOpen == false { part("the runner is gone") }
+                if socket?.isOpen == false { disconnect("the runner is gone") }
                 return
             }
         }
@@ -228,9 +228,9 @@ struct ClientWork: ~Copyable {
     private mutating func take(_ reply: WireReply) {
         switch reply {
         case .event(let number, let event): take(number, event)
-        case .settled(let number, let token):
-            while let first = settling.first, first.token <= token {
-                settling.removeFirst()
+        case .barrierReached(let number, let token):
+            while let first = barriers.first, first.token <= token {
+                barriers.removeFirst()
                 first.done()
             }
             _ = events.receive(number)
@@ -238,7 +238,7 @@ struct ClientWork: ~Copyable {
         case .down:
             down?()
             down = nil
-        case .welcome, .holds, .complete: part("what the runner says is out of turn")
+        case .welcome, .holds, .complete: disconnect("what the runner says is out of turn")
         }
     }
 
@@ -252,19 +252,19 @@ struct ClientWork: ~Copyable {
     private mutating func takeOutput(_ number: UInt64, _ event: RunnerEvent) {
         // Told before on another connection, and passed on then.
         guard !output.receive(number) else { return mustConfirm = true }
-        output.owe(number)
+        output.expectAcknowledgement(of: number)
         hasTold = true
-        let (post, instance) = (post, instance)
-        handler(.event(event)) { post.seen(output: number, of: instance) }
+        let (mailbox, instance) = (mailbox, instance)
+        handler(.event(event)) { mailbox.seen(output: number, of: instance) }
     }
 
     private mutating func takeEvent(_ number: UInt64, _ event: RunnerEvent) {
         let isAgain = events.receive(number)
         let run = event.run
-        var isOwed = false
+        var needsAcknowledgement = false
         if case .ended = event {
-            isOwed = true
-            if strays.remove(run) != nil || runs[run] == nil {
+            needsAcknowledgement = true
+            if unknownRuns.remove(run) != nil || runs[run] == nil {
                 send(.forget([run]))
                 return mustConfirm = true
             }
@@ -273,26 +273,26 @@ struct ClientWork: ~Copyable {
         }
         runs[run]?.order = nil
         if isAgain { return mustConfirm = true }
-        if isOwed {
+        if needsAcknowledgement {
             hasTold = true
-            events.owe(number)
+            events.expectAcknowledgement(of: number)
         }
-        let (post, instance) = (post, instance)
-        handler(.event(event)) { post.seen(events: number, of: instance) }
+        let (mailbox, instance) = (mailbox, instance)
+        handler(.event(event)) { mailbox.seen(events: number, of: instance) }
     }
 
     // MARK: - Parting
 
-    private mutating func part(_ why: String) {
+    private mutating func disconnect(_ why: String) {
         socket = nil
         search.begin()
-        lose(why)
+        failPending(why)
     }
 
     /// Nobody waits for what will not come.
-    private mutating func lose(_ why: String) {
-        for (_, done) in settling { done() }
-        settling = []
+    private mutating func failPending(_ why: String) {
+        for (_, done) in barriers { done() }
+        barriers = []
         down?()
         down = nil
         if !isClosing, !isEnding { handler(.away(why)) {} }

@@ -9,14 +9,14 @@ import TimerCore
 import TimerRunnerProtocol
 
 /// What a client is to do, left for its thread by others.
-final class ClientPost: Sendable {
-    enum Word: Sendable {
+final class ClientMailbox: Sendable {
+    enum Command: Sendable {
         case start([RunOrder])
         case end(Run.ID, grace: Duration)
         case suspend(Run.ID)
         case resume(Run.ID)
         case signal(Run.ID, Int32)
-        case settle(@Sendable () -> Void)
+        case barrier(@Sendable () -> Void)
         case forget(Run.ID)
         case shutDown(Duration, @Sendable () -> Void)
         case refresh
@@ -31,7 +31,7 @@ final class ClientPost: Sendable {
     }
 
     private struct State {
-        var words: [Word] = []
+        var commands: [Command] = []
         /// Of each runner.
         var seen: [UInt64: Seen] = [:]
         var isRung = false
@@ -55,8 +55,8 @@ final class ClientPost: Sendable {
     deinit { Glibc.close(descriptor) }
 
     /// - Parameter hasTime: whether it may wait a little for others to come along.
-    func leave(_ word: Word, hasTime: Bool = false) {
-        change(hasTime: hasTime) { $0.words.append(word) }
+    func post(_ command: Command, hasTime: Bool = false) {
+        change(hasTime: hasTime) { $0.commands.append(command) }
     }
 
     func seen(events: UInt64 = 0, output: UInt64 = 0, of instance: UInt64) {
@@ -77,7 +77,7 @@ final class ClientPost: Sendable {
             defer { state.isRung = true }
             return !state.isRung
         }
-        if mustRing { EventFD.ring(descriptor) }
+        if mustRing { EventFD.signal(descriptor) }
     }
 
     /// The thread is about to wait: for a short while, so that it need not be rung for what has time, or for ever.
@@ -89,16 +89,16 @@ final class ClientPost: Sendable {
         }
     }
 
-    func take() -> (words: [Word], seen: [UInt64: Seen]) {
-        EventFD.hush(descriptor)
+    func take() -> (commands: [Command], seen: [UInt64: Seen]) {
+        EventFD.drain(descriptor)
         return state.withLock { state in
             defer {
-                state.words = []
+                state.commands = []
                 state.seen = [:]
                 state.isRung = false
                 state.hasUnrung = false
             }
-            return (state.words, state.seen)
+            return (state.commands, state.seen)
         }
     }
 

@@ -6,7 +6,7 @@ import TimerCore
 import TimerRunnerProtocol
 
 /// When the configuration is read, and what waits for it.
-extension Serving {
+extension ServerLoop {
     /// Has the configuration read again. Until the scheduler has finished its reload, runs are also started by the
     /// former definitions.
     mutating func refresh() {
@@ -59,7 +59,7 @@ extension Serving {
 
     /// Uses what was read. If it could not be read, the definitions stay as they are, and the error is the reason that is
     /// given for runs whose definitions are not known.
-    mutating func finish(_ reading: CatalogueReader.Reading) {
+    mutating func finish(_ reading: DefinitionReader.Reading) {
         switch reading {
         case .success(let read):
             guard definitions.go(by: read) else {
@@ -105,7 +105,7 @@ extension Serving {
                     ESTALE, "find the job as it fired in the configuration, which was changed since"
                 )
             }
-        _ = backlog.take(
+        _ = outbound.take(
             .ended(order.run, RunEnd(failure.outcome, at: RunnerClock.wall())))
     }
 }

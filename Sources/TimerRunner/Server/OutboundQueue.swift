@@ -8,16 +8,16 @@ import TimerRunnerProtocol
 /// What a runner holds for its scheduler: its runs until they are forgotten, and what it has to tell until it
 /// is seen. Filled by the runner's thread, emptied by the server's.
 ///
-/// Beginnings and ends have a lane of their own, which waits for nothing. The end of a run is sent behind what the
+/// Beginnings and ends have a lane of their own, which waits for devNull. The end of a run is sent behind what the
 /// run wrote, but not later than `endDelayMax`: where the log takes no lines, its next firing would wait for it.
 ///
 /// Output is bounded, see `OutputLane`. Everything else is bounded by the runs there are, and those by
 /// `RunnerLimits`.
-final class Backlog: Sendable {
+final class OutboundQueue: Sendable {
     /// How long the end of a run waits for its output to be sent, in nanoseconds.
     static let endDelayMax: Int64 = 100_000_000
     /// About how many bytes are taken at a time by `nextReplies`.
-    static let portionBytes = 32 << 10
+    static let batchBytes = 32 << 10
 
     private struct Held {
         var began: WallInstant?
@@ -30,7 +30,7 @@ final class Backlog: Sendable {
 
     private enum Message {
         case event(RunnerEvent)
-        case settled(token: UInt64)
+        case barrierReached(token: UInt64)
     }
 
     private struct State {
@@ -45,7 +45,7 @@ final class Backlog: Sendable {
         /// How many ends wait for output.
         var delayedCount = 0
         /// Tokens that are settled once the ends before them are told.
-        var settling: [UInt64] = []
+        var barriers: [UInt64] = []
         /// The bytes of the last lines that are held with the ends.
         var tailBytes = 0
         /// Everything up to this number of the lane is seen.
@@ -64,7 +64,7 @@ final class Backlog: Sendable {
             liveCount += 1
         }
 
-        mutating func letGo(_ run: Run.ID) {
+        mutating func remove(_ run: Run.ID) {
             guard let gone = held.removeValue(forKey: run) else { return }
             if gone.end == nil { liveCount -= 1 }
             tailBytes -= gone.end?.tail.count ?? 0
@@ -72,7 +72,7 @@ final class Backlog: Sendable {
 
         mutating func forget(_ run: Run.ID) {
             undelay(run)
-            letGo(run)
+            remove(run)
             output.forget(run)
         }
 
@@ -91,8 +91,8 @@ final class Backlog: Sendable {
         mutating func tellEnd(of run: Run.ID, at now: Int64) {
             guard output.hasUnsent(of: run) else { return tellEndNow(of: run) }
             guard held[run]?.endBy == nil else { return }
-            held[run]?.endBy = now + Backlog.endDelayMax
-            delayed.append((run, now + Backlog.endDelayMax))
+            held[run]?.endBy = now + OutboundQueue.endDelayMax
+            delayed.append((run, now + OutboundQueue.endDelayMax))
             delayedCount += 1
         }
 
@@ -108,8 +108,10 @@ final class Backlog: Sendable {
             held[run]?.endBy = nil
             delayedCount -= 1
             guard delayedCount == 0 else { return }
-            for token in settling { lane.append(.settled(token: token), cost: OutputLane.lineCost) }
-            settling = []
+            for token in barriers {
+                lane.append(.barrierReached(token: token), cost: OutputLane.lineCost)
+            }
+            barriers = []
         }
 
         /// Tells the ends that have waited for long enough.
@@ -166,10 +168,10 @@ final class Backlog: Sendable {
     }
 
     /// The runner has come to the end of what was to be told for this.
-    func settled(_ token: UInt64) {
+    func barrierReached(_ token: UInt64) {
         state.withLock { state in
-            guard state.delayedCount == 0 else { return state.settling.append(token) }
-            state.lane.append(.settled(token: token), cost: OutputLane.lineCost)
+            guard state.delayedCount == 0 else { return state.barriers.append(token) }
+            state.lane.append(.barrierReached(token: token), cost: OutputLane.lineCost)
         }
     }
 
@@ -200,7 +202,7 @@ final class Backlog: Sendable {
     }
 
     /// These are not begun after all, and may be asked for again.
-    func callOff(_ runs: [Run.ID]) {
+    func cancelPending(_ runs: [Run.ID]) {
         state.withLock { state in
             for run in runs { state.forget(run) }
         }
@@ -224,7 +226,7 @@ final class Backlog: Sendable {
             state.isConnected = true
             state.output.rewind()
             // No caller waits for what was settled; the ends come in their order below.
-            state.settling = []
+            state.barriers = []
             state.lane.rewind { message in
                 if case .event(.began) = message { true } else { false }
             }
@@ -247,7 +249,7 @@ final class Backlog: Sendable {
     func disconnect() { state.withLock { $0.isConnected = false } }
 
     /// What is to be sent next.
-    struct Portion {
+    struct Batch {
         var replies: [WireReply] = []
         /// The runs that were slowed down, and of which more may be read now.
         var reopened: [Run.ID] = []
@@ -258,18 +260,18 @@ final class Backlog: Sendable {
     }
 
     /// Takes some of what is to be sent: beginnings and ends first, then output, which the runs send by turns.
-    func nextPortion(at now: Int64 = RunnerClock.awake()) -> Portion {
+    func nextBatch(at now: Int64 = RunnerClock.awake()) -> Batch {
         state.withLock { state in
-            var portion = Portion()
+            var portion = Batch()
             var bytes = 0
             portion.nextAt = state.tellDelayed(at: now)
-            while bytes < Self.portionBytes {
+            while bytes < Self.batchBytes {
                 if let entry = state.lane.sendNext() {
                     bytes += entry.cost
                     switch entry.message {
                     case .event(let event): portion.replies.append(.event(entry.number, event))
-                    case .settled(let token):
-                        portion.replies.append(.settled(entry.number, token: token))
+                    case .barrierReached(let token):
+                        portion.replies.append(.barrierReached(entry.number, token: token))
                     }
                 } else if let turn = state.output.sendNext() {
                     let run = turn.entry.message.run

@@ -5,7 +5,7 @@ import Synchronization
 
 /// Has the runner say when every end that has come to pass is told. A scheduler may ask as often as it likes: its
 /// tokens count upwards, one is on its way at a time, and the answer to it is the answer to all before it.
-final class Settling: Sendable {
+final class Barriers: Sendable {
     private struct State {
         /// Counts the connections: what was asked on an earlier one is answered to nobody.
         var connection = 0
@@ -32,7 +32,7 @@ final class Settling: Sendable {
     }
 
     /// Answers the token once every end that has come to pass by now is told.
-    func settle(_ token: UInt64) {
+    func barrier(_ token: UInt64) {
         let isFirst = state.withLock { state in
             state.wanted = max(token, state.wanted ?? 0)
             defer { state.isUnderWay = true }
@@ -50,7 +50,7 @@ final class Settling: Sendable {
             return (token, state.connection)
         }
         guard let asked else { return }
-        runner.settle { [self] in
+        runner.barrier { [self] in
             if state.withLock({ $0.connection == asked.connection }) { answer(asked.token) }
             askRunner()
         }

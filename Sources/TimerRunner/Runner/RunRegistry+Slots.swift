@@ -5,7 +5,7 @@ import CSpawn
 import Glibc
 import TimerCore
 
-extension Marks {
+extension RunRegistry {
     /// The file, mapped a page of slots at a time: none ever moves, and a process may be writing into one.
     struct Slots {
         static let pageBytes = Slot.perPage * Slot.bytes
@@ -20,20 +20,20 @@ extension Marks {
         init(mapping file: Int32) throws(Runner.Failure) {
             var status = stat()
             guard fstat(file, &status) == 0 else {
-                throw Runner.Failure("cannot look at the file of marks", errno)
+                throw Runner.Failure("cannot look at the file of registry", errno)
             }
             guard status.st_mode & S_IFMT == S_IFREG, status.st_uid == geteuid(),
                 status.st_nlink == 1, status.st_mode & 0o077 == 0
             else {
                 throw Runner.Failure(
-                    "the file of marks, \(Marks.fileName), is not a file of this user's alone; remove it",
+                    "the file of registry, \(RunRegistry.fileName), is not a file of this user's alone; remove it",
                     EPERM)
             }
             for _ in 0..<Int(status.st_size) / Self.pageBytes {
                 guard map(file) else {
                     let code = errno
                     unmap()
-                    throw Runner.Failure("cannot map the file of marks", code)
+                    throw Runner.Failure("cannot map the file of registry", code)
                 }
             }
             for place in free.indices {
@@ -77,7 +77,7 @@ extension Marks {
                 nil, Self.pageBytes, PROT_READ | PROT_WRITE, MAP_SHARED, file,
                 off_t(pages.count * Self.pageBytes))
             guard let page, page != MAP_FAILED else { return false }
-            // What becomes a job's process has no business in the marks of others.
+            // What becomes a job's process has no business in the registry of others.
             madvise(page, Self.pageBytes, MADV_DONTFORK)
             let first = pages.count * Slot.perPage
             pages.append(page)

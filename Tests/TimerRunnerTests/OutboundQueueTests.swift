@@ -21,11 +21,11 @@ import TimerCore
 
     /// A run writes so many lines of so many bytes.
     private func write(
-        _ lines: Int, of bytes: Int = 100, by run: Run.ID, to backlog: Backlog
+        _ lines: Int, of bytes: Int = 100, by run: Run.ID, to outbound: OutboundQueue
     ) {
         let line = [UInt8](repeating: 120, count: bytes)
         for _ in 0..<lines {
-            _ = backlog.take(.output(run, .stdout, line: line, isCut: false), at: now)
+            _ = outbound.take(.output(run, .stdout, line: line, isCut: false), at: now)
         }
     }
 
@@ -48,21 +48,21 @@ import TimerCore
     }
 
     /// Everything that may be sent at this instant.
-    private func sent(_ backlog: Backlog, at instant: Int64? = nil) -> [WireReply] {
+    private func sent(_ outbound: OutboundQueue, at instant: Int64? = nil) -> [WireReply] {
         var all: [WireReply] = []
         while true {
-            let portion = backlog.nextPortion(at: instant ?? now)
+            let portion = outbound.nextBatch(at: instant ?? now)
             all += portion.replies
             if !portion.hasMore { return all }
         }
     }
 
     /// Sends all there is and has it seen, until there is no more.
-    private func drained(_ backlog: Backlog) -> [Told] {
+    private func drained(_ outbound: OutboundQueue) -> [Told] {
         var all: [Told] = []
-        while case let more = told(sent(backlog)), !more.isEmpty {
+        while case let more = told(sent(outbound)), !more.isEmpty {
             all += more
-            backlog.seen(
+            outbound.seen(
                 more.last { !$0.isOutput }?.number ?? 0,
                 output: more.last { $0.isOutput }?.number ?? 0)
         }
@@ -78,93 +78,93 @@ import TimerCore
     }
 
     @Test func whatIsNotSeenIsToldAgain_inItsOrder_andNothingElse() {
-        let backlog = Backlog()
-        _ = backlog.connect(at: now)
+        let outbound = OutboundQueue()
+        _ = outbound.connect(at: now)
         for number in 0..<10 {
-            _ = backlog.take(
+            _ = outbound.take(
                 .output(run(1), .stdout, line: [UInt8(number)], isCut: false), at: now)
         }
-        _ = backlog.take(.ended(run(1), end), at: now)
-        let first = told(sent(backlog))
+        _ = outbound.take(.ended(run(1), end), at: now)
+        let first = told(sent(outbound))
         #expect(first.map(\.number) == Array(1...10) + [1])
         #expect(first.map(\.isOutput) == Array(repeating: true, count: 10) + [false])
-        #expect(sent(backlog).isEmpty)
-        backlog.seen(0, output: 4)
-        #expect(backlog.connect(at: now).count == 1)
-        let again = told(sent(backlog))
+        #expect(sent(outbound).isEmpty)
+        outbound.seen(0, output: 4)
+        #expect(outbound.connect(at: now).count == 1)
+        let again = told(sent(outbound))
         #expect(again.map(\.number) == Array(5...10) + [2])
         #expect(again.last?.event == .ended(run(1), end))
-        backlog.seen(2, output: 10)
+        outbound.seen(2, output: 10)
         // Seen and not forgotten: its end is told again, as often as somebody comes.
         for number in 3...4 {
-            _ = backlog.connect(at: now)
-            let told = told(sent(backlog))
+            _ = outbound.connect(at: now)
+            let told = told(sent(outbound))
             #expect(told.count == 1 && told[0].number == UInt64(number))
             #expect(told[0].event == .ended(run(1), end))
-            backlog.seen(UInt64(number), output: 0)
+            outbound.seen(UInt64(number), output: 0)
         }
-        backlog.forget([run(1)])
-        #expect(backlog.connect(at: now).isEmpty && sent(backlog).isEmpty && backlog.isEmpty)
+        outbound.forget([run(1)])
+        #expect(outbound.connect(at: now).isEmpty && sent(outbound).isEmpty && outbound.isEmpty)
     }
 
     /// Asked for when the runner begins nothing any more: the next one's to begin, and nothing to wait for.
     @Test func aRunThatIsNotBegunDoesNotDelayTheEnd() {
-        let backlog = Backlog()
-        #expect(backlog.isNew(run(1)) && backlog.isEmpty)
-        _ = backlog.take(.ended(run(1), end), at: now)
-        #expect(!backlog.isEmpty)
-        _ = sent(backlog)
-        backlog.seen(1, output: 0)
-        #expect(!backlog.isEmpty)
-        backlog.forget([run(1)])
-        #expect(backlog.isEmpty)
+        let outbound = OutboundQueue()
+        #expect(outbound.isNew(run(1)) && outbound.isEmpty)
+        _ = outbound.take(.ended(run(1), end), at: now)
+        #expect(!outbound.isEmpty)
+        _ = sent(outbound)
+        outbound.seen(1, output: 0)
+        #expect(!outbound.isEmpty)
+        outbound.forget([run(1)])
+        #expect(outbound.isEmpty)
     }
 
     @Test func aRunIsNewOnce() {
-        let backlog = Backlog()
-        #expect(backlog.isNew(run(1)) && !backlog.isNew(run(1)))
-        _ = backlog.take(.began(run(1), pid: 7, at: end.at), at: now)
-        #expect(backlog.connect(at: now) == [.holds(run(1), began: end.at, isOver: false)])
-        #expect(!backlog.isNew(run(1)))
+        let outbound = OutboundQueue()
+        #expect(outbound.isNew(run(1)) && !outbound.isNew(run(1)))
+        _ = outbound.take(.began(run(1), pid: 7, at: end.at), at: now)
+        #expect(outbound.connect(at: now) == [.holds(run(1), began: end.at, isOver: false)])
+        #expect(!outbound.isNew(run(1)))
     }
 
     /// However often somebody asks for a run that is over.
     @Test func anEndThatIsOnItsWayIsNotAddedAgain() {
-        let backlog = Backlog()
-        _ = backlog.isNew(run(1))
-        _ = backlog.take(.ended(run(1), end), at: now)
-        for _ in 0..<100 { #expect(!backlog.isNew(run(1))) }
-        #expect(told(sent(backlog)).count == 1)
-        for _ in 0..<100 { #expect(!backlog.isNew(run(1))) }
-        #expect(sent(backlog).isEmpty)
-        backlog.seen(1, output: 0)
-        for _ in 0..<100 { #expect(!backlog.isNew(run(1))) }
-        #expect(told(sent(backlog)).count == 1)
+        let outbound = OutboundQueue()
+        _ = outbound.isNew(run(1))
+        _ = outbound.take(.ended(run(1), end), at: now)
+        for _ in 0..<100 { #expect(!outbound.isNew(run(1))) }
+        #expect(told(sent(outbound)).count == 1)
+        for _ in 0..<100 { #expect(!outbound.isNew(run(1))) }
+        #expect(sent(outbound).isEmpty)
+        outbound.seen(1, output: 0)
+        for _ in 0..<100 { #expect(!outbound.isNew(run(1))) }
+        #expect(told(sent(outbound)).count == 1)
     }
 
     // MARK: - Loud runs
 
     @Test func theEndOfARunWaitsForNoOutputOfAnother() throws {
-        let backlog = Backlog()
-        _ = backlog.connect(at: now)
-        write(100_000, by: run(1), to: backlog)
+        let outbound = OutboundQueue()
+        _ = outbound.connect(at: now)
+        write(100_000, by: run(1), to: outbound)
         // The window is full.
-        #expect(!sent(backlog).isEmpty && sent(backlog).isEmpty)
-        _ = backlog.take(.began(run(2), pid: 7, at: end.at), at: now)
-        _ = backlog.take(.ended(run(2), end), at: now)
+        #expect(!sent(outbound).isEmpty && sent(outbound).isEmpty)
+        _ = outbound.take(.began(run(2), pid: 7, at: end.at), at: now)
+        _ = outbound.take(.ended(run(2), end), at: now)
         #expect(
-            told(sent(backlog)).map(\.event) == [
+            told(sent(outbound)).map(\.event) == [
                 .began(run(2), pid: 7, at: end.at), .ended(run(2), end),
             ])
     }
 
     @Test func theEndOfARunComesBehindItsOwnOutput() throws {
-        let backlog = Backlog()
-        _ = backlog.connect(at: now)
-        write(100_000, by: run(1), to: backlog)
-        write(30, by: run(2), to: backlog)
-        _ = backlog.take(.ended(run(2), end), at: now)
-        let told = told(sent(backlog))
+        let outbound = OutboundQueue()
+        _ = outbound.connect(at: now)
+        write(100_000, by: run(1), to: outbound)
+        write(30, by: run(2), to: outbound)
+        _ = outbound.take(.ended(run(2), end), at: now)
+        let told = told(sent(outbound))
         #expect(lines(told, of: run(2)) == 30)
         let behind = try #require(place(ofEndOf: run(2), in: told))
         #expect(lines(Array(told[..<behind]), of: run(2)) == 30)
@@ -174,65 +174,65 @@ import TimerCore
 
     /// A log that stands still takes no line, and the job is to fire again all the same.
     @Test func theEndOfARunDoesNotWaitForALogThatTakesNoLine() {
-        let backlog = Backlog()
-        _ = backlog.connect(at: now)
-        write(100_000, by: run(1), to: backlog)
-        _ = sent(backlog)
-        write(1, by: run(2), to: backlog)
-        #expect(backlog.take(.ended(run(2), end), at: now), "nobody looks again in time")
-        #expect(sent(backlog).isEmpty)
-        let by = now + Backlog.endDelayMax
-        #expect(backlog.nextPortion(at: by - 1).nextAt == by)
-        #expect(told(sent(backlog, at: by)).map(\.event) == [.ended(run(2), end)])
-        #expect(backlog.nextPortion(at: by).nextAt == nil)
+        let outbound = OutboundQueue()
+        _ = outbound.connect(at: now)
+        write(100_000, by: run(1), to: outbound)
+        _ = sent(outbound)
+        write(1, by: run(2), to: outbound)
+        #expect(outbound.take(.ended(run(2), end), at: now), "nobody looks again in time")
+        #expect(sent(outbound).isEmpty)
+        let by = now + OutboundQueue.endDelayMax
+        #expect(outbound.nextBatch(at: by - 1).nextAt == by)
+        #expect(told(sent(outbound, at: by)).map(\.event) == [.ended(run(2), end)])
+        #expect(outbound.nextBatch(at: by).nextAt == nil)
         // Its line is not lost.
-        #expect(lines(drained(backlog), of: run(2)) == 0)
-        backlog.seen(0, output: .max)
-        #expect(lines(drained(backlog), of: run(2)) == 1)
+        #expect(lines(drained(outbound), of: run(2)) == 0)
+        outbound.seen(0, output: .max)
+        #expect(lines(drained(outbound), of: run(2)) == 1)
     }
 
     @Test func whatIsSettledComesBehindTheEndsBeforeIt() {
-        let backlog = Backlog()
-        _ = backlog.connect(at: now)
-        write(100_000, by: run(1), to: backlog)
-        _ = sent(backlog)
-        write(1, by: run(2), to: backlog)
-        _ = backlog.take(.ended(run(2), end), at: now)
-        backlog.settled(7)
-        #expect(sent(backlog).isEmpty)
-        let replies = sent(backlog, at: now + Backlog.endDelayMax)
-        #expect(replies == [.event(1, .ended(run(2), end)), .settled(2, token: 7)])
-        backlog.settled(8)
-        #expect(sent(backlog) == [.settled(3, token: 8)])
+        let outbound = OutboundQueue()
+        _ = outbound.connect(at: now)
+        write(100_000, by: run(1), to: outbound)
+        _ = sent(outbound)
+        write(1, by: run(2), to: outbound)
+        _ = outbound.take(.ended(run(2), end), at: now)
+        outbound.barrierReached(7)
+        #expect(sent(outbound).isEmpty)
+        let replies = sent(outbound, at: now + OutboundQueue.endDelayMax)
+        #expect(replies == [.event(1, .ended(run(2), end)), .barrierReached(2, token: 7)])
+        outbound.barrierReached(8)
+        #expect(sent(outbound) == [.barrierReached(3, token: 8)])
     }
 
     @Test func aNewSchedulerIsToldTheEndBehindTheOutputItHasNotSeen() throws {
-        let backlog = Backlog()
-        _ = backlog.connect(at: now)
-        write(10, by: run(1), to: backlog)
-        _ = sent(backlog)
-        _ = backlog.take(.ended(run(1), end), at: now)
-        #expect(told(sent(backlog)).count == 1)
-        _ = backlog.connect(at: now)
-        let told = told(sent(backlog))
+        let outbound = OutboundQueue()
+        _ = outbound.connect(at: now)
+        write(10, by: run(1), to: outbound)
+        _ = sent(outbound)
+        _ = outbound.take(.ended(run(1), end), at: now)
+        #expect(told(sent(outbound)).count == 1)
+        _ = outbound.connect(at: now)
+        let told = told(sent(outbound))
         #expect(told.count == 11 && place(ofEndOf: run(1), in: told) == 10)
     }
 
     @Test func anEndThatCameWithoutASchedulerWaitsForItsOutputOnceOneIsThere() throws {
-        let backlog = Backlog()
-        write(10, by: run(1), to: backlog)
-        _ = backlog.take(.ended(run(1), end), at: now)
-        let later = now + 10 * Backlog.endDelayMax
-        _ = backlog.connect(at: later)
-        let told = told(sent(backlog, at: later))
+        let outbound = OutboundQueue()
+        write(10, by: run(1), to: outbound)
+        _ = outbound.take(.ended(run(1), end), at: now)
+        let later = now + 10 * OutboundQueue.endDelayMax
+        _ = outbound.connect(at: later)
+        let told = told(sent(outbound, at: later))
         #expect(told.count == 11 && place(ofEndOf: run(1), in: told) == 10)
     }
 
     @Test func aRunThatWritesLittleLosesNoLineToThoseThatWriteMuch() {
-        let backlog = Backlog()
-        for loud in 1...50 { write(20_000, by: run(loud), to: backlog) }
-        write(100, by: run(99), to: backlog)
-        let told = drained(backlog)
+        let outbound = OutboundQueue()
+        for loud in 1...50 { write(20_000, by: run(loud), to: outbound) }
+        write(100, by: run(99), to: outbound)
+        let told = drained(outbound)
         #expect(lines(told, of: run(99)) == 100)
         let quiet = told.prefix {
             if case .output(run(99), _, _, _) = $0.event { false } else { true }
@@ -244,7 +244,7 @@ import TimerCore
     /// that write less than half of an equal part lose no line.
     @Test(arguments: [1, 3, 30], [1, 10])
     func aJobThatWritesLittleLosesNoLineToThoseThatWriteMuch(jobs: Int, runs: Int) {
-        let backlog = Backlog()
+        let outbound = OutboundQueue()
         let cost = 2000 + OutputLane.lineCost
         let many = min(1200, 1 + 16_000 / (jobs * runs))
         let few = OutputLane.bytesMax / (jobs + 5) / 2 / cost / 2
@@ -253,10 +253,10 @@ import TimerCore
         }
         let loud = all("loud", jobs, runs)
         let quiet = all("quiet", 5, 2)
-        for run in loud { write(many, of: 2000, by: run, to: backlog) }
-        for run in quiet { write(few, of: 2000, by: run, to: backlog) }
-        for run in loud { write(many / 5, of: 2000, by: run, to: backlog) }
-        let told = drained(backlog)
+        for run in loud { write(many, of: 2000, by: run, to: outbound) }
+        for run in quiet { write(few, of: 2000, by: run, to: outbound) }
+        for run in loud { write(many / 5, of: 2000, by: run, to: outbound) }
+        let told = drained(outbound)
         for run in quiet { #expect(lines(told, of: run) == few) }
         var dropped: [Run.ID: Int] = [:]
         for case .dropped(let run, let lines) in told.map(\.event) {
@@ -274,22 +274,22 @@ import TimerCore
 
     /// Where the room of all is full, a run has a second before its lines are dropped, as where its own is.
     @Test func aRunIsSlowedDownAsWellWhereOthersHaveFilledTheRoom() {
-        let backlog = Backlog()
-        _ = backlog.connect(at: now)
-        for number in 1...100 { write(1000, by: run(number, of: "loud\(number)"), to: backlog) }
+        let outbound = OutboundQueue()
+        _ = outbound.connect(at: now)
+        for number in 1...100 { write(1000, by: run(number, of: "loud\(number)"), to: outbound) }
         let last = run(100, of: "loud100")
-        #expect(backlog.gate(of: last, at: now) == .slow(until: now + OutputLane.slowMax))
-        #expect(backlog.gate(of: last, at: now + OutputLane.slowMax) == .discard)
-        backlog.disconnect()
-        #expect(backlog.gate(of: last, at: now) == .discard)
+        #expect(outbound.gate(of: last, at: now) == .slow(until: now + OutputLane.slowMax))
+        #expect(outbound.gate(of: last, at: now + OutputLane.slowMax) == .discard)
+        outbound.disconnect()
+        #expect(outbound.gate(of: last, at: now) == .discard)
     }
 
     @Test func outputIsBounded_andWhatIsDroppedIsCountedWhereItIsMissing() {
-        let backlog = Backlog()
-        write(4000, of: 8192, by: run(1), to: backlog)
-        write(4000, of: 8192, by: run(2), to: backlog)
-        _ = backlog.take(.ended(run(2), end), at: now)
-        let told = drained(backlog)
+        let outbound = OutboundQueue()
+        write(4000, of: 8192, by: run(1), to: outbound)
+        write(4000, of: 8192, by: run(2), to: outbound)
+        _ = outbound.take(.ended(run(2), end), at: now)
+        let told = drained(outbound)
         for run in [run(1), run(2)] {
             let kept = lines(told, of: run)
             #expect(
@@ -302,42 +302,42 @@ import TimerCore
     }
 
     @Test func aRunIsSlowedDown_thenCut_andGoesOnWhenThereIsRoom() {
-        let backlog = Backlog()
-        _ = backlog.isNew(run(1))
-        _ = backlog.connect(at: now)
-        #expect(backlog.gate(of: run(1), at: now) == .open)
-        write(100, by: run(1), to: backlog)
-        #expect(backlog.gate(of: run(1), at: now) == .open)
-        write(2000, by: run(1), to: backlog)
+        let outbound = OutboundQueue()
+        _ = outbound.isNew(run(1))
+        _ = outbound.connect(at: now)
+        #expect(outbound.gate(of: run(1), at: now) == .open)
+        write(100, by: run(1), to: outbound)
+        #expect(outbound.gate(of: run(1), at: now) == .open)
+        write(2000, by: run(1), to: outbound)
         let until = now + OutputLane.slowMax
-        #expect(backlog.gate(of: run(1), at: now) == .slow(until: until))
-        #expect(backlog.gate(of: run(1), at: until - 1) == .slow(until: until))
-        #expect(backlog.gate(of: run(1), at: until) == .discard)
+        #expect(outbound.gate(of: run(1), at: now) == .slow(until: until))
+        #expect(outbound.gate(of: run(1), at: until - 1) == .slow(until: until))
+        #expect(outbound.gate(of: run(1), at: until) == .discard)
         // Nobody else is.
-        write(10, by: run(2), to: backlog)
-        #expect(backlog.gate(of: run(2), at: until) == .open)
+        write(10, by: run(2), to: outbound)
+        #expect(outbound.gate(of: run(2), at: until) == .open)
         var reopened: [Run.ID] = []
         var slowings = 0
-        while case let portion = backlog.nextPortion(at: now), !portion.replies.isEmpty {
+        while case let portion = outbound.nextBatch(at: now), !portion.replies.isEmpty {
             reopened += portion.reopened
             let told = told(portion.replies)
             slowings += told.count { $0.event == .slowed(run(1)) }
-            backlog.seen(0, output: told.last?.number ?? 0)
+            outbound.seen(0, output: told.last?.number ?? 0)
         }
         #expect(reopened == [run(1)] && slowings == 1)
-        #expect(backlog.gate(of: run(1), at: until) == .open)
+        #expect(outbound.gate(of: run(1), at: until) == .open)
     }
 
     @Test func aRunIsNotSlowedDownWithoutAScheduler_butCut() {
-        let backlog = Backlog()
-        _ = backlog.connect(at: now)
-        backlog.disconnect()
-        write(2000, by: run(1), to: backlog)
-        #expect(backlog.gate(of: run(1), at: now) == .open)
-        write(20_000, by: run(1), to: backlog)
-        #expect(backlog.gate(of: run(1), at: now) == .discard)
-        _ = backlog.connect(at: now)
-        #expect(!drained(backlog).contains { $0.event == .slowed(run(1)) })
+        let outbound = OutboundQueue()
+        _ = outbound.connect(at: now)
+        outbound.disconnect()
+        write(2000, by: run(1), to: outbound)
+        #expect(outbound.gate(of: run(1), at: now) == .open)
+        write(20_000, by: run(1), to: outbound)
+        #expect(outbound.gate(of: run(1), at: now) == .discard)
+        _ = outbound.connect(at: now)
+        #expect(!drained(outbound).contains { $0.event == .slowed(run(1)) })
     }
 
     /// Whatever comes in whatever order: each line is told or counted, each end is told once for each connection, and
@@ -347,7 +347,7 @@ import TimerCore
         /// Runs of a few jobs, of one many.
         func pick(_ number: Int) -> Run.ID { run(number, of: "job\(min(number, 4))") }
         for _ in 0..<5 {
-            let backlog = Backlog()
+            let outbound = OutboundQueue()
             var written: [Run.ID: Int] = [:]
             var heard: [Run.ID: Int] = [:]
             var lastOutput: UInt64 = 0
@@ -369,36 +369,36 @@ import TimerCore
                 switch random.int(below: 6) {
                 case 0...2:
                     let lines = random.int(below: 1000)
-                    write(lines, of: random.int(below: 3000), by: run, to: backlog)
+                    write(lines, of: random.int(below: 3000), by: run, to: outbound)
                     written[run, default: 0] += lines
                 case 3:
                     let lines = 1 + random.int(below: 1000)
                     let isLimited = random.int(below: 2) == 0
-                    _ = backlog.take(
+                    _ = outbound.take(
                         isLimited ? .limited(run, lines: lines) : .dropped(run, lines: lines),
                         at: now)
                     written[run, default: 0] += lines
-                case 4: hear(told(backlog.nextPortion(at: now).replies))
+                case 4: hear(told(outbound.nextBatch(at: now).replies))
                 default:
                     switch random.int(below: 4) {
-                    case 0: _ = backlog.connect(at: now)
-                    case 1: _ = backlog.gate(of: run, at: now)
-                    default: backlog.seen(lastEvent, output: lastOutput)
+                    case 0: _ = outbound.connect(at: now)
+                    case 1: _ = outbound.gate(of: run, at: now)
+                    default: outbound.seen(lastEvent, output: lastOutput)
                     }
                 }
             }
             let runs = (0..<14).map { pick($0) }
-            for run in runs { _ = backlog.take(.ended(run, end), at: now) }
+            for run in runs { _ = outbound.take(.ended(run, end), at: now) }
             var ends = 0
-            backlog.seen(lastEvent, output: lastOutput)
-            while case let more = told(sent(backlog)), !more.isEmpty {
+            outbound.seen(lastEvent, output: lastOutput)
+            while case let more = told(sent(outbound)), !more.isEmpty {
                 hear(more)
                 ends += more.count { !$0.isOutput }
-                backlog.seen(lastEvent, output: lastOutput)
+                outbound.seen(lastEvent, output: lastOutput)
             }
             #expect(heard == written.filter { $0.value > 0 } && ends == 14)
-            backlog.forget(runs)
-            #expect(backlog.isEmpty && backlog.size == (0, 0))
+            outbound.forget(runs)
+            #expect(outbound.isEmpty && outbound.size == (0, 0))
         }
     }
 }

@@ -1,0 +1,61 @@
+// Copyright 2026 the timerd authors
+// SPDX-License-Identifier: Apache-2.0
+
+import Glibc
+import Testing
+import TimerCore
+
+@testable import TimerRunner
+@testable import TimerRunnerProtocol
+@testable import TimerRunnerClient
+
+/// What has time is said without waking anybody for it, and is never left lying.
+@Suite struct PostTests {
+    private let run = Run.ID(
+        firing: Firing.ID(
+            job: Job.Name("probe")!, scheduled: WallInstant(microsecondsSinceEpoch: 0)), attempt: 1)
+
+    private func isRung(_ mailbox: ClientMailbox) -> Bool {
+        var wanted = pollfd(fd: mailbox.descriptor, events: Int16(POLLIN), revents: 0)
+        return poll(&wanted, 1, 0) == 1
+    }
+
+    @Test func whatHasTimeRingsNobodyWhoLooksShortly() throws {
+        let mailbox = try ClientMailbox()
+        #expect(mailbox.expect(shortly: true))
+        mailbox.post(.forget(run), hasTime: true)
+        mailbox.seen(output: 7, of: 1)
+        #expect(!isRung(mailbox))
+        let (words, seen) = mailbox.take()
+        #expect(words.count == 1 && seen == [1: ClientMailbox.Seen(events: 0, output: 7)])
+    }
+
+    @Test func whatHasNoneTakesItAlong() throws {
+        let mailbox = try ClientMailbox()
+        #expect(mailbox.expect(shortly: true))
+        mailbox.post(.forget(run), hasTime: true)
+        mailbox.post(.refresh)
+        #expect(isRung(mailbox))
+        #expect(mailbox.take().commands.count == 2)
+        #expect(!isRung(mailbox))
+    }
+
+    @Test func whoeverWouldWaitForEverIsRung() throws {
+        let mailbox = try ClientMailbox()
+        mailbox.post(.forget(run), hasTime: true)
+        #expect(isRung(mailbox))
+        _ = mailbox.take()
+        #expect(mailbox.expect(shortly: false))
+        mailbox.seen(output: 7, of: 1)
+        #expect(isRung(mailbox))
+    }
+
+    @Test func nobodyWaitsForEverWhileSomethingIsThereUnrung() throws {
+        let mailbox = try ClientMailbox()
+        #expect(mailbox.expect(shortly: true))
+        mailbox.post(.forget(run), hasTime: true)
+        #expect(!mailbox.expect(shortly: false))
+        #expect(mailbox.take().commands.count == 1)
+        #expect(mailbox.expect(shortly: false))
+    }
+}
