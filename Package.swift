@@ -159,6 +159,7 @@ let package = Package(
         tests(
             of: "TimerRunner", "SeededRandom", "TimerCore", "CSpawn", "HostThreads",
             "TimerRunnerClient", "TimerRunnerProtocol"),
+        tests(of: "TimerZones", "SeededRandom", "TimerCore"),
         tests(of: "TimerControl", "SeededRandom", "TimerCore"),
         tests(
             of: "timerd", "timerctl", "timerd-runner", "CLinux", "HostFiles", "Systemd",

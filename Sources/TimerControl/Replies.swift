@@ -37,7 +37,7 @@ public struct OrdersReply: Codable, Hashable, Sendable {
         public var reason: String?
         /// Of a pause that was given other terms: what it was before.
         public var formerPause: PauseStatus?
-        /// The pause it is in; absent unless it was given other terms.
+        /// The pause it is in; absent unless it was just paused with an end, or its pause was given other terms.
         public var paused: PauseStatus?
         /// Whether the order cannot be carried out for this job; absent if not.
         public var refused: Bool?

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Glibc
+public import TimerCore
 
 /// The environment variable TZ, which replaces the machine's own zone for one process (tzset(3)).
 public enum ZoneEnvironment {
@@ -9,6 +10,15 @@ public enum ZoneEnvironment {
     ///
     /// It is read with getenv(3), so no other thread may change the environment meanwhile.
     public static var value: String? { getenv("TZ").map { String(cString: $0) } }
+
+    /// What the zone of this process is called at an instant, such as `CET`; nil if it is not known.
+    public static func abbreviation(at instant: WallInstant) -> String? {
+        var second = time_t(instant.secondsSinceEpoch)
+        var parts = tm()
+        guard localtime_r(&second, &parts) != nil else { return nil }
+        // The name belongs to the C library, which keeps it for as long as the process lasts.
+        return parts.tm_zone.map { String(cString: $0) }
+    }
 
     /// Takes a value that is no time zone out of the environment. What the C library makes of such a value is
     /// UTC, without a word, so that the log would be in another zone than the jobs.

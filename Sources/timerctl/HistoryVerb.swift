@@ -4,6 +4,7 @@
 import ArgumentParser
 import TimerControl
 import TimerCore
+import TimerZones
 
 struct HistoryVerb: ParsableCommand {
     static let configuration = CommandConfiguration(
@@ -19,12 +20,11 @@ struct HistoryVerb: ParsableCommand {
     var failed = false
 
     @Option(
-        help: """
-            Only runs that ended since then: a time span ago, such as 2h or "3 days", or an instant such as \
-            2026-12-24T18:00:00Z.
-            """,
-        transform: HistoryVerb.since)
-    var since: WallInstant?
+        parsing: .unconditional,
+        help: ArgumentHelp(
+            "Only runs that ended since then: a time such as 2h (ago), yesterday or \"fri 18:00\".",
+            valueName: "time"))
+    var since: String?
 
     @Option(help: "How many runs at most.")
     var limit = 20
@@ -40,22 +40,11 @@ struct HistoryVerb: ParsableCommand {
     }
 
     func run() throws {
-        let query = HistoryQuery(job: job, failed: failed, since: since, limit: limit)
+        let start = try since.map { try TimeOption.instant("--since", $0, .past) }
+        let query = HistoryQuery(job: job, failed: failed, since: start, limit: limit)
         let reply = try connection.ask(.history(query), for: HistoryReply.self)
-        try connection.show(reply) { Text.history(reply, outputLines: lines) }
-    }
-
-    private static func since(_ text: String) throws -> WallInstant {
-        if let instant = WallInstant(rfc3339: text) { return instant }
-        do throws(TimeSpanError) {
-            if let span = try TimeSpan.parse(text) {
-                return Terminal.now - span
-            }
-        } catch {
-            throw ValidationError(
-                "\"\(text)\" is neither a time span such as 2h nor an instant such as "
-                    + "2026-12-24T18:00:00Z: \(error)")
+        try connection.show(reply) {
+            Text.history(reply, outputLines: lines, since: start.map { Text.moment($0) })
         }
-        throw ValidationError("\"\(text)\" never ends; leave the option out")
     }
 }

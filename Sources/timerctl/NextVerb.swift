@@ -31,7 +31,11 @@ struct NextVerb: ParsableCommand {
     @Option(help: "The time zone, such as Europe/Berlin (default: the machine's).")
     var timezone: String?
 
-    @Option(help: "The instant to begin after, such as 2026-03-28T12:00:00Z (default: now).")
+    @Option(
+        parsing: .unconditional,
+        help: ArgumentHelp(
+            "The instant to begin after: a time such as tomorrow or \"2026-12-24 18:00\" (default: now).",
+            valueName: "time"))
     var from: String?
 
     @Option(name: .customLong("dst-gap"), help: "What happens at times that a clock change skips.")
@@ -52,7 +56,10 @@ struct NextVerb: ParsableCommand {
             throw ValidationError("one of JOB, --calendar, --cron and --every is needed")
         }
         let preview = try preview()
-        try connection.show(preview) { Text.preview(preview, zone: (try? zone()) ?? .utc) }
+        let from = try from.map { _ in try times().shortText(of: instant()) }
+        try connection.show(preview) {
+            Text.preview(preview, zone: (try? zone()) ?? .utc, from: from)
+        }
     }
 
     private func preview() throws -> SchedulePreview {
@@ -76,15 +83,8 @@ struct NextVerb: ParsableCommand {
     }
 
     private func preview(every text: String, from start: WallInstant) throws -> SchedulePreview {
-        let span: Duration?
-        do throws(TimeSpanError) {
-            span = try TimeSpan.parse(text)
-        } catch {
-            throw Connection.fail(2, "--every \"\(text)\": \(error)")
-        }
-        guard let span, span >= .milliseconds(1) else {
-            throw Connection.fail(2, "--every \"\(text)\": at least 1ms, and it must end")
-        }
+        let span = try TimeOption.span(
+            "--every", text, in: .milliseconds(1)...Duration.microseconds(Int64.max))
         return SchedulePreview(every: span, zone: try zone(), after: start, count: count)
     }
 
@@ -184,14 +184,14 @@ struct NextVerb: ParsableCommand {
     }
 
     private func instant() throws -> WallInstant {
-        guard let from else {
-            return Terminal.now
-        }
-        guard let instant = WallInstant(rfc3339: from) else {
-            throw Connection.fail(
-                2, "--from \"\(from)\": not an instant such as 2026-03-28T12:00:00Z (RFC 3339)")
-        }
-        return instant
+        guard let from else { return Terminal.now }
+        return try TimeOption.instant("--from", from, .any, by: times())
+    }
+
+    /// With --timezone, times are read and shown in that zone.
+    private func times() throws -> TimeParser {
+        let caller = TimeParser(now: Terminal.now)
+        return timezone == nil ? caller : caller.inZone(try zone())
     }
 }
 

@@ -8,8 +8,11 @@ import TimerCore
 /// Runs and their output as people read them.
 extension Text {
     /// The lines of `timerctl history`: each run, and below it the last lines it wrote.
-    static func history(_ reply: HistoryReply, outputLines: Int) -> String {
-        guard !reply.runs.isEmpty else { return "no runs" }
+    ///
+    /// - Parameter since: what was understood of --since.
+    static func history(_ reply: HistoryReply, outputLines: Int, since: String? = nil) -> String {
+        let range = since.map { " since \($0)" } ?? ""
+        guard !reply.runs.isEmpty else { return "no runs\(range)" }
         var rows: [[TextTable.Cell]] = []
         for run in reply.runs {
             let status = run.status
@@ -28,6 +31,7 @@ extension Text {
             guard index > 0, outputLines > 0 else { continue }
             lines += lastLines(of: reply.runs[index - 1].output, outputLines).map { "    | \($0)" }
         }
+        if since != nil { lines += ["", "\(plural(reply.runs.count, "run"))\(range)"] }
         return lines.joined(separator: "\n")
     }
 

@@ -4,6 +4,7 @@
 import Glibc
 import TimerControl
 import TimerCore
+import TimerZones
 
 /// The API's values as people read them.
 enum Text {
@@ -104,10 +105,15 @@ enum Text {
     }
 
     /// The lines of `timerctl next`.
-    static func preview(_ preview: SchedulePreview, zone: ZoneRules) -> String {
+    ///
+    /// - Parameter from: what was understood of --from.
+    static func preview(
+        _ preview: SchedulePreview, zone: ZoneRules, from: String? = nil
+    ) -> String {
         var lines: [String] = []
         if let normalized = preview.normalized { lines.append("Normal form: \(normalized)") }
         if let timezone = preview.timezone { lines.append("   Timezone: \(timezone)") }
+        if let from { lines.append("      After: \(from)") }
         let afterBoot = preview.afterBootUsec.map { "       Next: \(boot($0, "the next"))" }
         guard !preview.next.isEmpty else {
             let paused = preview.paused.map { "       Next: \($0)" }
@@ -163,14 +169,15 @@ enum Text {
             return
                 "\(job.job): pause changed: \(Printable.text(change(from: former, to: pause)))\(left)"
         }
-        return "\(job.job): \(done)\(left)"
+        let end = done == "paused" ? job.paused?.until.map { " until \(moment($0))" } ?? "" : ""
+        return "\(job.job): \(done)\(end)\(left)"
     }
 
     /// What is other in a pause than it was.
     private static func change(from former: PauseStatus, to pause: PauseStatus) -> String {
         var parts: [String] = []
         if pause.until != former.until {
-            let end = pause.until.map { "until \(instant($0))" } ?? "until it is resumed"
+            let end = pause.until.map { "until \(moment($0))" } ?? "until it is resumed"
             parts.append(
                 end + (former.until.map { " (was: until \(instant($0)))" } ?? " (was: no end)"))
         }
@@ -236,6 +243,18 @@ enum Text {
     static func instant(_ text: String) -> String {
         guard let instant = WallInstant(rfc3339: text) else { return text }
         return local(instant, as: "%Y-%m-%d %H:%M:%S")
+    }
+
+    /// An instant of an answer with its weekday, its zone and how far it is:
+    /// `Mon 2026-11-23 09:00:00 CET (in 18h 12min)`.
+    static func moment(_ instant: WallInstant, now: WallInstant = Terminal.now) -> String {
+        let times = TimeParser(now: now)
+        return "\(times.shortText(of: instant)) (\(times.distance(to: instant)))"
+    }
+
+    /// The same of an instant of the API.
+    static func moment(_ text: String) -> String {
+        WallInstant(rfc3339: text).map { moment($0) } ?? text
     }
 
     /// An instant in the zone of the reader, as strftime(3) writes it.

@@ -4,6 +4,7 @@
 import ArgumentParser
 import TimerControl
 import TimerCore
+import TimerZones
 
 struct UpcomingVerb: ParsableCommand {
     static let configuration = CommandConfiguration(
@@ -16,11 +17,17 @@ struct UpcomingVerb: ParsableCommand {
     @OptionGroup var connection: Connection
 
     @Option(
-        name: .customLong("for"),
+        name: .customLong("for"), parsing: .unconditional,
         help: ArgumentHelp(
-            "How far ahead: a time span such as 1h or \"2 days\".", valueName: "span"),
-        transform: Self.span)
-    var horizon = Duration.seconds(3600)
+            "How far ahead: a time span such as 1h or \"2 days\" (default: 1h).", valueName: "span")
+    )
+    var span: String?
+
+    @Option(
+        parsing: .unconditional,
+        help: ArgumentHelp(
+            "Until when: a time such as 18:00 or \"tomorrow 08:00\".", valueName: "time"))
+    var until: String?
 
     @Option(name: .customShort("n"), help: "How many runs at most.")
     var count = 50
@@ -30,31 +37,37 @@ struct UpcomingVerb: ParsableCommand {
     @Option(help: "When to use colors.")
     var color = Screen.ColorChoice.auto
 
-    private static func span(_ text: String) throws -> Duration {
-        let span: Duration?
-        do throws(TimeSpanError) { span = try TimeSpan.parse(text) } catch {
-            throw ValidationError("--for \"\(text)\": \(error)")
-        }
-        guard let span, span > .zero else {
-            throw ValidationError("--for \"\(text)\": must be longer than 0, and must end")
-        }
-        return span
-    }
-
     func validate() throws {
+        if span != nil, until != nil {
+            throw ValidationError("--for and --until exclude each other")
+        }
         guard (1...1000).contains(count) else { throw ValidationError("-n is from 1 to 1000") }
     }
 
     func run() throws {
+        let horizon = try self.horizon()
         let status = try connection.ask(.list, for: DaemonStatus.self)
         let jobs = status.jobs.filter { names.admit($0.job) }
         let now = Terminal.now
-        let upcoming = try Upcoming(jobs, from: now, to: now + horizon, most: count)
+        let end = horizon.end ?? now + horizon.span
+        let upcoming = try Upcoming(jobs, from: now, to: end, most: count)
         try connection.show(upcoming) {
             Text.upcoming(
-                upcoming, within: TimeSpan.text(horizon), at: now,
-                on: .standardOutput(color: color))
+                upcoming,
+                range: horizon.end.map { "until \(Text.moment($0, now: now))" }
+                    ?? "within \(TimeSpan.text(horizon.span))",
+                at: now, on: .standardOutput(color: color))
         }
+    }
+
+    /// What the options say: an end, or else a span from now on.
+    private func horizon() throws -> (end: WallInstant?, span: Duration) {
+        let hundredYears = Duration.microseconds(OrderBody.forUsecMax)
+        let end = try until.map { try TimeOption.instant("--until", $0, .future) }
+        let span = try span.map {
+            try TimeOption.span("--for", $0, in: .microseconds(1)...hundredYears)
+        }
+        return (end, span ?? .seconds(3600))
     }
 }
 
@@ -120,12 +133,14 @@ struct Upcoming: Encodable {
 
 extension Text {
     /// The lines of `timerctl upcoming`.
+    ///
+    /// - Parameter range: what time was looked at, such as `within 1h`.
     static func upcoming(
-        _ upcoming: Upcoming, within span: String, at now: WallInstant, on screen: Screen = Screen()
+        _ upcoming: Upcoming, range: String, at now: WallInstant, on screen: Screen = Screen()
     ) -> String {
         var lines: [String] = []
         if upcoming.runs.isEmpty {
-            lines = ["Nothing is due within \(span)"]
+            lines = ["Nothing is due \(range)"]
         } else {
             var table = TextTable(
                 ["TIME", "IN", "JOB", "WHAT"],
@@ -139,7 +154,7 @@ extension Text {
             if let columns = screen.columns { table = table.fitted(to: columns, shortening: [2]) }
             lines = table.lines(color: screen.hasColor)
             if upcoming.hasMore {
-                lines += ["", "There are more within \(span); -n shows more of them"]
+                lines += ["", "There are more \(range); -n shows more of them"]
             }
         }
         if !upcoming.paused.isEmpty {

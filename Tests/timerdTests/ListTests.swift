@@ -220,12 +220,13 @@ import TimerCore
         #expect(!upcoming.hasMore && upcoming.paused == ["paused"])
         let cut = try Upcoming(jobs, from: Self.now, to: Self.now + .seconds(3600), most: 2)
         #expect(cut.runs.count == 2 && cut.hasMore)
-        let text = Text.upcoming(upcoming, within: "1h", at: Self.now)
+        let text = Text.upcoming(upcoming, range: "within 1h", at: Self.now)
         let first = text.split(separator: "\n")[1].split(separator: " ").suffix(3)
         #expect(first.joined(separator: " ") == "1min again retry", "\(text)")
         #expect(text.hasSuffix("\n\n1 job is paused without an end"))
         let nothing = try Upcoming([jobs[3]], from: Self.now, to: Self.now + .seconds(60), most: 1)
         #expect(
-            Text.upcoming(nothing, within: "1min", at: Self.now) == "Nothing is due within 1min")
+            Text.upcoming(nothing, range: "within 1min", at: Self.now)
+                == "Nothing is due within 1min")
     }
 }

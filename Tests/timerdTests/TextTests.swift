@@ -5,6 +5,7 @@ import ArgumentParser
 import Testing
 import TimerControl
 import TimerCore
+import TimerZones
 
 @testable import timerctl
 
@@ -44,6 +45,20 @@ import TimerCore
     }
 
     private static let end = Order.PauseEnd.after(.seconds(3600))
+
+    /// The end of a pause is answered as the instant that was understood.
+    @Test func anAnswerSaysUntilWhen() throws {
+        let until = Terminal.now + .seconds(7 * 86_400 + 90)
+        let pause = PauseStatus(Pause(since: Terminal.now, by: .user("ada"), until: until))
+        let result = OrdersReply.Result(job: "backup", changed: true, paused: pause)
+        let line = Text.order(result, done: "paused")
+        let words = TimeParser(now: Terminal.now).shortText(of: until)
+        #expect(line.hasPrefix("backup: paused until \(words) (in 1w "), "\(line)")
+        var longer = result
+        longer.formerPause = pause
+        longer.paused?.until = (until + .seconds(3600)).rfc3339
+        #expect(Text.order(longer, done: "paused").contains("(was: until "))
+    }
 
     // MARK: - next
 

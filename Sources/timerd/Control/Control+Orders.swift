@@ -69,7 +69,13 @@ extension OrdersReply.Result {
             state: result.snapshot?.phase.word,
             remainingUsec: result.snapshot?.remaining?.wholeMicroseconds)
         switch result.answer {
-        case .done, .killed: changed = true
+        case .done, .killed:
+            changed = true
+            if result.order.verb == .pause, case .paused(let pause)? = result.snapshot?.phase,
+                pause.until != nil
+            {
+                paused = PauseStatus(pause)
+            }
         case .pauseChanged(let former):
             changed = true
             formerPause = PauseStatus(former)

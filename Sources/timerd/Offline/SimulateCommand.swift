@@ -13,17 +13,20 @@ struct SimulateCommand: ParsableCommand {
         commandName: "simulate",
         abstract: "Show when the jobs of a configuration would run; nothing is started.",
         discussion: """
-            The daemon's own scheduling code runs through the time in between as fast as it can. An instant <t> is \
-            one of RFC 3339, or the next time of a calendar event such as "2027-03-28 00:00", by the \
-            machine's clock.
+            The daemon's own scheduling code runs through the time in between as fast as it can. A time <t> is \
+            such as 18:00, tomorrow, "fri 18:00", "2027-03-28 00:00", +2h or 2027-03-28T00:00:00Z; times other than \
+            that of --from are relative to that of --from, and the second of two is relative to the first.
             """)
 
     @OptionGroup var config: ConfigOption
 
-    @Option(help: ArgumentHelp("From when (default: now).", valueName: "t"))
+    @Option(
+        parsing: .unconditional, help: ArgumentHelp("From when (default: now).", valueName: "t"))
     var from: String?
 
-    @Option(help: ArgumentHelp("Until when (default: a day later).", valueName: "t"))
+    @Option(
+        parsing: .unconditional,
+        help: ArgumentHelp("Until when (default: a day later).", valueName: "t"))
     var to: String?
 
     @Option(help: ArgumentHelp("Pause a job for a while.", valueName: "job@t..t"))
@@ -58,18 +61,19 @@ struct SimulateCommand: ParsableCommand {
 
     func run() throws {
         let zone = (try? ZoneFiles().local()) ?? .utc
-        let times = Times(zone: zone)
         let now = try read { () throws(Clocks.Failure) in try Clocks() }.now().wall
-        let start = try times.instant(from, "--from", after: now) ?? now
-        let end = try times.instant(to, "--to", after: start) ?? start + .seconds(86_400)
-        guard end > start else { throw ValidationError("--to is not after --from") }
+        let times = Times(parser: TimeParser(now: now))
+        let start = try from.map { try times.instant($0, "--from", .any) } ?? now
+        let end =
+            try to.map { try times.from(start).instant($0, "--to", .future) }
+            ?? start + .seconds(86_400)
         let reading = try read { () throws(ConfigError) in
             try ConfigReader.load(
                 path: config.config, ownerUID: geteuid(), seed: MachineID.seed)
         }
         for error in reading.errors { Output.complain("\(error)") }
         let known = Set(reading.roster.jobs.map(\.name))
-        let faults = try Faults(self, times, start, known)
+        let faults = try Faults(self, times.from(start), known)
         let report = SimulationReport(zone: zone, isJSON: json)
         var simulation = Simulation(
             reading.roster, from: start, concurrentRunsMax: reading.settings.maxConcurrent,
@@ -89,49 +93,34 @@ struct SimulateCommand: ParsableCommand {
     }
 }
 
-/// Reads instants as people write them.
+/// Reads times as people write them.
 private struct Times {
-    let zone: ZoneRules
+    let parser: TimeParser
 
-    func instant(_ text: String?, _ option: String, after start: WallInstant) throws -> WallInstant?
-    {
-        guard let text else { return nil }
-        if let instant = WallInstant(rfc3339: text) { return instant }
-        let spec: CalendarSpec
-        do throws(ScheduleError) { spec = try CalendarSpec(text) } catch {
-            throw ValidationError(
-                "\(option) \"\(text)\": no instant such as 2027-03-28T00:00:00Z, nor a calendar event: "
-                    + "\(error)")
+    /// The same, with times relative to another instant.
+    func from(_ start: WallInstant) -> Self { Times(parser: parser.relative(to: start)) }
+
+    func instant(
+        _ text: some StringProtocol, _ option: String, _ sense: TimeParser.Sense
+    ) throws -> WallInstant {
+        do throws(TimeParserError) { return try parser.parse(String(text), as: sense) } catch {
+            throw ValidationError(error.text(option: option, value: String(text)))
         }
-        let past = WallInstant(secondsSinceEpoch: 0)
-        let before = start - .microseconds(1)
-        guard let next = spec.next(after: before, in: zone) ?? spec.next(after: past, in: zone)
-        else {
-            throw ValidationError("\(option) \"\(text)\" never comes")
-        }
-        return next
     }
 
     /// Both ends of `T..T`.
-    func range(
-        _ text: String, _ option: String, after start: WallInstant
-    ) throws -> (from: WallInstant, to: WallInstant) {
-        guard let dots = text.firstRange(of: ".."),
-            let from = try instant(String(text[..<dots.lowerBound]), option, after: start),
-            let to = try instant(String(text[dots.upperBound...]), option, after: from), to > from
-        else {
+    func range(_ text: String, _ option: String) throws -> (from: WallInstant, to: WallInstant) {
+        guard let dots = text.firstRange(of: "..") else {
             throw ValidationError("\(option) \"\(text)\": must be T..T, the second after the first")
         }
-        return (from, to)
+        let start = try instant(text[..<dots.lowerBound], option, .nowOrFuture)
+        return (start, try from(start).instant(text[dots.upperBound...], option, .future))
     }
 
     func span(_ text: String, _ option: String) throws -> Duration {
-        do throws(TimeSpanError) {
-            if let span = try TimeSpan.parse(text) { return span }
-        } catch {
-            throw ValidationError("\(option) \"\(text)\": \(error)")
-        }
-        throw ValidationError("\(option) \"\(text)\" never ends")
+        do throws(TimeParserError) {
+            return try TimeParser.span(text, in: .zero...Duration.microseconds(Int64.max))
+        } catch { throw ValidationError(error.text(option: option, value: text)) }
     }
 }
 
@@ -142,7 +131,7 @@ private struct Faults {
     var fails: Set<Job.Name> = []
 
     init(
-        _ given: SimulateCommand, _ times: Times, _ start: WallInstant, _ known: Set<Job.Name>
+        _ given: SimulateCommand, _ times: Times, _ known: Set<Job.Name>
     ) throws {
         func job(_ text: some StringProtocol, _ option: String) throws -> Job.Name {
             guard let name = Job.Name(String(text)), known.contains(name) else {
@@ -170,31 +159,32 @@ private struct Faults {
                 throw ValidationError("--pause \"\(text)\": must be JOB@T..T")
             }
             let name = try job(text[..<at], "--pause")
-            let range = try times.range(
-                String(text[text.index(after: at)...]), "--pause", after: start)
+            let range = try times.range(String(text[text.index(after: at)...]), "--pause")
             list += [(range.from, .pause(name)), (range.to, .resume(name))]
         }
         for text in given.suspend {
-            let range = try times.range(text, "--suspend", after: start)
+            let range = try times.range(text, "--suspend")
             list.append((range.from, .sleep(range.to - range.from)))
         }
         for text in given.reboot {
             if text.contains("..") {
-                let range = try times.range(text, "--reboot", after: start)
+                let range = try times.range(text, "--reboot")
                 list.append((range.from, .reboot(range.to - range.from)))
-            } else if let at = try times.instant(text, "--reboot", after: start) {
+            } else {
+                let at = try times.instant(text, "--reboot", .nowOrFuture)
                 list.append((at, .reboot(.seconds(60))))
             }
         }
-        for text in given.step { list.append(try Self.step(text, times, start)) }
+        for text in given.step { list.append(try Self.step(text, times)) }
     }
 
     private static func step(
-        _ text: String, _ times: Times, _ start: WallInstant
+        _ text: String, _ times: Times
     ) throws -> (at: WallInstant, fault: Simulation.Fault) {
-        guard let equal = text.lastIndex(of: "="),
-            let at = try times.instant(String(text[..<equal]), "--step", after: start)
-        else { throw ValidationError("--step \"\(text)\": must be T=+SPAN or T=-SPAN") }
+        guard let equal = text.lastIndex(of: "=") else {
+            throw ValidationError("--step \"\(text)\": must be T=+SPAN or T=-SPAN")
+        }
+        let at = try times.instant(text[..<equal], "--step", .nowOrFuture)
         let rest = text[text.index(after: equal)...]
         guard let sign = rest.first, sign == "+" || sign == "-",
             let next = rest.dropFirst().first, next != "+", next != "-"

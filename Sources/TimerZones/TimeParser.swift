@@ -1,0 +1,300 @@
+// Copyright 2026 the timerd authors
+// SPDX-License-Identifier: Apache-2.0
+
+public import TimerCore
+
+/// Reads instants as people write them, in the time zone of the caller, and writes them so that they can be
+/// read again. Every option that takes a time is read here (timerctl(1), TIMES).
+///
+/// - A time of the local clock that a change of the clocks skips means the end of the gap; one that comes
+///   twice means the first, unless the zone behind it says which (`02:30 CET`). Schedules do the same.
+/// - A day in a span (`2d`) has 24 hours.
+public struct TimeParser {
+    /// Which instants are taken, and which one is meant where a text leaves it open.
+    public enum Sense: Sendable {
+        /// After now: the next 18:00; `2h` is in two hours.
+        case future
+        /// The same, and now itself.
+        case nowOrFuture
+        /// Not after now: the last 18:00; `2h` is two hours ago.
+        case past
+        /// Any instant: 18:00 of today, the next Friday; `2h` is in two hours.
+        case any
+    }
+
+    /// The most bytes of a text.
+    public static let bytesMax = 200
+    /// What a time may look like, for help and errors.
+    public static let examples =
+        "18:00, \"tomorrow 03:00\", \"fri 18:00\", \"2026-12-24 18:00\", 2h or 2026-12-24T18:00:00+01:00"
+
+    /// What `now` and `2h` are relative to.
+    public let now: WallInstant
+    /// Whether that is the present, and not another instant that was chosen.
+    private var isNow = true
+    /// The zone of the caller.
+    let zone: ZoneRules
+    private let abbreviation: (WallInstant) -> String?
+    private let zoneNamed: (String) throws(ZoneFiles.Failure) -> ZoneRules
+
+    /// A parser for a caller.
+    ///
+    /// - Parameters:
+    ///   - now: what relative times are relative to; in the years 1 to 9999.
+    ///   - zone: the zone of the caller.
+    ///   - abbreviation: what that zone is called at an instant, such as `CET`; nil if that is not known.
+    ///   - zoneNamed: the rules of a zone that a text names.
+    public init(
+        now: WallInstant, zone: ZoneRules,
+        abbreviation: @escaping (WallInstant) -> String? = { _ in nil },
+        zoneNamed: @escaping (String) throws(ZoneFiles.Failure) -> ZoneRules
+    ) {
+        self.now = now
+        self.zone = zone
+        self.abbreviation = abbreviation
+        self.zoneNamed = zoneNamed
+    }
+
+    /// A parser for this process: in the zone of TZ, else of the machine (`ZoneFiles.local`); UTC if its file
+    /// cannot be read.
+    public init(now: WallInstant) {
+        let files = ZoneFiles()
+        let local = try? files.local()
+        let named = { (name: String) throws(ZoneFiles.Failure) -> ZoneRules in
+            try files.rules(named: name)
+        }
+        if let local {
+            self.init(
+                now: now, zone: local, abbreviation: { ZoneEnvironment.abbreviation(at: $0) },
+                zoneNamed: named)
+        } else {
+            self.init(now: now, zone: .utc, abbreviation: { _ in "UTC" }, zoneNamed: named)
+        }
+    }
+
+    /// The same with times relative to another instant, of the years 1 to 9999.
+    public func relative(to instant: WallInstant) -> Self {
+        var other = Self(
+            now: instant, zone: zone, abbreviation: abbreviation, zoneNamed: zoneNamed)
+        other.isNow = false
+        return other
+    }
+
+    /// The same in another zone than the caller's.
+    public func inZone(_ zone: ZoneRules) -> Self {
+        Self(now: now, zone: zone, zoneNamed: zoneNamed)
+    }
+
+    /// Reads an instant.
+    ///
+    /// - Returns: an instant of the years 1 to 9999, as the sense demands.
+    /// - Throws: what is wrong with the text, and where; or what was understood, if the sense excludes it.
+    /// - Complexity: O(*n*) in the length of the text, which is limited to `bytesMax`.
+    public func parse(_ text: String, as sense: Sense) throws(TimeParserError) -> WallInstant {
+        let words = try TimeWords(text)
+        let instant = try instant(words, sense)
+        guard Accepted.wallMicroseconds.contains(instant.microsecondsSinceEpoch) else {
+            throw TimeParserError(offset: 0, "it lies outside the years 1 to 9999")
+        }
+        guard admits(instant, sense) else {
+            throw TimeParserError(offset: nil, refusal(of: instant, sense))
+        }
+        return instant
+    }
+
+    private func refusal(of instant: WallInstant, _ sense: Sense) -> String {
+        let place = sense == .past ? "must not be" : "must be"
+        guard isNow else {
+            let side = sense == .nowOrFuture ? "at or after" : "after"
+            return "that is \(shortText(of: instant)); it \(place) \(side) \(shortText(of: now))"
+        }
+        return
+            "that is \(shortText(of: instant)), \(distance(to: instant)); it \(place) in the future"
+    }
+
+    private func admits(_ instant: WallInstant, _ sense: Sense) -> Bool {
+        switch sense {
+        case .future: instant > now
+        case .nowOrFuture: instant >= now
+        case .past: instant <= now
+        case .any: true
+        }
+    }
+
+    private func instant(
+        _ words: TimeWords, _ sense: Sense
+    ) throws(TimeParserError) -> WallInstant {
+        if words.isNow { return now }
+        if let (span, sign) = try words.span() {
+            let isBack = sign.map { $0 == .minus } ?? (sense == .past)
+            return isBack ? now - span : now + span
+        }
+        let clock = try words.clock()
+        switch clock.zone {
+        case nil: return try instant(clock, in: zone, sense)
+        case .fixed(let rules): return try instant(clock, in: rules, sense)
+        case .word(let word):
+            if let instant = find(clock, in: zone, called: word.text, sense) { return instant }
+            let rules: ZoneRules
+            do throws(ZoneFiles.Failure) { rules = try zoneNamed(word.text) } catch {
+                throw TimeParserError(offset: word.offset, error.description)
+            }
+            return try instant(clock, in: rules, sense)
+        }
+    }
+
+    private func instant(
+        _ clock: TimeWords.Clock, in rules: ZoneRules, _ sense: Sense
+    ) throws(TimeParserError) -> WallInstant {
+        if let instant = find(clock, in: rules, called: nil, sense) { return instant }
+        // Only days near the ends of the calendar.
+        throw TimeParserError(offset: 0, "it lies outside the years 1 to 9999")
+    }
+
+    /// - Parameter name: only instants at which the caller's zone is called so are meant; nil: any.
+    private func find(
+        _ clock: TimeWords.Clock, in rules: ZoneRules, called name: String?, _ sense: Sense
+    ) -> WallInstant? {
+        let isFixed: Bool
+        switch clock.day {
+        case .date, .relative: isFixed = true
+        case .weekday, .open: isFixed = false
+        }
+        for days in daysSinceEpoch(clock.day, in: rules, sense) {
+            let local = Int64(days) * 86_400_000_000 + clock.microseconds
+            let found = rules.instants(atLocalMicroseconds: local).first {
+                name == nil || abbreviation($0) == name
+            }
+            if let found, isFixed || admits(found, sense) { return found }
+        }
+        return nil
+    }
+
+    /// The days that may be meant, the first one first.
+    private func daysSinceEpoch(
+        _ day: TimeWords.Day, in rules: ZoneRules, _ sense: Sense
+    ) -> [Int] {
+        let second = now.secondsSinceEpoch + Int64(rules.offset(at: now))
+        let today = Int(second.quotient(flooringBy: 86_400))
+        switch day {
+        case .date(let date): return [date.daysSinceEpoch]
+        case .relative(let count): return [today + count]
+        case .open: return sense == .any ? [today] : (0...2).map { today + step(sense) * $0 }
+        case .weekday(let weekday):
+            return (0...14).map { today + step(sense) * $0 }.filter {
+                CivilDate.weekday(ofDaysSinceEpoch: $0) == weekday
+            }
+        }
+    }
+
+    private func step(_ sense: Sense) -> Int { sense == .past ? -1 : 1 }
+
+    // MARK: - Writing
+
+    /// The instant in the zone of the caller: `Mon 2026-11-23 09:00:00 CET`, with a fraction only where it is
+    /// not zero. `parse` reads it as the same instant.
+    public func text(of instant: WallInstant) -> String {
+        let offset = zone.offset(at: instant)
+        let local = instant + .seconds(offset)
+        let days = Int(local.secondsSinceEpoch.quotient(flooringBy: 86_400))
+        let day = CivilDate.weekdays[CivilDate.weekday(ofDaysSinceEpoch: days)]
+        let clock = local.rfc3339.dropLast().split(separator: "T").joined(separator: " ")
+        if let name = abbreviation(instant), isClear(name, at: instant, local: local) {
+            return "\(day) \(clock) \(name)"
+        }
+        return "\(day) \(clock) \(Self.offsetText(offset))"
+    }
+
+    /// The same without the fraction of the second, for answers.
+    public func shortText(of instant: WallInstant) -> String {
+        text(of: WallInstant(secondsSinceEpoch: instant.secondsSinceEpoch))
+    }
+
+    /// Whether a zone's name behind a time of the local clock says which instant it is.
+    private func isClear(_ name: String, at instant: WallInstant, local: WallInstant) -> Bool {
+        // TZ may call any zone UTC or +05.
+        let isWord = name.utf8.allSatisfy { $0 > 32 && $0 < 127 } && name.first?.isLetter == true
+        guard isWord, name.lowercased() != "utc" || zone.offset(at: instant) == 0,
+            name.lowercased() != "z"
+        else { return false }
+        let same = zone.instants(atLocalMicroseconds: local.microsecondsSinceEpoch)
+        return same.first { abbreviation($0) == name } == instant
+    }
+
+    /// `+01:00`, with seconds only where they are not zero.
+    static func offsetText(_ offset: Int) -> String {
+        func two(_ number: Int) -> String { number < 10 ? "0\(number)" : "\(number)" }
+        let size = abs(offset)
+        let seconds = size % 60 == 0 ? "" : ":" + two(size % 60)
+        return (offset < 0 ? "-" : "+") + two(size / 3600) + ":" + two(size / 60 % 60) + seconds
+    }
+
+    /// How far it is from now: `in 18h 12min`, `3h ago`, `now`.
+    public func distance(to instant: WallInstant) -> String {
+        let microseconds = instant.microsecondsSinceEpoch - now.microsecondsSinceEpoch
+        guard microseconds != 0 else { return "now" }
+        let span = Duration.microseconds(abs(microseconds))
+        let accuracy: Duration =
+            span >= .seconds(30 * 86_400)
+            ? .seconds(86_400)
+            : span >= .seconds(3600)
+                ? .seconds(60) : span >= .seconds(60) ? .seconds(1) : .milliseconds(1)
+        let text = TimeSpan.text(span, accuracy: accuracy)
+        return microseconds < 0 ? "\(text) ago" : "in \(text)"
+    }
+
+    // MARK: - Spans
+
+    /// Reads a span of time, such as `2h 30min`.
+    ///
+    /// - Throws: what is wrong with the text, and where; also if the span is out of range.
+    public static func span(
+        _ text: String, in range: ClosedRange<Duration>
+    ) throws(TimeParserError) -> Duration {
+        guard text.utf8.count <= bytesMax else { throw .tooLong }
+        let span: Duration?
+        do throws(TimeSpanError) { span = try TimeSpan.parse(text) } catch {
+            let hint =
+                text.contains(":")
+                ? "; a time span is such as \"2h 30min\", and 18:00 is an instant" : ""
+            throw TimeParserError(offset: error.offset, error.message + hint)
+        }
+        guard let span, range.contains(span) else {
+            throw TimeParserError(
+                offset: nil,
+                "must be from \(TimeSpan.text(range.lowerBound)) to \(TimeSpan.text(range.upperBound))"
+            )
+        }
+        return span
+    }
+}
+
+/// Why a text is no time.
+public struct TimeParserError: Error, Hashable, Sendable, CustomStringConvertible {
+    /// The place in the text, in bytes from its start; nil if it is the text as a whole.
+    public let offset: Int?
+    /// What is wrong there.
+    public let message: String
+
+    init(offset: Int?, _ message: String) {
+        self.offset = offset
+        self.message = message
+    }
+
+    static let tooLong = TimeParserError(
+        offset: nil, "is longer than \(TimeParser.bytesMax) bytes")
+
+    public var description: String { message }
+
+    /// The error for a value of an option: with the value, and below it a mark at the place if the value can be
+    /// printed on one line.
+    public func text(option: String, value: String) -> String {
+        let isPlain = value.utf8.count <= 100 && value.utf8.allSatisfy { $0 >= 32 && $0 < 127 }
+        guard let offset, isPlain else {
+            let shown = value.utf8.count <= 100 ? value : "\(value.prefix(50))…"
+            return "\(option) \"\(shown)\": \(message)"
+        }
+        let indent = String(repeating: " ", count: offset)
+        return "\(option) \"\(value)\": \(message)\n  \(value)\n  \(indent)^"
+    }
+}
