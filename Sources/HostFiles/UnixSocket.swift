@@ -49,6 +49,27 @@ public enum UnixSocket {
         return socket
     }
 
+    /// Binds a datagram socket of this name, to which anybody who reaches the directory can connect as long as it is
+    /// open, and nobody can send. What is there under the name is removed: the directory must be locked.
+    public static func bindMark(
+        _ name: String, in directory: Directory
+    ) throws(Directory.Failure) -> Int32 {
+        unlinkat(directory.descriptor, name, 0)
+        let socket = Glibc.socket(
+            AF_UNIX, Int32(SOCK_DGRAM.rawValue | SOCK_CLOEXEC.rawValue | SOCK_NONBLOCK.rawValue), 0)
+        let path = "/proc/self/fd/\(directory.descriptor)/\(name)"
+        guard socket >= 0, withAddress(path, { Glibc.bind(socket, $0, $1) }) == 0,
+            shutdown(socket, Int32(SHUT_RDWR)) == 0,
+            fchmodat(directory.descriptor, name, 0o666, 0) == 0
+        else {
+            let code = errno
+            if socket >= 0 { close(socket) }
+            throw Directory.Failure(
+                description: "\(directory.path)/\(name): cannot be bound: \(systemError(code))")
+        }
+        return socket
+    }
+
     private static func removeStale(
         _ name: String, in directory: Directory
     ) throws(Directory.Failure) {

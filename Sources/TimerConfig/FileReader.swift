@@ -1,6 +1,8 @@
 // Copyright 2026 the timerd authors
 // SPDX-License-Identifier: Apache-2.0
 
+import TimerCore
+
 /// One file being read, with what is wrong in it so far.
 struct FileReader {
     var document: Document

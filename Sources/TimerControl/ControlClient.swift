@@ -100,7 +100,9 @@ public struct ControlClient: Sendable {
                     "no daemon listens at \(path); start it with `\(manager) start timerd`, "
                         + "or name its socket with --socket")
             case EACCES, EPERM:
-                throw .broken("\(path): permission denied; ask as root or as the daemon's user")
+                throw .broken(
+                    "\(path): permission denied; ask as root, as the daemon's user, or, for what "
+                        + "changes nothing, as a member of its group (timerd)")
             default: throw .broken("cannot connect to \(path): \(describe(code))")
             }
         }

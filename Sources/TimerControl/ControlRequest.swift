@@ -84,6 +84,9 @@ public enum ControlRequest: Hashable, Sendable {
 public enum ControlPath {
     /// The socket's name in the runtime directory.
     public static let fileName = "control.sock"
+    /// The name of a datagram socket in the runtime directory of a daemon, to which clients can connect as long as it
+    /// is running. Nothing is sent there.
+    public static let aliveName = "alive.sock"
 
     /// Whose daemon is meant.
     public enum Owner: Hashable, Sendable {

@@ -172,8 +172,8 @@ public struct ReloadPreviewReply: Codable, Hashable, Sendable {
         public var elapsedUsec: Int64
     }
 
-    /// Jobs that are as they were, timers and all.
-    public var kept: [Line]
+    /// How many jobs do not change.
+    public var kept: Int
     /// Jobs whose definition changed; their accounts stay.
     public var changed: [Line]
     /// Jobs that are new.
@@ -191,7 +191,7 @@ public struct ReloadPreviewReply: Codable, Hashable, Sendable {
                 Line(job: $0.job.description, elapsedUsec: $0.accrued.wholeMicroseconds)
             }
         }
-        kept = lines(preview.kept)
+        kept = preview.kept.count
         changed = lines(preview.changed)
         added = lines(preview.added)
         removed = lines(preview.removed)

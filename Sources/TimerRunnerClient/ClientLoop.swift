@@ -28,6 +28,8 @@ struct ClientLoop: ~Copyable {
     private(set) var isClosing = false
     /// The runner was told to end: no other is looked for.
     private(set) var isEnding = false
+    /// The runner said that it ends, though this client did not tell it to.
+    private var isLeaving = false
     var search: RunnerSearch
     /// Whether what is seen is to be said at the next turn.
     var mustConfirm = false
@@ -236,6 +238,7 @@ struct ClientLoop: ~Copyable {
             _ = events.receive(number)
             mustConfirm = true
         case .down:
+            isLeaving = !isEnding
             down?()
             down = nil
         case .welcome, .holds, .complete: disconnect("what the runner says is out of turn")
@@ -295,6 +298,8 @@ struct ClientLoop: ~Copyable {
         barriers = []
         down?()
         down = nil
-        if !isClosing, !isEnding { handler(.away(why)) {} }
+        let wasAnnounced = isLeaving
+        isLeaving = false
+        if !isClosing, !isEnding { handler(.away(why, wasAnnounced: wasAnnounced)) {} }
     }
 }

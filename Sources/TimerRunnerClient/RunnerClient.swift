@@ -28,8 +28,9 @@ public final class RunnerClient: Sendable {
     public enum Event: Sendable {
         /// Something happened to a run.
         case event(RunnerEvent)
-        /// There is no runner, for this reason; it is looked for.
-        case away(String)
+        /// There is no runner, for this reason; it is looked for. It was announced if the runner ended by itself or
+        /// was told to, and said so: after an upgrade, or when its service is restarted.
+        case away(String, wasAnnounced: Bool)
         /// There is one again: the same that was there before, or another.
         case back(isSame: Bool)
     }
@@ -126,7 +127,11 @@ public final class RunnerClient: Sendable {
         }
         // Without a thread nothing is to be had of the runner, as if there were none.
         if code != 0 {
-            handler(.away("cannot start a thread: \(String(cString: strerror(code)))")) {}
+            handler(
+                .away(
+                    "cannot start a thread: \(String(cString: strerror(code)))",
+                    wasAnnounced: false)
+            ) {}
         }
     }
 

@@ -29,6 +29,14 @@ struct Connection: ParsableArguments {
         }
     }
 
+    /// Whether systemd may hold the socket.
+    private func isStandard(_ path: String) -> Bool {
+        [ControlPath.Owner.system, .user].contains { owner in
+            ControlPath.standard(of: owner, uid: geteuid(), environment: Terminal.environment)
+                == path
+        }
+    }
+
     private var client: ControlClient {
         let environment = Terminal.environment
         func standard(_ owner: ControlPath.Owner?) -> String {
@@ -38,7 +46,7 @@ struct Connection: ParsableArguments {
         let named = socket ?? (user || system ? nil : Terminal.socket)
         let path = named ?? standard(user ? .user : system ? .system : nil)
         var client = ControlClient(path: path)
-        if named == nil, path != standard(.system) {
+        if path == standard(.user) {
             client.manager = "systemctl --user"
         }
         return client
@@ -96,6 +104,12 @@ struct Connection: ParsableArguments {
         "unexpected response: do timerd and timerctl have the same version?"
 
     private func response(to request: ControlRequest) throws(Failure) -> [UInt8] {
+        let client = client
+        if !request.isChange, isStandard(client.path),
+            let fault = StoppedDaemon(path: client.path, manager: client.manager).fault()
+        {
+            throw Failure(status: 3, message: fault)
+        }
         let reply: ControlClient.Reply
         do throws(ControlClient.Failure) {
             reply = try client.send(request)

@@ -96,12 +96,13 @@ enum Text {
     /// The lines of `timerctl reload --dry-run`.
     static func preview(_ preview: ReloadPreviewReply) -> String {
         let parts = [
-            ("kept", preview.kept), ("changed", preview.changed), ("new", preview.added),
-            ("removed", preview.removed),
+            ("added", preview.added), ("changed", preview.changed), ("removed", preview.removed),
         ]
-        return parts.flatMap { word, lines in
+        let changes = parts.flatMap { word, lines in
             lines.map { "\(word): \($0.job), \(span($0.elapsedUsec)) elapsed" }
-        }.joined(separator: "\n") + preview.warnings.map { "\n\(Printable.lines($0))" }.joined()
+        }
+        return (changes + ["unchanged: \(preview.kept)"] + preview.warnings.map(Printable.lines))
+            .joined(separator: "\n")
     }
 
     /// The lines of `timerctl next`.

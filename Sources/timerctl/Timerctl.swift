@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import ArgumentParser
+import TimerCore
 import TimerZones
 
 /// The command line of timerd.
@@ -25,15 +26,15 @@ struct Timerctl: ParsableCommand {
     /// For the help and the shells' completions alone: what comes before the verb is read behind it.
     @OptionGroup var connection: Connection
 
-    /// The status for wrong usage is 2, as of most tools, where the parser's own is 64.
+    /// The status for wrong usage is that of all of timerd's programs, where the parser's own is 64.
     static func main() {
         if let fault = ZoneEnvironment.dropUnusable() { Terminal.complain("Warning: \(fault)") }
         do {
             var command = try parseAsRoot(verbFirst(CommandLine.arguments.dropFirst()))
             try command.run()
         } catch let error where exitCode(for: error) == .validationFailure {
-            Terminal.complain(fullMessage(for: error))
-            exit(withError: ExitCode(2))
+            Terminal.complain(WrongUsage.text(fullMessage(for: error)))
+            exit(withError: ExitCode(WrongUsage.status))
         } catch {
             exit(withError: error)
         }

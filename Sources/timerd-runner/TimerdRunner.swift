@@ -6,6 +6,7 @@ import CLinux
 import Glibc
 import HostFiles
 import HostThreads
+import Synchronization
 import Systemd
 import TimerConfig
 import TimerCore
@@ -69,6 +70,19 @@ struct TimerdRunner: ParsableCommand {
             "Give each run a control group below this program's, which must be its to divide.")
     var controlGroups = false
 
+    @Option(
+        help: ArgumentHelp(
+            """
+            Where the log goes; auto is the journal if standard error leads there, and else standard error; json is \
+            standard error as well, one object on a line.
+            """, valueName: "target"))
+    var log = LogTarget.auto
+
+    enum LogTarget: String, CaseIterable, ExpressibleByArgument {
+        case auto
+        case json
+    }
+
     private static func span(_ text: String) throws -> Duration {
         let span: Duration?
         do throws(TimeSpanError) { span = try TimeSpan.parse(text) } catch {
@@ -85,7 +99,11 @@ struct TimerdRunner: ParsableCommand {
         Runner.blockSignals([SIGCHLD] + RunnerServer.signals)
         do {
             let runner = try parse()
+            if runner.log == .json { isJSON.store(true, ordering: .relaxed) }
             try runner.run()
+        } catch let error where exitCode(for: error) == .validationFailure {
+            put(WrongUsage.text(fullMessage(for: error)) + "\n")
+            exit(withError: ExitCode(WrongUsage.status))
         } catch {
             exit(withError: error)
         }
@@ -230,16 +248,33 @@ struct TimerdRunner: ParsableCommand {
     /// is broken for good once it was away: entries of our own do neither. In the foreground standard error
     /// is the scheduler's.
     private static func say(_ text: String, priority: Int = warning) {
-        guard let journal else {
-            let bytes = Array("timerd-runner: \(text)\n".utf8)
-            _ = write(STDERR_FILENO, bytes, bytes.count)
-            return
-        }
+        if isJSON.load(ordering: .relaxed) { return put(line(text, priority)) }
+        guard let journal else { return put("timerd-runner: \(text)\n") }
         journal.send(
             message: text, priority: priority,
             fields: [("SYSLOG_IDENTIFIER", "timerd-runner")])
     }
 
+    private static func line(_ text: String, _ priority: Int) -> String {
+        var time = timespec()
+        clock_gettime(CLOCK_REALTIME, &time)
+        var line = JSONLine()
+        line.add(
+            "time",
+            WallInstant(clockSeconds: Int64(time.tv_sec), nanoseconds: Int64(time.tv_nsec)).rfc3339)
+        line.add("level", priority == error ? "error" : "warning")
+        line.add("message", text)
+        line.add("program", "timerd-runner")
+        return line.line
+    }
+
+    /// In one write, so that it does not mix with what the scheduler writes. Nobody can be told if it fails.
+    private static func put(_ text: String) {
+        let bytes = Array(text.utf8)
+        _ = write(STDERR_FILENO, bytes, bytes.count)
+    }
+
+    private static let isJSON = Atomic(false)
     /// The journal, if it is where standard error leads.
     private static let journal = Journal.isStderr ? Journal() : nil
     /// Priorities of syslog(3).

@@ -19,7 +19,11 @@ final class LiveDaemon {
     private(set) var ready = 0.0
 
     var config: String { "\(folder)/timerd.toml" }
-    var socket: String { "\(folder)/run/control.sock" }
+    /// The runtime directory, in the folder.
+    var runtime = "run"
+    /// Where the log goes, and how much of it.
+    var options = ["--log", "stderr"]
+    var socket: String { "\(folder)/\(runtime)/control.sock" }
 
     /// - Parameter jobs: the configuration; `FIRE` in it stands for a command that reports its start.
     init(_ jobs: String) throws {
@@ -63,14 +67,17 @@ final class LiveDaemon {
         URL(fileURLWithPath: CommandLine.arguments[0]).deletingLastPathComponent().path
     }
 
-    /// - Parameter variables: what its environment has beside the least there can be.
-    func start(_ variables: [String: String] = [:]) throws {
+    /// - Parameters:
+    ///   - variables: what its environment has beside the least there can be.
+    ///   - withRuntime: whether it is told where its runtime directory is.
+    func start(_ variables: [String: String] = [:], withRuntime: Bool = true) throws {
         let process = Process()
         process.executableURL = URL(fileURLWithPath: "\(Self.programs)/timerd")
         process.arguments = [
-            "run", "--config", config, "--state", "\(folder)/state", "--runtime", "\(folder)/run",
-            "--log", "stderr",
+            "run", "--config", config, "--state", "\(folder)/state",
         ]
+        if withRuntime { process.arguments? += ["--runtime", "\(folder)/\(runtime)"] }
+        process.arguments? += options
         process.environment = [
             "NOTIFY_SOCKET": "\(folder)/notify", "PATH": "/usr/bin:/bin",
         ].merging(variables) { $1 }
@@ -130,14 +137,14 @@ final class LiveDaemon {
 
     /// The process of the runner that listens; nil if none does.
     ///
-    /// - Parameter runtime: the name of the runtime directory.
-    func runner(in runtime: String = "run") -> Int32? {
+    /// - Parameter runtime: the name of the runtime directory; nil: the daemon's.
+    func runner(in runtime: String? = nil) -> Int32? {
         let socket = Glibc.socket(AF_UNIX, Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue), 0)
         defer { close(socket) }
         var address = sockaddr_un()
         address.sun_family = sa_family_t(AF_UNIX)
         withUnsafeMutableBytes(of: &address.sun_path) {
-            $0.copyBytes(from: "\(folder)/\(runtime)/runner.sock".utf8)
+            $0.copyBytes(from: "\(folder)/\(runtime ?? self.runtime)/runner.sock".utf8)
         }
         let connected = withUnsafePointer(to: &address) {
             $0.withMemoryRebound(to: sockaddr.self, capacity: 1) {

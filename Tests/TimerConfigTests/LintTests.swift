@@ -42,14 +42,14 @@ import TimerCore
         (#"cron = "@daily""#, []),
         (
             "calendar = \"02:30\"\ntimezone = \"Europe/Berlin\"",
-            ["dst-skipped-time", "dst-repeated-time"]
+            ["dst-change"]
         ),
-        ("cron = \"30 1 * * *\"\ntimezone = \"America/New_York\"", ["dst-repeated-time"]),
-        ("cron = \"30 2 * * *\"\ntimezone = \"America/New_York\"", ["dst-skipped-time"]),
+        ("cron = \"30 1 * * *\"\ntimezone = \"America/New_York\"", ["dst-change"]),
+        ("cron = \"30 2 * * *\"\ntimezone = \"America/New_York\"", ["dst-change"]),
         ("cron = \"*/30 * * * *\"\ntimezone = \"Europe/Berlin\"", []),
         (
             "calendar = \"02:30\"\ntimezone = \"Europe/Berlin\"\ndst-gap = \"skip\"",
-            ["dst-repeated-time"]
+            ["dst-change"]
         ),
         (
             "calendar = \"02:30\"\ntimezone = \"Europe/Berlin\"\ndst-gap = \"skip\"\ndst-overlap = \"both\"",
@@ -59,7 +59,7 @@ import TimerCore
         (#"calendar = ["*:0/7", "*-02-30"]"#, ["uneven-step", "never-fires"]),
         (
             "calendar = [\"Mon 02:30\", \"Tue..Sun 02:15\", \"02:45\"]\ntimezone = \"Europe/Berlin\"",
-            ["dst-skipped-time", "dst-repeated-time"]
+            ["dst-change"]
         ),
         (#"cron = "5/15 * * * *""#, ["differs-from-cron"]),
         (
@@ -74,6 +74,25 @@ import TimerCore
         let zoned =
             table.contains("timezone") || table.contains("at =") ? "" : "timezone = \"UTC\"\n"
         #expect(try codes(zoned + table).sorted() == expected.sorted(), "\(table)")
+    }
+
+    /// A job has one warning of daylight saving time, which says all there is to say of it.
+    @Test func theClocksAreWarnedOfOnceForAJob() throws {
+        let now = try #require(WallInstant(rfc3339: "2026-11-21T08:00:00Z"))
+        let text = """
+            [job.a]
+            shell = "x"
+            timezone = "America/New_York"
+            cron = ["30 1 * * *", "30 2 * * *"]
+            """
+        let reading = try ConfigReader.read(
+            Array(text.utf8), file: "t.toml", checks: ConfigChecks(at: now))
+        #expect(
+            reading.warnings.map { $0.description.split(separator: "\n")[0] } == [
+                "t.toml:4:23: warning: job \"a\": cron: in America/New_York on 2027-03-14, 02:30:00 does not "
+                    + "exist: it fires at 03:00:00 instead; in America/New_York on 2027-11-07, 01:30:00 comes "
+                    + "twice: it fires the first time alone; dst-gap and dst-overlap say otherwise [dst-change]"
+            ])
     }
 
     /// Drawn from the machine's seed and the job's name, the same at each reading.
@@ -116,7 +135,7 @@ import TimerCore
             Array(text.utf8), file: "t.toml", checks: ConfigChecks(at: now))
         let expected = """
             t.toml:5:22: warning: job "backup": calendar: in Europe/Berlin on 2027-03-28, 02:30:00 does not \
-            exist: it fires at 03:00:00 instead; dst-gap says otherwise [dst-skipped-time]
+            exist: it fires at 03:00:00 instead; dst-gap says otherwise [dst-change]
               calendar = ["12:00", "02:30"]
                                    ^
             """

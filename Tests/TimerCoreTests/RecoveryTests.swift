@@ -60,7 +60,8 @@ import Testing
         #expect(
             world.notices.contains(
                 .lifeBegan(
-                    .killed, away: .seconds(100) + .milliseconds(400), jobs: 1, wereCounting: 1)))
+                    .killed, away: .seconds(100) + .milliseconds(400), jobs: 1, wereCounting: 1,
+                    lostAtMost: .seconds(1))))
         world.pass(.seconds(40))
         #expect(world.started.count == 1)
     }
@@ -82,7 +83,7 @@ import Testing
                     .active)
             ))
         guard
-            case .lifeBegan(.reboot, let away, _, 1)? = world.notices.last(where: {
+            case .lifeBegan(.reboot, let away, _, 1, _)? = world.notices.last(where: {
                 if case .lifeBegan = $0 { true } else { false }
             })
         else {
@@ -165,7 +166,7 @@ import Testing
         world.load([Job.every(.seconds(3600))])
         #expect(world.show("backup").accrued == .seconds(50))
         guard
-            case .lifeBegan(.killed, away: .seconds(100), _, _)? = world.notices.last(where: {
+            case .lifeBegan(.killed, away: .seconds(100), _, _, _)? = world.notices.last(where: {
                 if case .lifeBegan = $0 { true } else { false }
             })
         else {

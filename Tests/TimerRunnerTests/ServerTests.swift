@@ -118,11 +118,25 @@ final class Ear: Sendable {
     init(seesAll: Bool = true) { self.seesAll = seesAll }
 
     func take(_ news: RunnerClient.Event, _ seen: @Sendable () -> Void) {
-        if case .event(let event) = news {
+        switch news {
+        case .event(let event):
             heard.withLock { $0.append(event) }
             if seesAll { seen() }
+        case .away(_, let wasAnnounced): aways.withLock { $0.append(wasAnnounced) }
+        case .back: break
         }
         more.signal()
+    }
+
+    /// Whether the end of the runner was announced, each time there was none any more.
+    private let aways = Mutex<[Bool]>([])
+
+    /// The same, once there is none.
+    func firstAway() -> Bool? {
+        while aways.withLock(\.isEmpty) {
+            guard more.wait(timeout: .now() + 60) == .success else { return nil }
+        }
+        return aways.withLock(\.first)
     }
 
     var events: [RunnerEvent] { heard.withLock { $0 } }
@@ -302,7 +316,10 @@ final class Ear: Sendable {
         if isConnected { #expect(outcome(ear.end(of: run(job))) == "exited(3)") }
         #expect(desk.endsByItself(within: 60))
         #expect(desk.configuration.said.withLock { $0.count } == 1)
-        if isConnected { second.close() }
+        if isConnected {
+            #expect(ear.firstAway() == true, "it says that it ends")
+            second.close()
+        }
         desk.stop()
     }
 

@@ -15,6 +15,7 @@ extension Agenda {
         // What they had accrued was of the boot before.
         let newInBoot = roster.newInBoot(past.records, at: now)
         var wereCounting = 0
+        var lostAtMost = Duration.zero
         for record in past.records where past.mayCount(record) {
             let credit = past.credit(for: record, at: now)
             records[record.job]?.credit(credit)
@@ -22,6 +23,7 @@ extension Agenda {
             guard ending != .clean || credit.counted > .zero || credit.maxLoss > .zero,
                 !newInBoot.contains(record.job)
             else { continue }
+            lostAtMost = max(lostAtMost, credit.maxLoss)
             notices.append(
                 .tell(
                     .recovered(
@@ -57,7 +59,7 @@ extension Agenda {
         let began = Action.tell(
             .lifeBegan(
                 ending, away: past.away(until: now), jobs: roster.jobs.count,
-                wereCounting: wereCounting))
+                wereCounting: wereCounting, lostAtMost: lostAtMost))
         var clock: [Action] = []
         if let previous = past.previous, let step = now.step(since: past.lastSign(of: previous)) {
             let isCorrection = step.length >= Self.correctionMin

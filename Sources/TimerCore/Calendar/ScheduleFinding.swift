@@ -15,10 +15,8 @@ public struct ScheduleFinding: Hashable, Sendable {
         case skippedMonths = "skipped-months"
         /// The 29th of February and no other day.
         case leapDayOnly = "leap-day-only"
-        /// An occurrence lies where daylight saving time skips.
-        case dstSkippedTime = "dst-skipped-time"
-        /// An occurrence lies where daylight saving time repeats.
-        case dstRepeatedTime = "dst-repeated-time"
+        /// An occurrence lies where daylight saving time skips or repeats.
+        case dstChange = "dst-change"
     }
 
     /// What kind of thing it is.
@@ -33,21 +31,14 @@ extension WallSchedule {
     /// How far ahead changes of the clocks are looked at.
     static let findingsAhead: Duration = .seconds(5 * 366 * 86_400)
 
-    /// What may not be meant, as of `now`; in the order of the sources, each code once for each, and those of
-    /// daylight saving time once for all: one answer, `dst-gap` or `dst-overlap`, is for all of them.
+    /// What may not be meant, as of `now`; in the order of the sources, each code once for each. At the end what
+    /// daylight saving time does, once for all of them: one answer, `dst-gap` or `dst-overlap`, is for all.
     /// - Complexity: O(*n*) in the number of sources, each as its `next` and O(1) changes of its zone.
     public func findings(at now: WallInstant) -> [ScheduleFinding] {
-        var said: Set<ScheduleFinding.Code> = []
-        return allFindings(at: now).filter { finding in
-            switch finding.code {
-            case .dstSkippedTime, .dstRepeatedTime: said.insert(finding.code).inserted
-            case .neverFires, .dayFieldsBothRestricted, .unevenStep, .skippedMonths, .leapDayOnly:
-                true
-            }
-        }
+        sourceFindings(at: now) + [clockFinding(at: now)].compactMap(\.self)
     }
 
-    private func allFindings(at now: WallInstant) -> [ScheduleFinding] {
+    private func sourceFindings(at now: WallInstant) -> [ScheduleFinding] {
         sources.enumerated().flatMap { index, source -> [ScheduleFinding] in
             var found: [(ScheduleFinding.Code, String)] = []
             switch source {
@@ -59,12 +50,10 @@ extension WallSchedule {
                 if spec.pattern.days.isEither { found.append(Self.bothDays(spec)) }
                 found += Self.unevenSteps(spec.cronFields)
                 if found.first?.0 != .neverFires { found += spec.pattern.monthFindings }
-                found += clockFindings(spec, zone, at: now)
             case .calendar(let spec, let zone):
                 found = Self.never(spec.next(after: now, in: zone))
                 found += Self.unevenSteps(spec.calendarFields)
                 if found.first?.0 != .neverFires { found += spec.pattern.monthFindings }
-                found += clockFindings(spec, zone, at: now)
             }
             return found.map { ScheduleFinding(code: $0.0, source: index, message: $0.1) }
         }
@@ -114,22 +103,50 @@ extension WallSchedule {
         return []
     }
 
+    /// What daylight saving time does to occurrences, where no key says what it is to do: the first time that is
+    /// skipped, and the first that comes twice.
+    private func clockFinding(at now: WallInstant) -> ScheduleFinding? {
+        var gapFound: (source: Int, String)?
+        var overlapFound: (source: Int, String)?
+        for (index, source) in sources.enumerated() {
+            let found: ClockChanges
+            switch source {
+            case .cron(let spec, let zone) where !spec.isReboot:
+                found = clockChanges(spec, zone, at: now)
+            case .calendar(let spec, let zone): found = clockChanges(spec, zone, at: now)
+            case .cron, .at: continue
+            }
+            gapFound = gapFound ?? found.gap.map { (index, $0) }
+            overlapFound = overlapFound ?? found.overlap.map { (index, $0) }
+        }
+        let isBoth = gapFound != nil && overlapFound != nil
+        guard let first = gapFound ?? overlapFound else { return nil }
+        let keys =
+            isBoth
+            ? "dst-gap and dst-overlap say" : gapFound == nil ? "dst-overlap says" : "dst-gap says"
+        let text = [gapFound, overlapFound].compactMap { $0?.1 }.joined(separator: "; ")
+        return ScheduleFinding(
+            code: .dstChange, source: first.source, message: "\(text); \(keys) otherwise")
+    }
+
+    private typealias ClockChanges = (gap: String?, overlap: String?)
+
     /// Occurrences of a fixed schedule where the clocks of the zone will skip or repeat, unless a key says what
     /// becomes of them.
-    private func clockFindings(
+    private func clockChanges(
         _ source: some OccurrenceSource, _ zone: ZoneRules, at now: WallInstant
-    ) -> [(ScheduleFinding.Code, String)] {
-        guard source.standardRule == .fixed else { return [] }
-        var found: [(ScheduleFinding.Code, String)] = []
+    ) -> ClockChanges {
+        var found: ClockChanges = (nil, nil)
+        guard source.standardRule == .fixed else { return found }
         var at = now
         while let change = zone.nextTransition(after: at), change - now < Self.findingsAhead {
             let before = zone.offset(at: change - .microseconds(1))
             let after = zone.offset(at: change)
             let isGap = after > before
-            let code = isGap ? ScheduleFinding.Code.dstSkippedTime : .dstRepeatedTime
-            let isOpen = isGap ? gap == nil : overlap == nil
+            let isOpen =
+                isGap ? gap == nil && found.gap == nil : overlap == nil && found.overlap == nil
             at = change
-            guard isOpen, !found.contains(where: { $0.0 == code }),
+            guard isOpen,
                 let local = source.pattern.occurrence(
                     from: change + .seconds(min(before, after)),
                     to: change + .seconds(max(before, after)))
@@ -138,16 +155,11 @@ extension WallSchedule {
             let text = local.rfc3339.dropLast().split(separator: "T")
             let then = (change + .seconds(after)).rfc3339.dropLast().split(separator: "T")
             let place = "in \(zone.name) on \(text[0]), \(text[1])"
-            found.append(
-                isGap
-                    ? (
-                        code,
-                        "\(place) does not exist: it fires at \(then[1]) instead; dst-gap says otherwise"
-                    )
-                    : (
-                        code,
-                        "\(place) comes twice: it fires the first time alone; dst-overlap says otherwise"
-                    ))
+            if isGap {
+                found.gap = "\(place) does not exist: it fires at \(then[1]) instead"
+            } else {
+                found.overlap = "\(place) comes twice: it fires the first time alone"
+            }
         }
         return found
     }

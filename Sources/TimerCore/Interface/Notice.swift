@@ -4,9 +4,11 @@
 /// Something worth a line in the log. Each case is one kind of entry, with a fixed sentence and the same
 /// fields wherever it is shown.
 public enum Notice: Hashable, Sendable {
-    /// A life of the daemon began: how the last one ended, for how long the daemon was away (nil if no
-    /// clock can tell), how many jobs there are and how many of them were counting when it ended.
-    case lifeBegan(Ending, away: Duration?, jobs: Int, wereCounting: Int)
+    /// The daemon started: how the previous instance ended, for how long the daemon was away (nil if no
+    /// clock can tell), how many jobs there are, how many of them were counting when it ended, and how much of the
+    /// elapsed time of one of them may be lost at most.
+    case lifeBegan(
+        Ending, away: Duration?, jobs: Int, wereCounting: Int, lostAtMost: Duration = .zero)
     /// A job's account was taken up again and time since it was written down was counted, or may be
     /// missing.
     case recovered(

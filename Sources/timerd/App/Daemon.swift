@@ -42,6 +42,7 @@ struct Daemon {
         /// The socket of a runner that is not the daemon's to start and stop; nil: it is.
         var runner: String?
         var log: RunCommand.LogTarget
+        var logLevel = RunCommand.LogLevel.info
         /// Whether to start although the saved state that was there is not there any more.
         var acceptsDataLoss = false
         /// What was wrong with the environment variable TZ; nil: nothing.
@@ -73,9 +74,10 @@ struct Daemon {
             clocks = try Clocks()
             signals = try Signals()
         } catch {
-            throw ValidationError("\(error)")
+            Output.complain("cannot start: \(error)")
+            throw ExitCode(1)
         }
-        let log = Self.makeLog(options.log, clocks: clocks)
+        let log = Self.makeLog(options, clocks: clocks)
         if let fault = options.zoneFault { log.warning("Started with a fault: \(fault)") }
         do {
             let start = DaemonStart(
@@ -99,15 +101,29 @@ struct Daemon {
         }
     }
 
-    private static func makeLog(_ target: RunCommand.LogTarget, clocks: Clocks) -> Logger {
-        if target.isJournal {
+    private static func makeLog(_ options: Options, clocks: Clocks) -> Logger {
+        let level = options.logLevel.level
+        let wall: @Sendable () -> WallInstant = { clocks.now().wall }
+        if options.log.isJournal {
             let journal = Journal()
             LoggingSystem.bootstrap { label in
-                JournalLogHandler(
+                var handler = JournalLogHandler(
                     journal: journal, timeout: label == Teller.label ? Teller.timeout : .zero)
+                handler.logLevel = level
+                return handler
+            }
+        } else if options.log == .json {
+            LoggingSystem.bootstrap { _ in
+                var handler = JSONLogHandler(wall: wall)
+                handler.logLevel = level
+                return handler
             }
         } else {
-            LoggingSystem.bootstrap { _ in TerminalLogHandler { clocks.now().wall } }
+            LoggingSystem.bootstrap { _ in
+                var handler = TerminalLogHandler(wall: wall)
+                handler.logLevel = level
+                return handler
+            }
         }
         return Logger(label: "timerd")
     }
@@ -183,7 +199,13 @@ struct Daemon {
                     loop.receive(end, of: run)
                     teller.afterwards(seen)
                 }
-            case .away(let why):
+            case .away(_, wasAnnounced: true):
+                log.notice(
+                    """
+                    The runner has ended, as it does after an upgrade or when its service is restarted; due \
+                    runs wait for the next runner
+                    """)
+            case .away(let why, wasAnnounced: false):
                 log.error(
                     "No runner: \(why). Due runs wait for it; active runs continue")
             case .back(let isSame):
@@ -203,7 +225,22 @@ extension RunCommand.LogTarget {
         switch self {
         case .auto: Journal.isStderr
         case .journal: true
-        case .stderr: false
+        case .stderr, .json: false
+        }
+    }
+
+    /// Whether its entries have fields.
+    var hasFields: Bool { self == .json || isJournal }
+}
+
+extension RunCommand.LogLevel {
+    fileprivate var level: Logger.Level {
+        switch self {
+        case .debug: .debug
+        case .info: .info
+        case .notice: .notice
+        case .warning: .warning
+        case .error: .error
         }
     }
 }

@@ -47,7 +47,9 @@ struct DaemonStart {
         try signals.check()
         let runner = try reachRunner(runtime, &past)
 
-        let teller = Teller(log: Logger(label: Teller.label), hasFields: options.log.isJournal)
+        let teller = Teller(
+            log: Logger(label: Teller.label), hasFields: options.log.hasFields,
+            hasStandings: options.log.isJournal)
         let recorder = Recorder(
             store: store, history: reading.settings.history, log: log,
             wall: { [clocks] in clocks.now().wall },
@@ -107,6 +109,8 @@ struct DaemonStart {
     private func lock(_ state: Directory, _ runtime: Directory) throws {
         try state.lock()
         try runtime.lock("scheduler.lock", option: "--runtime")
+        // It stays open as long as the process.
+        _ = try UnixSocket.bindMark(ControlPath.aliveName, in: runtime)
     }
 
     /// Clients may connect from here on, and wait for their answers until the jobs are loaded.

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Dispatch
+import Glibc
 import HostThreads
 
 /// Whether the daemon goes before what else there is to do, as its runner does: what is due begins though jobs
@@ -18,7 +19,10 @@ enum Precedence {
     /// Takes it, for the calling thread and those it makes. To be called before there are others.
     static func take() {
         ThreadSlice.takeShortest()
-        _ = isGranted
+        // Dispatch asks for a higher priority for the thread of its timers in any case, and has an entry in the
+        // system's log for each refusal, which nobody can do anything about. Whoever wants its log sets the variable
+        // (libdispatch, init.c).
+        if !isGranted { setenv("LIBDISPATCH_LOG", "NO", 0) }
     }
 
     /// Has the calling thread, and those it makes, go behind those again.

@@ -37,23 +37,56 @@ struct RunCommand: ParsableCommand {
 
     @Option(
         help: ArgumentHelp(
-            "Where the log goes; auto is the journal if standard error leads there.",
+            """
+            Where the log goes; auto is the journal if standard error leads there, and else stderr; json is standard \
+            error as well, one object on a line.
+            """,
             valueName: "target"))
     var log = LogTarget.auto
+
+    @Option(
+        help: ArgumentHelp(
+            "The least level that is logged; debug also has what was restored for each job at a start.",
+            valueName: "level"))
+    var logLevel = LogLevel.info
 
     enum LogTarget: String, CaseIterable, ExpressibleByArgument {
         case auto
         case journal
         case stderr
+        case json
+    }
+
+    enum LogLevel: String, CaseIterable, ExpressibleByArgument {
+        case debug
+        case info
+        case notice
+        case warning
+        case error
+    }
+
+    /// A configuration of one's own is tried beside a daemon with the standard one: its jobs would be those whose
+    /// state is saved there.
+    func validate() throws {
+        guard directories.state == nil, !Standard.isFromServiceManager,
+            !Standard.isConfig(config.config)
+        else { return }
+        throw ValidationError(
+            """
+            --state is missing: the saved state in \(Standard.state) belongs to the jobs in \(Standard.config). \
+            For those in \(config.config), name another directory, such as --state ./state
+            """)
     }
 
     /// - Parameter zoneFault: what was wrong with the environment variable TZ, to be logged.
     func run(zoneFault: String?) throws {
+        let runtime = directories.runtimePath
         try Daemon.run(
             Daemon.Options(
-                config: config.config, state: directories.state, runtime: directories.runtime,
-                socket: socket ?? "\(directories.runtime)/\(ControlPath.fileName)", runner: runner,
-                log: log, acceptsDataLoss: acceptDataLoss, zoneFault: zoneFault))
+                config: config.config, state: directories.statePath, runtime: runtime,
+                socket: socket ?? "\(runtime)/\(ControlPath.fileName)", runner: runner,
+                log: log, logLevel: logLevel, acceptsDataLoss: acceptDataLoss, zoneFault: zoneFault)
+        )
     }
 }
 
@@ -74,6 +107,21 @@ enum Standard {
     static var runtime: String {
         if let given = first("RUNTIME_DIRECTORY") { return given }
         return ControlPath.runtimeDirectory(uid: geteuid(), environment: environment)
+    }
+
+    /// Whether the service manager says where things are.
+    static var isFromServiceManager: Bool {
+        first("STATE_DIRECTORY") != nil || first("RUNTIME_DIRECTORY") != nil
+    }
+
+    /// Whether the path leads to the standard configuration.
+    static func isConfig(_ path: String) -> Bool {
+        func resolved(_ path: String) -> String {
+            guard let real = realpath(path, nil) else { return path }
+            defer { free(real) }
+            return String(cString: real)
+        }
+        return path == config || resolved(path) == resolved(config)
     }
 
     private static var environment: [String: String] {

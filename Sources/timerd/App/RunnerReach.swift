@@ -29,7 +29,7 @@ struct RunnerReach {
             options.runner == nil
             ? [
                 "--detach", "--exit-idle", "1min", "--config", options.config, "--runtime",
-                options.runtime,
+                options.runtime, "--log", options.log == .json ? "json" : "auto",
             ] : nil
     }
 

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import ArgumentParser
+import TimerCore
 import TimerZones
 
 /// The daemon's program.
@@ -26,6 +27,9 @@ struct Timerd: ParsableCommand {
             Signals.unblock()
             if let zoneFault { Output.complain("warning: \(zoneFault)") }
             try command.run()
+        } catch let error where exitCode(for: error) == .validationFailure {
+            Output.complain(WrongUsage.text(fullMessage(for: error)))
+            exit(withError: ExitCode(WrongUsage.status))
         } catch {
             exit(withError: error)
         }
@@ -45,13 +49,23 @@ struct ConfigOption: ParsableArguments {
 /// Where the daemon keeps things, as the commands take it.
 struct DirectoryOptions: ParsableArguments {
     @Option(
-        help: ArgumentHelp("The directory of the saved state.", valueName: "directory"),
+        help: ArgumentHelp(
+            "The directory of the saved state (default: \(Standard.state)).",
+            valueName: "directory"),
         completion: .directory)
-    var state: String = Standard.state
+    var state: String?
 
     @Option(
         help: ArgumentHelp(
-            "The directory for what does not need to survive a reboot.", valueName: "directory"),
+            """
+            The directory for what does not need to survive a reboot (default: run in that of --state, or \
+            \(Standard.runtime) without --state).
+            """, valueName: "directory"),
         completion: .directory)
-    var runtime: String = Standard.runtime
+    var runtime: String?
+
+    var statePath: String { state ?? Standard.state }
+
+    /// Beside the state that was named: in that of another daemon are its heartbeat, its runner and its socket.
+    var runtimePath: String { runtime ?? state.map { "\($0)/run" } ?? Standard.runtime }
 }

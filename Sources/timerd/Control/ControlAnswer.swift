@@ -5,6 +5,7 @@ import NIOCore
 import NIOHTTP1
 import TimerConfig
 import TimerControl
+import TimerCore
 
 /// What a request is answered with: one line of JSON. Clients that are given the same answer share its bytes.
 struct ControlAnswer: Sendable {

@@ -8,10 +8,11 @@ extension LogEntry {
     /// How loud a notice is, and its sentence.
     static func sentence(for notice: Notice) -> (Logger.Level, String) {
         switch notice {
-        case .lifeBegan(let ending, let away, let jobs, let counting):
-            lifeBegan(ending, away: away, jobs: jobs, counting: counting)
+        case .lifeBegan(let ending, let away, let jobs, let counting, let loss):
+            lifeBegan(ending, away: away, jobs: jobs, counting: counting, lostAtMost: loss)
+        // One for each job: the entry about the start has the sum of them.
         case .recovered(_, let accrued, let credited, let forfeit, let basis):
-            (.notice, recovered(accrued, credited: credited, forfeit: forfeit, basis))
+            (.debug, recovered(accrued, credited: credited, forfeit: forfeit, basis))
         case .fired(let run, let late, let remaining):
             (.info, fired(run, late: late, remaining: remaining))
         case .runOrdered(let run, let by, let remaining):
@@ -91,7 +92,7 @@ extension LogEntry {
     }
 
     private static func lifeBegan(
-        _ ending: Ending, away: Duration?, jobs: Int, counting: Int
+        _ ending: Ending, away: Duration?, jobs: Int, counting: Int, lostAtMost: Duration
     ) -> (Logger.Level, String) {
         let began = "Started with \(plural(jobs, "job"))"
         let ago = away.map { ", \(span($0, .milliseconds(1))) ago" } ?? ""
@@ -99,6 +100,9 @@ extension LogEntry {
             counting == 0
             ? "; no job was counting time"
             : "; \(plural(counting, "job was", "jobs were")) counting time"
+                + (lostAtMost > .zero
+                    ? ": up to \(span(lostAtMost)) of it is lost\(counting == 1 ? "" : " for each")"
+                    : "")
         return switch ending {
         case .firstStart: (.notice, "\(began); first start with this state directory")
         case .clean: (.notice, "\(began); the previous instance stopped cleanly\(ago)")

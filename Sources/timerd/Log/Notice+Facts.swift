@@ -48,12 +48,12 @@ extension Notice {
                 kind: kind, job: job, isRoutine: isRoutine, fields: withFields ? fields() : [:])
         }
         switch self {
-        case .lifeBegan(let ending, _, let jobs, let counting):
+        case .lifeBegan(let ending, _, let jobs, let counting, let loss):
             return about(
                 .lifeBegan, nil,
                 [
                     "TIMERD_PREVIOUS_EXIT": "\(ending.word)", "TIMERD_JOBS": "\(jobs)",
-                    "TIMERD_COUNTING": "\(counting)",
+                    "TIMERD_COUNTING": "\(counting)", "TIMERD_LOST_USEC_MAX": usec(loss),
                 ])
         case .recovered(let job, let accrued, let credited, let maxLoss, let basis):
             return about(

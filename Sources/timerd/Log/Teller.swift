@@ -20,16 +20,21 @@ final class Teller: Sendable {
     private let log: Logger
     /// Whether the log takes fields.
     let hasFields: Bool
+    /// Whether its entries have how the accounts of jobs stood as well.
+    let hasStandings: Bool
 
     /// How much is said of the runs of those jobs of which not all is.
     typealias Levels = [Job.Name: Execution.LogLevel]
 
     private let levels = Mutex<Levels>([:])
 
-    /// - Parameter hasFields: whether the log takes fields; they are made only for one that does.
-    init(log: Logger, hasFields: Bool) {
+    /// - Parameters:
+    ///   - hasFields: whether the log takes fields; they are made only for one that does.
+    ///   - hasStandings: whether it also takes how the accounts of jobs stood: each entry about all jobs is long then.
+    init(log: Logger, hasFields: Bool, hasStandings: Bool? = nil) {
         self.log = log
         self.hasFields = hasFields
+        self.hasStandings = hasStandings ?? hasFields
     }
 
     /// What these jobs declare.
@@ -47,6 +52,14 @@ final class Teller: Sendable {
         levels.withLock { $0[job] ?? .all }
     }
 
+    /// Whether the log has an entry for it: not for what is about each run or each job and hardly ever asked for.
+    func isTold(_ notice: Notice) -> Bool {
+        switch notice {
+        case .runBegan, .recovered: log.logLevel <= .debug
+        default: true
+        }
+    }
+
     /// Says it soon, in the order of the calls, unless it is of a run and its job wants less said.
     ///
     /// - Parameters:
@@ -56,8 +69,7 @@ final class Teller: Sendable {
     func tell(
         _ notice: Notice, _ standing: Standing?, tail: [UInt8] = [], isPart: Bool = false
     ) {
-        // Said of every run and heard by hardly anybody.
-        if case .runBegan = notice, log.logLevel > .debug { return }
+        guard isTold(notice) else { return }
         queue.async { [self] in
             let subject = notice.subject
             if case .runEnded(let run, _, _, failed: true) = notice {
@@ -88,6 +100,7 @@ final class Teller: Sendable {
             metadata: [
                 LogField.identifier: "\(run.firing.job)", "TIMERD_JOB": "\(run.firing.job)",
                 "TIMERD_RUN_ID": "\(run)", "TIMERD_EVENT": "output",
+                "TIMERD_STREAM": toStderr ? "stderr" : "stdout",
             ])
     }
 

@@ -68,9 +68,10 @@ extension Loop {
         return standings[...]
     }
 
-    /// Nil for a log without fields: of all accounts it takes a while.
+    /// Nil for a log without fields, and for what it has no entry for: of all accounts it takes a while.
     private func standing(for notice: Notice, at now: Now) -> Standing? {
-        teller.hasFields ? Standing(for: notice, in: agenda, at: now) : nil
+        teller.hasStandings && teller.isTold(notice)
+            ? Standing(for: notice, in: agenda, at: now) : nil
     }
 
     private func perform(_ action: Action, at now: Now, answer: Reply?) {

@@ -24,8 +24,8 @@ struct RestoreCommand: ParsableCommand {
         completion: .file())
     var from: String?
 
-    private var state: String { directories.state }
-    private var runtime: String { directories.runtime }
+    private var state: String { directories.statePath }
+    private var runtime: String { directories.runtimePath }
     private var copy: String { from ?? "\(state)/\(StoreCopy.fileName)" }
 
     func run() throws {

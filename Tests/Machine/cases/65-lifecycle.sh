@@ -1,14 +1,33 @@
 # Copyright 2026 the timerd authors
 # SPDX-License-Identifier: Apache-2.0
-# Starts and failures an administrator meets: whoever asks a stopped daemon starts it, a second one gives way, a
+# Starts and failures an administrator meets: a command for a stopped daemon starts it, a second one gives way, a
 # failure is heard of, and a configuration that cannot be read is not tried for ever.
 
 fresh
-# The socket starts the daemon.
+# The socket starts the daemon, but not for those who only look.
 inside systemctl stop timerd
 expect_status 3 'it is stopped' inside systemctl is-active -q timerd
-expect 'asking starts it' inside timerctl list
+expect_status 3 'a list says so' inside timerctl list 2>"$MACHINE_WORK/stopped"
+expect "in these words ($(cat "$MACHINE_WORK/stopped"))" grep -q \
+    'timerd is stopped; start it with `systemctl start timerd`' "$MACHINE_WORK/stopped"
+expect_status 3 'also for members of the group, who may not touch anything' inside setpriv --reuid=65534 --regid=65534 \
+    --groups "$(inside getent group timerd | cut -d: -f3)" -- timerctl show slow
+expect_status 3 'it is stopped still' inside systemctl is-active -q timerd
+expect 'a command starts it' inside timerctl pause slow
 expect 'it runs' inside systemctl is-active -q timerd
+expect 'and can be looked at' inside timerctl resume slow
+
+# In a restart, whoever looks waits for the answer.
+restarts=0
+while [ "$restarts" -lt 10 ]; do
+    restarts=$((restarts + 1))
+    inside systemctl restart --no-block timerd
+    for _ in 1 2 3 4 5; do
+        expect 'an answer in the middle of a restart' inside timerctl show slow >/dev/null
+    done
+done
+wait_for 30 'the last restart' equals active property ActiveState
+inside systemctl reset-failed timerd
 
 # A second daemon over the same account.
 main=$(property MainPID)

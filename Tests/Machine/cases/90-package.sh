@@ -1,8 +1,8 @@
 # Copyright 2026 the timerd authors
 # SPDX-License-Identifier: Apache-2.0
 # The Debian package: a fresh installation runs, an upgrade keeps the accounts and the runs that live, removal
-# keeps the accounts and ends everything else, and purging leaves nothing. What `make install` wrote goes first
-# and comes back at the end.
+# keeps the accounts and ends everything else, and purging leaves only what the administrator wrote. What `make
+# install` wrote goes first and comes back at the end.
 
 repository=$MACHINE_HERE/../..
 packages=$MACHINE_ROOT/root/packages
@@ -20,6 +20,7 @@ active() { all_are is-active; }
 long_run() { inside pgrep -f '^sleep 4711$'; }
 # left FOLDER...: what there is of timerd below these.
 left() { inside find "$@" '(' -path '*timerd*' -o -path '*timerctl*' ')' -not -path '/var/lib/dpkg/*'; }
+sorted() { "$@" | sort; }
 # completed WORD...: what bash makes of the last word of `timerctl WORD...`.
 completed() {
     # shellcheck disable=SC2016  # for the shell in the machine
@@ -112,6 +113,9 @@ inside timerctl kill long >/dev/null
 another_runner() { [ "$(runner)" != "$runner" ] && active; }
 wait_for 20 'then it is another one' another_runner
 expect_journal 'Connected to a new runner' -u timerd
+# It ended by itself and said so: nobody is alarmed.
+expect_journal 'The runner has ended, as it does after an upgrade' -u timerd PRIORITY=5
+expect_status 1 'no error is logged' in_journal 'No runner' -u timerd
 expect_journal 'run .* ended: stopped' TIMERD_EVENT=run-ended TIMERD_JOB=long
 program() { inside readlink "/proc/$(runner)/exe"; }
 expect 'with the new program' equals /usr/bin/timerd-runner program
@@ -132,8 +136,18 @@ dpkg --install /root/packages/second.deb
 expect 'it runs again' active
 wait_for 10 'with the same account' equals "$held" number held elapsed_usec
 
+# What the administrator wrote stays; what the package brought and what the daemon saved goes.
+printf '[job.mine]\ncommand = ["true"]\nevery = "1h"\n' | inside tee /etc/timerd/jobs.d/mine.toml >/dev/null
 apt purge timerd
-expect 'nothing is left of it' equals '' left /etc /run /usr /var/lib
+expect 'of the configuration, what the administrator wrote is left' equals '/etc/timerd
+/etc/timerd/jobs.d
+/etc/timerd/jobs.d/mine.toml' sorted left /etc
+expect 'and nothing else' equals '' left /run /usr /var/lib
+inside rm /etc/timerd/jobs.d/mine.toml
+
+dpkg --install /root/packages/second.deb
+apt purge timerd
+expect 'without such a file nothing is left of it' equals '' left /etc /run /usr /var/lib
 
 inside rm -r /root/packages
 install_timerd "$MACHINE_BIN"

@@ -1,0 +1,51 @@
+// Copyright 2026 the timerd authors
+// SPDX-License-Identifier: Apache-2.0
+
+/// An entry of a log as one JSON object on a line, for programs that collect logs line by line, as those of
+/// containers do.
+public struct JSONLine {
+    private(set) var text = ""
+
+    /// A line with no member yet.
+    public init() {}
+
+    /// The whole line, with its newline.
+    public var line: String { (text.isEmpty ? "{" : text) + "}\n" }
+
+    /// Adds a member. Names are not checked for being there already.
+    public mutating func add(_ name: String, _ value: String) {
+        begin(name)
+        write(value)
+    }
+
+    /// Adds a member that is a number.
+    public mutating func add(_ name: String, _ value: Int64) {
+        begin(name)
+        text += "\(value)"
+    }
+
+    private mutating func begin(_ name: String) {
+        text += text.isEmpty ? "{" : ","
+        write(name)
+        text += ":"
+    }
+
+    private mutating func write(_ value: String) {
+        text += "\""
+        for scalar in value.unicodeScalars {
+            switch scalar {
+            case "\"": text += "\\\""
+            case "\\": text += "\\\\"
+            case "\n": text += "\\n"
+            case "\t": text += "\\t"
+            case "\u{0}"..."\u{1f}", "\u{7f}"..."\u{9f}", "\u{2028}"..."\u{202e}",
+                "\u{2066}"..."\u{2069}":
+                // What steers a terminal or ends a line for some reader; all of them have four digits.
+                let digits = String(scalar.value, radix: 16)
+                text += "\\u" + String(repeating: "0", count: 4 - digits.utf8.count) + digits
+            default: text.unicodeScalars.append(scalar)
+            }
+        }
+        text += "\""
+    }
+}

@@ -1,0 +1,46 @@
+// Copyright 2026 the timerd authors
+// SPDX-License-Identifier: Apache-2.0
+
+/// How the programs answer a command line that is wrong.
+public enum WrongUsage {
+    /// The exit status: 2, as of the shell's own commands, of most programs, and of the services that systemd.exec(5)
+    /// describes.
+    public static let status: Int32 = 2
+
+    /// What the parser of command lines says, without a suggestion that is too far from what was written to have been
+    /// meant: for `--wait` it suggests `--all`, as the nearest of the options there are.
+    public static func text(_ message: String) -> String {
+        let lines = message.split(separator: "\n", omittingEmptySubsequences: false)
+        return lines.map { withoutFarSuggestion($0) }.joined(separator: "\n")
+    }
+
+    /// `Unknown option '--wait'. Did you mean '--all'?`
+    private static func withoutFarSuggestion(_ line: Substring) -> Substring {
+        let marker = ". Did you mean '"
+        guard line.hasSuffix("'?"), let start = line.lastRange(of: marker) else { return line }
+        let suggestion = line[start.upperBound...].dropLast(2)
+        guard let quote = line[..<start.lowerBound].dropLast().lastIndex(of: "'") else {
+            return line
+        }
+        let written = line[line.index(after: quote)..<start.lowerBound].dropLast()
+        let isNear = nearestName(name(written), among: [name(suggestion)]) != nil
+        return isNear ? line : line[..<start.lowerBound]
+    }
+
+    /// An option without its hyphens and its value.
+    private static func name(_ option: Substring) -> String {
+        String(option.drop { $0 == "-" }.prefix { $0 != "=" })
+    }
+}
+
+extension Substring {
+    /// Where `text` is for the last time.
+    fileprivate func lastRange(of text: String) -> Range<Index>? {
+        var start = indices.last
+        while let place = start {
+            if self[place...].hasPrefix(text) { return place..<index(place, offsetBy: text.count) }
+            start = place > startIndex ? index(before: place) : nil
+        }
+        return nil
+    }
+}

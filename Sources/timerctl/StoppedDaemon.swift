@@ -1,0 +1,120 @@
+// Copyright 2026 the timerd authors
+// SPDX-License-Identifier: Apache-2.0
+
+import Glibc
+import TimerControl
+
+/// Whether the daemon behind a control socket is stopped. Where systemd holds the socket, a connection starts it, and
+/// to look at something is no reason for that.
+struct StoppedDaemon {
+    /// The path of the control socket.
+    let path: String
+    /// The command of the service manager, such as `systemctl --user`.
+    let manager: String
+
+    private static let units = ["timerd.service", "timerd.socket"]
+
+    /// Says that the daemon is stopped; nil if it is running, if it is about to, or if that cannot be told: then the
+    /// socket itself answers.
+    func fault() -> String? {
+        guard !isAlive, let units = askManager() else { return nil }
+        return Self.fault(units, manager)
+    }
+
+    /// Connects to the socket that a running daemon has for this in its runtime directory: that of systemd's service is
+    /// below the directory of the control socket, any other's is that directory.
+    private var isAlive: Bool {
+        let directory = path.split(separator: "/", omittingEmptySubsequences: false).dropLast()
+            .joined(separator: "/")
+        return ["/daemon", ""].contains { place in
+            UnixPath.connects("\(directory)\(place)/\(ControlPath.aliveName)")
+        }
+    }
+
+    /// What `systemctl show` says of the units; nil if it cannot be asked.
+    private func askManager() -> String? {
+        let words = manager.split(separator: " ").map(String.init)
+        let asked = ["show", "--property=Id,ActiveState,Job"] + Self.units
+        return Program.output(of: words + asked)
+    }
+
+    /// What the answer of `systemctl show` means, one `NAME=VALUE` a line and an empty line behind each unit.
+    static func fault(_ answer: String, _ manager: String) -> String? {
+        var service: [Substring: Substring] = [:]
+        var socket: [Substring: Substring] = [:]
+        for unit in answer.split(separator: "\n\n") {
+            var properties: [Substring: Substring] = [:]
+            for line in unit.split(separator: "\n") {
+                guard let sign = line.firstIndex(of: "=") else { continue }
+                properties[line[..<sign]] = line[line.index(after: sign)...]
+            }
+            if properties["Id"] == "timerd.service" { service = properties }
+            if properties["Id"] == "timerd.socket" { socket = properties }
+        }
+        // One that is about to start, or to start again, has a job, or is activating.
+        guard socket["ActiveState"] == "active", (service["Job"] ?? "").isEmpty else { return nil }
+        switch service["ActiveState"] {
+        case "inactive": return "timerd is stopped; start it with `\(manager) start timerd`"
+        case "failed":
+            return "timerd has failed and is stopped; `\(manager) status timerd` says why"
+        default: return nil
+        }
+    }
+}
+
+/// Datagram sockets by their paths.
+private enum UnixPath {
+    /// Whether a socket is bound there.
+    static func connects(_ path: String) -> Bool {
+        let socket = Glibc.socket(
+            AF_UNIX, Int32(SOCK_DGRAM.rawValue | SOCK_CLOEXEC.rawValue), 0)
+        guard socket >= 0 else { return false }
+        defer { close(socket) }
+        var address = sockaddr_un()
+        address.sun_family = sa_family_t(AF_UNIX)
+        let fits = withUnsafeMutableBytes(of: &address.sun_path) { space in
+            guard path.utf8.count < space.count else { return false }
+            space.copyBytes(from: path.utf8)
+            return true
+        }
+        guard fits else { return false }
+        return withUnsafePointer(to: &address) { pointer in
+            pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+                connect(socket, $0, socklen_t(MemoryLayout<sockaddr_un>.size)) == 0
+            }
+        }
+    }
+}
+
+/// Another program.
+private enum Program {
+    /// What it writes to standard output; nil if it cannot be started or fails. It is looked for in PATH.
+    static func output(of arguments: [String]) -> String? {
+        var ends: [Int32] = [-1, -1]
+        guard pipe(&ends) == 0 else { return nil }
+        for end in ends { _ = fcntl(end, F_SETFD, FD_CLOEXEC) }
+        var actions = posix_spawn_file_actions_t()
+        posix_spawn_file_actions_init(&actions)
+        defer { posix_spawn_file_actions_destroy(&actions) }
+        posix_spawn_file_actions_adddup2(&actions, ends[1], STDOUT_FILENO)
+        posix_spawn_file_actions_addopen(&actions, STDERR_FILENO, "/dev/null", O_WRONLY, 0)
+        var words: [UnsafeMutablePointer<CChar>?] = arguments.map { strdup($0) } + [nil]
+        defer { for word in words { free(word) } }
+        var child = pid_t()
+        let code = posix_spawnp(&child, arguments[0], &actions, nil, &words, environ)
+        close(ends[1])
+        defer { close(ends[0]) }
+        guard code == 0 else { return nil }
+        var bytes: [UInt8] = []
+        var buffer = [UInt8](repeating: 0, count: 4096)
+        while bytes.count < 65_536 {
+            let count = read(ends[0], &buffer, buffer.count)
+            if count < 0, errno == EINTR { continue }
+            guard count > 0 else { break }
+            bytes += buffer[..<count]
+        }
+        var status: Int32 = 0
+        while waitpid(child, &status, 0) < 0, errno == EINTR {}
+        return status == 0 ? String(decoding: bytes, as: UTF8.self) : nil
+    }
+}

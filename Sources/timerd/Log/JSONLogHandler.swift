@@ -1,0 +1,84 @@
+// Copyright 2026 the timerd authors
+// SPDX-License-Identifier: Apache-2.0
+
+import Glibc
+import Logging
+import Synchronization
+import TimerCore
+
+/// Writes log entries to standard error as JSON, one object on a line: `time` in UTC, `level` and `message`, and the
+/// fields that the journal has, without `TIMERD_` and in small letters. A line that a job wrote is an entry of the
+/// event `output`.
+struct JSONLogHandler: LogHandler {
+    var metadata: Logger.Metadata = [:]
+    var logLevel: Logger.Level = .info
+
+    private let wall: @Sendable () -> WallInstant
+    /// A line longer than a pipe takes in one piece must not be mixed with that of another thread.
+    private static let writing = Mutex(())
+
+    init(wall: @escaping @Sendable () -> WallInstant) { self.wall = wall }
+
+    subscript(metadataKey key: String) -> Logger.Metadata.Value? {
+        get { metadata[key] }
+        set { metadata[key] = newValue }
+    }
+
+    func log(event: LogEvent) {
+        let fields = metadata.merging(event.metadata ?? [:]) { $1 }
+        let line = Self.line(
+            at: wall(), event.level, "\(event.message)", fields.mapValues { "\($0)" })
+        Self.writing.withLock { _ in Self.write(line) }
+    }
+
+    /// The entry as it is written.
+    static func line(
+        at instant: WallInstant, _ level: Logger.Level, _ message: String,
+        _ fields: [String: String]
+    ) -> String {
+        var line = JSONLine()
+        line.add("time", instant.rfc3339)
+        line.add("level", "\(level)")
+        line.add("message", message)
+        let named = fields.filter { $0.key != LogField.identifier }
+            .map { (name: name(of: $0.key), value: $0.value) }
+        for (name, value) in named.sorted(by: { $0.name < $1.name }) {
+            if isNumber(name), let number = Int64(value) {
+                line.add(name, number)
+            } else {
+                line.add(name, value)
+            }
+        }
+        return line.line
+    }
+
+    /// As in the answers of the control socket: `TIMERD_RUN_ID` is `run`.
+    private static func name(of key: String) -> String {
+        let prefix = "TIMERD_"
+        guard key != "TIMERD_RUN_ID" else { return "run" }
+        return (key.hasPrefix(prefix) ? String(key.dropFirst(prefix.count)) : key).lowercased()
+    }
+
+    private static func isNumber(_ name: String) -> Bool {
+        name.hasSuffix("_usec") || name.hasSuffix("_nsec") || name.hasSuffix("_usec_max")
+            || numbers.contains(name)
+    }
+
+    /// The other fields that are numbers. Of a job's name, which may look like one, nothing depends on how it looks.
+    private static let numbers: Set = [
+        "jobs", "counting", "missed", "skips", "dropped", "leftovers", "changed", "unchanged",
+        "refused",
+    ]
+
+    /// Nobody can be told if it fails.
+    private static func write(_ line: String) {
+        var bytes = Array(line.utf8)[...]
+        while !bytes.isEmpty {
+            let count = bytes.withUnsafeBytes {
+                Glibc.write(STDERR_FILENO, $0.baseAddress, $0.count)
+            }
+            guard count > 0 || errno == EINTR else { return }
+            bytes = bytes.dropFirst(max(0, count))
+        }
+    }
+}
