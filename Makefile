@@ -101,7 +101,8 @@ installed = $(BINARIES:%=$(DESTDIR)$(PREFIX)/bin/%) $(HELPERS:%=$(DESTDIR)$(PREF
     $(lib)/sysusers.d/timerd.conf $(lib)/tmpfiles.d/timerd.conf $(lib)/systemd/catalog/timerd.catalog \
     $(foreach page,$(notdir $(wildcard man/*)),$(share)/man/man$(lastword $(subst ., ,$(page)))/$(page)) \
     $(COMPLETED:%=$(share)/bash-completion/completions/%) $(COMPLETED:%=$(DESTDIR)$(ZSH)/_%) \
-    $(COMPLETED:%=$(share)/fish/vendor_completions.d/%.fish) $(share)/doc/timerd/examples/timerd.toml
+    $(COMPLETED:%=$(share)/fish/vendor_completions.d/%.fish) $(share)/doc/timerd/examples/timerd.toml \
+    $(share)/timerd/timerd.schema.json
 
 # It does not build, so that root creates no files in .build.
 install:
@@ -124,16 +125,18 @@ install:
 	        && $$script bash | sed '1 { /^#!/ d }' >$(share)/bash-completion/completions/$$binary \
 	        && $$script zsh >$(DESTDIR)$(ZSH)/_$$binary \
 	        && $$script fish >$(share)/fish/vendor_completions.d/$$binary.fish || exit 1; done
-	install -m 644 config/timerd.toml $(share)/doc/timerd/examples/timerd.toml
-	@# An existing configuration is kept.
-	[ -e $(DESTDIR)/etc/timerd/timerd.toml ] \
-	    || install -m 644 config/system.toml $(DESTDIR)/etc/timerd/timerd.toml
+	umask 022 && $(BIN)/timerd schema >$(share)/timerd/timerd.schema.json
+	@# The configurations contain the path of the schema. An existing configuration is kept.
+	@put() { sed 's|///usr/share/|//$(PREFIX)/share/|' $$1 >$$2 && chmod 644 $$2; }; \
+	put config/timerd.toml $(share)/doc/timerd/examples/timerd.toml \
+	    && { [ -e $(DESTDIR)/etc/timerd/timerd.toml ] \
+	        || put config/system.toml $(DESTDIR)/etc/timerd/timerd.toml; }
 	@[ -n "$(DESTDIR)" ] || echo 'now: systemd-sysusers && journalctl --update-catalog &&' \
 	    'systemctl daemon-reload && systemctl enable --now timerd'
 
 uninstall:
 	rm -f $(installed)
-	-rmdir --ignore-fail-on-non-empty -p $(share)/doc/timerd/examples
+	-rmdir --ignore-fail-on-non-empty -p $(share)/doc/timerd/examples $(share)/timerd
 
 deb: PACKAGES += debhelper
 deb: build

@@ -28,6 +28,10 @@ public struct ConfigReading: Sendable {
     public var warningCount: Int
     /// How many notes there are.
     public var noteCount: Int
+    /// What keeps a reload from using everything; nothing if there is no error.
+    public var faults = ConfigFaults()
+    /// The files that have a table `[daemon]`.
+    public var settingsFiles: Set<String> = []
 
     /// How many errors of one file are told, how many warnings and how many notes: people fix the first ones
     /// first.
@@ -46,6 +50,8 @@ public struct DaemonSettings: Hashable, Sendable {
     public var allowedUsers: AllowedUsers?
     /// How many jobs the configuration may have.
     public var jobsMax = 100_000
+    /// Whether changes of the files are noticed, and used without a request.
+    public var autoReload = true
 
     /// The defaults.
     public init() {}
@@ -101,7 +107,7 @@ public enum ConfigReader {
             zones: zones, seed: seed, checks: checks, concurrentRunsMax: concurrentRunsMax)
         decoder.take(try Document(bytes: try files.readMain(), file: path))
         let (others, error) = files.others()
-        if let error { decoder.leaveOut(file: error.file, error) }
+        if let error { decoder.leaveOutFolder(error) }
         for other in others {
             do throws(ConfigError) {
                 decoder.take(try Document(bytes: try files.read(other), file: other.path))
@@ -110,6 +116,30 @@ public enum ConfigReader {
             }
         }
         return decoder.reading()
+    }
+
+    /// A number that is another one, all but certainly, when the contents of the files change, or what keeps them from
+    /// being read. It means nothing outside this process.
+    ///
+    /// - Complexity: O(*n*) in the bytes of the files, which are not parsed.
+    public static func digest(path: String, ownerUID: UInt32) -> Int {
+        let files = ConfigFiles(main: path, ownerUID: ownerUID)
+        var hasher = Hasher()
+        func add(_ name: String, _ read: () throws(ConfigError) -> [UInt8]) {
+            hasher.combine(name)
+            do throws(ConfigError) {
+                let bytes = try read()
+                hasher.combine(bytes.count)
+                bytes.withUnsafeBytes { hasher.combine(bytes: $0) }
+            } catch {
+                hasher.combine(error)
+            }
+        }
+        add(path) { () throws(ConfigError) in try files.readMain() }
+        let (others, error) = files.others()
+        hasher.combine(error)
+        for other in others { add(other.path) { () throws(ConfigError) in try files.read(other) } }
+        return hasher.finalize()
     }
 
     /// Reads one text as if it were the only file.

@@ -9,11 +9,14 @@ extension Decoder {
         var errors = errors
         var kept = jobs
         var rejected = rejected
+        let before = rejected.count
         let untold =
             untold + leaveOutHeirs(&kept, &errors, &rejected)
             + leaveOutTooConcurrent(&kept, &errors, &rejected)
             + leaveOutDisallowed(&kept, &errors, &rejected)
+        var faults = faults(with: rejected[before...])
         if jobs.count > settings.jobsMax {
+            faults.isWhole = true
             let extra = jobs[settings.jobsMax...]
             kept = Array(kept.prefix(settings.jobsMax))
             rejected += extra.map(\.name.description)
@@ -28,7 +31,25 @@ extension Decoder {
         return ConfigReading(
             roster: Roster(kept), shares: shares(of: kept), settings: settings, errors: errors,
             errorCount: errors.count + untold, rejected: rejected, warnings: warnings,
-            warningCount: warningCount, noteCount: noteCount)
+            warningCount: warningCount, noteCount: noteCount, faults: faults,
+            settingsFiles: settingsFiles)
+    }
+
+    /// Adds the files of these jobs, and which jobs are in the files that have errors.
+    ///
+    /// - Complexity: O(*n*) in the number of jobs.
+    private func faults(with rejected: ArraySlice<String>) -> ConfigFaults {
+        var faults = faults
+        let main = ends.first?.file
+        for name in rejected {
+            guard let file = places[name]?.file else { continue }
+            if file == main { faults.isWhole = true } else { faults.files.insert(file) }
+        }
+        guard !faults.files.isEmpty else { return faults }
+        for (name, place) in places where faults.files.contains(place.file) {
+            if let job = Job.Name(name) { faults.jobs[job] = place.file }
+        }
+        return faults
     }
 
     static func count(_ more: Int) -> String {

@@ -24,6 +24,8 @@ struct Decoder {
     private(set) var warnings: [ConfigWarning] = []
     private(set) var warningCount = 0
     private(set) var noteCount = 0
+    private(set) var faults = ConfigFaults()
+    private(set) var settingsFiles: Set<String> = []
     /// How many of the file that is being read are among `warnings`.
     private var told = (warnings: 0, notes: 0)
     let checks: ConfigChecks?
@@ -52,6 +54,14 @@ struct Decoder {
     mutating func leaveOut(file: String, _ error: ConfigError) {
         errors.append(error)
         rejected.append(file)
+        faults.files.insert(file)
+    }
+
+    /// The files of `jobs.d` cannot be listed.
+    mutating func leaveOutFolder(_ error: ConfigError) {
+        errors.append(error)
+        rejected.append(error.file)
+        faults.isWhole = true
     }
 
     mutating func take(_ document: Document) {
@@ -76,6 +86,10 @@ struct Decoder {
                 reader.unknown(entry, "table", among: ["daemon", "defaults", "job"], subject: nil)
             }
         }
+        if reader.count > 0 {
+            // The first is the main file.
+            if ends.isEmpty { faults.isWhole = true } else { faults.files.insert(document.file) }
+        }
         ends.append((document.file, jobs.count))
         errors += reader.errors.sorted { ($0.mark ?? .start) < ($1.mark ?? .start) }
         let more = reader.count - reader.errors.count
@@ -89,6 +103,7 @@ struct Decoder {
     }
 
     private mutating func readDaemon(_ entry: TomlEntry, _ reader: inout FileReader) {
+        settingsFiles.insert(reader.document.file)
         for (key, value) in reader.table(entry) {
             guard let found = DaemonKey.all.first(where: { $0.name == key.key }) else {
                 reader.unknown(key, "key", among: DaemonKey.all.map(\.name), subject: "[daemon]")

@@ -6,10 +6,17 @@ import TimerCore
 extension JobKey {
     /// The keys that say what becomes of firings.
     static let policies: [JobKey] = [
-        JobKey("on-missed") { node, draft throws(Fault) in
+        JobKey(
+            "on-missed", .words(of: Policy.Missed.self),
+            "What happens with runs that were missed.",
+            standard: .string(Policy().onMissed.rawValue)
+        ) { node, draft throws(Fault) in
             draft.policy.onMissed = try node.word()
         },
-        JobKey("starting-deadline") { node, draft throws(Fault) in
+        JobKey(
+            "starting-deadline", .spanOrNone,
+            "How late a run may start.", standard: .string("none")
+        ) { node, draft throws(Fault) in
             draft.policy.startingDeadline = try node.spanOrNone()
             // Whatever is due starts a moment later: with less, a job might never run.
             if let deadline = draft.policy.startingDeadline, deadline < .seconds(1) {
@@ -19,108 +26,70 @@ extension JobKey {
                         + "it is due; at least 1s, or \"none\"")
             }
         },
-        JobKey("on-resume") { node, draft throws(Fault) in
+        JobKey(
+            "on-resume", .words(of: Policy.Resume.self),
+            "What happens when the job is resumed."
+        ) { node, draft throws(Fault) in
             draft.policy.onResume = try node.word()
         },
-        JobKey("concurrency") { node, draft throws(Fault) in
+        JobKey(
+            "concurrency", .words(of: Policy.Concurrency.self),
+            "What happens if a run becomes due while the previous one has not ended.",
+            standard: .string(Policy().concurrency.rawValue)
+        ) { node, draft throws(Fault) in
             draft.policy.concurrency = try node.word()
         },
-        JobKey("concurrency-max") { node, draft throws(Fault) in
+        JobKey(
+            "concurrency-max", .integer(1...DaemonSettings.concurrentMax),
+            "With concurrency = \"allow\": how many runs of the job can be active at the same time."
+        ) { node, draft throws(Fault) in
             draft.concurrencyMax = (
                 try node.integer(in: 1...DaemonSettings.concurrentMax), node.mark
             )
         },
-        JobKey("accuracy") { node, draft throws(Fault) in
+        JobKey(
+            "accuracy", .span,
+            "How much later a run may start to share a wake-up.", standard: .string("0s")
+        ) { node, draft throws(Fault) in
             draft.policy.accuracy = try node.span()
         },
-        JobKey("random-delay") { node, draft throws(Fault) in
+        JobKey(
+            "random-delay", .span,
+            "The maximum of a random delay that is chosen for each run.", standard: .string("0s")
+        ) { node, draft throws(Fault) in
             draft.policy.randomDelay = try node.span()
         },
-        JobKey("random-offset") { node, draft throws(Fault) in
+        JobKey(
+            "random-offset", .span,
+            "The maximum of a random delay of all runs, which is always the same on one machine.",
+            standard: .string("0s")
+        ) { node, draft throws(Fault) in
             draft.policy.randomOffset = try node.span()
         },
-        JobKey("retries") { node, draft throws(Fault) in
+        JobKey(
+            "retries", .integer(0...1000),
+            "How often a failed run is retried.", standard: .integer(Int64(Policy().retry.retries))
+        ) { node, draft throws(Fault) in
             draft.policy.retry.retries = try node.integer(in: 0...1000)
         },
-        JobKey("retry-delay") { node, draft throws(Fault) in
+        JobKey(
+            "retry-delay", .span,
+            "How long after the end of a failed run it is retried.", standard: .string("10s")
+        ) { node, draft throws(Fault) in
             draft.policy.retry.delay = try node.span()
         },
-        JobKey("retry-backoff") { node, draft throws(Fault) in
+        JobKey(
+            "retry-backoff", .number(1...100),
+            "By which factor each delay is longer than the one before it.",
+            standard: .number(Policy().retry.backoff)
+        ) { node, draft throws(Fault) in
             draft.policy.retry.backoff = try node.number(in: 1...100)
         },
-        JobKey("retry-max-delay") { node, draft throws(Fault) in
+        JobKey(
+            "retry-max-delay", .span,
+            "The maximum delay before a retry.", standard: .string("10min")
+        ) { node, draft throws(Fault) in
             draft.policy.retry.delayMax = try node.span()
-        },
-    ]
-
-    /// The keys that say how runs are executed.
-    static let execution: [JobKey] = [
-        JobKey("timeout") { node, draft throws(Fault) in
-            draft.execution.timeout = try node.spanOrNone()
-        },
-        JobKey("kill-timeout") { node, draft throws(Fault) in
-            draft.execution.killTimeout = try node.span()
-        },
-        JobKey("kill-leftovers") { node, draft throws(Fault) in
-            draft.execution.killsLeftovers = try node.boolean()
-        },
-        JobKey("user") { node, draft throws(Fault) in draft.execution.user = try node.account() },
-        JobKey("group") { node, draft throws(Fault) in draft.execution.group = try node.account() },
-        JobKey("pam-service") { node, draft throws(Fault) in
-            draft.execution.pamService = try node.pamService()
-        },
-        JobKey("environment-file") { node, draft throws(Fault) in
-            let path = try node.string()
-            guard path.hasPrefix("/") || path.hasPrefix("-/") else {
-                throw Fault(
-                    node.mark,
-                    "\"\(path)\" must be an absolute path, beginning with /, or with -/ if it need not "
-                        + "be there")
-            }
-            draft.execution.environmentFile = path
-        },
-        JobKey("umask") { node, draft throws(Fault) in draft.execution.umask = try node.mode() },
-        JobKey("nice") { node, draft throws(Fault) in
-            draft.execution.nice = try node.integer(in: -20...19)
-        },
-        JobKey("limits") { node, draft throws(Fault) in
-            draft.execution.limits.merge(try node.limits()) { $1 }
-        },
-        JobKey("credentials") { node, draft throws(Fault) in
-            draft.execution.credentials.merge(try node.credentials()) { $1 }
-        },
-        JobKey("no-new-privileges") { node, draft throws(Fault) in
-            draft.execution.confinement.noNewPrivileges = try node.boolean()
-        },
-        JobKey("capabilities") { node, draft throws(Fault) in
-            draft.execution.confinement.capabilities = try node.capabilities()
-        },
-        JobKey("apparmor-profile") { node, draft throws(Fault) in
-            draft.execution.confinement.appArmorProfile = try node.appArmorProfile()
-        },
-        JobKey("selinux-context") { node, draft throws(Fault) in
-            draft.execution.confinement.seLinuxContext = try node.seLinuxContext()
-        },
-        JobKey("success-exit-codes") { node, draft throws(Fault) in
-            draft.execution.successExitCodes = try node.exitCodes()
-        },
-        JobKey("log") { node, draft throws(Fault) in draft.execution.log = try node.word() },
-        JobKey("log-rate-limit-interval") { node, draft throws(Fault) in
-            // Zero is no limit, as in systemd.exec(5).
-            let span = try node.spanOrNone()
-            if let span, span > .zero, span < .seconds(1) {
-                throw Fault(
-                    node.mark,
-                    "is shorter than 1s, so that the log might say more of what is dropped than it has of the rest; "
-                        + "at least 1s, or \"none\"")
-            }
-            draft.execution.logRateLimitInterval = span == .zero ? nil : span
-        },
-        JobKey("log-rate-limit-burst") { node, draft throws(Fault) in
-            draft.execution.logRateLimitBurst = try node.integer(in: 1...1_000_000_000)
-        },
-        JobKey("output-tail") { node, draft throws(Fault) in
-            draft.execution.outputTail = Int(try node.size(upTo: 1 << 20))
         },
     ]
 }

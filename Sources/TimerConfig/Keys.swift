@@ -4,91 +4,164 @@
 import TimerCore
 import TimerZones
 
-/// One key of a job's table: its name, whether `[defaults]` may have it, and what reads it.
+/// One key of a job's table: its name, what editors tell of it, whether `[defaults]` may have it, and what reads it.
 ///
 /// A new key is one entry in `all`, and its field in `Draft`.
 struct JobKey: Sendable {
     let name: String
+    let shape: ValueShape
+    /// What it means, in a sentence.
+    let help: String
+    /// Its default value; nil if there is none, or none that can be written.
+    let standard: JSONValue?
     let isDefault: Bool
     let read: @Sendable (TomlNode, inout Draft) throws(Fault) -> Void
 
     init(
-        _ name: String, default isDefault: Bool = true,
+        _ name: String, _ shape: ValueShape, _ help: String, standard: JSONValue? = nil,
+        default isDefault: Bool = true,
         _ read: @escaping @Sendable (TomlNode, inout Draft) throws(Fault) -> Void
     ) {
         self.name = name
+        self.shape = shape
+        self.help = help
+        self.standard = standard
         self.isDefault = isDefault
         self.read = read
     }
 
     /// All keys by their names.
     static let named = Dictionary(uniqueKeysWithValues: all.map { ($0.name, $0) })
+    /// Each job has one of these.
+    static let commands = ["command", "shell"]
+    /// And one of these.
+    static let schedules = ["every", "after", "on-boot", "calendar", "cron", "at"]
     /// The names of those that `[defaults]` may have.
     static let defaultNames = all.filter(\.isDefault).map(\.name)
 
     static let all: [JobKey] =
         [
-            JobKey("description", default: false) { node, draft throws(Fault) in
+            JobKey(
+                "description", .text,
+                "A text about the job, for people.", default: false
+            ) { node, draft throws(Fault) in
                 draft.description = try node.string()
             },
-            JobKey("command", default: false) { node, draft throws(Fault) in
+            JobKey(
+                "command", .array(.text, min: 1),
+                "A program and its arguments, without a shell.", default: false
+            ) { node, draft throws(Fault) in
                 draft.command = .arguments(try node.arguments())
             },
-            JobKey("shell", default: false) { node, draft throws(Fault) in
+            JobKey(
+                "shell", .pattern("."),
+                "A command line for /bin/sh -c.", default: false
+            ) { node, draft throws(Fault) in
                 let line = try node.string()
                 guard !line.isEmpty else { throw Fault(node.mark, "the command line is empty") }
                 draft.shell = .shell(line)
             },
-            JobKey("every", default: false) { node, draft throws(Fault) in
+            JobKey(
+                "every", .span,
+                "The job runs on a fixed grid of elapsed time, with this interval.", default: false
+            ) { node, draft throws(Fault) in
                 draft.every = try node.interval()
             },
-            JobKey("after", default: false) { node, draft throws(Fault) in
+            JobKey(
+                "after", .span,
+                "The job runs once, after this much elapsed time.", default: false
+            ) { node, draft throws(Fault) in
                 draft.after = try node.interval()
             },
-            JobKey("on-boot", default: false) { node, draft throws(Fault) in
+            JobKey(
+                "on-boot", .span,
+                "The job runs once in each boot of the machine, this long after it.", default: false
+            ) { node, draft throws(Fault) in
                 draft.onBoot = try node.span()
             },
-            JobKey("calendar", default: false) { node, draft throws(Fault) in
+            JobKey(
+                "calendar", .oneOrMore(.text),
+                "The job runs at these calendar events, as in systemd.time(7).", default: false
+            ) { node, draft throws(Fault) in
                 draft.calendar = try node.schedules(CalendarSpec.init)
             },
-            JobKey("cron", default: false) { node, draft throws(Fault) in
+            JobKey(
+                "cron", .oneOrMore(.text),
+                "The job runs at the times of these crontab lines, without their commands.",
+                default: false
+            ) { node, draft throws(Fault) in
                 let drawing = draft.drawing
                 draft.cron = try node.schedules { (text) throws(ScheduleError) in
                     try CronSpec.read(text, drawing: drawing)
                 }
             },
-            JobKey("at", default: false) { node, draft throws(Fault) in
+            JobKey(
+                "at", .pattern("^[0-9]{4}-[0-9]{2}-[0-9]{2}T"),
+                "The job runs once, at this instant of RFC 3339.", default: false
+            ) { node, draft throws(Fault) in
                 draft.at = (try node.instant(), node.mark)
             },
-            JobKey("timezone") { node, draft throws(Fault) in
+            JobKey(
+                "timezone", .text,
+                "The time zone of calendar and cron; the default is the machine's."
+            ) { node, draft throws(Fault) in
                 draft.timezone = (try node.string(), node.mark)
             },
-            JobKey("dst-gap") { node, draft throws(Fault) in
+            JobKey(
+                "dst-gap", .words(of: DSTRule.Gap.self),
+                "What happens at times that daylight saving time skips."
+            ) { node, draft throws(Fault) in
                 draft.gap = try node.choice(of: DSTRule.Gap.allCases.map { ($0.rawValue, $0) })
             },
-            JobKey("dst-overlap") { node, draft throws(Fault) in
+            JobKey(
+                "dst-overlap", .words(of: DSTRule.Overlap.self),
+                "What happens at times that daylight saving time repeats."
+            ) { node, draft throws(Fault) in
                 draft.overlap = try node.choice(
                     of: DSTRule.Overlap.allCases.map { ($0.rawValue, $0) })
             },
-            JobKey("first") { node, draft throws(Fault) in draft.first = try node.span() },
-            JobKey("count") { node, draft throws(Fault) in
+            JobKey(
+                "first", .span,
+                "With every: the time before the first run, if it is not the interval."
+            ) { node, draft throws(Fault) in draft.first = try node.span() },
+            JobKey(
+                "count", .words(of: TimeBasis.self),
+                "Which time counts as elapsed time.", standard: .string(Draft().count.rawValue)
+            ) { node, draft throws(Fault) in
                 draft.count = try node.choice(of: TimeBasis.allCases.map { ($0.rawValue, $0) })
             },
-            JobKey("paused") { node, draft throws(Fault) in draft.paused = try node.boolean() },
-            JobKey("environment") { node, draft throws(Fault) in
+            JobKey(
+                "paused", .boolean,
+                "Whether a new job is paused until it is resumed.",
+                standard: .boolean(Draft().paused)
+            ) { node, draft throws(Fault) in draft.paused = try node.boolean() },
+            JobKey(
+                "environment", .table(.text, names: ValueShape.variable),
+                "Variables for its runs."
+            ) { node, draft throws(Fault) in
                 draft.environment.merge(try node.environment()) { $1 }
             },
-            JobKey("pass-environment") { node, draft throws(Fault) in
+            JobKey(
+                "pass-environment", .array(.pattern(ValueShape.variable), min: 0),
+                "Names of variables that its runs inherit from the runner's environment."
+            ) { node, draft throws(Fault) in
                 draft.execution.passEnvironment = try node.variableNames()
             },
-            JobKey("working-directory") { node, draft throws(Fault) in
+            JobKey(
+                "working-directory", .path,
+                "The directory in which it runs; the default is the home directory of its user."
+            ) { node, draft throws(Fault) in
                 let path = try node.string()
                 guard path.hasPrefix("/") else {
                     throw Fault(node.mark, "\"\(path)\" must be an absolute path, beginning with /")
                 }
                 draft.workingDirectory = path
             },
-            JobKey("renamed-from", default: false) { node, draft throws(Fault) in
+            JobKey(
+                "renamed-from", .text,
+                "The name it had before: the job keeps its saved state, its runs and its history.",
+                default: false
+            ) { node, draft throws(Fault) in
                 draft.renamedFrom = (try node.jobName(), node.mark)
             },
         ] + policies + execution
@@ -97,136 +170,54 @@ struct JobKey: Sendable {
 /// One key of the table `[daemon]`.
 struct DaemonKey: Sendable {
     let name: String
+    let shape: ValueShape
+    let help: String
+    let standard: JSONValue?
     let read: @Sendable (TomlNode, inout DaemonSettings) throws(Fault) -> Void
 
+    init(
+        _ name: String, _ shape: ValueShape, _ help: String, standard: JSONValue? = nil,
+        _ read: @escaping @Sendable (TomlNode, inout DaemonSettings) throws(Fault) -> Void
+    ) {
+        self.name = name
+        self.shape = shape
+        self.help = help
+        self.standard = standard
+        self.read = read
+    }
+
     static let all: [DaemonKey] = [
-        DaemonKey(name: "max-concurrent") { node, settings throws(Fault) in
+        DaemonKey(
+            "max-concurrent", .integer(1...DaemonSettings.concurrentMax),
+            "How many runs can be active at the same time.",
+            standard: .integer(Int64(DaemonSettings().maxConcurrent))
+        ) { node, settings throws(Fault) in
             settings.maxConcurrent = try node.integer(in: 1...DaemonSettings.concurrentMax)
         },
-        DaemonKey(name: "history") { node, settings throws(Fault) in
+        DaemonKey(
+            "history", .span,
+            "How long finished runs are kept in the history.", standard: .string("30d")
+        ) { node, settings throws(Fault) in
             settings.history = try node.span()
         },
-        DaemonKey(name: "allowed-users") { node, settings throws(Fault) in
+        DaemonKey(
+            "allowed-users", .array(.pattern("^@?[A-Za-z_][A-Za-z0-9_-]{0,30}$"), min: 1),
+            "The users that jobs can run as, and groups with @ before them; the default is any user."
+        ) { node, settings throws(Fault) in
             settings.allowedUsers = try node.allowedUsers()
         },
-        DaemonKey(name: "jobs-max") { node, settings throws(Fault) in
+        DaemonKey(
+            "jobs-max", .integer(1...1_000_000),
+            "The maximum number of jobs.", standard: .integer(Int64(DaemonSettings().jobsMax))
+        ) { node, settings throws(Fault) in
             settings.jobsMax = try node.integer(in: 1...1_000_000)
         },
+        DaemonKey(
+            "auto-reload", .boolean,
+            "Whether changes of the files are used without a reload by hand.",
+            standard: .boolean(DaemonSettings().autoReload)
+        ) { node, settings throws(Fault) in
+            settings.autoReload = try node.boolean()
+        },
     ]
-}
-
-/// What a job's table says, on top of what `[defaults]` says.
-struct Draft {
-    var description: String?
-    var command: Job.Command?
-    var shell: Job.Command?
-    var every: Duration?
-    var after: Duration?
-    var onBoot: Duration?
-    var calendar: [(spec: CalendarSpec, mark: SourceMark)] = []
-    var cron: [(spec: CronSpec.Line, mark: SourceMark)] = []
-    /// What its crontab lines draw values from.
-    var drawing: CronSpec.Drawing?
-    var at: (instant: WallInstant, mark: SourceMark)?
-    var timezone: (name: String, mark: SourceMark)?
-    var gap: DSTRule.Gap?
-    var overlap: DSTRule.Overlap?
-    var first: Duration?
-    var count = TimeBasis.active
-    var paused = false
-    var environment: [String: String] = [:]
-    var workingDirectory: String?
-    var policy = Policy()
-    var concurrencyMax: (number: Int, mark: SourceMark)?
-    var execution = Execution()
-    var renamedFrom: (name: Job.Name, mark: SourceMark)?
-
-    /// The job, if the table says what one needs.
-    func job(
-        named name: Job.Name, at mark: SourceMark, zones: ZoneFiles
-    ) throws(Fault) -> Job {
-        let commands = [("command", command != nil), ("shell", shell != nil)].filter(\.1)
-        try Self.checkOne(of: commands.map(\.0), among: "command or shell", at: mark)
-        let schedules = [
-            ("every", every != nil), ("after", after != nil), ("on-boot", onBoot != nil),
-            ("calendar", !calendar.isEmpty), ("cron", !cron.isEmpty), ("at", at != nil),
-        ].filter(\.1)
-        try Self.checkOne(
-            of: schedules.map(\.0), among: "every, after, on-boot, calendar, cron or at", at: mark)
-        let counted =
-            every.map { Schedule.every($0) } ?? after.map { .after($0) }
-            ?? onBoot.map { .onBoot($0) }
-        let schedule = if let counted { counted } else { Schedule.wall(try wallSchedule(zones)) }
-        guard let command = command ?? shell else { throw Fault(mark, "a command is missing") }
-        if let renamedFrom, renamedFrom.name == name {
-            throw Fault(renamedFrom.mark, "renamed-from: names the job itself")
-        }
-        var policy = policy
-        // One of [defaults] is for the jobs it can be for.
-        if policy.concurrency == .allow { policy.concurrencyMax = concurrencyMax?.number }
-        return Job(
-            name: name, command: command, schedule: schedule, description: description,
-            first: every == nil ? nil : first, count: count, paused: paused,
-            environment: environment, workingDirectory: workingDirectory, policy: policy,
-            execution: execution, renamedFrom: renamedFrom?.name)
-    }
-
-    /// The slots by the calendar clock, each in the zone its own text names, or the job, or the machine.
-    private func wallSchedule(_ zones: ZoneFiles) throws(Fault) -> WallSchedule {
-        var sources: [WallSchedule.Source] = []
-        if let at { sources.append(.at(at.instant)) }
-        let standard =
-            calendar.isEmpty && cron.isEmpty
-            ? ZoneRules.utc
-            : try Self.rules(
-                zones, timezone?.name, at: timezone?.mark ?? SourceMark(line: 1, column: 1))
-        for (spec, mark) in calendar {
-            let zone = try spec.zoneName.map { (name) throws(Fault) in
-                try Self.rules(zones, name, at: mark)
-            }
-            sources.append(.calendar(spec, zone ?? standard))
-        }
-        sources += cron.map { .cron($0.spec.spec, standard) }
-        return WallSchedule(sources, gap: gap, overlap: overlap)
-    }
-
-    /// Where each source of the schedule is written, in their order, and under which key.
-    var scheduleMarks: [(key: String, mark: SourceMark)] {
-        (at.map { [("at", $0.mark)] } ?? []) + calendar.map { ("calendar", $0.mark) }
-            + cron.map { ("cron", $0.mark) }
-    }
-
-    private static func rules(
-        _ zones: ZoneFiles, _ name: String?, at mark: SourceMark
-    ) throws(Fault) -> ZoneRules {
-        do throws(ZoneFiles.Failure) {
-            guard let name else { return try zones.local() }
-            return try zones.rules(named: name)
-        } catch {
-            throw Fault(mark, "timezone: \(error)")
-        }
-    }
-
-    private static func checkOne(
-        of found: [String], among names: String, at mark: SourceMark
-    ) throws(Fault) {
-        guard !found.isEmpty else { throw Fault(mark, "one of \(names) is missing") }
-        guard found.count == 1 else {
-            throw Fault(mark, "\(found.joined(separator: " and ")) exclude each other; keep one")
-        }
-    }
-}
-
-/// What is wrong at a place of the file being read.
-struct Fault: Error {
-    var mark: SourceMark
-    /// Where the mark is that of a string: what of its value stands before the fault.
-    var beginning: String?
-    var message: String
-
-    init(_ mark: SourceMark, behind beginning: String? = nil, _ message: String) {
-        self.mark = mark
-        self.beginning = beginning
-        self.message = message
-    }
 }

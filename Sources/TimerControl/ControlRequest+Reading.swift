@@ -71,7 +71,8 @@ extension ControlRequest {
         case .order(let verb, let job):
             self = .order(verb, job, try OrderBody.read(verb, from: body))
         case .runs: self = .history(try HistoryQuery(&query))
-        case .reload: self = isPost ? .reload : .previewReload
+        case .reload where isPost: self = try query.flag("strict") ? .strictReload : .reload
+        case .reload: self = .previewReload
         }
         try query.finish()
         // The others have read theirs.
@@ -178,6 +179,15 @@ struct QueryText {
         return values.removeValue(forKey: name)
     }
 
+    /// A parameter that is 1 or 0; false without it.
+    mutating func flag(_ name: String) throws(ControlRequest.Fault) -> Bool {
+        switch take(name) {
+        case "1", "true": return true
+        case "0", "false", nil: return false
+        default: throw .badQuery("\(name) must be 1 or 0")
+        }
+    }
+
     /// To be called once all parameters that the request knows are taken.
     func finish() throws(ControlRequest.Fault) {
         guard let other = values.keys.min() else { return }
@@ -250,11 +260,7 @@ extension HistoryQuery {
             guard let name = Job.Name(text) else { throw .badQuery("\"\(text)\" is no job") }
             job = name
         }
-        switch query.take("failed") {
-        case "1", "true": failed = true
-        case "0", "false", nil: failed = false
-        default: throw .badQuery("failed must be 1 or 0")
-        }
+        failed = try query.flag("failed")
         if let text = query.take("since") {
             guard let instant = WallInstant(rfc3339: text) else {
                 throw .badQuery("since must be an instant such as 2026-12-24T18:00:00Z (RFC 3339)")

@@ -26,6 +26,8 @@ public enum ControlRequest: Hashable, Sendable {
     case kill(Job.Name, run: Run.ID?, KillBody)
     /// Read the configuration again: `POST /v1/reload`.
     case reload
+    /// The same, and any error refuses all of it: `POST /v1/reload?strict=1`.
+    case strictReload
     /// What reading it again would change: `GET /v1/reload`.
     case previewReload
 
@@ -33,14 +35,14 @@ public enum ControlRequest: Hashable, Sendable {
     public var isChange: Bool {
         switch self {
         case .list, .show, .why, .history, .log, .previewReload: false
-        case .order, .orders, .kill, .reload: true
+        case .order, .orders, .kill, .reload, .strictReload: true
         }
     }
 
     /// Whether it may be about all jobs, and take its time.
     var isLong: Bool {
         switch self {
-        case .list, .orders, .reload, .previewReload: true
+        case .list, .orders, .reload, .strictReload, .previewReload: true
         case .show, .why, .order, .history, .log, .kill: false
         }
     }
@@ -63,6 +65,7 @@ public enum ControlRequest: Hashable, Sendable {
         case .kill(let job, let run, _):
             "/v1/jobs/\(job)/kill" + QueryText.write([("run", run?.description)])
         case .reload, .previewReload: "/v1/reload"
+        case .strictReload: "/v1/reload?strict=1"
         }
     }
 

@@ -87,11 +87,18 @@ public struct ReloadReply: Codable, Hashable, Sendable {
     public var kept: Int
     /// What in the configuration is no error and may still not be meant, as `timerd check` says it.
     public var warnings: [String]
+    /// The files of `jobs.d` that have errors; their jobs stay as they are.
+    public var refused: [String]
+    /// What is wrong with these files.
+    public var errors: [String]
 
     /// A reload as described.
     public init(
-        added: [String], changed: [String], removed: [String], kept: Int, warnings: [String] = []
+        added: [String], changed: [String], removed: [String], kept: Int, warnings: [String] = [],
+        refused: [String] = [], errors: [String] = []
     ) {
+        self.refused = refused
+        self.errors = errors
         self.warnings = warnings
         self.added = added
         self.changed = changed
@@ -182,10 +189,19 @@ public struct ReloadPreviewReply: Codable, Hashable, Sendable {
     public var removed: [Line]
     /// What in the configuration is no error and may still not be meant, as `timerd check` says it.
     public var warnings: [String]
+    /// The files of `jobs.d` that have errors; their jobs would stay as they are.
+    public var refused: [String]
+    /// What is wrong with these files.
+    public var errors: [String]
 
     /// A preview as the API tells it.
-    public init(_ preview: ReloadPreview, warnings: [String] = []) {
+    public init(
+        _ preview: ReloadPreview, warnings: [String] = [], refused: [String] = [],
+        errors: [String] = []
+    ) {
         self.warnings = warnings
+        self.refused = refused
+        self.errors = errors
         func lines(_ lines: [ReloadPreview.Line]) -> [Line] {
             lines.map {
                 Line(job: $0.job.description, elapsedUsec: $0.accrued.wholeMicroseconds)

@@ -176,6 +176,8 @@ public struct DaemonStatus: Codable, Hashable, Sendable {
     public var now: String
     /// The configuration it reads.
     public var config: String
+    /// What of the configuration as it is now was refused, in a sentence; absent if nothing was.
+    public var refusal: String?
     /// The jobs the configuration names and the daemon could not accept.
     public var rejected: [String]
     /// The jobs in the order of the configuration.
@@ -183,9 +185,10 @@ public struct DaemonStatus: Codable, Hashable, Sendable {
 
     /// A daemon as described.
     public init(
-        version: String, pid: Int32, since: String, now: String, config: String, rejected: [String],
-        jobs: [JobStatus]
+        version: String, pid: Int32, since: String, now: String, config: String,
+        refusal: String? = nil, rejected: [String], jobs: [JobStatus]
     ) {
+        self.refusal = refusal
         self.version = version
         self.pid = pid
         self.since = since
@@ -226,6 +229,8 @@ public struct JobTable: Decodable, Hashable, Sendable {
 
     /// The configuration the daemon reads.
     public var config: String
+    /// What of the configuration as it is now was refused, in a sentence; absent if nothing was.
+    public var refusal: String?
     /// The jobs the configuration names and the daemon could not accept.
     public var rejected: [String]
     /// The jobs in the order of the configuration.
@@ -265,6 +270,7 @@ extension DaemonStatus {
             for job in snapshot.jobs { try jobs.encode(JobStatus(job)) }
             try members.encode(daemon.now, forKey: .now)
             try members.encode(daemon.pid, forKey: .pid)
+            try members.encodeIfPresent(daemon.refusal, forKey: .refusal)
             try members.encode(daemon.rejected, forKey: .rejected)
             try members.encode(daemon.since, forKey: .since)
             try members.encode(daemon.version, forKey: .version)

@@ -124,7 +124,7 @@ extension Text {
         }
         if failures.isEmpty { text.append("No job's last run failed") }
         if others > 0 { text.append("\(plural(others, "more job")) failed; --limit shows them") }
-        if !table.rejected.isEmpty { text.append(notLoaded(table)) }
+        text += faults(of: table)
         return text.joined(separator: "\n")
     }
 }

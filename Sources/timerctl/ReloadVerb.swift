@@ -7,19 +7,42 @@ import TimerControl
 struct ReloadVerb: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "reload",
-        abstract: "Reload the configuration; if it has any error, nothing changes.")
+        abstract: "Reload the configuration, and wait for the result.",
+        discussion: """
+            A file of jobs.d with an error is refused, and its jobs stay as they are; everything else is \
+            reloaded, and the exit status is 1. With any other error nothing changes.
+            """)
 
     @OptionGroup var connection: Connection
 
     @Flag(help: "Only show what would change, with each job's elapsed time.")
     var dryRun = false
 
+    @Flag(help: "Change nothing if a file of jobs.d has an error either.")
+    var strict = false
+
     func run() throws {
         guard !dryRun else {
             let preview = try connection.ask(.previewReload, for: ReloadPreviewReply.self)
-            return try connection.show(preview) { Text.preview(preview) }
+            try connection.show(preview) { Text.preview(preview) }
+            return try Self.complain(
+                of: preview.refused, preview.errors,
+                strict
+                    ? "a reload would be refused"
+                    : "would be refused; its jobs would stay as they are")
         }
-        let reply = try connection.ask(.reload, for: ReloadReply.self)
+        let reply = try connection.ask(strict ? .strictReload : .reload, for: ReloadReply.self)
         try connection.show(reply) { Text.reload(reply) }
+        try Self.complain(of: reply.refused, reply.errors, "was refused; its jobs stay as they are")
+    }
+
+    /// What was used is told already; what was not makes the command fail.
+    private static func complain(
+        of files: [String], _ errors: [String], _ consequence: String
+    ) throws {
+        guard !files.isEmpty else { return }
+        for error in errors { Terminal.complain(error) }
+        let told = files.map { "\($0): \(consequence)" }.joined(separator: "\n")
+        throw Connection.fail(1, told)
     }
 }

@@ -79,11 +79,17 @@ extension Text {
             line += "; next is \(next.job) in \(whole(next.at - now))"
         }
         if shown < jobs.count { line = "\(shown) of \(line)" }
-        return status.rejected.isEmpty ? line : "\(line)\n\(notLoaded(status))"
+        return ([line] + faults(of: status)).joined(separator: "\n")
+    }
+
+    /// What of the configuration is not in use, in a line each.
+    static func faults(of status: JobTable) -> [String] {
+        (status.refusal.map { [Printable.text($0)] } ?? [])
+            + (status.rejected.isEmpty ? [] : [notLoaded(status)])
     }
 
     /// `1 job not loaded (backup); …`, if there is one.
-    static func notLoaded(_ status: JobTable) -> String {
+    private static func notLoaded(_ status: JobTable) -> String {
         let names = Printable.text(status.rejected.joined(separator: ", "))
         return "\(plural(status.rejected.count, "job")) not loaded (\(names)); "
             + "`timerd check \(Printable.text(status.config))` shows the errors"

@@ -30,6 +30,8 @@ final class ConfigTrace: Sendable {
         /// Which of `names` each job is from.
         var files: [Job.Name: UInt16] = [:]
         var names: [String] = []
+        /// The files that have a table `[daemon]`.
+        var settingsFiles: Set<String> = []
         var rules = RunnerServer.RunRules()
     }
 
@@ -40,6 +42,8 @@ final class ConfigTrace: Sendable {
         var former = Reading()
         /// The one that was begun last; nil before the first.
         var last: Reading?
+        /// The jobs of which `last` says nothing because of an error.
+        var kept: Set<Job.Name> = []
         /// The names of the files that have changed since `taken`, by the last look.
         var affected: Set<String> = []
         /// Until when what was seen counts; nil: it does not.
@@ -71,18 +75,54 @@ final class ConfigTrace: Sendable {
             for job in rest.prefix(share.jobs) { files[job.name] = UInt16(index) }
             rest = rest.dropFirst(share.jobs)
         }
-        // As `look` names them.
-        let names = shares.map { share in
-            guard share.file != main, let slash = share.file.utf8.lastIndex(of: UInt8(ascii: "/"))
-            else { return share.file }
-            return String(share.file[share.file.utf8.index(after: slash)...])
-        }
+        let names = shares.map { name(of: $0.file) }
         state.withLock { [files] state in
             state.last?.rules.activeMax = reading.settings.maxConcurrent
             state.last?.rules.allowedUsers = reading.settings.allowedUsers
+            state.last?.settingsFiles = reading.settingsFiles
             state.last?.files = files
             state.last?.names = names
+            state.kept = []
+            if !reading.errors.isEmpty { keep(reading.faults, &state) }
         }
+    }
+
+    /// The jobs that stay as they are by the last reading, since their file has an error.
+    var kept: Set<Job.Name> { state.withLock(\.kept) }
+
+    /// By the same rules as a reload of the scheduler (`ConfigReading.part`): files with an error are as they were, and with
+    /// any other error everything is.
+    private func keep(_ faults: ConfigFaults, _ state: inout State) {
+        guard var last = state.last else { return }
+        let taken = state.taken
+        let settingsFiles = taken.settingsFiles.union(last.settingsFiles)
+        let isWhole = faults.isWhole || !faults.files.isDisjoint(with: settingsFiles)
+        let refused = Set(faults.files.map { name(of: $0) })
+        state.kept = Set(faults.jobs.keys)
+        var places = Dictionary(last.names.enumerated().map { ($1, $0) }) { first, _ in first }
+        for (job, file) in taken.files {
+            let file = taken.names[Int(file)]
+            guard isWhole || refused.contains(file) else { continue }
+            state.kept.insert(job)
+            guard last.files[job] == nil else { continue }
+            let place = places[file] ?? last.names.count
+            if places.updateValue(place, forKey: file) == nil { last.names.append(file) }
+            last.files[job] = UInt16(place)
+        }
+        // Whose runs are allowed does not change because of an error. At the start there is nothing else to go by.
+        if isWhole, !taken.names.isEmpty {
+            last.rules = taken.rules
+            last.settingsFiles = settingsFiles
+        }
+        state.last = last
+    }
+
+    /// A file as `look` names it.
+    private func name(of file: String) -> String {
+        guard file != main, let slash = file.utf8.lastIndex(of: UInt8(ascii: "/")) else {
+            return file
+        }
+        return String(file[file.utf8.index(after: slash)...])
     }
 
     /// Uses the last reading from now on.

@@ -200,6 +200,7 @@ struct TimerdRunner: ParsableCommand {
         if let program { settings.isReplaced = { program.isReplaced() } }
         settings.hasChanged = { trace.hasChanged() }
         settings.isAffected = { trace.isAffected($0) }
+        settings.kept = { trace.kept }
         settings.isTaken = { trace.take() }
         settings.freeFormer = {
             trace.freeFormer()
@@ -227,7 +228,8 @@ struct TimerdRunner: ParsableCommand {
         }
     }
 
-    /// Reads it as the scheduler does, with the same checks; jobs in error are none here either.
+    /// Reads it as the scheduler does, with the same checks; jobs in error are none here either. Those that were there
+    /// before stay as they are, as in the scheduler.
     private static func read(
         _ path: String, _ trace: ConfigTrace
     ) -> Result<RunnerServer.Definitions, RunnerServer.Unreadable> {

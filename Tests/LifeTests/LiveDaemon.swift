@@ -18,6 +18,9 @@ final class LiveDaemon {
     private(set) var begun = 0.0
     private(set) var ready = 0.0
 
+    /// Whether it notices changes of its configuration by itself: most tests request each reload.
+    var autoReload = false
+
     var config: String { "\(folder)/timerd.toml" }
     /// The runtime directory, in the folder.
     var runtime = "run"
@@ -56,6 +59,14 @@ final class LiveDaemon {
     }
 
     func write(_ jobs: String) throws {
+        var jobs = jobs
+        if !autoReload, !jobs.contains("auto-reload") {
+            let key = "auto-reload = false\n"
+            let table = "[daemon]\n"
+            jobs =
+                jobs.contains(table)
+                ? jobs.replacing(table, with: table + key) : "\(jobs)\n\(table)\(key)"
+        }
         let fire = #"shell = "echo $TIMERD_JOB $TIMERD_MISSED > \#(folder)/fired""#
         try jobs.replacing("FIRE", with: fire).write(
             toFile: config, atomically: true, encoding: .utf8)
@@ -200,10 +211,18 @@ final class LiveDaemon {
     }
 
     /// Waits until the log says it: it is written apart from what it tells of.
-    func waitForLog(_ text: String) -> Bool {
+    func waitForLog(_ text: String, times: Int = 1) -> Bool {
+        wait { self.log.components(separatedBy: text).count > times }
+    }
+
+    /// Waits until something is so.
+    func wait(_ isSo: () throws -> Bool) rethrows -> Bool {
         let deadline = Self.now() + 60
-        while !log.contains(text), Self.now() < deadline { usleep(5000) }
-        return log.contains(text)
+        while Self.now() < deadline {
+            if try isSo() { return true }
+            usleep(5000)
+        }
+        return try isSo()
     }
 
     var log: String { (try? String(contentsOfFile: "\(folder)/log", encoding: .utf8)) ?? "" }

@@ -588,7 +588,8 @@ import TimerZones
         let reading = try read(text)
         #expect(reading.errors.isEmpty && reading.roster.jobs.isEmpty)
         let lines = text.split(separator: "\n").map { line in
-            line.hasPrefix("#") && !line.hasPrefix("# ") ? line.dropFirst() : line
+            line.hasPrefix("#") && !line.hasPrefix("# ") && !line.hasPrefix("#:")
+                ? line.dropFirst() : line
         }
         let suggested = try read(lines.joined(separator: "\n"))
         #expect(suggested.errors.isEmpty && suggested.roster.jobs.count == 1)

@@ -71,4 +71,63 @@ import TimerRunner
         while !trace.hasChanged() { usleep(1000) }
         #expect(affected(trace) == "a b c")
     }
+
+    // MARK: - Files with errors
+
+    /// Reads and uses the files, and says which jobs stay as they are.
+    private func kept(_ trace: ConfigTrace) throws -> String {
+        trace.note()
+        trace.note(try ConfigReader.load(path: main, ownerUID: geteuid()))
+        _ = trace.take()
+        return trace.kept.map(\.description).sorted().joined(separator: " ")
+    }
+
+    @Test func theJobsOfAFileWithAnErrorAreKept_andAreNotAffectedOnceItWasRead() throws {
+        mkdir(folder, 0o755)
+        mkdir("\(folder)/jobs.d", 0o755)
+        defer { try? FileManager.default.removeItem(atPath: folder) }
+        try write("main", to: "timerd.toml")
+        try write("a", "b", to: "jobs.d/1.toml")
+        try write("c", to: "jobs.d/2.toml")
+        let trace = ConfigTrace(main)
+        #expect(try kept(trace) == "")
+        try "[!".write(toFile: "\(folder)/jobs.d/1.toml", atomically: true, encoding: .utf8)
+        for _ in 0..<3 {
+            #expect(try kept(trace) == "a b")
+            #expect(!trace.hasChanged() && affected(trace) == "d")
+        }
+        // With an error in the main file, which is parsed, everything stays.
+        try "[x]\n".write(toFile: main, atomically: true, encoding: .utf8)
+        chmod(main, 0o644)
+        #expect(try kept(trace) == "a b c main")
+        try write("main", to: "timerd.toml")
+        try write("b", to: "jobs.d/1.toml")
+        #expect(try kept(trace) == "")
+        #expect(affected(trace) == "a d")
+    }
+
+    /// Who may run jobs must not depend on an error in the file that says so.
+    @Test func theRulesStayWhileTheFileThatHasThemHasAnError() throws {
+        mkdir(folder, 0o755)
+        mkdir("\(folder)/jobs.d", 0o755)
+        defer { try? FileManager.default.removeItem(atPath: folder) }
+        let rules = "[daemon]\nallowed-users = [\"root\"]\nmax-concurrent = 7\n"
+        let settings = "\(folder)/jobs.d/settings.toml"
+        try write(to: "timerd.toml")
+        try rules.write(toFile: settings, atomically: true, encoding: .utf8)
+        chmod(settings, 0o644)
+        let trace = ConfigTrace(main)
+        for text in [rules, "[!", rules + "[x]\n", "[!"] {
+            try text.write(toFile: settings, atomically: true, encoding: .utf8)
+            chmod(settings, 0o644)
+            trace.note()
+            trace.note(try ConfigReader.load(path: main, ownerUID: geteuid()))
+            let found = trace.take()
+            #expect(found.activeMax == 7 && found.allowedUsers?.users == ["root"], "\(text)")
+        }
+        unlink(settings)
+        trace.note()
+        trace.note(try ConfigReader.load(path: main, ownerUID: geteuid()))
+        #expect(trace.take().allowedUsers == nil)
+    }
 }

@@ -28,6 +28,9 @@ extension Agenda {
     /// - Complexity: O(*n*) in the number of jobs.
     public var jobs: [Job] { jobSlots.compactMap { entries[$0]?.job } }
 
+    /// The definition of a job; nil if there is none of the name.
+    public func definition(of job: Job.Name) -> Job? { slot(of: job).flatMap { entries[$0]?.job } }
+
     /// The names of all jobs, in the order of the configuration.
     public var names: [Job.Name] { jobSlots.compactMap { entries[$0]?.job.name } }
 

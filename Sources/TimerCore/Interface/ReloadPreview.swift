@@ -75,11 +75,6 @@ extension Agenda {
         return archived[old]?.record.accrued ?? .zero
     }
 
-    /// The definition of a job; nil if the configuration has none of this name.
-    fileprivate func definition(of job: Job.Name) -> Job? {
-        slot(of: job).flatMap { entries[$0]?.job }
-    }
-
     /// The job in this place of the configuration; nil if it has just been removed.
     fileprivate func job(at place: Int) -> Job.Name? { entries[jobSlots[place]]?.job.name }
 }

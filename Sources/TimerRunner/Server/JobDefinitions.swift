@@ -70,11 +70,17 @@ struct JobDefinitions: Sendable {
 
     /// Works out the definitions after this reading. With very many jobs this takes a while.
     ///
-    /// - Parameter isCheck: whether the files have changed, and the scheduler has not asked for a reload.
-    func reading(_ read: RunnerServer.Definitions, isCheck: Bool) -> Reading {
+    /// - Parameters:
+    ///   - kept: jobs that stay as they are, since their file has an error.
+    ///   - isCheck: whether the files have changed, and the scheduler has not asked for a reload.
+    func reading(
+        _ read: RunnerServer.Definitions, keeping kept: Set<Job.Name>, isCheck: Bool
+    ) -> Reading {
         Reading(
             changes,
-            Reading.Content(definitions: read, next: isCheck ? checked(read) : taken(read)))
+            Reading.Content(
+                definitions: read,
+                next: isCheck ? checked(read, keeping: kept) : taken(read, keeping: kept)))
     }
 
     /// Uses the reading, and leaves the previous definitions in it, since freeing them takes a while as well.
@@ -88,18 +94,30 @@ struct JobDefinitions: Sendable {
 
     /// The files were changed, and this is in them. A job that is deleted from them is not run any more; one that is
     /// changed is run as it was when it fired.
-    private func checked(_ read: RunnerServer.Definitions) -> JobDefinitions {
+    private func checked(
+        _ read: RunnerServer.Definitions, keeping kept: Set<Job.Name>
+    ) -> JobDefinitions {
         var next = self
-        next.current.definitions = current.definitions.filter { read[$0.key] != nil }
-        next.former.definitions = former.definitions.filter { read[$0.key] != nil }
+        func isThere(_ job: Job.Name) -> Bool { read[job] != nil || kept.contains(job) }
+        next.current.definitions = current.definitions.filter { isThere($0.key) }
+        next.former.definitions = former.definitions.filter { isThere($0.key) }
         next.latest.definitions = read.filter { next.current.definitions[$0.key] != $0.value }
         return next
     }
 
-    private func taken(_ read: RunnerServer.Definitions) -> JobDefinitions {
+    private func taken(
+        _ read: RunnerServer.Definitions, keeping kept: Set<Job.Name>
+    ) -> JobDefinitions {
         var next = self
-        next.current.definitions = read
+        var read = read
         next.latest = Known()
+        for job in kept {
+            guard let definition = current.definitions[job] else { continue }
+            // A scheduler that is started now loads what has no error.
+            if let other = read[job], other != definition { next.latest.definitions[job] = other }
+            read[job] = definition
+        }
+        next.current.definitions = read
         // Most jobs stay as they are, and are not kept twice.
         next.former.definitions = former.definitions.filter { read[$0.key] != $0.value }
         return next
@@ -132,6 +150,7 @@ final class DefinitionReader: Sendable {
     typealias Reading = Result<JobDefinitions.Reading, RunnerServer.Unreadable>
 
     private let read: @Sendable () -> Result<RunnerServer.Definitions, RunnerServer.Unreadable>
+    private let kept: @Sendable () -> Set<Job.Name>
     private let freeFormer: @Sendable () -> Void
     private let done: @Sendable () -> Void
     private let finished = Mutex<Reading?>(nil)
@@ -140,13 +159,16 @@ final class DefinitionReader: Sendable {
 
     /// - Parameters:
     ///   - read: reads it; may take its time.
+    ///   - kept: the jobs of which the last reading says nothing because of an error.
     ///   - freeFormer: frees what belongs to readings that are not used any more.
     ///   - done: called on another thread when `take` has something.
     init(
         read: @escaping @Sendable () -> Result<RunnerServer.Definitions, RunnerServer.Unreadable>,
+        kept: @escaping @Sendable () -> Set<Job.Name>,
         freeFormer: @escaping @Sendable () -> Void, done: @escaping @Sendable () -> Void
     ) {
         self.read = read
+        self.kept = kept
         self.freeFormer = freeFormer
         self.done = done
     }
@@ -157,17 +179,19 @@ final class DefinitionReader: Sendable {
     ///   - definitions: those in use.
     ///   - isCheck: as of `JobDefinitions.reading`.
     func begin(beside definitions: JobDefinitions, isCheck: Bool) {
-        start { [read] in read().map { definitions.reading($0, isCheck: isCheck) } }
+        start { [read, kept] in
+            read().map { definitions.reading($0, keeping: kept(), isCheck: isCheck) }
+        }
     }
 
     /// The same for what was read already.
     func begin(
         beside definitions: JobDefinitions, isCheck: Bool, with reading: JobDefinitions.Reading
     ) {
-        start {
+        start { [kept] in
             let read = reading.content.withLock { $0.definitions }
             reading.empty()
-            return .success(definitions.reading(read, isCheck: isCheck))
+            return .success(definitions.reading(read, keeping: kept(), isCheck: isCheck))
         }
     }
 

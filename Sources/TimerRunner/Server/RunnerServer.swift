@@ -59,6 +59,9 @@ public final class RunnerServer: Sendable {
         /// Whether the definition of a job may have changed since the reading in use, by what `hasChanged` has found.
         /// Only the runs of such jobs wait until the configuration is read again.
         public var isAffected: @Sendable (Job.Name) -> Bool = { _ in true }
+        /// The jobs that the last result of `definitions` says nothing of because of an error in the files: they stay as they
+        /// are. It is asked on the thread that called `definitions`.
+        public var kept: @Sendable () -> Set<Job.Name> = { [] }
         /// Called when the last result of `definitions` is used from now on.
         /// - Returns: what it says of all runs, whatever the scheduler requests.
         public var isTaken: @Sendable () -> RunRules = { RunRules() }

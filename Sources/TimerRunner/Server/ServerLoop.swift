@@ -67,7 +67,9 @@ struct ServerLoop {
             outbound.barrierReached(token)
             EventFD.signal(wake)
         }
-        reader = DefinitionReader(read: settings.definitions, freeFormer: settings.freeFormer) {
+        reader = DefinitionReader(
+            read: settings.definitions, kept: settings.kept, freeFormer: settings.freeFormer
+        ) {
             EventFD.signal(wake)
         }
     }

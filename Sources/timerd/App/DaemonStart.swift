@@ -33,6 +33,8 @@ struct DaemonStart {
             notify: environment.notify, watchdogInterval: environment.watchdogInterval, log: log)
         let extraTime = ExtraTime(supervision)
         defer { extraTime.end() }
+        // Before it is read: what is changed meanwhile is read again.
+        let digest = ConfigReader.digest(path: options.config, ownerUID: geteuid())
         let reading = try readConfiguration()
         let state = try Directory.open(options.state, followLink: getenv("STATE_DIRECTORY") != nil)
         let runtime = try Directory.open(options.runtime)
@@ -82,7 +84,8 @@ struct DaemonStart {
         daemon.listenToRunner(adopting: Set(past.openRuns.filter(\.isLive).map(\.id)))
         // From here on there is something to answer with.
         watch.activate(queue: loop.executor.queue) { loop.later { $0.receive(.clockChanged) } }
-        let server = try listen(on: socket, for: daemon, reading.settings)
+        let server = try listen(
+            on: socket, for: daemon, Reloader.InUse(reading, digest: digest))
         try withExtendedLifetime((watch, state, runtime)) { try serve(daemon, server) }
     }
 
@@ -179,12 +182,12 @@ struct DaemonStart {
     }
 
     private func listen(
-        on socket: Int32, for daemon: Daemon, _ settings: DaemonSettings
+        on socket: Int32, for daemon: Daemon, _ inUse: Reloader.InUse
     ) throws -> ControlServer.Listening {
         let reloader = Reloader(
-            path: options.config, user: geteuid(), loop: daemon.loop,
+            path: options.config, user: geteuid(), inUse: inUse, loop: daemon.loop,
             supervision: daemon.supervision, clocks: clocks, log: log,
-            runsJobs: options.runner == nil, concurrentRunsMax: settings.maxConcurrent)
+            runsJobs: options.runner == nil)
         let about = Control.About(
             version: Timerd.versionNumber, pid: getpid(), since: clocks.now().wall,
             config: options.config)
@@ -245,7 +248,24 @@ extension ConfigReading {
     /// What was not loaded, each with what is wrong with it.
     ///
     /// - Complexity: O(*n*) in the number of errors and of what was not loaded.
-    var rejections: [Rejection] {
+    var rejections: [Rejection] { rejections(of: rejected) }
+
+    /// The same of a reload that uses a part of it, with the jobs that stay as they are, and without the files, of which
+    /// more is said.
+    func rejections(with part: ConfigPart?) -> [Rejection] {
+        guard let part else { return rejections }
+        let kept = Set(part.kept.map(\.job.description))
+        let ofFiles = Dictionary(grouping: errors) { $0.file }
+        let ofJobs = Dictionary(grouping: errors) { $0.job }
+        return rejections(
+            of: rejected.filter { Job.Name($0) != nil && !kept.contains($0) })
+            + part.kept.map { job, file in
+                let own = ofJobs[job.description] ?? ofFiles[file] ?? []
+                return Rejection(name: job.description, errors: own.map(\.description))
+            }
+    }
+
+    private func rejections(of rejected: [String]) -> [Rejection] {
         let ofJobs = Dictionary(grouping: errors) { $0.job }
         let ofFiles = Dictionary(grouping: errors) { $0.file }
         return rejected.map { name in

@@ -3,6 +3,7 @@
 
 import Dispatch
 import Logging
+import Synchronization
 import TimerConfig
 import TimerControl
 import TimerCore
@@ -10,6 +11,29 @@ import TimerCore
 /// Reads the configuration again and hands the new roster to the loop, one reload after the other, on a
 /// queue of its own: a slow disk under the configuration holds up no timer.
 final class Reloader: Sendable {
+    /// Why the configuration is read again.
+    enum Cause {
+        /// Somebody requested it.
+        case request(by: String)
+        /// Its files were changed.
+        case change
+
+        /// For the end of a sentence about the reload.
+        var text: String {
+            switch self {
+            case .request(let author): "reload requested by \(author)"
+            case .change: "its files were changed"
+            }
+        }
+    }
+
+    private struct State {
+        /// What the files were like when they were read last.
+        var digest: Int
+        var origins: ConfigOrigins
+        var watch: ConfigWatch?
+    }
+
     private let path: String
     private let user: UInt32
     private let loop: Loop
@@ -22,10 +46,25 @@ final class Reloader: Sendable {
     /// How many runs may be active at once: as when the daemon started, whatever the configuration says by now.
     private let concurrentRunsMax: Int
     private let queue = DispatchQueue(label: "timerd.config", qos: .default)
+    private let state: Mutex<State>
+
+    /// What is in use when there was no reload yet.
+    struct InUse {
+        /// What the files were like before they were read.
+        var digest: Int
+        var origins: ConfigOrigins
+        var settings: DaemonSettings
+
+        init(_ reading: ConfigReading, digest: Int) {
+            self.digest = digest
+            origins = ConfigOrigins(of: reading)
+            settings = reading.settings
+        }
+    }
 
     init(
-        path: String, user: UInt32, loop: Loop, supervision: Supervision, clocks: Clocks,
-        log: Logger, runsJobs: Bool, concurrentRunsMax: Int
+        path: String, user: UInt32, inUse: InUse, loop: Loop, supervision: Supervision,
+        clocks: Clocks, log: Logger, runsJobs: Bool
     ) {
         self.path = path
         self.user = user
@@ -34,23 +73,42 @@ final class Reloader: Sendable {
         self.clocks = clocks
         self.log = log
         self.runsJobs = runsJobs
-        self.concurrentRunsMax = concurrentRunsMax
+        concurrentRunsMax = inUse.settings.maxConcurrent
+        state = Mutex(State(digest: inUse.digest, origins: inUse.origins))
+        queue.async { [self] in
+            watch(inUse.settings)
+            // The files may have been changed since they were read.
+            if inUse.settings.autoReload { reloadIfChanged() }
+        }
     }
 
-    /// Reloads and calls `done` once the change is on the disk. With any error in it the configuration is
-    /// refused as a whole, and everything stays as it was.
+    /// Reloads and calls `done` once the change is on the disk. Files of `jobs.d` with an error are refused, and their
+    /// jobs stay as they are. With any other error the configuration is refused as a whole, and nothing changes.
+    ///
+    /// - Parameter isStrict: whether any error refuses the whole configuration.
     func reload(
-        by author: String, done: @escaping @Sendable (Result<ReloadReply, ErrorReply>) -> Void
+        by author: String, isStrict: Bool = false,
+        done: @escaping @Sendable (Result<ReloadReply, ErrorReply>) -> Void
     ) {
         queue.async { [self] in
-            supervision.reloading(at: clocks.now())
-            // What executes runs reads it at the same time, and so has it when the first job changes.
-            loop.launcher.refresh()
-            switch read() {
-            case .success(let reading): take(reading, done)
-            case .failure(let errors): refuse(errors, by: author, done)
-            }
+            reload(.request(by: author), isStrict: isStrict, digest: digest(), done)
         }
+    }
+
+    private func reload(
+        _ cause: Cause, isStrict: Bool = false, digest: Int,
+        _ done: @escaping @Sendable (Result<ReloadReply, ErrorReply>) -> Void
+    ) {
+        supervision.reloading(at: clocks.now())
+        state.withLock { $0.digest = digest }
+        // What executes runs reads it at the same time, and so has it when the first job changes.
+        loop.launcher.refresh()
+        switch read(isStrict: isStrict) {
+        case .success(let reading): take(reading, because: cause, done)
+        case .failure(let errors): refuse(errors, because: cause, done)
+        }
+        // What can be watched may be another directory now, or more than could be watched before.
+        state.withLock(\.watch)?.look()
     }
 
     /// Says what a reload would change, or why it would be refused. Nothing is changed.
@@ -58,24 +116,43 @@ final class Reloader: Sendable {
         done: @escaping @Sendable (Result<ReloadPreviewReply, ErrorReply>) -> Void
     ) {
         queue.async { [self] in
-            switch read() {
-            case .success(let reading):
-                loop.later { [queue] loop in
-                    loop.preview(reading.roster) { preview in
-                        queue.async {
-                            let warnings = reading.warningSentences
-                            done(.success(ReloadPreviewReply(preview, warnings: warnings)))
-                        }
-                    }
-                }
-            case .failure(let errors):
-                done(
-                    .failure(
-                        ErrorReply(
-                            "\(path): \(errors.count); a reload would be refused",
-                            details: errors.sentences)))
+            switch read(isStrict: false) {
+            case .success(let reading): preview(reading, done)
+            case .failure(let errors): done(.failure(unusable(errors)))
             }
         }
+    }
+
+    private func preview(
+        _ reading: Readable,
+        _ done: @escaping @Sendable (Result<ReloadPreviewReply, ErrorReply>) -> Void
+    ) {
+        loop.later { [self] loop in
+            loop.definitions(of: reading.kept[...]) { [self] kept in
+                queue.async { [self] in
+                    switch reading.roster(keeping: kept) {
+                    case .success(let roster):
+                        loop.later { [queue] loop in
+                            loop.preview(roster) { preview in
+                                queue.async {
+                                    done(
+                                        .success(
+                                            ReloadPreviewReply(
+                                                preview, warnings: reading.warnings,
+                                                refused: reading.refused, errors: reading.errors)))
+                                }
+                            }
+                        }
+                    case .failure(let errors): done(.failure(unusable(errors)))
+                    }
+                }
+            }
+        }
+    }
+
+    private func unusable(_ errors: Errors) -> ErrorReply {
+        ErrorReply(
+            "\(path): \(errors.count); a reload would be refused", details: errors.sentences)
     }
 
     /// What keeps a configuration from being taken.
@@ -87,67 +164,192 @@ final class Reloader: Sendable {
         var count: String { plural(number, "error") }
     }
 
-    /// Reads the configuration; any error in it refuses it as a whole.
-    private func read() -> Result<ConfigReading, Errors> {
+    /// What was read, as far as it can be used.
+    private struct Readable: Sendable {
+        var settings: DaemonSettings
+        var warnings: [String]
+        /// All of the configuration, or the part of it that can be used.
+        var whole: Roster
+        var part: ConfigPart?
+        var origins: ConfigOrigins
+        /// What was not loaded, and what is wrong with jobs that stay as they are.
+        var rejected: [Rejection]
+        /// What is wrong with the files that are refused.
+        var errors: [String]
+
+        init(_ reading: ConfigReading, part: ConfigPart?) {
+            settings = reading.settings
+            warnings = reading.warningSentences
+            whole = reading.roster
+            self.part = part
+            origins = part?.origins ?? ConfigOrigins(of: reading)
+            rejected = reading.rejections(with: part)
+            errors = reading.errors.map(\.description)
+        }
+
+        var refused: [String] { part?.refused ?? [] }
+        var kept: [Job.Name] { part?.kept.map(\.job) ?? [] }
+
+        /// - Parameter kept: the definitions of those of `kept` that are in use.
+        func roster(keeping kept: [Job.Name: Job]) -> Result<Roster, Errors> {
+            guard let part else { return .success(whole) }
+            do throws(ConfigError) {
+                return .success(try part.roster(keeping: kept))
+            } catch {
+                return .failure(
+                    Errors(sentences: errors + [error.description], number: errors.count + 1))
+            }
+        }
+    }
+
+    private func digest() -> Int { ConfigReader.digest(path: path, ownerUID: user) }
+
+    /// Reads the configuration.
+    private func read(isStrict: Bool) -> Result<Readable, Errors> {
         defer { Heap.giveBackSoon() }
         do throws(ConfigError) {
             let reading = try ConfigReader.load(
                 path: path, ownerUID: user, seed: MachineID.seed,
                 checks: ConfigChecks(at: clocks.now().wall, asksMachine: runsJobs),
                 concurrentRunsMax: concurrentRunsMax)
-            guard reading.errors.isEmpty else {
-                return .failure(
-                    Errors(
-                        sentences: reading.errors.map(\.description), number: reading.errorCount))
+            guard !reading.errors.isEmpty else { return .success(Readable(reading, part: nil)) }
+            if !isStrict, let part = reading.part(over: state.withLock(\.origins)) {
+                return .success(Readable(reading, part: part))
             }
-            return .success(reading)
+            return .failure(
+                Errors(
+                    sentences: reading.errors.map(\.description), number: reading.errorCount))
         } catch {
             return .failure(Errors(sentences: [error.description], number: 1))
         }
     }
 
     private func take(
-        _ reading: ConfigReading,
+        _ reading: Readable, because cause: Cause,
         _ done: @escaping @Sendable (Result<ReloadReply, ErrorReply>) -> Void
     ) {
-        let warnings = reading.warningSentences
-        for warning in warnings { log.warning("\(warning)") }
-        let new = Loop.NewRoster(reading.roster, rejected: reading.rejections)
+        for warning in reading.warnings { log.warning("\(warning)") }
+        for error in reading.errors { log.error("\(error)") }
+        let refusal = Self.refusal(of: reading.refused)
+        if let refusal { log.error("\(path): \(refusal) (\(cause.text))") }
+        let rejected = reading.rejected
+        guard reading.part != nil else {
+            accept(reading)
+            let new = Loop.NewRoster(reading.whole, rejected: rejected)
+            return loop.later { [self] loop in
+                loop.reload(new) { [self] notice in
+                    queue.async { [self] in reply(to: notice, reading, done) }
+                }
+            }
+        }
         loop.later { [self] loop in
-            loop.reload(new) { [self] notice in
-                queue.async { [self] in reply(to: notice, warnings, done) }
+            loop.reload(keeping: reading.kept, on: queue) { [self] kept in
+                switch reading.roster(keeping: kept) {
+                case .success(let roster):
+                    accept(reading)
+                    return Loop.NewRoster(
+                        roster, rejected: rejected.filter { Self.isMissing($0, in: roster) },
+                        outdated: rejected.filter { !Self.isMissing($0, in: roster) },
+                        refusal: refusal)
+                case .failure(let errors):
+                    refuse(errors, because: cause, done)
+                    return nil
+                }
+            } done: { [self] notice in
+                queue.async { [self] in reply(to: notice, reading, done) }
             }
         }
     }
 
+    private static func isMissing(_ rejection: Rejection, in roster: Roster) -> Bool {
+        Job.Name(rejection.name).map { !roster.names.contains($0) } ?? true
+    }
+
+    /// `1 file of jobs.d was refused: a.toml; its jobs stay as they are`.
+    private static func refusal(of files: [String]) -> String? {
+        guard !files.isEmpty else { return nil }
+        let most = 5
+        let names = files.prefix(most).map { file in
+            file.split(separator: "/").last.map(String.init) ?? file
+        }
+        let more = files.count > most ? " and \(files.count - most) more" : ""
+        return plural(files.count, "file of jobs.d was", "files of jobs.d were") + " refused: "
+            + names.joined(separator: ", ") + more
+            + (files.count == 1 ? "; its jobs stay as they are" : "; their jobs stay as they are")
+    }
+
+    /// From here on this is in use.
+    private func accept(_ reading: Readable) {
+        state.withLock { $0.origins = reading.origins }
+        watch(reading.settings)
+    }
+
     private func reply(
-        to notice: Notice?, _ warnings: [String],
+        to notice: Notice?, _ reading: Readable,
         _ done: @Sendable (Result<ReloadReply, ErrorReply>) -> Void
     ) {
-        supervision.ready("Configuration reloaded")
         guard case .reloaded(let added, let changed, let removed, let kept) = notice else {
             return done(.failure(ErrorReply("the daemon is stopping")))
         }
+        let refusal = Self.refusal(of: reading.refused)
+        supervision.ready(
+            refusal.map { "Configuration reloaded, but \($0)" } ?? "Configuration reloaded")
         done(
             .success(
                 ReloadReply(
                     added: added.map(\.description), changed: changed.map(\.description),
-                    removed: removed.map(\.description), kept: kept, warnings: warnings)))
+                    removed: removed.map(\.description), kept: kept, warnings: reading.warnings,
+                    refused: reading.refused, errors: reading.errors)))
     }
 
     private func refuse(
-        _ errors: Errors, by author: String,
+        _ errors: Errors, because cause: Cause,
         _ done: @Sendable (Result<ReloadReply, ErrorReply>) -> Void
     ) {
         for error in errors.sentences { log.error("\(error)") }
-        let message =
-            "\(path): \(errors.count); the current configuration is kept (reload requested by \(author))"
+        let message = "\(path): \(errors.count); the current configuration is kept (\(cause.text))"
         log.error("\(message)")
         let refusal =
             "reload refused, \(errors.count) in \(path); the current configuration is kept"
         supervision.ready("R" + refusal.dropFirst())
         loop.later { $0.note(configRefusal: refusal) }
         done(.failure(ErrorReply(message, details: errors.sentences)))
+    }
+}
+
+// MARK: - Changes that are noticed
+
+extension Reloader {
+    /// Begins or ends to notice changes of the files, as the configuration says.
+    private func watch(_ settings: DaemonSettings) {
+        guard settings.autoReload else {
+            return state.withLock { state in
+                state.watch?.end()
+                state.watch = nil
+            }
+        }
+        guard state.withLock({ $0.watch == nil }) else { return }
+        let notices: Inotify
+        do throws(Inotify.Failure) { notices = try Inotify() } catch {
+            log.warning("\(ConfigWatch.complaint(ofStart: error))")
+            return
+        }
+        let watch = ConfigWatch(
+            path, notices: notices, alarm: .on(queue),
+            changed: { [weak self] in self?.reloadIfChanged() },
+            complain: { [log] in log.warning("\($0)") })
+        state.withLock { $0.watch = watch }
+        watch.begin(on: queue)
+    }
+
+    /// Reloads if the files have other contents than when they were read last. Whether that was refused does not matter:
+    /// a bad change is reported once.
+    private func reloadIfChanged() {
+        guard state.withLock({ $0.watch != nil }) else { return }
+        let digest = digest()
+        guard digest != state.withLock(\.digest) else { return }
+        // What came of it is in the log.
+        reload(.change, digest: digest) { _ in }
     }
 }
 

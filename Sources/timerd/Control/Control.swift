@@ -17,7 +17,7 @@ struct Control: ControlService {
     let recent: RecentOutput
     let about: About
     private let names: UserNames
-    private let listings: Listings<(Snapshot, [String]), ControlAnswer>
+    private let listings: Listings<(Snapshot, Loop.Unusable), ControlAnswer>
     private let previews: Listings<Result<ReloadPreviewReply, ErrorReply>, ControlAnswer>
 
     init(
@@ -34,8 +34,8 @@ struct Control: ControlService {
         self.about = about
         listings = Listings { done in
             loop.later { $0.gather { done(($0, $1)) } }
-        } make: { snapshot, rejected in
-            Self.listing(of: snapshot, rejected: rejected, about)
+        } make: { snapshot, unusable in
+            Self.listing(of: snapshot, unusable, about)
         }
         previews = Listings {
             reloader.preview(done: $0)
@@ -117,17 +117,19 @@ struct Control: ControlService {
                     }
                 }
             }
-        case .reload: reload(by: peer, reply)
+        case .reload: reload(by: peer, isStrict: false, reply)
+        case .strictReload: reload(by: peer, isStrict: true, reply)
         case .previewReload: previews.list(reply)
         }
     }
 
     private static func listing(
-        of snapshot: Snapshot, rejected: [String], _ about: About
+        of snapshot: Snapshot, _ unusable: Loop.Unusable, _ about: About
     ) -> ControlAnswer {
         let status = DaemonStatus(
             version: about.version, pid: about.pid, since: about.since.rfc3339,
-            now: snapshot.at.wall.rfc3339, config: about.config, rejected: rejected, jobs: [])
+            now: snapshot.at.wall.rfc3339, config: about.config, refusal: unusable.refusal,
+            rejected: unusable.rejected, jobs: [])
         return ControlAnswer(.ok, DaemonStatus.Listing(status, jobs: snapshot))
     }
 
@@ -155,9 +157,9 @@ struct Control: ControlService {
     }
 
     private func reload(
-        by peer: Peer, _ reply: @escaping ControlAnswer.Reply
+        by peer: Peer, isStrict: Bool, _ reply: @escaping ControlAnswer.Reply
     ) {
-        reloader.reload(by: peer.name) { result in
+        reloader.reload(by: peer.name, isStrict: isStrict) { result in
             switch result {
             case .success(let change): self.send(.ok, change, reply)
             case .failure(let error): self.send(.unprocessableEntity, error, reply)

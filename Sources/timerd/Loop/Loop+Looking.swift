@@ -9,9 +9,17 @@ extension Loop {
     /// The zones that schedules go by, by name.
     func zoneNames() -> [String] { agenda.zoneNames }
 
+    /// What of the configuration is not in use.
+    struct Unusable: Sendable {
+        /// The jobs that are not loaded.
+        var rejected: [String]
+        /// What was refused, in a sentence; nil: nothing.
+        var refusal: String?
+    }
+
     /// Everything there is to show, gathered some jobs at a time: what comes due meanwhile does not wait for
     /// the last of many.
-    func gather(_ done: @escaping @Sendable (Snapshot, _ rejected: [String]) -> Void) {
+    func gather(_ done: @escaping @Sendable (Snapshot, Unusable) -> Void) {
         gatherings.append(done)
         gatherOn()
     }
@@ -35,7 +43,8 @@ extension Loop {
         guard more.count < Self.jobsPerTurn else { return later { $0.gatherSome() } }
         let snapshot = Snapshot(at: now, jobs: gathered)
         gathered = []
-        gatherings.removeFirst()(snapshot, rejected.map(\.name))
+        gatherings.removeFirst()(
+            snapshot, Unusable(rejected: rejected.map(\.name), refusal: configRefusal))
         isGathering = false
         if !gatherings.isEmpty { later { $0.gatherOn() } }
     }
@@ -60,7 +69,9 @@ extension Loop {
     func why(_ job: Job.Name) -> (WhyReply?, names: [Job.Name]) {
         let now = clocks.now()
         let found = agenda.snapshot(of: job, at: now)
-        let rejection = rejected.first { $0.name == job.description }
+        let rejection =
+            rejected.first { $0.name == job.description }
+            ?? outdated.first { $0.name == job.description }
         guard found != nil || rejection != nil else { return (nil, namesForHints) }
         return (
             WhyReply(

@@ -1,6 +1,7 @@
 // Copyright 2026 the timerd authors
 // SPDX-License-Identifier: Apache-2.0
 
+import Dispatch
 import Synchronization
 import TimerControl
 import TimerCore
@@ -15,13 +16,23 @@ extension Loop {
     /// A configuration to go by.
     struct NewRoster: Sendable {
         var roster: Roster
+        /// The jobs that are not loaded.
         var rejected: [Rejection] = []
+        /// The jobs that stay as they are because of an error.
+        var outdated: [Rejection] = []
+        /// What of the configuration was refused; nil: nothing.
+        var refusal: String?
         /// How much is said of the runs of those jobs of which not all is.
         var levels: Teller.Levels
 
-        init(_ roster: Roster, rejected: [Rejection]) {
+        init(
+            _ roster: Roster, rejected: [Rejection], outdated: [Rejection] = [],
+            refusal: String? = nil
+        ) {
             self.roster = roster
             self.rejected = rejected
+            self.outdated = outdated
+            self.refusal = refusal
             levels = Teller.levels(of: roster.jobs)
         }
     }
@@ -29,10 +40,54 @@ extension Loop {
     /// Takes a new roster and says what changed once it is on the disk; nil if the daemon stops.
     func reload(_ new: NewRoster, done: @escaping @Sendable (Notice?) -> Void) {
         guard !isDeciding else { return afterDecision { $0.reload(new, done: done) } }
-        rejected = new.rejected
-        configRefusal = nil
-        teller.follow(new.levels)
         isDeciding = true
+        take(new, done)
+    }
+
+    /// Takes a new roster in which some jobs stay as they are. Between the look at them and the reload nothing else is
+    /// reloaded.
+    ///
+    /// - Parameters:
+    ///   - names: the jobs that stay as they are, as far as they are there.
+    ///   - queue: where the roster is made.
+    ///   - make: makes it of the definitions of these jobs; nil if there is to be no reload.
+    ///   - done: called unless `make` returned nil, as by `reload`.
+    func reload(
+        keeping names: [Job.Name], on queue: DispatchQueue,
+        make: @escaping @Sendable ([Job.Name: Job]) -> NewRoster?,
+        done: @escaping @Sendable (Notice?) -> Void
+    ) {
+        guard !isDeciding else {
+            return afterDecision { $0.reload(keeping: names, on: queue, make: make, done: done) }
+        }
+        isDeciding = true
+        definitions(of: names[...]) { kept in
+            queue.async {
+                let new = make(kept)
+                self.later { loop in
+                    if let new { loop.take(new, done) } else { loop.endDecision() }
+                }
+            }
+        }
+    }
+
+    /// The definitions of these jobs, looked up some at a time.
+    func definitions(
+        of names: ArraySlice<Job.Name>, beside found: [Job.Name: Job] = [:],
+        done: @escaping @Sendable ([Job.Name: Job]) -> Void
+    ) {
+        var found = found
+        for name in names.prefix(Self.jobsPerTurn) { found[name] = agenda.definition(of: name) }
+        let rest = names.dropFirst(Self.jobsPerTurn)
+        guard !rest.isEmpty else { return done(found) }
+        later { [found] in $0.definitions(of: rest, beside: found, done: done) }
+    }
+
+    private func take(_ new: NewRoster, _ done: @escaping @Sendable (Notice?) -> Void) {
+        rejected = new.rejected
+        outdated = new.outdated
+        configRefusal = new.refusal
+        teller.follow(new.levels)
         let now = clocks.now()
         takePortion(
             decide(.reload(new.roster, portion: Self.changesPerTurn), at: now), at: now, done)

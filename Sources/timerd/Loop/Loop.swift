@@ -92,10 +92,13 @@ actor Loop: QueueActor {
     var storeTrouble: StoreError?
     /// What is wrong with the configuration that was read last; nil if that is the one in use.
     var configRefusal: String?
+    /// The jobs that are not loaded because of an error.
     var rejected: [Rejection]
+    /// The jobs that have an earlier definition because of an error.
+    var outdated: [Rejection] = []
     var drained: (@Sendable () -> Void)?
     /// Who waits for everything there is to show, and what of it the first of them has.
-    var gatherings: [@Sendable (Snapshot, [String]) -> Void] = []
+    var gatherings: [@Sendable (Snapshot, Unusable) -> Void] = []
     var gathered: [JobSnapshot] = []
     var isGathering = false
     /// The previews of reloads that are wanted; the first is being made.

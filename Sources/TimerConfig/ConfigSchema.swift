@@ -1,0 +1,93 @@
+// Copyright 2026 the timerd authors
+// SPDX-License-Identifier: Apache-2.0
+
+extension ConfigReader {
+    /// The keys there are, with what they mean, as a JSON Schema (draft 7) for editors: a text that ends with a newline.
+    public static var schema: String { ConfigSchema.whole.text() + "\n" }
+}
+
+/// The JSON Schema of a configuration file, made of the keys that the reader knows.
+enum ConfigSchema {
+    static var whole: JSONValue {
+        .object([
+            ("$schema", .string("http://json-schema.org/draft-07/schema#")),
+            ("title", .string("timerd.toml")),
+            ("description", .string("The configuration of timerd, and each file of its jobs.d.")),
+            ("type", .string("object")),
+            ("additionalProperties", .boolean(false)),
+            (
+                "properties",
+                .object([
+                    ("daemon", table("The daemon's own settings.", daemon)),
+                    (
+                        "defaults",
+                        table(
+                            "Default values for the jobs of this file.",
+                            JobKey.all.filter(\.isDefault).map(job))
+                    ),
+                    ("job", jobs),
+                ])
+            ),
+        ])
+    }
+
+    private static var daemon: [(String, JSONValue)] {
+        DaemonKey.all.map { member($0.name, $0.shape, $0.help, $0.standard) }
+    }
+
+    private static func job(_ key: JobKey) -> (String, JSONValue) {
+        member(key.name, key.shape, key.help, key.standard)
+    }
+
+    private static var jobs: JSONValue {
+        let one = members(of: "A job.", JobKey.all.map(job))
+        let rules = JSONValue.array([
+            oneOf(JobKey.commands), oneOf(JobKey.schedules),
+        ])
+        return .object([
+            ("type", .string("object")),
+            ("description", .string("The jobs, by their names.")),
+            (
+                "propertyNames",
+                .object([
+                    ("pattern", .string("^[A-Za-z0-9_][A-Za-z0-9._@-]{0,63}$"))
+                ])
+            ),
+            ("additionalProperties", .object(one + [("allOf", rules)])),
+        ])
+    }
+
+    /// Exactly one of these keys is there.
+    private static func oneOf(_ names: [String]) -> JSONValue {
+        .object([
+            (
+                "oneOf",
+                .array(names.map { .object([("required", .array([.string($0)]))]) })
+            )
+        ])
+    }
+
+    private static func table(
+        _ help: String, _ properties: [(String, JSONValue)]
+    ) -> JSONValue { .object(members(of: help, properties)) }
+
+    private static func members(
+        of help: String, _ properties: [(String, JSONValue)]
+    ) -> [(String, JSONValue)] {
+        [
+            ("type", .string("object")), ("description", .string(help)),
+            ("additionalProperties", .boolean(false)), ("properties", .object(properties)),
+        ]
+    }
+
+    private static func member(
+        _ name: String, _ shape: ValueShape, _ help: String, _ standard: JSONValue?
+    ) -> (String, JSONValue) {
+        (
+            name,
+            .object(
+                [("description", .string(help))] + shape.schema
+                    + (standard.map { [("default", $0)] } ?? []))
+        )
+    }
+}

@@ -1,0 +1,123 @@
+// Copyright 2026 the timerd authors
+// SPDX-License-Identifier: Apache-2.0
+
+import TimerCore
+import TimerZones
+
+/// What a job's table says, on top of what `[defaults]` says.
+struct Draft {
+    var description: String?
+    var command: Job.Command?
+    var shell: Job.Command?
+    var every: Duration?
+    var after: Duration?
+    var onBoot: Duration?
+    var calendar: [(spec: CalendarSpec, mark: SourceMark)] = []
+    var cron: [(spec: CronSpec.Line, mark: SourceMark)] = []
+    /// What its crontab lines draw values from.
+    var drawing: CronSpec.Drawing?
+    var at: (instant: WallInstant, mark: SourceMark)?
+    var timezone: (name: String, mark: SourceMark)?
+    var gap: DSTRule.Gap?
+    var overlap: DSTRule.Overlap?
+    var first: Duration?
+    var count = TimeBasis.active
+    var paused = false
+    var environment: [String: String] = [:]
+    var workingDirectory: String?
+    var policy = Policy()
+    var concurrencyMax: (number: Int, mark: SourceMark)?
+    var execution = Execution()
+    var renamedFrom: (name: Job.Name, mark: SourceMark)?
+
+    /// The job, if the table says what one needs.
+    func job(
+        named name: Job.Name, at mark: SourceMark, zones: ZoneFiles
+    ) throws(Fault) -> Job {
+        let commands = [("command", command != nil), ("shell", shell != nil)].filter(\.1)
+        try Self.checkOne(of: commands.map(\.0), among: JobKey.commands, at: mark)
+        let schedules = [
+            ("every", every != nil), ("after", after != nil), ("on-boot", onBoot != nil),
+            ("calendar", !calendar.isEmpty), ("cron", !cron.isEmpty), ("at", at != nil),
+        ].filter(\.1)
+        try Self.checkOne(of: schedules.map(\.0), among: JobKey.schedules, at: mark)
+        let counted =
+            every.map { Schedule.every($0) } ?? after.map { .after($0) }
+            ?? onBoot.map { .onBoot($0) }
+        let schedule = if let counted { counted } else { Schedule.wall(try wallSchedule(zones)) }
+        guard let command = command ?? shell else { throw Fault(mark, "a command is missing") }
+        if let renamedFrom, renamedFrom.name == name {
+            throw Fault(renamedFrom.mark, "renamed-from: names the job itself")
+        }
+        var policy = policy
+        // One of [defaults] is for the jobs it can be for.
+        if policy.concurrency == .allow { policy.concurrencyMax = concurrencyMax?.number }
+        return Job(
+            name: name, command: command, schedule: schedule, description: description,
+            first: every == nil ? nil : first, count: count, paused: paused,
+            environment: environment, workingDirectory: workingDirectory, policy: policy,
+            execution: execution, renamedFrom: renamedFrom?.name)
+    }
+
+    /// The slots by the calendar clock, each in the zone its own text names, or the job, or the machine.
+    private func wallSchedule(_ zones: ZoneFiles) throws(Fault) -> WallSchedule {
+        var sources: [WallSchedule.Source] = []
+        if let at { sources.append(.at(at.instant)) }
+        let standard =
+            calendar.isEmpty && cron.isEmpty
+            ? ZoneRules.utc
+            : try Self.rules(
+                zones, timezone?.name, at: timezone?.mark ?? SourceMark(line: 1, column: 1))
+        for (spec, mark) in calendar {
+            let zone = try spec.zoneName.map { (name) throws(Fault) in
+                try Self.rules(zones, name, at: mark)
+            }
+            sources.append(.calendar(spec, zone ?? standard))
+        }
+        sources += cron.map { .cron($0.spec.spec, standard) }
+        return WallSchedule(sources, gap: gap, overlap: overlap)
+    }
+
+    /// Where each source of the schedule is written, in their order, and under which key.
+    var scheduleMarks: [(key: String, mark: SourceMark)] {
+        (at.map { [("at", $0.mark)] } ?? []) + calendar.map { ("calendar", $0.mark) }
+            + cron.map { ("cron", $0.mark) }
+    }
+
+    private static func rules(
+        _ zones: ZoneFiles, _ name: String?, at mark: SourceMark
+    ) throws(Fault) -> ZoneRules {
+        do throws(ZoneFiles.Failure) {
+            guard let name else { return try zones.local() }
+            return try zones.rules(named: name)
+        } catch {
+            throw Fault(mark, "timezone: \(error)")
+        }
+    }
+
+    private static func checkOne(
+        of found: [String], among names: [String], at mark: SourceMark
+    ) throws(Fault) {
+        guard !found.isEmpty else {
+            let names = names.dropLast().joined(separator: ", ") + " or \(names.last ?? "")"
+            throw Fault(mark, "one of \(names) is missing")
+        }
+        guard found.count == 1 else {
+            throw Fault(mark, "\(found.joined(separator: " and ")) exclude each other; keep one")
+        }
+    }
+}
+
+/// What is wrong at a place of the file being read.
+struct Fault: Error {
+    var mark: SourceMark
+    /// Where the mark is that of a string: what of its value stands before the fault.
+    var beginning: String?
+    var message: String
+
+    init(_ mark: SourceMark, behind beginning: String? = nil, _ message: String) {
+        self.mark = mark
+        self.beginning = beginning
+        self.message = message
+    }
+}

@@ -1,0 +1,147 @@
+// Copyright 2026 the timerd authors
+// SPDX-License-Identifier: Apache-2.0
+
+import TimerCore
+
+/// What kind of value a key has, as far as an editor can check it: every value that is read has this shape, and some that
+/// have it are still refused, with what is wrong with them.
+indirect enum ValueShape: Sendable {
+    case text
+    /// A text that this regular expression of ECMA-262 matches somewhere.
+    case pattern(String)
+    case words([String])
+    case boolean
+    case integer(ClosedRange<Int64>)
+    case number(ClosedRange<Double>)
+    /// Bytes: a number, or a text with a unit.
+    case size
+    /// At least so many values of one shape.
+    case array(ValueShape, min: Int)
+    /// A table of values of one shape, under names that match, if there is a regular expression for them.
+    case table(ValueShape, names: String?)
+    /// A table that has these keys, or some of them.
+    case record([(name: String, shape: ValueShape)])
+    case either(ValueShape, ValueShape)
+
+    /// A time span: there is a digit in each.
+    static let span = ValueShape.pattern("[0-9]")
+    static let spanOrNone = ValueShape.pattern("[0-9]|^(none|infinity)$")
+    static let path = ValueShape.pattern("^/")
+    static let account = ValueShape.pattern("^[A-Za-z_][A-Za-z0-9_-]{0,30}$")
+    static let variable = "^[A-Za-z_][A-Za-z0-9_]*$"
+
+    /// One value, or an array of them.
+    static func oneOrMore(_ shape: ValueShape) -> ValueShape {
+        .either(shape, .array(shape, min: 1))
+    }
+
+    /// The words of an enumeration.
+    static func words<Word: CaseIterable & RawRepresentable>(of _: Word.Type) -> ValueShape
+    where Word.RawValue == String {
+        .words(Word.allCases.map(\.rawValue))
+    }
+
+    /// The resource limits, each with its unit.
+    static var limits: ValueShape {
+        .record(
+            Execution.Limit.allCases.map { limit in
+                let shape: ValueShape =
+                    switch limit {
+                    case .cpu: .either(.integer(0...Int64.max), spanOrInfinity)
+                    case .nofile, .nproc:
+                        .either(.integer(0...Int64(Int32.max)), .words(["infinity"]))
+                    case .as, .core, .data, .fsize, .memlock, .rss, .stack: .size
+                    }
+                return (limit.rawValue, shape)
+            })
+    }
+
+    private static let spanOrInfinity = ValueShape.pattern("[0-9]|^infinity$")
+
+    /// The members of a JSON Schema.
+    var schema: [(String, JSONValue)] {
+        switch self {
+        case .text: [("type", .string("string"))]
+        case .pattern(let pattern):
+            [("type", .string("string")), ("pattern", .string(pattern))]
+        case .words(let words): [("enum", .array(words.map { .string($0) }))]
+        case .boolean: [("type", .string("boolean"))]
+        case .integer(let range):
+            [("type", .string("integer")), ("minimum", .integer(range.lowerBound))]
+                + (range.upperBound == .max ? [] : [("maximum", .integer(range.upperBound))])
+        case .number(let range):
+            [
+                ("type", .string("number")), ("minimum", .number(range.lowerBound)),
+                ("maximum", .number(range.upperBound)),
+            ]
+        case .size:
+            Self.either(
+                .integer(0...Int64.max), .pattern("^([0-9]+([KMGT](iB)?|B)?|infinity)$")
+            ).schema
+        case .array(let shape, let min):
+            [("type", .string("array")), ("items", .object(shape.schema))]
+                + (min > 0 ? [("minItems", .integer(Int64(min)))] : [])
+        case .table(let shape, let names):
+            [("type", .string("object")), ("additionalProperties", .object(shape.schema))]
+                + (names.map { [("propertyNames", .object([("pattern", .string($0))]))] } ?? [])
+        case .record(let keys):
+            [
+                ("type", .string("object")), ("additionalProperties", .boolean(false)),
+                ("properties", .object(keys.map { ($0.name, .object($0.shape.schema)) })),
+            ]
+        case .either(let first, let second):
+            [("anyOf", .array([.object(first.schema), .object(second.schema)]))]
+        }
+    }
+}
+
+/// A value of JSON, with its members in their order.
+indirect enum JSONValue: Sendable {
+    case object([(String, JSONValue)])
+    case array([JSONValue])
+    case string(String)
+    case integer(Int64)
+    case number(Double)
+    case boolean(Bool)
+
+    /// Its text, with each member in a line of its own.
+    func text(indent: String = "") -> String {
+        let inner = indent + "  "
+        switch self {
+        case .object(let members):
+            guard !members.isEmpty else { return "{}" }
+            let lines = members.map { name, value in
+                "\(inner)\(Self.quoted(name)): \(value.text(indent: inner))"
+            }
+            return "{\n" + lines.joined(separator: ",\n") + "\n\(indent)}"
+        case .array(let values):
+            let isPlain = values.allSatisfy { value in
+                switch value {
+                case .object, .array: false
+                default: true
+                }
+            }
+            if isPlain { return "[" + values.map { $0.text() }.joined(separator: ", ") + "]" }
+            let lines = values.map { inner + $0.text(indent: inner) }
+            return "[\n" + lines.joined(separator: ",\n") + "\n\(indent)]"
+        case .string(let text): return Self.quoted(text)
+        case .integer(let number): return "\(number)"
+        case .number(let number): return "\(number)"
+        case .boolean(let flag): return "\(flag)"
+        }
+    }
+
+    private static func quoted(_ text: String) -> String {
+        var quoted = "\""
+        for scalar in text.unicodeScalars {
+            switch scalar {
+            case "\"", "\\": quoted += "\\\(scalar)"
+            case _ where scalar.value < 0x20:
+                let digits = String(scalar.value, radix: 16)
+                quoted += "\\u" + String(repeating: "0", count: 4 - digits.utf8.count) + digits
+            default: quoted.unicodeScalars.append(scalar)
+            }
+        }
+        return quoted + "\""
+    }
+}

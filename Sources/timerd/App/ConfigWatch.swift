@@ -1,0 +1,237 @@
+// Copyright 2026 the timerd authors
+// SPDX-License-Identifier: Apache-2.0
+
+import Dispatch
+import Glibc
+import Synchronization
+import TimerCore
+
+/// When changes that come one after the other are over.
+struct QuietPeriod {
+    /// How long nothing must have changed.
+    static let length: Duration = .seconds(1)
+    /// How long changes may go on: a program that writes without end does not put off the changes of others for ever.
+    static let delayMax: Duration = .seconds(30)
+
+    private var first: Duration?
+    private var last: Duration = .zero
+
+    /// Something has changed at this instant, by any clock.
+    ///
+    /// - Returns: after how long `isOver` is to be asked; nil if that is planned already.
+    mutating func begin(at now: Duration) -> Duration? {
+        last = now
+        guard first == nil else { return nil }
+        first = now
+        return Self.length
+    }
+
+    /// What has changed is not finished yet. It counts only behind a change.
+    mutating func extend(at now: Duration) { if first != nil { last = now } }
+
+    /// - Returns: nil if the changes are over, and after how long to ask again if they are not.
+    mutating func isOver(at now: Duration) -> Duration? {
+        guard let first else { return nil }
+        let left = min(last + Self.length, first + Self.delayMax) - now
+        guard left <= .zero else { return left }
+        self.first = nil
+        return nil
+    }
+}
+
+/// Notices changes of the files of a configuration, once they are over. Everything happens on the queue of the reloads.
+final class ConfigWatch: Sendable {
+    /// The clock, and a way to be called later on the queue of the reloads.
+    struct Alarm: Sendable {
+        /// The time since some instant, of a clock that is not set.
+        var now: @Sendable () -> Duration
+        var after: @Sendable (Duration, @escaping @Sendable () -> Void) -> Void
+
+        static func on(_ queue: DispatchQueue) -> Alarm {
+            Alarm(
+                now: {
+                    var time = timespec()
+                    clock_gettime(CLOCK_MONOTONIC, &time)
+                    return .seconds(time.tv_sec) + .nanoseconds(time.tv_nsec)
+                },
+                after: { span, body in
+                    let nanoseconds = Int(clamping: span.wholeNanoseconds)
+                    queue.asyncAfter(deadline: .now() + .nanoseconds(nanoseconds), execute: body)
+                })
+        }
+    }
+
+    private struct Watched {
+        var path: String
+        var place: ConfigPlaces.Place
+    }
+
+    private struct State {
+        var watches: [Int32: Watched] = [:]
+        var quiet = QuietPeriod()
+        /// Why some directory is not watched, as it was said last; nil if all are.
+        var complaint: String?
+    }
+
+    private let main: String
+    private let notices: any DirectoryNotices
+    private let alarm: Alarm
+    private let changed: @Sendable () -> Void
+    private let complain: @Sendable (String) -> Void
+    private let state = Mutex(State())
+
+    /// - Parameters:
+    ///   - main: the path of the main file.
+    ///   - changed: called some time after each change, when the changes are over.
+    ///   - complain: told once, in a sentence, why changes are not noticed.
+    init(
+        _ main: String, notices: any DirectoryNotices, alarm: Alarm,
+        changed: @escaping @Sendable () -> Void, complain: @escaping @Sendable (String) -> Void
+    ) {
+        self.main = main
+        self.notices = notices
+        self.alarm = alarm
+        self.changed = changed
+        self.complain = complain
+    }
+
+    /// Begins to watch. What has changed before is for the caller to find out afterwards.
+    func begin(on queue: DispatchQueue) {
+        look()
+        notices.begin(on: queue) { [weak self] in self?.read() }
+    }
+
+    func end() { notices.end() }
+
+    /// Watches the directories that there are now.
+    func look() {
+        let places = ConfigPlaces(of: main).places
+        let before = state.withLock(\.watches)
+        var watches: [Int32: Watched] = [:]
+        var complaint: String?
+        var isGone = false
+        // Sorted, so that of several complaints the same one comes each time.
+        for (path, place) in places.sorted(by: { $0.key < $1.key }) {
+            do throws(Inotify.Failure) {
+                try add(path, place, to: &watches)
+            } catch {
+                if error.code == ENOENT || error.code == ENOTDIR {
+                    isGone = true
+                } else if place.isNeeded || error.code == ENOSPC {
+                    complaint = complaint ?? Self.complaint(error, of: path)
+                }
+            }
+        }
+        for watch in before.keys where watches[watch] == nil { notices.remove(watch) }
+        let isNew = state.withLock { [watches, complaint] state in
+            defer { state.complaint = complaint }
+            state.watches = watches
+            return state.complaint != complaint
+        }
+        if isNew, let complaint { complain(complaint) }
+        // It was there a moment ago: what takes its place is looked for when the changes are over.
+        if isGone { note(.change) }
+    }
+
+    private func add(
+        _ path: String, _ place: ConfigPlaces.Place, to watches: inout [Int32: Watched]
+    ) throws(Inotify.Failure) {
+        let watch = try notices.add(path, place.mask)
+        guard let other = watches[watch] else {
+            watches[watch] = Watched(path: path, place: place)
+            return
+        }
+        // One directory under two names, as of a bind mount.
+        var both = other
+        both.place.mask |= place.mask
+        both.place.names.formUnion(place.names)
+        both.place.isJobs = both.place.isJobs || place.isJobs
+        watches[watch] = both
+        _ = try notices.add(path, both.place.mask)
+    }
+
+    /// What one thing that happened means.
+    private enum Meaning {
+        case nothing
+        /// A file is being written.
+        case progress
+        case change
+    }
+
+    private func read() {
+        for event in notices.read() { note(meaning(of: event)) }
+    }
+
+    private func note(_ meaning: Meaning) {
+        let now = alarm.now()
+        let delay: Duration? = state.withLock { state in
+            switch meaning {
+            case .nothing: return nil
+            case .progress:
+                state.quiet.extend(at: now)
+                return nil
+            case .change: return state.quiet.begin(at: now)
+            }
+        }
+        if let delay { wait(delay) }
+    }
+
+    private func wait(_ delay: Duration) {
+        alarm.after(delay) { [weak self] in
+            guard let self else { return }
+            let now = alarm.now()
+            if let more = state.withLock({ $0.quiet.isOver(at: now) }) { return wait(more) }
+            // First, so that nothing that changes from here on is missed.
+            look()
+            changed()
+        }
+    }
+
+    private func meaning(of event: Inotify.Event) -> Meaning {
+        // Some events were dropped: any of them may have counted.
+        if event.has(IN_Q_OVERFLOW) { return .change }
+        guard let watched = state.withLock({ $0.watches[event.watch] }) else { return .nothing }
+        if event.has(IN_IGNORED) {
+            _ = state.withLock { $0.watches.removeValue(forKey: event.watch) }
+        }
+        if event.name.isEmpty {
+            // The directory itself is gone, or has other permissions, by which its files may be refused.
+            let counts = event.has(IN_MOVE_SELF, IN_DELETE_SELF, IN_UNMOUNT, IN_IGNORED, IN_ATTRIB)
+            return counts ? .change : .nothing
+        }
+        let place = watched.place
+        guard
+            place.names.contains(event.name)
+                || place.isJobs && ConfigPlaces.isJobsFile(event.name)
+        else { return .nothing }
+        if event.has(IN_MODIFY) { return .progress }
+        guard event.has(IN_CREATE), !event.has(IN_ISDIR) else { return .change }
+        // The end of writing it will be told. Of links, and of another name for a file, nothing more is told.
+        var status = stat()
+        let isFile =
+            lstat("\(watched.path)/\(event.name)", &status) == 0
+            && status.st_mode & S_IFMT == S_IFREG && status.st_nlink == 1
+        return isFile ? .progress : .change
+    }
+
+    private static func complaint(_ failure: Inotify.Failure, of path: String) -> String {
+        let why =
+            failure.code == ENOSPC
+            ? "the limit of inotify watches is reached (raise fs.inotify.max_user_watches with sysctl)"
+            : "\(path) cannot be watched: \(systemError(failure.code))"
+        return notNoticed(why)
+    }
+
+    /// What is said when nothing can be watched.
+    static func complaint(ofStart failure: Inotify.Failure) -> String {
+        let isLimit = failure.code == EMFILE
+        return notNoticed(
+            isLimit
+                ? "the limit of inotify instances is reached (raise fs.inotify.max_user_instances with sysctl)"
+                : "inotify does not work: \(systemError(failure.code))")
+    }
+
+    private static func notNoticed(_ why: String) -> String {
+        "Changes of the configuration are not noticed, since \(why); after a change, use `timerctl reload`"
+    }
+}

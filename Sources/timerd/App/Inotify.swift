@@ -1,0 +1,110 @@
+// Copyright 2026 the timerd authors
+// SPDX-License-Identifier: Apache-2.0
+
+import Dispatch
+import Glibc
+import Synchronization
+
+/// Tells of changes in directories.
+protocol DirectoryNotices: Sendable {
+    /// Tells of changes in a directory from now on. A directory that is watched already gets the new mask.
+    ///
+    /// - Returns: the number of the watch, the same for each path of one directory.
+    func add(_ folder: String, _ mask: UInt32) throws(Inotify.Failure) -> Int32
+    /// Tells of no changes in it any more.
+    func remove(_ watch: Int32)
+    /// What happened since the last call.
+    func read() -> [Inotify.Event]
+    /// Calls `changed` on this queue when there is something to read.
+    func begin(on queue: DispatchQueue, changed: @escaping @Sendable () -> Void)
+    /// Ends all watches.
+    func end()
+}
+
+/// The kernel's notifications of changes in directories (inotify(7)).
+final class Inotify: DirectoryNotices {
+    /// Why a directory cannot be watched: an error number of the system.
+    struct Failure: Error, Equatable {
+        var code: Int32
+    }
+
+    /// One change.
+    struct Event: Hashable {
+        var watch: Int32
+        var mask: UInt32
+        /// The name in the directory; empty if the directory itself has changed.
+        var name = ""
+
+        func has(_ flags: Int32...) -> Bool {
+            flags.contains { mask & UInt32(bitPattern: $0) != 0 }
+        }
+    }
+
+    private let descriptor: Int32
+    private let state = Mutex(State())
+
+    private struct State {
+        var source: (any DispatchSourceRead)?
+        /// Whether the end of the source closes the descriptor.
+        var hasBegun = false
+    }
+
+    init() throws(Failure) {
+        descriptor = inotify_init1(Int32(IN_CLOEXEC) | Int32(IN_NONBLOCK))
+        guard descriptor >= 0 else { throw Failure(code: errno) }
+    }
+
+    deinit {
+        end()
+        if !state.withLock(\.hasBegun) { close(descriptor) }
+    }
+
+    func add(_ folder: String, _ mask: UInt32) throws(Failure) -> Int32 {
+        let watch = inotify_add_watch(descriptor, folder, mask | UInt32(IN_ONLYDIR))
+        guard watch >= 0 else { throw Failure(code: errno) }
+        return watch
+    }
+
+    func remove(_ watch: Int32) { _ = inotify_rm_watch(descriptor, watch) }
+
+    func read() -> [Event] {
+        var events: [Event] = []
+        var buffer = [UInt8](repeating: 0, count: 64 << 10)
+        while true {
+            let count = Glibc.read(descriptor, &buffer, buffer.count)
+            guard count > 0 else { return events }
+            buffer.withUnsafeBytes { Self.parse($0[..<count], into: &events) }
+        }
+    }
+
+    private static func parse(_ bytes: Slice<UnsafeRawBufferPointer>, into events: inout [Event]) {
+        let header = MemoryLayout<inotify_event>.size
+        var at = bytes.startIndex
+        while at + header <= bytes.endIndex {
+            let event = bytes.base.loadUnaligned(fromByteOffset: at, as: inotify_event.self)
+            let end = min(at + header + Int(event.len), bytes.endIndex)
+            let name = String(
+                decoding: bytes[(at + header)..<end].prefix { $0 != 0 }, as: UTF8.self)
+            events.append(Event(watch: event.wd, mask: event.mask, name: name))
+            at = end
+        }
+    }
+
+    func begin(on queue: DispatchQueue, changed: @escaping @Sendable () -> Void) {
+        state.withLock { state in
+            let source = DispatchSource.makeReadSource(fileDescriptor: descriptor, queue: queue)
+            source.setEventHandler { @Sendable in changed() }
+            source.setCancelHandler { @Sendable [descriptor] in close(descriptor) }
+            source.activate()
+            state.source = source
+            state.hasBegun = true
+        }
+    }
+
+    func end() {
+        state.withLock { state in
+            state.source?.cancel()
+            state.source = nil
+        }
+    }
+}

@@ -1,0 +1,150 @@
+// Copyright 2026 the timerd authors
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import Glibc
+import Testing
+import TimerControl
+import TimerCore
+
+/// Changes of the configuration that the daemon notices by itself, and files of `jobs.d` with errors.
+@Suite struct AutoReloadTests {
+    private func job(_ name: String, every span: String = "1h") -> String {
+        "[job.\(name)]\nevery = \"\(span)\"\nshell = \"true\"\n"
+    }
+
+    private func make(_ jobs: String) throws -> LiveDaemon {
+        let daemon = try LiveDaemon("")
+        daemon.autoReload = true
+        try daemon.write(jobs)
+        return daemon
+    }
+
+    /// In the way of editors: written beside the file, then renamed.
+    private func write(_ text: String, to name: String, of daemon: LiveDaemon) throws {
+        let path = "\(daemon.folder)/\(name)"
+        mkdir("\(daemon.folder)/jobs.d", 0o755)
+        try text.write(toFile: path + "~", atomically: false, encoding: .utf8)
+        chmod(path + "~", 0o644)
+        #expect(rename(path + "~", path) == 0)
+    }
+
+    private func count(_ text: String, in daemon: LiveDaemon) -> Int {
+        daemon.log.components(separatedBy: text).count - 1
+    }
+
+    private func reply(_ request: ControlRequest, of daemon: LiveDaemon) throws -> ReloadReply {
+        try ControlJSON.decode(ReloadReply.self, from: Array(try daemon.ask(request).text.utf8))
+    }
+
+    /// What is in the log for one change is behind everything for the changes before.
+    @Test func aChangeIsUsed_aBadOneIsReportedOnceAndChangesNothing_andTheSameContentIsNoChange()
+        throws
+    {
+        let daemon = try make(job("a"))
+        try daemon.start()
+        try daemon.write(job("a", every: "2h"))
+        #expect(daemon.waitForLog("Configuration reloaded: 1 changed (a)"))
+        #expect(try daemon.show("a").everyUsec == 7_200_000_000)
+
+        try daemon.write(job("a", every: "3h") + "[job.b]\nevry = 1\n")
+        let refused = "error in \(daemon.config); the current configuration is kept"
+        #expect(daemon.waitForManager("STATUS=1 job; reload refused, ") != nil)
+        #expect(daemon.waitForLog("the current configuration is kept (its files were changed)"))
+        #expect(daemon.log.contains("unknown key \"evry\" (did you mean \"every\"?)"))
+        #expect(try daemon.timerctl("list").text.contains(refused))
+        #expect(try daemon.show("a").everyUsec == 7_200_000_000)
+
+        // The same content once more is no change, nor is another time. What does not happen has no end to wait for.
+        try daemon.write(job("a", every: "3h") + "[job.b]\nevry = 1\n")
+        utimes(daemon.config, nil)
+        LiveDaemon.pass(until: LiveDaemon.now() + 2.5)
+        // A directory that appears later is noticed, as are the files in it.
+        mkdir("\(daemon.folder)/jobs.d", 0o755)
+        try daemon.write(job("a", every: "3h"))
+        #expect(
+            daemon.waitForLog("Configuration reloaded: 1 changed (a)", times: 2), "\(daemon.log)")
+        #expect(count("unknown key \"evry\"", in: daemon) == 1)
+        #expect(try !daemon.timerctl("list").text.contains("refused"))
+        try write(job("late"), to: "jobs.d/late.toml", of: daemon)
+        #expect(daemon.waitForLog("Configuration reloaded: 1 added (late)"))
+        #expect(daemon.stop() == 0)
+    }
+
+    @Test func itIsSwitchedOffAndOnByTheConfiguration_andAReloadByHandWorksEitherWay() throws {
+        let off = "[daemon]\nauto-reload = false\n"
+        let daemon = try make(job("a"))
+        try daemon.start()
+        try daemon.write(off + job("b"))
+        #expect(daemon.waitForLog("Configuration reloaded: 1 added (b), 1 removed (a)"))
+        try daemon.write(job("c"))
+        // Requested, and on again with it.
+        let reply = try reply(.reload, of: daemon)
+        #expect(reply.added == ["c"] && reply.removed == ["b"])
+        try daemon.write(job("d"))
+        #expect(daemon.waitForLog("Configuration reloaded: 1 added (d), 1 removed (c)"))
+        #expect(daemon.stop() == 0)
+    }
+
+    /// What a test cannot wait for is that nothing happens: everything below is requested.
+    @Test func aFileWithAnErrorIsRefused_itsJobsStay_andSoDoesTheirTimeAtARestart() throws {
+        let daemon = try LiveDaemon(job("main"))
+        try write(job("a") + job("b"), to: "jobs.d/1.toml", of: daemon)
+        try write(job("c"), to: "jobs.d/2.toml", of: daemon)
+        try daemon.start()
+        let before = try daemon.show("a").elapsedUsec
+        try write("[job.a]\nevry = 1\n", to: "jobs.d/1.toml", of: daemon)
+        try write(job("c", every: "2h") + job("d"), to: "jobs.d/2.toml", of: daemon)
+
+        let preview = try daemon.timerctl("reload", "--dry-run")
+        #expect(preview.status == 1 && preview.text.contains("changed: c,"))
+        #expect(preview.text.contains("unchanged: 3"), "\(preview.text)")
+        let strict = try daemon.ask(.strictReload)
+        #expect(strict.status == 422 && strict.text.contains("the current configuration is kept"))
+        #expect(try daemon.show("c").everyUsec == 3_600_000_000)
+        #expect(try daemon.timerctl("reload", "--strict").status == 1)
+
+        let found = try reply(.reload, of: daemon)
+        #expect(found.added == ["d"] && found.changed == ["c"] && found.removed.isEmpty)
+        #expect(found.kept == 3 && found.refused == ["\(daemon.folder)/jobs.d/1.toml"])
+        #expect(found.errors.count == 1 && found.errors[0].contains("unknown key \"evry\""))
+        let told = "1 file of jobs.d was refused: 1.toml; its jobs stay as they are"
+        #expect(daemon.waitForLog(told))
+        #expect(daemon.waitForManager("STATUS=5 jobs; \(told)") != nil)
+        let list = try daemon.timerctl("list")
+        #expect(list.status == 0 && list.text.contains(told) && !list.text.contains("not loaded"))
+        let why = try daemon.timerctl("why", "a").text
+        #expect(why.contains("the job keeps its earlier definition:") && why.contains("evry"))
+        #expect(try daemon.timerctl("reload").status == 1)
+
+        // It runs as it was, although the runner has read the file as well.
+        for name in ["a", "b", "c"] {
+            _ = try daemon.ask(.order(.run, Job.Name(name)!))
+            #expect(try daemon.wait { try daemon.show(name).last?.outcome == "exited(0)" })
+        }
+
+        // A start does not load the job; what it had accrued is kept for its name.
+        #expect(daemon.stop() == 0)
+        try daemon.start()
+        #expect(try daemon.ask(.show(Job.Name("a")!)).status == 404)
+        try write(job("a") + job("b"), to: "jobs.d/1.toml", of: daemon)
+        #expect(try reply(.reload, of: daemon).added == ["a", "b"])
+        #expect(try daemon.show("a").elapsedUsec >= before)
+        #expect(try daemon.show("a").last?.outcome == "exited(0)")
+        #expect(daemon.stop() == 0)
+    }
+
+    /// Two ways at once: one comes behind the other, and each has an answer.
+    @Test func reloadsThatAreRequestedWhileChangesAreNoticedAreDoneOneAfterTheOther() throws {
+        let daemon = try make(job("j0"))
+        try daemon.start()
+        for number in 1...20 {
+            try daemon.write(job("j\(number)"))
+            #expect(try daemon.ask(.reload).status == 200)
+            #expect(try daemon.show("j\(number)").state == "armed")
+        }
+        try daemon.write(job("last"))
+        #expect(daemon.waitForLog("Configuration reloaded: 1 added (last), 1 removed (j20)"))
+        #expect(daemon.stop() == 0)
+    }
+}

@@ -1,0 +1,67 @@
+// Copyright 2026 the timerd authors
+// SPDX-License-Identifier: Apache-2.0
+
+import Testing
+import TimerCore
+
+@testable import TimerRunner
+@testable import TimerRunnerProtocol
+
+/// Which versions of a job's definition the runner goes by when the files change.
+@Suite struct DefinitionTests {
+    private func name(_ text: String) -> Job.Name { Job.Name(text)! }
+
+    private func definition(_ line: String) -> Definition { Definition(.shell(line)) }
+
+    /// Jobs by their names, each with its command line.
+    private func definitionsOf(_ jobs: [String: String]) -> RunnerServer.Definitions {
+        Dictionary(uniqueKeysWithValues: jobs.map { (name($0), definition($1)) })
+    }
+
+    private func read(
+        _ jobs: [String: String], keeping kept: [String] = [], isCheck: Bool = false,
+        into definitions: inout JobDefinitions
+    ) {
+        let reading = definitions.reading(
+            definitionsOf(jobs), keeping: Set(kept.map(name)), isCheck: isCheck)
+        let isUsed = definitions.go(by: reading)
+        #expect(isUsed)
+    }
+
+    /// Whether a run of a job would start that fired by this version of it.
+    private func knows(
+        _ job: String, _ line: String, _ definitions: JobDefinitions
+    ) -> Bool {
+        var definitions = definitions
+        let run = Run.ID("\(job):20261122T064315.266963Z:1")!
+        let order = RunOrder(
+            run: run, fingerprint: definition(line).fingerprint, missed: 0, active: .zero)
+        return definitions.definition(for: order) == definition(line)
+    }
+
+    /// A file in the middle of an edit is not the end of its jobs.
+    @Test func aJobOfAFileWithAnErrorStaysAsItIs_whateverTheFileSaysOfIt() {
+        for isCheck in [false, true] {
+            var definitions = JobDefinitions()
+            read(["a": "1", "b": "1", "c": "1"], into: &definitions)
+            if !isCheck { definitions.keepFormer() }
+            read(
+                ["b": "2", "c": "2"], keeping: ["a", "b"], isCheck: isCheck, into: &definitions)
+            _ = definitions.forgetFormer()
+            #expect(knows("a", "1", definitions) && knows("b", "1", definitions))
+            // A scheduler that is started now loads it.
+            #expect(knows("b", "2", definitions) && knows("c", "2", definitions))
+            #expect(knows("c", "1", definitions) == isCheck)
+            // Mended, it is taken, and what is deleted is gone.
+            read(["b": "3"], into: &definitions)
+            #expect(knows("b", "3", definitions))
+            #expect(!knows("a", "1", definitions) && !knows("b", "1", definitions))
+        }
+    }
+
+    @Test func whatIsKeptAndWasNeverThereIsReadAsItIs() {
+        var definitions = JobDefinitions()
+        read(["a": "1"], keeping: ["a", "b"], into: &definitions)
+        #expect(knows("a", "1", definitions) && !definitions.contains(name("b")))
+    }
+}

@@ -1,0 +1,322 @@
+// Copyright 2026 the timerd authors
+// SPDX-License-Identifier: Apache-2.0
+
+import Dispatch
+import Foundation
+import Glibc
+import Synchronization
+import Testing
+
+@testable import timerd
+
+/// Which changes of which files count, by the kernel's words for them, and when they are over. The clock and the kernel's
+/// notices are the test's; the files are real.
+@Suite struct ConfigWatchTests {
+    /// Notes what is watched, and tells what the test says.
+    private final class Notices: DirectoryNotices {
+        private struct State {
+            var paths: [String] = []
+            var masks: [Int32: UInt32] = [:]
+            var events: [Inotify.Event] = []
+            var failure: Int32?
+            var changed: (@Sendable () -> Void)?
+        }
+
+        private let state = Mutex(State())
+
+        var watched: Set<String> {
+            state.withLock { state in
+                Set(state.masks.keys.map { state.paths[Int($0)] })
+            }
+        }
+
+        func fail(_ code: Int32?) { state.withLock { $0.failure = code } }
+
+        func add(_ folder: String, _ mask: UInt32) throws(Inotify.Failure) -> Int32 {
+            let result: Result<Int32, Inotify.Failure> = state.withLock { state in
+                if let code = state.failure { return .failure(Inotify.Failure(code: code)) }
+                let watch = state.paths.firstIndex(of: folder) ?? state.paths.count
+                if watch == state.paths.count { state.paths.append(folder) }
+                state.masks[Int32(watch)] = mask
+                return .success(Int32(watch))
+            }
+            return try result.get()
+        }
+
+        func remove(_ watch: Int32) {
+            _ = state.withLock { $0.masks.removeValue(forKey: watch) }
+        }
+
+        func read() -> [Inotify.Event] {
+            state.withLock { state in
+                defer { state.events = [] }
+                return state.events
+            }
+        }
+
+        func begin(on queue: DispatchQueue, changed: @escaping @Sendable () -> Void) {
+            state.withLock { $0.changed = changed }
+        }
+
+        func end() {}
+
+        /// As the kernel: nothing is told of what is not watched for it.
+        func tell(_ folder: String, _ name: String, _ flags: Int32...) {
+            let changed: (@Sendable () -> Void)? = state.withLock { state in
+                guard let watch = state.paths.firstIndex(of: folder),
+                    let mask = state.masks[Int32(watch)]
+                else { return nil }
+                let flags = flags.reduce(0) { $0 | UInt32(bitPattern: $1) }
+                let isOwn = flags & UInt32(bitPattern: IN_IGNORED | IN_UNMOUNT | IN_Q_OVERFLOW) != 0
+                guard isOwn || mask & flags != 0 else { return nil }
+                state.events.append(
+                    Inotify.Event(watch: Int32(watch), mask: flags, name: name))
+                return state.changed
+            }
+            changed?()
+        }
+    }
+
+    /// A clock that the test moves, and what is to be called when.
+    private final class Time: Sendable {
+        private struct State {
+            var now: Duration = .zero
+            var calls: [(at: Duration, body: @Sendable () -> Void)] = []
+        }
+
+        private let state = Mutex(State())
+
+        var alarm: ConfigWatch.Alarm {
+            ConfigWatch.Alarm(
+                now: { self.state.withLock(\.now) },
+                after: { span, body in
+                    self.state.withLock { $0.calls.append(($0.now + span, body)) }
+                })
+        }
+
+        var planned: Int { state.withLock(\.calls.count) }
+
+        func pass(_ span: Duration) {
+            let end = state.withLock { $0.now + span }
+            while true {
+                let body: (@Sendable () -> Void)? = state.withLock { state in
+                    let next = state.calls.indices.min { state.calls[$0].at < state.calls[$1].at }
+                    guard let next, state.calls[next].at <= end else {
+                        state.now = end
+                        return nil
+                    }
+                    let call = state.calls.remove(at: next)
+                    state.now = max(state.now, call.at)
+                    return call.body
+                }
+                guard let body else { return }
+                body()
+            }
+        }
+    }
+
+    /// One watch on files of its own.
+    private final class Scene {
+        let folder: String
+        let notices = Notices()
+        let time = Time()
+        let changes = Counter()
+        let complaints = Complaints()
+        private(set) var watch: ConfigWatch?
+
+        final class Counter: Sendable {
+            private let count = Mutex(0)
+            func add() { count.withLock { $0 += 1 } }
+            /// How many there were since the last call.
+            func take() -> Int {
+                count.withLock { count in
+                    defer { count = 0 }
+                    return count
+                }
+            }
+        }
+
+        final class Complaints: Sendable {
+            private let all = Mutex<[String]>([])
+            func add(_ text: String) { all.withLock { $0.append(text) } }
+            var texts: [String] { all.withLock { $0 } }
+        }
+
+        init(_ main: String = "timerd/timerd.toml", make: (String) throws -> Void) throws {
+            // Its real path, as the kernel's notices have it.
+            let made = "/tmp/timerd-watch-\(UUID().uuidString)"
+            mkdir(made, 0o755)
+            folder = try #require(realpath(made, nil).map { String(cString: $0) })
+            mkdir("\(folder)/timerd", 0o755)
+            try make(folder)
+            begin(main)
+        }
+
+        deinit { try? FileManager.default.removeItem(atPath: folder) }
+
+        private func begin(_ main: String) {
+            let watch = ConfigWatch(
+                "\(folder)/\(main)", notices: notices, alarm: time.alarm,
+                changed: { [changes] in changes.add() },
+                complain: { [complaints] in complaints.add($0) })
+            watch.begin(on: .main)
+            self.watch = watch
+        }
+
+        /// Tells of a change, lets it be over, and says how many were noticed.
+        func count(_ folder: String, _ name: String, _ flags: Int32) -> Int {
+            notices.tell(self.folder + folder, name, flags)
+            time.pass(.seconds(1))
+            return changes.take()
+        }
+    }
+
+    private func plain(_ folder: String) throws {
+        try "".write(toFile: "\(folder)/timerd/timerd.toml", atomically: false, encoding: .utf8)
+        mkdir("\(folder)/timerd/jobs.d", 0o755)
+    }
+
+    @Test func writingReplacingAndDeletingTheFilesCounts() throws {
+        let scene = try Scene(make: plain)
+        for flags in [IN_CLOSE_WRITE, IN_MOVED_TO, IN_MOVED_FROM, IN_DELETE, IN_ATTRIB] {
+            #expect(scene.count("/timerd", "timerd.toml", flags) == 1, "\(flags)")
+            #expect(scene.count("/timerd/jobs.d", "a.toml", flags) == 1, "\(flags)")
+        }
+        #expect(scene.count("/timerd", "jobs.d", IN_MOVED_TO) == 1)
+    }
+
+    @Test func whatEditorsAndPackageManagersWriteBesideTheFilesDoesNotCount() throws {
+        let scene = try Scene(make: plain)
+        for name in [".timerd.toml.swp", "timerd.toml~", "4913", "timerd.toml.dpkg-new", "other"] {
+            #expect(scene.count("/timerd", name, IN_CLOSE_WRITE) == 0, "\(name)")
+        }
+        for name in [".a.toml", ".a.toml.swp", "a.toml~", "a.toml.dpkg-new", "#a.toml#", "README"] {
+            #expect(scene.count("/timerd/jobs.d", name, IN_CLOSE_WRITE) == 0, "\(name)")
+        }
+        // And nobody is woken for them later.
+        #expect(scene.time.planned == 0)
+    }
+
+    @Test func aBurstIsOneChange_onceNothingChangedForASecond() throws {
+        let scene = try Scene(make: plain)
+        for _ in 0..<20 {
+            scene.notices.tell("\(scene.folder)/timerd/jobs.d", "a.toml", IN_CLOSE_WRITE)
+            #expect(scene.time.planned == 1)
+            scene.time.pass(.milliseconds(900))
+        }
+        #expect(scene.changes.take() == 0)
+        scene.time.pass(.milliseconds(100))
+        #expect(scene.changes.take() == 1)
+        scene.time.pass(.seconds(100))
+        #expect(scene.changes.take() == 0 && scene.time.planned == 0)
+    }
+
+    /// A program that writes its file again and again keeps nobody else's change from being used.
+    @Test func changesWithoutEndAreUsedNowAndThen() throws {
+        let scene = try Scene(make: plain)
+        for _ in 0..<200 {
+            scene.notices.tell("\(scene.folder)/timerd/jobs.d", "a.toml", IN_CLOSE_WRITE)
+            scene.time.pass(.milliseconds(500))
+        }
+        #expect((3...4).contains(scene.changes.take()))
+    }
+
+    /// Half a file is none: it counts when it is closed.
+    @Test func aFileThatIsBeingWrittenIsWaitedFor() throws {
+        let scene = try Scene(make: plain)
+        let path = "\(scene.folder)/timerd/jobs.d/new.toml"
+        try "".write(toFile: path, atomically: false, encoding: .utf8)
+        #expect(scene.count("/timerd/jobs.d", "new.toml", IN_CREATE) == 0)
+        #expect(scene.count("/timerd/jobs.d", "new.toml", IN_MODIFY) == 0)
+        #expect(scene.count("/timerd/jobs.d", "new.toml", IN_CLOSE_WRITE) == 1)
+        // Beside another change as well.
+        scene.notices.tell("\(scene.folder)/timerd", "timerd.toml", IN_CLOSE_WRITE)
+        scene.time.pass(.milliseconds(900))
+        scene.notices.tell("\(scene.folder)/timerd/jobs.d", "new.toml", IN_MODIFY)
+        scene.time.pass(.milliseconds(900))
+        #expect(scene.changes.take() == 0)
+        scene.time.pass(.milliseconds(100))
+        #expect(scene.changes.take() == 1)
+        // Of a link nothing more is told.
+        #expect(symlink("new.toml", "\(scene.folder)/timerd/jobs.d/link.toml") == 0)
+        #expect(scene.count("/timerd/jobs.d", "link.toml", IN_CREATE) == 1)
+    }
+
+    @Test func aDirectoryThatAppearsLaterIsWatchedFromThenOn() throws {
+        let scene = try Scene { folder in
+            try "".write(
+                toFile: "\(folder)/timerd/timerd.toml", atomically: false, encoding: .utf8)
+        }
+        let jobs = "\(scene.folder)/timerd/jobs.d"
+        #expect(!scene.notices.watched.contains(jobs))
+        mkdir(jobs, 0o755)
+        #expect(scene.count("/timerd", "jobs.d", IN_CREATE | IN_ISDIR) == 1)
+        #expect(scene.notices.watched.contains(jobs))
+        #expect(scene.count("/timerd/jobs.d", "a.toml", IN_CLOSE_WRITE) == 1)
+        // And is no more when it is gone.
+        rmdir(jobs)
+        #expect(scene.count("/timerd/jobs.d", "", IN_DELETE_SELF) == 1)
+        #expect(!scene.notices.watched.contains(jobs))
+    }
+
+    @Test func aDirectoryAboveThatIsReplacedIsNoticed() throws {
+        let scene = try Scene("a/b/timerd.toml") { folder in
+            for name in ["a", "a/b"] { mkdir("\(folder)/\(name)", 0o755) }
+        }
+        rename("\(scene.folder)/a", "\(scene.folder)/old")
+        #expect(scene.count("/a", "", IN_MOVE_SELF) == 1)
+        #expect(!scene.notices.watched.contains("\(scene.folder)/a/b"))
+        // What is made there is looked for.
+        for name in ["a", "a/b"] { mkdir("\(scene.folder)/\(name)", 0o755) }
+        #expect(scene.count("", "a", IN_CREATE | IN_ISDIR) == 1)
+        #expect(scene.notices.watched.contains("\(scene.folder)/a/b"))
+        #expect(scene.count("/a/b", "timerd.toml", IN_MOVED_TO) == 1)
+        // Above, nothing else wakes it.
+        #expect(scene.count("", "other", IN_CREATE) == 0)
+    }
+
+    /// As a ConfigMap of Kubernetes: an update renames `..data` alone.
+    @Test func theDirectoriesThatLinksLeadToAreWatched() throws {
+        let scene = try Scene { folder in
+            mkdir("\(folder)/timerd/..1", 0o755)
+            try "".write(
+                toFile: "\(folder)/timerd/..1/timerd.toml", atomically: false, encoding: .utf8)
+            #expect(symlink("..1", "\(folder)/timerd/..data") == 0)
+            #expect(symlink("..data/timerd.toml", "\(folder)/timerd/timerd.toml") == 0)
+            mkdir("\(folder)/stow", 0o755)
+            #expect(symlink("../stow", "\(folder)/timerd/jobs.d") == 0)
+            mkdir("\(folder)/far", 0o755)
+            #expect(symlink("\(folder)/far/a", "\(folder)/stow/a.toml") == 0)
+        }
+        #expect(scene.count("/timerd", "..data", IN_MOVED_TO) == 1)
+        #expect(scene.count("/timerd/..1", "timerd.toml", IN_CLOSE_WRITE) == 1)
+        #expect(scene.count("/stow", "b.toml", IN_MOVED_TO) == 1)
+        #expect(scene.count("/far", "a", IN_CLOSE_WRITE) == 1)
+        #expect(scene.count("/far", "b.toml", IN_CLOSE_WRITE) == 0)
+        // A loop of links leads nowhere, and is no end.
+        unlink("\(scene.folder)/timerd/..data")
+        #expect(symlink("..data", "\(scene.folder)/timerd/..data") == 0)
+        #expect(scene.count("/timerd", "..data", IN_CREATE) == 1)
+    }
+
+    @Test func withoutMoreWatchesOneWarningSaysSo() throws {
+        let scene = try Scene(make: plain)
+        scene.notices.fail(ENOSPC)
+        scene.watch?.look()
+        scene.watch?.look()
+        #expect(scene.complaints.texts.count == 1)
+        #expect(scene.complaints.texts.first?.contains("fs.inotify.max_user_watches") == true)
+        #expect(scene.complaints.texts.first?.contains("timerctl reload") == true)
+        // Once there are more, they are used.
+        scene.notices.fail(nil)
+        scene.watch?.look()
+        #expect(scene.count("/timerd/jobs.d", "a.toml", IN_MOVED_TO) == 1)
+        #expect(scene.complaints.texts.count == 1)
+    }
+
+    @Test func eventsThatWereDroppedMayHaveCounted() throws {
+        let scene = try Scene(make: plain)
+        #expect(scene.count("/timerd", "", IN_Q_OVERFLOW) == 1)
+        #expect(scene.count("/timerd", "", IN_IGNORED) == 1)
+    }
+}
