@@ -24,7 +24,7 @@
 #include <unistd.h>
 #include <wchar.h>
 
-/// Armed for a time no clock gets to: all it ever does is be cancelled.
+/// Arms the timer for a time that no clock reaches: it can only be cancelled, which happens when the clock is set.
 static int arm(int watch) {
     struct itimerspec never = {.it_value = {.tv_sec = INT64_MAX / 1000000000LL - 1}};
     return timerfd_settime(watch, TFD_TIMER_ABSTIME | TFD_TIMER_CANCEL_ON_SET, &never, NULL);
@@ -77,7 +77,7 @@ int clinux_terminal_size(int terminal, int *columns, int *rows) {
 }
 
 int clinux_columns(uint32_t scalar) {
-    // glibc has it built in. Without it, each character counts as one column.
+    // glibc has this locale built in. Without it, each character counts as one column.
     static locale_t unicode;
     if (unicode == (locale_t)0) unicode = newlocale(LC_CTYPE_MASK, "C.UTF-8", (locale_t)0);
     if (unicode == (locale_t)0) return 1;
@@ -97,7 +97,7 @@ void clinux_heap_keep_small(void) {
 #ifdef __GLIBC__
     mallopt(M_ARENA_MAX, 2);
     mallopt(M_MMAP_THRESHOLD, 256 * 1024);
-    // Set, or glibc would now give back and ask for 128 KiB thousands of times a second under load.
+    // Without this, glibc would return and request 128 KiB thousands of times a second under load.
     mallopt(M_TRIM_THRESHOLD, 1024 * 1024);
 #endif
 }

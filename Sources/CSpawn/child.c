@@ -1,10 +1,10 @@
 // Copyright 2026 the timerd authors
 // SPDX-License-Identifier: Apache-2.0
 
-// What a child does after the fork and before it executes its program. It has its own memory, with only a small part
-// of its parent's, so its parent never waits for it. This code cannot call a function of the C library or use a
-// variable or a constant of the parent, not even a string, and must not contain what a compiler turns into a call or
-// a constant, such as clearing an array. HouseTests look at the compiled code.
+// What a child does after the fork and before it executes its program. It has its own memory, with only a small part of
+// its parent's, so its parent never waits for it. This code cannot call a function of the C library or use a variable
+// or a constant of the parent, not even a string. It must not contain what a compiler turns into a call or a constant,
+// such as clearing an array. HouseTests check the compiled code.
 
 #define _GNU_SOURCE
 
@@ -25,13 +25,13 @@
 #include <sys/syscall.h>
 #include <time.h>
 
-/// How many signals the kernel knows, 1 and up; its masks have a bit for each.
+/// The kernel's signals are 1 to 64; its masks have a bit for each.
 enum { SIGNALS = 64 };
 
-/// How many supplementary groups a user may be in.
+/// The most supplementary groups that a user may be in.
 enum { CSPAWN_GROUPS_MAX = 1024 };
 
-/// The common timer slack (prctl(2), PR_SET_TIMERSLACK), in nanoseconds.
+/// The default timer slack (prctl(2), PR_SET_TIMERSLACK), in nanoseconds.
 enum { TIMER_SLACK = 50000 };
 
 /// As in <linux/futex.h>.
@@ -46,49 +46,50 @@ typedef struct {
     uint64_t soft, hard;
 } raw_limit;
 
-CHILD static _Noreturn void leave(const child_order *order, cspawn_step step, long error) {
-    order->launch->error = (int32_t)-error;
-    __atomic_store_n(&order->launch->step, (uint32_t)step, __ATOMIC_RELEASE);
+CHILD static _Noreturn void child_fail(const child_plan *plan, cspawn_step step, long error) {
+    plan->launch->error = (int32_t)-error;
+    __atomic_store_n(&plan->launch->step, (uint32_t)step, __ATOMIC_RELEASE);
     for (;;) raw1(SYS_exit_group, 127);
 }
 
-CHILD static void check(const child_order *order, cspawn_step step, long result) {
-    if (result < 0) leave(order, step, result);
+CHILD static void check(const child_plan *plan, cspawn_step step, long result) {
+    if (result < 0) child_fail(plan, step, result);
 }
 
-/// Has the kernel say in the shared word when this process runs its program or is gone: it does so for every robust
-/// futex that is held then, and no other trace of a program is left behind without somebody to read it.
-CHILD static void announce(const child_order *order, robust_head *head, long pid) {
-    cspawn_launch *launch = order->launch;
+/// Makes the kernel set a bit in the shared word when this process executes its program or ends: it does that for every
+/// robust futex that the process holds then. There is no other sign of a successful execve that the parent can read
+/// without waiting for it.
+CHILD static void register_launch_futex(const child_plan *plan, robust_head *head, long pid) {
+    cspawn_launch *launch = plan->launch;
     head->list = &launch->next;
     head->futex_offset = (long)offsetof(cspawn_launch, word) - (long)offsetof(cspawn_launch, next);
     head->pending = NULL;
     launch->next = (cspawn_launch *)head;
     __atomic_store_n(&launch->word, (uint32_t)pid, __ATOMIC_RELEASE);
-    // Were it refused, the end of the set-up would be seen at the end of the process.
+    // If this fails, the parent notices the end of the set-up only when the process ends.
     raw2(SYS_set_robust_list, head, sizeof *head);
 }
 
 /// Records the id of this process before it does anything else. It is one write: a process that is killed has written
 /// all of it or nothing.
-CHILD static void write_mark(const child_order *order, long pid) {
-    const cspawn_request *request = order->request;
-    if (request->mark_file < 0) return;
+CHILD static void write_record(const child_plan *plan, long pid) {
+    const cspawn_request *request = plan->request;
+    if (request->record_file < 0) return;
     struct timespec now;
     raw2(SYS_clock_gettime, CLOCK_BOOTTIME, &now);
-    cspawn_mark mark;
-    mark.stage = CSPAWN_MARK_PROCESS;
-    mark.pid = (pid_t)pid;
-    mark.earliest = order->earliest;
-    mark.latest = now.tv_sec * 1000000000L + now.tv_nsec;
-    long count = raw4(SYS_pwrite64, request->mark_file, &mark, sizeof mark, request->mark_offset);
-    check(order, CSPAWN_STEP_MARK, count == (long)sizeof mark ? 0 : count < 0 ? count : -EIO);
+    cspawn_run_record record;
+    record.stage = CSPAWN_RECORD_SPAWNED;
+    record.pid = (pid_t)pid;
+    record.earliest = plan->earliest;
+    record.latest = now.tv_sec * 1000000000L + now.tv_nsec;
+    long count = raw4(SYS_pwrite64, request->record_file, &record, sizeof record, request->record_offset);
+    check(plan, CSPAWN_STEP_RECORD, count == (long)sizeof record ? 0 : count < 0 ? count : -EIO);
 }
 
-/// The child begins with its parent's table of descriptors itself, and takes a copy of only what it needs:
-/// copying and closing those of a thousand other runs would take longer than all the rest. Nothing may be
-/// opened or closed before; and until then the parent closes none of what this one is handed.
-CHILD static long leave_table(const cspawn_request *request) {
+/// The child starts with the descriptor table of its parent and copies only the part that it needs: copying and closing
+/// the descriptors of a thousand other runs would take longer than everything else. The child must not open or close a
+/// descriptor before this, and until then the parent closes none of those that it passed.
+CHILD static long unshare_descriptors(const cspawn_request *request) {
     int last = 2;
     if (request->input > last) last = request->input;
     if (request->output > last) last = request->output;
@@ -97,12 +98,12 @@ CHILD static long leave_table(const cspawn_request *request) {
     if (request->passed > last) last = request->passed;
     const unsigned unshare_first = 1U << 1;  // CLOSE_RANGE_UNSHARE
     if (raw3(SYS_close_range, (unsigned)last + 1, ~0U, unshare_first) == 0) return 0;
-    // Before Linux 5.9, or filtered: all of it.
+    // Before Linux 5.9, or if the call is filtered, copy the whole table.
     return raw1(SYS_unshare, CLONE_FILES);
 }
 
-/// A handler of the parent's is not in this memory; and a disposition that is ignored would be inherited by the
-/// program. All zeroes are the default.
+/// The code of the parent's signal handlers is not in this memory, and the program would inherit a disposition
+/// "ignore". All zeros are the default.
 CHILD static long reset_signals(uint64_t signals) {
     uint64_t plain[4];
     for (int index = 0; index < 4; index++) ((volatile uint64_t *)plain)[index] = 0;
@@ -114,12 +115,12 @@ CHILD static long reset_signals(uint64_t signals) {
     return 0;
 }
 
-/// Gives this process the nice value of a job and the system's own time slice, whatever its parent's are: they are a
-/// thread's on Linux. Without the privilege to lower the value to 0 the parent's stays; any other that cannot be had
-/// is an error.
-CHILD static long take_turns(const child_order *order) {
-    int nice = order->request->nice;
-    if (order->has_short_slice) {
+/// Gives this process the nice value of the job and the system's default time slice, whatever its parent has: both are
+/// attributes of a thread on Linux. Without the privilege to lower the nice value to 0, the process keeps that of its
+/// parent. Any other value that cannot be set is an error.
+CHILD static long apply_child_priority(const child_plan *plan) {
+    int nice = plan->request->nice;
+    if (plan->has_short_slice) {
         clinux_sched_attributes common;
         common.size = sizeof common;
         common.policy = SCHED_OTHER;
@@ -128,7 +129,7 @@ CHILD static long take_turns(const child_order *order) {
         common.priority = 0;
         common.runtime = common.deadline = common.period = 0;
         if (raw3(SYS_sched_setattr, 0, &common, 0) == 0) return 0;
-        // The value is refused, or a flag we have: the slice by itself.
+        // The kernel refuses the nice value, or a flag that this thread has: reset only the slice.
         if (raw4(SYS_sched_getattr, 0, &common, sizeof common, 0) == 0
             && common.policy == SCHED_OTHER) {
             common.size = sizeof common;
@@ -140,30 +141,30 @@ CHILD static long take_turns(const child_order *order) {
     return nice == 0 && (result == -EACCES || result == -EPERM) ? 0 : result;
 }
 
-/// What the kernel would hand on of the parent's treatment. Where a privilege for it is missing, it stays: no job is
-/// worth less for it.
-CHILD static void take_common_treatment(const child_order *order) {
+/// Resets other attributes that a child inherits from its parent. If the privilege for one of them is missing, the
+/// inherited value stays, because that is no reason to fail the job.
+CHILD static void reset_inherited_attributes(const child_plan *plan) {
     raw2(SYS_prctl, PR_SET_TIMERSLACK, TIMER_SLACK);
     raw3(SYS_ioprio_set, 1 /* IOPRIO_WHO_PROCESS */, 0, 0);
-    if (order->has_affinity) {
+    if (plan->has_affinity) {
         unsigned long all[16];
         for (int index = 0; index < 16; index++) ((volatile unsigned long *)all)[index] = ~0UL;
         raw3(SYS_sched_setaffinity, 0, sizeof all, all);
     }
-    if (order->has_oom_score) {
-        long file = raw4(SYS_openat, AT_FDCWD, order->texts.oom_score, O_WRONLY | O_CLOEXEC, 0);
+    if (plan->has_oom_score) {
+        long file = raw4(SYS_openat, AT_FDCWD, plan->texts.oom_score, O_WRONLY | O_CLOEXEC, 0);
         if (file < 0) return;
-        raw3(SYS_write, file, order->texts.zero, 1);
+        raw3(SYS_write, file, plan->texts.zero, 1);
         raw1(SYS_close, file);
     }
 }
 
-/// Where close_range(2) is not known (before Linux 5.9) or filtered: what /proc lists from `first` on, else every
-/// number.
-CHILD static long close_listed(const child_order *order, int first) {
-    // Room for the listing's own descriptor, however full the table is.
+/// The fallback if close_range(2) does not exist (before Linux 5.9) or is filtered: it closes what /proc lists from
+/// `first` on, or every number if /proc is not available.
+CHILD static long close_listed(const child_plan *plan, int first) {
+    // Frees a number for the listing's own descriptor, in case the table is full.
     raw1(SYS_close, first);
-    long listing = raw4(SYS_openat, AT_FDCWD, order->texts.descriptors, O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0);
+    long listing = raw4(SYS_openat, AT_FDCWD, plan->texts.descriptors, O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0);
     if (listing < 0) {
         raw_limit limit;
         long result = raw4(SYS_prlimit64, 0, RLIMIT_NOFILE, NULL, &limit);
@@ -188,10 +189,10 @@ CHILD static long close_listed(const child_order *order, int first) {
     return size;
 }
 
-/// Puts the descriptors in their places and closes all others: those of this program are closed on exec, but not
-/// what it inherited or a library opened. One that is in the way of another is moved first.
-CHILD static long place_descriptors(const child_order *order) {
-    const cspawn_request *request = order->request;
+/// Moves the descriptors to 0, 1, 2 and 3 and closes all others: this program's own are closed on exec, but not those
+/// that it inherited or a library opened. A descriptor whose number is needed for another one is moved first.
+CHILD static long place_descriptors(const child_plan *plan) {
+    const cspawn_request *request = plan->request;
     int first_closed = 3;
     long passed = request->passed;
     if (passed >= 0) {
@@ -218,11 +219,11 @@ CHILD static long place_descriptors(const child_order *order) {
         if (result < 0) return result;
     }
     long result = raw3(SYS_close_range, (unsigned)first_closed, ~0U, 0U);
-    return result == -ENOSYS || result == -EPERM ? close_listed(order, first_closed) : result;
+    return result == -ENOSYS || result == -EPERM ? close_listed(plan, first_closed) : result;
 }
 
-/// What the daemon raised for itself would break programs that use select(2). After the descriptors: none
-/// could be moved to a number beyond it.
+/// The daemon raises the limit for itself, and the raised limit would break programs that use select(2). This comes
+/// after the descriptors are placed, because none can be moved to a number above the limit.
 CHILD static long set_soft_limit(int resource, uint64_t most) {
     raw_limit limit;
     long result = raw4(SYS_prlimit64, 0, resource, NULL, &limit);
@@ -231,27 +232,28 @@ CHILD static long set_soft_limit(int resource, uint64_t most) {
     return raw4(SYS_prlimit64, 0, resource, &limit, NULL);
 }
 
-/// The limits a job declares. Raising a hard one takes a privilege, so this comes before that is given up.
-CHILD static void set_limits(const child_order *order) {
-    const cspawn_request *request = order->request;
-    int32_t *which = &order->launch->item;
+/// Sets the limits that the job declares. Raising a hard limit needs a privilege, so this comes before the privileges
+/// are dropped.
+CHILD static void set_limits(const child_plan *plan) {
+    const cspawn_request *request = plan->request;
+    int32_t *which = &plan->launch->item;
     *which = -1;
     if (request->open_files != 0) {
-        check(order, CSPAWN_STEP_LIMITS, set_soft_limit(RLIMIT_NOFILE, request->open_files));
+        check(plan, CSPAWN_STEP_LIMITS, set_soft_limit(RLIMIT_NOFILE, request->open_files));
     }
     if (request->data_bytes != 0) {
-        check(order, CSPAWN_STEP_LIMITS, set_soft_limit(RLIMIT_DATA, request->data_bytes));
+        check(plan, CSPAWN_STEP_LIMITS, set_soft_limit(RLIMIT_DATA, request->data_bytes));
     }
     for (*which = 0; *which < request->limit_count; ++*which) {
         const cspawn_limit *wanted = &request->limits[*which];
         raw_limit limit;
         limit.soft = wanted->soft;
         limit.hard = wanted->hard;
-        check(order, CSPAWN_STEP_LIMITS, raw4(SYS_prlimit64, 0, wanted->resource, &limit, NULL));
+        check(plan, CSPAWN_STEP_LIMITS, raw4(SYS_prlimit64, 0, wanted->resource, &limit, NULL));
     }
 }
 
-/// Whether two lists hold the same numbers, in any order; some kernels sort them.
+/// Whether two lists contain the same numbers, in any order; some kernels sort them.
 CHILD static bool has_same_groups(const gid_t *left, const gid_t *right, int count) {
     for (int index = 0; index < count; index++) {
         int there = 0, here = 0;
@@ -264,34 +266,33 @@ CHILD static bool has_same_groups(const gid_t *left, const gid_t *right, int cou
     return true;
 }
 
-/// Each is looked at again, since a job that runs as somebody else than was asked for is worse than one that does not
-/// run.
-CHILD static void switch_user(const child_order *order) {
-    const cspawn_request *request = order->request;
+/// Each id is read back, because a job that runs as the wrong user is worse than one that does not run.
+CHILD static void switch_user(const child_plan *plan) {
+    const cspawn_request *request = plan->request;
     int count = request->group_count;
-    // Room for NGROUPS_MAX would not fit on every stack, and no user is in that many groups.
+    // An array of NGROUPS_MAX would not fit on every stack, and no real user is in that many groups.
     gid_t groups[CSPAWN_GROUPS_MAX];
-    if (count > CSPAWN_GROUPS_MAX) leave(order, CSPAWN_STEP_GROUPS, -E2BIG);
-    check(order, CSPAWN_STEP_GROUPS, raw2(SYS_setgroups, count, request->groups));
+    if (count > CSPAWN_GROUPS_MAX) child_fail(plan, CSPAWN_STEP_GROUPS, -E2BIG);
+    check(plan, CSPAWN_STEP_GROUPS, raw2(SYS_setgroups, count, request->groups));
     long found = raw2(SYS_getgroups, CSPAWN_GROUPS_MAX, groups);
     if (found != count || !has_same_groups(groups, request->groups, count)) {
-        leave(order, CSPAWN_STEP_GROUPS, -EPERM);
+        child_fail(plan, CSPAWN_STEP_GROUPS, -EPERM);
     }
     gid_t gids[3];
     gid_t group = request->group;
-    check(order, CSPAWN_STEP_GROUP, raw3(SYS_setresgid, group, group, group));
+    check(plan, CSPAWN_STEP_GROUP, raw3(SYS_setresgid, group, group, group));
     if (raw3(SYS_getresgid, &gids[0], &gids[1], &gids[2]) != 0 || gids[0] != group
         || gids[1] != group || gids[2] != group) {
-        leave(order, CSPAWN_STEP_GROUP, -EPERM);
+        child_fail(plan, CSPAWN_STEP_GROUP, -EPERM);
     }
     uid_t uids[3];
     uid_t user = request->user;
-    check(order, CSPAWN_STEP_USER, raw3(SYS_setresuid, user, user, user));
+    check(plan, CSPAWN_STEP_USER, raw3(SYS_setresuid, user, user, user));
     if (raw3(SYS_getresuid, &uids[0], &uids[1], &uids[2]) != 0 || uids[0] != user
         || uids[1] != user || uids[2] != user
-        // And there is no way back.
+        // The process must not be able to become root again.
         || (user != 0 && raw3(SYS_setresuid, -1L, 0, -1L) == 0)) {
-        leave(order, CSPAWN_STEP_USER, -EPERM);
+        child_fail(plan, CSPAWN_STEP_USER, -EPERM);
     }
 }
 
@@ -299,14 +300,14 @@ CHILD static void switch_user(const child_order *order) {
 /// before the switch of user, because a user can own only a few hundred keys (keyrings(7)), fewer than it can have
 /// runs; the processes of the session can use the keys in it in any case. If the kernel has no keys, or a container
 /// forbids their use, there are no keys to read.
-CHILD static long leave_keyring(void) {
+CHILD static long join_new_keyring(void) {
     long result = raw2(SYS_keyctl, KEYCTL_JOIN_SESSION_KEYRING, NULL);
     return result == -ENOSYS || result == -EPERM || result == -EACCES || result > 0 ? 0 : result;
 }
 
-/// The first candidate there is. As in execvp(3), one that is not there or may not be executed is passed
-/// over, but EACCES is what is told in the end. Unlike there, a file the kernel cannot execute (ENOEXEC)
-/// is not handed to a shell: a job that needs a shell names it.
+/// Executes the first candidate that exists. As in execvp(3), a file that does not exist or may not be executed is
+/// skipped, and EACCES takes precedence as the error in the end. Unlike execvp(3), a file that the kernel cannot
+/// execute (ENOEXEC) is not passed to a shell: a job that needs a shell names one.
 CHILD static long exec_first(const cspawn_request *request) {
     bool was_denied = false;
     long result = -ENOENT;
@@ -316,96 +317,96 @@ CHILD static long exec_first(const cspawn_request *request) {
             was_denied = true;
         } else if (result != -ENOENT && result != -ENOTDIR && result != -ESTALE
                    && result != -ENODEV && result != -ETIMEDOUT) {
-            // The last three are a directory of PATH on a file server that is gone.
+            // The last three errors come from a directory of PATH on a file server that is not available.
             return result;
         }
     }
     return was_denied ? -EACCES : result;
 }
 
-/// Takes what its user has and the program is not to have, or gives it what its user does not have. Before the switch
-/// of user, which takes the privilege to do so away.
-CHILD static void limit_privileges(const child_order *order) {
-    const cspawn_request *request = order->request;
+/// Restricts the capabilities to those of the job, which may be fewer or more than its user has. This comes before the
+/// switch of the user, which removes the privilege to do it.
+CHILD static void limit_privileges(const child_plan *plan) {
+    const cspawn_request *request = plan->request;
     if (!request->has_capabilities) return;
-    check(order, CSPAWN_STEP_CAPABILITIES,
-          limit_capabilities(request->capabilities, request->switches_user, &order->launch->item));
+    check(plan, CSPAWN_STEP_CAPABILITIES,
+          limit_capabilities(request->capabilities, request->switches_user, &plan->launch->item));
 }
 
-/// Once it is the user.
-CHILD static void set_privileges(const child_order *order) {
-    const cspawn_request *request = order->request;
+/// Runs after the switch of the user.
+CHILD static void set_privileges(const child_plan *plan) {
+    const cspawn_request *request = plan->request;
     if (request->has_capabilities) {
-        check(order, CSPAWN_STEP_CAPABILITIES, take_capabilities(request->capabilities));
+        check(plan, CSPAWN_STEP_CAPABILITIES, set_capabilities(request->capabilities));
     }
-    int32_t *which = &order->launch->item;
+    int32_t *which = &plan->launch->item;
     for (*which = 0; *which < request->label_count; ++*which) {
         const cspawn_label *label = &request->labels[*which];
         long result = write_label(label);
-        if (!label->is_optional) check(order, CSPAWN_STEP_LABEL, result);
+        if (!label->is_optional) check(plan, CSPAWN_STEP_LABEL, result);
     }
-    // As the last: a security module may allow less without new privileges.
+    // This comes last, because a security module may allow less when the process cannot get new privileges.
     if (request->has_no_new_privileges) {
-        check(order, CSPAWN_STEP_NO_NEW_PRIVILEGES, raw2(SYS_prctl, PR_SET_NO_NEW_PRIVS, 1));
+        check(plan, CSPAWN_STEP_NO_NEW_PRIVILEGES, raw2(SYS_prctl, PR_SET_NO_NEW_PRIVS, 1));
     }
 }
 
-CHILD static void enter_directory(const child_order *order) {
-    const cspawn_request *request = order->request;
+CHILD static void enter_directory(const child_plan *plan) {
+    const cspawn_request *request = plan->request;
     long result = raw1(SYS_chdir, request->directory);
     if (result == 0) return;
-    if (request->may_run_in_root && raw1(SYS_chdir, order->texts.root) == 0) return;
-    leave(order, CSPAWN_STEP_DIRECTORY, result);
+    if (request->may_run_in_root && raw1(SYS_chdir, plan->texts.root) == 0) return;
+    child_fail(plan, CSPAWN_STEP_DIRECTORY, result);
 }
 
 /// The last part of every set-up: it switches the user and executes the program.
-CHILD static _Noreturn void become_program(const child_order *order) {
-    const cspawn_request *request = order->request;
-    limit_privileges(order);
-    if (request->switches_user) switch_user(order);
-    set_privileges(order);
-    // From here on the user may send it signals: none of them may leave a core of what it was.
+CHILD static _Noreturn void become_program(const child_plan *plan) {
+    const cspawn_request *request = plan->request;
+    limit_privileges(plan);
+    if (request->switches_user) switch_user(plan);
+    set_privileges(plan);
+    // From here on the user may send it signals, and none of them may cause a core dump of what it was before.
     raw2(SYS_prctl, PR_SET_DUMPABLE, 0);
     raw1(SYS_umask, request->umask);
-    // As the user it is to be: on a file server only that one may get in. And before the program is looked
-    // for, so that a path relative to the directory means what it says.
-    enter_directory(order);
-    // Dispatch queues block SIGTERM in their threads, and execve passes the mask on.
+    // The process enters the directory as the new user, because on a file server only that user may have access, and
+    // before it scans for the program, so that a path relative to the directory is resolved there.
+    enter_directory(plan);
+    // Dispatch queues block SIGTERM in their threads, and execve keeps the signal mask.
     const uint64_t none = 0;
-    check(order, CSPAWN_STEP_SIGNALS,
+    check(plan, CSPAWN_STEP_SIGNALS,
           raw4(SYS_rt_sigprocmask, SIG_SETMASK, &none, NULL, SIGNALS / 8));
-    leave(order, CSPAWN_STEP_EXEC, exec_first(request));
+    child_fail(plan, CSPAWN_STEP_EXEC, exec_first(request));
 }
 
-CHILD _Noreturn void cspawn_be_child(const child_order *order) {
-    const cspawn_request *request = order->request;
+CHILD _Noreturn void cspawn_run_child(const child_plan *plan) {
+    const cspawn_request *request = plan->request;
     robust_head head;
     long pid = raw0(SYS_getpid);
-    announce(order, &head, pid);
-    write_mark(order, pid);
-    check(order, CSPAWN_STEP_DESCRIPTORS, leave_table(request));
-    __atomic_store_n(&order->launch->has_left, 1U, __ATOMIC_RELEASE);
-    // A session, and with it a group, of its own: a signal reaches the whole group, and no terminal of the
-    // daemon's can stop or interrupt it.
-    check(order, CSPAWN_STEP_SESSION, raw0(SYS_setsid));
-    check(order, CSPAWN_STEP_SIGNALS, reset_signals(request->signals));
-    check(order, CSPAWN_STEP_NICE, take_turns(order));
-    take_common_treatment(order);
+    register_launch_futex(plan, &head, pid);
+    write_record(plan, pid);
+    check(plan, CSPAWN_STEP_DESCRIPTORS, unshare_descriptors(request));
+    __atomic_store_n(&plan->launch->has_own_descriptors, 1U, __ATOMIC_RELEASE);
+    // It gets its own session and with it its own process group: a signal reaches the whole group, and the daemon's
+    // terminal cannot stop or interrupt it.
+    check(plan, CSPAWN_STEP_SESSION, raw0(SYS_setsid));
+    check(plan, CSPAWN_STEP_SIGNALS, reset_signals(request->signals));
+    check(plan, CSPAWN_STEP_NICE, apply_child_priority(plan));
+    reset_inherited_attributes(plan);
     if (request->control_group >= 0) {
-        check(order, CSPAWN_STEP_CONTROL_GROUP, raw3(SYS_write, request->control_group, order->texts.zero, 1));
+        check(plan, CSPAWN_STEP_CONTROL_GROUP, raw3(SYS_write, request->control_group, plan->texts.zero, 1));
     }
-    check(order, CSPAWN_STEP_DESCRIPTORS, place_descriptors(order));
-    set_limits(order);
-    check(order, CSPAWN_STEP_KEYS, leave_keyring());
-    become_program(order);
+    check(plan, CSPAWN_STEP_DESCRIPTORS, place_descriptors(plan));
+    set_limits(plan);
+    check(plan, CSPAWN_STEP_KEYS, join_new_keyring());
+    become_program(plan);
 }
 
-CHILD _Noreturn void cspawn_be_child_of_session(const child_order *order) {
-    const cspawn_request *request = order->request;
-    check(order, CSPAWN_STEP_SIGNALS, reset_signals(request->signals));
-    // What a PAM module set stays, unless the job declares a value of its own.
-    if (request->nice != 0) check(order, CSPAWN_STEP_NICE, take_turns(order));
-    check(order, CSPAWN_STEP_DESCRIPTORS, place_descriptors(order));
-    set_limits(order);
-    become_program(order);
+CHILD _Noreturn void cspawn_run_session_child(const child_plan *plan) {
+    const cspawn_request *request = plan->request;
+    check(plan, CSPAWN_STEP_SIGNALS, reset_signals(request->signals));
+    // A value that a PAM module set stays, unless the job declares one.
+    if (request->nice != 0) check(plan, CSPAWN_STEP_NICE, apply_child_priority(plan));
+    check(plan, CSPAWN_STEP_DESCRIPTORS, place_descriptors(plan));
+    set_limits(plan);
+    become_program(plan);
 }

@@ -3,8 +3,8 @@
 
 #pragma once
 
-// What a child may do, beside what its user may. A part of `child.c`, and under its rules: the functions are static, so
-// that the code of a child refers to nothing outside of itself.
+// Restricts the privileges of a child. This is a part of `child.c` and follows the same rules: the functions are
+// static, so that the code of a child refers to nothing outside of itself.
 
 #include "child.h"
 #include "raw.h"
@@ -16,7 +16,7 @@
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 
-/// How many capabilities a kernel can know.
+/// The highest possible number of capabilities in a kernel.
 enum { CAPABILITIES = 64 };
 
 CHILD static inline bool has_bit(uint64_t set, int number) { return (set >> number & 1) != 0; }
@@ -31,13 +31,13 @@ CHILD static long read_permitted(uint64_t *permitted) {
     return result;
 }
 
-/// Makes sure that no program can get a capability that is not wanted, and that those that are survive a switch of
-/// user. `missing` is the one that this process does not have, or -1.
+/// Makes sure that no program can get a capability that is not wanted, and that the wanted ones survive the switch of
+/// the user. `missing` becomes the wanted capability that this process does not have, or -1.
 CHILD static long limit_capabilities(uint64_t wanted, bool switches_user, int32_t *missing) {
     uint64_t permitted;
     *missing = -1;
     long result = read_permitted(&permitted);
-    // Also those that this program does not know by name.
+    // This includes capabilities whose name this program does not know.
     for (int number = 0; number < CAPABILITIES && result >= 0; number++) {
         long is_bounded = raw2(SYS_prctl, PR_CAPBSET_READ, number);
         if (has_bit(wanted, number) && (is_bounded != 1 || !has_bit(permitted, number))) {
@@ -52,9 +52,8 @@ CHILD static long limit_capabilities(uint64_t wanted, bool switches_user, int32_
     return raw2(SYS_prctl, PR_SET_KEEPCAPS, 1);
 }
 
-/// Takes the capabilities that are wanted, and no others. Ambient ones are what a program of another user than root
-/// keeps.
-CHILD static long take_capabilities(uint64_t wanted) {
+/// Sets exactly the wanted capabilities. A program that does not run as root keeps only its ambient ones.
+CHILD static long set_capabilities(uint64_t wanted) {
     struct __user_cap_header_struct head;
     struct __user_cap_data_struct sets[2];
     head.version = _LINUX_CAPABILITY_VERSION_3;
@@ -74,7 +73,7 @@ CHILD static long take_capabilities(uint64_t wanted) {
     return result;
 }
 
-/// A file that is not there belongs to a module that this kernel does not have.
+/// If the file does not exist, the kernel does not have the security module.
 CHILD static long write_label(const cspawn_label *label) {
     long file = raw4(SYS_openat, AT_FDCWD, label->file, O_WRONLY | O_CLOEXEC, 0);
     if (file < 0) return file == -ENOENT ? -EOPNOTSUPP : file;

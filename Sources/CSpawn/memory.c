@@ -17,19 +17,19 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-/// After how many starts it is looked again.
+/// After how many starts the memory is scanned again.
 enum { STARTS = 256 };
 
-/// How many addresses are kept at a time.
-enum { KEPT_MAX = 5 };
+/// How many addresses a child gets copies of.
+enum { COPIED_MAX = 5 };
 
-/// How often it was looked; and when this thread's own memory was last kept.
-static unsigned looks;
-static _Thread_local unsigned kept_at;
+/// How many scans there were, and the number of the scan at which this thread's own memory was last marked for copying.
+static unsigned scans;
+static _Thread_local unsigned copied_at_scan;
 
 typedef void (*range_body)(uintptr_t from, uintptr_t to, void *context);
 
-/// Reads a hexadecimal number, and the one character behind it.
+/// Reads a hexadecimal number and skips the one character after it.
 static uintptr_t read_number(const char **at) {
     char *end;
     uintptr_t number = strtoul(*at, &end, 16);
@@ -62,24 +62,24 @@ static void each_range(range_body body, void *context) {
 }
 
 typedef struct {
-    uintptr_t addresses[KEPT_MAX];
+    uintptr_t addresses[COPIED_MAX];
     int count;
-} kept_addresses;
+} copied_addresses;
 
-static bool is_kept(const kept_addresses *kept, uintptr_t from, uintptr_t to) {
-    for (int index = 0; index < kept->count; index++) {
-        if (from <= kept->addresses[index] && kept->addresses[index] < to) return true;
+static bool is_copied(const copied_addresses *copied, uintptr_t from, uintptr_t to) {
+    for (int index = 0; index < copied->count; index++) {
+        if (from <= copied->addresses[index] && copied->addresses[index] < to) return true;
     }
     return false;
 }
 
-static void keep_or_not(uintptr_t from, uintptr_t to, void *context) {
-    // What the kernel refuses, such as its own pages, stays as it is.
-    madvise((void *)from, to - from, is_kept(context, from, to) ? MADV_DOFORK : MADV_DONTFORK);
+static void mark_range(uintptr_t from, uintptr_t to, void *context) {
+    // The kernel refuses this for some ranges, such as its own pages; they stay unchanged.
+    madvise((void *)from, to - from, is_copied(context, from, to) ? MADV_DOFORK : MADV_DONTFORK);
 }
 
-static void keep(uintptr_t from, uintptr_t to, void *context) {
-    if (is_kept(context, from, to)) madvise((void *)from, to - from, MADV_DOFORK);
+static void mark_if_copied(uintptr_t from, uintptr_t to, void *context) {
+    if (is_copied(context, from, to)) madvise((void *)from, to - from, MADV_DOFORK);
 }
 
 static bool has_oom_score(void) {
@@ -91,7 +91,7 @@ static bool has_oom_score(void) {
     return count > 0 && atoi(text) != 0;
 }
 
-/// Whether some of the processors that this system has now are not for the calling thread.
+/// Whether the calling thread may not run on all processors that are online.
 static bool has_affinity(void) {
     unsigned long allowed[128] = {0};
     if (sched_getaffinity(0, sizeof allowed, (cpu_set_t *)allowed) != 0) return false;
@@ -102,10 +102,10 @@ static bool has_affinity(void) {
     return count < sysconf(_SC_NPROCESSORS_ONLN);
 }
 
-/// How many starts there were since it was looked last; 0: it is time to.
+/// How many starts there were since the last scan; 0 means that the next start scans.
 static unsigned starts;
 
-void cspawn_look_at_memory(void) { starts = 0; }
+void cspawn_rescan_memory(void) { starts = 0; }
 
 void cspawn_prepare_memory(const void *first, const void *second, bool *oom_score, bool *affinity) {
     static bool had_oom_score, had_affinity;
@@ -117,24 +117,24 @@ void cspawn_prepare_memory(const void *first, const void *second, bool *oom_scor
     }
     *oom_score = had_oom_score;
     *affinity = had_affinity;
-    // The last two are for memory that was made since.
+    // A change of these two means that they were mapped after the last scan.
     static const void *pages[2];
     bool is_new = pages[0] != first || pages[1] != second;
     pages[0] = first;
     pages[1] = second;
-    if (!CSPAWN_HAS_RAW || (!is_time && !is_new && kept_at == looks)) return;
+    if (!CSPAWN_HAS_RAW || (!is_time && !is_new && copied_at_scan == scans)) return;
     int here = 0;
-    kept_addresses kept = {
-        .addresses = {(uintptr_t)&here, (uintptr_t)&kept_at, (uintptr_t)cspawn_be_child,
+    copied_addresses copied = {
+        .addresses = {(uintptr_t)&here, (uintptr_t)&copied_at_scan, (uintptr_t)cspawn_run_child,
                       (uintptr_t)first, (uintptr_t)second},
-        .count = KEPT_MAX,
+        .count = COPIED_MAX,
     };
     if (is_time) {
-        looks++;
-        each_range(keep_or_not, &kept);
+        scans++;
+        each_range(mark_range, &copied);
     } else {
-        // Another thread had it looked since, whose stack is not this one's.
-        each_range(keep, &kept);
+        // Another thread made the last scan, with its own stack and not the stack of this thread.
+        each_range(mark_if_copied, &copied);
     }
-    kept_at = looks;
+    copied_at_scan = scans;
 }

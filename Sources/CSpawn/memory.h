@@ -5,16 +5,17 @@
 
 #include <stdbool.h>
 
-/// Has a child that is made by clone(2) without CLONE_VM get only what it needs of this process's memory: the
-/// calling thread's stack, its own code, and what is at these two addresses. What a copy of
-/// the rest would cost, in the child and at each page that this process then writes to, is three times all else.
+/// Marks this process's memory so that a child created by clone(2) without CLONE_VM gets a copy of only what it needs:
+/// the stack of the calling thread, the code of the child, and the memory at these two addresses. Copying the rest, in
+/// the child and at each page that this process writes to afterwards, would cost three times as much as everything else
+/// in a start.
 ///
-/// It looks through this process's memory now and then, since it grows; what came since then is copied as usual.
-/// Every so often it looks as well whether this process has another adjustment for the OOM killer than 0, and
-/// whether it may run on some processors alone.
+/// It scans the memory of this process from time to time, because the memory grows. Memory mapped since the last scan
+/// is copied as usual. At each scan it also checks whether this process has an OOM score adjustment other than 0, and
+/// whether it is restricted to some processors.
 ///
-/// To be called under a lock, before each start.
+/// Call it with the lock held, before each start.
 void cspawn_prepare_memory(const void *first, const void *second, bool *has_oom_score, bool *has_affinity);
 
-/// Has `cspawn_prepare_memory` look the next time.
-void cspawn_look_at_memory(void);
+/// Makes the next call of `cspawn_prepare_memory` scan.
+void cspawn_rescan_memory(void);

@@ -17,10 +17,10 @@
 /// Without O_NONBLOCK, opening a FIFO would wait for a writer.
 enum { READ_FLAGS = O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY | O_NOFOLLOW };
 
-/// How many supplementary groups this process may be in (NGROUPS_MAX).
+/// The most supplementary groups that this process may be in (NGROUPS_MAX).
 enum { OWN_GROUPS_MAX = 65536 };
 
-/// As in <linux/openat2.h>, which older systems lack; like the number of the system call, the same everywhere.
+/// As in <linux/openat2.h>, which older systems lack. The number of the system call is the same on every architecture.
 struct open_how_v0 {
     uint64_t flags, mode, resolve;
 };
@@ -29,12 +29,13 @@ struct open_how_v0 {
 #endif
 static const uint64_t NO_MAGICLINKS = 0x02, NO_SYMLINKS = 0x04;
 
-/// Opens one part of a path in a directory, which is closed: the last part to be read, any other as a directory.
+/// Opens one part of a path in a directory and closes the directory. The last part is opened for reading, any other as
+/// a directory.
 static int open_part(int directory, const char *part, bool is_last) {
     int flags = is_last ? READ_FLAGS : O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC;
     int next = openat(directory, part, flags);
     if (next < 0 && errno == ENOTDIR) {
-        // A link is no directory either, and that is what is to be said of it.
+        // openat reports ENOTDIR for a symbolic link too; ELOOP tells the user what is wrong.
         struct stat status;
         bool is_link = fstatat(directory, part, &status, AT_SYMLINK_NOFOLLOW) == 0
             && S_ISLNK(status.st_mode);
@@ -46,14 +47,14 @@ static int open_part(int directory, const char *part, bool is_last) {
     return next;
 }
 
-/// Where openat2(2) is not known (before Linux 5.6) or filtered: part by part.
+/// The fallback if openat2(2) does not exist (before Linux 5.6) or is filtered.
 int cspawn_open_by_parts(const char *path) {
     size_t length = strlen(path);
     if (length == 0 || length >= PATH_MAX) {
         errno = length == 0 ? ENOENT : ENAMETOOLONG;
         return -1;
     }
-    // What is in front of a slash is a directory, and none can be read.
+    // A path that ends with a slash names a directory, which cannot be read as a file.
     bool is_directory = path[length - 1] == '/';
     char rest[PATH_MAX];
     strcpy(rest, path);
@@ -74,19 +75,21 @@ int cspawn_open_by_parts(const char *path) {
 static int open_without_links(const char *path) {
     struct open_how_v0 how = {.flags = READ_FLAGS, .resolve = NO_SYMLINKS | NO_MAGICLINKS};
     int descriptor = (int)syscall(SYS_openat2, AT_FDCWD, path, &how, sizeof how);
-    // A filter of system calls may say EPERM for one it does not know.
+    // A system call filter may return EPERM for a call that it does not know.
     if (descriptor >= 0 || (errno != ENOSYS && errno != EPERM)) return descriptor;
     return cspawn_open_by_parts(path);
 }
 
-/// Sets the calling thread's user and group for files; false if that was not to be. By the system calls: they change
-/// one thread, where the C library's setgroups(3) would change all. Away from root the kernel takes the capabilities
-/// along by which root opens any file (capabilities(7)), and back at root it gives them back.
+/// Sets the user, group and supplementary groups that the calling thread uses for file access; false if that failed. It
+/// makes the system calls directly, because they change one thread, while the C library's setgroups(3) changes all
+/// threads. When the user is no longer root, the kernel removes the capabilities that let root open any file
+/// (capabilities(7)), and when the user is root again, it restores them.
 static bool set_file_rights(uid_t user, gid_t group, const gid_t *groups, int count) {
     if (syscall(SYS_setgroups, count, groups) != 0) return false;
     syscall(SYS_setfsgid, group);
     syscall(SYS_setfsuid, user);
-    // They tell the id of before and no failure; an impossible id changes nothing.
+    // These calls return the previous id and never an error; an invalid id changes nothing and so reads the current
+    // one.
     if ((gid_t)syscall(SYS_setfsgid, -1) == group && (uid_t)syscall(SYS_setfsuid, -1) == user) {
         return true;
     }
@@ -106,7 +109,7 @@ int cspawn_open_file(const char *path, const cspawn_identity *identity) {
             descriptor = open_without_links(path);
         }
         int error = errno;
-        // A thread that stayed somebody else could not do what it is for, and might do what it must not.
+        // A thread that keeps the identity of another user could not do its work, and might do what it must not.
         if (!set_file_rights(geteuid(), getegid(), own, count)) abort();
         errno = error;
     }

@@ -7,10 +7,10 @@
 
 #include <string.h>
 
-/// Room for the padding in front of each part.
+/// Room for the alignment padding in front of each part.
 enum { PADDING = 256 };
 
-/// Where the next part is put.
+/// Where the next part is written.
 typedef struct {
     char *base;
     size_t used;
@@ -25,7 +25,7 @@ static size_t length_of(const char *const *strings) {
 static void *put(packer *to, const void *bytes, size_t count, size_t alignment) {
     to->used = (to->used + alignment - 1) / alignment * alignment;
     void *place = to->base + to->used;
-    // An empty list has no address.
+    // An empty list may have a NULL address, which memcpy does not allow.
     if (count > 0) memcpy(place, bytes, count);
     to->used += count;
     return place;

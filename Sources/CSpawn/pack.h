@@ -5,12 +5,12 @@
 
 #include "CSpawn.h"
 
-/// How many bytes everything takes that the request leads to.
+/// How many bytes are needed for everything that the request points to.
 __attribute__((visibility("hidden"))) size_t cspawn_packed_size(const cspawn_request *request);
 
-/// Copies everything that the request leads to into `memory`, which has room for `cspawn_packed_size` bytes and is
-/// aligned for any type, and has the request lead there.
+/// Copies everything that the request points to into `memory`, and makes the request point to the copies. `memory` has
+/// room for `cspawn_packed_size` bytes and is aligned for any type.
 __attribute__((visibility("hidden"))) void cspawn_pack(cspawn_request *request, char *memory);
 
-/// Adds `distance` to every address in a packed request: its memory is at another address now.
+/// Adds `distance` to every address in a packed request, after its memory was mapped at another address.
 __attribute__((visibility("hidden"))) void cspawn_relocate(cspawn_request *request, ptrdiff_t distance);

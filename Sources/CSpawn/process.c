@@ -21,7 +21,7 @@
 #define P_PIDFD 3
 #endif
 
-void cspawn_claim_ends(void) {
+void cspawn_reset_sigchld(void) {
     struct sigaction action;
     if (sigaction(SIGCHLD, NULL, &action) != 0) return;
     if (action.sa_handler == SIG_IGN) action.sa_handler = SIG_DFL;
@@ -31,11 +31,11 @@ void cspawn_claim_ends(void) {
 
 void cspawn_hide_memory(void) { prctl(PR_SET_DUMPABLE, 0); }
 
-/// Takes the end of a child, without waiting: 1, or 0 if none of them has ended, or -1.
+/// Reaps a child, without waiting: 1, or 0 if none of them has ended, or -1.
 static int reap(idtype_t kind, id_t which, cspawn_end *end, pid_t *pid) {
     siginfo_t info = {0};
     struct rusage usage;
-    // The system call itself tells what was used; the C library's waitid does not.
+    // The system call returns the resource usage; the C library's waitid does not.
     long result;
     do {
         result = syscall(SYS_waitid, kind, which, &info, WEXITED | WNOHANG, &usage);
@@ -62,7 +62,7 @@ int cspawn_open_process(pid_t pid) {
     return pidfd;
 }
 
-int cspawn_adopt_orphans(void) {
+int cspawn_watch_orphans(void) {
     if (prctl(PR_SET_CHILD_SUBREAPER, 1) != 0) return -1;
     sigset_t set;
     sigemptyset(&set);
@@ -70,7 +70,7 @@ int cspawn_adopt_orphans(void) {
     return signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
 }
 
-void cspawn_hush(int watch) {
+void cspawn_drain_watch(int watch) {
     // SIGCHLD is pending once or not at all (signal(7)).
     struct signalfd_siginfo info;
     if (read(watch, &info, sizeof info) < 0) {}
@@ -81,13 +81,13 @@ pid_t cspawn_reap_any(cspawn_end *end) {
     return reap(P_ALL, 0, end, &pid) == 1 ? pid : 0;
 }
 
-int cspawn_signal_group(int pidfd, pid_t group, bool is_taken, int signal) {
+int cspawn_signal_group(int pidfd, pid_t group, bool is_reaped, int signal) {
     static bool has_no_groups;
     if (pidfd >= 0 && !__atomic_load_n(&has_no_groups, __ATOMIC_RELAXED)) {
         const unsigned process_group = 1U << 2;
         if (syscall(SYS_pidfd_send_signal, pidfd, signal, NULL, process_group) == 0) return 0;
         if (errno != EINVAL && errno != ENOSYS) return -1;
-        // It may be the signal that there is none of.
+        // EINVAL may also mean that the signal number is invalid.
         bool is_known = syscall(SYS_pidfd_send_signal, pidfd, 0, NULL, process_group) == 0
             || (errno != EINVAL && errno != ENOSYS);
         if (is_known) {
@@ -96,22 +96,24 @@ int cspawn_signal_group(int pidfd, pid_t group, bool is_taken, int signal) {
         }
         __atomic_store_n(&has_no_groups, true, __ATOMIC_RELAXED);
     }
-    // The number of a group is given to no new process. One that has it is another group's.
-    if (is_taken && (kill(group, 0) == 0 || errno == EPERM)) {
+    // The kernel gives the number of an existing group to no new process. So a process with this number means that the
+    // group is gone and the number was reused.
+    if (is_reaped && (kill(group, 0) == 0 || errno == EPERM)) {
         errno = ESRCH;
         return -1;
     }
     return kill(-group, signal);
 }
 
-/// Waits until the process is ready or has ended: true in the first case. Who stops this process means the other one.
-static bool wait_until_told(int descriptor, pid_t pid) {
+/// Waits until the process is ready (true) or has ended (false). Signals that stop this process are meant for that
+/// process and are forwarded to it.
+static bool wait_until_ready(int descriptor, pid_t pid) {
     sigset_t set;
     sigemptyset(&set);
     sigaddset(&set, SIGTERM);
     sigaddset(&set, SIGINT);
     sigaddset(&set, SIGHUP);
-    // Without one, which takes no more than a descriptor, signals wait until this process ends.
+    // If no signalfd can be created, which needs only a descriptor, signals stay blocked until this process ends.
     int signals = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
     struct pollfd wanted[] = {{.fd = descriptor, .events = POLLIN},
                               {.fd = signals, .events = POLLIN}};
@@ -143,21 +145,21 @@ int cspawn_detach(char *const *arguments) {
     }
     if (pid == 0) {
         setsid();
-        // Both ends are closed on exec; the copy is not.
+        // Both ends are closed on exec, but not this copy.
         if (dup2(ends[1], CSPAWN_READY_DESCRIPTOR) < 0) _exit(1);
         if (ends[1] == CSPAWN_READY_DESCRIPTOR) fcntl(ends[1], F_SETFD, 0);
         execv("/proc/self/exe", arguments);
         _exit(1);
     }
     close(ends[1]);
-    if (wait_until_told(ends[0], pid)) _exit(0);
+    if (wait_until_ready(ends[0], pid)) _exit(0);
     int status = 0;
     while (waitpid(pid, &status, 0) < 0 && errno == EINTR) {}
     _exit(WIFEXITED(status) && WEXITSTATUS(status) != 0 ? WEXITSTATUS(status) : 1);
 }
 
-void cspawn_tell_parent(int descriptor) {
-    // Nobody is there to be told if it fails.
+void cspawn_notify_parent(int descriptor) {
+    // If the write fails, the parent has ended.
     if (write(descriptor, "", 1) < 0) {}
     close(descriptor);
 }
@@ -169,7 +171,7 @@ int cspawn_signal(int pidfd, int signal) {
 int cspawn_pipe(int *reading, int *writing) {
     int ends[2];
     if (pipe2(ends, O_CLOEXEC) != 0) return -1;
-    // Only our end: the other is the job's, which expects its output to wait.
+    // Only the reading end: the job has the other one and expects writes to block.
     if (fcntl(ends[0], F_SETFL, O_NONBLOCK) != 0) {
         int error = errno;
         close(ends[0]);

@@ -3,8 +3,8 @@
 
 #pragma once
 
-// System calls without the C library. A child that has only some of its parent's memory reaches neither the
-// library's functions nor errno: each call returns the negative error instead.
+// System calls without the C library. A child that has only some of its parent's memory can use neither the functions
+// of the library nor errno, so each call returns the negative errno instead.
 
 #if defined(__x86_64__)
 
@@ -41,7 +41,7 @@ static inline long raw6(long number, long a, long b, long c, long d, long e, lon
 
 #else
 
-// The child has all of its parent's memory there (see `cspawn_start`), and with it the library.
+// On this architecture the child has all of its parent's memory (see `cspawn_start`), including the library.
 #include <errno.h>
 #include <unistd.h>
 static inline long raw6(long number, long a, long b, long c, long d, long e, long f) {

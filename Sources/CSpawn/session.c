@@ -1,7 +1,7 @@
 // Copyright 2026 the timerd authors
 // SPDX-License-Identifier: Apache-2.0
 
-// A request that is passed to the program `timerd-session`, and what that reports.
+// Passes a request to the program `timerd-session`, and receives its reports.
 
 #define _GNU_SOURCE
 
@@ -20,12 +20,12 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-/// The beginning of the memory that is passed. The request leads to what is behind it.
+/// The start of the shared memory. The request points to the data behind it.
 typedef struct {
-    /// Another version of this program may have another form of it.
+    /// Another version of this program may use another layout.
     char version[16];
     uint64_t request_bytes;
-    /// Where it was mapped when it was written.
+    /// The address at which it was mapped when it was written.
     uint64_t address;
     uint64_t service_at, user_at, end;
     cspawn_request request;
@@ -33,7 +33,7 @@ typedef struct {
 
 static const char VERSION[16] = "timerd-session1";
 
-/// Enough for the parts behind the image to be aligned.
+/// Rounded up, so that the parts behind the image are aligned.
 enum { IMAGE_BYTES = (sizeof(session_image) + 63) / 64 * 64 };
 
 // MARK: - The runner's side
@@ -53,7 +53,7 @@ static void write_image(char *memory, size_t size, const cspawn_request *request
     memcpy(memory + image->service_at, session->service, service_bytes);
 }
 
-/// A file in memory with the request; -1 with errno set.
+/// Creates a file in memory with the request; -1 with errno set.
 static int make_file(const cspawn_request *request, const cspawn_session *session) {
     int file = (int)syscall(SYS_memfd_create, "timerd-session", 1U /* MFD_CLOEXEC */);
     if (file < 0) return -1;
@@ -73,7 +73,7 @@ static int make_file(const cspawn_request *request, const cspawn_session *sessio
     return file;
 }
 
-/// Room for one descriptor beside a message.
+/// Room for one descriptor sent along with a message.
 typedef union {
     struct cmsghdr header;
     char bytes[CMSG_SPACE(sizeof(int))];
@@ -98,7 +98,7 @@ static ssize_t send_with(int socket, void *bytes, size_t count, int descriptor) 
     return sent;
 }
 
-/// - descriptor: becomes the one beside the message, or -1.
+/// - descriptor: becomes the descriptor sent along with the message, or -1.
 static ssize_t receive_with(int socket, void *bytes, size_t count, int *descriptor) {
     *descriptor = -1;
     descriptor_room room;
@@ -117,7 +117,7 @@ static ssize_t receive_with(int socket, void *bytes, size_t count, int *descript
     return received;
 }
 
-/// Makes the socket, with the request in it already. False with errno set.
+/// Creates the socket pair and sends the request through it. False with errno set.
 static bool make_socket(const cspawn_request *request, const cspawn_session *session, int ends[2]) {
     int file = make_file(request, session);
     if (file < 0) return false;
@@ -140,7 +140,7 @@ cspawn_result cspawn_start_session(const cspawn_request *request, const cspawn_s
     if (!make_socket(request, session, ends)) {
         return (cspawn_result){.pid = -1, .pidfd = -1, .launch = -1, .step = CSPAWN_STEP_HELPER, .error = errno};
     }
-    // Nothing of the job's: modules that run as root must not see its environment.
+    // No variable of the job is passed: modules that run as root must not see its environment.
     char name[] = "timerd-session";
     char path[] = "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
     char *arguments[] = {name, NULL};
@@ -150,8 +150,8 @@ cspawn_result cspawn_start_session(const cspawn_request *request, const cspawn_s
         .directory = "/", .input = request->input, .output = request->output, .error = request->error,
         .passed = ends[1], .umask = 022, .nice = request->nice, .signals = request->signals,
         .open_files = request->open_files, .data_bytes = request->data_bytes,
-        .control_group = request->control_group, .mark = request->mark, .mark_file = request->mark_file,
-        .mark_offset = request->mark_offset,
+        .control_group = request->control_group, .record = request->record, .record_file = request->record_file,
+        .record_offset = request->record_offset,
     };
     cspawn_result result = cspawn_start(&helper);
     close(ends[1]);
@@ -163,7 +163,7 @@ cspawn_result cspawn_start_session(const cspawn_request *request, const cspawn_s
     return result;
 }
 
-int cspawn_hear(int socket, cspawn_report *report, int *program) {
+int cspawn_receive_report(int socket, cspawn_report *report, int *program) {
     ssize_t received = receive_with(socket, report, sizeof *report, program);
     if (received == (ssize_t)sizeof *report) {
         report->name[sizeof report->name - 1] = '\0';
@@ -215,30 +215,30 @@ void cspawn_report_to_runner(int socket, const cspawn_report *report, int descri
     send_with(socket, &copy, sizeof copy, descriptor);
 }
 
-static _Noreturn void be_child(const child_order *order, int socket) {
+static _Noreturn void run_child(const child_plan *plan, int socket) {
     int self = (int)syscall(SYS_pidfd_open, getpid(), 0U);
     cspawn_report report = {.kind = CSPAWN_REPORT_OPEN};
     cspawn_report_to_runner(socket, &report, self);
-    cspawn_be_child_of_session(order);
+    cspawn_run_session_child(plan);
 }
 
 pid_t cspawn_start_in_session(const cspawn_request *request, int socket, cspawn_failure *failure) {
     cspawn_launch *launch = mmap(NULL, sizeof *launch, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     if (launch == MAP_FAILED) return -1;
     cspawn_request handed = *request;
-    // Whatever this process does with a signal, the program gets the default.
+    // The program gets the default disposition for every signal, whatever this process set.
     handed.signals = ~UINT64_C(0) & ~(UINT64_C(1) << (SIGKILL - 1)) & ~(UINT64_C(1) << (SIGSTOP - 1));
-    handed.control_group = handed.mark_file = handed.passed = -1;
-    handed.mark = NULL;
-    // The child has been set up once; only what is the job's is left.
+    handed.control_group = handed.record_file = handed.passed = -1;
+    handed.record = NULL;
+    // `timerd-session` was already set up with these; only what the job declares is left to set.
     handed.open_files = handed.data_bytes = 0;
-    child_order order = {.texts = CHILD_TEXTS, .request = &handed, .launch = launch};
+    child_plan plan = {.texts = CHILD_TEXTS, .request = &handed, .launch = launch};
     sigset_t all, before;
     sigfillset(&all);
     sigprocmask(SIG_SETMASK, &all, &before);
-    // VFORK: this process goes on when the child runs its program or is gone. Its memory is not shared.
+    // CLONE_VFORK: this process waits until the child executes its program or ends. Their memory is not shared.
     long pid = syscall(SYS_clone, CLONE_VFORK | SIGCHLD, NULL, NULL, NULL, NULL);
-    if (pid == 0) be_child(&order, socket);
+    if (pid == 0) run_child(&plan, socket);
     int error = errno;
     sigprocmask(SIG_SETMASK, &before, NULL);
     failure->step = (cspawn_step)launch->step;

@@ -17,7 +17,7 @@ static struct posix_acl_xattr_entry entry(uint16_t tag, uint16_t rights, uint32_
     return (struct posix_acl_xattr_entry){htole16(tag), htole16(rights), htole32(id)};
 }
 
-int cspawn_let_read(int descriptor, uid_t user, bool is_directory) {
+int cspawn_grant_read(int descriptor, uid_t user, bool is_directory) {
     const uint16_t rights = ACL_READ | (is_directory ? ACL_EXECUTE : 0);
     const uint32_t none = (uint32_t)ACL_UNDEFINED_ID;
     struct {
@@ -30,6 +30,6 @@ int cspawn_let_read(int descriptor, uid_t user, bool is_directory) {
     };
     if (fsetxattr(descriptor, "system.posix_acl_access", &list, sizeof list, 0) == 0) return 0;
     if (errno != ENOTSUP) return -1;
-    // The directory stays this process's, since its owner could put anything there.
+    // The directory keeps its owner, because an owner could put anything into it.
     return is_directory ? fchmod(descriptor, 0555) : fchown(descriptor, user, (gid_t)-1);
 }

@@ -21,17 +21,17 @@
 #include <time.h>
 #include <unistd.h>
 
-/// How many signals the kernel knows, 1 and up; its masks have a bit for each.
+/// The kernel's signals are 1 to 64; its masks have a bit for each.
 enum { SIGNALS = 64 };
 
-/// How many starts may be under way at a time.
+/// How many starts may be in progress at a time.
 enum { LAUNCHES = 65536 };
 
-/// How many of them are handed descriptors with low numbers, and how many descriptors each is handed.
+/// For how many starts low descriptor numbers are reserved, and how many descriptors each start needs.
 enum { PLACES = 32, HANDED = 3 };
 
-/// By the system call itself, since the C library's function refuses the two signals it keeps for its own use.
-/// The kernel's structure begins with the handler, which is 0 for the default.
+/// This makes the system call directly, because the C library's function refuses the two signals that it reserves for
+/// its own use. The kernel's structure starts with the handler, which is 0 for the default.
 uint64_t cspawn_signals(void) {
     uint64_t found = 0;
     for (int number = 1; number <= SIGNALS; number++) {
@@ -49,52 +49,52 @@ static int64_t since_boot(void) {
     return now.tv_sec * INT64_C(1000000000) + now.tv_nsec;
 }
 
-void cspawn_set_stage(cspawn_mark *mark, uint32_t stage) {
-    __atomic_store_n(&mark->stage, stage, __ATOMIC_RELEASE);
+void cspawn_set_stage(cspawn_run_record *record, uint32_t stage) {
+    __atomic_store_n(&record->stage, stage, __ATOMIC_RELEASE);
 }
 
-/// What the parent knows of a start that is under way.
+/// What the parent keeps about a start in progress.
 typedef struct {
-    /// The next one that is free, where this one is; -1 for none.
+    /// The next free entry, if this one is free; -1 for none.
     int next_free;
-    /// Which place its descriptors are in; -1 for none.
+    /// The reserved place that holds its descriptors; -1 for none.
     int place;
-    /// The copies that are held for it, outside a place; -1 for none.
+    /// The copies of its descriptors that are not in a place; -1 for none.
     int copies[HANDED];
-    /// A copy of what becomes its descriptor 3; -1 for none.
+    /// The copy of what becomes its descriptor 3; -1 for none.
     int passed;
 } parent_side;
 
-/// Guards everything below: a program may have several threads that start processes, though the runner has one.
+/// Protects everything below: several threads of a program may start processes, although the runner uses one.
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
 /// Shared with the children; NULL before the first start.
 static cspawn_launch *launches;
 static parent_side sides[LAUNCHES];
-/// The one that was freed last, which is in the cache, or -1; and how many there were ever.
+/// The entry that was freed last, which is probably still in the CPU cache, or -1; and how many entries were ever used.
 static int first_free = -1, made_launches;
 
-/// Descriptors with low numbers, for what a child is handed: it copies the table up to the highest of them.
-/// /dev/null while they are not in use; -1 before the first start.
+/// Low descriptor numbers for what a child gets: the child copies the descriptor table up to the highest of them. They
+/// refer to /dev/null while they are unused; -1 before the first start.
 static struct {
     bool is_made;
     int descriptors[HANDED];
     bool is_taken;
 } places[PLACES];
 
-/// What a child is handed, in memory that it gets a copy of.
+/// The packed request, in memory that the child gets a copy of.
 static struct {
     char *base;
     size_t size;
 } pad;
 
-/// More of it than this is given back once it was used.
-enum { PAD_KEPT = 256 * 1024 };
+/// The size above which it is unmapped after use.
+enum { PAD_MAX = 256 * 1024 };
 
-/// At least a page of any machine.
+/// At least the size of a page on any machine.
 enum { PAD_EDGE = 64 * 1024 };
 
-// MARK: - What a child reads
+// MARK: - The packed request
 
 static void drop_pad(void) {
     if (pad.size > 0) munmap(pad.base - PAD_EDGE, pad.size + 2 * PAD_EDGE);
@@ -105,8 +105,8 @@ static void drop_pad(void) {
 static int make_pad(size_t size) {
     if (size <= pad.size) return 0;
     size_t rounded = (size * 2 + 65535) / 65536 * 65536;
-    // With a page on either side that is no memory: the kernel would make one range of it and what is beside it, and a
-    // child would get a copy of all that.
+    // Inaccessible pages on both sides: without them the kernel would merge this range with its neighbours, and a child
+    // would get a copy of all of it.
     char *base = mmap(NULL, rounded + 2 * PAD_EDGE, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (base == MAP_FAILED) return -1;
     if (mprotect(base + PAD_EDGE, rounded, PROT_READ | PROT_WRITE) != 0) {
@@ -122,17 +122,17 @@ static int make_pad(size_t size) {
 }
 
 static void shrink_pad(void) {
-    if (pad.size > PAD_KEPT) drop_pad();
+    if (pad.size > PAD_MAX) drop_pad();
 }
 
-/// Copies everything that the request leads to. False, with errno set, if there is no memory.
+/// Copies everything that the request points to. False, with errno set, if there is not enough memory.
 static bool fill_pad(cspawn_request *request) {
     if (make_pad(cspawn_packed_size(request)) != 0) return false;
     cspawn_pack(request, pad.base);
     return true;
 }
 
-// MARK: - What a child is handed
+// MARK: - The child's descriptors
 
 static bool make_place(int index, int nothing) {
     if (places[index].is_made) return true;
@@ -145,7 +145,7 @@ static bool make_place(int index, int nothing) {
     return places[index].is_made = true;
 }
 
-/// All at once, while low numbers are free.
+/// All places are created at the first start, while low numbers are free.
 static void make_places(int nothing) {
     static bool are_made;
     for (int index = 0; index < PLACES && !are_made; index++) make_place(index, nothing);
@@ -162,9 +162,9 @@ static int take_place(int nothing) {
     return -1;
 }
 
-/// Copies of what the child is handed, which are kept until it has its own table: the caller can close the originals
-/// at any time. False, with errno set, if there are no descriptors.
-static bool hold_descriptors(cspawn_request *request, parent_side *side) {
+/// Copies the descriptors for the child and keeps the copies until the child has its own table, so that the caller can
+/// close the originals at any time. False, with errno set, if there are no free descriptors.
+static bool copy_descriptors(cspawn_request *request, parent_side *side) {
     int *handed[HANDED] = {&request->output, &request->error, &request->control_group};
     side->place = take_place(request->input);
     for (int each = 0; each < HANDED; each++) side->copies[each] = -1;
@@ -181,12 +181,12 @@ static bool hold_descriptors(cspawn_request *request, parent_side *side) {
         *handed[each] = copy;
     }
     if (request->passed < 0) return true;
-    // Few children have one, so no place is kept for it.
+    // Few children have one, so no number is reserved for it.
     request->passed = side->passed = fcntl(request->passed, F_DUPFD_CLOEXEC, 3);
     return request->passed >= 0;
 }
 
-/// Releases them: a pipe ends only when all its descriptors are closed.
+/// Releases these copies: a pipe reaches its end only when all descriptors of it are closed.
 static void release_descriptors(parent_side *side) {
     static int nothing = -1;
     if (side->place >= 0) {
@@ -194,7 +194,7 @@ static void release_descriptors(parent_side *side) {
         for (int each = 0; each < HANDED; each++) {
             int descriptor = places[side->place].descriptors[each];
             if (nothing >= 0 && dup3(nothing, descriptor, O_CLOEXEC) >= 0) continue;
-            // Then the place is not to be used any more.
+            // This place cannot be used any more.
             close(descriptor);
             places[side->place].is_made = false;
         }
@@ -209,7 +209,7 @@ static void release_descriptors(parent_side *side) {
     side->passed = -1;
 }
 
-// MARK: - Starts under way
+// MARK: - Starts in progress
 
 static bool make_launches(void) {
     if (launches != NULL) return true;
@@ -232,7 +232,7 @@ static int take_launch(void) {
     }
     cspawn_launch *launch = &launches[index];
     __atomic_store_n(&launch->word, 0U, __ATOMIC_RELAXED);
-    __atomic_store_n(&launch->has_left, 0U, __ATOMIC_RELAXED);
+    __atomic_store_n(&launch->has_own_descriptors, 0U, __ATOMIC_RELAXED);
     __atomic_store_n(&launch->step, (uint32_t)CSPAWN_STEP_NONE, __ATOMIC_RELAXED);
     launch->error = 0;
     launch->item = 0;
@@ -245,24 +245,24 @@ static void free_launch(int index) {
     first_free = index;
 }
 
-cspawn_progress cspawn_look(int number, cspawn_failure *failure) {
+cspawn_progress cspawn_poll_launch(int number, cspawn_failure *failure) {
     pthread_mutex_lock(&lock);
     cspawn_launch *launch = &launches[number];
     bool is_over = __atomic_load_n(&launch->word, __ATOMIC_ACQUIRE) & LAUNCH_OVER;
-    bool has_left = is_over || __atomic_load_n(&launch->has_left, __ATOMIC_ACQUIRE) != 0;
-    if (has_left) release_descriptors(&sides[number]);
+    bool has_own_descriptors = is_over || __atomic_load_n(&launch->has_own_descriptors, __ATOMIC_ACQUIRE) != 0;
+    if (has_own_descriptors) release_descriptors(&sides[number]);
     pthread_mutex_unlock(&lock);
     failure->step = (cspawn_step)__atomic_load_n(&launch->step, __ATOMIC_ACQUIRE);
     failure->error = launch->error;
     failure->item = launch->item;
-    return is_over ? CSPAWN_IS_OVER : has_left ? CSPAWN_HAS_LEFT : CSPAWN_SHARES;
+    return is_over ? CSPAWN_IS_OVER : has_own_descriptors ? CSPAWN_HAS_OWN_DESCRIPTORS : CSPAWN_SHARES_DESCRIPTORS;
 }
 
 bool cspawn_is_over(int number) {
     return __atomic_load_n(&launches[number].word, __ATOMIC_ACQUIRE) & LAUNCH_OVER;
 }
 
-void cspawn_forget(int number) {
+void cspawn_release_launch(int number) {
     pthread_mutex_lock(&lock);
     free_launch(number);
     pthread_mutex_unlock(&lock);
@@ -270,18 +270,18 @@ void cspawn_forget(int number) {
 
 // MARK: - A start
 
-/// Makes the process, with memory of its own: a copy of what it needs of this one's, which is little (`memory.h`).
-static void make_process(child_order *order, cspawn_result *result) {
+/// Creates the process, with its own memory: a copy of the little that it needs of this process's memory (`memory.h`).
+static void make_process(child_plan *plan, cspawn_result *result) {
     int pidfd = -1;
-    // FILES: the table of descriptors is not copied either. PIDFD: a handle no other process can ever be behind,
-    // closed on exec.
+    // CLONE_FILES: the descriptor table is not copied either. CLONE_PIDFD: a handle that can never refer to another
+    // process, closed on exec.
     unsigned long flags = CLONE_FILES | CLONE_PIDFD | SIGCHLD;
-    order->earliest = since_boot();
-    if (order->request->mark != NULL) order->request->mark->earliest = order->earliest;
-    // A stack of NULL is a copy of this one, from this point on, in the child. The order of the rest differs
-    // between architectures beyond what is used here.
+    plan->earliest = since_boot();
+    if (plan->request->record != NULL) plan->request->record->earliest = plan->earliest;
+    // With a stack of NULL, the child continues here on a copy of this stack. The order of the further parameters
+    // differs between architectures, so none is used.
     long pid = raw3(SYS_clone, flags, NULL, &pidfd);
-    if (pid == 0) cspawn_be_child(order);
+    if (pid == 0) cspawn_run_child(plan);
     result->pid = pid < 0 ? -1 : (pid_t)pid;
     result->pidfd = pidfd;
     if (pid < 0) {
@@ -297,19 +297,19 @@ static void start(const cspawn_request *request, cspawn_result *result) {
         result->error = errno;
         return;
     }
-    child_order order = {.texts = CHILD_TEXTS, .request = &handed};
-    cspawn_prepare_memory(pad.base, launches, &order.has_oom_score, &order.has_affinity);
+    child_plan plan = {.texts = CHILD_TEXTS, .request = &handed};
+    cspawn_prepare_memory(pad.base, launches, &plan.has_oom_score, &plan.has_affinity);
     result->launch = take_launch();
     if (result->launch < 0) {
         result->error = errno;
         return;
     }
-    order.launch = &launches[result->launch];
-    order.has_short_slice = clinux_has_short_slice();
+    plan.launch = &launches[result->launch];
+    plan.has_short_slice = clinux_has_short_slice();
     result->step = CSPAWN_STEP_DESCRIPTORS;
-    if (hold_descriptors(&handed, &sides[result->launch])) {
+    if (copy_descriptors(&handed, &sides[result->launch])) {
         result->step = CSPAWN_STEP_NONE;
-        make_process(&order, result);
+        make_process(&plan, result);
     } else {
         result->error = errno;
     }
@@ -317,7 +317,7 @@ static void start(const cspawn_request *request, cspawn_result *result) {
     if (result->step != CSPAWN_STEP_NONE) free_launch(result->launch);
 }
 
-void cspawn_get_ready(void) {
+void cspawn_prepare(void) {
     pthread_mutex_lock(&lock);
     int nothing = open("/dev/null", O_RDONLY | O_CLOEXEC);
     if (nothing >= 0) {
@@ -326,7 +326,7 @@ void cspawn_get_ready(void) {
     }
     if (make_launches() && make_pad(1) == 0) {
         bool has_oom_score, has_affinity;
-        cspawn_look_at_memory();
+        cspawn_rescan_memory();
         cspawn_prepare_memory(pad.base, launches, &has_oom_score, &has_affinity);
     }
     pthread_mutex_unlock(&lock);
@@ -334,8 +334,8 @@ void cspawn_get_ready(void) {
 
 cspawn_result cspawn_start(const cspawn_request *request) {
     cspawn_result result = {.pid = -1, .pidfd = -1, .launch = -1};
-    // With every signal blocked, no handler of this process runs in the child, which does not have what it needs.
-    // By the system call itself: the C library leaves its own two open.
+    // With every signal blocked, no signal handler runs in the child, which does not have the memory that the handler
+    // needs. This makes the system call directly, because the C library leaves its own two signals unblocked.
     const uint64_t all = ~UINT64_C(0);
     uint64_t before = 0;
     syscall(SYS_rt_sigprocmask, SIG_SETMASK, &all, &before, SIGNALS / 8);

@@ -3,12 +3,12 @@
 
 public import Glibc
 
-/// Files that are put in their place whole or not at all.
+/// Replaces files atomically.
 extension Directory {
-    /// Writes a file in the place of the one of this name: at every moment, a power cut included, there is the old
-    /// one or the new one.
+    /// Replaces the file of this name: at every moment, even after a power failure, either the old
+    /// or the new content is there.
     ///
-    /// - Throws: `Failure`; the old file is as it was.
+    /// - Throws: `Failure`; the old file is unchanged.
     public func replace(_ name: String, with bytes: [UInt8]) throws(Failure) {
         let new = "\(name).new"
         try remove(new)
@@ -30,34 +30,34 @@ extension Directory {
         try sync()
     }
 
-    /// Makes the content of a file outlive a power cut.
+    /// Flushes the content of a file to the disk.
     public func sync(_ name: String) throws(Failure) {
         let file = try open(name, flags: O_RDONLY)
         defer { close(file) }
         guard fsync(file) == 0 else { throw failure(name, "cannot be synced to the disk") }
     }
 
-    /// Makes what was renamed and removed in this directory outlive a power cut.
+    /// Flushes renames and removals in this directory to the disk.
     public func sync() throws(Failure) {
         guard fsync(descriptor) == 0 else {
             throw Failure(description: "\(path): cannot be synced to the disk: \(systemError())")
         }
     }
 
-    /// Gives a file another name in this directory, in the place of whatever has that name.
+    /// Renames a file in this directory, and replaces an existing file with the new name.
     public func rename(_ name: String, to new: String) throws(Failure) {
         guard renameat(descriptor, name, descriptor, new) == 0 else {
             throw failure(name, "cannot be renamed to \(new)")
         }
     }
 
-    /// Removes a file; one that is not there is fine.
+    /// Removes a file, if it exists.
     public func remove(_ name: String) throws(Failure) {
         guard unlinkat(descriptor, name, 0) != 0, errno != ENOENT else { return }
         throw failure(name, "cannot be removed")
     }
 
-    /// What is known of a file by its name, without opening it; nil if there is none.
+    /// The status of a file, without opening it; nil if it does not exist.
     public func status(of name: String) throws(Failure) -> stat? {
         var status = stat()
         guard fstatat(descriptor, name, &status, AT_SYMLINK_NOFOLLOW) != 0 else { return status }
@@ -65,7 +65,7 @@ extension Directory {
         throw failure(name, "cannot be examined")
     }
 
-    /// The first bytes of a file; nil if there is none.
+    /// The first bytes of a file; nil if it does not exist.
     public func read(_ name: String, bytes most: Int) throws(Failure) -> [UInt8]? {
         guard try status(of: name) != nil else { return nil }
         let file = try open(name, flags: O_RDONLY)

@@ -3,20 +3,20 @@
 
 import Glibc
 
-/// A directory, opened once: everything below it is reached by its descriptor, whatever its path leads to
-/// later.
+/// A directory that is opened once: everything below it is opened relative to its descriptor, so
+/// that later changes of its path have no effect.
 public final class Directory: Sendable {
-    /// As it was named.
+    /// The path as given.
     public let path: String
-    /// An open descriptor of it, as long as this value lives.
+    /// An open descriptor of it, closed with this object.
     public let descriptor: Int32
 
-    /// Why a directory cannot be used.
+    /// The reason why a directory cannot be used.
     public struct Failure: Error, Hashable, CustomStringConvertible {
         /// The place, what is wrong, and what to do next.
         public let description: String
 
-        /// A failure as described.
+        /// A failure with this description.
         public init(description: String) { self.description = description }
     }
 
@@ -27,25 +27,27 @@ public final class Directory: Sendable {
 
     deinit { close(descriptor) }
 
-    /// Opens the directory, or makes it, and checks that nobody but its owner and root may write to it.
+    /// Opens or creates the directory, and checks that only its owner and root can write to it.
     ///
-    /// - Parameter followLink: whether the last part of the path may be a symbolic link, as systemd makes
-    ///   the state directory of a dynamic user one. Links on the way to it are root's business.
+    /// - Parameter followLink: whether the last part of the path may be a symbolic link, because
+    ///   systemd makes the state directory of a dynamic user one. Links in the rest of the path are
+    ///   not checked, because they are the responsibility of root.
     public static func open(_ path: String, followLink: Bool = false) throws(Failure) -> Directory {
         var made = ""
-        // As bytes go: a combining character behind a slash would be one character with it.
+        // This splits bytes, because a combining character after a slash would form one `Character`
+        // with it.
         for part in path.utf8.split(separator: UInt8(ascii: "/")).dropLast() {
             made +=
                 (made.isEmpty && path.utf8.first != UInt8(ascii: "/") ? "" : "/")
                 + String(Substring(part))
-            // Whatever is wrong with a part, opening the whole path says it better.
+            // Errors are ignored here, because opening the whole path reports them better.
             mkdir(made, 0o755)
         }
         mkdir(path, 0o700)
         return try adopt(path, at: AT_FDCWD, name: path, followLink: followLink)
     }
 
-    /// Opens the directory of this name in this one, or makes it, with the same check.
+    /// Opens or creates the subdirectory of this name, with the same check.
     public func subdirectory(_ name: String) throws(Failure) -> Directory {
         mkdirat(descriptor, name, 0o700)
         return try Self.adopt("\(path)/\(name)", at: descriptor, name: name, followLink: false)
@@ -79,7 +81,7 @@ public final class Directory: Sendable {
         return directory
     }
 
-    /// The path with every link resolved, for those who cannot take a descriptor.
+    /// The path with every link resolved, for callers that cannot use a descriptor.
     public func resolvedPath() throws(Failure) -> String {
         var buffer = [UInt8](repeating: 0, count: Int(PATH_MAX))
         let count = buffer.withUnsafeMutableBytes {
@@ -88,15 +90,16 @@ public final class Directory: Sendable {
                 $0.count)
         }
         guard count > 0, count < buffer.count else {
-            throw Failure(description: "\(path): has no path any more")
+            throw Failure(description: "\(path): was removed or its path is too long")
         }
         return String(decoding: buffer[..<count], as: UTF8.self)
     }
 
-    /// Opens a file in this directory, never through a link.
+    /// Opens a file in this directory, never through a symbolic link.
     ///
-    /// - Throws: `Failure` if it cannot be opened, or is not a plain file with one name, of this process's
-    ///   user or root, that nobody else may write to. Nothing is open then.
+    /// - Throws: `Failure` if it cannot be opened, or is not a regular file with one name that is
+    ///   owned by this process's user or root and that no other user can write to. No file is open
+    ///   then.
     public func open(_ name: String, flags: Int32, mode: UInt32 = 0o600) throws(Failure) -> Int32 {
         let file = openat(descriptor, name, flags | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, mode)
         guard file >= 0 else {
@@ -114,8 +117,8 @@ public final class Directory: Sendable {
         return file
     }
 
-    /// Checks a file that somebody opens who takes nothing but a path: what `open` checks, and that it is no
-    /// link. One that is not there is fine.
+    /// Checks a file that a library will open by its path: the same checks as in `open`, and that
+    /// it is not a link. The file need not exist.
     public func check(_ name: String) throws(Failure) {
         var status = stat()
         guard fstatat(descriptor, name, &status, AT_SYMLINK_NOFOLLOW) == 0 else {
@@ -128,8 +131,8 @@ public final class Directory: Sendable {
 
     private static let notPlain = "not a plain file of its own; move it away"
 
-    /// What is wrong with a file that is to be this process's own. A second name may be a file somebody wants
-    /// to have written to.
+    /// What is wrong with a file that must belong to this process. A file with a second name may be
+    /// one that another user wants this process to overwrite.
     private static func fault(in status: stat) -> String? {
         guard status.st_mode & S_IFMT == S_IFREG, status.st_nlink == 1 else {
             return notPlain
@@ -143,17 +146,20 @@ public final class Directory: Sendable {
         return nil
     }
 
-    /// How long a process that was killed may still hold its lock, and how often the lock is tried, in microseconds.
+    /// How long to wait for the lock of a killed process, and the interval between attempts, in
+    /// microseconds.
     private static let lockPatience: useconds_t = 3_000_000
     private static let lockPause: useconds_t = 20_000
 
-    /// Takes the directory for this process alone until it ends, so that no two daemons keep one state. Waits up to
-    /// three seconds: a process that was just killed or is just ending holds its lock a moment longer, and so does
-    /// a child that it had forked and that has not reached its exec, which has copies of all descriptors (flock(2)).
+    /// Locks the directory for this process until it ends, so that no two daemons use the same
+    /// state. It waits up to three seconds: a process that was just killed or is exiting holds its
+    /// lock a moment longer, and so does a forked child that has not executed its program yet,
+    /// which has copies of all descriptors (flock(2)).
     ///
     /// - Parameters:
-    ///   - name: the file the lock is on.
-    ///   - program: whoever holds it if not this process, and the option that chooses another directory.
+    ///   - name: the file to lock.
+    ///   - program: the program that can hold the lock, for the error.
+    ///   - option: the option that chooses another directory, for the error.
     public func lock(
         _ name: String = "timerd.lock", of program: String = "timerd", option: String = "--state"
     ) throws(Failure) {
@@ -173,9 +179,9 @@ public final class Directory: Sendable {
                         + option
                     : "\(path)/\(name): cannot be locked: \(systemError(code))")
         }
-        // The descriptor stays open as long as the process: closing it would free the lock.
+        // The descriptor stays open until the process ends: closing it would release the lock.
     }
 }
 
-/// The sentence for the current errno, or another one's.
+/// The message for an errno; by default the current one.
 func systemError(_ code: Int32 = errno) -> String { String(cString: strerror(code)) }

@@ -3,21 +3,22 @@
 
 import Glibc
 
-/// Unix sockets of our own.
+/// Creates and connects unix sockets.
 public enum UnixSocket {
-    /// Who may connect beside the owner and root.
+    /// The peer that may connect, in addition to the owner and root.
     public enum Guest: Hashable, Sendable {
-        /// The members of this group, if there is one of the name.
+        /// The members of this group, if it exists.
         case group(String)
-        /// The user of this number.
+        /// The user with this id.
         case user(UInt32)
     }
 
-    /// Binds a socket at the path. Its mode is the owner's alone from the first instant, since the daemon's
-    /// umask is 077; then the guest, if there is such a one and we may, is let in.
+    /// Binds a socket at the path. From the first instant only the owner can connect, because the
+    /// daemon's umask is 077; then the allowed peer gets access, if it exists and this process has
+    /// the permission.
     ///
-    /// A socket left there by a daemon that died is replaced; anything else, and a socket somebody listens
-    /// on, is left alone.
+    /// The socket of a daemon that has ended is replaced. Any other file, and a socket on which a
+    /// process listens, is not changed and an error.
     public static func bind(
         at path: String, admitting guest: Guest
     ) throws(Directory.Failure) -> Int32 {
@@ -34,7 +35,8 @@ public enum UnixSocket {
         guard socket >= 0 else {
             throw Directory.Failure(description: "cannot make a socket: \(systemError())")
         }
-        // By the descriptor, whatever the directory's path leads to meanwhile, and however long it is.
+        // The path uses the descriptor, so it does not depend on the directory's path or its
+        // length.
         let result = withAddress("/proc/self/fd/\(directory.descriptor)/\(name)") {
             Glibc.bind(socket, $0, $1)
         }
@@ -49,8 +51,9 @@ public enum UnixSocket {
         return socket
     }
 
-    /// Binds a datagram socket of this name, to which anybody who reaches the directory can connect as long as it is
-    /// open, and nobody can send. What is there under the name is removed: the directory must be locked.
+    /// Binds a datagram socket with this name as a sign that this process is running: while it is
+    /// open, every user who can search the directory can connect to it, and no data can be sent. An
+    /// existing file with this name is removed, so the directory must be locked.
     public static func bindMark(
         _ name: String, in directory: Directory
     ) throws(Directory.Failure) -> Int32 {
@@ -110,7 +113,8 @@ public enum UnixSocket {
         return socket
     }
 
-    /// Who is let in, by the socket's group or owner; without one, nobody but the owner and root.
+    /// Sets the socket's group or owner to the allowed peer; without this, only the owner and root
+    /// can connect.
     private static func admit(_ guest: Guest, to name: String, in directory: Directory) {
         guard geteuid() == 0 else { return }
         let flags = AT_SYMLINK_NOFOLLOW

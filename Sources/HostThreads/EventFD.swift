@@ -4,9 +4,9 @@
 import CLinux
 import Glibc
 
-/// What wakes a thread that waits for descriptors; an eventfd(2).
+/// Wakes a thread that waits for descriptors; an eventfd(2).
 package enum EventFD {
-    /// Makes one. Returns it, or -1 with errno set.
+    /// Creates one. Returns it, or -1 with errno set.
     package static func make() -> Int32 { clinux_eventfd() }
 
     /// Makes it readable. It cannot fail: the counter is far from full, and the descriptor is ours.
@@ -15,7 +15,7 @@ package enum EventFD {
         _ = write(descriptor, &one, 8)
     }
 
-    /// Takes that back. To be called before what it was rung for is taken.
+    /// Makes it unreadable again. Call it before you handle what it was signalled for.
     package static func drain(_ descriptor: Int32) {
         var count: UInt64 = 0
         _ = read(descriptor, &count, 8)

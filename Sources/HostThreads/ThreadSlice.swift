@@ -3,25 +3,26 @@
 
 import CLinux
 
-/// How long a turn at the processor the calling thread takes where others want one too: each thread's own, and
-/// those a thread makes begin with its (sched_setattr(2)).
+/// The time slice of the calling thread when other threads want the processor too. Each thread has
+/// its own, and new threads inherit it (sched_setattr(2)).
 ///
-/// With the shortest, it runs when it wakes though every processor is taken, and not only when the turn of another
-/// is over, which is milliseconds; at each step from a timer to a process. No privilege is needed. Where Linux is
-/// older than 6.12, or filters the call, all goes on as before.
+/// A thread with the shortest slice runs as soon as it wakes although every processor is busy,
+/// instead of milliseconds later when the slice of another thread ends. This counts at each step
+/// from a timer to a process. It needs no privilege. On Linux before 6.12, or if the call is
+/// filtered, nothing changes.
 package enum ThreadSlice {
-    /// Takes the shortest, for the calling thread and those it makes from then on. The processes of runs that
-    /// it starts have the system's own.
+    /// Sets the shortest slice for the calling thread and the threads it creates later. The
+    /// processes of runs that it starts have the system's default slice.
     package static func takeShortest() { clinux_take_short_slice() }
 
-    /// Takes the shortest, and this nice value, for the calling thread alone: what it starts begins as any process
-    /// does.
-    /// - Returns: false if that is not granted; nothing is changed then.
-    package static func keepShortest(nice: Int32) -> Bool { clinux_keep_precedence(nice) }
+    /// Sets the shortest slice and this nice value for the calling thread only: what it starts has
+    /// the defaults.
+    /// - Returns: false if that is not permitted; nothing is changed then.
+    package static func keepShortest(nice: Int32) -> Bool { clinux_raise_thread_priority(nice) }
 
-    /// Takes the shortest again together with what it starts, at the common nice value.
-    package static func shareShortest() { clinux_share_precedence() }
+    /// Lets what the thread starts inherit the shortest slice again, with the default nice value.
+    package static func shareShortest() { clinux_restore_thread_priority() }
 
-    /// Gives it up, for the calling thread and those it makes from then on.
-    package static func reset() { clinux_give_up_short_slice() }
+    /// Restores the default slice for the calling thread and the threads it creates later.
+    package static func reset() { clinux_reset_slice() }
 }

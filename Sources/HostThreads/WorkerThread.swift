@@ -4,8 +4,8 @@
 import CLinux
 import Glibc
 
-/// A detached thread that takes no signal: those of the process are for the threads that expect them. Only
-/// what the thread itself would cause stays open.
+/// A detached thread that blocks all signals, because the signals of the process are for the
+/// threads that handle them. Only signals that the thread itself would cause are not blocked.
 package enum WorkerThread {
     private final class Body {
         let name: String
@@ -17,13 +17,14 @@ package enum WorkerThread {
         }
     }
 
-    /// Gives the calling thread the name that debuggers and ps(1) show; on the first thread it is the process's.
+    /// Sets the name of the calling thread that debuggers and ps(1) show; on the first thread it is
+    /// the name of the process.
     ///
     /// - Parameter name: at most 15 bytes.
     package static func showName(_ name: String) { clinux_name_thread(name) }
 
-    /// Runs the body on a thread of this name, of at most 15 bytes.
-    /// - Returns: 0, or the errno if there can be none.
+    /// Runs the body on a new thread with this name, of at most 15 bytes.
+    /// - Returns: 0, or the errno if no thread can be created.
     package static func start(_ name: String, _ run: sending @escaping () -> Void) -> Int32 {
         let body = Unmanaged.passRetained(Body(name: name, run: run))
         var blocked = sigset_t()

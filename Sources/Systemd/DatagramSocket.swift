@@ -6,18 +6,19 @@ import Synchronization
 
 /// A datagram socket that sends to one unix address and never waits.
 ///
-/// libsystemd's own sd_notify(3) and sd_journal_sendv(3) send on blocking sockets: with a peer that is
-/// stopped or stuck they wait until it reads again, however long that takes. What schedules jobs must not,
-/// so both protocols, which are documented and stable, are spoken here over sockets of our own.
+/// libsystemd's own sd_notify(3) and sd_journal_sendv(3) send on blocking sockets: if the peer is
+/// stopped or hangs, they wait until it reads again. A scheduler must not wait, so this module
+/// implements both protocols, which are documented and stable, on its own sockets.
 ///
-/// It is never connected: each datagram names the address anew, so a peer that was restarted, and bound the
-/// same address with another socket, is reached again without anybody noticing.
+/// The socket is never connected: each datagram contains the address, so a peer that was restarted
+/// and bound the same address with another socket gets the next one.
 final class DatagramSocket: Sendable {
     private let address: [UInt8]
-    /// Nil until the first datagram, and as long as there is no descriptor to be had.
+    /// Nil until the first datagram, and while no descriptor can be created.
     private let descriptor = Mutex<Int32?>(nil)
 
-    /// Nil if the address fits no socket address. `@` begins an abstract one (unix(7)).
+    /// Nil if the text is not a valid address or too long. `@` starts an abstract address
+    /// (unix(7)).
     init?(address: String) {
         guard let first = address.utf8.first,
             first == UInt8(ascii: "/") || first == UInt8(ascii: "@"),
@@ -37,9 +38,9 @@ final class DatagramSocket: Sendable {
 
     deinit { descriptor.withLock { if let descriptor = $0 { close(descriptor) } } }
 
-    /// Sends one datagram, with a descriptor beside it if one is given.
-    /// - Returns: 0, or the errno: EAGAIN if the peer does not read, EMSGSIZE if it is too large, EMFILE if
-    ///   there is no descriptor to be had.
+    /// Sends one datagram, along with a descriptor if one is given.
+    /// - Returns: 0, or the errno: EAGAIN if the peer does not read, EMSGSIZE if the datagram is
+    ///   too large, EMFILE if no descriptor can be created.
     func send(_ bytes: [UInt8], passing passed: Int32? = nil) -> Int32 {
         descriptor.withLock { descriptor in
             if descriptor == nil {
@@ -80,15 +81,15 @@ final class DatagramSocket: Sendable {
     private static func deliver(
         _ message: inout msghdr, passing passed: Int32?, on descriptor: Int32
     ) -> Int32 {
-        // One descriptor's worth of control data, laid out as CMSG_LEN and CMSG_SPACE have it: the header
-        // rounded up to a word, the descriptor, rounded up again (cmsg(3)).
+        // Control data for one descriptor, in the layout of CMSG_LEN and CMSG_SPACE: the header
+        // rounded up to a word, and the descriptor rounded up again (cmsg(3)).
         let word = MemoryLayout<Int>.size
         let header = (MemoryLayout<cmsghdr>.size + word - 1) / word * word
         var control = [UInt8](repeating: 0, count: header + word)
         return control.withUnsafeMutableBytes { control in
             if let passed {
-                // Field by field: Glibc's cmsghdr ends in a flexible array, for which Swift has no
-                // initializer.
+                // Each field is stored separately: glibc's cmsghdr ends in a flexible array, so
+                // Swift has no initializer for it.
                 control.storeBytes(of: header + MemoryLayout<Int32>.size, as: Int.self)
                 control.storeBytes(of: SOL_SOCKET, toByteOffset: word, as: Int32.self)
                 control.storeBytes(of: Int32(SCM_RIGHTS), toByteOffset: word + 4, as: Int32.self)

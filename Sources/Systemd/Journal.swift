@@ -5,36 +5,38 @@ import CLinux
 import Glibc
 import Synchronization
 
-/// The journal, spoken to in its own protocol (https://systemd.io/JOURNAL_NATIVE_PROTOCOL/) over one
-/// descriptor. Sending never waits longer than `timeout`, where sd_journal_sendv(3) waits as
-/// long as journald is stuck: what a journal that is stuck or away does not take is dropped and counted, and
-/// the count is the first thing it hears of when it takes entries again.
+/// A client of the journal in its native protocol (https://systemd.io/JOURNAL_NATIVE_PROTOCOL/)
+/// over one descriptor. Sending never waits longer than `timeout`, while sd_journal_sendv(3) waits
+/// as long as journald hangs. Entries that a hanging or missing journal does not accept are dropped
+/// and counted, and the count is the first entry that is sent when the journal accepts entries
+/// again.
 public final class Journal: Sendable {
-    /// The most bytes of one field's value; what is longer is cut off.
+    /// The most bytes of one field's value; longer values are cut.
     public static let valueBytesMax = 64 << 10
-    /// The most fields a caller adds to an entry; those beyond are left out. With `valueBytesMax` it bounds
-    /// what one entry can take to some 8 MiB.
+    /// The most fields that a caller can add to an entry; further ones are dropped. With
+    /// `valueBytesMax` this limits an entry to some 8 MiB.
     public static let fieldsMax = 128
-    /// Where journald listens.
+    /// The path at which journald listens.
     public static let standardPath = "/run/systemd/journal/socket"
 
     private let socket: DatagramSocket?
     private let dropped = Mutex(0)
 
-    /// - Parameter path: the journal's socket. One that is not there, or not a socket's path at all, is
-    ///   like a journal that does not answer.
+    /// - Parameter path: the journal's socket. A missing socket or an invalid path is treated like
+    ///   a journal that does not respond.
     public init(path: String = Journal.standardPath) { socket = DatagramSocket(address: path) }
 
-    /// How many entries were dropped since the journal last took one.
+    /// How many entries were dropped since the journal last accepted one.
     public var droppedCount: Int { dropped.withLock { $0 } }
 
-    /// Whether standard error leads to the journal, as JOURNAL_STREAM says (systemd.exec(5)).
+    /// Whether standard error is connected to the journal, according to JOURNAL_STREAM
+    /// (systemd.exec(5)).
     public static var isStderr: Bool {
         isStream(STDERR_FILENO, named: getenv("JOURNAL_STREAM").map { String(cString: $0) })
     }
 
-    /// Whether a descriptor is the stream of this `device:inode`. The variable alone says nothing: whoever
-    /// redirects standard error leaves it as it is.
+    /// Whether a descriptor is the stream with this `device:inode`. The variable alone is not
+    /// enough: a program that redirects standard error does not change it.
     static func isStream(_ descriptor: Int32, named stream: String?) -> Bool {
         var status = stat()
         guard let stream, fstat(descriptor, &status) == 0 else { return false }
@@ -42,23 +44,24 @@ public final class Journal: Sendable {
     }
 
     /// Sends one entry, as `send(message:priority:fields:)` of `Field`s does.
-    /// - Returns: whether the journal took it.
+    /// - Returns: whether the journal accepted it.
     @discardableResult
     public func send(message: String, priority: Int, fields: [(String, String)] = []) -> Bool {
         send(message: message, priority: priority, fields: fields.map { Field($0.0, $0.1) })
     }
 
-    /// Sends one entry. Any thread may, at any time. Fields whose names the journal would refuse are left
-    /// out, and so are a second MESSAGE or PRIORITY.
+    /// Sends one entry. It can be called on any thread. Fields with names that the journal would
+    /// refuse are dropped, and so are a second MESSAGE or PRIORITY.
     ///
     /// - Parameters:
-    ///   - priority: 0 (emergency) to 7 (debug), as in syslog(3); what lies outside is taken as the nearer
-    ///     of the two.
+    ///   - priority: 0 (emergency) to 7 (debug), as in syslog(3); other values are clamped to this
+    ///     range.
     ///   - fields: at most `fieldsMax`.
-    ///   - timeout: how long to wait for a journal that works, and is only slower than what is written: its
-    ///     socket holds 512 entries at most, and no more than a job writes in a moment. One that took nothing
-    ///     for as long is stuck, and not waited for again until it takes entries.
-    /// - Returns: whether the journal took it. If not, it is counted.
+    ///   - timeout: how long to wait for a journal that works but is slower than the writer: its
+    ///     socket holds at most 512 entries, which a job can write in a moment. A journal that
+    ///     accepted nothing for this long hangs, and is not waited for again until it accepts
+    ///     entries.
+    /// - Returns: whether the journal accepted it. If not, it is counted.
     /// - Complexity: O(bytes of the entry).
     @discardableResult
     public func send(
@@ -74,7 +77,8 @@ public final class Journal: Sendable {
         guard outcome == .full else { return outcome == .taken }
         let deadline = ContinuousClock.now + timeout
         while outcome == .full {
-            // There is nothing to wait on: a socket that is not connected is told nothing of its peer's queue.
+            // There is no event to wait for: poll does not report the queue of the peer for an
+            // unconnected socket.
             usleep(Self.retryMicroseconds)
             outcome = attempt(entry, isLast: ContinuousClock.now >= deadline)
         }
@@ -87,27 +91,28 @@ public final class Journal: Sendable {
     private enum Outcome {
         case taken
         case dropped
-        /// Nothing was done: the journal has no room for now.
+        /// Nothing was sent: the journal has no room now.
         case full
     }
 
-    /// The lock is held over the sending, which does not wait, so that the count of what was dropped comes
-    /// before the entry that got through and says neither too many nor too few.
+    /// The lock is held during the sending, which does not wait. So the count of dropped entries is
+    /// sent before the next accepted entry and is exact.
     ///
-    /// - Parameter isLast: whether an entry there is no room for is dropped, or may be tried again.
+    /// - Parameter isLast: whether to drop the entry if there is no room for it, instead of
+    ///   returning `full`.
     private func attempt(_ entry: [UInt8], isLast: Bool) -> Outcome {
         dropped.withLock { dropped in
             let failure = reportDrops(&dropped) ?? deliver(entry)
             if failure == 0 { return .taken }
-            // Where entries were dropped already it is stuck.
+            // If entries were already dropped, the journal hangs.
             if failure == EAGAIN, !isLast, dropped == 0 { return .full }
             dropped += 1
             return .dropped
         }
     }
 
-    /// Tells of what was dropped, if anything was.
-    /// - Returns: the errno if that could not be told.
+    /// Sends the count of dropped entries, if there are any.
+    /// - Returns: the errno if that failed.
     private func reportDrops(_ dropped: inout Int) -> Int32? {
         guard dropped > 0 else { return nil }
         let entries = dropped == 1 ? "1 log entry was" : "\(dropped) log entries were"
@@ -126,13 +131,14 @@ public final class Journal: Sendable {
     private func deliver(_ entry: [UInt8]) -> Int32 {
         guard let socket else { return EINVAL }
         switch socket.send(entry) {
-        // ENOBUFS is what the kernel says of a datagram it finds no memory in one piece for.
+        // ENOBUFS: the kernel has no contiguous memory for the datagram.
         case EMSGSIZE, ENOBUFS: return Self.deliverAsFile(entry, over: socket)
         case let result: return result
         }
     }
 
-    /// What is too large for a datagram goes as a sealed file in memory, as the protocol says.
+    /// Sends an entry that is too large for a datagram as a sealed file in memory, as the protocol
+    /// defines.
     private static func deliverAsFile(_ entry: [UInt8], over socket: DatagramSocket) -> Int32 {
         let file = clinux_memory_file("journal-entry")
         guard file >= 0 else { return errno }

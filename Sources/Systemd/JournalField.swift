@@ -2,26 +2,26 @@
 // SPDX-License-Identifier: Apache-2.0
 
 extension Journal {
-    /// One field of an entry: a name and a value of any bytes.
+    /// One field of an entry: a name, and a value of any bytes.
     public struct Field: Hashable, Sendable {
-        /// Capital letters, digits and `_`, at most 64 of them, no digit or `_` first. An entry goes
-        /// without a field of another name.
+        /// Capital letters, digits and `_`, at most 64 of them, starting with a letter. Fields with
+        /// other names are not sent.
         public var name: String
-        /// What is longer than `valueBytesMax` is cut off when it is sent.
+        /// A value longer than `valueBytesMax` is cut when it is sent.
         public var value: [UInt8]
 
-        /// A field of bytes as they are.
+        /// A field of bytes.
         public init(_ name: String, _ value: [UInt8]) {
             self.name = name
             self.value = value
         }
 
-        /// A field of text. What is too long ends between two characters, since the journal's clients show
-        /// a value that is not UTF-8 as a number of bytes.
+        /// A field of text. A text that is too long is cut between two characters, because the
+        /// journal's clients show a value that is not UTF-8 as a number of bytes.
         public init(_ name: String, _ text: String) {
             self.name = name
             value = Array(text.utf8.prefix(valueBytesMax))
-            // Continuation bytes and the head they belong to, if the cut fell within a character.
+            // Removes the bytes of a character that was cut in the middle.
             guard text.utf8.count > valueBytesMax,
                 let next = text.utf8.dropFirst(valueBytesMax).first,
                 next & 0xc0 == 0x80
@@ -29,8 +29,8 @@ extension Journal {
             while let last = value.popLast(), last & 0xc0 == 0x80 {}
         }
 
-        /// Whether the journal would take the name. Those that begin with an underscore are its own, and it
-        /// drops what others send under them (systemd.journal-fields(7)).
+        /// Whether the journal accepts the name. Names that start with an underscore are reserved,
+        /// and the journal drops such fields from clients (systemd.journal-fields(7)).
         static func isName(_ name: String) -> Bool {
             guard let first = name.utf8.first, name.utf8.count <= nameBytesMax else { return false }
             let capitals = UInt8(ascii: "A")...UInt8(ascii: "Z")
@@ -45,8 +45,8 @@ extension Journal {
         private static let nameBytesMax = 64
     }
 
-    /// The fields in the form of the protocol. A value with a newline goes with its length before it, so
-    /// that none can begin another field.
+    /// Encodes the fields as in the protocol. A value with a newline is preceded by its length, so
+    /// that it cannot start another field.
     /// - Complexity: O(bytes).
     static func encode(_ fields: [Field]) -> [UInt8] {
         let newline = UInt8(ascii: "\n")

@@ -6,25 +6,26 @@ import Glibc
 /// Notifications to the service manager (sd_notify(3)): state changes as lines of `NAME=VALUE` in one
 /// datagram. Sending never waits.
 public struct Notify: Sendable {
-    /// The most bytes of a status line; what is longer is cut off between two characters.
+    /// The most bytes of a status line; a longer one is cut between two characters.
     public static let statusBytesMax = 1024
-    /// The longest extension of a time limit that is asked for; more is taken as this.
+    /// The longest extension of a time limit that is requested; a longer one is cut to it.
     public static let extensionMax = Duration.seconds(24 * 3600)
 
-    /// One thing the manager can be told.
+    /// A state that can be reported to the manager.
     public enum State: Hashable, Sendable {
-        /// The service is up, or done reloading.
+        /// The service has started, or has finished reloading.
         case ready
         /// One line for `systemctl status`.
         case status(String)
-        /// The configuration is being read again, since this many microseconds of CLOCK_MONOTONIC. It ends
-        /// with the next `ready`. The instant lets the manager tell the `ready` of this reload from an
-        /// older one (Type=notify-reload, systemd 253 and later; older ones ignore it).
+        /// The configuration is being reloaded, since this many microseconds of CLOCK_MONOTONIC,
+        /// until the next `ready`. With this instant the manager can distinguish the `ready` of
+        /// this reload from an older one (Type=notify-reload, systemd 253 and later; older ones
+        /// ignore it).
         case reloading(monotonic: Int64)
         /// The service is going down.
         case stopping
-        /// The start or stop going on takes up to this much longer, from now on. In microseconds, rounded
-        /// up: a span too short to be said would else ask for none at all.
+        /// The start or stop in progress takes up to this much longer, from now on. Sent in
+        /// microseconds, rounded up, because a shorter time would be sent as none at all.
         case extendTimeout(Duration)
         /// The service is alive.
         case watchdog
@@ -42,27 +43,28 @@ public struct Notify: Sendable {
         }
     }
 
-    /// What became of a notification.
+    /// The result of a notification.
     public enum Result: Hashable, Sendable {
-        /// The manager's socket took it.
+        /// The manager's socket accepted it.
         case sent
-        /// Nobody supervises this process.
+        /// There is no service manager.
         case notSupervised
-        /// The errno it failed with; EAGAIN if the manager does not read.
+        /// It failed with this errno; EAGAIN if the manager does not read.
         case failed(Int32)
     }
 
     private let socket: DatagramSocket?
     private let isAddressed: Bool
 
-    /// - Parameter address: the value of NOTIFY_SOCKET; nil without one.
+    /// - Parameter address: the value of NOTIFY_SOCKET; nil if it is not set.
     public init(address: String?) {
         isAddressed = address != nil
         socket = address.flatMap { DatagramSocket(address: $0) }
     }
 
-    /// What NOTIFY_SOCKET says, which is taken out of the environment: no child speaks to the manager in the name of
-    /// this process. To be called once, before other threads exist: unsetenv(3) is not safe beside them.
+    /// Reads NOTIFY_SOCKET and removes it from the environment, so that no child can notify the
+    /// manager in the name of this process. Call it once, before other threads exist: unsetenv(3)
+    /// is not thread-safe.
     public static func take() -> Notify {
         let address = getenv("NOTIFY_SOCKET").map { String(cString: $0) }
             .flatMap { $0.isEmpty ? nil : $0 }
@@ -70,10 +72,10 @@ public struct Notify: Sendable {
         return Notify(address: address)
     }
 
-    /// Whether anybody supervises this process.
+    /// Whether a service manager supervises this process.
     public var isSupervised: Bool { isAddressed }
 
-    /// Tells all of it at once: the manager sees either every state or none.
+    /// Sends all states in one datagram: the manager gets either all of them or none.
     public func send(_ states: [State]) -> Result {
         guard isAddressed else { return .notSupervised }
         guard let socket else { return .failed(EINVAL) }
@@ -82,13 +84,13 @@ public struct Notify: Sendable {
         return code == 0 ? .sent : .failed(code)
     }
 
-    /// The service is up, or done reloading, and this is its status.
+    /// The service has started, or has finished reloading, with this status.
     public func ready(status: String) -> Result { send([.ready, .status(status)]) }
 
     /// One line for `systemctl status`.
     public func status(_ text: String) -> Result { send([.status(text)]) }
 
-    /// The configuration is being read again, since this many microseconds of CLOCK_MONOTONIC. Ends with
+    /// The configuration is being reloaded, since this many microseconds of CLOCK_MONOTONIC, until
     /// the next `ready`.
     public func reloading(monotonic microseconds: Int64) -> Result {
         send([.reloading(monotonic: microseconds)])
@@ -97,14 +99,15 @@ public struct Notify: Sendable {
     /// The service is going down.
     public func stopping() -> Result { send([.stopping]) }
 
-    /// The start or stop going on takes up to this much longer, at most `extensionMax`.
+    /// The start or stop in progress takes up to this much longer, at most `extensionMax`.
     public func extendTimeout(_ span: Duration) -> Result { send([.extendTimeout(span)]) }
 
     /// The service is alive.
     public func watchdog() -> Result { send([.watchdog]) }
 
-    /// A newline would begin another assignment, and the manager's clients show the text on terminals as
-    /// it stands: whatever moves a cursor or turns the direction of writing becomes a space.
+    /// A newline would start another assignment, and the manager's clients show the text on
+    /// terminals without changes. So every character that moves the cursor or changes the writing
+    /// direction becomes a space.
     private static func line(_ text: String) -> String {
         var line = ""
         var bytesLeft = statusBytesMax

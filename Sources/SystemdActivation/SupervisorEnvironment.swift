@@ -5,21 +5,23 @@ import CSystemd
 import Glibc
 public import Systemd
 
-/// What the service manager handed this process in its environment. It is read once and taken out, so that
-/// no child of this process speaks to the manager in its name.
+/// What the service manager passed to this process in its environment. It is read once and removed,
+/// so that no child of this process can communicate with the manager in its name.
 public struct SupervisorEnvironment: Sendable {
-    /// Where notifications go.
+    /// The notification socket.
     public let notify: Notify
-    /// How often the manager expects a sign of life; nil if it does not watch.
+    /// How often the manager expects a watchdog notification; nil if it does not watch this
+    /// process.
     public let watchdogInterval: Duration?
-    /// The sockets it passed, in their order.
+    /// The passed sockets, in their order.
     public let sockets: [ListenSocket]
 
-    /// Reads the environment of this process and removes what it read. To be called once, before other
-    /// threads exist: setenv(3) is not safe beside them.
+    /// Reads the variables of the service manager and removes them. Call it once, before other
+    /// threads exist: setenv(3) is not thread-safe.
     public static func take() -> SupervisorEnvironment {
-        // sd_watchdog_enabled(3) looks at WATCHDOG_PID as well, sd_listen_fds_with_names(3) at LISTEN_PID;
-        // both take their variables away when told to, and the latter sets FD_CLOEXEC.
+        // sd_watchdog_enabled(3) also checks WATCHDOG_PID, and sd_listen_fds_with_names(3)
+        // LISTEN_PID. Both remove their variables if the first argument is 1, and the latter sets
+        // FD_CLOEXEC.
         var microseconds: UInt64 = 0
         let isWatched = sd_watchdog_enabled(1, &microseconds) > 0
         let sockets = takeSockets()

@@ -4,7 +4,7 @@
 import TimerCore
 import TimerRunnerProtocol
 
-/// Reaching a runner again, and agreeing with it on the runs there are.
+/// Reconnects to a runner, and reconciles the runs that both sides know.
 extension ClientLoop {
     mutating func reconnect() {
         let now = RunnerClock.awake()
@@ -15,14 +15,14 @@ extension ClientLoop {
             let greeting = try Greeting.exchange(on: &fresh, until: now + 5_000_000_000)
             let isSame = greeting.instance == instance
             if isSame {
-                events.repeatAll()
-                output.repeatAll()
+                events.resetAcknowledged()
+                output.resetAcknowledged()
             } else {
                 instance = greeting.instance
                 events = Receipts()
                 output = Receipts()
             }
-            mustConfirm = true
+            mustAcknowledge = true
             socket = consume fresh
             search.end()
             reconcile(greeting.holdings)
@@ -32,7 +32,7 @@ extension ClientLoop {
         }
     }
 
-    /// Brings what the runner holds and what is known here together.
+    /// Reconciles the runs that the runner reports with the runs that are known here.
     private mutating func reconcile(_ holdings: [RunnerClient.Holding]) {
         let held = Dictionary(holdings.map { ($0.run, $0) }) { first, _ in first }
         unknownRuns = []
@@ -42,7 +42,7 @@ extension ClientLoop {
             if let order = known.order, held[run] == nil {
                 orders.append(order)
             } else if held[run] == nil {
-                // It was begun, and its runner took all memory of it along.
+                // The run was started, and all data about it was lost with its runner.
                 runs[run]?.isOver = true
                 let end = RunEnd(.lost(.runner), at: RunnerClock.wall())
                 handler(.event(.ended(run, end))) {}

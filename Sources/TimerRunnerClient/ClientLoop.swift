@@ -5,45 +5,49 @@ import Glibc
 import TimerCore
 import TimerRunnerProtocol
 
-/// The client's own thread: what it knows of the runs, and the connection while there is one.
+/// The state and the loop of the client's thread: the known runs, and the connection while there is
+/// one.
 struct ClientLoop: ~Copyable {
     private let mailbox: ClientMailbox
     let dial: RunnerClient.Dial
     let handler: RunnerClient.Handler
     var socket: FrameSocket?
-    /// Which runner it is, or was.
+    /// The instance number of the runner of the current or last connection.
     var instance: UInt64
-    /// What it told of beginnings and ends, and of output.
+    /// The received messages of that runner: starts and ends, and output.
     var events = Receipts()
     var output = Receipts()
 
-    /// The runs that were told to start or were found, and are not forgotten.
+    /// The runs that were requested or found, and are not forgotten.
     var runs: [Run.ID: Known] = [:]
-    /// Runs the runner holds and nobody knows: they are forgotten once they are over.
+    /// Runs of the runner that the scheduler does not know: they are forgotten once they have
+    /// ended.
     var unknownRuns: Set<Run.ID> = []
-    /// In the order of their tokens: the answer to one is the answer to all before it.
+    /// In the order of their tokens: the response to one also answers all before it.
     private var barriers: ArraySlice<(token: UInt64, done: @Sendable () -> Void)> = []
     private var token: UInt64 = 0
     private var down: (@Sendable () -> Void)?
     private(set) var isClosing = false
-    /// The runner was told to end: no other is looked for.
+    /// The runner was told to shut down: the client does not reconnect.
     private(set) var isEnding = false
-    /// The runner said that it ends, though this client did not tell it to.
+    /// Whether the runner reported that it ends although this client did not request it.
     private var isLeaving = false
     var search: RunnerSearch
-    /// Whether what is seen is to be said at the next turn.
-    var mustConfirm = false
-    /// Whether something was told since it last waited, of which is soon left word that it is seen.
-    private var hasTold = false
+    /// Whether to acknowledge messages in the next loop iteration.
+    var mustAcknowledge = false
+    /// Whether an event was passed to the handler since the last wait, so that an acknowledgement
+    /// will follow soon.
+    private var hasDelivered = false
 
-    /// How many frames are taken before commands have their turn.
-    private static let framesPerTurn = 128
-    /// Whether there may be more frames that were read already.
+    /// How many frames are handled before commands are executed.
+    private static let framesPerIteration = 128
+    /// Whether there may be more frames in the buffer.
     private var hasFrames = false
 
-    /// What is known of a run, and what is wanted of it: said again to a runner that may not have heard.
+    /// What is known about a run, and the commands for it: they are sent again to a runner that may
+    /// not have received them.
     struct Known {
-        /// Nil once it is known to be begun.
+        /// Nil once the run has started.
         var order: RunOrder?
         var isOver = false
         var end: Duration?
@@ -63,8 +67,8 @@ struct ClientLoop: ~Copyable {
         search = RunnerSearch(announcedBy: path)
     }
 
-    /// Begins with what the runner held at first.
-    mutating func adopt(_ known: Set<Run.ID>, of holdings: [RunnerClient.Holding]) {
+    /// Adds the runs that the runner reported on the first connection.
+    mutating func add(_ known: Set<Run.ID>, of holdings: [RunnerClient.Holding]) {
         for holding in holdings {
             if known.contains(holding.run) {
                 runs[holding.run] = Known()
@@ -78,36 +82,36 @@ struct ClientLoop: ~Copyable {
         if holding.isOver { send(.forget([holding.run])) } else { unknownRuns.insert(holding.run) }
     }
 
-    // MARK: - The turn
+    // MARK: - The loop
 
     mutating func run() {
         while true {
             receive()
-            let (words, seen) = mailbox.take()
-            for word in words { execute(word) }
-            confirm(seen[instance])
+            let (commands, seen) = mailbox.take()
+            for command in commands { execute(command) }
+            acknowledge(seen[instance])
             flush()
-            if isClosing { return leave() }
+            if isClosing { return drainAndDisconnect() }
             if socket == nil, !isEnding {
                 reconnect()
-                // With what the runner holds, more may have come than was asked for.
+                // More messages may have arrived together with the runner's list of runs.
                 if socket != nil { continue }
             }
             wait()
         }
     }
 
-    /// Says what is seen, once there is something for which that was awaited.
-    private mutating func confirm(_ seen: ClientMailbox.Seen?) {
+    /// Acknowledges messages, if the runner waits for that.
+    private mutating func acknowledge(_ seen: ClientMailbox.Seen?) {
         if let seen {
-            let isNew = [events.know(seen.events), output.know(seen.output)]
-            if isNew.contains(true) { mustConfirm = true }
+            let isNew = [events.markHandled(seen.events), output.markHandled(seen.output)]
+            if isNew.contains(true) { mustAcknowledge = true }
         }
-        let slack = mustConfirm ? 0 : RunnerClient.unconfirmedMax
-        mustConfirm = false
-        let more = [events.nextToSay(slack: slack), output.nextToSay(slack: slack)]
+        let slack = mustAcknowledge ? 0 : RunnerClient.unacknowledgedMax
+        mustAcknowledge = false
+        let more = [events.nextToAcknowledge(slack: slack), output.nextToAcknowledge(slack: slack)]
         guard more.contains(where: { $0 != nil }) else { return }
-        send(.seen(events: events.told, output: output.told))
+        send(.seen(events: events.acknowledged, output: output.acknowledged))
     }
 
     private mutating func wait() {
@@ -121,16 +125,17 @@ struct ClientLoop: ~Copyable {
             time = search.timeout
             wanted.append(pollfd(fd: search.descriptor, events: Int16(POLLIN), revents: 0))
         }
-        // What was told is recorded before long, and word of that has time: one turn takes all of it.
-        if hasTold, time < 0 { time = RunnerClient.gathering }
-        guard mailbox.expect(shortly: hasTold) else { return }
-        hasTold = false
+        // Events are recorded soon, and their acknowledgement is not urgent, so one iteration sends
+        // all of them.
+        if hasDelivered, time < 0 { time = RunnerClient.acknowledgementDelay }
+        guard mailbox.expect(shortly: hasDelivered) else { return }
+        hasDelivered = false
         _ = poll(&wanted, nfds_t(wanted.count), time)
-        if socket == nil, wanted.count > 1, wanted[1].revents != 0 { search.hear() }
+        if socket == nil, wanted.count > 1, wanted[1].revents != 0 { search.handleChange() }
     }
 
-    /// What was said last is to reach the runner; a second is more than it needs if it lives.
-    private mutating func leave() {
+    /// Sends the remaining requests to the runner; a second is more than a running one needs.
+    private mutating func drainAndDisconnect() {
         let deadline = RunnerClock.awake() + 1_000_000_000
         while let descriptor = socket?.descriptor, (socket?.backlog ?? 0) > 0 {
             let left = (deadline - RunnerClock.awake()) / 1_000_000
@@ -150,10 +155,10 @@ struct ClientLoop: ~Copyable {
         disconnect("the connection to the runner broke")
     }
 
-    // MARK: - Words
+    // MARK: - Commands
 
-    private mutating func execute(_ word: ClientMailbox.Command) {
-        switch word {
+    private mutating func execute(_ command: ClientMailbox.Command) {
+        switch command {
         case .start(let orders):
             let room = max(0, RunnerClient.waitingMax - runs.count)
             for order in orders.dropFirst(room) { refuse(order) }
@@ -189,7 +194,7 @@ struct ClientLoop: ~Copyable {
         }
     }
 
-    /// There is no room for one more run that the runner has to be told of.
+    /// Reports a run as failed because too many runs wait for the runner.
     private func refuse(_ order: RunOrder) {
         let outcome = RunOutcome.spawnFailed(
             errno: "EAGAIN",
@@ -205,15 +210,15 @@ struct ClientLoop: ~Copyable {
         }
     }
 
-    // MARK: - News
+    // MARK: - Events
 
     private mutating func receive() {
         hasFrames = false
         var isFilled = false
-        for _ in 0..<Self.framesPerTurn {
+        for _ in 0..<Self.framesPerIteration {
             if let frame = socket?.next() {
                 guard let reply = try? WireReply(frame) else {
-                    return disconnect("what the runner says cannot be understood")
+                    return disconnect("the runner sent an invalid message")
                 }
                 take(reply)
             } else if !isFilled {
@@ -236,12 +241,12 @@ struct ClientLoop: ~Copyable {
                 first.done()
             }
             _ = events.receive(number)
-            mustConfirm = true
+            mustAcknowledge = true
         case .down:
             isLeaving = !isEnding
             down?()
             down = nil
-        case .welcome, .holds, .complete: disconnect("what the runner says is out of turn")
+        case .welcome, .holds, .complete: disconnect("the runner sent an unexpected message")
         }
     }
 
@@ -253,10 +258,10 @@ struct ClientLoop: ~Copyable {
     }
 
     private mutating func takeOutput(_ number: UInt64, _ event: RunnerEvent) {
-        // Told before on another connection, and passed on then.
-        guard !output.receive(number) else { return mustConfirm = true }
+        // It was received on an earlier connection, and passed on then.
+        guard !output.receive(number) else { return mustAcknowledge = true }
         output.expectAcknowledgement(of: number)
-        hasTold = true
+        hasDelivered = true
         let (mailbox, instance) = (mailbox, instance)
         handler(.event(event)) { mailbox.seen(output: number, of: instance) }
     }
@@ -269,22 +274,22 @@ struct ClientLoop: ~Copyable {
             needsAcknowledgement = true
             if unknownRuns.remove(run) != nil || runs[run] == nil {
                 send(.forget([run]))
-                return mustConfirm = true
+                return mustAcknowledge = true
             }
-            guard runs[run]?.isOver == false else { return mustConfirm = true }
+            guard runs[run]?.isOver == false else { return mustAcknowledge = true }
             runs[run]?.isOver = true
         }
         runs[run]?.order = nil
-        if isAgain { return mustConfirm = true }
+        if isAgain { return mustAcknowledge = true }
         if needsAcknowledgement {
-            hasTold = true
+            hasDelivered = true
             events.expectAcknowledgement(of: number)
         }
         let (mailbox, instance) = (mailbox, instance)
         handler(.event(event)) { mailbox.seen(events: number, of: instance) }
     }
 
-    // MARK: - Parting
+    // MARK: - Disconnecting
 
     private mutating func disconnect(_ why: String) {
         socket = nil
@@ -292,7 +297,7 @@ struct ClientLoop: ~Copyable {
         failPending(why)
     }
 
-    /// Nobody waits for what will not come.
+    /// Completes the pending requests, for which no reply will come.
     private mutating func failPending(_ why: String) {
         for (_, done) in barriers { done() }
         barriers = []

@@ -8,7 +8,7 @@ import Synchronization
 import TimerCore
 import TimerRunnerProtocol
 
-/// What a client is to do, left for its thread by others.
+/// The commands and acknowledgements that other threads post to the client's thread.
 final class ClientMailbox: Sendable {
     enum Command: Sendable {
         case start([RunOrder])
@@ -24,7 +24,7 @@ final class ClientMailbox: Sendable {
         case close
     }
 
-    /// Up to which numbers what a runner told is seen: of beginnings and ends, and of output.
+    /// The numbers up to which the messages of a runner are handled: starts and ends, and output.
     struct Seen: Hashable {
         var events: UInt64 = 0
         var output: UInt64 = 0
@@ -32,13 +32,13 @@ final class ClientMailbox: Sendable {
 
     private struct State {
         var commands: [Command] = []
-        /// Of each runner.
+        /// The acknowledgements for each runner, by its instance number.
         var seen: [UInt64: Seen] = [:]
-        var isRung = false
-        /// Whether the thread looks here before long, even if nobody rings.
+        var isSignalled = false
+        /// Whether the thread checks the mailbox soon, even without a signal.
         var isExpected = false
-        /// Whether there is something it was not rung for.
-        var hasUnrung = false
+        /// Whether there is something for which the thread was not signalled.
+        var hasUnsignalled = false
     }
 
     let descriptor: Int32
@@ -54,7 +54,7 @@ final class ClientMailbox: Sendable {
 
     deinit { Glibc.close(descriptor) }
 
-    /// - Parameter hasTime: whether it may wait a little for others to come along.
+    /// - Parameter hasTime: whether the command may wait a little for further ones.
     func post(_ command: Command, hasTime: Bool = false) {
         change(hasTime: hasTime) { $0.commands.append(command) }
     }
@@ -68,24 +68,25 @@ final class ClientMailbox: Sendable {
     }
 
     private func change(hasTime: Bool, _ body: (inout State) -> Void) {
-        let mustRing = state.withLock { state in
+        let mustSignal = state.withLock { state in
             body(&state)
             guard !hasTime || !state.isExpected else {
-                state.hasUnrung = true
+                state.hasUnsignalled = true
                 return false
             }
-            defer { state.isRung = true }
-            return !state.isRung
+            defer { state.isSignalled = true }
+            return !state.isSignalled
         }
-        if mustRing { EventFD.signal(descriptor) }
+        if mustSignal { EventFD.signal(descriptor) }
     }
 
-    /// The thread is about to wait: for a short while, so that it need not be rung for what has time, or for ever.
-    /// - Returns: false if something is there already for which it was not rung.
+    /// Called before the thread waits: shortly, so that it need not be signalled for what is not
+    /// urgent, or without limit.
+    /// - Returns: false if there is already something for which it was not signalled.
     func expect(shortly: Bool) -> Bool {
         state.withLock { state in
             state.isExpected = shortly
-            return shortly || !state.hasUnrung
+            return shortly || !state.hasUnsignalled
         }
     }
 
@@ -95,8 +96,8 @@ final class ClientMailbox: Sendable {
             defer {
                 state.commands = []
                 state.seen = [:]
-                state.isRung = false
-                state.hasUnrung = false
+                state.isSignalled = false
+                state.hasUnsignalled = false
             }
             return (state.commands, state.seen)
         }

@@ -1,50 +1,52 @@
 // Copyright 2026 the timerd authors
 // SPDX-License-Identifier: Apache-2.0
 
-/// What a client has received in one lane, and up to which number it is where it belongs.
+/// Tracks which messages of one lane a client has received, and up to which number they are
+/// handled.
 struct Receipts {
     /// The highest number that was received.
     private(set) var last: UInt64 = 0
-    /// The messages that count as seen only once somebody says so, in their order.
+    /// The messages that count as handled only after `markHandled` is called, in their order.
     private var unacknowledged: ArraySlice<UInt64> = []
-    /// Up to which number the runner was told that all is seen, and up to which number that is known here.
-    private var said: UInt64 = 0
-    private var known: UInt64 = 0
+    /// The number up to which messages are acknowledged to the runner, and the number up to which
+    /// they are handled here.
+    private var acknowledgedUpTo: UInt64 = 0
+    private var handled: UInt64 = 0
 
-    /// A message was received.
+    /// Records a received message.
     /// - Returns: whether it was received before, on another connection.
     mutating func receive(_ number: UInt64) -> Bool {
         let isAgain = number <= last
         last = max(last, number)
-        // The runner has not heard that it is seen.
-        if isAgain { said = min(said, number &- 1) }
+        // The runner did not receive the acknowledgement.
+        if isAgain { acknowledgedUpTo = min(acknowledgedUpTo, number &- 1) }
         return isAgain
     }
 
-    /// This message counts as seen once `know` says so.
+    /// This message counts as handled only after `markHandled` is called with its number.
     mutating func expectAcknowledgement(of number: UInt64) { unacknowledged.append(number) }
 
-    /// Everything up to this number is where it belongs.
-    /// - Returns: whether that was not known yet.
-    mutating func know(_ number: UInt64) -> Bool {
-        guard number > known else { return false }
-        known = number
+    /// Everything up to this number is handled.
+    /// - Returns: whether that is new.
+    mutating func markHandled(_ number: UInt64) -> Bool {
+        guard number > handled else { return false }
+        handled = number
         return true
     }
 
-    /// Up to which number everything is seen, if the runner was told less by more than `slack`; it counts as told
-    /// then.
-    mutating func nextToSay(slack: UInt64) -> UInt64? {
-        while let first = unacknowledged.first, first <= known { unacknowledged.removeFirst() }
+    /// The number to acknowledge, if more than `slack` messages are handled and not acknowledged;
+    /// it counts as acknowledged then.
+    mutating func nextToAcknowledge(slack: UInt64) -> UInt64? {
+        while let first = unacknowledged.first, first <= handled { unacknowledged.removeFirst() }
         let all = (unacknowledged.first ?? last &+ 1) &- 1
-        guard all > said, all - said > slack else { return nil }
-        said = all
+        guard all > acknowledgedUpTo, all - acknowledgedUpTo > slack else { return nil }
+        acknowledgedUpTo = all
         return all
     }
 
-    /// Up to which number the runner was told that all is seen.
-    var told: UInt64 { said }
+    /// The number up to which messages are acknowledged to the runner.
+    var acknowledged: UInt64 { acknowledgedUpTo }
 
-    /// A new connection to the same runner: it is told again what is seen.
-    mutating func repeatAll() { said = 0 }
+    /// Called on a new connection to the same runner, so that the acknowledgement is sent again.
+    mutating func resetAcknowledged() { acknowledgedUpTo = 0 }
 }

@@ -8,62 +8,63 @@ import Synchronization
 public import TimerCore
 public import TimerRunnerProtocol
 
-/// The scheduler's hold on a runner in another process. Whatever happens to that process or to the
-/// connection, each run is started once and its end told once: on each new connection the two compare what
-/// they know.
+/// The scheduler's connection to a runner in another process. Whatever happens to that process or
+/// to the connection, each run is started once and its end is reported once: on each new connection
+/// both sides reconcile the runs that they know.
 ///
-/// It works on a thread of its own; calls only leave word for it and return at once.
+/// It works on its own thread; the methods only post a command to it and return at once.
 public final class RunnerClient: Sendable {
-    /// The shortest and the longest time between two attempts to reach a runner.
+    /// The shortest and the longest time between two attempts to connect to a runner.
     static let retryMin: Duration = .milliseconds(50)
     static let retryMax: Duration = .seconds(5)
-    /// How many milliseconds word of what is recorded is gathered, rather than said for each run by itself.
-    static let gathering: Int32 = 10
-    /// How many events that need no word of anybody may be seen before that is said by itself.
-    static let unconfirmedMax: UInt64 = 64
-    /// The most runs that are not forgotten: those that wait for a runner to be there, and those it has.
+    /// How long acknowledgements are collected before they are sent together, in milliseconds.
+    static let acknowledgementDelay: Int32 = 10
+    /// How many handled events that need no acknowledgement of the handler may be unacknowledged.
+    static let unacknowledgedMax: UInt64 = 64
+    /// The most runs that are not forgotten: those that wait for a runner, and those of the runner.
     static let waitingMax = 100_000
 
-    /// What a client tells.
+    /// An event of a client.
     public enum Event: Sendable {
         /// Something happened to a run.
         case event(RunnerEvent)
-        /// There is no runner, for this reason; it is looked for. It was announced if the runner ended by itself or
-        /// was told to, and said so: after an upgrade, or when its service is restarted.
+        /// The connection to the runner is lost, for this reason; the client tries to reconnect. It
+        /// was announced if the runner reported before that it ends: after an upgrade, or when its
+        /// service is stopped or restarted.
         case away(String, wasAnnounced: Bool)
-        /// There is one again: the same that was there before, or another.
+        /// The connection is back, to the same runner as before or to another one.
         case back(isSame: Bool)
     }
 
-    /// A run the runner held when the client first reached it.
+    /// A run that the runner had when the client first connected.
     public struct Holding: Hashable, Sendable {
-        /// Which run.
+        /// The run.
         public var run: Run.ID
-        /// When its process started; nil if it did not yet.
+        /// When its process started; nil if it has not started yet.
         public var began: WallInstant?
-        /// Whether it has ended; its end is told once the client begins.
+        /// Whether it has ended; its end is reported after `begin`.
         public var isOver: Bool
     }
 
-    /// Why there is no runner.
+    /// The reason why no runner can be reached.
     public struct Failure: Error, Hashable, CustomStringConvertible {
         /// What is wrong, and what to do next.
         public let description: String
 
-        /// A failure as described.
+        /// A failure with this description.
         public init(_ description: String) { self.description = description }
     }
 
-    /// Makes a connection to the runner, starting one first where that is this process's business. It may
-    /// take its time, and is called again after a while if it fails.
+    /// Opens a connection to the runner, and starts a runner first if this process is responsible
+    /// for that. It may take long, and is called again after a while if it fails.
     public typealias Dial = @Sendable () -> Result<Int32, Failure>
 
-    /// Takes what the client tells, on its thread. What is called last says that the news is where it
-    /// belongs; until then the runner keeps it. It may be called from anywhere. Of the beginning of a run it need
-    /// not be called.
+    /// Receives the events of the client, on its thread. Call `seen` when the event is handled;
+    /// until then the runner keeps it. It may be called on any thread. For the start of a run it
+    /// need not be called.
     public typealias Handler = @Sendable (Event, _ seen: @escaping @Sendable () -> Void) -> Void
 
-    /// What the runner held when it was first reached.
+    /// The runs that the runner had when the client first connected.
     public let holdings: [Holding]
 
     let mailbox: ClientMailbox
@@ -72,13 +73,13 @@ public final class RunnerClient: Sendable {
     private let dial: Dial
     private let path: String?
 
-    /// Reaches a runner and learns what it holds.
+    /// Connects to a runner and receives the list of its runs.
     ///
     /// - Parameters:
     ///   - timeout: how long to try.
-    ///   - path: of the socket of a runner that somebody else starts: one that is away is looked for when something
-    ///     happens there. Nil if `dial` starts one.
-    ///   - isCancelled: whether to give up before that; asked after each attempt.
+    ///   - path: of the socket of a runner that another process starts: when it is lost, the client
+    ///     reconnects as soon as something changes at this path. Nil if `dial` starts the runner.
+    ///   - isCancelled: whether to give up earlier; called after each attempt.
     /// - Throws: `Failure` of the last attempt.
     public init(
         timeout: Duration, announcedBy path: String? = nil,
@@ -108,10 +109,10 @@ public final class RunnerClient: Sendable {
 
     deinit { mailbox.post(.close) }
 
-    /// Begins to work: from here on what happens is told. Called once.
+    /// Starts the client's thread, which reports events from now on. Call it once.
     ///
-    /// - Parameter adopting: the runs the scheduler knows of; any other the runner holds is forgotten once
-    ///   it is over.
+    /// - Parameter adopting: the runs that the scheduler knows; any other run of the runner is
+    ///   forgotten once it has ended.
     public func begin(adopting runs: Set<Run.ID>, _ handler: @escaping Handler) {
         let (mailbox, dial, instance, holdings, path) = (mailbox, dial, instance, holdings, path)
         guard let socket = first.withLock({ $0.take() }) else { return }
@@ -121,11 +122,11 @@ public final class RunnerClient: Sendable {
             var work = ClientLoop(
                 mailbox: mailbox, dial: dial, handler: handler, socket: socket, instance: instance,
                 announcedBy: path)
-            work.adopt(runs, of: holdings)
+            work.add(runs, of: holdings)
             work.run()
             mailbox.finish()
         }
-        // Without a thread nothing is to be had of the runner, as if there were none.
+        // Without a thread the runner cannot be reached.
         if code != 0 {
             handler(
                 .away(
@@ -135,40 +136,41 @@ public final class RunnerClient: Sendable {
         }
     }
 
-    /// Starts the runs, in this order. Where no runner is there, they wait for it.
+    /// Starts the runs in this order. Without a connection to a runner, they wait for one.
     public func start(_ runs: [Run]) {
         guard !runs.isEmpty else { return }
         mailbox.post(.start(runs.map { RunOrder($0) }))
     }
 
-    /// Ends a run: SIGTERM to its process group, after `grace` SIGKILL.
+    /// Terminates a run: SIGTERM to its process group, after `grace` SIGKILL.
     public func end(_ run: Run.ID, grace: Duration) { mailbox.post(.end(run, grace: grace)) }
 
-    /// Stops the process group of a run where it stands, and its time limit.
+    /// Suspends the process group of a run, and its time limit.
     public func suspend(_ run: Run.ID) { mailbox.post(.suspend(run)) }
 
-    /// Lets a run go on that stands still.
+    /// Resumes a suspended run.
     public func resume(_ run: Run.ID) { mailbox.post(.resume(run)) }
 
-    /// Sends a signal to the process group of a run, if a runner is there.
+    /// Sends a signal to the process group of a run, if a runner is connected.
     public func signal(_ run: Run.ID, _ number: Int32) { mailbox.post(.signal(run, number)) }
 
-    /// Calls `done`, on the client's thread, once every end that has come to pass by now is told; or at once
-    /// if no runner is there.
+    /// Calls `done` on the client's thread when every end that has happened before this call is
+    /// reported; or at once if no runner is connected.
     public func barrier(_ done: @escaping @Sendable () -> Void) { mailbox.post(.barrier(done)) }
 
-    /// The end of this run is on record.
+    /// The end of this run is stored, so the runner can forget it.
     public func forget(_ run: Run.ID) { mailbox.post(.forget(run), hasTime: true) }
 
-    /// The configuration is being read again: the runner reads it now, if one is there, and not when a run is due.
-    /// Until `forgetFormer` it starts runs by what it read before as well.
+    /// Tells the runner to read the configuration again now, if one is connected, and not when a
+    /// run is due. Until `forgetFormer` it also starts runs with the previous definitions.
     public func refresh() { mailbox.post(.refresh) }
 
-    /// Every job is as the configuration has it now: the runner forgets what it read before that.
+    /// The reload is finished: the runner forgets the previous definitions.
     public func forgetFormer() { mailbox.post(.forgetFormer) }
 
-    /// Has the runner end every run, by SIGTERM and after `grace` by SIGKILL, and then itself. Returns when
-    /// that is done and every end is told, or after `grace` and ten seconds, or at once if no runner is there.
+    /// Makes the runner terminate every run, by SIGTERM and after `grace` by SIGKILL, and then
+    /// itself. Returns when that is done and every end is reported, or after `grace` and ten
+    /// seconds, or at once if no runner is connected.
     public func shutdown(grace: Duration) {
         let down = DispatchSemaphore(value: 0)
         mailbox.post(.shutDown(grace) { down.signal() })
@@ -176,14 +178,14 @@ public final class RunnerClient: Sendable {
         _ = down.wait(timeout: .now() + .nanoseconds(Int(clamping: timeout)))
     }
 
-    /// Leaves the runner and its runs to themselves. Returns when what was left for it is sent.
+    /// Disconnects; the runner and its runs continue. Returns when the pending requests are sent.
     public func close() {
         mailbox.post(.close)
         mailbox.waitUntilFinished()
     }
 }
 
-/// A value that cannot be copied, on its way to another thread.
+/// Passes a noncopyable value to another thread.
 private final class SocketBox: Sendable {
     private let socket: Mutex<FrameSocket?>
 
@@ -192,12 +194,13 @@ private final class SocketBox: Sendable {
     func take() -> FrameSocket? { socket.withLock { $0.take() } }
 }
 
-/// The first words of a connection.
+/// The handshake of a connection.
 struct Greeting {
     var instance: UInt64
     var holdings: [RunnerClient.Holding] = []
 
-    /// Says hello and waits for everything the runner holds, at most until an instant of CLOCK_MONOTONIC.
+    /// Sends `hello` and waits for the list of the runner's runs, at most until an instant of
+    /// CLOCK_MONOTONIC.
     static func exchange(
         on socket: inout FrameSocket, until deadline: Int64
     ) throws(RunnerClient.Failure) -> Greeting {
@@ -212,7 +215,7 @@ struct Greeting {
             socket.fill()
             while let frame = socket.next() {
                 guard let reply = try? WireReply(frame) else {
-                    throw .init("what answers is no runner")
+                    throw .init("unexpected response: is this the socket of timerd-runner?")
                 }
                 switch reply {
                 case .welcome(let version, let instance):
@@ -224,14 +227,15 @@ struct Greeting {
                     greeting = Greeting(instance: instance)
                 case .holds(let run, let began, let isOver):
                     greeting?.holdings.append(.init(run: run, began: began, isOver: isOver))
-                // What follows is for whoever works on with the connection.
+                // Further replies are handled by the owner of the connection.
                 case .complete:
                     if let greeting {
                         return greeting
                     } else {
-                        throw .init("what answers is no runner")
+                        throw .init("unexpected response: is this the socket of timerd-runner?")
                     }
-                case .event, .barrierReached, .down: throw .init("what answers is no runner")
+                case .event, .barrierReached, .down:
+                    throw .init("unexpected response: is this the socket of timerd-runner?")
                 }
             }
             guard socket.isOpen else { throw .init("the runner closed the connection") }

@@ -5,10 +5,11 @@ import Glibc
 import HostThreads
 import TimerRunnerProtocol
 
-/// The program of the runner, for a scheduler that starts one of its own.
+/// Starts the program of the runner, for a scheduler with its own runner.
 public enum RunnerProgram {
-    /// Starts a program with these arguments that returns at once, as `timerd-runner --detach` does, and
-    /// waits for it. It has nothing to read, and this process's standard output and error.
+    /// Starts a program with these arguments that exits at once, as `timerd-runner --detach` does,
+    /// and waits for it. Its standard input is /dev/null, and it has this process's standard output
+    /// and error.
     ///
     /// - Throws: `RunnerClient.Failure` if it cannot be started or does not exit with 0.
     public static func start(
@@ -23,8 +24,9 @@ public enum RunnerProgram {
             posix_spawnattr_destroy(&attributes)
         }
         posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0)
-        // This process ignores signals, and its threads block some: neither is for a program to inherit, but for
-        // those a runner handles: they are blocked even before its first step.
+        // This process ignores some signals, and its threads block some. The program must inherit
+        // neither, except that the signals which a runner handles are blocked even before its first
+        // step.
         var blocked = SignalSet.of(RunnerSocket.signals)
         var all = sigset_t()
         sigfillset(&all)

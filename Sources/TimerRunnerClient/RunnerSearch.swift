@@ -5,33 +5,36 @@ import Glibc
 import TimerCore
 import TimerRunnerProtocol
 
-/// When to look for a runner that is away. One that somebody else starts is looked for as soon as something happens
-/// at the path of its socket (inotify(7)), and often for a while, since its socket is there before it listens;
-/// otherwise ever more seldom.
+/// Decides when to reconnect to a lost runner. If another process starts it, the client reconnects
+/// as soon as something changes at the path of its socket (inotify(7)), and retries often for a
+/// while, because the socket exists before the runner listens. Otherwise the interval between
+/// attempts grows.
 struct RunnerSearch: ~Copyable {
-    /// How long a runner is looked for often, in nanoseconds.
+    /// How long the client retries often, in nanoseconds.
     private static let eagerTime: Int64 = 2_000_000_000
 
     private let path: String?
-    /// Tells of changes at the path while a runner is looked for; -1 else.
+    /// The inotify descriptor while the client reconnects; otherwise -1.
     private(set) var descriptor: Int32 = -1
     private var watch: Int32 = -1
-    /// The name in the watched directory that a runner would make: its socket, or a directory on the way there.
+    /// The name in the watched directory that a starting runner creates: its socket, or a directory
+    /// on the path to it.
     private var name = ""
     private var retryAt: Int64 = 0
     private var eagerUntil: Int64 = 0
     private var pause = RunnerClient.retryMin
     private var connectedAt: Int64 = RunnerClock.awake()
 
-    /// - Parameter path: of the socket of a runner that somebody else starts; nil for one that is started when it
-    ///   is looked for.
+    /// - Parameter path: of the socket of a runner that another process starts; nil for one that
+    ///   each attempt starts.
     init(announcedBy path: String?) { self.path = path }
 
     deinit { if descriptor >= 0 { close(descriptor) } }
 
-    /// The connection is gone.
+    /// The connection is lost.
     mutating func begin(at now: Int64 = RunnerClock.awake()) {
-        // One that was there for a while is looked for at once; one that does not stay, ever more seldom.
+        // If the connection lasted for a while, the client reconnects at once; otherwise the
+        // interval grows.
         if now - connectedAt > RunnerClient.retryMax.wholeNanoseconds {
             pause = RunnerClient.retryMin
             retryAt = now
@@ -45,7 +48,7 @@ struct RunnerSearch: ~Copyable {
         watchPath()
     }
 
-    /// A runner is there.
+    /// The client is connected again.
     mutating func end() {
         connectedAt = RunnerClock.awake()
         if descriptor >= 0 { close(descriptor) }
@@ -60,34 +63,34 @@ struct RunnerSearch: ~Copyable {
         Int32(clamping: max(0, (retryAt - RunnerClock.awake()) / 1_000_000 + 1))
     }
 
-    /// None was found.
+    /// An attempt has failed.
     mutating func fail(at now: Int64 = RunnerClock.awake()) {
-        // A runner that is started by each attempt is not started twenty times a second.
+        // A runner that each attempt starts must not be started twenty times a second.
         if path != nil, now < eagerUntil {
             retryAt = now + RunnerClient.retryMin.wholeNanoseconds
         } else {
             retryAt = now + pause.wholeNanoseconds
             pause = min(pause * 2, RunnerClient.retryMax)
         }
-        // A directory on the way may have come or gone.
+        // A directory on the path may have been created or removed.
         watchPath()
     }
 
-    /// Something changed where a runner would be.
-    mutating func hear(at now: Int64 = RunnerClock.awake()) {
-        var isMeant = false
+    /// Handles a change in the watched directory.
+    mutating func handleChange(at now: Int64 = RunnerClock.awake()) {
+        var isAffected = false
         var buffer = [UInt8](repeating: 0, count: 16 << 10)
         while case let count = read(descriptor, &buffer, buffer.count), count > 0 {
-            isMeant = isMeant || buffer.withUnsafeBytes { isMeantBy($0[..<count]) }
+            isAffected = isAffected || buffer.withUnsafeBytes { isRelevant($0[..<count]) }
         }
-        guard isMeant else { return }
+        guard isAffected else { return }
         watchPath()
         retryAt = now
         eagerUntil = now + Self.eagerTime
         pause = RunnerClient.retryMin
     }
 
-    private func isMeantBy(_ bytes: Slice<UnsafeRawBufferPointer>) -> Bool {
+    private func isRelevant(_ bytes: Slice<UnsafeRawBufferPointer>) -> Bool {
         let header = MemoryLayout<inotify_event>.size
         var at = bytes.startIndex
         while at + header <= bytes.endIndex {
@@ -95,14 +98,14 @@ struct RunnerSearch: ~Copyable {
             let end = min(at + header + Int(event.len), bytes.endIndex)
             let name = String(
                 decoding: bytes[(at + header)..<end].prefix { $0 != 0 }, as: UTF8.self)
-            // Without a name it is about the directory itself, or events were lost.
+            // Without a name, the event is about the directory itself, or events were lost.
             if name.isEmpty || name == self.name { return true }
             at = end
         }
         return false
     }
 
-    /// Watches the directory of the socket, or the nearest one above it that is there.
+    /// Watches the directory of the socket, or the nearest existing directory above it.
     private mutating func watchPath() {
         guard descriptor >= 0, let path else { return }
         var parts = path.split(separator: "/")

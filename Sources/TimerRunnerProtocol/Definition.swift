@@ -3,24 +3,25 @@
 
 public import TimerCore
 
-/// The part of a job that says what its runs execute, and how: all of it, and nothing of when.
+/// The part of a job that defines what its runs execute and how, without its schedule.
 public struct Definition: Hashable, Sendable {
     /// What a run executes.
     public var command: Job.Command
     /// The declared part of its environment.
     public var environment: [String: String] = [:]
-    /// Where it runs; nil: the home directory of its user.
+    /// The working directory; nil: the home directory of its user.
     public var workingDirectory: String?
-    /// As whom, within what limits, and for how long. Most jobs have the same, which is there once.
+    /// The user, the limits and the time limit of its runs. Most jobs have the same values, which
+    /// are stored once.
     @Boxed public var execution: Execution
 
-    /// A definition with everything but its command left at the defaults.
+    /// A definition with the defaults for everything but its command.
     public init(_ command: Job.Command) {
         self.command = command
         _execution = Boxed(wrappedValue: Execution())
     }
 
-    /// What a job's configuration says of its runs.
+    /// The definition of a job's runs.
     public init(_ job: Job) {
         command = job.command
         environment = job.environment
@@ -28,11 +29,12 @@ public struct Definition: Hashable, Sendable {
         _execution = job.boxedExecution
     }
 
-    /// Tells one version of a definition from another, alike in every process. It keeps a run from being
-    /// made by another version than the one that fired; it is no seal: what is executed is always what the
-    /// runner read itself.
+    /// Distinguishes versions of a definition; the value is the same in every process. It prevents
+    /// that a run uses another version than the one that fired. It is not a cryptographic seal: a
+    /// run always executes what the runner has read itself.
     ///
-    /// FNV-1a, 64 bits (http://www.isthe.com/chongo/tech/comp/fnv/), over everything a runner acts on.
+    /// FNV-1a, 64 bits (http://www.isthe.com/chongo/tech/comp/fnv/), over everything that affects a
+    /// runner.
     public var fingerprint: UInt64 {
         var writer = WireWriter()
         writer.put(self)

@@ -3,11 +3,12 @@
 
 import Glibc
 
-/// A connection that carries frames and never blocks. What cannot be written yet is kept; whoever sends
-/// bounds how much that is.
+/// A connection that carries frames and never blocks. Data that cannot be written yet is buffered;
+/// the caller limits how much that is.
 package struct FrameSocket: ~Copyable {
     package let descriptor: Int32
-    /// Whether more may come: not if the other end is gone or sent a frame that is too long.
+    /// Whether more data may arrive: false if the other end has closed or sent a frame that is too
+    /// long.
     package private(set) var isOpen = true
     private var incoming: [UInt8] = []
     private var taken = 0
@@ -26,10 +27,10 @@ package struct FrameSocket: ~Copyable {
 
     deinit { close(descriptor) }
 
-    /// How many bytes wait to be written.
+    /// The number of bytes that wait to be written.
     package var backlog: Int { outgoing.count - written }
 
-    /// Adds a frame to what is to be written.
+    /// Adds a frame to the buffer.
     package mutating func send(_ payload: [UInt8]) {
         let count = UInt32(payload.count)
         for shift in stride(from: 0, to: 32, by: 8) {
@@ -38,7 +39,7 @@ package struct FrameSocket: ~Copyable {
         outgoing += payload
     }
 
-    /// Writes what the other end takes now. False if it is gone.
+    /// Writes as much as the socket accepts now. False if the other end is gone.
     package mutating func flush() -> Bool {
         while written < outgoing.count {
             let count = outgoing.withUnsafeBytes { bytes in
@@ -49,7 +50,7 @@ package struct FrameSocket: ~Copyable {
             if count > 0 {
                 written += count
             } else if errno == EAGAIN {
-                // What is written goes now and then, not at each write.
+                // The written part is removed from time to time and not at each write.
                 if written > 1 << 20 {
                     outgoing.removeFirst(written)
                     written = 0
@@ -64,7 +65,7 @@ package struct FrameSocket: ~Copyable {
         return true
     }
 
-    /// Reads some of what is there, for `next`. False if that was devNull.
+    /// Reads some bytes for `next`. False if there were none.
     @discardableResult
     package mutating func fill() -> Bool {
         if taken > 0 {
@@ -80,7 +81,7 @@ package struct FrameSocket: ~Copyable {
         return count > 0
     }
 
-    /// Takes the next whole frame of what was read; nil without one.
+    /// Returns the next complete frame; nil if there is none.
     package mutating func next() -> ArraySlice<UInt8>? {
         guard incoming.count - taken >= 4 else { return nil }
         var length = 0
@@ -96,9 +97,10 @@ package struct FrameSocket: ~Copyable {
         return incoming[(taken + 4)..<(taken + 4 + length)]
     }
 
-    /// Who is at the other end, as the kernel knows it (unix(7), SO_PEERCRED); nil if it does not.
+    /// The user at the other end according to the kernel (unix(7), SO_PEERCRED); nil if that is
+    /// unknown.
     package static func peer(of descriptor: Int32) -> UInt32? {
-        // Laid out as struct ucred, which Glibc shows only with _GNU_SOURCE: pid, uid, gid.
+        // The layout of struct ucred, which glibc declares only with _GNU_SOURCE: pid, uid, gid.
         var credentials: (Int32, UInt32, UInt32) = (0, .max, .max)
         var size = socklen_t(MemoryLayout<(Int32, UInt32, UInt32)>.size)
         guard getsockopt(descriptor, SOL_SOCKET, SO_PEERCRED, &credentials, &size) == 0 else {

@@ -3,25 +3,25 @@
 
 public import TimerCore
 
-/// What a runner is asked to start: everything it needs to know of a run, and nothing else.
+/// A request to a runner to start a run.
 public struct RunRequest: Hashable, Sendable {
-    /// Which run.
+    /// The run.
     public var id: Run.ID
     /// What it executes, and how.
     public var definition: Definition
-    /// How many firings are folded into it.
+    /// How many missed firings this run stands for.
     public var missed: Int
-    /// The job's active time in all.
+    /// The job's total active time.
     public var active: Duration
 
-    /// What to start for a run.
+    /// The request for a run.
     public init(_ run: Run) {
         self.init(
             id: run.id, definition: Definition(run.job), missed: run.firing.missed,
             active: run.firing.active)
     }
 
-    /// What to start for a run of this definition.
+    /// The request for a run with this definition.
     public init(id: Run.ID, definition: Definition, missed: Int, active: Duration) {
         self.id = id
         self.definition = definition
@@ -30,28 +30,31 @@ public struct RunRequest: Hashable, Sendable {
     }
 }
 
-/// What a runner tells. For each run it was asked to start there is one `ended`; before it, if there was a
-/// process, one `began` and then its lines. Output of what a run left behind may follow its end. Of runs
-/// that a shutdown finds still waiting for their start nothing is told: they have no mark.
+/// An event of a runner. For each requested run there is one `ended`; before it, if there was a
+/// process, one `began` and then its output. Output of processes that a run left behind may follow
+/// its end. A shutdown reports nothing about runs that have not started: they have no record.
 public enum RunnerEvent: Hashable, Sendable {
-    /// The process of a run started, at this time of the calendar clock.
+    /// The process of a run started, at this time of the wall clock.
     case began(Run.ID, pid: Int32, at: WallInstant)
-    /// A line of its output, without the newline; `isCut` if the line went on beyond the limit.
+    /// A line of its output, without the newline; `isCut` if the line was longer than the limit.
     case output(Run.ID, RunStream, line: [UInt8], isCut: Bool)
-    /// So many lines of its output are lost here: it wrote faster than they were taken.
+    /// This many lines of its output were dropped here, because it wrote faster than they were
+    /// consumed.
     case dropped(Run.ID, lines: Int)
-    /// So many lines of its output are lost since the latest of these: its job had written as many as it may within
-    /// a span of time.
+    /// This many lines of its output were dropped since the last such event, because its job
+    /// exceeded its line limit.
     case limited(Run.ID, lines: Int)
-    /// It is slowed down from here on, whenever it writes faster than its lines are taken; told once.
+    /// From here on it is slowed down whenever it writes faster than its output is consumed;
+    /// reported once.
     case slowed(Run.ID)
     /// A run ended.
     case ended(Run.ID, RunEnd)
-    /// So many processes were left in the control group of a run when it had ended, and are ended now. The first of
-    /// them are named, as `sleep (4711), sh (4712)`; they gave themselves these names, in any bytes.
+    /// This many processes were left in the control group of a run after its end, and are being
+    /// terminated. The first of them are named, as `sleep (4711), sh (4712)`; they chose these
+    /// names themselves, so they can contain any bytes.
     case leftBehind(Run.ID, count: Int, named: [UInt8])
 
-    /// Whose event it is.
+    /// The run of the event.
     public var run: Run.ID {
         switch self {
         case .began(let run, _, _), .output(let run, _, _, _), .dropped(let run, _),
@@ -62,18 +65,18 @@ public enum RunnerEvent: Hashable, Sendable {
     }
 }
 
-/// How a run ended, and everything that is known of it then.
+/// How a run ended, and its resource usage and output.
 public struct RunEnd: Hashable, Sendable {
     /// How it ended.
     public var outcome: RunOutcome
-    /// What it used.
+    /// The resources that it used.
     public var usage: RunUsage
-    /// When, by the calendar clock.
+    /// When it ended, by the wall clock.
     public var at: WallInstant
-    /// The last of what it wrote, on both streams.
+    /// The last part of its output, of both streams.
     public var tail: [UInt8]
 
-    /// An end as described.
+    /// An end with these values.
     public init(
         _ outcome: RunOutcome, _ usage: RunUsage = RunUsage(), at: WallInstant, tail: [UInt8] = []
     ) {
@@ -84,7 +87,7 @@ public struct RunEnd: Hashable, Sendable {
     }
 }
 
-/// Where a process wrote something.
+/// An output stream of a process.
 public enum RunStream: UInt8, Hashable, Sendable {
     /// Descriptor 1.
     case stdout = 1

@@ -4,7 +4,7 @@
 import Glibc
 package import TimerCore
 
-/// The clocks of the machine, as both ends of the runner read them.
+/// The clocks of the machine, for both ends of the connection.
 package enum RunnerClock {
     /// CLOCK_MONOTONIC, in nanoseconds.
     package static func awake() -> Int64 {
@@ -12,7 +12,7 @@ package enum RunnerClock {
         return Int64(time.tv_sec) * 1_000_000_000 + Int64(time.tv_nsec)
     }
 
-    /// The calendar clock.
+    /// The wall clock.
     package static func wall() -> WallInstant {
         let time = read(CLOCK_REALTIME)
         return WallInstant(clockSeconds: Int64(time.tv_sec), nanoseconds: Int64(time.tv_nsec))

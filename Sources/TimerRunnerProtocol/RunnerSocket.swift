@@ -3,7 +3,7 @@
 
 import Glibc
 
-/// How a runner is reached by a scheduler, and what it takes from the system.
+/// The socket and the signals of a runner.
 public enum RunnerSocket {
     /// The socket's name in the runtime directory.
     public static let fileName = "runner.sock"

@@ -3,15 +3,16 @@
 
 package import TimerCore
 
-/// What a scheduler and a runner say to each other, over a stream socket: frames of a length (4 bytes,
-/// little-endian), a kind (1 byte) and what belongs to it.
+/// The protocol between a scheduler and a runner, over a stream socket: frames of a length (4
+/// bytes, little-endian), a kind (1 byte) and the payload.
 ///
-/// The scheduler begins with `hello`; the runner answers with what it holds and then tells what happens.
-/// It tells in two lanes: what its runs write in one, everything else in the other, so that no beginning and no end
-/// waits for the output of another run. Each message has a number, counted in its lane from 1 since the runner
-/// began, and is kept until the scheduler has `seen` it; on a new connection what was not seen is told again.
+/// The scheduler starts with `hello`; the runner replies with the list of its runs and then sends
+/// events. It sends them in two lanes: the output of runs in one, everything else in the other, so
+/// that no start or end waits for output. Each message has a number, counted in its lane from 1 for
+/// each instance of the runner, and is kept until the scheduler has acknowledged it with `seen`. On
+/// a new connection the messages that were not acknowledged are sent again.
 package enum Wire {
-    /// The version both must have.
+    /// The version of the protocol; both sides must have the same.
     package static let version: UInt64 = 3
     /// The most bytes of a frame from the runner: the longest tail of a run fits.
     package static let replyBytesMax = 4 << 20
@@ -21,8 +22,8 @@ package enum Wire {
     package static let runsPerFrame = 500
 }
 
-/// A run the scheduler wants started: which job's, and by which version of its definition. The runner knows
-/// the rest itself, or the run is refused.
+/// A run that the scheduler requests, with the version of its definition. The runner has read the
+/// definition itself; if it does not have this version, it refuses the run.
 package struct RunOrder: Hashable, Sendable {
     package var run: Run.ID
     package var fingerprint: UInt64
@@ -53,12 +54,13 @@ package enum WireRequest: Hashable {
     case signal(Run.ID, Int32)
     case barrier(UInt64)
     case forget([Run.ID])
-    /// Everything is where it belongs up to these numbers: of beginnings, ends and what is settled, and of output.
+    /// Acknowledges all messages up to these numbers: of starts, ends and barriers, and of output.
     case seen(events: UInt64, output: UInt64)
     case shutDown(grace: Duration)
-    /// The configuration is being read again. Until `forgetFormer` runs are started as it was before as well.
+    /// Requests a reload of the configuration. Until `forgetFormer`, runs are also started with the
+    /// previous definitions.
     case refresh
-    /// No run is started any more as the configuration was before the last `refresh`.
+    /// The previous definitions, from before the last `refresh`, are not used any more.
     case forgetFormer
 
     package var bytes: [UInt8] {
@@ -147,11 +149,12 @@ package enum WireRequest: Hashable {
 
 /// From the runner.
 package enum WireReply: Hashable {
-    /// The answer to `hello`: the runner's version, and a number no other runner has.
+    /// The reply to `hello`: the version, and a random number that identifies the instance of the
+    /// runner.
     case welcome(version: UInt64, instance: UInt64)
-    /// A run it has not been told to forget: when its process started, if it did, and whether it is over.
+    /// A run that is not forgotten: when its process started, if it did, and whether it has ended.
     case holds(Run.ID, began: WallInstant?, isOver: Bool)
-    /// That was all it holds.
+    /// The list of runs is complete.
     case complete
     case event(UInt64, RunnerEvent)
     case barrierReached(UInt64, token: UInt64)

@@ -3,12 +3,12 @@
 
 package import TimerCore
 
-/// Puts values into bytes: whole numbers in little-endian order, strings and lists with their count before
-/// them. Everything has one form only, so that equal values have equal bytes.
+/// Encodes values: integers in little-endian order, strings and lists with their count in front.
+/// Each value has exactly one encoding, so that equal values have equal bytes.
 package struct WireWriter {
     package private(set) var bytes: [UInt8] = []
 
-    /// With room for most of what is said, and of what says how a job's runs are to be.
+    /// The capacity is enough for most messages and most definitions.
     package init() { bytes.reserveCapacity(256) }
 
     package mutating func put(_ value: UInt8) { bytes.append(value) }
@@ -66,7 +66,8 @@ package struct WireWriter {
         put(end.tail)
     }
 
-    /// Everything a runner acts on. A test demands that each property is here, or among those it does not act on.
+    /// Everything that affects a runner. A test checks that each property is encoded here or listed
+    /// as irrelevant.
     package mutating func put(_ definition: Definition) {
         switch definition.command {
         case .arguments(let arguments):
@@ -112,7 +113,7 @@ package struct WireWriter {
         }
     }
 
-    /// Of most jobs nothing: their definitions are as short as they would be without.
+    /// Encodes nothing for most jobs, so their definitions stay short.
     private mutating func putConfinement(_ confinement: Confinement) {
         guard confinement != Confinement() else { return }
         put(UInt8(1))
@@ -123,16 +124,16 @@ package struct WireWriter {
     }
 }
 
-/// Takes values out of bytes that may be anything.
+/// Decodes values from bytes that are not trusted.
 package struct WireReader {
-    /// What is there is not what was to be read.
+    /// The bytes are not a valid encoding of the expected value.
     package struct Fault: Error {}
 
     private var bytes: ArraySlice<UInt8>
 
     package init(_ bytes: ArraySlice<UInt8>) { self.bytes = bytes }
 
-    /// Everything was read.
+    /// Checks that everything was read.
     package func finish() throws(Fault) { if !bytes.isEmpty { throw Fault() } }
 
     package mutating func byte() throws(Fault) -> UInt8 {
@@ -157,7 +158,8 @@ package struct WireReader {
         }
     }
 
-    /// A count of what takes at least `size` bytes each: never more than there can be, or may.
+    /// A count of elements of at least `size` bytes each: never more than the remaining bytes can
+    /// contain, or than `most`.
     package mutating func count(of size: Int = 1, most: Int = .max) throws(Fault) -> Int {
         let count = try signed()
         guard count >= 0, count <= min(most, bytes.count / size) else { throw Fault() }
@@ -175,7 +177,8 @@ package struct WireReader {
         return text
     }
 
-    /// The longest span: of two centuries, so that whatever is worked out with it fits 64 bits of nanoseconds.
+    /// The longest time span: two centuries, so that calculations with it fit into 64 bits of
+    /// nanoseconds.
     private static let secondsMax: UInt64 = 200 * 366 * 86_400
     private static let attosecondsMax: UInt64 = 1_000_000_000_000_000_000
 
@@ -189,7 +192,7 @@ package struct WireReader {
         return Duration(secondsComponent: seconds, attosecondsComponent: attoseconds)
     }
 
-    /// A span that was measured.
+    /// A measured time span, which is not negative.
     private mutating func elapsed() throws(Fault) -> Duration {
         let span = try span()
         guard span >= .zero else { throw Fault() }

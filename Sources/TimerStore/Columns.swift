@@ -3,8 +3,8 @@
 
 import TimerCore
 
-/// The columns that a statement names, each with its place in it. The cases are the columns' names in camel case, so
-/// that the text of a statement is made of what reads its rows.
+/// The columns of a statement, each with its index. The cases are the column names in camel case,
+/// so that the same type generates the text of a statement and reads its rows.
 protocol Column: CaseIterable, RawRepresentable, Sendable where RawValue == Int32 {}
 
 extension Column {
@@ -14,11 +14,11 @@ extension Column {
             "\(self)".flatMap { $0.isUppercase ? ["_", Character($0.lowercased())] : [$0] })
     }
 
-    /// The names of all, as a statement has them.
+    /// The names of all columns, for a statement.
     static var list: String { allCases.map(\.name).joined(separator: ", ") }
 }
 
-/// The current row of a statement that selects just these columns, in their order.
+/// The current row of a statement that selects exactly these columns, in their order.
 struct Columns<C: Column> {
     private let row: Row
 
@@ -31,7 +31,7 @@ struct Columns<C: Column> {
     func bytes(_ column: C) -> [UInt8]? { row.bytes(column.rawValue) }
 }
 
-/// A table of saved states: `job` and `staged_job`.
+/// The columns of the tables `job` and `staged_job`.
 enum JobColumn: Int32, Column {
     case name, phase, pauseSinceUs, pauseBy, pauseNote, pauseUntilUs, pauseWithRun
     case activeNs, accruedNs, counting, firings, lastScheduledUs, configuredPaused, removedUs
@@ -39,19 +39,19 @@ enum JobColumn: Int32, Column {
     case dueThisBoot
 }
 
-/// Of a run that ended, what a list of the history shows.
+/// The columns of an ended run for the history.
 enum PastRunColumn: Int32, Column {
     case job, scheduledUs, attempt, owner, outcome, failed, endedUs
     case elapsedUs, userUs, systemUs, peakBytes, missed, tail
 }
 
-/// Of a run that ended, what is known of it without its output.
+/// The columns of an ended run without its output.
 enum LastRunColumn: Int32, Column {
     case job, scheduledUs, attempt, owner, outcome, failed, endedUs
     case elapsedUs, userUs, systemUs, peakBytes
 }
 
-/// Of a run that was not closed, what the next instance goes on with.
+/// The columns of an open run that the next instance needs to continue it.
 enum OpenRunColumn: Int32, Column {
     case job, scheduledUs, attempt, owner, missed, activeNs, bootId, recordedUs
 }
@@ -62,7 +62,7 @@ enum LifeColumn: Int32, Column {
 }
 
 extension Run.ID {
-    /// The run of which these are the columns; nil if they are not what timerd writes.
+    /// The run with these columns; nil if they are not valid values.
     init?(job: String?, scheduledUs: Int64?, attempt: Int64?) {
         guard let job = job.flatMap({ Job.Name($0) }),
             let scheduled = scheduledUs.flatMap({ WallInstant(keptSchedule: $0) }),
@@ -73,7 +73,7 @@ extension Run.ID {
 }
 
 extension RunUsage {
-    /// What was kept of it. Nothing is decided by it: what cannot be read is zero.
+    /// The stored resource usage. It is only displayed, so values that cannot be read are zero.
     init(elapsedUs: Int64?, userUs: Int64?, systemUs: Int64?, peakBytes: Int64?) {
         func span(_ microseconds: Int64?) -> Duration {
             microseconds.flatMap { Duration(keptMicroseconds: $0) } ?? .zero

@@ -5,24 +5,25 @@ import CSQLite
 import Glibc
 import TimerCore
 
-/// One connection to SQLite with its prepared statements. Not to be used from two threads at once.
+/// A connection to SQLite with its prepared statements. It must not be used by two threads at once.
 final class Connection {
     let path: String
     private let handle: OpaquePointer
     private var statements: [String: OpaquePointer] = [:]
 
-    /// Once for all connections.
+    /// Set once for all connections.
     private static let countsNoMemory: Void = csqlite_count_no_memory()
 
     /// How a database is opened.
     enum Mode {
-        /// To read and write it, and to make it if there is none.
+        /// Reads and writes the database, and creates it if it does not exist.
         case writing
-        /// To read one that nothing else writes to, without writing anything, not even the index of its log.
+        /// Reads a database that nothing else writes to, without writing anything, not even the
+        /// index of its log.
         case readingAlone
-        /// To read one that another connection of this process writes to.
+        /// Reads a database while another connection of this process writes to it.
         case readingBeside
-        /// To write the log of one into it that another connection of this process writes to.
+        /// Does checkpoints of a database while another connection of this process writes to it.
         case writingBeside
     }
 
@@ -35,7 +36,8 @@ final class Connection {
         switch mode {
         case .writing: flags |= SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE
         case .readingAlone where Self.isEmpty("\(path)-wal"):
-            // Without a log there is nothing beside the file itself (c3ref/open.html, "immutable").
+            // Without a log the file itself is the complete database (c3ref/open.html,
+            // "immutable").
             flags |= SQLITE_OPEN_READONLY | SQLITE_OPEN_URI
             name = "file:\(Self.escaped(path))?immutable=1"
         case .readingAlone: flags |= SQLITE_OPEN_READWRITE
@@ -55,7 +57,7 @@ final class Connection {
         sqlite3_extended_result_codes(handle, 1)
         sqlite3_busy_timeout(handle, 5000)
         if mode == .readingAlone {
-            // The index of the log is then in memory (wal.html#noshm).
+            // The index of the log is then in memory only (wal.html#noshm).
             try execute("PRAGMA locking_mode = EXCLUSIVE", doing: "open it")
         }
     }
@@ -65,7 +67,7 @@ final class Connection {
         return lstat(path, &status) != 0 || status.st_size == 0
     }
 
-    /// As a URI has it (uri.html).
+    /// Escapes the path for a URI (uri.html).
     private static func escaped(_ path: String) -> String {
         path.replacing("%", with: "%25").replacing("?", with: "%3f").replacing("#", with: "%23")
     }
@@ -75,13 +77,13 @@ final class Connection {
         sqlite3_close_v2(handle)
     }
 
-    /// Runs statements that take no values and whose rows nobody wants.
+    /// Runs statements without parameters and ignores their rows.
     func execute(_ sql: String, doing what: String) throws(StoreError) {
         let result = sqlite3_exec(handle, sql, nil, nil, nil)
         guard result == SQLITE_OK else { throw error(result, doing: what) }
     }
 
-    /// Runs one statement with these values and hands each row to `each`.
+    /// Runs one statement with these values and passes each row to `each`.
     /// - Returns: how many rows it inserted, changed or deleted.
     @discardableResult
     func run(
@@ -112,19 +114,19 @@ final class Connection {
         return found
     }
 
-    /// Ends what the connection does after this long, with `SQLITE_INTERRUPT`.
+    /// Interrupts every operation of the connection after this time, with `SQLITE_INTERRUPT`.
     func limit(to span: Duration) {
         csqlite_set_deadline(handle, span.wholeNanoseconds)
     }
 
-    /// The first column of the first row; nil without one.
+    /// The first column of the first row; nil if there is none.
     func integer(_ sql: String, doing what: String) throws(StoreError) -> Int64? {
         var found: Int64?
         try run(sql, doing: what) { row in found = found ?? row.integer(0) }
         return found
     }
 
-    /// Runs `body` in a transaction; if it throws, nothing of it remains.
+    /// Runs `body` in a transaction, which is rolled back if `body` throws.
     func transaction<Result>(
         doing what: String, _ body: () throws(StoreError) -> Result
     ) throws(StoreError) -> Result {
@@ -134,8 +136,8 @@ final class Connection {
             try run("COMMIT", doing: what)
             return result
         } catch {
-            // SQLite rolls back by itself on some errors (lang_transaction.html); then this one fails,
-            // and the first error is the one to tell.
+            // SQLite rolls back automatically on some errors (lang_transaction.html); then this
+            // ROLLBACK fails, and the first error is the one to report.
             sqlite3_exec(handle, "ROLLBACK", nil, nil, nil)
             throw error
         }
@@ -165,7 +167,7 @@ enum Value {
     case bytes([UInt8])
     case null
 
-    /// SQLITE_TRANSIENT, a cast macro Swift does not import: SQLite makes its own copy.
+    /// SQLITE_TRANSIENT, a cast macro that Swift does not import: SQLite makes its own copy.
     private static var transient: sqlite3_destructor_type {
         unsafeBitCast(-1, to: sqlite3_destructor_type.self)
     }
@@ -173,7 +175,7 @@ enum Value {
     init(_ integer: Int64?) { self = integer.map(Value.integer) ?? .null }
     init(_ text: String?) { self = text.map(Value.text) ?? .null }
     init(_ flag: Bool) { self = .integer(flag ? 1 : 0) }
-    /// An instant in the range that is taken back when it is read.
+    /// An instant, clamped to the range that is accepted when it is read.
     init(_ instant: WallInstant?) {
         self = instant.map { .integer($0.keepable.microsecondsSinceEpoch) } ?? .null
     }
@@ -182,7 +184,7 @@ enum Value {
         switch self {
         case .integer(let integer): return sqlite3_bind_int64(statement, index, integer)
         case .text(var text):
-            // In place: passed as a C string it would be copied twice.
+            // The bytes are passed directly, because a C string would be copied twice.
             return text.withUTF8 { bytes in
                 sqlite3_bind_text64(
                     statement, index, bytes.baseAddress, sqlite3_uint64(bytes.count),
@@ -196,7 +198,7 @@ enum Value {
     }
 }
 
-/// The current row of a statement; not valid after the next one.
+/// The current row of a statement; not valid after the next step.
 struct Row {
     let statement: OpaquePointer
 
@@ -213,7 +215,7 @@ struct Row {
 
     func text(_ column: Int32) -> String? {
         guard let start = sqlite3_column_text(statement, column) else { return nil }
-        // By its length: a text may hold a NUL.
+        // This uses the length, because a text may contain a NUL character.
         let count = Int(sqlite3_column_bytes(statement, column))
         return String(decoding: UnsafeBufferPointer(start: start, count: count), as: UTF8.self)
     }

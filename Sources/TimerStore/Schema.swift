@@ -1,13 +1,14 @@
 // Copyright 2026 the timerd authors
 // SPDX-License-Identifier: Apache-2.0
 
-/// The tables, and the steps that lead from each version of them to the next. A step, once released, is
-/// never changed: a database made by any version becomes the present one by running those it lacks.
+/// The tables, and the migration steps from each version to the next. A step is never changed after
+/// its release: a database of any version is migrated by the steps that it lacks.
 enum Schema {
     static let steps = [first]
 
-    /// The columns of an account. `staged_job` has the same in the same order: what it holds counts, in the
-    /// place of the row of that name in `job`, while `staging` has a row; otherwise it was never finished.
+    /// The columns of a time record. `staged_job` has the same columns in the same order. While
+    /// `staging` has a row, the rows of `staged_job` replace the rows with the same name in `job`;
+    /// otherwise they were never applied.
     private static let jobColumns = """
         name TEXT PRIMARY KEY,
         phase TEXT NOT NULL CHECK
@@ -33,15 +34,16 @@ enum Schema {
         life INTEGER NOT NULL
         """
 
-    /// Units are in the names: `_us` microseconds since 1970, `_ns` nanoseconds. STRICT and NOT NULL let
-    /// the database refuse what no reader could make sense of; UNIQUE is what forbids a firing to be
-    /// made twice.
+    /// The names contain the units: `_us` microseconds since 1970, `_ns` nanoseconds. STRICT and
+    /// NOT NULL make the database refuse values that no reader could use; UNIQUE prevents that a
+    /// firing runs twice.
     ///
-    /// A run's `job` is part of its identity and stays as it is; its `owner` is the job's name now.
+    /// A run's `job` is part of its identity and never changes; its `owner` is the current name of
+    /// the job.
     ///
-    /// The checks compare one word at a time: to look a word up in a list of more than two, SQLite makes a
-    /// temporary table of the list for each row written (EXPLAIN: OpenEphemeral), which takes longer than the
-    /// row.
+    /// The checks compare one word at a time: for a list of more than two words, SQLite creates a
+    /// temporary table for each row written (EXPLAIN: OpenEphemeral), which takes longer than
+    /// writing the row.
     private static let first = """
         CREATE TABLE identity (
             one INTEGER PRIMARY KEY CHECK (one = 1),

@@ -2,23 +2,24 @@
 // SPDX-License-Identifier: Apache-2.0
 
 extension Store {
-    /// Which database it is. A copy has the identity of what it was copied from, and goes on from its generation: so
-    /// another database in the place of one, and an older copy of it, can be told.
+    /// Identifies a database. A copy has the same identity and continues with the generations from
+    /// there. So it can be detected that another database, or an older copy, has replaced a
+    /// database.
     public struct Identity: Hashable, Sendable {
-        /// Drawn at random when the database was made: 32 hexadecimal digits.
+        /// Chosen at random when the database was created: 32 hexadecimal digits.
         public var id: String
-        /// Grows by one with the first commit of each start, and then about once in each second something is
-        /// written. Not negative.
+        /// Incremented by the first commit after each start, and then about once per second if
+        /// something is written. Not negative.
         public var generation: Int64
 
-        /// An identity as described.
+        /// An identity with these values.
         public init(id: String, generation: Int64) {
             self.id = id
             self.generation = generation
         }
     }
 
-    /// How many jobs it knows that the configuration still names.
+    /// The number of stored jobs that are still in the configuration.
     /// - Complexity: O(*n*) in the number of jobs.
     public func jobCount() throws(StoreError) -> Int {
         Int(
@@ -42,12 +43,12 @@ extension Store {
         return found
     }
 
-    /// There is always a next one.
+    /// The upper bound leaves room to increment it.
     private static let generations: ClosedRange<Int64> = 0...(1 << 62)
 }
 
 extension Connection {
-    /// The version of the tables; 0 for a database that has none yet.
+    /// The version of the tables; 0 for a database without tables.
     func version() throws(StoreError) -> Int64 {
         try integer("PRAGMA user_version", doing: "read it") ?? 0
     }

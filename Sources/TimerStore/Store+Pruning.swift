@@ -3,13 +3,14 @@
 
 public import TimerCore
 
-/// One pass over the history that takes out what is too old, some rows at a time: of millions of runs, all at once
-/// would hold up every commit for seconds.
+/// One pass over the history that deletes old rows, some at a time: deleting millions of runs at
+/// once would delay every commit for seconds.
 public struct Pruning: Sendable {
-    /// How many runs are looked at in one portion, and how many pages are given back to the disk in one.
+    /// How many runs are checked in one step, and how many pages are returned to the file system in
+    /// one.
     static let rowsPerPortion: Int64 = 200
     static let pagesPerPortion: Int64 = 100
-    /// How many free pages the database keeps for the runs to come; what is beyond is given back.
+    /// How many free pages the database keeps for future runs; the rest is returned.
     static let freePagesKept: Int64 = 256
 
     private enum Step {
@@ -20,21 +21,23 @@ public struct Pruning: Sendable {
 
     private let endedBefore: WallInstant
     private var step = Step.runs
-    /// The last run looked at: when it ended, and its row.
+    /// The last checked run: when it ended, and its row.
     private var ended: Int64 = .min
     private var row: Int64 = .min
 
-    /// A pass that takes out the runs that ended before this. Each job keeps its latest run, however old.
+    /// A pass that deletes the runs that ended before this instant. The latest run of each job is
+    /// kept, however old it is.
     public init(endedBefore: WallInstant) { self.endedBefore = endedBefore }
 
-    /// Whether there is nothing left to do.
+    /// Whether the pass is finished.
     public var isDone: Bool { step == .none }
 
-    /// Takes out the next portion, in one transaction that is not synced to the disk.
+    /// Deletes the next rows, in one transaction that is not synced to the disk.
     ///
     /// - Parameter store: the store to prune, outside of any transaction.
-    /// - Throws: `StoreError`; nothing of this portion was done, and it may be tried again.
-    /// - Complexity: O(log *n*) in the number of runs: a portion looks at a fixed number of rows or pages.
+    /// - Throws: `StoreError`; this step had no effect and may be tried again.
+    /// - Complexity: O(log *n*) in the number of runs: a step checks a fixed number of rows or
+    ///   pages.
     public mutating func advance(in store: Store) throws(StoreError) {
         switch step {
         case .runs:
@@ -48,8 +51,9 @@ public struct Pruning: Sendable {
 }
 
 extension Store {
-    /// Takes out those of the next runs, by the time they ended, that are not their job's latest.
-    /// - Returns: the last one looked at; nil if there was none.
+    /// Deletes those of the next runs, in the order of their ends, that are not the latest of their
+    /// jobs.
+    /// - Returns: the last checked run; nil if there was none.
     fileprivate func pruneRuns(
         after last: (ended: Int64, row: Int64), endedBefore: WallInstant
     ) throws(StoreError) -> (ended: Int64, row: Int64)? {
@@ -91,7 +95,7 @@ extension Store {
             doing: "prune the daemon's starts")
     }
 
-    /// Gives some of the free pages back to the disk. The file becomes shorter at the next checkpoint.
+    /// Returns some free pages to the file system. The file becomes shorter at the next checkpoint.
     /// - Returns: whether there may be more.
     fileprivate func giveBackPages() throws(StoreError) -> Bool {
         let free = try connection.integer("PRAGMA freelist_count", doing: "count its pages") ?? 0

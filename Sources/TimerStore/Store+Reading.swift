@@ -3,14 +3,15 @@
 
 import TimerCore
 
-/// What a daemon that starts reads of the instances before it. The tables let any number through: each is held
-/// against the range that timerd writes (`Accepted`) before anything is calculated with it. A row that fails is put
-/// into `damage`, and the daemon goes on with what can be read of it.
+/// Reads what earlier instances of the daemon stored. The tables accept any number, so each value
+/// is checked against the range that timerd writes (`Accepted`) before it is used in a calculation.
+/// A row that fails is added to `damage`, and the daemon continues with the valid parts of it.
 extension Store {
     private static let jobsAsSaved = "SELECT \(JobColumn.list) FROM (\(jobs))"
 
-    /// What is kept of each job. One whose row is damaged is paused, with what can be read of its time: whether it
-    /// may run is for somebody to decide who knows what happened to the database.
+    /// The time record of each job. A job whose row is damaged is paused, with the valid parts of
+    /// its times: an administrator who knows what happened to the database must decide whether it
+    /// may run.
     func jobRecords() throws(StoreError) -> [JobRecord] {
         var records: [JobRecord] = []
         try connection.run(
@@ -37,7 +38,7 @@ extension Store {
         return records
     }
 
-    /// The runs that were written and never closed. Whether they were begun is not for the store to know.
+    /// The runs without a recorded end. The store does not know whether they were started.
     func openRuns() throws(StoreError) -> [Recollection.OpenRun] {
         var runs: [Recollection.OpenRun] = []
         try connection.run(
@@ -65,7 +66,7 @@ extension Store {
             let recorded = row.integer(.recordedUs).flatMap { WallInstant(kept: $0) }
             let owner = row.text(.owner).flatMap { Job.Name($0) }
             if owner == nil || missed == nil || active == nil || bootID == nil || recorded == nil {
-                note("what was saved of run \(id) is damaged; it goes on without that")
+                note("the saved data of run \(id) is damaged; the damaged part is ignored")
             }
             runs.append(
                 Recollection.OpenRun(
@@ -77,9 +78,9 @@ extension Store {
         return runs
     }
 
-    /// The latest closed run of each job.
-    /// - Complexity: O(*m* log *n*) for *m* jobs and *n* runs: the names are found one after the other, since to
-    ///   group millions of runs would take seconds.
+    /// The latest ended run of each job.
+    /// - Complexity: O(*m* log *n*) for *m* jobs and *n* runs: the names are found one after the
+    ///   other, because grouping millions of runs would take seconds.
     func lastRuns() throws(StoreError) -> [Job.Name: RunSummary] {
         var runs: [Job.Name: RunSummary] = [:]
         try connection.run(
@@ -96,7 +97,7 @@ extension Store {
                 ORDER BY last.ended_us DESC, last.scheduled_us DESC, last.attempt DESC LIMIT 1)
             """, doing: "read the latest runs"
         ) { row in
-            // A run that cannot be read is one nobody is shown: nothing is decided by it.
+            // A run that cannot be read is not shown; it is only displayed.
             let row = Columns<LastRunColumn>(row)
             guard
                 let id = Run.ID(
@@ -116,7 +117,7 @@ extension Store {
         return runs
     }
 
-    /// The instance of the daemon before this one. If its row is damaged, all that is known is that there was one.
+    /// The previous instance of the daemon. If its row is damaged, only its existence is known.
     func previousLife() throws(StoreError) -> Recollection.PreviousLife? {
         var previous: Recollection.PreviousLife?
         try connection.run(
@@ -136,7 +137,8 @@ extension Store {
             }
             if began == nil || (ended == nil && row.integer(.endedUs) != nil) {
                 note(
-                    "what was saved of the daemon's last start is damaged; it goes on without that")
+                    "the saved data of the daemon's last start is damaged; the damaged part is ignored"
+                )
             }
             previous = .init(
                 life: row.integer(.id) ?? 1, began: began ?? .unknown(wall: nil), ended: ended)
@@ -146,7 +148,7 @@ extension Store {
 }
 
 extension JobRecord {
-    /// Reads a row of `jobRecords`; nil if any part of it is none that timerd writes.
+    /// Reads a row of `jobRecords`; nil if any part of it is not valid.
     fileprivate init?(_ row: Columns<JobColumn>) {
         func span(_ column: JobColumn) -> Duration? {
             row.integer(column).flatMap { Duration(keptNanoseconds: $0) }
@@ -177,7 +179,7 @@ extension JobRecord {
             corrections: corrections, isDueThisBoot: isDueThisBoot != 0)
     }
 
-    /// The range of a column of numbers; nil for one of another kind.
+    /// The valid range of a column of numbers; nil for other columns.
     private static func range(of column: JobColumn) -> ClosedRange<Int64>? {
         switch column {
         case .pauseSinceUs, .pauseUntilUs, .removedUs, .atUs, .seenUs: Accepted.wallMicroseconds
@@ -192,7 +194,7 @@ extension JobRecord {
         }
     }
 
-    /// The columns of a row that hold what timerd never writes, each with what it holds.
+    /// The columns of a row that contain invalid values, each with its value.
     fileprivate static func faults(in row: Columns<JobColumn>) -> [String] {
         var faults: [String] = []
         for column in JobColumn.allCases {
@@ -211,7 +213,7 @@ extension JobRecord {
         return faults.isEmpty ? ["a word that timerd does not know"] : faults
     }
 
-    /// What can be read of a damaged row, as a job that is paused and says why.
+    /// The valid parts of a damaged row, as a job that is paused with a note that says why.
     fileprivate init(salvaging row: Columns<JobColumn>, of name: Job.Name, _ faults: [String]) {
         func instant(_ column: JobColumn) -> WallInstant? {
             row.integer(column).flatMap { WallInstant(kept: $0) }
@@ -271,7 +273,7 @@ extension Pause {
     }
 }
 
-/// An instant that may be missing, so that one that cannot be read is told apart from none.
+/// An optional instant, which distinguishes a missing instant from one that cannot be read.
 private struct Instant {
     var value: WallInstant?
 }
@@ -294,7 +296,7 @@ extension Columns {
 }
 
 extension Now {
-    /// A reading of which nothing, or nothing but the wall clock, is known.
+    /// A reading of which only the wall clock is known, or nothing.
     fileprivate static func unknown(wall: WallInstant?) -> Now {
         Now(
             wall: wall ?? WallInstant(secondsSinceEpoch: 0), awake: AwakeInstant(nanoseconds: 0),

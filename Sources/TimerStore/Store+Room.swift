@@ -3,27 +3,30 @@
 
 import Glibc
 
-/// How large the log of the database becomes. It is to be written into the database, and begins anew then, at
-/// `logBytes`: a `LogCheckpointer` does that while this store goes on. Where none does, or it cannot keep up, a commit
-/// does it at four times that size, and takes as long as the disk does.
+/// Limits the size of the write-ahead log. At `logBytes` the log should be written into the
+/// database, and it then starts from the beginning: a `LogCheckpointer` does that while this store
+/// continues. If there is none, or it is too slow, a commit does it at four times that size, and
+/// takes as long as the disk does.
 ///
-/// On a small or nearly full disk both are less. The log would take all of the room there, and the database could not
-/// grow by the pages that are to be written into it: nothing could ever be written again.
+/// On a small or nearly full disk both sizes are smaller. Otherwise the log would use all free
+/// space, and the database could not grow by the pages that must be written into it: nothing could
+/// ever be written again.
 extension Store {
-    /// How many pages the log takes before a commit writes them into the database: four times those of SQLite's own
-    /// default, and enough for one commit.
+    /// How many pages the log may have before a commit writes them into the database: at most four
+    /// times SQLite's default, and at least enough for one commit.
     private static let logPages: ClosedRange<Int64> = 8...4096
     private static let pageBytes: UInt64 = 4096
 
-    /// At how many bytes the log is to be written into the database: 4 MiB, less where there is little room.
+    /// The size in bytes at which the log should be written into the database: 4 MiB, less if there
+    /// is little free space.
     public var logBytes: Int64 {
         max(logPages / 4, Self.logPages.lowerBound) * Int64(Self.pageBytes)
     }
 
-    /// Which part of the free room the log may take.
+    /// The log may use one part in this many of the free space.
     private static let logShare: UInt64 = 4
 
-    /// Has the log take no more than its part of the room that is free now.
+    /// Limits the log to its part of the space that is free now.
     func fitLogToRoom() throws(StoreError) {
         var room = statvfs()
         guard statvfs(connection.path, &room) == 0 else { return }
@@ -37,8 +40,8 @@ extension Store {
         logPages = pages
     }
 
-    /// Runs `body` in a transaction. If the disk is full, what is in the log is written into the database, and the
-    /// transaction is tried once more in the room of the log.
+    /// Runs `body` in a transaction. If the disk is full, the log is written into the database, and
+    /// the transaction is tried once more, reusing the space of the log.
     func transaction<Result>(_ body: () throws(StoreError) -> Result) throws(StoreError) -> Result {
         let what = "write to it"
         do throws(StoreError) {
@@ -49,8 +52,8 @@ extension Store {
         return try connection.transaction(doing: what, body)
     }
 
-    /// Whether all of the log is in the database now, so that the next commit begins the log anew. Waits for nobody who
-    /// reads from it.
+    /// Writes the log into the database. True if all of it is written, so that the next commit
+    /// starts the log from the beginning. It does not wait for readers of the log.
     private func makesRoomInLog() -> Bool {
         var isDone = false
         _ = try? connection.run("PRAGMA wal_checkpoint(PASSIVE)", doing: "empty its log") { row in

@@ -23,27 +23,27 @@ extension Store {
             doing: "write a job's account")
     }
 
-    /// A run that ended, with all that is kept of it.
+    /// An ended run, with everything that is stored about it.
     public struct PastRun: Hashable, Sendable {
-        /// The job it belongs to, by its name now.
+        /// The current name of the job.
         public var job: Job.Name
         /// The run.
         public var summary: RunSummary
-        /// When it ended, on the calendar clock.
+        /// When it ended, by the wall clock.
         public var ended: WallInstant
-        /// How many firings were folded into it.
+        /// How many missed firings it stands for.
         public var missed: Int
-        /// The last of what it wrote.
+        /// The last part of its output.
         public var tail: [UInt8]
     }
 
-    /// The runs that ended, the latest first.
+    /// The ended runs, the latest first.
     ///
     /// - Parameters:
-    ///   - job: whose; nil: of any.
-    ///   - since: only those that ended since then.
-    ///   - failed: only those that failed, as was judged when they ended.
-    ///   - limit: how many at most.
+    ///   - job: only runs of this job; nil: of all jobs.
+    ///   - since: only runs that ended since then.
+    ///   - failed: only runs that were judged as failed when they ended.
+    ///   - limit: the most runs to return.
     /// - Complexity: O(*m* log *n*) for *m* runs of one job.
     public func history(
         of job: Job.Name?, since: WallInstant?, failed: Bool, limit: Int
@@ -66,7 +66,7 @@ extension Store {
         return runs
     }
 
-    /// One run that ended; nil if there is none of this identity.
+    /// The ended run with this identity; nil if there is none.
     public func pastRun(_ run: Run.ID) throws(StoreError) -> PastRun? {
         var found: PastRun?
         try connection.run(
@@ -79,8 +79,7 @@ extension Store {
 }
 
 extension Store.PastRun {
-    /// Reads a row of `history`; nil for one that no version of this program wrote, by which nothing is
-    /// decided.
+    /// Reads a row of `history`; nil if it is not valid. The history is only displayed.
     fileprivate init?(_ row: Columns<PastRunColumn>) {
         guard
             let id = Run.ID(
@@ -108,7 +107,7 @@ extension JobRecord {
         if case .paused(let pause) = phase { pause } else { nil }
     }
 
-    /// What is kept of it in a column.
+    /// The stored value of a column.
     fileprivate func value(of column: JobColumn) -> Value {
         switch column {
         case .name: .text(job.description)
@@ -141,14 +140,14 @@ extension JobRecord {
 }
 
 extension Author {
-    /// A user's name cannot hold a colon (passwd(5)), so the one word with a colon is the
-    /// configuration's.
+    /// A user name cannot contain a colon (passwd(5)), so a word with a colon means the
+    /// configuration.
     private static let configurationWord = ":configuration"
 
     var stored: String {
         switch self {
         case .configuration: Self.configurationWord
-        // Nobody's pause begins so.
+        // A pause never starts like this.
         case .pauseEnd: ":pause-end"
         case .clockCorrection: ":clock-correction"
         case .user(let name): name

@@ -3,12 +3,12 @@
 
 import TimerCore
 
-/// Very many accounts that are saved together: after a kill all of them count or none does. In one transaction they
-/// would take as long as they take, and nothing else could be written meanwhile, such as the start of a run. So
-/// they are staged in a table of their own by many short transactions, count by one more, and move to the others
-/// afterwards.
+/// Saves the time records of very many jobs together: after a crash either all of them count or
+/// none does. One transaction for all would take long, and nothing else could be written meanwhile,
+/// such as the start of a run. So they are written to a staging table in many short transactions,
+/// applied by one more, and then moved to the main table.
 extension Store {
-    /// All accounts that count.
+    /// All current records.
     static var jobs: String {
         """
         SELECT * FROM staged_job WHERE EXISTS (SELECT 1 FROM staging) UNION ALL
@@ -46,7 +46,7 @@ extension Store {
         hasStaged = false
     }
 
-    /// A newer account of the job is saved, or it has none any more.
+    /// Removes the staged record of a job, because a newer one is saved or the job is erased.
     func forgetStaged(_ job: Job.Name) throws(StoreError) {
         guard hasStaged else { return }
         try connection.run(
@@ -54,7 +54,8 @@ extension Store {
             doing: "write a job's account")
     }
 
-    /// What the last daemon staged: it counts if it was applied; otherwise nothing of it does.
+    /// Merges the records that the last daemon staged if they were applied, and otherwise discards
+    /// them.
     func settleStaged() throws(StoreError) {
         try mergeStaged(max: .max)
         try connection.run("DELETE FROM staged_job", doing: "settle the staged accounts")

@@ -3,33 +3,35 @@
 
 public import TimerCore
 
-/// The durable account: jobs' records, runs and lives of the daemon, in one SQLite database (WAL).
+/// The durable state in one SQLite database (WAL): the time records of jobs, the runs, and the
+/// instances of the daemon.
 ///
-/// Every call blocks on the disk, and one thread at a time may use a store: give it a queue of its own.
-/// What one `commit` is given is kept whole or not at all.
+/// Every call blocks on the disk, and only one thread at a time may use a store: give it its own
+/// queue. The changes of one `commit` are stored completely or not at all.
 public final class Store {
     /// The name of the database in the state directory.
     public static let fileName = "timerd.db"
 
-    /// The names of all files SQLite opens for it, by their paths and through whatever lies there: the
-    /// database, its log and the log's index, and the journal of another mode, which it would play back
+    /// The names of all files that SQLite opens by their paths, following links: the database, its
+    /// log and the log's index, and the journal of another mode, which it would roll back
     /// (https://sqlite.org/tempfiles.html).
     public static let fileNames = ["", "-wal", "-shm", "-journal"].map { fileName + $0 }
 
-    /// How many starts of the daemon are kept.
+    /// How many starts of the daemon are stored.
     public static let livesKept: Int64 = 1000
 
     let connection: Connection
     var life: Life.ID = 0
     private var bootID: BootID?
     private var isDurable = true
-    /// How many pages the log takes before they are written into the database; 0: not set yet.
+    /// How many pages the log may have before they are written into the database; 0: not set yet.
     var logPages: Int64 = 0
-    /// Whether there may be staged accounts.
+    /// Whether there may be staged records.
     var hasStaged = true
-    /// Which database it is, and how new.
+    /// The identity and the generation of the database.
     public internal(set) var identity = Identity(id: "", generation: 0)
-    /// What could not be read of the rows that earlier instances left, a sentence each, and the most of them.
+    /// Descriptions of rows of earlier instances that could not be read, one sentence each, and the
+    /// most of them.
     public private(set) var damage: [String] = []
     private static let damageMax = 100
 
@@ -37,18 +39,19 @@ public final class Store {
         if self.damage.count < Self.damageMax { self.damage.append(damage) }
     }
 
-    /// Opens the database, or makes it, and brings an older one up to date.
+    /// Opens or creates the database, and migrates an older one.
     ///
     /// - Parameters:
-    ///   - path: absolute, in a directory only the daemon's user may write to.
-    ///   - mayMake: whether tables are made in an empty database; else one is an error.
-    /// - Throws: `StoreError`; the file is left as it was.
+    ///   - path: absolute, in a directory to which only the daemon's user may write.
+    ///   - mayMake: whether tables are created in an empty database; otherwise an empty one is an
+    ///     error.
+    /// - Throws: `StoreError`; the file is unchanged.
     public convenience init(path: String, mayMake: Bool = true) throws(StoreError) {
         try self.init(path: path, mayMake: mayMake, steps: Schema.steps)
     }
 
-    /// Opens a database to read from it, while its disk is too full for anything else. Nothing is written, and the
-    /// store must be let go before another one opens the same database.
+    /// Opens a database only for reading, while its disk is too full for anything else. Nothing is
+    /// written. Release this store before another one opens the same database.
     ///
     /// - Throws: `StoreError`, also if its tables are not those of this version.
     public init(readingOnly path: String) throws(StoreError) {
@@ -58,8 +61,8 @@ public final class Store {
         identity = try readIdentity()
     }
 
-    /// Opens a database that another store of this process has open, to read from it while that one writes to it. By
-    /// the log there is, no reader waits for the writer, nor the writer for a reader (wal.html#concurrency).
+    /// Opens a database for reading while another store of this process writes to it. In WAL mode
+    /// readers do not wait for the writer, nor the writer for readers (wal.html#concurrency).
     ///
     /// - Throws: `StoreError`, also if its tables are not those of this version.
     public init(readingBeside path: String) throws(StoreError) {
@@ -72,7 +75,7 @@ public final class Store {
     /// The file of the database.
     public var path: String { connection.path }
 
-    /// Has what is asked for from now on end after this long, with an error.
+    /// Interrupts later operations after this time, with an error.
     public func limit(to span: Duration) { connection.limit(to: span) }
 
     private static func check(
@@ -90,21 +93,23 @@ public final class Store {
             hint: "install the newer timerd again, or move the file away")
     }
 
-    /// The same with other steps to the present tables, as a later version will have more of them.
+    /// The same with other migration steps, as later versions will have more of them.
     init(path: String, mayMake: Bool = true, steps: [String]) throws(StoreError) {
         connection = try Connection(path: path)
         let version = try connection.version()
         try Self.check(version, (mayMake ? 0 : 1)...Int64(steps.count), path)
         if version == 0 {
-            // Pages that pruning frees can be given back a few at a time. SQLite takes this only before the
+            // Free pages can then be returned a few at a time. SQLite accepts this only before the
             // first page is written, which the journal mode does (pragma.html#pragma_auto_vacuum).
             try connection.execute("PRAGMA auto_vacuum = INCREMENTAL", doing: "make it")
         }
-        // WAL lets status readers in while the daemon writes, and lets a commit go without an fsync.
+        // WAL allows readers while the daemon writes, and commits without an fsync.
         try connection.execute("PRAGMA journal_mode = WAL", doing: "set its journal mode")
         try connection.execute("PRAGMA synchronous = FULL", doing: "set its durability")
-        // A log that begins anew begins with nothing in it (pragma.html#pragma_journal_size_limit). Written over,
-        // its pages, which do not begin where the disk's do, would be read first: a commit would wait for the disk.
+        // A log that starts from the beginning is truncated first
+        // (pragma.html#pragma_journal_size_limit). If its pages were overwritten instead, the
+        // kernel would have to read the blocks of the disk first, because the pages are not aligned
+        // to them, and a commit would wait for the disk.
         try connection.execute("PRAGMA journal_size_limit = 0", doing: "set the size of its log")
         if version < steps.count { try migrate(from: Int(version), steps) }
         identity = try readIdentity()
@@ -122,12 +127,12 @@ public final class Store {
         }
     }
 
-    /// Reads what earlier instances of the daemon left, and chooses the number of the one that begins. Nothing
-    /// is written: `Change.beginLife` does that, in one transaction with the first records, so that there is
-    /// never an instance on record whose records are not. The heartbeat and which open runs were begun are for
-    /// others to add.
+    /// Reads what earlier instances of the daemon stored, and chooses the number of the new
+    /// instance. Nothing is written: `Change.beginLife` does that, in one transaction with the
+    /// first records, so that no instance is stored without its records. The caller adds the
+    /// heartbeat and which open runs were started.
     ///
-    /// - Parameter latest: the highest number that any instance is known to have had, stored or not.
+    /// - Parameter latest: the highest number of any known instance, stored or not.
     /// - Complexity: O(*n*) in the number of jobs and open runs.
     public func recover(after latest: Life.ID = 0) throws(StoreError) -> Recollection {
         let previous = try previousLife()
@@ -140,43 +145,45 @@ public final class Store {
         )
     }
 
-    /// Goes on for an instance of the daemon whose number is known, where the store could not be opened before.
+    /// Continues for an instance of the daemon whose number is known, after the store could not be
+    /// opened earlier.
     public func resume(as life: Life.ID) { self.life = life }
 
-    /// One thing to be written down.
+    /// A change to store.
     public enum Change: Hashable, Sendable {
-        /// The instance of the daemon that was recovered for begins.
+        /// The new instance of the daemon starts.
         case beginLife(Now)
         /// A run that is about to start.
         case begin(Run, at: WallInstant)
-        /// A job's account.
+        /// A job's time record.
         case save(JobRecord)
-        /// The end of a run, with the verdict whether it failed and the last of what it wrote.
+        /// The end of a run, with whether it failed and the last part of its output.
         case close(
             Run.ID, RunOutcome, RunUsage, failed: Bool, at: WallInstant, tail: [UInt8] = [])
-        /// A job that has another name, and what is stored under the old one.
+        /// Renames a job and everything stored under its old name.
         case rename(Renaming)
-        /// A job that is not coming back.
+        /// Deletes a job that is not in the configuration any more.
         case erase(Job.Name)
-        /// A job's account, as one of very many that are to be saved together: it counts from `applyStaged` on,
-        /// and not at all if the daemon ends before.
+        /// Stages a job's time record, one of very many to be saved together: it counts from
+        /// `applyStaged` on, and not at all if the daemon ends before.
         case stage(JobRecord)
-        /// All accounts that were staged count.
+        /// Makes all staged records count.
         case applyStaged
-        /// So many of the accounts that were staged and applied take their places among the others, so that
-        /// there can be further ones.
+        /// Moves this many of the applied staged records to the main table; when all are moved,
+        /// others can be staged.
         case mergeStaged(max: Int)
-        /// The next generation of the database.
+        /// Increments the generation of the database.
         case mark
-        /// The life that began last ends cleanly.
+        /// The current instance of the daemon ends cleanly.
         case endLife(Now)
     }
 
     /// Writes the changes in one transaction, in their order.
     ///
-    /// - Parameter durable: whether they outlive a power cut when this returns (one fsync); otherwise they
-    ///   outlive the daemon's death, and a power cut after the next durable commit or `sync`.
-    /// - Returns: the runs that were refused because a run of that identity was written before.
+    /// - Parameter durable: whether they survive a power failure when this returns (one fsync).
+    ///   Otherwise they survive the end of the daemon, and a power failure only after the next
+    ///   durable commit or `sync`.
+    /// - Returns: the runs that were refused because a run with that identity is already stored.
     /// - Complexity: O(*m* log *n*) for *m* changes.
     @discardableResult
     public func commit(_ changes: [Change], durable: Bool) throws(StoreError) -> Set<Run.ID> {
@@ -193,10 +200,11 @@ public final class Store {
         return refused
     }
 
-    /// The same, without the changes that the database will never take. Not synced to the disk.
+    /// The same, but changes that the database will never accept are skipped. Not synced to the
+    /// disk.
     ///
-    /// - Returns: the runs that were refused because a run of that identity was written before, and the changes
-    ///   that were left out.
+    /// - Returns: the runs that were refused because a run with that identity is already stored,
+    ///   and the changes that were skipped.
     public func commitWhatIsTaken(
         _ changes: [Change]
     ) throws(StoreError) -> (refused: Set<Run.ID>, leftOut: [(change: Change, error: StoreError)]) {
@@ -205,7 +213,7 @@ public final class Store {
             var refused: Set<Run.ID> = []
             var leftOut: [(change: Change, error: StoreError)] = []
             for change in changes {
-                // One statement: if it fails, nothing of it remains, and the transaction goes on.
+                // A statement that fails has no effect, and the transaction continues.
                 do throws(StoreError) {
                     if let run = try write(change) { refused.insert(run) }
                 } catch {
@@ -219,7 +227,7 @@ public final class Store {
         return taken
     }
 
-    /// - Returns: the run that was not written because a run of its identity was written before.
+    /// - Returns: the run that was refused because a run with its identity is already stored.
     private func write(_ change: Change) throws(StoreError) -> Run.ID? {
         switch change {
         case .beginLife(let now):
@@ -250,13 +258,13 @@ public final class Store {
         identity.generation += Int64(changes.count { $0 == .mark })
     }
 
-    /// The log of this store, for `WriteAheadLog.sync`. It is there once a life began, and good as long as
-    /// the store.
+    /// The log of this store, for `WriteAheadLog.sync`. The file exists after the first commit, and
+    /// is valid as long as the store.
     public func log() throws(StoreError) -> WriteAheadLog {
         try WriteAheadLog(path: "\(connection.path)-wal")
     }
 
-    /// Writes everything committed so far into the database itself, anew and with an fsync.
+    /// Writes everything committed so far into the database again, with an fsync.
     public func checkpoint() throws(StoreError) {
         try setDurable(true)
         var isBusy = false
@@ -271,7 +279,8 @@ public final class Store {
         }
     }
 
-    /// In WAL mode NORMAL leaves out the fsync of a commit and FULL makes it (pragma.html#pragma_synchronous).
+    /// In WAL mode, NORMAL commits without an fsync and FULL with one
+    /// (pragma.html#pragma_synchronous).
     func setDurable(_ durable: Bool) throws(StoreError) {
         guard durable != isDurable else { return }
         try connection.execute(
@@ -323,13 +332,14 @@ public final class Store {
             ], doing: "write the end of a run")
     }
 
-    /// Runs keep their identity, so that they are found by it; what has not started yet takes the new name.
+    /// Runs keep their identity, by which they are found; runs that have not started yet get the
+    /// new name.
     private func rename(_ renaming: Renaming) throws(StoreError) {
         let what = "rename a job"
         let (from, to) = (renaming.from.description, renaming.to.description)
         try connection.run("DELETE FROM job WHERE name = ?", [.text(from)], doing: what)
         try forgetStaged(renaming.from)
-        // Once for each of the two indexes.
+        // One statement for each of the two indexes.
         for state in ["NOT NULL", "NULL"] {
             try connection.run(
                 "UPDATE run SET owner = ? WHERE owner = ? AND outcome IS \(state)",

@@ -1,19 +1,19 @@
 // Copyright 2026 the timerd authors
 // SPDX-License-Identifier: Apache-2.0
 
-/// Copies of a database, to go back to. A copy is one file without a log.
+/// Creates and restores backup copies of a database. A copy is one file without a log.
 public enum StoreCopy {
     /// The name of the last good copy in the state directory.
     public static let fileName = "timerd.backup.db"
 
-    /// Writes a copy of a database as it is now, by a connection of its own: whoever writes to the database is not held
-    /// up. Nothing is synced to the disk.
+    /// Writes a copy of the current database with its own connection, so that it does not delay
+    /// writers. Nothing is synced to the disk.
     ///
     /// - Parameters:
     ///   - path: the database.
-    ///   - copy: where the copy goes; there must be no file, or an empty one.
+    ///   - copy: the path of the copy; the file must not exist or be empty.
     ///   - limit: how long it may take.
-    /// - Throws: `StoreError`, also for a database that is damaged; a part of the copy may be there then.
+    /// - Throws: `StoreError`, also if the database is damaged; a part of the copy may exist then.
     public static func write(
         _ path: String, to copy: String, limit: Duration
     ) throws(StoreError) {
@@ -22,22 +22,24 @@ public enum StoreCopy {
         try connection.run("VACUUM INTO ?", [.text(copy)], doing: "copy it")
     }
 
-    /// What a copy holds.
+    /// The content of a copy.
     public struct Content: Hashable, Sendable {
-        /// The database it is a copy of, and how new it is.
+        /// The identity of the original database, and its generation.
         public var identity: Store.Identity
-        /// How many jobs it knows.
+        /// The number of stored jobs.
         public var jobs: Int
     }
 
-    /// Makes a database of a copy: checks every page and index of it, and writes what is good to a new file.
+    /// Restores a database from a copy: checks every page and index of it, and writes the valid
+    /// content to a new file.
     ///
     /// - Parameters:
-    ///   - source: the copy, with its log if it has one. Nothing may be writing to it.
-    ///   - target: where the database goes; there must be no file, or an empty one.
-    ///   - id: which database it is to be; nil: the one it is a copy of.
-    ///   - generation: a generation that it must be newer than.
-    /// - Throws: `StoreError` if the copy is damaged or not a database of timerd; a part of the target may be there.
+    ///   - source: the copy, with its log if it has one. Nothing may write to it.
+    ///   - target: the path of the database; the file must not exist or be empty.
+    ///   - id: the identity of the new database; nil: that of the copy.
+    ///   - generation: the new generation is higher than this one.
+    /// - Throws: `StoreError` if the copy is damaged or not a database of timerd; a part of the
+    ///   target may exist.
     public static func restore(
         _ source: String, to target: String, as id: String?, newerThan generation: Int64
     ) throws(StoreError) -> Content {
@@ -49,7 +51,7 @@ public enum StoreCopy {
             "UPDATE identity SET generation = ?, id = ?",
             [.integer(next), .text(id ?? store.identity.id)], doing: "write its generation")
         let jobs = try connection.integer("SELECT count(*) FROM job", doing: "count its jobs") ?? 0
-        // One file without a log, so that one rename puts it in its place.
+        // Without WAL it is one file, so that one rename can put it in place.
         try connection.run("PRAGMA journal_mode = DELETE", doing: "write it")
         let identity = Store.Identity(id: id ?? store.identity.id, generation: next)
         return Content(identity: identity, jobs: Int(jobs))

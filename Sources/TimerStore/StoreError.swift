@@ -4,38 +4,39 @@
 import CSQLite
 import Glibc
 
-/// Why the store could not do what it was asked. The transaction it happened in left no trace.
+/// The reason why an operation of the store failed. Its transaction was rolled back.
 public struct StoreError: Error, Hashable, CustomStringConvertible {
-    /// What kind of trouble it is.
+    /// The kind of the error.
     public enum Code: Hashable, Sendable {
-        /// The file is not a database, or a damaged one.
+        /// The file is not a database, or it is damaged.
         case corrupt
-        /// There are no tables in it.
+        /// The database has no tables.
         case empty
         /// The file was written by a newer version.
         case newer
-        /// Another process holds it.
+        /// Another process has it locked.
         case busy
-        /// The disk, or what its user may have of it, is full.
+        /// The disk or the quota of the user is full.
         case full
-        /// The database will never take this row: a rule of its tables is against it, or it is too large.
+        /// The database will never accept this row, because it violates a constraint or is too
+        /// large.
         case refused
-        /// The disk or the file's permissions refused.
+        /// An I/O error, or a missing permission.
         case inputOutput
-        /// Anything else SQLite may say.
+        /// Any other error of SQLite.
         case other
     }
 
-    /// What kind of trouble it is.
+    /// The kind of the error.
     public var code: Code
     /// The file.
     public var path: String
-    /// What was being done and what came of it.
+    /// The operation, and its error.
     public var what: String
     /// What to do next.
     public var hint: String?
 
-    /// An error as described.
+    /// An error with these values.
     public init(code: Code, path: String, what: String, hint: String? = nil) {
         self.code = code
         self.path = path
@@ -50,8 +51,8 @@ extension StoreError {
     static let restoreHint =
         "restore the last good copy with `timerd restore`, or see RECOVERY in timerd(8)"
 
-    /// The error for a result code of SQLite (sqlite.org/rescode.html) met while doing `what`.
-    /// - Parameter errno: what the system said last, where SQLite keeps it; 0: nothing.
+    /// The error for a result code of SQLite (sqlite.org/rescode.html) of the operation `what`.
+    /// - Parameter errno: the last errno that SQLite recorded; 0: none.
     init(result: Int32, errno: Int32 = 0, doing what: String, message: String, path: String) {
         let isFull = errno == ENOSPC || errno == EDQUOT
         let (code, hint): (Code, String?) =

@@ -3,11 +3,12 @@
 
 import Glibc
 
-/// The log of a store, for making what was committed outlive a power cut while the store itself goes on
-/// writing: SQLite syncs only within a commit, and who commits would wait for the disk. Any thread may.
+/// The write-ahead log of a store. It flushes commits to the disk while the store itself continues
+/// to write: SQLite syncs only within a commit, which would then wait for the disk. It can be used
+/// on any thread.
 ///
-/// SQLite holds no lock on this file (wal.html, only on the database and the log's index), so that closing a
-/// descriptor of it frees none.
+/// SQLite holds no lock on this file (wal.html: only on the database and the log's index), so
+/// closing a descriptor of it releases no lock.
 public final class WriteAheadLog: Sendable {
     private let path: String
     private let descriptor: Int32
@@ -20,17 +21,17 @@ public final class WriteAheadLog: Sendable {
 
     deinit { close(descriptor) }
 
-    /// Makes every commit that came before outlive a power cut. Blocks on the disk.
+    /// Flushes every earlier commit to the disk. Blocks.
     ///
-    /// - Throws: `StoreError`. What the kernel could not write it forgets to write again, and the next `sync`
-    ///   would succeed: only `Store.checkpoint` makes up for it.
+    /// - Throws: `StoreError`. The kernel does not try again to write what it could not write, and
+    ///   the next `sync` would succeed, so only `Store.checkpoint` recovers from this.
     public func sync() throws(StoreError) {
         while fdatasync(descriptor) != 0 {
             guard errno == EINTR else { throw Self.failure(path, "sync it to the disk") }
         }
     }
 
-    /// How many bytes it has now. It is never negative, and 0 if that cannot be found out.
+    /// Its size in bytes. It is never negative, and 0 if it cannot be read.
     public var size: Int64 {
         var status = stat()
         return fstat(descriptor, &status) == 0 ? Int64(status.st_size) : 0

@@ -10,11 +10,12 @@ import TimerRunner
 /// Checks whether the files of a configuration have changed since they were last read, and which jobs that affects. It
 /// looks at the attributes of the files, not at their contents.
 final class ConfigTrace: Sendable {
-    /// The requests of one burst come in many parts. What was seen counts for so many times as long as it took to
-    /// look: with few files that is a millisecond, and with very many a hundredth of the time is spent on looking.
+    /// One burst of runs arrives in many requests. The result of a check is used for this many
+    /// times the duration of the check: with few files that is a millisecond, and with very many a
+    /// hundredth of the time is spent on checking.
     private static let freshness = 100
 
-    /// What changes when a file is written or replaced.
+    /// The attributes of a file that change when it is written or replaced.
     private struct Print: Hashable {
         var name: String
         var device: UInt
@@ -24,13 +25,13 @@ final class ConfigTrace: Sendable {
         var changedNanoseconds: Int
     }
 
-    /// The files at one reading.
+    /// The state of the files at one reading.
     private struct Reading {
         var prints: Set<Print> = []
-        /// Which of `names` each job is from.
+        /// The index in `names` of the file that defines each job.
         var files: [Job.Name: UInt16] = [:]
         var names: [String] = []
-        /// The files that have a table `[daemon]`.
+        /// The files with a table `[daemon]`.
         var settingsFiles: Set<String> = []
         var rules = RunnerServer.RunRules()
     }
@@ -38,15 +39,15 @@ final class ConfigTrace: Sendable {
     private struct State {
         /// The reading in use.
         var taken = Reading()
-        /// The one before it, until `freeFormer` is called.
+        /// The previous one, until `freeFormer` is called.
         var former = Reading()
-        /// The one that was begun last; nil before the first.
+        /// The one that was started last; nil before the first.
         var last: Reading?
-        /// The jobs of which `last` says nothing because of an error.
+        /// The jobs that `last` does not contain because of an error.
         var kept: Set<Job.Name> = []
-        /// The names of the files that have changed since `taken`, by the last look.
+        /// The names of the files that have changed since `taken`, according to the last check.
         var affected: Set<String> = []
-        /// Until when what was seen counts; nil: it does not.
+        /// Until when the result of the last check is used; nil: it is not used.
         var freshUntil: SuspendingClock.Instant?
     }
 
@@ -55,7 +56,7 @@ final class ConfigTrace: Sendable {
 
     init(_ main: String) { self.main = main }
 
-    /// They are about to be read.
+    /// Call this before the files are read.
     func note() {
         let found = look()
         state.withLock { state in
@@ -65,7 +66,7 @@ final class ConfigTrace: Sendable {
         }
     }
 
-    /// This is what was read.
+    /// Call this with the result after the files were read.
     func note(_ reading: ConfigReading) {
         let (shares, jobs) = (reading.shares, reading.roster.jobs)
         var files: [Job.Name: UInt16] = [:]
@@ -87,11 +88,12 @@ final class ConfigTrace: Sendable {
         }
     }
 
-    /// The jobs that stay as they are by the last reading, since their file has an error.
+    /// The jobs whose definitions did not change with the last reading, because their file has an
+    /// error.
     var kept: Set<Job.Name> { state.withLock(\.kept) }
 
-    /// By the same rules as a reload of the scheduler (`ConfigReading.part`): files with an error are as they were, and with
-    /// any other error everything is.
+    /// Applies the same rules as a reload of the scheduler (`ConfigReading.part`): the jobs of a
+    /// file with an error do not change, and with any other error no job changes.
     private func keep(_ faults: ConfigFaults, _ state: inout State) {
         guard var last = state.last else { return }
         let taken = state.taken
@@ -109,7 +111,8 @@ final class ConfigTrace: Sendable {
             if places.updateValue(place, forKey: file) == nil { last.names.append(file) }
             last.files[job] = UInt16(place)
         }
-        // Whose runs are allowed does not change because of an error. At the start there is nothing else to go by.
+        // An error does not change the allowed users. At the start there is no previous reading to
+        // use.
         if isWhole, !taken.names.isEmpty {
             last.rules = taken.rules
             last.settingsFiles = settingsFiles
@@ -117,7 +120,7 @@ final class ConfigTrace: Sendable {
         state.last = last
     }
 
-    /// A file as `look` names it.
+    /// The name of a file, as in `look`.
     private func name(of file: String) -> String {
         guard file != main, let slash = file.utf8.lastIndex(of: UInt8(ascii: "/")) else {
             return file
@@ -127,13 +130,13 @@ final class ConfigTrace: Sendable {
 
     /// Uses the last reading from now on.
     ///
-    /// - Returns: what it says of all runs.
+    /// - Returns: its rules for all runs.
     func take() -> RunnerServer.RunRules {
         state.withLock { state in
             guard let last = state.last else { return RunnerServer.RunRules() }
             swap(&state.former, &state.taken)
             state.taken = last
-            // The next look finds what has changed since.
+            // The next check finds later changes.
             state.affected = []
             state.freshUntil = nil
             return last.rules
@@ -143,7 +146,7 @@ final class ConfigTrace: Sendable {
     /// Frees the previous reading. With very many jobs this takes a while.
     func freeFormer() { state.withLock { $0.former = Reading() } }
 
-    /// Whether they changed since they were read last.
+    /// Whether the files have changed since they were last read.
     func hasChanged() -> Bool {
         let now = SuspendingClock.now
         guard state.withLock({ $0.freshUntil.map { now >= $0 } ?? true }) else { return false }
@@ -156,8 +159,8 @@ final class ConfigTrace: Sendable {
         }
     }
 
-    /// Whether the file of a job has changed since the reading in use, by the last look. A job that no file has counts
-    /// as changed.
+    /// Whether the file of a job has changed since the reading in use, according to the last check.
+    /// A job that is in no file counts as changed.
     func isAffected(_ job: Job.Name) -> Bool {
         state.withLock { state in
             guard let file = state.taken.files[job] else { return true }
@@ -169,7 +172,7 @@ final class ConfigTrace: Sendable {
         state.affected = Set(state.taken.prints.symmetricDifference(found).map(\.name))
     }
 
-    /// The main file, the directory beside it and what is in that.
+    /// The attributes of the main file, of the directory beside it and of the files in it.
     private func look() -> Set<Print> {
         var found: Set<Print> = []
         add(main, at: AT_FDCWD, to: &found)
@@ -189,7 +192,7 @@ final class ConfigTrace: Sendable {
 
     private func add(_ name: String, at directory: Int32, to found: inout Set<Print>) {
         var status = stat()
-        // Through a link: what is read is what it leads to.
+        // This follows links, because reading does too.
         guard fstatat(directory, name, &status, 0) == 0 else { return }
         found.insert(
             Print(

@@ -13,16 +13,16 @@ import TimerCore
 import TimerRunner
 import TimerRunnerProtocol
 
-/// The runner's program: it owns the processes of jobs, so that whatever becomes of the scheduler, they go
-/// on, end in their time, and their ends are known.
+/// The runner's program. It owns the processes of jobs, so that they continue, end in time, and
+/// their exit statuses are known, even if the scheduler ends.
 @main
 struct TimerdRunner: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "timerd-runner",
-        abstract: "Own the processes of timerd's jobs, apart from its scheduler.",
+        abstract: "Own the processes of timerd's jobs, separately from its scheduler.",
         discussion: """
             SIGTERM and SIGINT end every job and then the runner. The configuration is read again on SIGHUP, \
-            when the scheduler has read it again, and when it asks for what the configuration did not have the \
+            when the scheduler has read it again, and when it requests a run that the configuration did not have the \
             last time.
             """,
         version: "0.1.0")
@@ -48,14 +48,14 @@ struct TimerdRunner: ParsableCommand {
 
     @Option(
         help: ArgumentHelp(
-            "The user whose scheduler is served, beside root (default: this program's).",
+            "The user whose scheduler may connect, in addition to root (default: this program's).",
             valueName: "user"))
     var schedulerUser: String?
 
-    @Flag(help: "Return once the socket is ready, and go on in a session of its own.")
+    @Flag(help: "Return once the socket is ready, and continue in a new session.")
     var detach = false
 
-    /// What `--detach` starts this program with.
+    /// Passed by `--detach` to the process that it starts.
     @Option(help: .private)
     var readyDescriptor: Int32?
 
@@ -67,14 +67,14 @@ struct TimerdRunner: ParsableCommand {
 
     @Flag(
         help:
-            "Give each run a control group below this program's, which must be its to divide.")
+            "Give each run a control group below this program's, which must be delegated to it.")
     var controlGroups = false
 
     @Option(
         help: ArgumentHelp(
             """
-            Where the log goes; auto is the journal if standard error leads there, and else standard error; json is \
-            standard error as well, one object on a line.
+            The target of the log: auto is the journal if standard error is connected to it, otherwise standard error; json is \
+            standard error, with one JSON object per line.
             """, valueName: "target"))
     var log = LogTarget.auto
 
@@ -95,7 +95,7 @@ struct TimerdRunner: ParsableCommand {
     }
 
     static func main() {
-        // Before anything else: from here on no signal is lost, and none ends this process by itself.
+        // This comes first: from here on no signal is lost, and none ends this process directly.
         Runner.blockSignals([SIGCHLD] + RunnerServer.signals)
         do {
             let runner = try parse()
@@ -109,7 +109,7 @@ struct TimerdRunner: ParsableCommand {
         }
     }
 
-    /// How long jobs have from SIGTERM to SIGKILL when the runner is told to end.
+    /// The time between SIGTERM and SIGKILL for jobs when the runner is stopped.
     static let grace: Duration = .seconds(10)
 
     func run() throws {
@@ -132,7 +132,7 @@ struct TimerdRunner: ParsableCommand {
             goFirst()
             let server = try makeServer(for: user, replacing: notify.isSupervised ? program : nil)
             try server.handleSignals(grace: Self.grace)
-            _ = notify.ready(status: "ServerLoop")
+            _ = notify.ready(status: "Serving")
             ready?.tell()
             server.run()
         } catch {
@@ -141,15 +141,17 @@ struct TimerdRunner: ParsableCommand {
         }
     }
 
-    /// Has the runner go before its jobs, as far as it may: what is due is to start, and what outlives its time
-    /// to end, though they take all the CPU there is. Each job has its own nice value.
+    /// Raises the priority of the runner above that of its jobs, as far as it is permitted: runs
+    /// must start, and be terminated at their time limit, even if jobs use all CPU time. Each job
+    /// has its own nice value.
     private func goFirst() {
         ThreadSlice.takeShortest()
         if ThreadNice.current >= 0 { ThreadNice.set(ThreadNice.first) }
     }
 
-    /// The notification socket of the service manager. Its variables are removed from the environment, since jobs can
-    /// get variables from there; the runner uses none of the others.
+    /// Takes the notification socket of the service manager. The variables of the service manager
+    /// are removed from the environment, because jobs can get variables from there; the runner does
+    /// not use the others.
     private func takeNotify() -> Notify {
         for name in ["WATCHDOG_USEC", "WATCHDOG_PID", "LISTEN_PID", "LISTEN_FDS", "LISTEN_FDNAMES"]
         {
@@ -171,15 +173,16 @@ struct TimerdRunner: ParsableCommand {
         return entry.pw_uid
     }
 
-    /// - Parameter program: the program that the service manager starts again when this process ends; nil if there is
-    ///   no service manager.
+    /// - Parameter program: the program that the service manager restarts when this process ends;
+    ///   nil if there is no service manager.
     private func makeServer(for user: UInt32, replacing program: OwnProgram?) throws -> RunnerServer
     {
         let directory = try Directory.open(runtime)
         try directory.lock("runner.lock", of: "timerd-runner", option: "--runtime")
         let registry = try directory.subdirectory("runs")
         let credentials = try directory.subdirectory("credentials")
-        // A run finds its own in there; the names of the others are not for it to list.
+        // A run gets the path of its own directory; it must not be able to list the names of the
+        // others.
         fchmod(credentials.descriptor, 0o711)
         let socket = try UnixSocket.bind(
             at: socket ?? "\(runtime)/\(RunnerSocket.fileName)", admitting: .user(user))
@@ -189,7 +192,7 @@ struct TimerdRunner: ParsableCommand {
             socket: socket, users: [user, geteuid()], registry: registry.descriptor,
             definitions: {
                 let definitions = Self.read(path, trace)
-                // Reading takes several times what is kept of it.
+                // Reading needs several times the memory of its result.
                 clinux_heap_give_back()
                 return definitions
             }, say: { Self.say($0) })
@@ -201,21 +204,22 @@ struct TimerdRunner: ParsableCommand {
         settings.hasChanged = { trace.hasChanged() }
         settings.isAffected = { trace.isAffected($0) }
         settings.kept = { trace.kept }
-        settings.isTaken = { trace.take() }
+        settings.didApply = { trace.take() }
         settings.freeFormer = {
             trace.freeFormer()
             clinux_heap_give_back()
         }
-        // A scheduler of a user of its own, as under systemd, neither ends what others begin nor is anybody's job.
+        // A scheduler with its own user, as under systemd, cannot shut the runner down, and no job
+        // may run as that user.
         let isApart = user != geteuid()
-        settings.obeysShutDown = !isApart
+        settings.allowsShutDown = !isApart
         settings.options.refusedUser = isApart ? user : nil
         return try RunnerServer(settings)
     }
 
-    /// Enters a control group of its own, beside those of the runs. Where the system gives none away, as with version
-    /// 1 to users, runs have none.
-    /// - Returns: whether each run can have a control group of its own.
+    /// Moves this process into its own control group, beside those of the runs. If the system
+    /// delegates none, as with version 1 for users, runs have no control groups.
+    /// - Returns: whether each run can have its own control group.
     private func enterControlGroup() -> Bool {
         do throws(Runner.Failure) {
             try Runner.enterControlGroup()
@@ -228,8 +232,8 @@ struct TimerdRunner: ParsableCommand {
         }
     }
 
-    /// Reads it as the scheduler does, with the same checks; jobs in error are none here either. Those that were there
-    /// before stay as they are, as in the scheduler.
+    /// Reads the configuration like the scheduler, with the same checks; jobs with errors are not
+    /// loaded here either.
     private static func read(
         _ path: String, _ trace: ConfigTrace
     ) -> Result<RunnerServer.Definitions, RunnerServer.Unreadable> {
@@ -246,9 +250,9 @@ struct TimerdRunner: ParsableCommand {
         }
     }
 
-    /// Under systemd standard error leads to the journal, over a stream that waits for one that is stuck and
-    /// is broken for good once it was away: entries of our own do neither. In the foreground standard error
-    /// is the scheduler's.
+    /// Writes to the log. Under systemd, standard error is a stream to the journal, which blocks
+    /// while the journal hangs and stays broken after the journal was restarted. Native entries
+    /// have neither problem. In the foreground, standard error is the scheduler's.
     private static func say(_ text: String, priority: Int = warning) {
         if isJSON.load(ordering: .relaxed) { return put(line(text, priority)) }
         guard let journal else { return put("timerd-runner: \(text)\n") }
@@ -270,14 +274,15 @@ struct TimerdRunner: ParsableCommand {
         return line.line
     }
 
-    /// In one write, so that it does not mix with what the scheduler writes. Nobody can be told if it fails.
+    /// Writes the line with one system call, so that it does not mix with lines of the scheduler.
+    /// An error cannot be reported anywhere.
     private static func put(_ text: String) {
         let bytes = Array(text.utf8)
         _ = write(STDERR_FILENO, bytes, bytes.count)
     }
 
     private static let isJSON = Atomic(false)
-    /// The journal, if it is where standard error leads.
+    /// The journal, if standard error is connected to it.
     private static let journal = Journal.isStderr ? Journal() : nil
     /// Priorities of syslog(3).
     private static let error = 3

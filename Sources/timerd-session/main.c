@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // The program that the runner starts, as root, for a run with `pam-service`: it opens a PAM session, starts the job as
-// its child, closes the session after it, and ends as the job ended. It is in C because it forks in the middle: after
-// a fork the Swift runtime cannot be relied on.
+// its child, closes the session after the job, and ends with the same exit code or signal as the job. It is written in
+// C because it forks in the middle: after a fork the Swift runtime is not reliable.
 
 #define _GNU_SOURCE
 
@@ -26,10 +26,10 @@
 /// How long modules may take to close a session, in seconds. After that the run ends with the session open.
 enum { CLOSE_SECONDS = 10 };
 
-/// The lowest number for descriptors of the job while PAM modules run.
+/// The lowest number for the job's descriptors while PAM modules run.
 enum { ASIDE = 10 };
 
-/// How the job ended, as waitpid(2) says, once that is known.
+/// The wait status of the job (waitpid(2)), once it is known.
 static volatile int job_status;
 static volatile sig_atomic_t is_closing;
 
@@ -42,8 +42,9 @@ static void write_log(const char *text) {
     close(log);
 }
 
-/// Ends this process as the job ended. It may be called by a signal handler, or because a module called exit(3).
-static _Noreturn void end_like_job(void) {
+/// Ends this process with the same exit code or signal as the job. It may be called by a signal handler, or because a
+/// module called exit(3).
+static _Noreturn void exit_like_job(void) {
     int status = job_status;
     if (WIFSIGNALED(status)) {
         int number = WTERMSIG(status);
@@ -64,30 +65,31 @@ static _Noreturn void end_like_job(void) {
 static void handle_signal(int number, siginfo_t *info, void *context) {
     (void)context;
     int error = errno;
-    // A fault, abort(3) or the timer, and nothing that another process sent.
+    // The kernel, abort(3) or the timer sent it, and not another process.
     bool is_own = info->si_code > 0 || (info->si_code == SI_TKILL && info->si_pid == getpid());
     if (is_own && is_closing) {
         // authpriv.warning
         write_log(number == SIGALRM
                       ? "<84>timerd-session: the PAM session was not closed: a module took too long"
                       : "<84>timerd-session: the PAM session was not closed: a module crashed");
-        end_like_job();
+        exit_like_job();
     }
-    // A fault of a module happens again, and then ends this process.
+    // With the default disposition, the fault of a module happens again and ends this process.
     if (is_own) signal(number, SIG_DFL);
     errno = error;
 }
 
-/// Handlers, because what a module executes does not inherit them.
+/// These are handlers instead of ignored signals, because programs that a module executes do not inherit handlers.
 static void handle_signals(void) {
     struct sigaction action = {.sa_sigaction = handle_signal, .sa_flags = SA_SIGINFO | SA_RESTART};
     for (int number = 1; number < NSIG; number++) {
-        // Where the kernel or the C library refuses one, the default stays.
+        // If the kernel or the C library refuses a handler, the default disposition stays.
         if (number != SIGCHLD && number != SIGCONT) sigaction(number, &action, NULL);
     }
 }
 
-/// Puts the pipes of the job aside while modules run: what these write is not the job's output.
+/// Moves the pipes of the job to other descriptors while modules run, because the output of modules is not the job's
+/// output.
 static bool put_aside(cspawn_request *request) {
     int nothing = open("/dev/null", O_RDWR | O_CLOEXEC);
     request->input = fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, ASIDE);
@@ -124,13 +126,13 @@ static _Noreturn void run(const cspawn_request *request, int runner, cspawn_repo
     while (pid > 0 && waitpid(pid, &status, 0) < 0 && errno == EINTR) {}
     job_status = is_running ? status : W_EXITCODE(1, 0);
     is_closing = 1;
-    atexit(end_like_job);
+    atexit(exit_like_job);
     close_session();
-    end_like_job();
+    exit_like_job();
 }
 
-/// The Swift compiler links every program with code that registers it with the Swift runtime by this function. Here it
-/// is needed for nothing, and without this definition 6 MB of the runtime would be linked.
+/// The Swift compiler links every program with code that calls this function to register the program with the Swift
+/// runtime. This program does not need it; without this definition 6 MB of the runtime would be linked.
 void swift_addNewDSOImage(const void *image);
 void swift_addNewDSOImage(const void *image) { (void)image; }
 
@@ -142,7 +144,7 @@ int main(void) {
         return 2;
     }
     fcntl(runner, F_SETFD, FD_CLOEXEC);
-    // It has the job's environment in its memory.
+    // The memory of this process contains the job's environment.
     prctl(PR_SET_DUMPABLE, 0);
     handle_signals();
     cspawn_request request;

@@ -15,10 +15,10 @@
 
 static pam_handle_t *handle;
 
-/// The last error that a module told the user.
-static char told[256];
+/// The last error message of a module.
+static char module_error[256];
 
-// MARK: - What went wrong
+// MARK: - Errors
 
 static const char *name_of(int code) {
     switch (code) {
@@ -54,19 +54,19 @@ static bool fail(cspawn_report *report, cspawn_step step, int error) {
 
 static bool fail_pam(cspawn_report *report, cspawn_step step, int code) {
     snprintf(report->name, sizeof report->name, "%s", name_of(code));
-    const char *colon = told[0] == '\0' ? "" : ": ";
-    snprintf(report->text, sizeof report->text, "%s%s%s", pam_strerror(handle, code), colon, told);
+    const char *colon = module_error[0] == '\0' ? "" : ": ";
+    snprintf(report->text, sizeof report->text, "%s%s%s", pam_strerror(handle, code), colon, module_error);
     return fail(report, step, code);
 }
 
-/// There is no user to talk to: an error message of a module is kept, and a question gets no answer.
+/// There is no user at a terminal: the last error message of a module is kept, and a question fails.
 static int converse(int count, const struct pam_message **messages, struct pam_response **responses, void *data) {
     (void)data;
     if (count <= 0 || count > PAM_MAX_NUM_MSG) return PAM_CONV_ERR;
     for (int index = 0; index < count; index++) {
         const struct pam_message *message = messages[index];
         if (message->msg_style == PAM_ERROR_MSG) {
-            snprintf(told, sizeof told, "%s", message->msg == NULL ? "" : message->msg);
+            snprintf(module_error, sizeof module_error, "%s", message->msg == NULL ? "" : message->msg);
         } else if (message->msg_style != PAM_TEXT_INFO) {
             return PAM_CONV_ERR;
         }
@@ -76,7 +76,7 @@ static int converse(int count, const struct pam_message **messages, struct pam_r
     return *responses == NULL ? PAM_BUF_ERR : PAM_SUCCESS;
 }
 
-// MARK: - What the job gets
+// MARK: - The environment and the groups of the job
 
 static bool has_variable(char *const *environment, const char *variable, size_t name_length) {
     for (; *environment != NULL; environment++) {
@@ -106,8 +106,8 @@ static bool add_variables(cspawn_request *request) {
     return true;
 }
 
-/// Takes the groups of this process, to which modules may have added some.
-static bool take_groups(cspawn_request *request) {
+/// Copies the groups of this process, including those that modules added, to the request.
+static bool copy_process_groups(cspawn_request *request) {
     int count = getgroups(0, NULL);
     gid_t *groups = count < 0 ? NULL : calloc((size_t)count + 1, sizeof *groups);
     if (groups == NULL) return false;
@@ -128,7 +128,7 @@ static bool take_groups(cspawn_request *request) {
 
 // MARK: - The session
 
-/// PAM uses the service `other` for one that it does not have. Its rules were not made for jobs.
+/// PAM uses the service `other` if a service does not exist, and its rules are not made for jobs.
 static bool has_service(const char *service) {
     if (service[0] == '\0' || service[0] == '.' || strchr(service, '/') != NULL) return false;
     const char *folders[] = {"/etc/pam.d", "/usr/lib/pam.d"};
@@ -158,7 +158,7 @@ static bool start_pam(const cspawn_session *session, cspawn_report *report) {
 
 bool session_open(const cspawn_session *session, cspawn_request *request, cspawn_report *report) {
     if (!start_pam(session, report)) return false;
-    // Not silent: what a module says is part of the error.
+    // This call is not silent: the message of a module is part of the error.
     int code = pam_acct_mgmt(handle, 0);
     if (code != PAM_SUCCESS) {
         fail_pam(report, CSPAWN_STEP_PAM_ACCOUNT, code);
@@ -186,7 +186,7 @@ bool session_open(const cspawn_session *session, cspawn_request *request, cspawn
     errno = ENOMEM;
     if (!add_variables(request)) {
         fail(report, CSPAWN_STEP_MEMORY, errno);
-    } else if (request->switches_user && !take_groups(request)) {
+    } else if (request->switches_user && !copy_process_groups(request)) {
         fail(report, CSPAWN_STEP_GROUPS, errno);
     } else {
         return true;

@@ -7,12 +7,13 @@
 
 #include "CSpawn.h"
 
-/// Checks the account and opens the session that the job asks for. False if a step failed: `report` says which, and
-/// everything is closed again.
+/// Checks the account and opens the session that the job asks for. False if a step failed: `report` then contains the
+/// step, and everything is closed again.
 ///
-/// As under Debian's cron, a module sees the terminal "cron". The groups of the request are joined first, and what
-/// modules add to them and to the environment is added to the request; a variable of the job's own keeps its value.
+/// As under Debian's cron, a module sees the terminal "cron". This process joins the groups of the request first. The
+/// groups and environment variables that modules add are added to the request; a variable that the job sets keeps its
+/// value.
 bool session_open(const cspawn_session *session, cspawn_request *request, cspawn_report *report);
 
-/// Closes it. Modules may take as long as they like. False if that failed.
+/// Closes the session. Modules may take any time. False if that failed.
 bool session_close(void);

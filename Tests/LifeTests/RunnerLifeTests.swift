@@ -251,7 +251,7 @@ import TimerCore
         _ = try daemon.ask(.order(.run, Job.Name("a")!))
         #expect(try wait { try daemon.show("a").last?.outcome != "exited(0)" })
         let outcome = try #require(try daemon.show("a").last?.outcome)
-        #expect(outcome.hasPrefix("spawn-failed(ESTALE, find the job as it fired"), "\(outcome)")
+        #expect(outcome.hasPrefix("spawn-failed(ESTALE, find the definition"), "\(outcome)")
         #expect(try daemon.ask(.reload).status == 200)
         try daemon.write("[job.a]\nevery = \"1h\"\nFIRE\n")
         #expect(try daemon.ask(.reload).status == 200)

@@ -7,10 +7,10 @@ import Testing
 import Systemd
 @testable import SystemdActivation
 
-/// What a service manager hands over, each in a process of its own: the environment and descriptor 3 are
-/// the whole process's.
+/// What a service manager passes to a process. Each test runs in its own process, because the
+/// environment and descriptor 3 belong to the whole process.
 @Suite struct EnvironmentTests {
-    @Test func withoutAManagerThereIsNothing() async {
+    @Test func withoutAManagerNothingIsPassed() async {
         await #expect(processExitsWith: .success) {
             let environment = take([:])
             #expect(!environment.notify.isSupervised)
@@ -18,18 +18,18 @@ import Systemd
         }
     }
 
-    @Test func anEmptyNotifySocketIsNone() async {
+    @Test func anEmptyNotifySocketCountsAsUnset() async {
         await #expect(processExitsWith: .success) {
             #expect(!take(["NOTIFY_SOCKET": ""]).notify.isSupervised)
         }
     }
 
-    @Test func everythingIsTakenOutOfTheEnvironment() async {
+    @Test func everythingIsRemovedFromTheEnvironment() async {
         await #expect(processExitsWith: .success) {
             let environment = take([
                 "NOTIFY_SOCKET": "/run/nobody", "WATCHDOG_USEC": "3000000",
                 "WATCHDOG_PID": "\(getpid())",
-                // Meant for another process: it is not ours, and not our children's either.
+                // It is meant for another process: neither for this one nor for its children.
                 "LISTEN_PID": "1", "LISTEN_FDS": "1", "LISTEN_FDNAMES": "control",
             ])
             #expect(environment.watchdogInterval == .seconds(3))
@@ -37,8 +37,8 @@ import Systemd
         }
     }
 
-    /// sd_watchdog_enabled(3): what WATCHDOG_USEC= and WATCHDOG_PID= make of it.
-    @Test func theWatchdogIsForThisProcessAndATimeOrNone() async {
+    /// The result for WATCHDOG_USEC= and WATCHDOG_PID= (sd_watchdog_enabled(3)).
+    @Test func theWatchdogIntervalIsUsedOnlyForThisProcess() async {
         await #expect(processExitsWith: .success) {
             let own = "\(getpid())"
             let table: [(String?, String?, Duration?)] = [
@@ -58,7 +58,7 @@ import Systemd
         }
     }
 
-    @Test func socketsAreKnownByNameAndTypeAndClosedOnExec() async {
+    @Test func socketsHaveNamesAndTypesAndAreClosedOnExec() async {
         await #expect(processExitsWith: .success) {
             withInheritedSockets { listening, datagram in
                 let sockets = take([
@@ -92,7 +92,7 @@ import Systemd
         }
     }
 
-    @Test func aBrokenHandOverHandsOverNothing() async {
+    @Test func invalidVariablesPassNothing() async {
         await #expect(processExitsWith: .success) {
             let own = "\(getpid())"
             for (pid, count) in [
@@ -107,12 +107,12 @@ import Systemd
     }
 }
 
-/// Every variable of the protocols, each of which must be gone afterwards.
+/// Every variable of the protocols; each must be removed afterwards.
 private let variableNames = [
     "NOTIFY_SOCKET", "WATCHDOG_USEC", "WATCHDOG_PID", "LISTEN_PID", "LISTEN_FDS", "LISTEN_FDNAMES",
 ]
 
-/// Takes what a manager hands over with these variables and no others of its own.
+/// Reads the environment with only these variables of the manager set.
 private func take(_ variables: [String: String]) -> SupervisorEnvironment {
     for name in variableNames { unsetenv(name) }
     for (name, value) in variables { setenv(name, value, 1) }
@@ -121,15 +121,15 @@ private func take(_ variables: [String: String]) -> SupervisorEnvironment {
     return environment
 }
 
-/// Puts a listening stream socket and a datagram socket where a manager would, at 3 and 4. What the process
-/// had there, the testing library's own pipe perhaps, is back afterwards.
+/// Creates a listening stream socket and a datagram socket at 3 and 4, like a manager. The previous
+/// descriptors, perhaps the testing library's own pipe, are restored afterwards.
 private func withInheritedSockets(_ body: (Int32, Int32) -> Void) {
-    // Far from 3, so that neither making nor saving one takes its place.
+    // Far from 3, so that no new or saved descriptor gets these numbers.
     let saved = [Int32(3), 4].map { ($0, fcntl($0, F_DUPFD_CLOEXEC, Int32(100))) }
     for (place, type) in [(Int32(3), SOCK_STREAM), (4, SOCK_DGRAM)] {
         let made = socket(AF_UNIX, Int32(type.rawValue), 0)
         if type == SOCK_STREAM {
-            // Bound to the family alone, the kernel picks an abstract name (unix(7)).
+            // If only the family is bound, the kernel chooses an abstract name (unix(7)).
             var name = sockaddr()
             name.sa_family = sa_family_t(AF_UNIX)
             #expect(bind(made, &name, socklen_t(MemoryLayout<sa_family_t>.size)) == 0)

@@ -10,9 +10,9 @@ import Testing
 @Suite struct JournalTests {
     private typealias Field = Journal.Field
 
-    // MARK: The encoding
+    // MARK: Encoding
 
-    @Test func aPlainValueIsALine_andOneWithANewlineHasItsLength() {
+    @Test func aPlainValueIsALine_andAValueWithANewlineHasItsLength() {
         #expect(
             Journal.encode([Field("MESSAGE", "fires"), Field("TIMERD_JOB", "a=b"), Field("E", "")])
                 == Array("MESSAGE=fires\nTIMERD_JOB=a=b\nE=\n".utf8))
@@ -29,13 +29,13 @@ import Testing
         ("", false), ("A B", false), ("A=B", false), ("A\nB", false), ("É", false), ("A\0", false),
         (String(repeating: "A", count: 64), true), (String(repeating: "A", count: 65), false),
     ])
-    func knowsAFieldName(name: String, isOne: Bool) {
+    func checksFieldNames(name: String, isOne: Bool) {
         #expect(Field.isName(name) == isOne)
         #expect(Journal.encode([Field(name, "x")]).isEmpty == !isOne)
     }
 
-    /// Random names and values, with what the protocol is made of in them far more often than by chance.
-    @Test func whateverTheValuesAre_theFieldsAreReadAsTheyWereMeant() throws {
+    /// Random names and values, with many characters that are special in the protocol.
+    @Test func anyFieldsAreDecodedUnchanged() throws {
         let seed = UInt64.random(in: 0...UInt64.max)
         var random = Xorshift(state: seed | 1)
         let pieces: [[UInt8]] = [[10], [61], [0], [255], Array("PRIORITY=0".utf8), Array("A".utf8)]
@@ -51,7 +51,7 @@ import Testing
         }
     }
 
-    @Test func aValueTooLongIsCut_textBetweenTwoCharacters() {
+    @Test func aLongValueIsCut_textBetweenTwoCharacters() {
         let limit = Journal.valueBytesMax
         #expect(Field("F", String(repeating: "x", count: limit)).value.count == limit)
         #expect(Field("F", String(repeating: "x", count: limit + 1)).value.count == limit)
@@ -63,7 +63,7 @@ import Testing
         #expect(bytes.count == "F=".utf8.count + limit + 1)
     }
 
-    // MARK: The sending
+    // MARK: Sending
 
     @Test func anEntryHasOneMessageOnePriorityAndItsFields() throws {
         let daemon = Receiver()
@@ -76,13 +76,13 @@ import Testing
     }
 
     @Test(arguments: [(-1, "0"), (0, "0"), (7, "7"), (8, "7")])
-    func aPriorityIsOneOfEight(priority: Int, sent: String) {
+    func aPriorityIsClampedToTheValidRange(priority: Int, sent: String) {
         let daemon = Receiver()
         #expect(Journal(path: daemon.address).send(message: "m", priority: priority))
         #expect(daemon.text() == "MESSAGE=m\nPRIORITY=\(sent)\n")
     }
 
-    @Test func fieldsBeyondTheLimitAreLeftOut() throws {
+    @Test func fieldsAboveTheLimitAreDropped() throws {
         let daemon = Receiver()
         let fields = (0...Journal.fieldsMax).map { ("F\($0)", "x") }
         #expect(Journal(path: daemon.address).send(message: "m", priority: 6, fields: fields))
@@ -91,7 +91,7 @@ import Testing
         #expect(read.last?.name == "F\(Journal.fieldsMax - 1)")
     }
 
-    @Test func anEntryTooLargeForADatagramGoesAsASealedFile() throws {
+    @Test func anEntryTooLargeForADatagramIsSentAsASealedFile() throws {
         let daemon = Receiver()
         let value = String(repeating: "x", count: Journal.valueBytesMax)
         let fields = (0..<8).map { ("FIELD_\($0)", value) }
@@ -105,10 +105,10 @@ import Testing
         #expect(read.dropFirst(2).allSatisfy { $0.value == Array(value.utf8) })
     }
 
-    // MARK: A journal that is stuck, away, back
+    // MARK: A journal that hangs, stops or is restarted
 
-    /// It would never end if a send waited.
-    @Test func whatAStuckJournalDoesNotTakeIsCountedAndReportedFirst() {
+    /// If a send waited, this test would never end.
+    @Test func entriesForAHangingJournalAreCountedAndReportedFirst() {
         let daemon = Receiver()
         let journal = Journal(path: daemon.address)
         var sent = 0
@@ -126,14 +126,14 @@ import Testing
         #expect(daemon.text() == "MESSAGE=and on\nPRIORITY=6\n", "it is reported once")
     }
 
-    /// Far more than a socket holds, to a journal that begins to read when it is full.
-    @Test func aJournalThatIsOnlySlowGetsEverything() throws {
+    /// Far more than a socket can hold, to a journal that only starts to read when it is full.
+    @Test func aSlowJournalGetsEverything() throws {
         let daemon = Receiver()
         let journal = Journal(path: daemon.address)
-        // Until there is no room, which nobody counts.
+        // Fills the socket; these entries are not counted.
         let filler = Journal(path: daemon.address)
         while filler.send(message: "filler", priority: 6) {}
-        // Unchecked: nobody else reads from it.
+        // Unchecked: only this thread reads from it.
         nonisolated(unsafe) let socket = daemon
         Thread.detachNewThread {
             while socket.text()?.hasPrefix("MESSAGE=last") != true {}
@@ -147,7 +147,7 @@ import Testing
         #expect(journal.droppedCount == 0)
     }
 
-    @Test func aJournalThatIsStuckIsWaitedForOnce() {
+    @Test func aHangingJournalIsWaitedForOnce() {
         let daemon = Receiver()
         let journal = Journal(path: daemon.address)
         let filler = Journal(path: daemon.address)
@@ -155,7 +155,7 @@ import Testing
         let clock = ContinuousClock()
         var sent = 0
         let once = clock.measure {
-            // Its own share of the socket may have room yet.
+            // Its own share of the socket may still have room.
             while journal.send(message: "x", priority: 6, fields: [], timeout: .milliseconds(50)) {
                 sent += 1
             }
@@ -169,12 +169,12 @@ import Testing
         #expect(after < .seconds(60))
         #expect(journal.droppedCount == 1001)
         daemon.drain()
-        // It takes entries again, and is waited for again from then on.
+        // It accepts entries again, and is waited for again from then on.
         #expect(journal.send(message: "x", priority: 6, fields: [], timeout: .seconds(3600)))
         #expect(journal.droppedCount == 0)
     }
 
-    @Test func aJournalThatIsRestartedIsSpokenToAgain() {
+    @Test func aRestartedJournalGetsEntriesAgain() {
         let path = Receiver.unusedPath()
         let journal = Journal(path: path)
         #expect(!journal.send(message: "too early", priority: 6))
@@ -183,20 +183,20 @@ import Testing
             #expect(journal.send(message: "life \(life)", priority: 6))
             #expect(daemon.text()?.hasPrefix("MESSAGE=1 log entry was dropped") == true)
             #expect(daemon.text() == "MESSAGE=life \(life)\nPRIORITY=6\n")
-            // The socket goes as it does when journald ends; what is sent meanwhile finds nobody.
+            // The socket is removed as when journald ends; entries sent meanwhile have no receiver.
             withExtendedLifetime(daemon) { _ = unlink(path) }
             #expect(!journal.send(message: "between", priority: 6))
             #expect(journal.droppedCount == 1)
         }
     }
 
-    @Test func aPathThatIsNoneIsAJournalThatDoesNotAnswer() {
+    @Test func anInvalidPathIsLikeAJournalThatDoesNotRespond() {
         let journal = Journal(path: "no/path")
         #expect(!journal.send(message: "lost", priority: 6))
         #expect(journal.droppedCount == 1)
     }
 
-    /// Every entry is either read or counted, whoever sent it.
+    /// Every entry is either read or counted, whichever thread sent it.
     @Test func manyThreadsLoseNoCount() async throws {
         let daemon = Receiver()
         let journal = Journal(path: daemon.address)
@@ -214,8 +214,8 @@ import Testing
         #expect(read + journal.droppedCount == 2000)
     }
 
-    /// In a process of its own, which may open few files: one left behind each time, and they run out.
-    @Test func aJournalThatIsLetGoClosesItsDescriptor() async {
+    /// In its own process with a low limit of open files: leaked descriptors would reach the limit.
+    @Test func aReleasedJournalClosesItsDescriptor() async {
         await #expect(processExitsWith: .success) {
             var limit = rlimit(rlim_cur: 128, rlim_max: 128)
             #expect(setrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit) == 0)
@@ -229,7 +229,7 @@ import Testing
 
     // MARK: Standard error
 
-    @Test func aStreamIsTheJournalsOnlyIfItIsTheVeryOneNamed() {
+    @Test func aStreamIsTheJournalsOnlyIfItIsTheNamedOne() {
         var status = stat()
         #expect(fstat(STDIN_FILENO, &status) == 0)
         let named = "\(status.st_dev):\(status.st_ino)"
@@ -243,7 +243,7 @@ import Testing
     }
 }
 
-/// Numbers that come again with the same seed.
+/// Random numbers that are reproducible by the seed.
 private struct Xorshift: RandomNumberGenerator {
     var state: UInt64
 

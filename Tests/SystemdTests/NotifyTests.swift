@@ -19,14 +19,14 @@ import Testing
             ([.extendTimeout(.seconds(-1))], "EXTEND_TIMEOUT_USEC=0"),
             ([.extendTimeout(.seconds(Int64.max))], "EXTEND_TIMEOUT_USEC=86400000000"),
         ] as [([Notify.State], String)])
-    func saysStatesInOneDatagram(states: [Notify.State], datagram: String) {
+    func sendsStatesInOneDatagram(states: [Notify.State], datagram: String) {
         let manager = Receiver()
         #expect(Notify(address: manager.address).send(states) == .sent)
         #expect(manager.text() == datagram)
         #expect(manager.text() == nil)
     }
 
-    @Test func eachStateHasItsOwnCall() {
+    @Test func eachStateHasItsOwnMethod() {
         let manager = Receiver()
         let notify = Notify(address: manager.address)
         #expect(notify.ready(status: "up") == .sent)
@@ -51,20 +51,20 @@ import Testing
         ("\u{202e}backwards\u{2066}", " backwards "),
         ("größer 日本 👩‍💻", "größer 日本 👩‍💻"),
     ])
-    func aStatusCannotSmuggleInAnotherStateNorMoveACursor(text: String, shown: String) {
+    func aStatusCannotAddAnotherStateOrMoveACursor(text: String, shown: String) {
         let manager = Receiver()
         #expect(Notify(address: manager.address).status(text) == .sent)
         #expect(manager.text() == "STATUS=\(shown)")
     }
 
-    @Test func aStatusThatIsTooLongEndsBetweenTwoCharacters() {
+    @Test func aLongStatusIsCutBetweenTwoCharacters() {
         let manager = Receiver()
         // 3 bytes each, and 1024 is no multiple of 3.
         _ = Notify(address: manager.address).status(String(repeating: "日", count: 1000))
         #expect(manager.text() == "STATUS=" + String(repeating: "日", count: 341))
     }
 
-    @Test func anAbstractAddressBeginsWithAnAt() {
+    @Test func anAbstractAddressStartsWithAnAt() {
         let manager = Receiver(
             address: "@timerd-test-\(getpid())-\(UInt32.random(in: 0...UInt32.max))")
         #expect(Notify(address: manager.address).send([.ready]) == .sent)
@@ -78,13 +78,13 @@ import Testing
             ("/" + String(repeating: "a", count: 107), .failed(EINVAL)),
             ("/nowhere/at/all", .failed(ENOENT)), ("@nobody-listens", .failed(ECONNREFUSED)),
         ] as [(String?, Notify.Result)])
-    func saysWhyNothingWasSent(address: String?, result: Notify.Result) {
+    func reportsWhyNothingWasSent(address: String?, result: Notify.Result) {
         #expect(Notify(address: address).watchdog() == result)
         #expect(Notify(address: address).isSupervised == (address != nil))
     }
 
-    /// It would never end if a send waited.
-    @Test func aManagerThatDoesNotReadHoldsNobodyUp() {
+    /// If a send waited, this test would never end.
+    @Test func aManagerThatDoesNotReadBlocksNothing() {
         let manager = Receiver()
         let notify = Notify(address: manager.address)
         var last = Notify.Result.sent

@@ -5,9 +5,9 @@ import Foundation
 import Glibc
 import Testing
 
-/// A bound datagram socket that plays systemd or journald.
+/// A bound datagram socket in the role of systemd or journald.
 final class Receiver {
-    /// Where it listens: a path, or `@` and an abstract name.
+    /// Its address: a path, or `@` and an abstract name.
     let address: String
     private let descriptor: Int32
 
@@ -36,7 +36,7 @@ final class Receiver {
         if !address.hasPrefix("@") { unlink(address) }
     }
 
-    /// The next datagram, and the content of the file that came beside it; nil without one.
+    /// The next datagram, and the file that was passed with it; nil if there is no datagram.
     func receive() -> (bytes: [UInt8], file: PassedFile?)? {
         var buffer = [UInt8](repeating: 0, count: 1 << 20)
         var control = [UInt8](repeating: 0, count: 64)
@@ -57,7 +57,7 @@ final class Receiver {
             }
         }
         guard received >= 0 else { return nil }
-        // A cmsghdr is a word of length and two of Int32; the descriptor comes after it (cmsg(3)).
+        // A cmsghdr is a length word and two Int32; the descriptor follows (cmsg(3)).
         let passed = control.withUnsafeBytes { $0.load(fromByteOffset: 16, as: Int32.self) }
         return (Array(buffer[..<received]), controlCount >= 20 ? PassedFile(passed) : nil)
     }
@@ -67,7 +67,8 @@ final class Receiver {
     func drain() { while receive() != nil {} }
 }
 
-/// A file that came over a socket, as journald takes it: by its seals, from its beginning.
+/// A file passed over a socket, read like journald does: it checks the seals and reads from the
+/// start.
 final class PassedFile {
     private let descriptor: Int32
 
@@ -75,7 +76,7 @@ final class PassedFile {
 
     deinit { close(descriptor) }
 
-    /// The seals SEAL, SHRINK, GROW and WRITE, which journald demands: F_GET_SEALS of fcntl(2).
+    /// The seals SEAL, SHRINK, GROW and WRITE, which journald requires: F_GET_SEALS of fcntl(2).
     var isSealed: Bool { fcntl(descriptor, 1034) & 0xf == 0xf }
 
     func bytes() -> [UInt8] {
@@ -87,7 +88,8 @@ final class PassedFile {
     }
 }
 
-/// A reader of the journal's protocol, written from its description and not from the writer's source.
+/// A decoder of the journal's protocol, written from its description and not from the encoder's
+/// source.
 func decodeEntry(_ bytes: [UInt8]) throws -> [(name: String, value: [UInt8])] {
     struct Malformed: Error {}
     var fields: [(String, [UInt8])] = []

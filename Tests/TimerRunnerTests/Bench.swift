@@ -11,7 +11,7 @@ import TimerCore
 @testable import TimerRunner
 @testable import TimerRunnerProtocol
 
-/// A runner with a directory of registry of its own, and everything it told.
+/// A runner with its own registry directory, and all events that it reported.
 final class Bench: Sendable {
     let registry: String
     let descriptor: Int32
@@ -19,12 +19,12 @@ final class Bench: Sendable {
     private let next = Mutex(0)
     let runner: Runner
 
-    /// What the runner told, and whoever wants to be called when it tells of a start.
+    /// The events of the runner, and a callback for the start of a run.
     private final class Teller: Sendable {
         let told = Mutex<[RunnerEvent]>([])
         let ends = Mutex(0)
         let more = DispatchSemaphore(value: 0)
-        /// In a structure: `MutexTests` says why.
+        /// In a structure: see `MutexTests` for the reason.
         struct Follower {
             var call: (@Sendable (Int32) -> Void)?
         }
@@ -38,7 +38,7 @@ final class Bench: Sendable {
         }
     }
 
-    /// - Parameter registry: a directory of registry an earlier runner left; nil for a new one.
+    /// - Parameter registry: the registry directory of an earlier runner; nil for a new one.
     init(registry: String? = nil, options: Runner.Options = Runner.Options()) throws {
         self.registry = registry ?? "/tmp/timerd-registry-\(UUID().uuidString)"
         mkdir(self.registry, 0o700)
@@ -63,24 +63,26 @@ final class Bench: Sendable {
         teller.onBegan.withLock { $0.call = body }
     }
 
-    /// Asks for the shutdown without waiting for it. Returns once the runner has the word.
+    /// Requests the shutdown without waiting for it. Returns when the runner has received the
+    /// command.
     func shutdownSoon(grace: Duration) {
         Thread.detachNewThread { [runner] in runner.shutdown(grace: grace) }
-        // The word is left before the thread waits; whoever calls this holds the runner's thread.
+        // The command is posted before the thread waits; the caller of this method blocks the
+        // runner's thread.
         usleep(100_000)
     }
 
-    /// Waits until what was told satisfies the condition, for at most a minute.
+    /// Waits until the reported events satisfy the condition, for at most a minute.
     func wait(until isDone: ([RunnerEvent]) -> Bool) {
         while !isDone(events) {
             guard teller.more.wait(timeout: .now() + 60) == .success else {
-                Issue.record("nothing more was told: \(events.suffix(5))")
+                Issue.record("no more events: \(events.suffix(5))")
                 return
             }
         }
     }
 
-    /// Waits until so many runs have ended.
+    /// Waits until this many runs have ended.
     func wait(forEnds count: Int) { wait { _ in ends >= count } }
 
     var ends: Int { teller.ends.withLock { $0 } }

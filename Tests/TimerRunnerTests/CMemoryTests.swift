@@ -9,10 +9,10 @@ import Testing
 /// Memory for what C structures point to.
 @Suite struct CMemoryTests {
     @Test(arguments: [0, 1, 15, 4094, 4095, 4096, 4097, 100_000])
-    func aTextIsAsItWas(length: Int) {
+    func aTextIsCopiedUnchanged(length: Int) {
         let memory = CMemory()
         let text = String(repeating: "ä", count: length / 2) + (length % 2 == 1 ? "x" : "")
-        // Others before and after it, which stay as they are.
+        // Texts before and after it, which must not change.
         let before = memory.string("before")
         let copy = memory.string(text)
         let after = memory.string("after")
@@ -35,7 +35,7 @@ import Testing
         }
     }
 
-    @Test func valuesAreAlignedBehindTexts() {
+    @Test func valuesAreAlignedAfterTexts() {
         let memory = CMemory()
         for length in 0..<40 {
             _ = memory.string(String(repeating: "x", count: length))

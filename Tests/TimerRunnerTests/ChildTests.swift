@@ -11,9 +11,9 @@ import TimerCore
 @testable import TimerRunner
 @testable import TimerRunnerProtocol
 
-/// Everything a process has from whoever started it, as a program run as a job reports it.
+/// Everything that a process inherits from its parent, as reported by a program that runs as a job.
 @Suite struct ChildTests {
-    /// Prints it, one thing a line.
+    /// Prints one attribute per line.
     private static let probe = """
         #define _GNU_SOURCE
         #include <dirent.h>
@@ -75,7 +75,7 @@ import TimerCore
         }
         """
 
-    /// Builds the program, once for each test, where everybody may run it.
+    /// Builds the program, once for each test, in a place where every user may execute it.
     private func build() throws -> String {
         let folder = "/tmp/timerd-probe-\(UUID().uuidString)"
         mkdir(folder, 0o755)
@@ -90,7 +90,7 @@ import TimerCore
         return folder
     }
 
-    /// What the system gives any process for a time slice, as the program has it when it is nobody's job.
+    /// The system's default time slice, as the program reports it when it is not run as a job.
     private func commonSlice(_ folder: String) throws -> String {
         let process = Process()
         process.executableURL = URL(fileURLWithPath: "\(folder)/probe")
@@ -112,9 +112,9 @@ import TimerCore
         }
     }
 
-    /// Started from a dispatch queue, whose threads block signals and have a nice value, in a process that
-    /// ignores and handles signals and has descriptors that are not closed on exec.
-    @Test func hasExactlyWhatIsListed() async throws {
+    /// Started from a dispatch queue, whose threads block signals and have a nice value, in a
+    /// process that ignores and handles signals and has descriptors that are not closed on exec.
+    @Test func aRunInheritsExactlyWhatIsListed() async throws {
         await #expect(processExitsWith: .success) {
             try ChildTests().expectExactlyWhatIsListed()
         }
@@ -161,14 +161,15 @@ import TimerCore
         #expect(end.lines.sorted() == expected.sorted())
     }
 
-    /// Where many begin, the runner's thread goes before others by itself; they are none of it.
-    @Test func isOneOfMany_andGoesBeforeNobody() throws {
+    /// During a burst of starts only the runner's thread has a higher priority, and the runs do not
+    /// inherit it.
+    @Test func inABurstARunHasNoPriorityOverOthers() throws {
         let folder = try build()
         defer { try? FileManager.default.removeItem(atPath: folder) }
         let slice = try commonSlice(folder)
         let bench = try Bench()
         defer { bench.runner.shutdown(grace: .zero) }
-        // Two turns' worth: the second one's are many.
+        // Enough for two loop iterations; the second one has many starts.
         let requests = (0..<100).map { number in
             bench.request(.arguments(["\(folder)/probe"])) { $0.nice = number % 2 == 0 ? 0 : 5 }
         }
@@ -180,7 +181,7 @@ import TimerCore
         }
     }
 
-    @Test func hasWhatIsDeclared() throws {
+    @Test func aRunHasTheDeclaredAttributes() throws {
         let folder = try build()
         defer { try? FileManager.default.removeItem(atPath: folder) }
         let slice = try commonSlice(folder)
@@ -203,7 +204,7 @@ import TimerCore
     }
 
     @Test(.enabled(if: geteuid() == 0, "only root can become another user"))
-    func isTheDeclaredUser_withItsGroupsAndNoOthers() throws {
+    func aRunHasTheDeclaredUser_withItsGroupsAndNoOthers() throws {
         let folder = try build()
         defer { try? FileManager.default.removeItem(atPath: folder) }
         let bench = try Bench()
@@ -225,7 +226,7 @@ import TimerCore
             })
         let adm = getgrnam("adm")!.pointee.gr_gid
         #expect(grouped.lines.contains("user \(uid) \(uid) \(uid) group \(adm) \(adm) \(adm)"))
-        // The parent is who it was.
+        // The user of the parent has not changed.
         #expect(geteuid() == 0 && getuid() == 0)
     }
 
@@ -238,7 +239,7 @@ import TimerCore
         ("+0", "spawn-failed(EINVAL, look up the user \"+0\": no name of a user)"),
         ("", "spawn-failed(EINVAL, look up the user \"\": no name of a user)"),
     ])
-    func anUnknownUserRefusesTheJob(user: String, outcome: String) throws {
+    func anUnknownUserFailsTheRun(user: String, outcome: String) throws {
         let bench = try Bench()
         defer { bench.runner.shutdown(grace: .zero) }
         #expect(bench.shell("true") { $0.user = user }.outcome.description == outcome)
@@ -248,7 +249,7 @@ import TimerCore
         #expect(group == expected)
     }
 
-    @Test func whoIsNotRootIsOnlyItself() throws {
+    @Test func aRunnerThatIsNotRootCanOnlyUseItsOwnUser() throws {
         let account = Account(name: "me", home: "/", shell: "/bin/sh")
         let own = String(cString: getpwuid(geteuid())!.pointee.pw_name)
         let found = try Account.resolve(user: own, group: nil, current: account)
@@ -271,26 +272,26 @@ import TimerCore
             ("A='x\ny'\nB=z\r\n", ["A": "x\ny", "B": "z"]),
             ("A=ä#x ;y", ["A": "ä#x ;y"]), ("A=b=c", ["A": "b=c"]), ("A=\" x \"  ", ["A": " x "]),
         ] as [(String, [String: String])])
-    func isReadAsSystemdReadsIt(text: String, variables: [String: String]) {
+    func aFileIsReadAsBySystemd(text: String, variables: [String: String]) {
         #expect(parse(text) == variables)
     }
 
     @Test(arguments: [
         ("A=1\nB", 2, "no NAME=value"),
-        ("1A=x", 1, "what is before the = is no name of a variable"),
+        ("1A=x", 1, "the text before the = is not a valid variable name"),
         ("A='x\n\n", 1, "a quote is not closed"),
         ("NOTIFY_SOCKET=/x", 1, "NOTIFY_SOCKET is reserved for timerd and systemd"),
         ("\nTIMERD_JOB=x", 2, "TIMERD_JOB is reserved for timerd and systemd"),
         ("A=\0", 1, "a NUL character"),
-        ("export A=1", 1, "what is before the = is no name of a variable"),
+        ("export A=1", 1, "the text before the = is not a valid variable name"),
     ])
-    func whatCannotBeReadIsAnError(text: String, line: Int, what: String) {
+    func anInvalidLineIsAnError(text: String, line: Int, what: String) {
         #expect(throws: EnvironmentFile.Fault(line: line, what: what)) {
             try EnvironmentFile.parse(Array(text.utf8))
         }
     }
 
-    /// Any variable of this process that a run does not have anyway.
+    /// A variable of this process that a run does not have anyway.
     private static let own = ProcessInfo.processInfo.environment.first { name, value in
         !["PATH", "HOME", "SHELL", "USER", "LOGNAME", "PWD", "SHLVL", "_"].contains(name)
             && !value.isEmpty && name.allSatisfy { $0.isASCII && ($0.isLetter || $0 == "_") }
@@ -298,7 +299,7 @@ import TimerCore
     }
 
     @Test(.enabled(if: own != nil, "the tests have nothing in their environment"))
-    func ofTheRunnersEnvironmentItHasWhatIsNamed_andWhatIsDeclaredGoesFirst() throws {
+    func aRunGetsTheNamedVariablesOfTheRunner_andDeclaredOnesOverrideThem() throws {
         let bench = try Bench()
         defer { bench.runner.shutdown(grace: .zero) }
         let (name, value) = try #require(Self.own)
@@ -314,7 +315,7 @@ import TimerCore
         #expect(run([name], [name: "declared"]) == ["\(name)=declared"])
     }
 
-    @Test func addsToTheEnvironment_andMayBeMissingOnlyBehindADash() throws {
+    @Test func aFileAddsToTheEnvironment_andMayBeMissingOnlyAfterADash() throws {
         let bench = try Bench()
         defer { bench.runner.shutdown(grace: .zero) }
         let path = "\(bench.registry)-environment"
@@ -334,14 +335,14 @@ import TimerCore
                 == "spawn-failed(ENOENT, read the environment file /no/such)")
         #expect(
             run("/").outcome.description
-                == "spawn-failed(EINVAL, read the environment file /, which is no regular file)")
+                == "spawn-failed(EINVAL, read the environment file /, which is not a regular file)")
         try "A\n".write(toFile: path, atomically: true, encoding: .utf8)
         #expect(
             run(path).outcome.description
                 == "spawn-failed(EINVAL, read the environment file \(path), line 1: no NAME=value)")
     }
 
-    @Test func isNotRead_whereOthersMayWriteToIt_orItIsALink() throws {
+    @Test func aFileIsNotRead_ifOthersMayWriteToIt_orItIsALink() throws {
         let bench = try Bench()
         defer { bench.runner.shutdown(grace: .zero) }
         let path = "\(bench.registry)-planted"
@@ -374,8 +375,8 @@ import TimerCore
                 + "which belongs to uid 65534: give it to the run's user)")
     }
 
-    /// A directory of the path may be the user's, who may put anything in its place.
-    @Test func isNotRead_whereItIsReachedThroughALink() throws {
+    /// A directory of the path may belong to the user, who could replace its entries.
+    @Test func aFileIsNotRead_ifItsPathContainsALink() throws {
         let bench = try Bench()
         defer { bench.runner.shutdown(grace: .zero) }
         let folder = "\(bench.registry)-folder"
@@ -404,8 +405,8 @@ import TimerCore
         #expect(outcome("\(folder)/fifo").hasPrefix("spawn-failed(EINVAL"))
     }
 
-    /// What the system call does in one step is done in several where it is missing.
-    @Test func aPathIsWalkedPartByPart_withTheSameResult() throws {
+    /// Without openat2(2), the path is opened in several steps.
+    @Test func aPathIsOpenedPartByPart_withTheSameResult() throws {
         let folder = "/tmp/timerd-parts-\(UUID().uuidString)"
         defer { try? FileManager.default.removeItem(atPath: folder) }
         mkdir(folder, 0o755)
@@ -427,14 +428,14 @@ import TimerCore
             let partsError = parts < 0 ? errno : 0
             if whole >= 0 { close(whole) }
             if parts >= 0 { close(parts) }
-            // It may open a directory, which then is no regular file.
+            // It may open a directory, which is refused later because it is not a regular file.
             let isDirectory = ["/", "/.."].contains(path)
             #expect(wholeError == partsError || isDirectory, "\(path)")
         }
     }
 
-    @Test(.enabled(if: geteuid() == 0, "only root can become somebody else"))
-    func isRead_asTheUserOfTheRunMay() throws {
+    @Test(.enabled(if: geteuid() == 0, "only root can become another user"))
+    func aFileIsReadWithThePermissionsOfTheRunsUser() throws {
         let bench = try Bench()
         defer { bench.runner.shutdown(grace: .zero) }
         let folder = "\(bench.registry)-rights"
@@ -454,13 +455,13 @@ import TimerCore
         #expect(
             outcome("nobody") == "spawn-failed(EACCES, read the environment file \(path), "
                 + "which the run's user, uid 65534, may not read: let that user read it)")
-        // By its group, and by a directory it may not enter.
+        // It may read it by its group, but not in a directory that it may not enter.
         chmod(path, 0o640)
         chown(path, 0, 65_534)
         #expect(outcome("nobody") == "exited(3)")
         chmod(folder, 0o700)
         #expect(outcome("nobody").hasPrefix("spawn-failed(EACCES"))
-        // The runner itself may do what it might before.
+        // The permissions of the runner itself have not changed.
         chmod(path, 0o600)
         #expect(outcome(nil) == "exited(3)")
         chmod(folder, 0o755)

@@ -9,8 +9,9 @@ import TimerCore
 @testable import TimerRunnerProtocol
 @testable import TimerRunnerClient
 
-/// What has time is said without waking anybody for it, and is never left lying.
-@Suite struct PostTests {
+/// Commands that are not urgent are posted without waking the thread, and are never left in the
+/// mailbox.
+@Suite struct ClientMailboxTests {
     private let run = Run.ID(
         firing: Firing.ID(
             job: Job.Name("probe")!, scheduled: WallInstant(microsecondsSinceEpoch: 0)), attempt: 1)
@@ -20,7 +21,7 @@ import TimerCore
         return poll(&wanted, 1, 0) == 1
     }
 
-    @Test func whatHasTimeRingsNobodyWhoLooksShortly() throws {
+    @Test func aCommandThatIsNotUrgentDoesNotWakeAThreadThatWillCheckSoon() throws {
         let mailbox = try ClientMailbox()
         #expect(mailbox.expect(shortly: true))
         mailbox.post(.forget(run), hasTime: true)
@@ -30,7 +31,7 @@ import TimerCore
         #expect(words.count == 1 && seen == [1: ClientMailbox.Seen(events: 0, output: 7)])
     }
 
-    @Test func whatHasNoneTakesItAlong() throws {
+    @Test func anUrgentCommandDeliversTheOthersToo() throws {
         let mailbox = try ClientMailbox()
         #expect(mailbox.expect(shortly: true))
         mailbox.post(.forget(run), hasTime: true)
@@ -40,7 +41,7 @@ import TimerCore
         #expect(!isRung(mailbox))
     }
 
-    @Test func whoeverWouldWaitForEverIsRung() throws {
+    @Test func aThreadThatWaitsWithoutLimitIsWoken() throws {
         let mailbox = try ClientMailbox()
         mailbox.post(.forget(run), hasTime: true)
         #expect(isRung(mailbox))
@@ -50,7 +51,7 @@ import TimerCore
         #expect(isRung(mailbox))
     }
 
-    @Test func nobodyWaitsForEverWhileSomethingIsThereUnrung() throws {
+    @Test func aThreadDoesNotWaitWithoutLimitWhileACommandIsPending() throws {
         let mailbox = try ClientMailbox()
         #expect(mailbox.expect(shortly: true))
         mailbox.post(.forget(run), hasTime: true)

@@ -10,9 +10,9 @@ import TimerCore
 @testable import TimerRunner
 @testable import TimerRunnerProtocol
 
-/// What the processes of a job may do, as the kernel sees it.
+/// The privileges of the processes of a job according to the kernel.
 @Suite struct ConfinementTests {
-    /// The lines of `/proc/self/status` that begin with one of these names, by their names.
+    /// The lines of `/proc/self/status` that start with one of these names, by their names.
     private func status(of bench: Bench, _ execution: (inout Execution) -> Void) -> [String: String]
     {
         let request = bench.request(
@@ -121,14 +121,15 @@ import TimerCore
     }
 
     @Test(.enabled(if: geteuid() != 0, "root may"))
-    func whoMayNotLimitCapabilitiesDoesNotRunWithoutThat() throws {
+    func withoutThePrivilegeToLimitCapabilitiesARunFails() throws {
         let bench = try Bench()
         defer { bench.runner.shutdown(grace: .zero) }
         let end = bench.shell("exit 3") { $0.confinement.capabilities = CapabilitySet() }
         #expect(end.outcome.description == "spawn-failed(EPERM, limit the capabilities)")
     }
 
-    /// Without the module, and without a profile or context of that name, a run does not start unless it may.
+    /// If the module, or a profile or context of that name, does not exist, a run only starts if
+    /// the label is optional.
     @Test(arguments: ["AppArmor profile", "SELinux context"])
     func aLabelThatCannotBeSetFailsTheRun_unlessItIsOptional(what: String) throws {
         let bench = try Bench()
@@ -167,7 +168,7 @@ import TimerCore
         }
     }
 
-    /// What a module would read, in files that are none of a module's.
+    /// Uses ordinary files in place of the files of a security module.
     @Test func theProcessWritesItsLabelsBeforeItsProgramRuns() throws {
         let folder = "/tmp/timerd-labels-\(UUID().uuidString)"
         mkdir(folder, 0o755)
@@ -211,7 +212,7 @@ import TimerCore
             candidates.withUnsafeBufferPointer { candidates in
                 arguments.withUnsafeMutableBufferPointer { arguments in
                     "/".withCString { root in
-                        // All else is 0 or false, whatever there is.
+                        // All other fields are 0 or false.
                         let request = calloc(1, MemoryLayout<cspawn_request>.size)!
                             .assumingMemoryBound(to: cspawn_request.self)
                         defer { free(request) }
@@ -226,7 +227,7 @@ import TimerCore
                         request.pointee.labels = list.baseAddress
                         request.pointee.label_count = Int32(list.count)
                         request.pointee.control_group = -1
-                        request.pointee.mark_file = -1
+                        request.pointee.record_file = -1
                         return cspawn_start(request)
                     }
                 }
@@ -236,17 +237,17 @@ import TimerCore
         var failure = cspawn_failure()
         var ending = pollfd(fd: result.pidfd, events: Int16(POLLIN), revents: 0)
         #expect(poll(&ending, 1, 60_000) == 1)
-        #expect(cspawn_look(result.launch, &failure) == CSPAWN_IS_OVER)
-        cspawn_forget(result.launch)
+        #expect(cspawn_poll_launch(result.launch, &failure) == CSPAWN_IS_OVER)
+        cspawn_release_launch(result.launch)
         var end = cspawn_end()
         #expect(cspawn_reap(result.pidfd, &end) == 1)
         close(result.pidfd)
         return failure
     }
 
-    /// Nothing but a PAM module sets it: records of the audit system name nobody for the runs of a service.
+    /// Only a PAM module sets it: the audit records of a service's runs contain no login user.
     @Test(.enabled(if: access("/proc/self/loginuid", R_OK) == 0, "no audit in this kernel"))
-    func theLoginUIDIsTheRunners() throws {
+    func theLoginUIDIsThatOfTheRunner() throws {
         let bench = try Bench()
         defer { bench.runner.shutdown(grace: .zero) }
         let own = try #require(ProcFile.text("/proc/self/loginuid"))
@@ -260,7 +261,7 @@ import TimerCore
 
     // MARK: - Users
 
-    @Test func withAllowedUsersARunNamesItsUser() throws {
+    @Test func withAllowedUsersAJobMustNameItsUser() throws {
         let bench = try Bench()
         defer { bench.runner.shutdown(grace: .zero) }
         let name = Account.current().name
@@ -293,7 +294,7 @@ import TimerCore
         #expect(outcome("nobody") == "exited(3)")
         #expect(outcome("root") == "exited(3)")
         #expect(outcome("daemon") == refused)
-        // Not by a group that its own job gives it.
+        // A group that the job itself declares does not count.
         #expect(outcome("daemon", group: "nogroup") == refused)
         bench.runner.allow(AllowedUsers(users: ["nobody"], groups: ["no-such-group"]))
         #expect(outcome("nobody") == "exited(3)")

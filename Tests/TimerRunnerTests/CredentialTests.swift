@@ -9,9 +9,9 @@ import TimerCore
 @testable import TimerRunner
 @testable import TimerRunnerProtocol
 
-/// Secrets that a run gets as files of its own.
+/// Secrets that a run gets as files.
 @Suite struct CredentialTests {
-    /// A directory for credentials, with the files they come from beside it.
+    /// A directory for credentials, with the original files beside it.
     private final class Vault {
         let folder = "/tmp/timerd-vault-\(UUID().uuidString)"
         var store: String { "\(folder)/store" }
@@ -31,7 +31,7 @@ import TimerCore
             try? FileManager.default.removeItem(atPath: folder)
         }
 
-        /// Makes a file that only its owner can read, and returns its path.
+        /// Creates a file that only its owner can read, and returns its path.
         func file(_ name: String, _ bytes: [UInt8]) -> String {
             let path = "\(folder)/\(name)"
             #expect(FileManager.default.createFile(atPath: path, contents: Data(bytes)))
@@ -53,14 +53,14 @@ import TimerCore
             }
         }
 
-        /// What is in the directory of all runs.
+        /// The contents of the credential directory of all runs.
         var left: [String] { (try? FileManager.default.contentsOfDirectory(atPath: store)) ?? [] }
     }
 
     private static let users = geteuid() == 0 ? [nil, "root", "nobody"] : [nil]
 
     @Test(arguments: users)
-    func aRunFindsCopies_whichAreGoneWithIt(user: String?) throws {
+    func aRunHasCopies_whichAreRemovedWithIt(user: String?) throws {
         let vault = try Vault()
         let token = vault.file("token", Array("secret\n".utf8))
         let empty = vault.file("empty", [])
@@ -81,9 +81,10 @@ import TimerCore
         #expect(vault.left.isEmpty)
     }
 
-    /// Nobody else can read it, and its user can neither add a file nor change one: that would be memory of the machine.
+    /// No other user can read it, and its user can neither add a file nor change one, because that
+    /// would use memory of the machine.
     @Test(.enabled(if: geteuid() == 0, "only root can become another user"))
-    func theyAreThereForTheUserAlone_toRead() throws {
+    func onlyTheUserCanReadThem() throws {
         let vault = try Vault()
         let token = vault.file("token", Array("secret\n".utf8))
         let request = vault.request(
@@ -114,13 +115,13 @@ import TimerCore
 
     /// ramfs has no access control lists.
     @Test(.enabled(if: geteuid() == 0, "only root can mount"))
-    func withoutAccessControlListsTheFilesAreTheUsers() throws {
+    func withoutAccessControlListsTheUserOwnsTheFiles() throws {
         let vault = try Vault()
         guard Native.mount("none", vault.store, "ramfs", 0, "mode=711") == 0 else {
             return  // A container may forbid it.
         }
         defer { Native.detach(vault.store) }
-        // The one that is open is below the mount.
+        // The directory that is open is hidden by the mount.
         var store = try CredentialStore(at: vault.store)
         defer { store.close() }
         chmod(vault.store, 0o711)
@@ -164,7 +165,7 @@ import TimerCore
         #expect(vault.left.count == 1)
     }
 
-    @Test func whatCannotBeReadFailsTheRun_andLeavesNothing() throws {
+    @Test func anUnreadableFileFailsTheRun_andLeavesNothing() throws {
         let vault = try Vault()
         let good = vault.file("good", [1])
         symlink(good, "\(vault.folder)/link")
@@ -184,11 +185,11 @@ import TimerCore
             ),
             (
                 ["a": "\(folder)/fifo"],
-                "EINVAL, read the credential a from \(folder)/fifo, which is no regular file"
+                "EINVAL, read the credential a from \(folder)/fifo, which is not a regular file"
             ),
             (
                 ["a": folder],
-                "EINVAL, read the credential a from \(folder), which is no regular file"
+                "EINVAL, read the credential a from \(folder), which is not a regular file"
             ),
             (
                 ["a": open],
@@ -215,7 +216,7 @@ import TimerCore
         #expect(vault.left.isEmpty)
     }
 
-    @Test func aProgramThatIsNotThereLeavesNothing() throws {
+    @Test func aMissingProgramLeavesNothing() throws {
         let vault = try Vault()
         let token = vault.file("token", [1])
         let request = vault.bench.request(.arguments(["/no/such/program"])) {
@@ -224,7 +225,7 @@ import TimerCore
         #expect(
             vault.bench.run(request).outcome.description
                 == "spawn-failed(ENOENT, exec /no/such/program)")
-        // Before there is a process.
+        // This fails before a process is created.
         let other = vault.bench.request(.arguments(["true", "\0"])) {
             $0.credentials = ["a": token]
         }
@@ -232,7 +233,7 @@ import TimerCore
         #expect(vault.left.isEmpty)
     }
 
-    @Test func aRunnerWithoutADirectoryForThemDoesNotRunWithoutThem() throws {
+    @Test func withoutADirectoryForThemARunFails() throws {
         let bench = try Bench()
         defer { bench.runner.shutdown(grace: .zero) }
         let path = "/tmp/timerd-credential-\(UUID().uuidString)"
@@ -249,7 +250,7 @@ import TimerCore
     }
 
     @Test(.enabled(if: geteuid() == 0, "only root can become another user"))
-    func aDirectoryThatTheUserCannotReachIsSaid() throws {
+    func aDirectoryThatTheUserCannotReachIsReported() throws {
         let vault = try Vault()
         let token = vault.file("token", [1])
         chmod(vault.store, 0o700)
@@ -260,8 +261,8 @@ import TimerCore
         #expect(vault.left.isEmpty)
     }
 
-    /// A runner that was killed leaves them; those of runs that are active are still needed.
-    @Test func whatAnEarlierRunnerLeftIsRemoved_butForActiveRuns() throws {
+    /// A killed runner leaves credentials behind; those of active runs are still needed.
+    @Test func credentialsOfAnEarlierRunnerAreRemoved_exceptForActiveRuns() throws {
         let vault = try Vault()
         let requests = (0..<3).map { _ in vault.request("true", [:]) }
         let credentials = [Credential(name: "a", bytes: [1]), Credential(name: "b", bytes: [])]

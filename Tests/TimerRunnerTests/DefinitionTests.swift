@@ -7,7 +7,7 @@ import TimerCore
 @testable import TimerRunner
 @testable import TimerRunnerProtocol
 
-/// Which versions of a job's definition the runner goes by when the files change.
+/// Which versions of a job's definition the runner uses when the files change.
 @Suite struct DefinitionTests {
     private func name(_ text: String) -> Job.Name { Job.Name(text)! }
 
@@ -24,11 +24,11 @@ import TimerCore
     ) {
         let reading = definitions.reading(
             definitionsOf(jobs), keeping: Set(kept.map(name)), isCheck: isCheck)
-        let isUsed = definitions.go(by: reading)
+        let isUsed = definitions.apply(reading)
         #expect(isUsed)
     }
 
-    /// Whether a run of a job would start that fired by this version of it.
+    /// Whether a run would start that fired with this version of the job.
     private func knows(
         _ job: String, _ line: String, _ definitions: JobDefinitions
     ) -> Bool {
@@ -39,8 +39,8 @@ import TimerCore
         return definitions.definition(for: order) == definition(line)
     }
 
-    /// A file in the middle of an edit is not the end of its jobs.
-    @Test func aJobOfAFileWithAnErrorStaysAsItIs_whateverTheFileSaysOfIt() {
+    /// The jobs of a file that is being edited continue.
+    @Test func aJobOfAFileWithAnErrorIsUnchanged_whateverTheFileContains() {
         for isCheck in [false, true] {
             var definitions = JobDefinitions()
             read(["a": "1", "b": "1", "c": "1"], into: &definitions)
@@ -49,17 +49,17 @@ import TimerCore
                 ["b": "2", "c": "2"], keeping: ["a", "b"], isCheck: isCheck, into: &definitions)
             _ = definitions.forgetFormer()
             #expect(knows("a", "1", definitions) && knows("b", "1", definitions))
-            // A scheduler that is started now loads it.
+            // A scheduler that starts now loads it.
             #expect(knows("b", "2", definitions) && knows("c", "2", definitions))
             #expect(knows("c", "1", definitions) == isCheck)
-            // Mended, it is taken, and what is deleted is gone.
+            // When the error is corrected, the file is used, and deleted jobs are removed.
             read(["b": "3"], into: &definitions)
             #expect(knows("b", "3", definitions))
             #expect(!knows("a", "1", definitions) && !knows("b", "1", definitions))
         }
     }
 
-    @Test func whatIsKeptAndWasNeverThereIsReadAsItIs() {
+    @Test func aKeptJobThatWasUnknownIsReadAsUsual() {
         var definitions = JobDefinitions()
         read(["a": "1"], keeping: ["a", "b"], into: &definitions)
         #expect(knows("a", "1", definitions) && !definitions.contains(name("b")))

@@ -4,20 +4,21 @@
 import Foundation
 import Glibc
 
-/// A folder in a file system that nobody serves: whoever looks into it waits, as on a file server that is gone or in
-/// a FUSE file system whose user does not answer.
+/// A folder in a file system without a server: every access to it hangs, as with a file server that
+/// is down or a FUSE file system whose user does not respond.
 final class HangingFolder: Sendable {
     let path: String
     private let parent: String
     private let descriptor: Int32
 
-    /// Whether there can be one: it takes root and FUSE.
+    /// Whether it can be created: this needs root and FUSE.
     static var isPossible: Bool { (try? HangingFolder()) != nil }
 
     struct Missing: Error {}
 
     init() throws {
-        // Below another one: whoever lists /tmp, and looks at what is there, meets that one alone.
+        // It is below another folder, so that a program that lists /tmp and examines the entries
+        // only meets the outer one.
         parent = "/tmp/timerd-hanging-\(UUID().uuidString)"
         path = "\(parent)/folder"
         descriptor = open("/dev/fuse", O_RDWR | O_CLOEXEC)
@@ -37,7 +38,7 @@ final class HangingFolder: Sendable {
         }
     }
 
-    /// Whoever waits gets an error.
+    /// Every hanging access gets an error.
     deinit {
         Native.detach(path)
         close(descriptor)

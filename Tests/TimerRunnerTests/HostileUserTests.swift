@@ -10,13 +10,14 @@ import TimerCore
 @testable import TimerRunner
 @testable import TimerRunnerProtocol
 
-/// What a job's user could do to the runner and to the jobs of others.
+/// Attacks of a job's user on the runner and on the jobs of others.
 @Suite struct HostileUserTests {
-    /// Ten of them hold a directory, a program and an environment file, as root's jobs and as another user's.
+    /// Ten of them hang on a directory, a program and an environment file, as jobs of root and of
+    /// another user.
     @Test(
         .enabled(if: HangingFolder.isPossible, "no FUSE, or not root"),
         arguments: [nil, "nobody"], ["directory", "program", "environment file", "credential"])
-    func whoHoldsASetUpHoldsUpNobodyElse(user: String?, what: String) throws {
+    func aSetUpThatHangsDelaysNoOtherRun(user: String?, what: String) throws {
         let folder = try HangingFolder()
         let bench = try Bench()
         let held = (0..<10).map { _ in
@@ -34,10 +35,10 @@ import TimerCore
         for _ in 0..<10 {
             let other = bench.request(.arguments(["/bin/true"]), in: "/") { $0.user = user }
             let span = clock.measure { #expect(bench.run(other).outcome == .exited(0)) }
-            // Much more than it takes, and much less than a second for each that is held.
+            // Much more than it takes, and much less than a second for each run that hangs.
             #expect(span < .seconds(2), "it took \(span)")
         }
-        // They have not begun, and can be ended.
+        // They have not started, and can be terminated.
         #expect(bench.ends == 10)
         let span = clock.measure {
             for request in held { bench.runner.end(request.id, grace: .seconds(60)) }
@@ -48,7 +49,7 @@ import TimerCore
     }
 
     @Test(.enabled(if: HangingFolder.isPossible, "no FUSE, or not root"))
-    func theTimeOfARunCountsWhileItSetsItselfUp() throws {
+    func theTimeLimitIncludesTheSetUp() throws {
         let folder = try HangingFolder()
         let bench = try Bench()
         defer { bench.runner.shutdown(grace: .zero) }
@@ -64,7 +65,7 @@ import TimerCore
     @Test(
         .enabled(if: HangingFolder.isPossible, "no FUSE, or not root"),
         arguments: ["directory", "environment file", "credential"])
-    func aSetUpThatDoesNotComeToAnEndIsOne(what: String) throws {
+    func aSetUpThatHangsIsAborted(what: String) throws {
         let folder = try HangingFolder()
         let bench = try Bench()
         defer { bench.runner.shutdown(grace: .zero) }
@@ -92,9 +93,9 @@ import TimerCore
         try #require(compiler.terminationStatus == 0)
     }
 
-    /// Keys are there for a session, and the runs of all users are children of one process.
+    /// Keys belong to a session, and the runs of all users are children of one process.
     @Test(.enabled(if: Native.keySession() > 0, "no keys in this kernel"))
-    func aRunHasASessionOfKeysOfItsOwn() throws {
+    func aRunHasItsOwnSessionKeyring() throws {
         let folder = "/tmp/timerd-keys-\(UUID().uuidString)"
         defer { try? FileManager.default.removeItem(atPath: folder) }
         mkdir(folder, 0o755)
@@ -112,16 +113,17 @@ import TimerCore
             let request = bench.request(.arguments(["\(folder)/keys"]), in: "/") { $0.user = user }
             return bench.run(request).lines.first
         }
-        // Of the root user as well as of another one, of whom there are more runs than it may hold keys.
+        // For root as well as for another user, which has more runs than the kernel allows it keys.
         let users = geteuid() == 0 ? [nil, nil, "nobody", "nobody"] : [nil, nil]
         let sessions = users.map(session)
         #expect(Set(sessions).count == users.count && !sessions.contains(nil), "\(sessions)")
         #expect(!sessions.contains("\(Native.keySession())"))
     }
 
-    /// A process that somebody traces stays, though it was killed, until that one lets it go. Its place is free.
-    @Test(.enabled(if: geteuid() == 0, "who may trace is up to the system otherwise"))
-    func whoTracesAProcessDoesNotKeepItsRunAlive() throws {
+    /// A traced process remains after SIGKILL until its tracer releases it. It must not count as an
+    /// active run.
+    @Test(.enabled(if: geteuid() == 0, "as another user, the system decides who may trace"))
+    func aTracedProcessDoesNotKeepItsRunActive() throws {
         let folder = "/tmp/timerd-trace-\(UUID().uuidString)"
         defer { try? FileManager.default.removeItem(atPath: folder) }
         mkdir(folder, 0o755)
@@ -153,9 +155,9 @@ import TimerCore
         bench.runner.end(request.id, grace: .milliseconds(100))
         #expect(bench.end(of: request).outcome == .stopped)
         #expect(bench.end(of: next).outcome == .exited(0))
-        #expect(kill(tracer, 0) == 0, "the one before was not traced any more")
+        #expect(kill(tracer, 0) == 0, "the first process was not traced any more")
         kill(tracer, SIGKILL)
-        // Its end is nobody's to take but the kernel's, unless orphans are adopted; here others wait for their children.
+        // The runner does not adopt orphans here, because other tests wait for their own children.
         for case .began(_, let pid, _) in bench.events {
             var status: Int32 = 0
             waitpid(pid, &status, 0)
@@ -163,9 +165,9 @@ import TimerCore
         bench.runner.shutdown(grace: .zero)
     }
 
-    /// A group's number comes round to others once it is empty.
+    /// The number of a process group is reused once the group is empty.
     @Test(.enabled(if: geteuid() == 0, "only root can choose the number of a process"))
-    func aSignalReachesNoOtherGroupOfTheSameNumber() throws {
+    func aSignalReachesNoOtherGroupWithTheSameNumber() throws {
         let before = try Foreign.spawn(["/bin/true"])
         let pidfd = cspawn_open_process(before)
         defer { close(pidfd) }
@@ -179,18 +181,18 @@ import TimerCore
             other = try Foreign.spawn(["/bin/sleep", "300"])
         }
         defer { Foreign.end(other) }
-        try #require(other == before, "the number was not to be had")
+        try #require(other == before, "the process id was not available")
         #expect(kill(-before, 0) == 0)
         for signal in [0, SIGKILL] {
             #expect(cspawn_signal_group(pidfd, before, true, signal) != 0 && errno == ESRCH)
-            // As on a kernel that cannot find a group by a descriptor.
+            // As on a kernel that cannot find a group by a pidfd.
             #expect(cspawn_signal_group(-1, before, true, signal) != 0 && errno == ESRCH)
         }
         #expect(kill(other, 0) == 0)
     }
 
     @Test(.enabled(if: geteuid() == 0, "only root can become another user"))
-    func aRunMayOpenItsOutputAnew() throws {
+    func aRunMayOpenItsOutputAgain() throws {
         let bench = try Bench()
         defer { bench.runner.shutdown(grace: .zero) }
         for user in [nil, "nobody"] {
@@ -204,7 +206,7 @@ import TimerCore
         }
     }
 
-    /// Its second name may have been made by somebody who may not read it.
+    /// A user who may not read the file could have created its second name.
     @Test func anEnvironmentFileHasOneName() throws {
         let bench = try Bench()
         defer { bench.runner.shutdown(grace: .zero) }
@@ -218,9 +220,9 @@ import TimerCore
                 + "which has 2 names (hard links): copy it)")
     }
 
-    /// The scheduler's own user could make the scheduler do what it likes.
+    /// A run of the scheduler's own user could control the scheduler.
     @Test(.enabled(if: geteuid() == 0, "only root can become another user"))
-    func noRunIsTheSchedulersUser() throws {
+    func noRunExecutesAsTheUserOfTheScheduler() throws {
         var options = Runner.Options()
         options.refusedUser = 65_534
         let bench = try Bench(options: options)
@@ -233,7 +235,7 @@ import TimerCore
         #expect(bench.run(bench.request(.arguments(["true"]), in: "/")).outcome == .exited(0))
     }
 
-    /// It would be wrong to find a run lost that goes on, because of how its program is called.
+    /// A run that continues must not be reported as lost because of the name of its program.
     @Test(arguments: [
         "true", "a b", "a) S 1 (b", "\u{600}", "a\u{301}", ")\u{301}", "\u{600}) \u{600}", "",
     ])
@@ -242,7 +244,7 @@ import TimerCore
         #expect(RunRegistry.Process.start(in: "12 (\(name)) \(fields)\n") == 4711)
     }
 
-    @Test func aRunnersMemoryIsItsOwn() async {
+    @Test func theMemoryOfARunnerIsProtected() async {
         await #expect(processExitsWith: .success) {
             // PR_GET_DUMPABLE.
             #expect(Native.prctl(3) == 1)
@@ -255,7 +257,7 @@ import TimerCore
     }
 }
 
-/// Processes that are leaders of groups of their own, and nobody's runs.
+/// Processes that lead their own process groups and are not runs.
 private enum Foreign {
     static func spawn(_ arguments: [String]) throws -> Int32 {
         var attributes = posix_spawnattr_t()

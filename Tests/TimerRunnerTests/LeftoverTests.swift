@@ -11,7 +11,7 @@ import TimerCore
 @testable import TimerRunnerProtocol
 
 extension ControlGroups {
-    /// Whether this process may make some.
+    /// Whether this process may create control groups.
     static var canBeMade: Bool {
         guard var groups = try? ControlGroups() else { return false }
         defer { groups.closeAll() }
@@ -22,8 +22,8 @@ extension ControlGroups {
     }
 }
 
-/// What a run leaves in its control group.
-@Suite(.enabled(if: ControlGroups.canBeMade, "no control group of version 2 to divide"))
+/// Processes that a run leaves in its control group.
+@Suite(.enabled(if: ControlGroups.canBeMade, "no control group of version 2 is delegated"))
 struct LeftoverTests {
     private static func bench(registry: String? = nil) throws -> Bench {
         var options = Runner.Options()
@@ -31,7 +31,8 @@ struct LeftoverTests {
         return try Bench(registry: registry, options: options)
     }
 
-    /// A process of which only the descriptor is held, so that its number may be another's when it is gone.
+    /// A process identified only by its pidfd, because its process id may be reused when it has
+    /// ended.
     private final class Held {
         let pid: Int32
         private let descriptor: Int32
@@ -48,14 +49,15 @@ struct LeftoverTests {
             }
         }
 
-        /// Whether it ends, waiting for so long.
+        /// Whether it ends within this time.
         func ends(within milliseconds: Int32 = 60_000) -> Bool {
             var ending = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
             return descriptor < 0 || poll(&ending, 1, milliseconds) == 1
         }
     }
 
-    /// Runs what leaves a process behind: one that has its own session, and says its number before the run ends.
+    /// Runs a command that leaves a process behind, which has its own session and prints its
+    /// process id before the run ends.
     private func leave(
         _ script: String, by bench: Bench, _ execution: (inout Execution) -> Void = { _ in }
     ) throws -> (request: RunRequest, left: Held) {
@@ -78,9 +80,9 @@ struct LeftoverTests {
         }
     }
 
-    /// It ends by SIGTERM, for which it has time; the run did not wait for it.
+    /// It ends by SIGTERM and has time for that; the run does not wait for it.
     @Test(arguments: ["exec sleep 300", "kill -STOP $$; exec sleep 300"])
-    func isEnded_andTold(_ rest: String) throws {
+    func isTerminated_andReported(_ rest: String) throws {
         let bench = try Self.bench()
         let (request, left) = try leave("READY; \(rest)", by: bench) {
             $0.killTimeout = .seconds(600)
@@ -106,8 +108,9 @@ struct LeftoverTests {
         bench.runner.shutdown(grace: .zero)
     }
 
-    /// As under cron, a daemon that a job starts stays, also when the runner ends or the run is made to end.
-    @Test func stays_ifTheJobSaysSo() throws {
+    /// As under cron, a daemon that a job starts continues, even if the runner ends or the run is
+    /// terminated.
+    @Test func continues_ifTheJobDeclaresIt() throws {
         let bench = try Self.bench()
         let (kept, stays) = try leave("READY; exec sleep 300", by: bench) {
             $0.killsLeftovers = false
@@ -128,7 +131,7 @@ struct LeftoverTests {
         #expect(told(bench, of: kept) == [] && told(bench, of: stopped) == [])
     }
 
-    /// The runner does not end before it.
+    /// The runner does not end before the left process.
     @Test(arguments: [Duration.zero, .seconds(600)])
     func endsWithTheRunner(grace: Duration) throws {
         let bench = try Self.bench()
@@ -137,7 +140,7 @@ struct LeftoverTests {
         #expect(left.ends())
     }
 
-    /// The run ended, and its runner was killed before what it left had ended.
+    /// The run ended, and its runner was killed before the left process had ended.
     @Test(arguments: ["ended", "lost"])
     func isEndedByTheNextRunner(_ what: String) throws {
         let bench = try Bench()
@@ -153,10 +156,10 @@ struct LeftoverTests {
         let number = "\(process.processIdentifier)"
         #expect(write(file, number, number.utf8.count) == number.utf8.count)
         close(file)
-        var registry = MarkFile()
+        var registry = RecordFile()
         registry.add(
-            what == "ended" ? CSPAWN_MARK_ENDED : CSPAWN_MARK_PROCESS,
-            MarkFile.line(request.id.description, group: name),
+            what == "ended" ? CSPAWN_RECORD_ENDED : CSPAWN_RECORD_SPAWNED,
+            RecordFile.line(request.id.description, group: name),
             end: what == "ended" ? "ended 5 0 0 0 0 exited(0)" : "")
         try registry.write()
         let next = try Self.bench(registry: registry.folder)
@@ -168,8 +171,8 @@ struct LeftoverTests {
         groups.closeAll()
     }
 
-    /// Any number of processes: a bounded number of them is named and gets SIGTERM, and none is left.
-    @Test func areAllEnded_howeverMany() throws {
+    /// A limited number of processes is named and gets SIGTERM, and none remains.
+    @Test func areAllTerminated_howeverMany() throws {
         let bench = try Self.bench()
         let (request, left) = try leave(
             "i=0; while [ $i -lt 100 ]; do i=$((i+1)); sleep 300 & done; READY; exec sleep 300",

@@ -11,16 +11,16 @@ import TimerCore
 @testable import TimerRunner
 @testable import TimerRunnerProtocol
 
-/// Runs that would go on for ever, or end where nobody expects it.
+/// Runs that would never end, or end unexpectedly.
 @Suite struct LimitTests {
     private func span(_ body: () -> Void) -> Duration {
         let clock = ContinuousClock()
         return clock.measure(body)
     }
 
-    private func lives(_ pid: Int32) -> Bool { kill(pid, 0) == 0 }
+    private func isRunning(_ pid: Int32) -> Bool { kill(pid, 0) == 0 }
 
-    @Test func aRunThatOutlivesItsTimeIsEnded() throws {
+    @Test func aRunIsTerminatedAtItsTimeLimit() throws {
         let bench = try Bench()
         defer { bench.runner.shutdown(grace: .zero) }
         let end = bench.shell("trap 'echo bye; exit 0' TERM; echo up; sleep 300 & wait") {
@@ -30,7 +30,7 @@ import TimerCore
         #expect(end.usage.elapsed >= .seconds(2) && end.usage.elapsed < .seconds(60))
     }
 
-    @Test func oneThatIgnoresSIGTERMIsKilled_andItsWholeGroup() throws {
+    @Test func aRunThatIgnoresSIGTERMIsKilled_withItsWholeGroup() throws {
         let bench = try Bench()
         defer { bench.runner.shutdown(grace: .zero) }
         let end = bench.shell("trap '' TERM; sleep 300 & echo $!; while :; do sleep 300; done") {
@@ -39,11 +39,12 @@ import TimerCore
         }
         #expect(end.outcome == .timedOut)
         #expect(end.usage.elapsed >= .milliseconds(500) && end.usage.elapsed < .seconds(60))
-        #expect(!lives(try #require(Int32(end.lines[0]))))
+        #expect(!isRunning(try #require(Int32(end.lines[0]))))
     }
 
-    /// A shell dies of SIGTERM; who it waited for has the same time to go. Only then is the run over.
-    @Test func itIsOverWhenItsGroupIs() throws {
+    /// SIGTERM ends a shell; the program that it waited for has the same grace period. Only then
+    /// the run is over.
+    @Test func aRunEndsWhenItsGroupIsEmpty() throws {
         let bench = try Bench()
         defer { bench.runner.shutdown(grace: .zero) }
         let request = bench.request(
@@ -57,14 +58,14 @@ import TimerCore
         #expect(end.outcome == .stopped && end.lines == ["up", "cleaned"])
     }
 
-    @Test func aRunThatIsOrderedToEndIsStopped_andOneThatWaitsIsNotBegun() throws {
+    @Test func aTerminatedRunIsStopped_andAWaitingOneNeverStarts() throws {
         let bench = try Bench()
         let first = bench.request(.shell("echo up; exec sleep 300"))
         bench.runner.start([first])
         bench.wait(forLine: "up")
         bench.runner.end(first.id, grace: .seconds(60))
         #expect(bench.end(of: first).outcome == .stopped)
-        // More than are begun in one turn, the last of them called off at once.
+        // More than are started in one loop iteration; the last of them is cancelled at once.
         let others = (0..<200).map { _ in bench.request(.arguments(["/bin/true"])) }
         bench.runner.start(others)
         bench.runner.end(others[199].id, grace: .zero)
@@ -74,7 +75,7 @@ import TimerCore
         bench.runner.shutdown(grace: .zero)
     }
 
-    @Test func theGraceMayBeShortened() throws {
+    @Test func theGracePeriodCanBeShortened() throws {
         let bench = try Bench()
         defer { bench.runner.shutdown(grace: .zero) }
         let request = bench.request(.shell("trap '' TERM; echo up; while :; do sleep 300; done"))
@@ -89,7 +90,7 @@ import TimerCore
         #expect(bench.end(of: request).outcome == .stopped && span < .seconds(10))
     }
 
-    @Test func itsTimeStandsStillWithIt() throws {
+    @Test func theTimeLimitIsSuspendedWithTheRun() throws {
         let bench = try Bench()
         defer { bench.runner.shutdown(grace: .zero) }
         let request = bench.request(.shell("echo up; while :; do sleep 0.05; done")) {
@@ -99,12 +100,12 @@ import TimerCore
         bench.wait(forLine: "up")
         bench.runner.suspend(request.id)
         usleep(1_000_000)
-        #expect(bench.events.count == 2, "it ended while it stood still")
+        #expect(bench.events.count == 2, "it ended while it was suspended")
         bench.runner.resume(request.id)
         let end = bench.end(of: request)
         #expect(end.outcome == .timedOut)
         #expect(end.usage.elapsed >= .milliseconds(1600) && end.usage.elapsed < .seconds(60))
-        // One that stands still can be ended too.
+        // A suspended run can be terminated too.
         let other = bench.request(.shell("echo standing; exec sleep 300"))
         bench.runner.start([other])
         bench.wait(forLine: "standing")
@@ -113,8 +114,8 @@ import TimerCore
         #expect(bench.end(of: other).outcome == .stopped)
     }
 
-    /// A table of descriptors that grows while threads share it holds up whoever lets it grow.
-    @Test func thereIsRoomForTheDescriptorsOfManyRunsFromTheStart() throws {
+    /// When a descriptor table that threads share grows, the thread that causes it has to wait.
+    @Test func theDescriptorTableIsLargeEnoughForManyRunsFromTheStart() throws {
         let bench = try Bench()
         defer { bench.runner.shutdown(grace: .zero) }
         var limit = rlimit()
@@ -125,7 +126,7 @@ import TimerCore
         #expect(room >= min(4096, UInt64(limit.rlim_cur)))
     }
 
-    @Test func manyTimesUpAtOnceAreEachInTime() throws {
+    @Test func manyTimeLimitsAtOnceAreEachEnforcedInTime() throws {
         let bench = try Bench()
         defer { bench.runner.shutdown(grace: .zero) }
         var seed = SystemRandomNumberGenerator()
@@ -141,7 +142,7 @@ import TimerCore
         }
     }
 
-    @Test func outputWithoutANewlineAndBinaryOutputArriveWhole_inBoundedPieces() throws {
+    @Test func outputWithoutANewlineAndBinaryOutputArriveComplete_inBoundedPieces() throws {
         let bench = try Bench()
         defer { bench.runner.shutdown(grace: .zero) }
         let request = bench.request(
@@ -157,8 +158,8 @@ import TimerCore
         #expect((1_000_000...1_000_001).contains(bytes))
     }
 
-    /// A tenth of a gigabyte here, ten where `TIMERD_SOAK` is set. What is kept of it does not grow.
-    @Test func outputWithoutEndTakesNoMemory() async {
+    /// 100 MB here, 10 GB if `TIMERD_SOAK` is set. The memory of the runner does not grow.
+    @Test func endlessOutputTakesNoMemory() async {
         await #expect(processExitsWith: .success) {
             let folder = "/tmp/timerd-registry-\(UUID().uuidString)"
             mkdir(folder, 0o700)
@@ -166,7 +167,7 @@ import TimerCore
             let registry = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
             let done = DispatchSemaphore(value: 0)
             nonisolated(unsafe) var bytes = 0
-            // Written on the runner's thread, read once that is shut down.
+            // Written on the runner's thread, read after its shutdown.
             let runner = try Runner(registry: registry) { event in
                 switch event {
                 case .output(_, _, let line, _): bytes += line.count
@@ -184,7 +185,8 @@ import TimerCore
             done.wait()
             runner.shutdown(grace: .zero)
             #expect(bytes == size)
-            // Of this program alone: what getrusage(2) tells begins with what its parent had.
+            // The memory of this program only: the value of getrusage(2) starts with that of its
+            // parent.
             let status = try String(contentsOfFile: "/proc/self/status", encoding: .utf8)
             let peak = status.split(separator: "\n").first { $0.hasPrefix("VmHWM:") }
             let kibibytes = peak?.split(separator: " ").dropFirst().first.flatMap { Int($0) }
@@ -192,7 +194,8 @@ import TimerCore
         }
     }
 
-    /// All runs of a job have one limit together, and what is dropped is counted with the run that wrote it.
+    /// All runs of a job share one limit, and dropped lines are counted for the run that wrote
+    /// them.
     @Test func beyondItsLimitTheLinesOfAJobAreDroppedAndCounted() throws {
         let bench = try Bench()
         defer { bench.runner.shutdown(grace: .zero) }
@@ -211,15 +214,15 @@ import TimerCore
             return [end.lines.count + end.errors.count, limited]
         }
         #expect(run("seq 90") == [90, 0])
-        // What is kept for the history is the end of it, as before.
+        // The tail for the history is the end of the output, as before.
         #expect(run("seq 100000; echo bad >&2; printf last") == [10, 99_992])
         #expect(run("echo one") == [0, 1])
         #expect(run(":", keeping: 0) == [0, 0])
         #expect(run("seq 100", of: "other") == [100, 0])
     }
 
-    /// Once the span is over its lines are passed on again, behind the word of those that are missing.
-    @Test func afterItsSpanAJobMayWriteAgain() throws {
+    /// When the interval is over, lines are passed on again, after the report of the dropped ones.
+    @Test func afterTheIntervalAJobMayWriteAgain() throws {
         let bench = try Bench()
         defer { bench.runner.shutdown(grace: .zero) }
         let request = bench.request(
@@ -231,7 +234,7 @@ import TimerCore
         mkfifo("\(bench.registry)-go", 0o600)
         defer { unlink("\(bench.registry)-go") }
         bench.runner.start([request])
-        // Though nothing more is written, it is told.
+        // It is reported although nothing more is written.
         bench.wait { $0.contains { if case .limited = $0 { true } else { false } } }
         try "go\n".write(toFile: "\(bench.registry)-go", atomically: false, encoding: .utf8)
         bench.wait(forLine: "again")
@@ -245,7 +248,7 @@ import TimerCore
         _ = bench.end(of: request)
     }
 
-    @Test func aTailIsAsLongAsIsAskedFor() throws {
+    @Test func aTailHasTheRequestedLength() throws {
         let bench = try Bench()
         defer { bench.runner.shutdown(grace: .zero) }
         for size in [0, 1, 100, 70_000] {
@@ -257,14 +260,15 @@ import TimerCore
         }
     }
 
-    /// A scheduler does not begin more runs than `max-concurrent`; one that does has them wait, in their order.
-    @Test func runsBeyondTheLimitOfTheRunnerWaitForAnother() throws {
+    /// A scheduler does not start more runs than `max-concurrent`; if one does, the runner lets
+    /// them wait, in their order.
+    @Test func runsAboveTheLimitOfTheRunnerWaitForAnother() throws {
         let bench = try Bench()
         let requests = ["first", "second", "third", "fourth"].map {
             bench.request(.shell("echo \($0); exec sleep 300"))
         }
         func place(_ isIt: (RunnerEvent) -> Bool) -> Int? { bench.events.firstIndex(where: isIt) }
-        func begin(of request: RunRequest) -> Int? {
+        func start(of request: RunRequest) -> Int? {
             place { if case .began(request.id, _, _) = $0 { true } else { false } }
         }
         func end(of request: RunRequest) -> Int? {
@@ -274,20 +278,20 @@ import TimerCore
         bench.runner.start(requests)
         bench.wait(forLine: "first")
         bench.wait(forLine: "second")
-        // One that waits is called off, and the next one has its place.
+        // A waiting run is cancelled, and the next one takes its place.
         bench.runner.end(requests[2].id, grace: .seconds(60))
         #expect(bench.end(of: requests[2]).outcome == .stopped)
         bench.runner.end(requests[0].id, grace: .seconds(60))
         bench.wait(forLine: "fourth")
-        #expect(begin(of: requests[2]) == nil)
-        #expect(try #require(begin(of: requests[3])) > #require(end(of: requests[0])))
-        // A higher limit counts at once, a lower one for further runs.
+        #expect(start(of: requests[2]) == nil)
+        #expect(try #require(start(of: requests[3])) > #require(end(of: requests[0])))
+        // A higher limit takes effect at once, a lower one for further runs.
         let more = ["fifth", "sixth"].map { bench.request(.shell("echo \($0); exec sleep 300")) }
         bench.runner.start(more)
         bench.runner.limit(to: 3)
         bench.wait(forLine: "fifth")
         bench.runner.limit(to: 1)
         bench.runner.shutdown(grace: .zero)
-        #expect(begin(of: more[1]) == nil)
+        #expect(start(of: more[1]) == nil)
     }
 }

@@ -7,7 +7,7 @@ import TimerCore
 @testable import TimerRunner
 @testable import TimerRunnerProtocol
 
-/// How many lines a job may write in what span.
+/// How many lines a job may write within a time interval.
 @Suite struct LineLimitTests {
     private let limit = LineLimit(interval: 1000, burst: 3)
 
@@ -21,22 +21,23 @@ import TimerCore
         return count
     }
 
-    /// Each row: when how many lines come, and how many of them pass.
+    /// Each row: the time, the number of lines that arrive then, and how many of them are accepted.
     @Test(arguments: [
         [(0, 3, 3), (0, 1, 0)],
         [(0, 2, 2), (999, 2, 1), (999, 5, 0)],
-        // It begins with a line: not with the clock, nor with the end of the one before.
+        // A window starts with a line, not at a fixed time and not at the end of the previous
+        // window.
         [(5, 1, 1), (1004, 3, 2), (1005, 4, 3), (2004, 1, 0), (2005, 1, 1)],
         [(0, 100, 3), (1000, 2, 2), (5000, 3, 3), (5999, 1, 0), (6000, 1, 1)],
     ])
-    func aSpanBeginsWithALineAndHasSoMany(rows: [(at: Int64, lines: Int, passed: Int)]) {
+    func aWindowStartsWithALineAndAcceptsTheLimit(rows: [(at: Int64, lines: Int, passed: Int)]) {
         var limits = LineLimits()
         for row in rows {
             #expect(passed(row.lines, of: &limits, "a", at: row.at) == row.passed, "\(row)")
         }
     }
 
-    @Test func eachJobHasItsOwn() {
+    @Test func eachJobHasItsOwnLimit() {
         var limits = LineLimits()
         #expect(passed(10, of: &limits, "a", at: 0) == 3)
         #expect(passed(2, of: &limits, "b", at: 1) == 2)
@@ -44,8 +45,8 @@ import TimerCore
         #expect(passed(2, of: &limits, "b", at: 2) == 1)
     }
 
-    /// As after a reload.
-    @Test func anotherLimitCountsAtOnce() {
+    /// This happens after a reload.
+    @Test func aChangedLimitAppliesAtOnce() {
         var limits = LineLimits()
         #expect(passed(10, of: &limits, "a", at: 0) == 3)
         func count(_ limit: LineLimit, at now: Int64) -> Int {
@@ -58,7 +59,7 @@ import TimerCore
         #expect(count(LineLimit(interval: .max, burst: 100), at: 500) == 97)
     }
 
-    @Test func whatIsDeclaredIsTheLimit() throws {
+    @Test func theDeclaredLimitIsUsed() throws {
         var execution = Execution()
         #expect(LineLimit(execution) == LineLimit(interval: 30_000_000_000, burst: 10_000))
         execution.logRateLimitInterval = .seconds(100 * 366 * 86_400)
@@ -68,8 +69,8 @@ import TimerCore
         #expect(LineLimit(execution) == nil)
     }
 
-    /// Whatever the number of jobs that ever wrote something.
-    @Test func onlyThoseThatWroteLatelyAreHeld() {
+    /// The number of windows does not depend on how many jobs have ever written something.
+    @Test func onlyWindowsOfJobsThatWroteRecentlyAreKept() {
         var limits = LineLimits()
         for number in 0..<100_000 {
             #expect(passed(4, of: &limits, "job\(number)", at: Int64(number)) == 3)

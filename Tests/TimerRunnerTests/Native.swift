@@ -3,7 +3,7 @@
 
 import Glibc
 
-/// Functions of the C library that Swift does not show, since they take any number of arguments.
+/// Variadic functions of the C library, which Swift does not import.
 enum Native {
     /// prctl(2).
     static func prctl(_ option: Int32, _ argument: UInt = 0) -> Int32 {
@@ -11,7 +11,8 @@ enum Native {
         return unsafeBitCast(find("prctl"), to: Function.self)(option, argument, 0, 0, 0)
     }
 
-    /// The number of the calling thread's session of keys (keyctl(2), KEYCTL_GET_KEYRING_ID); not above 0 without one.
+    /// The id of the calling thread's session keyring (keyctl(2), KEYCTL_GET_KEYRING_ID); not above
+    /// 0 if there is none.
     static func keySession() -> Int {
         typealias Function = @convention(c) (Int, Int, Int, Int) -> Int
         #if arch(arm64)

@@ -8,8 +8,8 @@ import TimerCore
 @testable import TimerRunner
 @testable import TimerRunnerProtocol
 
-/// What is kept for a scheduler, and in which order it is told.
-@Suite struct BacklogTests {
+/// What is stored for a scheduler, and in which order it is sent.
+@Suite struct OutboundQueueTests {
     private func run(_ number: Int, of job: String = "probe") -> Run.ID {
         let scheduled = WallInstant(microsecondsSinceEpoch: 1_795_000_000_000_000 + Int64(number))
         return Run.ID(firing: Firing.ID(job: Job.Name(job)!, scheduled: scheduled))
@@ -19,7 +19,7 @@ import TimerCore
     /// An instant of CLOCK_MONOTONIC.
     private let now: Int64 = 1_000_000_000_000
 
-    /// A run writes so many lines of so many bytes.
+    /// A run writes this many lines of this many bytes.
     private func write(
         _ lines: Int, of bytes: Int = 100, by run: Run.ID, to outbound: OutboundQueue
     ) {
@@ -29,7 +29,7 @@ import TimerCore
         }
     }
 
-    /// A told event, with its number and whether it is output.
+    /// A sent event, with its number and whether it is output.
     private struct Told {
         var number: UInt64
         var event: RunnerEvent
@@ -47,7 +47,7 @@ import TimerCore
         }
     }
 
-    /// Everything that may be sent at this instant.
+    /// Everything that can be sent at this instant.
     private func sent(_ outbound: OutboundQueue, at instant: Int64? = nil) -> [WireReply] {
         var all: [WireReply] = []
         while true {
@@ -57,7 +57,7 @@ import TimerCore
         }
     }
 
-    /// Sends all there is and has it seen, until there is no more.
+    /// Sends everything and acknowledges it, until nothing remains.
     private func drained(_ outbound: OutboundQueue) -> [Told] {
         var all: [Told] = []
         while case let more = told(sent(outbound)), !more.isEmpty {
@@ -77,7 +77,7 @@ import TimerCore
         told.firstIndex { if case .ended(run, _) = $0.event { true } else { false } }
     }
 
-    @Test func whatIsNotSeenIsToldAgain_inItsOrder_andNothingElse() {
+    @Test func unacknowledgedEventsAreSentAgain_inTheirOrder_andNothingElse() {
         let outbound = OutboundQueue()
         _ = outbound.connect(at: now)
         for number in 0..<10 {
@@ -95,7 +95,7 @@ import TimerCore
         #expect(again.map(\.number) == Array(5...10) + [2])
         #expect(again.last?.event == .ended(run(1), end))
         outbound.seen(2, output: 10)
-        // Seen and not forgotten: its end is told again, as often as somebody comes.
+        // Acknowledged and not forgotten: its end is sent again on each new connection.
         for number in 3...4 {
             _ = outbound.connect(at: now)
             let told = told(sent(outbound))
@@ -107,8 +107,9 @@ import TimerCore
         #expect(outbound.connect(at: now).isEmpty && sent(outbound).isEmpty && outbound.isEmpty)
     }
 
-    /// Asked for when the runner begins nothing any more: the next one's to begin, and nothing to wait for.
-    @Test func aRunThatIsNotBegunDoesNotDelayTheEnd() {
+    /// It was requested when the runner starts no more runs: the next runner starts it, and nothing
+    /// waits for it.
+    @Test func aRunThatIsNotStartedDoesNotDelayTheShutdown() {
         let outbound = OutboundQueue()
         #expect(outbound.isNew(run(1)) && outbound.isEmpty)
         _ = outbound.take(.ended(run(1), end), at: now)
@@ -120,7 +121,7 @@ import TimerCore
         #expect(outbound.isEmpty)
     }
 
-    @Test func aRunIsNewOnce() {
+    @Test func aRunIsNewOnlyOnce() {
         let outbound = OutboundQueue()
         #expect(outbound.isNew(run(1)) && !outbound.isNew(run(1)))
         _ = outbound.take(.began(run(1), pid: 7, at: end.at), at: now)
@@ -128,8 +129,8 @@ import TimerCore
         #expect(!outbound.isNew(run(1)))
     }
 
-    /// However often somebody asks for a run that is over.
-    @Test func anEndThatIsOnItsWayIsNotAddedAgain() {
+    /// A run that has ended is requested several times.
+    @Test func anUnacknowledgedEndIsNotAddedAgain() {
         let outbound = OutboundQueue()
         _ = outbound.isNew(run(1))
         _ = outbound.take(.ended(run(1), end), at: now)
@@ -148,7 +149,7 @@ import TimerCore
         let outbound = OutboundQueue()
         _ = outbound.connect(at: now)
         write(100_000, by: run(1), to: outbound)
-        // The window is full.
+        // The window is full now.
         #expect(!sent(outbound).isEmpty && sent(outbound).isEmpty)
         _ = outbound.take(.began(run(2), pid: 7, at: end.at), at: now)
         _ = outbound.take(.ended(run(2), end), at: now)
@@ -158,7 +159,7 @@ import TimerCore
             ])
     }
 
-    @Test func theEndOfARunComesBehindItsOwnOutput() throws {
+    @Test func theEndOfARunIsSentAfterItsOwnOutput() throws {
         let outbound = OutboundQueue()
         _ = outbound.connect(at: now)
         write(100_000, by: run(1), to: outbound)
@@ -168,18 +169,18 @@ import TimerCore
         #expect(lines(told, of: run(2)) == 30)
         let behind = try #require(place(ofEndOf: run(2), in: told))
         #expect(lines(Array(told[..<behind]), of: run(2)) == 30)
-        // The runs took turns: nobody's line waited for all of the other's.
+        // The runs were served in turn: no line waited for all lines of the other run.
         #expect(lines(Array(told[..<behind]), of: run(1)) < 100)
     }
 
-    /// A log that stands still takes no line, and the job is to fire again all the same.
-    @Test func theEndOfARunDoesNotWaitForALogThatTakesNoLine() {
+    /// A log that hangs accepts no line, and the job must fire again nevertheless.
+    @Test func theEndOfARunDoesNotWaitForALogThatAcceptsNoLine() {
         let outbound = OutboundQueue()
         _ = outbound.connect(at: now)
         write(100_000, by: run(1), to: outbound)
         _ = sent(outbound)
         write(1, by: run(2), to: outbound)
-        #expect(outbound.take(.ended(run(2), end), at: now), "nobody looks again in time")
+        #expect(outbound.take(.ended(run(2), end), at: now), "the sending thread must be woken")
         #expect(sent(outbound).isEmpty)
         let by = now + OutboundQueue.endDelayMax
         #expect(outbound.nextBatch(at: by - 1).nextAt == by)
@@ -191,7 +192,7 @@ import TimerCore
         #expect(lines(drained(outbound), of: run(2)) == 1)
     }
 
-    @Test func whatIsSettledComesBehindTheEndsBeforeIt() {
+    @Test func aBarrierIsSentAfterTheEndsBeforeIt() {
         let outbound = OutboundQueue()
         _ = outbound.connect(at: now)
         write(100_000, by: run(1), to: outbound)
@@ -206,7 +207,7 @@ import TimerCore
         #expect(sent(outbound) == [.barrierReached(3, token: 8)])
     }
 
-    @Test func aNewSchedulerIsToldTheEndBehindTheOutputItHasNotSeen() throws {
+    @Test func aNewSchedulerGetsTheEndAfterTheUnacknowledgedOutput() throws {
         let outbound = OutboundQueue()
         _ = outbound.connect(at: now)
         write(10, by: run(1), to: outbound)
@@ -218,7 +219,7 @@ import TimerCore
         #expect(told.count == 11 && place(ofEndOf: run(1), in: told) == 10)
     }
 
-    @Test func anEndThatCameWithoutASchedulerWaitsForItsOutputOnceOneIsThere() throws {
+    @Test func anEndWithoutASchedulerWaitsForItsOutputOnceOneConnects() throws {
         let outbound = OutboundQueue()
         write(10, by: run(1), to: outbound)
         _ = outbound.take(.ended(run(1), end), at: now)
@@ -228,7 +229,7 @@ import TimerCore
         #expect(told.count == 11 && place(ofEndOf: run(1), in: told) == 10)
     }
 
-    @Test func aRunThatWritesLittleLosesNoLineToThoseThatWriteMuch() {
+    @Test func aRunWithLittleOutputLosesNoLineToThoseWithMuch() {
         let outbound = OutboundQueue()
         for loud in 1...50 { write(20_000, by: run(loud), to: outbound) }
         write(100, by: run(99), to: outbound)
@@ -240,10 +241,10 @@ import TimerCore
         #expect(quiet.count < 50 * 40)
     }
 
-    /// However many jobs fill all the room there is, with however many runs, and however long nobody takes it: those
-    /// that write less than half of an equal part lose no line.
+    /// However many jobs with however many runs use all the room, and however long nothing is read:
+    /// jobs that write less than half of an equal share lose no line.
     @Test(arguments: [1, 3, 30], [1, 10])
-    func aJobThatWritesLittleLosesNoLineToThoseThatWriteMuch(jobs: Int, runs: Int) {
+    func aJobWithLittleOutputLosesNoLineToThoseWithMuch(jobs: Int, runs: Int) {
         let outbound = OutboundQueue()
         let cost = 2000 + OutputLane.lineCost
         let many = min(1200, 1 + 16_000 / (jobs * runs))
@@ -272,19 +273,20 @@ import TimerCore
         if loud.count >= 10 { #expect(kept * cost > OutputLane.bytesMax / 3) }
     }
 
-    /// Where the room of all is full, a run has a second before its lines are dropped, as where its own is.
-    @Test func aRunIsSlowedDownAsWellWhereOthersHaveFilledTheRoom() {
+    /// If the common room is full, a run has a second before its lines are dropped, as when its own
+    /// room is full.
+    @Test func aRunIsAlsoSlowedDownWhenOthersHaveFilledTheRoom() {
         let outbound = OutboundQueue()
         _ = outbound.connect(at: now)
         for number in 1...100 { write(1000, by: run(number, of: "loud\(number)"), to: outbound) }
         let last = run(100, of: "loud100")
-        #expect(outbound.gate(of: last, at: now) == .slow(until: now + OutputLane.slowMax))
-        #expect(outbound.gate(of: last, at: now + OutputLane.slowMax) == .discard)
+        #expect(outbound.outputGate(of: last, at: now) == .slow(until: now + OutputLane.slowMax))
+        #expect(outbound.outputGate(of: last, at: now + OutputLane.slowMax) == .discard)
         outbound.disconnect()
-        #expect(outbound.gate(of: last, at: now) == .discard)
+        #expect(outbound.outputGate(of: last, at: now) == .discard)
     }
 
-    @Test func outputIsBounded_andWhatIsDroppedIsCountedWhereItIsMissing() {
+    @Test func outputIsBounded_andDroppedLinesAreCountedAtTheirPosition() {
         let outbound = OutboundQueue()
         write(4000, of: 8192, by: run(1), to: outbound)
         write(4000, of: 8192, by: run(2), to: outbound)
@@ -297,25 +299,25 @@ import TimerCore
             let drops = told.filter { if case .dropped(run, _) = $0.event { true } else { false } }
             #expect(drops.map(\.event) == [.dropped(run, lines: 4000 - kept)])
         }
-        // Behind everything else of its run.
+        // After everything else of its run.
         #expect(told.last?.event == .ended(run(2), end))
     }
 
-    @Test func aRunIsSlowedDown_thenCut_andGoesOnWhenThereIsRoom() {
+    @Test func aRunIsSlowedDown_thenDropped_andContinuesWhenThereIsRoom() {
         let outbound = OutboundQueue()
         _ = outbound.isNew(run(1))
         _ = outbound.connect(at: now)
-        #expect(outbound.gate(of: run(1), at: now) == .open)
+        #expect(outbound.outputGate(of: run(1), at: now) == .open)
         write(100, by: run(1), to: outbound)
-        #expect(outbound.gate(of: run(1), at: now) == .open)
+        #expect(outbound.outputGate(of: run(1), at: now) == .open)
         write(2000, by: run(1), to: outbound)
         let until = now + OutputLane.slowMax
-        #expect(outbound.gate(of: run(1), at: now) == .slow(until: until))
-        #expect(outbound.gate(of: run(1), at: until - 1) == .slow(until: until))
-        #expect(outbound.gate(of: run(1), at: until) == .discard)
-        // Nobody else is.
+        #expect(outbound.outputGate(of: run(1), at: now) == .slow(until: until))
+        #expect(outbound.outputGate(of: run(1), at: until - 1) == .slow(until: until))
+        #expect(outbound.outputGate(of: run(1), at: until) == .discard)
+        // No other run is slowed down.
         write(10, by: run(2), to: outbound)
-        #expect(outbound.gate(of: run(2), at: until) == .open)
+        #expect(outbound.outputGate(of: run(2), at: until) == .open)
         var reopened: [Run.ID] = []
         var slowings = 0
         while case let portion = outbound.nextBatch(at: now), !portion.replies.isEmpty {
@@ -325,26 +327,26 @@ import TimerCore
             outbound.seen(0, output: told.last?.number ?? 0)
         }
         #expect(reopened == [run(1)] && slowings == 1)
-        #expect(outbound.gate(of: run(1), at: until) == .open)
+        #expect(outbound.outputGate(of: run(1), at: until) == .open)
     }
 
-    @Test func aRunIsNotSlowedDownWithoutAScheduler_butCut() {
+    @Test func withoutASchedulerARunIsNotSlowedDown_butItsLinesAreDropped() {
         let outbound = OutboundQueue()
         _ = outbound.connect(at: now)
         outbound.disconnect()
         write(2000, by: run(1), to: outbound)
-        #expect(outbound.gate(of: run(1), at: now) == .open)
+        #expect(outbound.outputGate(of: run(1), at: now) == .open)
         write(20_000, by: run(1), to: outbound)
-        #expect(outbound.gate(of: run(1), at: now) == .discard)
+        #expect(outbound.outputGate(of: run(1), at: now) == .discard)
         _ = outbound.connect(at: now)
         #expect(!drained(outbound).contains { $0.event == .slowed(run(1)) })
     }
 
-    /// Whatever comes in whatever order: each line is told or counted, each end is told once for each connection, and
-    /// nothing stays behind.
-    @Test func everyLineIsToldOrCounted() {
+    /// For any events in any order: each line is sent or counted, each end is sent once for each
+    /// connection, and nothing remains.
+    @Test func everyLineIsSentOrCounted() {
         var random = SeededRandom()
-        /// Runs of a few jobs, of one many.
+        /// Runs of a few jobs; one job has many.
         func pick(_ number: Int) -> Run.ID { run(number, of: "job\(min(number, 4))") }
         for _ in 0..<5 {
             let outbound = OutboundQueue()
@@ -352,7 +354,7 @@ import TimerCore
             var heard: [Run.ID: Int] = [:]
             var lastOutput: UInt64 = 0
             var lastEvent: UInt64 = 0
-            func hear(_ told: [Told]) {
+            func receive(_ told: [Told]) {
                 for told in told where told.isOutput && told.number > lastOutput {
                     lastOutput = told.number
                     switch told.event {
@@ -378,11 +380,11 @@ import TimerCore
                         isLimited ? .limited(run, lines: lines) : .dropped(run, lines: lines),
                         at: now)
                     written[run, default: 0] += lines
-                case 4: hear(told(outbound.nextBatch(at: now).replies))
+                case 4: receive(told(outbound.nextBatch(at: now).replies))
                 default:
                     switch random.int(below: 4) {
                     case 0: _ = outbound.connect(at: now)
-                    case 1: _ = outbound.gate(of: run, at: now)
+                    case 1: _ = outbound.outputGate(of: run, at: now)
                     default: outbound.seen(lastEvent, output: lastOutput)
                     }
                 }
@@ -392,7 +394,7 @@ import TimerCore
             var ends = 0
             outbound.seen(lastEvent, output: lastOutput)
             while case let more = told(sent(outbound)), !more.isEmpty {
-                hear(more)
+                receive(more)
                 ends += more.count { !$0.isOutput }
                 outbound.seen(lastEvent, output: lastOutput)
             }

@@ -11,11 +11,12 @@ import TimerCore
 @testable import TimerRunner
 @testable import TimerRunnerProtocol
 
-/// What could leave the runner waiting for ever, or leave something behind. Each of these tests changes or
-/// counts what belongs to the whole process, so each has a process of its own.
+/// Cases in which the runner could hang or leave something behind. Each of these tests changes or
+/// counts resources of the whole process, so each runs in its own process.
 @Suite struct RobustnessTests {
-    /// Whoever starts the daemon may have SIGCHLD ignored, and the kernel then throws away how children end.
-    @Test func anIgnoredSIGCHLDLosesNoEnd() async {
+    /// The process that starts the daemon may ignore SIGCHLD, and the kernel then discards the exit
+    /// statuses of children.
+    @Test func anIgnoredSIGCHLDLosesNoExitStatus() async {
         await #expect(processExitsWith: .success) {
             signal(SIGCHLD, SIG_IGN)
             let bench = try Bench()
@@ -24,8 +25,8 @@ import TimerCore
         }
     }
 
-    /// Its limit is not theirs.
-    @Test func theRunnersOwnMemoryIsLimited_andThatOfItsJobsIsNot() async {
+    /// The limit of the runner does not apply to its jobs.
+    @Test func theMemoryOfTheRunnerIsLimited_andThatOfItsJobsIsNot() async {
         await #expect(processExitsWith: .success) {
             let resource = __rlimit_resource_t(RLIMIT_DATA.rawValue)
             var before = rlimit()
@@ -43,7 +44,7 @@ import TimerCore
         }
     }
 
-    @Test func anEndThatSomebodyElseTookIsLost() async {
+    @Test func aRunThatOtherCodeReapedIsLost() async {
         await #expect(processExitsWith: .success) {
             let bench = try Bench()
             signal(SIGCHLD, SIG_IGN)
@@ -52,7 +53,7 @@ import TimerCore
         }
     }
 
-    @Test func thousandsOfRunsLeaveNoDescriptorNoThreadNoZombieAndNoMark() async {
+    @Test func thousandsOfRunsLeaveNoDescriptorNoThreadNoZombieAndNoRecord() async {
         await #expect(processExitsWith: .success) {
             func count(_ what: String) throws -> Int {
                 try FileManager.default.contentsOfDirectory(atPath: "/proc/self/\(what)").count
@@ -65,10 +66,10 @@ import TimerCore
                 }
             }
             let bench = try Bench()
-            // What is made once and kept is made by now.
+            // Everything that is created once and kept exists by now.
             #expect(bench.run(bench.request(.arguments(["/bin/true"]))).outcome == .exited(0))
             let descriptors = try count("fd")
-            // Dispatch makes and ends threads as it likes; the runner has the one.
+            // Dispatch creates and ends threads at any time; the runner has one thread.
             let threads = try runnerThreads()
             let isSoak = ProcessInfo.processInfo.environment["TIMERD_SOAK"] != nil
             let total = isSoak ? 100_000 : 2000
@@ -97,9 +98,9 @@ import TimerCore
         }
     }
 
-    /// The thread that makes the runner hands its mask and its nice value on, and dispatch's queues have
-    /// both; the daemon ignores signals.
-    @Test func aRunInheritsNothingOfTheThreadThatMadeTheRunner() async {
+    /// New threads inherit the signal mask and the nice value of the thread that creates the
+    /// runner, and the threads of dispatch queues change both; the daemon ignores signals.
+    @Test func aRunInheritsNothingOfTheThreadThatCreatedTheRunner() async {
         await #expect(processExitsWith: .success) {
             for number in [SIGPIPE, SIGHUP, SIGTERM, SIGUSR1] { signal(number, SIG_IGN) }
             let done = DispatchSemaphore(value: 0)
@@ -119,7 +120,7 @@ import TimerCore
                     let stat = bench.run(
                         bench.request(.arguments(["/bin/cat", "/proc/self/stat"])))
                     let fields = stat.lines[0].split(separator: " ")
-                    // Who is not root cannot lower it again.
+                    // Only root can lower it again.
                     #expect(fields[18] == (geteuid() == 0 ? "0" : "7"), "the nice value")
                     bench.runner.shutdown(grace: .zero)
                 } catch {
@@ -130,14 +131,14 @@ import TimerCore
         }
     }
 
-    @Test func aRunnerThatCannotBeLeavesNoDescriptor() async {
+    @Test func aRunnerThatCannotBeCreatedLeavesNoDescriptor() async {
         await #expect(processExitsWith: .success) {
             var limit = rlimit()
             getrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit)
             limit.rlim_cur = 256
             setrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit)
-            // Every number taken, and then room for none, one and two descriptors: not enough, whichever
-            // is asked for first.
+            // All descriptors are in use, and then none, one and two are free: not enough,
+            // whichever one is created first.
             var taken: [Int32] = []
             func fill() -> Int {
                 let before = taken.count
@@ -145,7 +146,7 @@ import TimerCore
                 return taken.count - before
             }
             for room in 0..<3 {
-                // Also what the test library has closed since.
+                // This includes descriptors that the test library has closed meanwhile.
                 while fill() > 0 { usleep(10_000) }
                 for _ in 0..<room { close(taken.removeLast()) }
                 #expect(throws: Runner.Failure.self) { try Runner(registry: 0) { _ in } }
@@ -155,11 +156,11 @@ import TimerCore
     }
 }
 
-/// What stopping does to runs that would rather go on.
+/// What a shutdown does to runs that do not end by themselves.
 @Suite struct ShutdownTests {
-    @Test func aRunThatEndedByItselfJustBeforeIsNotCalledStopped() throws {
-        // The handler, which the runner waits in, holds it until the process has ended and the shutdown
-        // is asked for.
+    @Test func aRunThatEndedByItselfJustBeforeIsNotReportedAsStopped() throws {
+        // The handler blocks the runner's thread until the process has ended and the shutdown is
+        // requested.
         let bench = try Bench()
         let request = bench.request(.arguments(["/bin/true"]))
         bench.onBegan { pid in
@@ -171,8 +172,8 @@ import TimerCore
         bench.runner.shutdown(grace: .zero)
     }
 
-    /// A shell dies of SIGTERM at once, and the program it waits for may need its grace.
-    @Test func aMemberThatOutlivesItsLeaderHasTheWholeGrace() throws {
+    /// SIGTERM ends a shell at once, and the program that it waits for may need the grace period.
+    @Test func aMemberWhoseLeaderHasEndedHasTheWholeGracePeriod() throws {
         let bench = try Bench()
         let request = bench.request(
             .shell(
@@ -186,7 +187,7 @@ import TimerCore
         #expect(end.lines == ["up", "cleaned up"])
     }
 
-    @Test func aMemberThatOutlivesItsLeaderAndIgnoresSIGTERMIsKilledInTheEnd() throws {
+    @Test func aMemberWhoseLeaderHasEndedAndThatIgnoresSIGTERMIsKilled() throws {
         let bench = try Bench()
         let request = bench.request(
             .shell("(trap '' TERM; exec sleep 300) >/dev/null 2>&1 & echo $!; wait"))
@@ -197,8 +198,8 @@ import TimerCore
         defer { close(pidfd) }
         bench.runner.shutdown(grace: .milliseconds(200))
         #expect(bench.end(of: request).outcome == .stopped)
-        // Readable once it has ended; a SIGKILL needs no minute.
+        // The pidfd is readable once the process has ended; a SIGKILL does not take a minute.
         var poller = pollfd(fd: pidfd, events: Int16(POLLIN), revents: 0)
-        #expect(poll(&poller, 1, 60_000) == 1, "process \(member) lives on")
+        #expect(poll(&poller, 1, 60_000) == 1, "process \(member) is still running")
     }
 }

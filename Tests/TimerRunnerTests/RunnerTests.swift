@@ -12,7 +12,7 @@ import TimerCore
 @testable import TimerRunnerProtocol
 
 @Suite struct OutcomeTests {
-    @Test func tellsExitCodesAndSignals() throws {
+    @Test func reportsExitCodesAndSignals() throws {
         let bench = try Bench()
         defer { bench.runner.shutdown(grace: .zero) }
         #expect(bench.shell("true").outcome == .exited(0))
@@ -23,7 +23,7 @@ import TimerCore
         #expect(bench.run(bench.request(.arguments(["/bin/true"]))).outcome == .exited(0))
     }
 
-    @Test func saysWhichStepFailed() throws {
+    @Test func reportsWhichStepFailed() throws {
         let bench = try Bench()
         defer { bench.runner.shutdown(grace: .zero) }
         func outcome(_ command: [String], in directory: String? = "/") -> String {
@@ -44,7 +44,7 @@ import TimerCore
         #expect(outcome(["true", huge]) == "spawn-failed(E2BIG, exec true)")
     }
 
-    @Test func accountsForWhatARunUsed() throws {
+    @Test func reportsTheResourceUsageOfARun() throws {
         let bench = try Bench()
         defer { bench.runner.shutdown(grace: .zero) }
         let end = bench.shell("i=0; while [ $i -lt 20000 ]; do i=$((i+1)); done")
@@ -53,10 +53,10 @@ import TimerCore
         #expect(end.usage.user + end.usage.system <= end.usage.elapsed + .milliseconds(100))
     }
 
-    /// The kernel begins a child's count at what it had before its program, and that is next to nothing of this
-    /// process's. Only every 256 starts does the spawner look for memory that other threads have mapped since, and
-    /// the tests beside this one map much.
-    @Test func thePeakOfARunIsItsOwn() throws {
+    /// The kernel starts the peak of a child at its memory before its program, which is almost
+    /// nothing of this process's. The spawner only scans for memory that other threads have mapped
+    /// every 256 starts, and the tests that run in parallel map much memory.
+    @Test func thePeakMemoryOfARunDoesNotIncludeItsParents() throws {
         let bench = try Bench()
         defer { bench.runner.shutdown(grace: .zero) }
         var small: Int64 = .max
@@ -73,7 +73,7 @@ import TimerCore
 }
 
 @Suite struct OutputTests {
-    @Test func comesLineByLine_fromBothStreams() throws {
+    @Test func outputIsReportedLineByLine_fromBothStreams() throws {
         let bench = try Bench()
         defer { bench.runner.shutdown(grace: .zero) }
         let end = bench.shell("printf 'one\\n\\ntwo'; echo bad >&2")
@@ -81,7 +81,7 @@ import TimerCore
     }
 
     @Test(arguments: [0, 1, 8191, 8192, 8193, 16_384, 16_385, 20_000])
-    func aLongLineComesInPieces(length: Int) {
+    func aLongLineIsReportedInPieces(length: Int) {
         for step in [1, 7, 4096, 100_000] {
             var cutter = LineCutter()
             var pieces: [(Int, Bool)] = []
@@ -99,7 +99,7 @@ import TimerCore
         }
     }
 
-    @Test func endlessOutputIsReadToItsEnd_inBoundedPieces() throws {
+    @Test func longOutputIsReadToItsEnd_inBoundedPieces() throws {
         let bench = try Bench()
         defer { bench.runner.shutdown(grace: .zero) }
         let request = bench.request(.shell("head -c 5000000 /dev/zero"))
@@ -110,7 +110,7 @@ import TimerCore
         #expect(bench.end(of: request).tail.count == 8192)
     }
 
-    @Test func aGrandchildWithThePipeInHandHoldsUpNoOutcome() throws {
+    @Test func aGrandchildWithTheOpenPipeDoesNotDelayTheOutcome() throws {
         let bench = try Bench()
         let end = bench.shell("setsid sleep 300 & echo $!; echo done")
         #expect(end.outcome == .exited(0) && end.lines.last == "done")
@@ -118,7 +118,7 @@ import TimerCore
         bench.runner.shutdown(grace: .zero)
     }
 
-    @Test func whatALeftoverWritesLaterIsStillTold() throws {
+    @Test func laterOutputOfALeftoverIsStillReported() throws {
         let bench = try Bench()
         defer { bench.runner.shutdown(grace: .zero) }
         let gate = "\(bench.registry)/../timerd-gate-\(UUID().uuidString)"
@@ -136,7 +136,7 @@ import TimerCore
 }
 
 @Suite struct RunnerTests {
-    @Test func aRunIsMarkedUntilItIsForgotten_andNeverBegunTwice() throws {
+    @Test func aRunIsRecordedUntilItIsForgotten_andNeverStartedTwice() throws {
         let bench = try Bench()
         let request = bench.request(.arguments(["true"]))
         #expect(bench.run(request).outcome == .exited(0))
@@ -160,11 +160,11 @@ import TimerCore
         bench.wait { $0.contains { if case .output = $0 { true } else { false } } }
         bench.runner.signal(request.id, SIGTERM)
         #expect(bench.end(of: request).outcome == .signalled("SIGTERM"))
-        // The grandchild held the pipe; its end is the end of the pipe.
+        // The grandchild had the pipe open, so the pipe reaches its end when it ends.
         #expect(!bench.end(of: request).lines.contains("survived"))
     }
 
-    @Test func shutdownEndsEvenWhoIgnoresSIGTERM() throws {
+    @Test func shutdownEndsARunThatIgnoresSIGTERM() throws {
         let bench = try Bench()
         let requests = [
             bench.request(.shell("trap '' TERM; echo up; while :; do sleep 300; done")),

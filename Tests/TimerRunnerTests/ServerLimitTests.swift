@@ -12,9 +12,9 @@ import TimerCore
 @testable import TimerRunnerClient
 @testable import TimerRunnerProtocol
 
-/// What a scheduler that was taken over can ask for, and what becomes of it.
+/// What a scheduler that an attacker controls can request, and what happens then.
 @Suite struct ServerLimitTests {
-    /// A connection that says whatever it likes.
+    /// A connection that can send anything.
     private final class Intruder {
         let socket: Int32
         private(set) var replies: [WireReply] = []
@@ -30,7 +30,7 @@ import TimerCore
 
         func say(_ frame: [UInt8]) { frames.send(frame) }
 
-        /// Goes on until the other end closes the connection, or until what it answered will do.
+        /// Reads replies until the other end closes the connection, or until they are enough.
         /// - Returns: whether it was closed.
         func isClosed(unless isEnough: ([WireReply]) -> Bool = { _ in false }) -> Bool {
             let deadline = RunnerClock.awake() + 30_000_000_000
@@ -70,7 +70,7 @@ import TimerCore
         replies.count { if case .event(_, .ended) = $0 { true } else { false } }
     }
 
-    /// The runner closes the connection, says why, and serves the next one.
+    /// Expects that the runner closes the connection, logs why, and serves the next one.
     private func expectClosed(
         _ why: String, limits: RunnerLimits = RunnerLimits(), by body: (Intruder) -> Void
     ) throws {
@@ -94,8 +94,8 @@ import TimerCore
         desk.stop()
     }
 
-    @Test func moreRunsThanAFrameMayNameAreNoRequest() throws {
-        try expectClosed("sent what is no request") {
+    @Test func tooManyRunsInAFrameAreAnInvalidRequest() throws {
+        try expectClosed("sent an invalid request") {
             $0.say(.forget((0...Wire.runsPerFrame).map { Self.order($0).run }))
         }
     }
@@ -108,7 +108,7 @@ import TimerCore
         ) { $0.say(Self.orders(0..<31)) }
     }
 
-    @Test func tooManyBytesForThemCloseTheConnection_andThoseBeforeRun() throws {
+    @Test func tooManyBytesForThemCloseTheConnection_andEarlierOnesRun() throws {
         var limits = RunnerLimits()
         limits.startBytes = -1
         try expectClosed("asked for too much: 0 bytes for runs that wait", limits: limits) {
@@ -122,7 +122,7 @@ import TimerCore
         let why = "asked for too much: 110 runs that are not forgotten"
         try expectClosed(why, limits: limits) { intruder in
             intruder.say(Self.orders(0..<50))
-            // One that is not over yet could not be forgotten at once.
+            // A run that has not ended yet could not be forgotten at once.
             #expect(!intruder.isClosed { Self.ends($0) == 50 })
             intruder.say(.forget((0..<20).map { Self.order($0).run }))
             intruder.say(Self.orders(50..<100))
@@ -130,8 +130,8 @@ import TimerCore
         }
     }
 
-    @Test func whoMayNotEndEveryRunIsTurnedAway() throws {
-        let desk = try Desk { $0.obeysShutDown = false }
+    @Test func aSchedulerThatMayNotEndEveryRunIsDisconnected() throws {
+        let desk = try Desk { $0.allowsShutDown = false }
         let intruder = Intruder(desk)
         intruder.say(.shutDown(grace: .zero))
         #expect(intruder.isClosed())
@@ -139,8 +139,8 @@ import TimerCore
         desk.stop()
     }
 
-    /// Forgotten while it runs, it would be begun again by who asks for it again.
-    @Test func aRunThatIsNotOverIsNotForgotten_andNotBegunTwice() throws {
+    /// If it were forgotten while it runs, it would start again when it is requested again.
+    @Test func anActiveRunIsNotForgotten_andNotStartedTwice() throws {
         let desk = try Desk()
         let job = Job(
             name: Self.job.name, command: .shell("echo x >>\(desk.folder)/runs; sleep 0.5"),
@@ -181,8 +181,8 @@ import TimerCore
         }
     }
 
-    /// However often somebody asks whether all ends are told, one question is on its way.
-    @Test func endlessQuestionsAreAnsweredTogether() throws {
+    /// However many barriers are requested, only one is passed to the runner at a time.
+    @Test func manyBarriersAreAnsweredTogether() throws {
         let desk = try Desk()
         let intruder = Intruder(desk)
         let count: UInt64 = 100_000
@@ -218,16 +218,16 @@ import TimerCore
         client.close()
     }
 
-    // MARK: - A runner that nobody needs
+    // MARK: - A runner that is not needed
 
     @Test func aServerWithoutASchedulerAndWithoutARunEnds() throws {
         let desk = try Desk { $0.idleMax = .milliseconds(50) }
         #expect(desk.endsByItself(within: 30))
-        #expect(desk.connect() < 0, "somebody listens")
+        #expect(desk.connect() < 0, "a process listens")
         desk.stop()
     }
 
-    @Test func aServerWithARunStays_untilThatEnds() throws {
+    @Test func aServerWithARunContinues_untilTheRunEnds() throws {
         let desk = try Desk { $0.idleMax = .milliseconds(200) }
         let job = Job(
             name: Self.job.name, command: .shell("echo up; read go < \(desk.folder)/go"),
@@ -244,7 +244,7 @@ import TimerCore
         #expect(!desk.endsByItself(within: 1))
         try "go\n".write(toFile: "\(desk.folder)/go", atomically: false, encoding: .utf8)
         #expect(desk.endsByItself(within: 30))
-        // How it ended is known to the next one.
+        // The next runner knows how it ended.
         let next = try Desk(in: desk.folder)
         let heir = try next.client { _, _ in }
         #expect(heir.holdings.map(\.isOver) == [true])
@@ -252,7 +252,7 @@ import TimerCore
         next.stop()
     }
 
-    @Test func aServerWithASchedulerStays() throws {
+    @Test func aServerWithASchedulerContinues() throws {
         let desk = try Desk { $0.idleMax = .milliseconds(50) }
         let client = try desk.client { _, _ in }
         #expect(!desk.endsByItself(within: 1))
@@ -261,8 +261,9 @@ import TimerCore
         desk.stop()
     }
 
-    /// Whoever reaches a runner at its last moment either has it, and it stays, or finds that there is none.
-    @Test func aSchedulerThatComesAtTheLastMomentLosesNothing() throws {
+    /// A scheduler that connects just before a runner ends either is served, and the runner
+    /// continues, or finds that no runner listens.
+    @Test func aSchedulerThatConnectsAtTheLastMomentLosesNothing() throws {
         var counts = (had: 0, none: 0)
         for round in 0..<60 {
             let desk = try Desk { $0.idleMax = .milliseconds(10) }
@@ -286,16 +287,17 @@ import TimerCore
         print("at the last moment: \(counts)")
     }
 
-    // MARK: - A runner that comes back
+    // MARK: - A runner that is restarted
 
-    @Test func aRunnerThatComesBackIsFoundWhenItAnnouncesItself() throws {
+    @Test func aRestartedRunnerIsFoundWhenItsSocketAppears() throws {
         let desk = try Desk()
         let back = DispatchSemaphore(value: 0)
         let client = try desk.client(announcedBy: desk.socket) { news, _ in
             if case .back = news { back.signal() }
         }
         desk.stop()
-        // It is looked for ever more seldom meanwhile, and its directory is gone.
+        // Meanwhile the interval between attempts grows, and the directory of the runner does not
+        // exist.
         usleep(4_500_000)
         let next = try Desk(in: desk.folder)
         #expect(back.wait(timeout: .now() + 0.8) == .success)

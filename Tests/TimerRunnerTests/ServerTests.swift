@@ -26,8 +26,8 @@ final class Desk: Sendable {
     private let finished = DispatchSemaphore(value: 0)
 
     /// - Parameters:
-    ///   - folder: where another one was; nil for a new one.
-    ///   - change: what its settings are otherwise than by default.
+    ///   - folder: the folder of an earlier one; nil for a new one.
+    ///   - change: changes the default settings.
     init(
         in folder: String? = nil, _ change: (inout RunnerServer.Settings) -> Void = { _ in }
     ) throws {
@@ -63,7 +63,7 @@ final class Desk: Sendable {
         if !keepsFolder { try? FileManager.default.removeItem(atPath: folder) }
     }
 
-    /// Whether it ends in this time without being told to, or has ended before.
+    /// Whether it ends within this time without being stopped, or has ended before.
     func endsByItself(within seconds: Double) -> Bool {
         guard finished.wait(timeout: .now() + seconds) == .success else { return false }
         finished.signal()
@@ -72,7 +72,7 @@ final class Desk: Sendable {
 
     var socket: String { "\(folder)/s" }
 
-    /// A connection as a scheduler would make it; -1 if there is none to be had.
+    /// A connection like that of a scheduler; -1 if it fails.
     func connect() -> Int32 {
         let socket = Glibc.socket(AF_UNIX, Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue), 0)
         guard Self.withAddress("\(folder)/s", { Glibc.connect(socket, $0, $1) }) == 0 else {
@@ -89,7 +89,7 @@ final class Desk: Sendable {
     ) throws -> RunnerClient {
         let client = try RunnerClient(timeout: timeout, announcedBy: path) { [self] in
             let socket = connect()
-            return socket >= 0 ? .success(socket) : .failure(.init("nobody listens"))
+            return socket >= 0 ? .success(socket) : .failure(.init("no process listens"))
         }
         client.begin(adopting: Set(client.holdings.map(\.run)), handler)
         return client
@@ -109,7 +109,7 @@ final class Desk: Sendable {
     }
 }
 
-/// What a client told, and whoever waits for it.
+/// The events of a client, and a condition to wait for them.
 final class Ear: Sendable {
     private let heard = Mutex<[RunnerEvent]>([])
     private let more = DispatchSemaphore(value: 0)
@@ -128,10 +128,10 @@ final class Ear: Sendable {
         more.signal()
     }
 
-    /// Whether the end of the runner was announced, each time there was none any more.
+    /// Whether the end of the runner was announced, for each lost connection.
     private let aways = Mutex<[Bool]>([])
 
-    /// The same, once there is none.
+    /// Waits for a lost connection, and returns whether it was announced.
     func firstAway() -> Bool? {
         while aways.withLock(\.isEmpty) {
             guard more.wait(timeout: .now() + 60) == .success else { return nil }
@@ -144,7 +144,7 @@ final class Ear: Sendable {
     func wait(until isDone: ([RunnerEvent]) -> Bool) {
         while !isDone(events) {
             guard more.wait(timeout: .now() + 30) == .success else {
-                Issue.record("nothing more was told: \(events.suffix(5))")
+                Issue.record("no more events: \(events.suffix(5))")
                 return
             }
         }
@@ -171,9 +171,9 @@ final class Ear: Sendable {
         if case .ended(_, let end) = event { end.outcome.description } else { "\(event as Any)" }
     }
 
-    /// A job that is deleted is not run any more, though nobody told the scheduler, or that one does not listen; a job
-    /// that was changed runs as it fired until the configuration is taken anew.
-    @Test func whatWasDeletedFromTheConfigurationIsNotRun() throws {
+    /// A deleted job is not run any more, even if the scheduler was not told to reload, or ignores
+    /// it; a changed job runs as it fired until the reload.
+    @Test func aJobDeletedFromTheConfigurationIsNotRun() throws {
         let changed = Mutex(false)
         let desk = try Desk { $0.hasChanged = { changed.withLock { $0 } } }
         let ear = Ear()
@@ -192,17 +192,17 @@ final class Ear: Sendable {
         client.start([run(deleted, 1)])
         #expect(
             outcome(ear.end(of: run(deleted, 1)))
-                == "spawn-failed(ENOENT, find the job in the configuration as it is now)")
+                == "spawn-failed(ENOENT, find the job in the current configuration)")
         client.close()
         desk.stop()
     }
 
-    /// What the files say about users counts from the moment they are read, whatever the scheduler has been told.
-    @Test func onlyTheUsersThatTheConfigurationAllowsRun() throws {
+    /// The rules for users take effect when the files are read, whatever the scheduler knows.
+    @Test func onlyUsersAllowedByTheConfigurationRun() throws {
         let changed = Mutex(false)
         let desk = try Desk { settings in
             settings.hasChanged = { changed.withLock { $0 } }
-            settings.isTaken = {
+            settings.didApply = {
                 var rules = RunnerServer.RunRules()
                 if changed.withLock({ $0 }) {
                     rules.allowedUsers = AllowedUsers(users: ["a-user"], groups: [])
@@ -226,8 +226,9 @@ final class Ear: Sendable {
         desk.stop()
     }
 
-    /// Very many jobs take a while to read: a run waits for that only if the file of its job is another.
-    @Test func whileChangedFilesAreReadTheRunsOfOthersBegin() throws {
+    /// Reading very many jobs takes a while: a run waits for that only if the file of its job has
+    /// changed.
+    @Test func whileChangedFilesAreReadTheRunsOfOthersStart() throws {
         let changed = Mutex(false)
         let gate = DispatchSemaphore(value: 0)
         let (kept, deleted) = (job("exit 3", "kept"), job("exit 4", "deleted"))
@@ -262,12 +263,12 @@ final class Ear: Sendable {
         for _ in 0..<3 { gate.signal() }
         #expect(
             outcome(ear.end(of: run(deleted, 1)))
-                == "spawn-failed(ENOENT, find the job in the configuration as it is now)")
+                == "spawn-failed(ENOENT, find the job in the current configuration)")
         client.close()
         desk.stop()
     }
 
-    /// Nobody is there to be told of its end, so that nothing else wakes it.
+    /// No scheduler is connected, so that nothing else wakes the thread.
     @Test func aRunnerWhoseLastRunEndsWithoutASchedulerIsNotNeeded() throws {
         let desk = try Desk { $0.idleMax = .milliseconds(100) }
         let gate = "\(desk.folder)/gate"
@@ -288,8 +289,8 @@ final class Ear: Sendable {
         desk.stop()
     }
 
-    /// After an upgrade: it says so when a scheduler connects, and gives its place to the next one without touching a
-    /// run, whether the scheduler is still connected then or not.
+    /// After an upgrade it logs this when a scheduler connects, and ends for the next runner
+    /// without affecting a run, whether the scheduler is still connected or not.
     @Test(arguments: [true, false])
     func aRunnerWhoseProgramWasReplacedEndsOnceNoRunIsActive(isConnected: Bool) throws {
         let replaced = Mutex(false)
@@ -317,14 +318,14 @@ final class Ear: Sendable {
         #expect(desk.endsByItself(within: 60))
         #expect(desk.configuration.said.withLock { $0.count } == 1)
         if isConnected {
-            #expect(ear.firstAway() == true, "it says that it ends")
+            #expect(ear.firstAway() == true, "it reports that it ends")
             second.close()
         }
         desk.stop()
     }
 
-    /// What is requested of a runner that ends is done by the next one, once.
-    @Test func aRunThatIsRequestedOfAReplacedRunnerIsTheNextOnes() throws {
+    /// Requests to a runner that is ending are handled by the next one, once.
+    @Test func aRunRequestedFromAReplacedRunnerIsStartedByTheNextOne() throws {
         let desk = try Desk { $0.isReplaced = { true } }
         let job = job("exit 3")
         desk.configuration.jobs.withLock { $0 = [job.name: Definition(job)] }
@@ -351,13 +352,13 @@ final class Ear: Sendable {
         ("55d0-55d1 rwxp 00000000 00:01 42  /memfd:code (deleted)", false),
         ("55d0-55d1 r-xp 00000000 00:00 0  [vdso]", false), ("", false), (" (deleted)", false),
     ])
-    func aProgramWasReplaced_ifItsCodeIsOfADeletedFile(line: String, isReplaced: Bool) {
+    func aProgramWasReplaced_ifItsCodeIsFromADeletedFile(line: String, isReplaced: Bool) {
         let maps = "1-2 r-xp 00000000 08:01 41  /usr/lib/libc.so.6\n\(line)\n"
         #expect(OwnProgram.hasReplaced(in: maps) == isReplaced)
         #expect(!OwnProgram().isReplaced())
     }
 
-    @Test func runsWhatItReadItself_andReadsAgainForWhatItDoesNotKnow() throws {
+    @Test func runsDefinitionsThatItReadItself_andReadsAgainForUnknownOnes() throws {
         let desk = try Desk()
         let ear = Ear()
         let client = try desk.client { ear.take($0, $1) }
@@ -365,14 +366,15 @@ final class Ear: Sendable {
         desk.configuration.jobs.withLock { $0 = [first.name: Definition(first)] }
         client.start((0..<3).map { run(first, $0) })
         for number in 0..<3 { #expect(outcome(ear.end(of: run(first, number))) == "exited(3)") }
-        // Once for all three, and perhaps when the client came, when there was devNull.
+        // Once for all three, and perhaps when the client connected, when there were no
+        // definitions.
         #expect(desk.configuration.reads.withLock { $0 } <= 2)
 
-        // What somebody else would like it to run.
+        // A definition that an attacker would like it to run.
         client.start([run(job("exit 4"), 3)])
         #expect(
             outcome(ear.end(of: run(first, 3))).hasPrefix(
-                "spawn-failed(ESTALE, find the job as it fired"))
+                "spawn-failed(ESTALE, find the definition"))
         let second = job("exit 5")
         desk.configuration.jobs.withLock { $0 = [second.name: Definition(second)] }
         client.start([run(second, 4)])
@@ -384,7 +386,7 @@ final class Ear: Sendable {
         desk.stop()
     }
 
-    @Test func readsWhatWasChanged_beforeARunIsDue() throws {
+    @Test func readsChanges_beforeARunIsDue() throws {
         let desk = try Desk()
         let ear = Ear()
         let client = try desk.client { ear.take($0, $1) }
@@ -400,8 +402,8 @@ final class Ear: Sendable {
         desk.stop()
     }
 
-    /// Of very many jobs it takes a while. What is known by then starts at once, and what changes waits for no more
-    /// than that.
+    /// With very many jobs this takes a while. Runs with known definitions start at once, and runs
+    /// of changed jobs wait only for the reading.
     @Test func startsDoNotWaitForTheConfigurationToBeRead() throws {
         let isSlow = Mutex(false)
         let mayGoOn = DispatchSemaphore(value: 0)
@@ -421,7 +423,7 @@ final class Ear: Sendable {
         isSlow.withLock { $0 = true }
         desk.configuration.jobs.withLock { $0 = [changed.name: Definition(changed)] }
         client.refresh()
-        // This one waits, and what is said of it as well.
+        // This run waits, and so do the commands for it.
         client.start([run(changed, 2)])
         client.suspend(run(changed, 2).id)
         client.resume(run(changed, 2).id)
@@ -433,7 +435,7 @@ final class Ear: Sendable {
             })
         mayGoOn.signal()
         #expect(outcome(ear.end(of: run(changed, 2))) == "exited(4)")
-        // Until the scheduler says that every job has changed.
+        // Until the scheduler reports that the reload is finished.
         client.start([run(known, 4)])
         #expect(outcome(ear.end(of: run(known, 4))) == "exited(3)")
         client.forgetFormer()
@@ -444,8 +446,8 @@ final class Ear: Sendable {
         desk.stop()
     }
 
-    /// A configuration that the scheduler refused is read, and nothing is lost by it.
-    @Test func severalReadingsThatAreNotTakenOverLeaveWhatIsInForce() throws {
+    /// The runner reads a configuration that the scheduler refused, and nothing is lost by that.
+    @Test func severalReadingsWithoutAReloadKeepTheCurrentDefinitions() throws {
         let desk = try Desk()
         let ear = Ear()
         let client = try desk.client { ear.take($0, $1) }
@@ -467,8 +469,9 @@ final class Ear: Sendable {
         desk.stop()
     }
 
-    /// Another client takes the place of one that is gone, and is told what that one had not had forgotten.
-    @Test func whoComesNextIsToldWhatTheLastOneLeft_andStartsNothingTwice() throws {
+    /// Another client replaces one that has ended, and gets all events that that one had not
+    /// acknowledged.
+    @Test func theNextSchedulerGetsTheUnacknowledgedEvents_andStartsNothingTwice() throws {
         let desk = try Desk()
         let job = job("echo $$; exit 3")
         desk.configuration.jobs.withLock { $0 = [job.name: Definition(job)] }
@@ -490,22 +493,23 @@ final class Ear: Sendable {
         desk.stop()
     }
 
-    /// Whoever comes next is told of no run.
+    /// Expects that the next client gets no run.
     private func expectNothingHeld(at desk: Desk) throws {
         let next = try desk.client { _, _ in }
         #expect(next.holdings.isEmpty)
         next.close()
     }
 
-    /// The server learns that it is gone by telling it something, while its last word is yet to be read.
-    @Test func theLastWordOfOneThatWentCounts() throws {
+    /// The server notices the lost connection by sending to it, while the last request is still to
+    /// be read.
+    @Test func theLastRequestOfALostConnectionIsExecuted() throws {
         let desk = try Desk()
         let client = try desk.client { _, _ in }
         while desk.configuration.reads.withLock({ $0 }) < 1 { sched_yield() }
         let job = job("true")
         desk.configuration.jobs.withLock { _ in
             client.start([run(job)])
-            // It reads the configuration now, and waits for the lock we hold.
+            // It is reading the configuration now, and waits for the lock that the test holds.
             while desk.configuration.reads.withLock({ $0 }) < 2 { sched_yield() }
             client.forget(run(job).id)
             client.close()
@@ -514,8 +518,9 @@ final class Ear: Sendable {
         desk.stop()
     }
 
-    /// The one that was there is closed when another comes, and comes again: nobody is left out for good.
-    @Test func theConnectionThatBreaksIsMadeAgain_andNothingIsLostOrToldTwice() throws {
+    /// The existing connection is closed when another is opened, repeatedly: each of the clients
+    /// reconnects.
+    @Test func aBrokenConnectionIsRestored_andNothingIsLostOrReportedTwice() throws {
         let desk = try Desk()
         let job = job("for i in 1 2 3 4 5 6 7 8 9; do echo $i; sleep 0.1; done")
         desk.configuration.jobs.withLock { $0 = [job.name: Definition(job)] }
@@ -524,7 +529,7 @@ final class Ear: Sendable {
         client.start([run(job)])
         for _ in 0..<5 {
             usleep(150_000)
-            // Whoever connects last has the place of the one before.
+            // The latest connection replaces the previous one.
             let other = desk.connect()
             close(other)
         }
@@ -539,7 +544,7 @@ final class Ear: Sendable {
         desk.stop()
     }
 
-    @Test func aStopEndsWhatRuns_andSaysSo() throws {
+    @Test func aShutdownEndsActiveRuns_andReportsIt() throws {
         let desk = try Desk()
         let job = job("echo up; exec sleep 300")
         desk.configuration.jobs.withLock { $0 = [job.name: Definition(job)] }
@@ -548,14 +553,14 @@ final class Ear: Sendable {
         client.start([run(job)])
         ear.wait { $0.contains { if case .output = $0 { true } else { false } } }
         client.shutdown(grace: .seconds(30))
-        #expect(desk.connect() < 0, "somebody still listens")
+        #expect(desk.connect() < 0, "a process still listens")
         #expect(outcome(ear.end(of: run(job))) == "stopped")
         client.forget(run(job).id)
         client.close()
         desk.stop()
     }
 
-    @Test func whoSendsNonsenseIsClosed_andTheRunnerGoesOn() throws {
+    @Test func anInvalidMessageClosesTheConnection_andTheRunnerContinues() throws {
         let desk = try Desk()
         for bytes: [UInt8] in [
             [255, 255, 255, 255, 0], [1, 0, 0, 0, 99], [0, 0, 0, 0],
@@ -575,11 +580,11 @@ final class Ear: Sendable {
         desk.stop()
     }
 
-    @Test(.enabled(if: geteuid() == 0, "only root can become somebody else"))
-    func anybodyElseIsTurnedAway() async {
+    @Test(.enabled(if: geteuid() == 0, "only root can become another user"))
+    func otherUsersAreRefused() async {
         await #expect(processExitsWith: .success) {
             let desk = try Desk()
-            // The kernel takes down who connects at that moment.
+            // The kernel records the user of the peer when it connects.
             seteuid(65_534)
             let socket = desk.connect()
             seteuid(0)
@@ -593,7 +598,7 @@ final class Ear: Sendable {
             #expect(recv(socket, &byte, 1, 0) <= 0)
             #expect(
                 desk.configuration.said.withLock { $0 } == [
-                    "refused a connection of uid 65534; only root and the scheduler's user may ask"
+                    "refused a connection of uid 65534; only root and the scheduler's user may connect"
                 ])
             desk.stop()
         }

@@ -11,14 +11,15 @@ import TimerCore
 @testable import TimerRunner
 @testable import TimerRunnerProtocol
 
-/// A PAM service for one test, and a folder for what its modules write. libpam reads the services of the system only,
-/// so it has a name that nobody else uses, and is removed again.
+/// A PAM service for one test, and a folder for the files that its modules write. libpam only reads
+/// the services of the system, so the service has a unique name and is removed afterwards.
 private final class PamService: Sendable {
     let name = "timerd-test-\(UUID().uuidString.lowercased())"
     let folder: String
     private let path: String
 
-    /// Whether there can be one: it takes root, PAM's own modules and the program that this package builds.
+    /// Whether it can be created: this needs root, PAM's own modules and the program that this
+    /// package builds.
     static var isPossible: Bool {
         let modules = ["/lib/x86_64-linux-gnu", "/lib/aarch64-linux-gnu", "/lib64", "/usr/lib64"]
         return geteuid() == 0 && access("/etc/pam.d", W_OK) == 0
@@ -26,8 +27,8 @@ private final class PamService: Sendable {
             && Spawner.helpers.contains { access($0, X_OK) == 0 }
     }
 
-    /// - Parameter rules: the lines for accounts and sessions; LOG is a module that writes down for what it was called,
-    ///   and FOLDER the folder. Everything else is allowed.
+    /// - Parameter rules: the lines for accounts and sessions; LOG is a module that records for
+    ///   what it was called, and FOLDER the folder. Everything else is allowed.
     init(_ rules: String) throws {
         folder = "/tmp/\(name)"
         path = "/etc/pam.d/\(name)"
@@ -65,7 +66,7 @@ private final class PamService: Sendable {
         return (text ?? "").split(separator: "\n").map(String.init)
     }
 
-    /// What its modules were called for.
+    /// The calls of its modules.
     var log: [String] { lines(of: "log") }
 }
 
@@ -105,8 +106,8 @@ private final class PamService: Sendable {
         #expect(hasBegun(request, bench))
     }
 
-    /// A job without `user` is root's.
-    @Test func rootHasASessionToo() throws {
+    /// A job without `user` runs as root.
+    @Test func aRunOfRootHasASessionToo() throws {
         let service = try PamService("session required LOG")
         let bench = try Bench()
         defer { bench.runner.shutdown(grace: .zero) }
@@ -114,7 +115,7 @@ private final class PamService: Sendable {
         #expect(service.log == ["open_session root cron", "close_session root cron"])
     }
 
-    /// They are the job's, and what the modules may do is not limited by them.
+    /// They apply to the job and do not limit the modules.
     @Test func theJobHasThePrivilegesAndCredentialsThatAreConfigured() throws {
         let service = try PamService("session required LOG")
         let store = "\(service.folder)/store"
@@ -150,7 +151,7 @@ private final class PamService: Sendable {
         #expect(service.log.count == 4)
     }
 
-    /// The name of PAM's error, and what PAM says.
+    /// The name of PAM's error, and PAM's message.
     @Test(arguments: [
         (
             "account required pam_debug.so acct=acct_expired",
@@ -175,7 +176,7 @@ private final class PamService: Sendable {
             "spawn-failed(PAM_MODULE_UNKNOWN, check the account nobody with the PAM service NAME: Module is unknown)"
         ),
     ])
-    func aRefusalKeepsTheJobFromRunning(rule: String, outcome: String) throws {
+    func aRefusalPreventsTheRun(rule: String, outcome: String) throws {
         let service = try PamService("\(rule)\naccount required LOG\nsession required LOG")
         let bench = try Bench()
         defer { bench.runner.shutdown(grace: .zero) }
@@ -188,8 +189,8 @@ private final class PamService: Sendable {
         }
     }
 
-    /// PAM would use the rules of `other`.
-    @Test func aServiceThatDoesNotExistKeepsTheJobFromRunning() throws {
+    /// PAM itself would use the rules of `other`.
+    @Test func aMissingServicePreventsTheRun() throws {
         let bench = try Bench()
         defer { bench.runner.shutdown(grace: .zero) }
         let name = "timerd-test-missing"
@@ -205,7 +206,7 @@ private final class PamService: Sendable {
     }
 
     /// After the session was opened.
-    @Test func aProgramThatDoesNotExistIsSaid_andTheSessionIsClosed() throws {
+    @Test func aMissingProgramIsReported_andTheSessionIsClosed() throws {
         let service = try PamService("session required LOG")
         let bench = try Bench()
         defer { bench.runner.shutdown(grace: .zero) }
@@ -219,7 +220,7 @@ private final class PamService: Sendable {
         #expect(service.log == [Self.opened, Self.closed])
     }
 
-    /// As under cron the job's own variables keep their values.
+    /// As under cron, the job's own variables keep their values.
     @Test func theEnvironmentOfModulesReachesTheJob() throws {
         let service = try PamService(
             "session required pam_env.so conffile=/dev/null envfile=FOLDER/variables")
@@ -263,8 +264,8 @@ private final class PamService: Sendable {
             service.lines(of: "environ") == [path, "timerd-session", path, "timerd-session"])
     }
 
-    /// The user, the groups and the descriptors are as without a session.
-    @Test func isTheUser_andHasNothingElse() throws {
+    /// The user, the groups and the descriptors are the same as without a session.
+    @Test func aRunHasItsUser_andInheritsNothingElse() throws {
         let service = try PamService("session required LOG")
         let bench = try Bench()
         defer { bench.runner.shutdown(grace: .zero) }
@@ -289,7 +290,7 @@ private final class PamService: Sendable {
         #expect(inSession.lines == plain.lines)
     }
 
-    /// Modules have all privileges; the job has those that it declares.
+    /// Modules have all privileges; the job only has those that it declares.
     @Test func privilegesAreLimitedAfterTheSessionIsOpen() throws {
         let service = try PamService("session required LOG")
         let bench = try Bench()
@@ -322,7 +323,7 @@ private final class PamService: Sendable {
         #expect(service.log == [Self.opened, Self.closed])
     }
 
-    /// `timerctl kill --signal` is for the job: its session stays open as long as it runs.
+    /// `timerctl kill --signal` is for the job: its session stays open while the job runs.
     @Test(arguments: [SIGTERM, SIGALRM, SIGSEGV, SIGHUP, SIGTSTP, SIGUSR1])
     func aSignalForTheJobDoesNotEndItsSession(number: Int32) throws {
         let service = try PamService("session required LOG")
@@ -342,7 +343,7 @@ private final class PamService: Sendable {
 
     /// Whether it ends by SIGTERM, or has to be killed.
     @Test(arguments: ["exec sleep 1000", "trap '' TERM; echo ready; while :; do sleep 1; done"])
-    func aRunThatIsMadeToEndHasItsSessionClosed(line: String) throws {
+    func aTerminatedRunHasItsSessionClosed(line: String) throws {
         let service = try PamService("session required LOG")
         let bench = try Bench()
         defer { bench.runner.shutdown(grace: .zero) }
@@ -360,7 +361,7 @@ private final class PamService: Sendable {
         #expect(service.log == [Self.opened, Self.closed, Self.opened, Self.closed])
     }
 
-    @Test func aModuleThatHangsDelaysNoOtherRun_andIsGivenUp() throws {
+    @Test func aModuleThatHangsDelaysNoOtherRun_andIsAborted() throws {
         let service = try PamService("session required pam_exec.so /bin/sleep 1000")
         let bench = try Bench()
         defer { bench.runner.shutdown(grace: .zero) }
@@ -370,7 +371,7 @@ private final class PamService: Sendable {
             let other = bench.request(.arguments(["/bin/true"]), in: "/") { $0.user = "nobody" }
             #expect(bench.run(other).outcome == .exited(0))
         }
-        // They had not begun when the others had ended.
+        // They had not started when the others had ended.
         #expect(bench.ends == 10 && !held.contains { hasBegun($0, bench) })
         bench.runner.end(held[0].id, grace: .seconds(60))
         #expect(bench.end(of: held[0]).outcome == .stopped)
@@ -381,7 +382,7 @@ private final class PamService: Sendable {
         }
     }
 
-    @Test func theTimeLimitCountsWhileModulesRun() throws {
+    @Test func theTimeLimitIncludesTheModules() throws {
         let service = try PamService("session required pam_exec.so /bin/sleep 1000")
         let bench = try Bench()
         defer { bench.runner.shutdown(grace: .zero) }
@@ -390,7 +391,7 @@ private final class PamService: Sendable {
         #expect(!hasBegun(request, bench))
     }
 
-    /// The session stays open then, but nothing waits for it for ever.
+    /// The session stays open then, but nothing waits for it without limit.
     @Test func aModuleThatHangsAtTheEndDoesNotChangeTheResult() throws {
         let service = try PamService(
             "session required pam_exec.so type=close_session /bin/sleep 1000")
@@ -399,7 +400,7 @@ private final class PamService: Sendable {
         #expect(bench.run(request(bench, service, "exit 3")).outcome == .exited(3))
     }
 
-    /// A module of the test's own, whose function for this does nothing but this.
+    /// Compiles a module for the test, whose function executes only this statement.
     private func compile(_ statement: String, in function: String, _ service: PamService) throws {
         let source = """
             #include <signal.h>
@@ -427,7 +428,7 @@ private final class PamService: Sendable {
     ]
 
     @Test(arguments: mistakes)
-    func aModuleThatEndsTheProcessBeforeTheJobIsNoSuccess(statement: String) throws {
+    func aModuleThatEndsTheProcessBeforeTheJobFailsTheRun(statement: String) throws {
         let service = try PamService("session required FOLDER/module.so")
         try compile(statement, in: "open", service)
         let bench = try Bench()
@@ -451,7 +452,7 @@ private final class PamService: Sendable {
             bench.run(request(bench, service, "kill -HUP $$")).outcome == .signalled("SIGHUP"))
     }
 
-    @Test func aHelperThatIsKilledIsNoSuccess() throws {
+    @Test func aKilledHelperFailsTheRun() throws {
         let service = try PamService(
             "session required LOG\nsession required pam_exec.so FOLDER/kill")
         try service.write("#!/bin/sh\nkill -KILL $PPID", to: "kill")
@@ -471,7 +472,8 @@ private final class PamService: Sendable {
         let service = try PamService("session required LOG")
         let bench = try Bench()
         defer { bench.runner.shutdown(grace: .zero) }
-        // More than a socket or a pipe holds; each below the most the kernel takes (execve(2)).
+        // More than a socket or a pipe can hold; each part is below the limit of the kernel
+        // (execve(2)).
         let environment = Dictionary(
             uniqueKeysWithValues: (0..<10).map {
                 ("LONG_\($0)", String(repeating: "x", count: 100_000))
@@ -493,7 +495,7 @@ private final class PamService: Sendable {
         for (number, request) in requests.enumerated() {
             let end = bench.end(of: request)
             #expect(end.outcome == .exited(Int32(number)) && end.lines == lines)
-            // What it wrote comes after its beginning.
+            // Its output is reported after its start.
             let first = bench.events.first { $0.run == request.id }
             if case .began = first {} else { Issue.record("\(String(describing: first))") }
         }
@@ -501,10 +503,10 @@ private final class PamService: Sendable {
         bench.runner.shutdown(grace: .zero)
     }
 
-    @Test func theNextRunnerTakesTheRunOver_andTheSessionIsClosed() throws {
+    @Test func theNextRunnerReattachesTheRun_andTheSessionIsClosed() throws {
         let service = try PamService("session required LOG")
         let folder = "/tmp/timerd-registry-\(UUID().uuidString)"
-        // A runner that does not end: what it knows is in its registry.
+        // The runner does not shut down; its records are in its registry.
         let before = try Bench(registry: folder)
         let request = request(
             before, service, "echo ready; while [ ! -e \(service.folder)/go ]; do sleep 0.01; done")
@@ -520,8 +522,8 @@ private final class PamService: Sendable {
         after.runner.shutdown(grace: .zero)
     }
 
-    /// One that is taken over is ended by its process group.
-    @Test func aRunThatWasTakenOverIsEnded_andTheSessionIsClosed() throws {
+    /// A run that another runner started is terminated by its process group.
+    @Test func aReattachedRunCanBeTerminated_andTheSessionIsClosed() throws {
         let service = try PamService("session required LOG")
         let folder = "/tmp/timerd-registry-\(UUID().uuidString)"
         let before = try Bench(registry: folder)
@@ -538,10 +540,10 @@ private final class PamService: Sendable {
     }
 }
 
-/// The program by itself.
+/// The program started directly.
 @Suite struct SessionHelperTests {
     @Test(.enabled(if: Spawner.helpers.contains { access($0, X_OK) == 0 }, "not built"))
-    func saysThatOnlyTheRunnerStartsIt() throws {
+    func reportsThatOnlyTheRunnerCanStartIt() throws {
         let process = Process()
         process.executableURL = URL(
             fileURLWithPath: try #require(Spawner.helpers.first { access($0, X_OK) == 0 }))

@@ -14,8 +14,9 @@ import TimerCore
 @testable import TimerRunnerClient
 @testable import TimerRunnerProtocol
 
-/// Whatever is said on the wire, in either direction: nobody crashes, and nobody's memory grows without end. By
-/// default for a few seconds each; TIMERD_FUZZ_SECONDS says for how long, TIMERD_TEST_SEED with what.
+/// Arbitrary messages in both directions must not crash either side or make its memory grow without
+/// limit. Each test runs for a few seconds by default; TIMERD_FUZZ_SECONDS sets the time, and
+/// TIMERD_TEST_SEED the seed.
 @Suite struct WireFuzzTests {
     /// This process's memory in KiB.
     private func memory() throws -> Int {
@@ -24,8 +25,8 @@ import TimerCore
         return try #require(line?.split(separator: " ").dropFirst().first.flatMap { Int($0) })
     }
 
-    /// What can be read is written as it was read, however it came.
-    @Test func whatIsReadHasOneMeaning() throws {
+    /// A message that can be decoded is encoded to the same bytes.
+    @Test func aDecodedMessageIsEncodedToTheSameBytes() throws {
         var fuzzing = try Fuzzing("wire")
         var read = 0
         let count = fuzzing.run { bytes, _ in
@@ -43,7 +44,7 @@ import TimerCore
         #expect(read > 0)
     }
 
-    /// A stream of frames, some of them whole, cut into pieces anywhere.
+    /// A stream of frames, some of them complete, cut into pieces at random positions.
     private func stream(_ frames: [[UInt8]], _ random: inout SeededRandom) -> [UInt8] {
         var bytes: [UInt8] = []
         for frame in frames {
@@ -54,7 +55,8 @@ import TimerCore
         return bytes
     }
 
-    /// Sends everything, and reads whatever comes, until the other end closes or all is sent.
+    /// Sends everything, and reads all replies, until the other end closes the connection or
+    /// everything is sent.
     private func send(_ bytes: [UInt8], on socket: Int32, _ random: inout SeededRandom) {
         var rest = bytes[...]
         var buffer = [UInt8](repeating: 0, count: 64 << 10)
@@ -74,7 +76,7 @@ import TimerCore
         }
     }
 
-    @Test func aRunnerOutlivesAnyScheduler() throws {
+    @Test func aRunnerSurvivesAnyScheduler() throws {
         let desk = try Desk()
         let job = Job(
             name: Job.Name("probe")!, command: .shell("exit 0"), schedule: .every(.seconds(1)))
@@ -84,14 +86,14 @@ import TimerCore
         var frames: [[UInt8]] = []
         var connections = 0
         let count = fuzzing.run { bytes, random in
-            // One that ends the runner is no failure of it.
+            // A request that ends the runner is not a failure.
             if case .shutDown = try? WireRequest(bytes[...]) { return true }
             frames.append(bytes)
             guard frames.count >= 1 + random.int(below: 400) else { return true }
             let socket = desk.connect()
             defer { close(socket) }
             guard socket >= 0 else {
-                Issue.record("nobody listens")
+                Issue.record("no process listens")
                 return false
             }
             connections += 1
@@ -108,7 +110,7 @@ import TimerCore
         desk.stop()
     }
 
-    /// Two ends of a connection, neither of which waits.
+    /// Two nonblocking ends of a connection.
     private func pair() throws -> (Int32, Int32) {
         var ends: [Int32] = [-1, -1]
         let kind = Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue | SOCK_NONBLOCK.rawValue)
@@ -116,8 +118,8 @@ import TimerCore
         return (ends[0], ends[1])
     }
 
-    /// What a runner says is believed no more: its messages may be wrong in any way.
-    @Test func aSchedulerOutlivesAnyRunner() throws {
+    /// The scheduler does not trust the messages of a runner either: they may be wrong in any way.
+    @Test func aSchedulerSurvivesAnyRunner() throws {
         var fuzzing = try Fuzzing("wire")
         let before = try memory()
         let told = Mutex(0)
@@ -126,7 +128,7 @@ import TimerCore
             name: run.firing.job, command: .shell("exit 0"), schedule: .every(.seconds(1)))
         var frames: [[UInt8]] = []
         let count = try fuzzing.run { bytes, random in
-            // What ends a connection comes now and then, so that something is told before it.
+            // Messages that end a connection are rare, so that others are received before.
             switch try? WireReply(bytes[...]) {
             case .welcome, .holds, .complete, nil:
                 guard random.int(below: 40) == 0 else { return true }

@@ -57,9 +57,9 @@ import TimerCore
         #expect(try WireReply(reply.bytes[...]) == reply)
     }
 
-    /// Cut off, changed in any byte, or anything at all: an error at most, never a trap, and what is read is
-    /// no larger than what was there.
-    @Test func nothingThatIsSentTraps() {
+    /// Truncated, changed or random bytes cause at most an error and never a trap, and the decoded
+    /// value is not larger than the input.
+    @Test func noMessageTraps() {
         let seed = UInt64.random(in: 0 ... .max)
         print("wire: seed \(seed)")
         var state = seed
@@ -89,7 +89,7 @@ import TimerCore
         }
     }
 
-    /// A change of each property of a definition and of how it is executed, by the property's name.
+    /// A change for each property of a definition and of its execution, by the property's name.
     private static let changes: [(property: String, change: @Sendable (inout Definition) -> Void)] =
         [
             ("command", { $0.command = .arguments(["true"]) }),
@@ -147,17 +147,18 @@ import TimerCore
             ),
         ]
 
-    /// What a runner does not act on: a change of it is no change of the fingerprint.
+    /// Properties that do not affect a runner: changing them does not change the fingerprint.
     private static let others: [(property: String, change: @Sendable (inout Definition) -> Void)] =
         [
             ("execution.log", { $0.execution.log = .none }),
             ("execution.successExitCodes", { $0.execution.successExitCodes = [3] }),
         ]
 
-    @Test func aFingerprintIsTheSameInEveryProcess_andAnotherForEveryChange() {
+    @Test func aFingerprintIsTheSameInEveryProcess_andDiffersForEveryChange() {
         var definition = Definition(.shell("true"))
         definition.environment = ["B": "2", "A": "1"]
-        // Written down once: a change of it lets no scheduler start a run with a runner of before.
+        // This value must not change: otherwise a scheduler could not start a run with an older
+        // runner.
         #expect(String(definition.fingerprint, radix: 16) == "d2a7879fbd7cbbd3")
         var seen: Set<UInt64> = [definition.fingerprint]
         for (property, change) in Self.changes {
@@ -173,7 +174,7 @@ import TimerCore
         }
     }
 
-    /// The names of what is stored in a value, but for one that is looked into by itself.
+    /// The names of the stored properties of a value, except for one that is examined separately.
     private static func properties(
         of value: Any, as prefix: String = "", but other: String? = nil
     ) -> [String] {
@@ -181,9 +182,10 @@ import TimerCore
             .map { prefix + $0 }
     }
 
-    /// A key that is added to what a job executes has to be put into the fingerprint, or among those that a runner does
-    /// not act on: forgotten, a changed job would go on running by its old definition without a word.
-    @Test func itIsDecidedOfEachPropertyWhetherItIsPartOfTheFingerprint() {
+    /// A new key of a job's execution must be added to the fingerprint or to the properties that do
+    /// not affect a runner. If it were forgotten, a changed job would silently continue to run with
+    /// its old definition.
+    @Test func eachPropertyIsInTheFingerprintOrListedAsIrrelevant() {
         let execution = Definition(.shell("true")).execution
         let properties =
             Self.properties(of: Definition(.shell("true")), but: "_execution")

@@ -8,7 +8,7 @@ import TimerCore
 
 @testable import TimerStore
 
-/// A store on a disk that is smaller than its log may become, and on one that is full.
+/// A store on a disk that is smaller than the maximum size of its log, and on a full disk.
 @Suite(.enabled(if: geteuid() == 0, "mounts a file system")) struct RoomTests {
     private let folder = "/tmp/timerd-room-\(UUID().uuidString)"
 
@@ -27,7 +27,7 @@ import TimerCore
         return Run(firing: Firing(id: id, missed: 0, active: .zero), job: job)
     }
 
-    /// One firing after the other, as the recorder writes them.
+    /// Writes one firing after the other, like the recorder.
     private func fire(_ seconds: Range<Int64>, in store: Store) throws {
         for second in seconds {
             let run = run(second)
@@ -47,7 +47,7 @@ import TimerCore
         try body("\(folder)/\(Store.fileName)")
     }
 
-    @Test func onASmallDiskTheLogDoesNotTakeAllTheRoom() throws {
+    @Test func onASmallDiskTheLogDoesNotUseAllSpace() throws {
         try onDisk(512) { path in
             let store = try Store(path: path)
             _ = try store.recover()
@@ -59,9 +59,9 @@ import TimerCore
         }
     }
 
-    /// The disk becomes full when the log was allowed to become large and is small still. What takes no further page of
-    /// the database is written in the room of the log.
-    @Test func onAFullDiskTheRoomOfTheLogIsUsed_andAfterwardsItGoesOn() throws {
+    /// The disk becomes full while the log is small but has a large limit. Changes that need no
+    /// further page of the database are written into the space of the log.
+    @Test func onAFullDiskTheSpaceOfTheLogIsUsed_andLaterWritesWork() throws {
         try onDisk(20_480) { path in
             let store = try Store(path: path)
             _ = try store.recover()
@@ -81,7 +81,7 @@ import TimerCore
         }
     }
 
-    /// The same account again and again.
+    /// Saves the same record repeatedly.
     private func save(_ firings: Range<Int>, in store: Store) throws {
         for count in firings {
             let record = JobRecord(

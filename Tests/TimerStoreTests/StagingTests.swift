@@ -7,7 +7,8 @@ import TimerCore
 
 @testable import TimerStore
 
-/// Accounts that are saved together in many transactions: whenever the daemon ends, all of them count or none.
+/// Records that are saved together in many transactions: whenever the daemon ends, all of them
+/// count or none.
 @Suite struct StagingTests {
     private let folder = FileManager.default.temporaryDirectory
         .appendingPathComponent("timerd-staging-\(UUID().uuidString)")
@@ -28,7 +29,7 @@ import TimerCore
         return try Store(path: folder.appendingPathComponent(Store.fileName).path)
     }
 
-    /// The firings of each job, as the next daemon finds them; and again once it has begun.
+    /// The firings of each job as the next daemon reads them, before and after it has started.
     private func found() throws -> [Int] {
         let read = try open().recover().records.map(\.firings)
         let store = try open()
@@ -39,7 +40,7 @@ import TimerCore
         return read
     }
 
-    /// Each step is a transaction; after so many of them the daemon is killed.
+    /// Each step is a transaction; the daemon is killed after this many of them.
     @Test(arguments: 0...8)
     func afterAKillAllCountOrNone(steps: Int) throws {
         defer { try? FileManager.default.removeItem(at: folder) }
@@ -57,7 +58,7 @@ import TimerCore
         #expect(try found() == expected)
     }
 
-    @Test func whatWasNeverAppliedDoesNotCountLater() throws {
+    @Test func recordsThatWereNeverAppliedDoNotCountLater() throws {
         defer { try? FileManager.default.removeItem(at: folder) }
         var store: Store? = try open()
         try store?.commit(
@@ -71,7 +72,7 @@ import TimerCore
         #expect(try found() == [0, 2])
     }
 
-    @Test func aJobThatIsErasedIsGone() throws {
+    @Test func anErasedJobIsRemoved() throws {
         defer { try? FileManager.default.removeItem(at: folder) }
         let store = try open()
         try store.commit([.beginLife(now), .save(record(0, 0))], durable: true)

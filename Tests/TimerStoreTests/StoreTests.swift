@@ -41,7 +41,7 @@ import TimerCore
         )
     }
 
-    @Test func keepsEveryFieldOfEveryRecord() throws {
+    @Test func storesEveryFieldOfEveryRecord() throws {
         defer { clean() }
         let pause = Pause(since: now(1).wall, by: .user("ada"), note: "disk 'swap'\n\u{1f4a5}")
         let own = Pause(since: now(1).wall, by: .configuration)
@@ -66,7 +66,7 @@ import TimerCore
         #expect(again.previous == .init(life: 1, began: now(0), ended: nil))
     }
 
-    @Test func aCleanEndIsRemembered() throws {
+    @Test func aCleanEndIsStored() throws {
         defer { clean() }
         let store = try Store(path: path)
         _ = try store.beginLife(at: now(0))
@@ -83,7 +83,7 @@ import TimerCore
         #expect(try store.commit(runs.map { .begin($0, at: now(1).wall) }, durable: false).isEmpty)
         #expect(
             try store.commit([.begin(runs[0], at: now(2).wall)], durable: false) == [runs[0].id],
-            "a firing cannot be made twice")
+            "a firing cannot be stored twice")
         #expect(
             try store.commit([.begin(run("a", at: 1, attempt: 2), at: now(2).wall)], durable: false)
                 .isEmpty, "another attempt is another run")
@@ -107,13 +107,13 @@ import TimerCore
         #expect(past.lastRuns == [last.id.firing.job: last])
     }
 
-    @Test func theRunsThatFailedAreThoseThatWereJudgedSo() throws {
+    @Test func failedRunsAreThoseThatWereJudgedAsFailed() throws {
         defer { clean() }
         let store = try Store(path: path)
         _ = try store.beginLife(at: now(0))
         for second in 1...6 {
             let run = run(second % 2 == 0 ? "a" : "b", at: Int64(second))
-            // The exit code says nothing by itself.
+            // The exit code alone does not decide this.
             try store.commit(
                 [
                     .begin(run, at: now(1).wall),
@@ -136,7 +136,7 @@ import TimerCore
         #expect(try failed(nil, since: 5) == [6, 5] && failed(nil, limit: 1) == [6])
     }
 
-    @Test func aTextWithANULIsReadAsItWasWritten() throws {
+    @Test func aTextWithANULCharacterIsReadUnchanged() throws {
         defer { clean() }
         let store = try Store(path: path)
         _ = try store.beginLife(at: now(0))
@@ -147,7 +147,7 @@ import TimerCore
         #expect(past.records.map(\.phase) == [.paused(pause)])
     }
 
-    @Test func aTransactionIsKeptWholeOrNotAtAll() throws {
+    @Test func aTransactionIsStoredCompletelyOrNotAtAll() throws {
         defer { clean() }
         let store = try Store(path: path)
         _ = try store.beginLife(at: now(0))
@@ -161,7 +161,7 @@ import TimerCore
         #expect(try Store(path: path).beginLife(at: now(2)).records.count == 1)
     }
 
-    @Test func theHistoryIsPruned_butEachJobsLatestRunStays() throws {
+    @Test func theHistoryIsPruned_exceptEachJobsLatestRun() throws {
         defer { clean() }
         let store = try Store(path: path)
         _ = try store.beginLife(at: now(0))
@@ -178,11 +178,11 @@ import TimerCore
         try store.prune(endedBefore: now(100).wall)
         let past = try Store(path: path).beginLife(at: now(200))
         #expect(past.lastRuns.values.map(\.id) == [run("a", at: 10).id])
-        #expect(past.openRuns.count == 1, "what is open is no history")
+        #expect(past.openRuns.count == 1, "open runs are not in the history")
     }
 
-    /// The history of a job goes with it to its new name; a run is still found by the identity it had.
-    @Test func aRenamedJobTakesItsRunsAlong() throws {
+    /// The history of a job moves to its new name; a run is still found by its old identity.
+    @Test func aRenamedJobKeepsItsRuns() throws {
         defer { clean() }
         let store = try Store(path: path)
         _ = try store.beginLife(at: now(0))
@@ -198,7 +198,7 @@ import TimerCore
         try store.commit(
             [
                 .rename(Renaming(from: old, to: new, waiting: [waiting.id])), .save(record("b")),
-                // Another job has the old name now.
+                // Another job uses the old name now.
                 .begin(run("a", at: 4), at: now(4).wall),
                 .close(run("a", at: 4).id, .exited(0), RunUsage(), failed: false, at: now(4).wall),
             ], durable: false)
@@ -220,8 +220,9 @@ import TimerCore
         #expect(try history(of: new) == [active.id, ended.id])
     }
 
-    /// Runs of several jobs, one of each older than all that is kept, in a file that is mostly theirs.
-    @Test func aLongHistoryIsPrunedInPortions_andTheFileShrinks() throws {
+    /// Runs of several jobs, one of each older than the retention time, in a file that mostly
+    /// consists of them.
+    @Test func aLongHistoryIsPrunedInSteps_andTheFileShrinks() throws {
         defer { clean() }
         let store = try Store(path: path)
         _ = try store.beginLife(at: now(0))
@@ -249,7 +250,7 @@ import TimerCore
             portions += 1
         }
         #expect(portions > 2990 / Int(Pruning.rowsPerPortion))
-        // Of each job the latest, and what ended since.
+        // The latest run of each job, and the runs that ended later.
         #expect(try store.connection.integer("SELECT count(*) FROM run", doing: "count") == 300)
         try store.checkpoint()
         var after = stat()
@@ -263,7 +264,7 @@ import TimerCore
         #expect(found == ["ok"])
     }
 
-    @Test func aChangeThatIsNeverTakenIsLeftOut_andNoOther() throws {
+    @Test func aChangeThatIsNeverAcceptedIsSkipped_andNoOther() throws {
         defer { clean() }
         let store = try Store(path: path)
         _ = try store.beginLife(at: now(0))
@@ -283,8 +284,9 @@ import TimerCore
         #expect(past.openRuns.map(\.id) == [old.id, new.id])
     }
 
-    /// A full disk in the middle of it: all of it is tried again, and no run may then seem to be there before.
-    @Test func ofWhatIsTakenNothingRemainsIfTheDiskIsFull() throws {
+    /// The disk becomes full in the middle: all changes are tried again, and then no run may seem
+    /// to be stored already.
+    @Test func ifTheDiskIsFullNothingIsStored() throws {
         defer { clean() }
         let store = try Store(path: path)
         _ = try store.beginLife(at: now(0))
@@ -327,7 +329,7 @@ import TimerCore
         #expect(error?.code == .corrupt)
     }
 
-    @Test func erasesAnAccount() throws {
+    @Test func erasesARecord() throws {
         defer { clean() }
         let store = try Store(path: path)
         _ = try store.beginLife(at: now(0))
@@ -336,7 +338,7 @@ import TimerCore
         #expect(try Store(path: path).beginLife(at: now(1)).records.map(\.job.description) == ["b"])
     }
 
-    /// What a power cut would leave of the files, as far as they are written.
+    /// Copies the files as they would be after a power failure, as far as they are written.
     private func copy(_ endings: [String]) throws -> String {
         let copy = "\(path)-copy"
         for ending in endings {
@@ -346,7 +348,7 @@ import TimerCore
         return copy
     }
 
-    @Test func whatIsCommittedIsInTheLogThatIsSynced() throws {
+    @Test func commitsAreInTheSyncedLog() throws {
         defer { clean() }
         let store = try Store(path: path)
         _ = try store.beginLife(at: now(0))
@@ -369,7 +371,7 @@ import TimerCore
         let copy = try copy([""])
         #expect(
             try Store(path: copy).beginLife(at: now(1)).records.map(\.job.description) == ["a"])
-        // The log goes on from its beginning, and is the same file.
+        // The log continues from its beginning, and is the same file.
         let log = try store.log()
         try store.commit([.save(record("b"))], durable: false)
         try log.sync()
@@ -391,7 +393,7 @@ import TimerCore
                 + "of at least a hundred bytes", StoreError.Code.corrupt
         )
     ])
-    func refusesWhatIsNoDatabase(content: String, code: StoreError.Code) throws {
+    func refusesAFileThatIsNotADatabase(content: String, code: StoreError.Code) throws {
         defer { clean() }
         try content.write(toFile: path, atomically: false, encoding: .utf8)
         let error = #expect(throws: StoreError.self) { try Store(path: path) }
@@ -401,7 +403,7 @@ import TimerCore
     }
 
     @Test(arguments: [99, -1])
-    func refusesADatabaseFromTheFuture(version: Int) throws {
+    func refusesADatabaseOfANewerVersion(version: Int) throws {
         defer { clean() }
         do {
             let store = try Store(path: path)
@@ -411,7 +413,7 @@ import TimerCore
         #expect(error?.code == .newer)
     }
 
-    /// Later versions of the tables, as a database of this one will meet them.
+    /// Later versions of the tables, to which a database of this version will be migrated.
     private static let laterSteps =
         Schema.steps + [
             "CREATE TABLE later (word TEXT NOT NULL) STRICT; INSERT INTO later VALUES ('a');",
@@ -419,7 +421,7 @@ import TimerCore
         ]
 
     @Test(arguments: 1..<laterSteps.count)
-    func bringsTheTablesOfEachVersionUpToDate(version: Int) throws {
+    func migratesTheTablesOfEachVersion(version: Int) throws {
         defer { clean() }
         do {
             let old = try Store(path: path, steps: Array(Self.laterSteps.prefix(version)))
@@ -434,12 +436,12 @@ import TimerCore
             #expect(
                 try store.connection.integer(
                     "SELECT sum(more) FROM later WHERE word = 'a'", doing: "look") == 7,
-                "each step is made once")
+                "each step is executed once")
             #expect(try store.beginLife(at: now(1)).records == [record("a")])
         }
     }
 
-    @Test func aStepThatFailsLeavesTheDatabaseAsItWas() throws {
+    @Test func aFailedMigrationLeavesTheDatabaseUnchanged() throws {
         defer { clean() }
         do {
             let old = try Store(path: path)
@@ -452,7 +454,7 @@ import TimerCore
         #expect(try store.beginLife(at: now(1)).records == [record("a")])
     }
 
-    @Test func aNewDatabaseCanGiveItsFreePagesBack() throws {
+    @Test func aNewDatabaseCanReturnItsFreePages() throws {
         defer { clean() }
         for _ in 0..<2 {
             let store = try Store(path: path)
@@ -462,7 +464,7 @@ import TimerCore
     }
 
     @Test(arguments: ["phase", "basis"])
-    func refusesAWordThatNoVersionWrites(column: String) throws {
+    func refusesAnUnknownWord(column: String) throws {
         defer { clean() }
         let store = try Store(path: path)
         _ = try store.beginLife(at: now(0))
@@ -473,8 +475,8 @@ import TimerCore
         #expect(try Store(path: path).beginLife(at: now(1)).records == [record("a")])
     }
 
-    /// What is written for each firing makes no temporary table.
-    @Test func writesAnAccountStraightIntoItsTable() throws {
+    /// The statements for each firing create no temporary table.
+    @Test func writesARecordDirectlyIntoItsTable() throws {
         defer { clean() }
         let store = try Store(path: path)
         var steps: [String] = []
@@ -485,7 +487,7 @@ import TimerCore
         #expect(!steps.contains("OpenEphemeral"))
     }
 
-    /// Numbers that no version of timerd writes, with which arithmetic on instants would end the daemon.
+    /// Numbers that no version of timerd writes, and with which arithmetic on instants would trap.
     @Test(arguments: [
         ("active_ns", "9223372036854775807", true), ("accrued_ns", "9223372036854775807", true),
         ("last_scheduled_us", "9223372036854775807", false),
@@ -498,7 +500,7 @@ import TimerCore
         ("life", "0", false), ("life", "9223372036854775807", false), ("boot_id", "'x'", false),
         ("phase", "'paused'", false), ("pause_until_us", "9223372036854775807", true),
     ])
-    func aDamagedJobIsPausedAndSaid_andTheOthersAreAsTheyWere(
+    func aDamagedJobIsPausedAndReported_andTheOthersAreUnchanged(
         column: String, value: String, isAccepted: Bool
     ) throws {
         defer { clean() }
@@ -525,12 +527,12 @@ import TimerCore
         let damage = try #require(again.damage.first)
         #expect(damage.contains("job \"b\"") && damage.contains("timerctl resume b"))
         if column != "phase" { #expect(damage.contains("\(column) = \(value)"), "\(damage)") }
-        // What is written of it now is whole again.
+        // A record that is saved now is valid again.
         try again.commit([.save(past.records[1])], durable: true)
         #expect(try Store(path: path).recordsAlone() == past.records)
     }
 
-    @Test func aJobWithoutANameIsSaid_andLeftWhereItIs() throws {
+    @Test func aJobWithoutANameIsReported_andNotChanged() throws {
         defer { clean() }
         let store = try Store(path: path)
         _ = try store.beginLife(at: now(0))
@@ -547,7 +549,7 @@ import TimerCore
         ("job", "'/'", 0), ("missed", "-5", 1), ("missed", "9223372036854775807", 1),
         ("active_ns", "-1", 1), ("recorded_us", "-9223372036854775808", 1), ("boot_id", "''", 1),
     ])
-    func aDamagedOpenRunIsSaid(column: String, value: String, left: Int) throws {
+    func aDamagedOpenRunIsReported(column: String, value: String, left: Int) throws {
         defer { clean() }
         let store = try Store(path: path)
         _ = try store.beginLife(at: now(0))
@@ -562,7 +564,7 @@ import TimerCore
         ("began_us", "9223372036854775807"), ("began_awake_ns", "-1"), ("boot_id", "'?'"),
         ("ended_us", "9223372036854775807"), ("ended_boot_ns", "-9223372036854775808"),
     ])
-    func aDamagedStartOfTheDaemonIsSaid(column: String, value: String) throws {
+    func aDamagedStartOfTheDaemonIsReported(column: String, value: String) throws {
         defer { clean() }
         let store = try Store(path: path)
         _ = try store.beginLife(at: now(0))
@@ -576,7 +578,7 @@ import TimerCore
     }
 
     @Test(arguments: ["0", "-1", "9223372036854775807"])
-    func aStartWithANumberThatNoneHasIsIgnored(id: String) throws {
+    func aStartWithAnInvalidNumberIsIgnored(id: String) throws {
         defer { clean() }
         let store = try Store(path: path)
         _ = try store.beginLife(at: now(0))
@@ -588,7 +590,7 @@ import TimerCore
         #expect(try Store(path: path).beginLife(at: now(10)).life == 2)
     }
 
-    @Test func ofEachJobTheLatestRunThatEndedIsFound() throws {
+    @Test func theLatestEndedRunOfEachJobIsFound() throws {
         defer { clean() }
         let store = try Store(path: path)
         _ = try store.beginLife(at: now(0))
@@ -596,7 +598,7 @@ import TimerCore
             for second in 1...3 {
                 let runs = [run(name, at: Int64(second)), run(name, at: Int64(second), attempt: 2)]
                 try store.commit(runs.map { .begin($0, at: now(1).wall) }, durable: false)
-                // Of the last firing the second attempt is running.
+                // The second attempt of the last firing is running.
                 let ended = second < 3 ? runs : name == "e" ? [] : [runs[0]]
                 try store.commit(
                     ended.map {
@@ -619,7 +621,7 @@ import TimerCore
         #expect(throws: StoreError.self) { try Store(path: path) }
     }
 
-    @Test func aFullDiskIsSaidToBeFull() throws {
+    @Test func aFullDiskIsReportedAsFull() throws {
         defer { clean() }
         let store = try Store(path: path)
         _ = try store.beginLife(at: now(0))
@@ -631,7 +633,7 @@ import TimerCore
         #expect(try Store(path: path).beginLife(at: now(1)).records.isEmpty)
     }
 
-    @Test func aFlippedBitIsNoCrash() throws {
+    @Test func aFlippedBitDoesNotCrash() throws {
         defer { clean() }
         do {
             let store = try Store(path: path)
@@ -660,10 +662,11 @@ import TimerCore
         }
     }
 
-    /// Whatever passes through it, the log is written to its end and never over its old pages, which by then
-    /// may lie on the disk alone and would have to be read first. Without a checkpointer it becomes four times as long.
+    /// However much is written to it, the log is always extended and its old pages are never
+    /// overwritten, because they may be only on the disk by then and would have to be read first.
+    /// Without a checkpointer the log becomes four times as long.
     @Test(arguments: [true, false])
-    func theLogBeginsAnewWithNothingInIt(hasCheckpointer: Bool) throws {
+    func theLogIsEmptyAfterACheckpoint(hasCheckpointer: Bool) throws {
         defer { clean() }
         let store = try Store(path: path)
         _ = try store.beginLife(at: now(0))
@@ -683,8 +686,8 @@ import TimerCore
         #expect(most >= limit && most < limit + limit / 16, "it was \(most) bytes long")
     }
 
-    /// What is committed while the log is written into the database stays in the log.
-    @Test func whatIsCommittedBesideACheckpointIsKept() throws {
+    /// Changes that are committed during a checkpoint stay in the log.
+    @Test func commitsDuringACheckpointAreKept() throws {
         defer { clean() }
         let store = try Store(path: path)
         _ = try store.beginLife(at: now(0))
@@ -712,19 +715,19 @@ import TimerCore
 }
 
 extension Store {
-    /// Begins an instance of the daemon whose first records are none.
+    /// Starts an instance of the daemon without records.
     fileprivate func beginLife(at now: Now) throws(StoreError) -> Recollection {
         let past = try recover()
         try commit([.beginLife(now)], durable: true)
         return past
     }
 
-    /// All of a pass, one portion after the other.
+    /// Runs all steps of a pass.
     fileprivate func prune(endedBefore: WallInstant) throws(StoreError) {
         var pruning = Pruning(endedBefore: endedBefore)
         while !pruning.isDone { try pruning.advance(in: self) }
     }
 
-    /// What the jobs' rows say, without a start of the daemon.
+    /// The records of the jobs, without starting an instance.
     fileprivate func recordsAlone() throws(StoreError) -> [JobRecord] { try jobRecords() }
 }

@@ -7,92 +7,91 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-// System calls of Linux that Glibc shows only to those who define _GNU_SOURCE.
+// System calls of Linux that glibc declares only with _GNU_SOURCE.
 
-/// A timerfd(2) that becomes readable when somebody sets the calendar clock (TFD_TIMER_CANCEL_ON_SET), closed
-/// on exec and not blocking. Returns it, or -1 with errno set.
+/// Creates a timerfd(2) that becomes readable when the wall clock is set (TFD_TIMER_CANCEL_ON_SET), closed on exec and
+/// not blocking. Returns it, or -1 with errno set.
 int clinux_clock_watch(void);
 
-/// Takes the word of a clock that was set, and watches on. Returns 1 if it was set, 0 if not, -1 with errno
-/// set if it cannot be watched on.
+/// Reads whether the clock was set, and rearms the timer. Returns 1 if it was set, 0 if not, -1 with errno set if the
+/// timer cannot be rearmed.
 int clinux_clock_watch_again(int watch);
 
-/// A signalfd(2) for these signals, closed on exec and not blocking. They must be blocked in every thread. Returns
-/// it, or -1 with errno set.
+/// Creates a signalfd(2) for these signals, closed on exec and not blocking. They must be blocked in every thread.
+/// Returns it, or -1 with errno set.
 int clinux_signal_descriptor(const sigset_t *signals);
 
-/// Takes the next signal that came. Returns its number, or 0 if none came.
+/// Reads the next pending signal. Returns its number, or 0 if there is none.
 int clinux_signal_take(int descriptor);
 
-/// A new file in memory that can be sealed, closed on exec (memfd_create(2)). Returns it, or -1 with errno set.
+/// Creates a file in memory that can be sealed, closed on exec (memfd_create(2)). Returns it, or -1 with errno set.
 int clinux_memory_file(const char *name);
 
-/// Lets nobody change that file any more (fcntl(2), F_ADD_SEALS: SEAL, SHRINK, GROW and WRITE). Returns 0, or -1 with
-/// errno set.
+/// Makes that file immutable (fcntl(2), F_ADD_SEALS: SEAL, SHRINK, GROW and WRITE). Returns 0, or -1 with errno set.
 int clinux_seal(int file);
 
-/// How many columns and rows the terminal behind a descriptor has (ioctl_tty(2), TIOCGWINSZ). Returns 0, or -1 with errno
-/// set if it is no terminal, or one that does not know.
+/// Reads how many columns and rows a terminal has (ioctl_tty(2), TIOCGWINSZ). Returns 0, or -1 with errno set if the
+/// descriptor is not a terminal or the terminal does not know its size.
 int clinux_terminal_size(int terminal, int *columns, int *rows);
 
-/// How many columns a terminal gives a character (wcwidth(3)), whatever the locale of this process: 0 for one that is
-/// joined to the one before, 2 for a wide one, 1 for one that is not known.
+/// How many columns a character takes on a terminal (wcwidth(3)), independent of the locale of this process: 0 for a
+/// combining character, 2 for a wide one, 1 for an unknown one.
 int clinux_columns(uint32_t scalar);
 
-/// Returns 1 if the file lies in memory, tmpfs or ramfs (statfs(2)), so that no write to it waits for a disk; else 0.
+/// Returns 1 if the file is on tmpfs or ramfs (statfs(2)), so that no write to it waits for a disk; otherwise 0.
 int clinux_is_in_memory(int file);
 
-/// Has the heap of a process of several threads stay near what is in use (mallopt(3)): two arenas and not
-/// eight for each core, and what is large, such as a long answer, apart from it, so that it goes back to the
-/// machine when it is freed. Without this, glibc puts large pieces into an arena once one was freed, and
-/// keeps them. To be called before there are threads; does nothing where the C library is another.
+/// Keeps the heap of a process with several threads close to the size that is in use (mallopt(3)): it limits malloc to
+/// two arenas instead of eight for each core, and allocates large blocks, such as a long response, with mmap, so that
+/// they are returned to the system when they are freed. Without this, glibc raises its mmap threshold when a large
+/// block is freed, and keeps later ones in an arena. Call it before there are other threads. It does nothing with
+/// another C library than glibc.
 void clinux_heap_keep_small(void);
 
-/// Gives the pages of the heap in which nothing lies any more back to the machine (malloc_trim(3)). Takes
-/// milliseconds for each 100 MiB.
+/// Returns the unused pages of the heap to the system (malloc_trim(3)). This takes milliseconds for each 100 MiB.
 void clinux_heap_give_back(void);
 
-/// Who connected to a unix socket, as the kernel knew it then (unix(7), SO_PEERCRED).
+/// The peer of a unix socket, as recorded by the kernel when it connected (unix(7), SO_PEERCRED).
 struct clinux_peer {
     int pid;
     unsigned int uid;
     unsigned int gid;
 };
 
-/// Accepts a connection of a listening unix socket, closed on exec and not blocking, and says whose it is. Returns it,
-/// or the negative of errno.
+/// Accepts a connection of a listening unix socket, closed on exec and not blocking, and reports its peer. Returns it,
+/// or a negative errno.
 int clinux_accept(int listening, struct clinux_peer *peer);
 
-/// An eventfd(2) that is closed on exec and does not block. Returns it, or -1 with errno set.
+/// Creates an eventfd(2) that is closed on exec and does not block. Returns it, or -1 with errno set.
 int clinux_eventfd(void);
 
-/// Names the calling thread, for debuggers and ps(1): at most 15 bytes.
+/// Sets the name of the calling thread for debuggers and ps(1): at most 15 bytes.
 void clinux_name_thread(const char *name);
 
-/// Has the calling thread, and those it makes from then on, take the shortest turns at a processor there are,
-/// which costs no privilege: when it wakes it goes before whoever has longer ones, and need not wait for the end
-/// of the other's turn (sched_setattr(2): sched_runtime of SCHED_OTHER, since Linux 6.12; older kernels take no
-/// notice of it). What such a thread starts by `cspawn_start` of CSpawn has the system's own.
-/// Under another policy, or where the call is filtered, nothing changes.
+/// Gives the calling thread, and the threads it creates from then on, the shortest time slice, which needs no
+/// privilege: a thread that wakes up preempts threads with longer slices and need not wait for the end of theirs
+/// (sched_setattr(2): sched_runtime of SCHED_OTHER, since Linux 6.12; older kernels ignore it). A process started by
+/// `cspawn_start` of CSpawn gets the system's default slice. Under another policy, or if the call is filtered, nothing
+/// changes.
 void clinux_take_short_slice(void);
 
-/// Has the calling thread have this nice value and the shortest turns for itself alone: the threads it makes
-/// and the processes it starts begin with a nice value of 0 and, since Linux 6.12, with turns of the system's
-/// own length (sched(7), SCHED_RESET_ON_FORK). They have nothing to give up, which would cost them their turn.
-/// False if it may not; nothing is changed then.
-bool clinux_keep_precedence(int nice);
+/// Gives only the calling thread this nice value and the shortest time slice: the threads and processes it creates
+/// start with a nice value of 0 and, since Linux 6.12, with the system's default slice (sched(7), SCHED_RESET_ON_FORK).
+/// So a child does not have to reset them, which would make it yield the processor. Returns false, and changes nothing,
+/// if it is not permitted.
+bool clinux_raise_thread_priority(int nice);
 
-/// Has it share the shortest turns with them again, as `clinux_take_short_slice` does; where it kept a nice
-/// value for itself, at one of 0.
-void clinux_share_precedence(void);
+/// Undoes `clinux_raise_thread_priority`: the threads that the calling thread creates inherit the shortest time slice
+/// again, as with `clinux_take_short_slice`, and its nice value is 0 again.
+void clinux_restore_thread_priority(void);
 
-/// Has the calling thread, and those it makes from then on, take turns as long as all others' again.
-void clinux_give_up_short_slice(void);
+/// Gives the calling thread, and the threads it creates from then on, the system's default time slice.
+void clinux_reset_slice(void);
 
-/// Whether the calling thread has a short time slice, which a child of its begins with and has to give up.
+/// Whether the calling thread has a short time slice, which its children inherit and have to reset.
 bool clinux_has_short_slice(void);
 
-/// struct sched_attr of sched_setattr(2), as far as its first version goes.
+/// The first version of struct sched_attr of sched_setattr(2).
 typedef struct {
     uint32_t size, policy;
     uint64_t flags;

@@ -3,7 +3,7 @@
 
 #pragma once
 
-// Starting a process, and the system calls for looking after it that Glibc shows only with _GNU_SOURCE.
+// Starts processes, and wraps the system calls for looking after them that glibc declares only with _GNU_SOURCE.
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -16,7 +16,7 @@ typedef enum {
     CSPAWN_STEP_NONE,
     CSPAWN_STEP_MEMORY,
     CSPAWN_STEP_CLONE,
-    CSPAWN_STEP_MARK,
+    CSPAWN_STEP_RECORD,
     CSPAWN_STEP_SESSION,
     CSPAWN_STEP_SIGNALS,
     CSPAWN_STEP_NICE,
@@ -47,170 +47,174 @@ typedef struct {
     uint64_t soft, hard;
 } cspawn_limit;
 
-/// A text that the process writes to a file of its own in /proc before it runs its program, such as the context that a
-/// security module is to give the program.
+/// A text that the process writes to one of its own files in /proc before it executes its program, such as the security
+/// context for the program.
 typedef struct {
     const char *_Nonnull file;
     const char *_Nonnull text;
     size_t length;
-    /// Whether the program runs as well if that fails.
+    /// Whether the program still runs if this write fails.
     bool is_optional;
 } cspawn_label;
 
-/// How far a run has got, whose mark it is; the first is nobody's.
-#define CSPAWN_MARK_FREE 0U
-#define CSPAWN_MARK_MADE 1U
-#define CSPAWN_MARK_PROCESS 2U
-#define CSPAWN_MARK_ENDED 3U
+/// The stages of a run record. A record at the first stage is unused.
+#define CSPAWN_RECORD_FREE 0U
+#define CSPAWN_RECORD_CREATED 1U
+#define CSPAWN_RECORD_SPAWNED 2U
+#define CSPAWN_RECORD_ENDED 3U
 
-/// What the process of a run says of itself, in memory that is a file's and so outlives this program.
+/// What the process of a run writes about itself. The memory is a mapped file, so the record remains when the runner
+/// exits.
 typedef struct {
-    /// One of CSPAWN_MARK_…; set when all the rest is written.
+    /// One of CSPAWN_RECORD_…; set after all other fields are written.
     uint32_t stage;
     pid_t pid;
-    /// CLOCK_BOOTTIME in nanoseconds, right before and right after it was made. Its start, as proc(5) tells
-    /// it, lies between them, and that of no other process of this number does.
+    /// CLOCK_BOOTTIME in nanoseconds, right before and right after the process was created. The start time that proc(5)
+    /// reports for the process lies between them. No other process with the same process id has a start time in this
+    /// range.
     int64_t earliest, latest;
-} cspawn_mark;
+} cspawn_run_record;
 
-/// Sets the stage behind everything written before.
-void cspawn_set_stage(cspawn_mark *_Nonnull mark, uint32_t stage);
+/// Sets the stage, ordered after all earlier writes (a release store).
+void cspawn_set_stage(cspawn_run_record *_Nonnull record, uint32_t stage);
 
-/// What to start, and how.
+/// What to start and how.
 typedef struct {
-    /// The files to try, in this order, ended by NULL: the program's path, or its name in each directory
-    /// of PATH.
+    /// The files to try, in this order, ended by NULL: the path of the program, or its name in each directory of PATH.
     const char *const _Nullable *_Nonnull candidates;
     /// The arguments, ended by NULL.
     char *const _Nullable *_Nonnull arguments;
     /// The whole environment, ended by NULL.
     char *const _Nullable *_Nonnull environment;
-    /// Where to run.
+    /// The working directory.
     const char *_Nonnull directory;
-    /// Whether to run in `/` if that directory cannot be entered, instead of failing.
+    /// Whether the program runs in `/` if that directory cannot be entered. Otherwise the start fails.
     bool may_run_in_root;
-    /// What become descriptors 0, 1 and 2. All others are closed, except 3 if something is passed there.
+    /// The descriptors that become 0, 1 and 2. All others are closed, except 3 if `passed` is set.
     int input, output, error;
-    /// What becomes descriptor 3; -1 for nothing.
+    /// The descriptor that becomes 3; -1 for none.
     int passed;
     /// The file mode creation mask.
     mode_t umask;
-    /// The nice value, -20 to 19. Without the privilege to lower it to 0, the parent's stays; any other
-    /// that cannot be had fails the start.
+    /// The nice value, -20 to 19. Without the privilege to lower it to 0, the process keeps the value of its parent.
+    /// Any other value that cannot be set fails the start.
     int nice;
-    /// The signals whose dispositions the child sets back to their defaults; see `cspawn_signals`.
+    /// The signals whose dispositions the child resets to the default; see `cspawn_signals`.
     uint64_t signals;
-    /// The soft limit of open files (setrlimit(2), RLIMIT_NOFILE); never above the hard one; 0 leaves it as it is.
+    /// The soft limit of open files (setrlimit(2), RLIMIT_NOFILE), capped at the hard limit; 0 leaves it unchanged.
     uint64_t open_files;
-    /// The soft limit of memory for data (RLIMIT_DATA), where this process has another one; 0 leaves it as it is.
+    /// The soft limit of memory for data (RLIMIT_DATA), if this process has a different one; 0 leaves it unchanged.
     uint64_t data_bytes;
     /// Further limits, set in this order.
     const cspawn_limit *_Nullable limits;
     int limit_count;
-    /// Whether to become another user: the supplementary groups, the group and the user.
+    /// Whether the process switches to another user: the supplementary groups, the group and the user.
     bool switches_user;
     uid_t user;
     gid_t group;
     const gid_t *_Nullable groups;
     int group_count;
-    /// Whether the program has these capabilities, where capability N is bit N, and neither it nor a program that it
-    /// runs can have others; the first of them that this process does not have fails the start.
+    /// Whether the program gets exactly these capabilities (capability N is bit N). Neither it nor a program that it
+    /// executes can get others. The start fails at the first capability that this process does not have.
     bool has_capabilities;
     uint64_t capabilities;
-    /// The texts that are written once it is that user.
+    /// The texts that the process writes after it has switched the user.
     const cspawn_label *_Nullable labels;
     int label_count;
-    /// Whether no program can give it more privileges (prctl(2), PR_SET_NO_NEW_PRIVS).
+    /// Whether no execve(2) can give the process more privileges (prctl(2), PR_SET_NO_NEW_PRIVS).
     bool has_no_new_privileges;
-    /// The file cgroup.procs of the control group to run in, open for writing; -1 for the parent's own.
+    /// The file cgroup.procs of the control group to run in, open for writing; -1 to stay in the parent's control
+    /// group.
     int control_group;
-    /// The mark of the run, whose `earliest` is set before there is a process; NULL for none.
-    cspawn_mark *_Nullable mark;
-    /// Where the process writes down which it is before it runs its program, so that there is none that is
-    /// not written down: the file that has the mark, and where in it; -1 for nowhere.
-    int mark_file;
-    int64_t mark_offset;
+    /// The record of the run, or NULL. Its `earliest` is set before the process is created.
+    cspawn_run_record *_Nullable record;
+    /// Where the process writes its own process id before it executes its program, so that no process of a run is ever
+    /// unrecorded: the file that contains the record, and the offset of the record in it. -1 for none.
+    int record_file;
+    int64_t record_offset;
 } cspawn_request;
 
-/// What came of a start: a process that sets itself up, or the step that failed with its errno.
+/// The result of a start: a process that is setting itself up, or the step that failed and its errno.
 typedef struct {
     pid_t pid;
     int pidfd;
-    /// What `cspawn_look` is asked with.
+    /// The identifier to pass to `cspawn_poll_launch`.
     int launch;
     cspawn_step step;
     int error;
 } cspawn_result;
 
-/// A step of its set-up that a process could not take.
+/// A step of the set-up that failed in the process.
 typedef struct {
     cspawn_step step;
     int error;
-    /// Which of the limits or labels could not be set, or which capability this process does not have; -1 for another
-    /// reason, such as the soft limit of open files or of memory for data.
+    /// The index of the limit or label that could not be set, or the number of the capability that this process does
+    /// not have. -1 for anything else, such as the soft limit of open files or of memory for data.
     int item;
 } cspawn_failure;
 
-/// How far a process has got.
+/// The progress of a process that was started.
 typedef enum {
-    /// It sets itself up, and has this process's table of descriptors yet.
-    CSPAWN_SHARES,
-    /// It sets itself up.
-    CSPAWN_HAS_LEFT,
-    /// It runs its program, or it is gone: it failed, or was killed.
+    /// It is setting itself up and still shares this process's descriptor table.
+    CSPAWN_SHARES_DESCRIPTORS,
+    /// It is setting itself up and has its own descriptor table.
+    CSPAWN_HAS_OWN_DESCRIPTORS,
+    /// It runs its program, or it has ended: its set-up failed, or it was killed.
     CSPAWN_IS_OVER,
 } cspawn_progress;
 
-/// The signals that this process ignores or handles, or of which that cannot be known; signal N is bit N - 1.
-/// To be asked once for all that starts at one time, while no other thread changes any: to ask for each or to
-/// set all of them takes more than a third of a child's time before its program.
+/// The signals that this process ignores or handles, or whose disposition cannot be read; signal N is bit N - 1. Call
+/// it once before a batch of starts, while no other thread changes a disposition: if each child queried or reset all
+/// signals, that would take more than a third of its set-up time.
 uint64_t cspawn_signals(void);
 
-/// Makes a process in a session of its own and returns at once; it sets itself up and runs its program.
+/// Creates a process in a new session and returns at once. The process sets itself up and executes its program.
 ///
-/// It waits for nothing that the process touches, which has memory of its own: the directory, the program and all
-/// that is on the way to them may be the user's the process has become, on a file server that does not answer, and
-/// that user may stop it. `cspawn_look` says how far it is, and the caller can kill it if that takes too
-/// long. Of this process's memory it has next to nothing, so that the cost does not grow with that.
+/// This function waits for nothing that the process touches. The working directory, the program and the path to them
+/// may belong to the user of the run and may be on a file server that does not answer, and the user may stop the
+/// process. So the process has its own memory. `cspawn_poll_launch` reports its progress, and the caller can kill it if
+/// the set-up takes too long. The process gets almost nothing of this process's memory, so the cost of a start does not
+/// grow with it.
 ///
-/// Copies of the descriptors are held until the process has a table of its own. `cspawn_forget` is to be called once
-/// for each process that was made.
+/// Copies of the descriptors are kept open until the process has its own descriptor table. Call `cspawn_release_launch`
+/// once for each process that was created.
 cspawn_result cspawn_start(const cspawn_request *_Nonnull request);
 
-/// Does what the next start of the calling thread would otherwise do first, some 0.2 ms of work. It need not be called;
-/// it had better be where this process has got much memory since.
-void cspawn_get_ready(void);
+/// Does now what the next start of the calling thread would otherwise do first, some 0.2 ms of work. Calling it is
+/// optional. It is worth calling after this process has allocated much memory.
+void cspawn_prepare(void);
 
-/// Looks how far a process has got with its set-up, without a system call, and lets go of the descriptors that were
-/// held for it if it has its own. `failure` is filled in; its step is NONE as long as none has failed.
-cspawn_progress cspawn_look(int launch, cspawn_failure *_Nonnull failure);
+/// Reports the progress of a process's set-up without a system call. It closes the descriptors that were kept open for
+/// the process once the process has its own table. `failure` is always filled in; its step is NONE while no step has
+/// failed.
+cspawn_progress cspawn_poll_launch(int launch, cspawn_failure *_Nonnull failure);
 
-/// Whether a set-up is over: nothing else is looked at, and nothing changed.
+/// Whether a set-up is over. This reads one word in shared memory and changes nothing.
 bool cspawn_is_over(int launch);
 
-/// To be called when a set-up is over, or its process is gone.
-void cspawn_forget(int launch);
+/// Frees a launch. Call it when the set-up is over or the process has ended.
+void cspawn_release_launch(int launch);
 
-/// How a program is started in a PAM session (pam(8)): by the program `timerd-session`, which opens the session, starts
-/// the program as its child, waits for it, closes the session, and ends as the program ended. PAM loads modules, which
-/// may do anything and take as long as they like, so this process never does.
+/// How a program is started in a PAM session (pam(8)). The program `timerd-session` opens the session, starts the
+/// program as its child, waits for it, closes the session, and ends with the same exit code or signal as the program.
+/// PAM loads modules, which may do anything and take any time, so this process never uses PAM itself.
 typedef struct {
-    /// Where `timerd-session` may be, ended by NULL.
+    /// The paths at which `timerd-session` may be installed, ended by NULL.
     const char *const _Nullable *_Nonnull helpers;
     /// The PAM service, and the user's name.
     const char *_Nonnull service, *_Nonnull user;
 } cspawn_session;
 
-/// Starts `timerd-session` for what is requested, like `cspawn_start`. The request is passed in memory that has no name
-/// (memfd_create(2)): neither the arguments nor the environment of `timerd-session` show it.
+/// Starts `timerd-session` for this request, like `cspawn_start`. The request is passed in memory that has no name
+/// (memfd_create(2)), so neither the arguments nor the environment of `timerd-session` show it.
 ///
-/// `socket` becomes the end of a socket for `cspawn_hear`, closed on exec, or -1 if no process was made.
+/// `socket` becomes the end of a socket for `cspawn_receive_report`, closed on exec, or -1 if no process was created.
 cspawn_result cspawn_start_session(const cspawn_request *_Nonnull request, const cspawn_session *_Nonnull session,
                                    int *_Nonnull socket);
 
 /// What `timerd-session` reports.
 typedef enum {
-    /// The session is open, and the process that becomes the program sets itself up.
+    /// The session is open, and the process that will execute the program is setting itself up.
     CSPAWN_REPORT_OPEN,
     /// The program runs.
     CSPAWN_REPORT_RUNS,
@@ -223,39 +227,41 @@ typedef struct {
     cspawn_report_kind kind;
     /// The step that failed; `error` is an errno, or for a step of PAM its code.
     cspawn_failure failure;
-    /// For a step of PAM: the name of its code, such as PAM_ACCT_EXPIRED, and what PAM says. NUL-terminated.
+    /// For a step of PAM: the name of its code, such as PAM_ACCT_EXPIRED, and the message of PAM. Both are
+    /// NUL-terminated.
     char name[32];
     char text[400];
 } cspawn_report;
 
-/// Takes the next report from the socket of a session, without waiting. `program` becomes a descriptor of the process
-/// that becomes the program, if the report has one, closed on exec; otherwise -1. Returns 1; 0 if there is no report
-/// yet; -1 if no more will come.
-int cspawn_hear(int socket, cspawn_report *_Nonnull report, int *_Nonnull program);
+/// Receives the next report from the socket of a session, without waiting. `program` becomes a pidfd of the process
+/// that executes the program, closed on exec, if the report carries one; otherwise -1. Returns 1; 0 if there is no
+/// report yet; -1 if no more reports will come.
+int cspawn_receive_report(int socket, cspawn_report *_Nonnull report, int *_Nonnull program);
 
-/// The descriptor that `timerd-session` has for `cspawn_receive_session`.
+/// The descriptor at which `timerd-session` gets its socket for `cspawn_receive_session`.
 enum { CSPAWN_SESSION_DESCRIPTOR = 3 };
 
-/// For `timerd-session`: takes the request, with the service and the user's name, from the socket. It stays valid until
-/// the process ends. Returns 0, or -1 with errno set: EPROTO if `cspawn_start_session` of another version passed it.
+/// For `timerd-session`: receives the request, the service and the user's name from the socket. They stay valid until
+/// the process ends. Returns 0, or -1 with errno set: EPROTO if another version of `cspawn_start_session` sent the
+/// request.
 int cspawn_receive_session(int socket, cspawn_request *_Nonnull request, cspawn_session *_Nonnull session);
 
 /// For `timerd-session`: sends a report, with a descriptor or -1. If the runner was killed, the report is lost.
 void cspawn_report_to_runner(int socket, const cspawn_report *_Nonnull report, int descriptor);
 
-/// For `timerd-session`: makes a child that reports through the socket that it sets itself up and becomes the program.
-/// Returns its process id once it runs its program or has failed; `failure` is filled in, its step NONE in the first
-/// case. -1 with errno set if there is no child.
+/// For `timerd-session`: creates a child that first reports its pidfd through the socket and then executes the program.
+/// Returns the process id of the child once it runs its program or has failed. `failure` is filled in; its step is NONE
+/// if the program runs. Returns -1 with errno set if no child could be created.
 pid_t cspawn_start_in_session(const cspawn_request *_Nonnull request, int socket, cspawn_failure *_Nonnull failure);
 
-/// Undoes what makes the kernel throw the ends of processes away: SIGCHLD ignored, which execve passes on
-/// from whoever started this program, or SA_NOCLDWAIT (waitid(2), Notes).
-void cspawn_claim_ends(void);
+/// Undoes settings that make the kernel discard exit statuses: SA_NOCLDWAIT, or SIGCHLD being ignored, which this
+/// program may inherit through execve (waitid(2), Notes).
+void cspawn_reset_sigchld(void);
 
-/// Has this process leave no core, and keeps its memory from all but root (prctl(2), PR_SET_DUMPABLE).
+/// Disables core dumps of this process and lets only root read its memory (prctl(2), PR_SET_DUMPABLE).
 void cspawn_hide_memory(void);
 
-/// Whose rights count: a user, with a group and supplementary groups.
+/// The identity whose permissions are used: a user, with a group and supplementary groups.
 typedef struct {
     uid_t user;
     gid_t group;
@@ -263,21 +269,22 @@ typedef struct {
     int group_count;
 } cspawn_identity;
 
-/// Opens a file to read it, as far as this user may, or this process if it is NULL. No part of the path may be a
-/// symbolic link: errno is ELOOP then. It does not wait for the writer of a FIFO, nor make a terminal this process's.
+/// Opens a file for reading with the permissions of this identity, or with those of this process if it is NULL. No part
+/// of the path may be a symbolic link: errno is ELOOP then. It does not wait for the writer of a FIFO, and it never
+/// makes a terminal the controlling terminal of this process.
 ///
-/// Only the calling thread has the user's rights meanwhile. Becoming another user takes root's privilege. Returns the
-/// descriptor, closed on exec, or -1 with errno set.
+/// Only the calling thread gets the permissions of the user, until it returns. Switching to another user requires
+/// root's privileges. Returns the descriptor, closed on exec, or -1 with errno set.
 int cspawn_open_file(const char *_Nonnull path, const cspawn_identity *_Nullable identity);
 
-/// The same by this process's rights, one part of the path after the other: what `cspawn_open_file` does on a system
-/// that cannot do it in one step.
+/// The same with the permissions of this process, opening one part of the path after the other. `cspawn_open_file` uses
+/// it on systems without openat2(2).
 int cspawn_open_by_parts(const char *_Nonnull path);
 
-/// Lets one user besides its owner read a file, or list and search a directory, and no other: by an access control list
-/// (acl(5)). Where the file system has none, a file becomes the user's, and a directory is for all to list. Its mode
-/// before is 0400 or 0500. Returns 0, or -1 with errno set.
-int cspawn_let_read(int descriptor, uid_t user, bool is_directory);
+/// Lets exactly one user besides the owner read a file, or list and search a directory, by an access control list
+/// (acl(5)). If the file system does not support those, a file gets the user as its owner, and everyone can list a
+/// directory. The mode must be 0400 or 0500 before. Returns 0, or -1 with errno set.
+int cspawn_grant_read(int descriptor, uid_t user, bool is_directory);
 
 /// How a process ended and what it used.
 typedef struct {
@@ -291,58 +298,61 @@ typedef struct {
     int64_t peak_kibibytes;
 } cspawn_end;
 
-/// Takes the end of the process behind the descriptor, without waiting. Returns 1 if it had ended, 0 if it
-/// lives, -1 with errno set if it cannot be known.
+/// Reaps the process behind the pidfd, without waiting. Returns 1 if it had ended, 0 if it is still running, -1 with
+/// errno set on an error.
 int cspawn_reap(int pidfd, cspawn_end *_Nonnull end);
 
-/// A descriptor of the process with this number, closed on exec; -1 with errno set if there is none.
+/// Returns a pidfd of the process with this process id, closed on exec; -1 with errno set if there is no such process.
 int cspawn_open_process(pid_t pid);
 
-/// Makes this process the one that orphaned processes below it become children of (prctl(2),
-/// PR_SET_CHILD_SUBREAPER), so that it can take their ends too. Returns a descriptor that becomes readable
-/// when a child ends, or -1 with errno set. SIGCHLD must be blocked in every thread.
-int cspawn_adopt_orphans(void);
+/// Makes this process the parent of orphaned descendants (prctl(2), PR_SET_CHILD_SUBREAPER), so that it can reap them
+/// too. Returns a descriptor that becomes readable when a child ends, or -1 with errno set. SIGCHLD must be blocked in
+/// every thread.
+int cspawn_watch_orphans(void);
 
-/// Empties that descriptor. To be called before the ends are taken of which it tells.
-void cspawn_hush(int watch);
+/// Reads the pending notification from that descriptor. Call it before reaping, so that a child that ends meanwhile
+/// makes it readable again.
+void cspawn_drain_watch(int watch);
 
-/// Takes the end of some child that has ended, without waiting. Returns its number; 0 without one.
+/// Reaps any child that has ended, without waiting. Returns its process id, or 0 if none has ended.
 pid_t cspawn_reap_any(cspawn_end *_Nonnull end);
 
-/// Sends a signal to the process group that the process behind the descriptor made, or asks with 0 whether it has a
-/// member; a zombie counts. Returns 0, or -1 with errno set: ESRCH if the group is empty.
+/// Sends a signal to the process group that the process behind the pidfd leads, or with 0 checks whether the group has
+/// a member; a zombie counts. Returns 0, or -1 with errno set: ESRCH if the group is empty.
 ///
 /// This works after the leader of the group has ended and was reaped. Since Linux 6.9 the kernel finds the group by the
-/// descriptor (pidfd_send_signal(2), PIDFD_SIGNAL_PROCESS_GROUP). Before that it is found by its number, which the
-/// kernel can give to another process once the group is empty: a process with that number means another group.
+/// pidfd (pidfd_send_signal(2), PIDFD_SIGNAL_PROCESS_GROUP). Older kernels find it by its number, which the kernel can
+/// reuse once the group is empty. So if the leader was reaped and a process with that number exists, the number belongs
+/// to another group.
 ///
-/// - is_taken: whether the end of its leader was taken.
-int cspawn_signal_group(int pidfd, pid_t group, bool is_taken, int signal);
+/// - is_reaped: whether the leader was reaped.
+int cspawn_signal_group(int pidfd, pid_t group, bool is_reaped, int signal);
 
-/// Sends a signal through a descriptor of a process. Returns 0, or -1 with errno set.
+/// Sends a signal to the process behind the pidfd. Returns 0, or -1 with errno set.
 int cspawn_signal(int pidfd, int signal);
 
-/// Makes a pipe whose ends are closed on exec, its reading end not blocking. Returns 0, or -1.
+/// Creates a pipe whose ends are closed on exec and whose reading end does not block. Returns 0, or -1 with errno set.
 int cspawn_pipe(int *_Nonnull reading, int *_Nonnull writing);
 
-/// The descriptor that a program started by `cspawn_detach` has for `cspawn_tell_parent`.
+/// The descriptor at which a program started by `cspawn_detach` gets its pipe for `cspawn_notify_parent`.
 enum { CSPAWN_READY_DESCRIPTOR = 3 };
 
-/// Closes every descriptor beyond 2, starts this program anew with other arguments in a session of its own, and waits
-/// for it: until it calls `cspawn_tell_parent`, and exits with 0 then, or until it ends, and exits with its status.
-/// SIGTERM, SIGINT and SIGHUP, which are to be blocked, it passes on to it.
+/// Closes every descriptor above 2, executes this program again with other arguments in a new session, and waits for
+/// it. When it calls `cspawn_notify_parent`, this process exits with 0; when it ends before, this process exits with
+/// its status. The caller must block SIGTERM, SIGINT and SIGHUP; this function forwards them to the new process.
 ///
-/// Started anew, and not just forked: Swift's locks identify a thread by a number that it read once, and after a fork it
-/// is that of another process. The first two threads that meet at such a lock wait for it for ever.
+/// It executes the program again because a fork alone is not safe: Swift's locks identify a thread by a thread id that
+/// they have cached, and after a fork that is the id of another process's thread. The first two threads that contend
+/// for such a lock would deadlock.
 ///
-/// Returns -1 with errno set, or not at all.
+/// Returns only on an error: -1 with errno set.
 int cspawn_detach(char *_Nullable const *_Nonnull arguments);
 
-/// Lets the process that waits in `cspawn_detach` exit with 0.
-void cspawn_tell_parent(int descriptor);
+/// Makes the process that waits in `cspawn_detach` exit with 0.
+void cspawn_notify_parent(int descriptor);
 
-/// The name of a signal without its SIG, "KILL"; NULL for a number without one.
+/// The name of a signal without the prefix SIG, such as "KILL"; NULL for an unknown number.
 const char *_Nullable cspawn_signal_name(int signal);
 
-/// The name of an error, "ENOENT"; NULL for a number without one.
+/// The name of an errno, such as "ENOENT"; NULL for an unknown number.
 const char *_Nullable cspawn_error_name(int error);

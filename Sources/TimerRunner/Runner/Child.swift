@@ -5,52 +5,56 @@ import CSpawn
 import TimerCore
 import TimerRunnerProtocol
 
-/// One run that lives, or whose output still comes. Instants are of CLOCK_MONOTONIC, in nanoseconds.
+/// The process of a run that is active, or whose output is still read. Instants are of
+/// CLOCK_MONOTONIC, in nanoseconds.
 struct Child {
     var id: Run.ID
     var pid: Int32
-    /// Nil once its end is taken.
+    /// Nil once the process is reaped.
     var pidfd: Int32?
-    /// The descriptor of its process, whose end is taken, as long as others of its group are to be found by it.
+    /// The pidfd of the reaped process, while it is needed to find the other processes of its
+    /// group.
     var group: Int32?
-    /// While the process sets itself up; nil once it runs its program, or failed to.
+    /// Set while the process sets itself up; nil once it runs its program or has failed.
     var launch: Launch?
-    /// Why it could not run its program.
+    /// The reason why it could not run its program.
     var failure: RunOutcome?
-    /// A descriptor of the program's own process below `timerd-session`, for a run in a PAM session, until that
-    /// process is killed.
+    /// A pidfd of the program's own process, whose parent is `timerd-session`, for a run in a PAM
+    /// session, until that process is killed.
     var program: Int32?
     /// Whether that process was killed before the rest of its process group.
     var isProgramKilled = false
-    /// Whether it has ended and somebody who traces it keeps its end.
+    /// Whether it has ended and its tracer has not released it yet.
     var isTraced = false
-    /// Whether its end will be told to this process: not for one that an earlier runner began.
+    /// Whether it is a child of this process: false for a run that an earlier runner started.
     var isOwn = true
     var began: Int64
     var beganAt: WallInstant
     /// Standard output and standard error; nil once closed.
     var streams: [Stream?]
     var tail: Tail
-    /// How many lines its job may write in what span; nil: as many as it likes.
+    /// How many lines its job may write in which time; nil for no limit.
     var lineLimit: LineLimit?
-    /// The lines that were dropped for that and are not told of. Above zero all further ones are too, until they are.
+    /// The lines that were dropped because of that limit and are not reported yet. While this is
+    /// above zero, all further lines are dropped too.
     var limited = 0
-    /// Nothing is read of it until this instant, since its lines are not taken; nil if it is read.
+    /// Its output is not read until this instant, because its lines are not consumed; nil if it is
+    /// read.
     var unreadUntil: Int64?
     var stage = Stage.running
-    /// When its time is up; nil for no limit, and while it stands still.
+    /// When its time limit expires; nil for no limit, and while it is suspended.
     var deadline: Int64?
-    /// What was left of its time when it was made to stand still.
+    /// The rest of its time limit when it was suspended.
     var left: Int64?
     var killTimeout: Duration
-    /// The end of its process, while others of its group are given the time to follow.
-    var taken: Taken?
-    /// The name of its control group, if it has one of its own.
+    /// The exit status of its process, while the rest of its process group has time to end.
+    var reaped: Reaped?
+    /// The name of its control group, if it has one.
     var controlGroup: String?
 
-    /// A set-up that is under way.
+    /// A set-up in progress.
     struct Launch {
-        /// What `cspawn_look` is asked with.
+        /// The argument for `cspawn_poll_launch`.
         var number: Int32
         var definition: Definition
         var account: Account
@@ -60,9 +64,9 @@ struct Child {
 
     /// A PAM session that `timerd-session` opens.
     struct Session {
-        /// What `cspawn_hear` is asked with; nil once no more reports come.
+        /// The argument for `cspawn_receive_report`; nil when no more reports will come.
         var socket: Int32?
-        /// Whether it is open, so that only the set-up of the program is left.
+        /// Whether it is open, so that only the set-up of the program remains.
         var isOpen = false
     }
 
@@ -71,24 +75,24 @@ struct Child {
         var lines = LineCutter()
     }
 
-    struct Taken {
+    struct Reaped {
         var end: cspawn_end
         var isKnown: Bool
     }
 
-    /// How far its ending has got.
+    /// The progress of its termination.
     enum Stage {
         case running
-        /// It was told to end, for this outcome, and is killed at this instant.
+        /// It got SIGTERM, will end with this outcome, and gets SIGKILL at this instant.
         case ending(RunOutcome, killAt: Int64)
-        /// It was killed; at this instant it is given up.
-        case killed(RunOutcome, giveUpAt: Int64)
+        /// It got SIGKILL; at this instant a shutdown abandons it.
+        case killed(RunOutcome, abandonAt: Int64)
     }
 }
 
 extension Child {
-    /// Cuts what came by one of its streams into lines, and hands out those that its job may write. The others are
-    /// counted.
+    /// Cuts the bytes of one of its streams into lines and passes on those that its job may write.
+    /// The others are counted.
     mutating func take(
         _ bytes: UnsafeRawBufferPointer, of stream: Int, within window: inout LineWindow?,
         each: (_ line: [UInt8], _ isCut: Bool) -> Void
@@ -100,7 +104,8 @@ extension Child {
         limited += over
     }
 
-    /// Hands out the line that a stream ends with, if the job may write it. Else it is counted.
+    /// Passes on the partial line at the end of a stream, if the job may write it. Otherwise it is
+    /// counted.
     mutating func finishLine(
         of stream: Int, within window: inout LineWindow?,
         each: (_ line: [UInt8], _ isCut: Bool) -> Void

@@ -4,21 +4,24 @@
 import Glibc
 import TimerRunnerProtocol
 
-/// A control group (cgroups(7), version 2) for each run, so that signals also reach the processes that left the process
-/// group of the run. They are in the group that is the runner's to divide: systemd says so with `Delegate=yes`.
+/// A control group (cgroups(7), version 2) for each run, so that signals also reach processes that
+/// left the process group of the run. The groups are below the group that is delegated to the
+/// runner, by systemd with `Delegate=yes`.
 ///
-/// The name of a group says what happens to the processes that are left in it when its run is over, so that a later
-/// runner knows it too.
+/// The name of a group says what happens to the processes that remain in it when its run ends, so
+/// that a later runner knows it too.
 struct ControlGroups {
-    /// How the names of groups begin whose last processes are ended with the run, and of those in which they continue.
+    /// The prefixes of the names of groups whose remaining processes are terminated with the run,
+    /// and of those whose processes continue.
     private static let ended = "timerd-run-"
     private static let kept = "timerd-keep-"
 
-    /// The group of the runner itself, beside those of the runs. In a group with limits that is divided, processes can
-    /// only be at the ends.
+    /// The group of the runner itself, beside those of the runs. A group with controllers enabled
+    /// for its children cannot contain processes itself, so the runner needs its own group.
     private static let leaf = "timerd-runner"
 
-    /// This process, by its number and an instant, with which the names of its groups continue.
+    /// Identifies this process by its process id and an instant. The names of its groups contain
+    /// both.
     private static let process = Maker(
         number: String(getpid(), radix: 36), instant: String(RunnerClock.awake(), radix: 36))
 
@@ -27,17 +30,18 @@ struct ControlGroups {
         var instant: String
     }
 
-    /// Distinguishes the groups of this runner from those of an earlier one, whose runs may still be active, and of
-    /// another one beside it.
+    /// Distinguishes the groups of this runner from those of an earlier one, whose runs may still
+    /// be active, and from those of another runner in the same group.
     private let tag: String
     private let directory: Int32
-    /// The groups of runs that are over and whose processes are not.
+    /// The groups of runs that are over while processes remain in them.
     private var notYetRemoved: [String] = []
 
-    /// - Throws: `Runner.Failure` if no group can be made where the runner's should be.
+    /// - Throws: `Runner.Failure` if no group can be created in the runner's group.
     init() throws(Runner.Failure) {
         guard let path = Self.base() else {
-            throw Runner.Failure("cannot find a control group of version 2 to divide", ENOENT)
+            throw Runner.Failure(
+                "cannot find a control group of version 2 that is delegated to it", ENOENT)
         }
         directory = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
         guard directory >= 0 else {
@@ -55,9 +59,10 @@ struct ControlGroups {
         unlinkat(directory, probe, AT_REMOVEDIR)
     }
 
-    /// Moves this process, with all its threads, into a group of its own beside those of the runs. One that is there
-    /// already stays. The group remains when the process ends; systemd removes it with that of the service.
-    /// - Throws: `Runner.Failure`; the process is where it was.
+    /// Moves this process, with all its threads, into its own group beside those of the runs; the
+    /// group may already exist. The group remains when the process ends; systemd removes it with
+    /// the group of the service.
+    /// - Throws: `Runner.Failure`; the process is not moved then.
     func enterLeaf() throws(Runner.Failure) {
         guard mkdirat(directory, Self.leaf, 0o755) == 0 || errno == EEXIST else {
             throw Runner.Failure("cannot make the control group \(Self.leaf)", errno)
@@ -75,15 +80,15 @@ struct ControlGroups {
     }
 
     /// The name of the group of a child.
-    /// - Parameter isKept: whether the processes that are left in it continue when its run is over.
+    /// - Parameter isKept: whether the processes that remain in it continue when its run is over.
     func name(_ serial: UInt64, isKept: Bool) -> String {
         "\(isKept ? Self.kept : Self.ended)\(tag)-\(serial)"
     }
 
-    /// Whether the processes in the group of this name continue when its run is over.
+    /// Whether the processes that remain in the group of this name continue when its run is over.
     static func isKept(_ name: String) -> Bool { name.hasPrefix(kept) }
 
-    /// Whether there is a group of this name, as an earlier runner made it.
+    /// Whether a group of this name exists, as created by an earlier runner.
     func has(_ name: String) -> Bool {
         guard let prefix = Self.prefix(of: name) else { return false }
         let isName = name.utf8.dropFirst(prefix.utf8.count).allSatisfy {
@@ -101,7 +106,7 @@ struct ControlGroups {
         [ended, kept].first { name.utf8.starts(with: $0.utf8) }
     }
 
-    /// Makes the group of this name.
+    /// Creates the group of this name.
     /// - Returns: its cgroup.procs, open for writing, which the caller closes.
     func make(_ name: String) throws(Spawner.Failure) -> Int32 {
         guard mkdirat(directory, name, 0o755) == 0 else {
@@ -116,7 +121,7 @@ struct ControlGroups {
         return file
     }
 
-    /// The processes in the group, by their numbers; not those in groups that they made below it.
+    /// The process ids of the processes in the group, without those in groups below it.
     func processes(in name: String) -> [Int32] {
         let file = openat(directory, "\(name)/cgroup.procs", O_RDONLY | O_CLOEXEC)
         guard file >= 0 else { return [] }
@@ -132,8 +137,8 @@ struct ControlGroups {
         close(file)
     }
 
-    /// The run is over. Its group is removed as soon as it is empty.
-    /// - Returns: whether it is gone already.
+    /// Removes the group of a run that is over, as soon as it is empty.
+    /// - Returns: whether it is already removed.
     @discardableResult
     mutating func remove(_ name: String) -> Bool {
         removeEmpty()
@@ -146,7 +151,7 @@ struct ControlGroups {
         unlinkat(directory, name, AT_REMOVEDIR) == 0 || errno == ENOENT
     }
 
-    /// Whether processes are left in the group, or in one below it.
+    /// Whether processes remain in the group, or in a group below it.
     func isPopulated(_ name: String) -> Bool {
         let file = openat(directory, "\(name)/cgroup.events", O_RDONLY | O_CLOEXEC)
         guard file >= 0 else { return false }
@@ -154,12 +159,12 @@ struct ControlGroups {
         return ProcFile.lines(of: ProcFile.text(file)).contains("populated 1")
     }
 
-    /// Whether no group of a run that is over is left.
+    /// Whether the groups of all runs that are over are removed.
     var areAllRemoved: Bool { notYetRemoved.isEmpty }
 
-    /// Removes some of the groups of runs that are over, as far as they are empty.
+    /// Removes some of the groups of runs that are over, if they are empty.
     mutating func removeEmpty() {
-        // Of many that are held, a few are tried at each end.
+        // Only a few of many groups are tried at each call.
         for _ in 0..<min(4, notYetRemoved.count) {
             let name = notYetRemoved.removeLast()
             if !removeNow(name) { notYetRemoved.insert(name, at: 0) }
@@ -168,7 +173,8 @@ struct ControlGroups {
 
     func closeAll() { close(directory) }
 
-    /// What a runner that is gone left, as far as it is empty. The groups of one that is there may just have been made.
+    /// Removes empty groups of a runner that has ended. The groups of a runner that is running may
+    /// just have been created.
     private func removeStale() {
         let copy = openat(directory, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC)
         guard copy >= 0 else { return }
@@ -185,7 +191,7 @@ struct ControlGroups {
         }
     }
 
-    /// Whether it is a group of a process that is not there any more.
+    /// Whether it is a group of a runner process that has ended.
     private static func isStale(_ name: String) -> Bool {
         guard let prefix = prefix(of: name) else { return false }
         let words = name.utf8.dropFirst(prefix.utf8.count).split(separator: UInt8(ascii: "-"))
@@ -197,9 +203,9 @@ struct ControlGroups {
         return Glibc.kill(number, 0) != 0 && errno == ESRCH
     }
 
-    /// The path of the group to divide, which is this process's own, or the one above if its own is a runner's: where
-    /// version 2 is mounted (proc(5), mountinfo), and below it what /proc/self/cgroup says on the line that begins
-    /// with `0::`.
+    /// The path of the group for the groups of runs: this process's own, or the parent if its own
+    /// is that of a runner. It consists of the mount point of version 2 (proc(5), mountinfo) and
+    /// the path in /proc/self/cgroup on the line that starts with `0::`.
     private static func base() -> String? {
         guard let mounts = ProcFile.text("/proc/self/mountinfo"),
             let groups = ProcFile.text("/proc/self/cgroup")

@@ -5,18 +5,21 @@ import CSpawn
 import Glibc
 import TimerCore
 
-/// The credentials of active runs: a directory for each run, named after it, with a file for each credential.
+/// The credentials of active runs: a directory for each run, named after it, with a file for each
+/// credential.
 ///
-/// Only the user of a run can read them. Everything stays the runner's own, by access control lists (acl(5)), so that
-/// the user can neither add nor enlarge a file in what is usually a file system in memory. Where there are no such
-/// lists, the files become the user's.
+/// Only the user of a run can read them. All of them stay owned by the runner and are shared by
+/// access control lists (acl(5)), so that the user can neither add nor enlarge a file in what is
+/// usually a file system in memory. If the file system does not support such lists, the user
+/// becomes the owner of the files.
 ///
-/// - Complexity: a run takes time in the number of its credentials; one without any takes no system call.
+/// - Complexity: linear in the number of credentials of a run; a run without any takes no system
+///   call.
 struct CredentialStore {
-    /// The directory that has all of them.
+    /// The directory that contains all of them.
     let path: String
     private let directory: Int32
-    /// The names of the directories that are there.
+    /// The names of the existing directories.
     private var names: Set<String> = []
 
     /// - Parameter path: an absolute path without a symbolic link. The directory exists, and no other user can write to
@@ -30,7 +33,7 @@ struct CredentialStore {
         }
     }
 
-    /// Removes what an earlier runner left there, but for these runs, which are active.
+    /// Removes what an earlier runner left there, except for these runs, which are active.
     mutating func clean(keeping runs: [Run.ID]) {
         let kept = Set(runs.map(\.description))
         for name in Self.entries(of: directory) {
@@ -42,7 +45,8 @@ struct CredentialStore {
     ///
     /// - Parameter identity: of its user; nil: the runner's user.
     /// - Returns: the path of their directory.
-    /// - Throws: if they cannot be stored, or the user cannot read them there; nothing is left of them then.
+    /// - Throws: if they cannot be stored, or if the user cannot read them there; nothing is left
+    ///   of them then.
     mutating func add(
         _ credentials: [Credential], of run: Run.ID, for identity: Account.Identity?
     ) throws(Spawner.Failure) -> String {
@@ -61,7 +65,7 @@ struct CredentialStore {
         return "\(path)/\(name)"
     }
 
-    /// The run is over. Nothing happens if it has no credentials.
+    /// Removes the credentials of a run that is over, if it has any.
     mutating func remove(_ run: Run.ID) {
         guard !names.isEmpty, names.remove(run.description) != nil else { return }
         remove(run.description)
@@ -84,7 +88,7 @@ struct CredentialStore {
         }
         guard fchmod(own, 0o500) == 0 else { throw Spawner.failure(errno, what) }
         guard let identity, let first = credentials.first else { return }
-        guard cspawn_let_read(own, identity.user, true) == 0 else {
+        guard cspawn_grant_read(own, identity.user, true) == 0 else {
             throw Spawner.failure(errno, what)
         }
         let file = identity.open("\(path)/\(name)/\(first.name)")
@@ -97,7 +101,7 @@ struct CredentialStore {
         Glibc.close(file)
     }
 
-    /// False, with errno set, if that is not possible.
+    /// False, with errno set, on an error.
     private static func write(_ credential: Credential, in directory: Int32, for user: UInt32?)
         -> Bool
     {
@@ -112,7 +116,7 @@ struct CredentialStore {
             rest = rest.dropFirst(max(0, count))
         }
         guard let user else { return true }
-        return cspawn_let_read(file, user, false) == 0
+        return cspawn_grant_read(file, user, false) == 0
     }
 
     private func remove(_ name: String) {
@@ -122,7 +126,7 @@ struct CredentialStore {
             if errno != ENOENT { unlinkat(directory, name, 0) }
             return
         }
-        // A runner that is not root could not remove what is in it.
+        // A runner that is not root needs write permission to remove the files.
         fchmod(own, 0o700)
         for entry in Self.entries(of: own) { unlinkat(own, entry, 0) }
         Glibc.close(own)

@@ -3,7 +3,7 @@
 
 import TimerCore
 
-/// How many lines a job may write within a span.
+/// How many lines a job may write within a time interval.
 struct LineLimit: Hashable {
     /// In nanoseconds, above zero.
     var interval: Int64
@@ -15,24 +15,24 @@ struct LineLimit: Hashable {
         self.burst = burst
     }
 
-    /// What a job declares; nil if there is no limit.
+    /// The limit that a job declares; nil if there is none.
     init?(_ execution: Execution) {
         guard let interval = execution.logRateLimitInterval else { return nil }
         self.init(interval: interval.wholeNanoseconds, burst: execution.logRateLimitBurst)
     }
 }
 
-/// The span in which the lines of a job are counted now. It begins with a line, and the next one with the first line
-/// after its end, as in journald (journald.conf(5), RateLimitIntervalSec=). Instants are of CLOCK_MONOTONIC, in
-/// nanoseconds.
+/// The time window in which the lines of a job are counted. It starts with a line, and the next one
+/// starts with the first line after its end, as in journald (journald.conf(5),
+/// RateLimitIntervalSec=). Instants are of CLOCK_MONOTONIC, in nanoseconds.
 struct LineWindow: Hashable {
     private let began: Int64
     private let burst: Int
     private var passed = 0
-    /// From this instant on it is over.
+    /// The instant at which it is over.
     let end: Int64
 
-    /// A window that begins now.
+    /// A window that starts now.
     init(_ limit: LineLimit, at now: Int64) {
         began = now
         burst = limit.burst
@@ -40,13 +40,13 @@ struct LineWindow: Hashable {
         self.end = overflow ? .max : end
     }
 
-    /// The same window under another limit, or a new one if it is over by that.
+    /// The same window with another limit, or a new one if it is over under that limit.
     init(_ before: LineWindow, under limit: LineLimit, at now: Int64) {
         self.init(limit, at: before.began)
         if now < end { passed = before.passed } else { self.init(limit, at: now) }
     }
 
-    /// Whether one more line may pass. If so it is counted.
+    /// Whether one more line is within the limit. If so it is counted.
     mutating func admit() -> Bool {
         guard passed < burst else { return false }
         passed += 1
@@ -54,22 +54,22 @@ struct LineWindow: Hashable {
     }
 }
 
-/// The windows of all jobs that have written something lately.
+/// The windows of all jobs that have written something recently.
 struct LineLimits {
     private var windows: [Job.Name: LineWindow] = [:]
-    /// With so many of them, those that are over are forgotten.
+    /// The number of windows at which those that are over are removed.
     private var sweepAt = 1024
 
-    /// How many windows are held.
+    /// The number of windows.
     var count: Int { windows.count }
 
-    /// The window that what a job writes now falls into.
+    /// The window in which a line that a job writes now is counted.
     func window(of job: Job.Name, _ limit: LineLimit, at now: Int64) -> LineWindow {
         windows[job].map { LineWindow($0, under: limit, at: now) } ?? LineWindow(limit, at: now)
     }
 
-    /// Keeps a window in which lines were counted.
-    /// - Complexity: O(1), over many.
+    /// Stores a window in which lines were counted.
+    /// - Complexity: O(1) amortised.
     mutating func keep(_ window: LineWindow, of job: Job.Name, at now: Int64) {
         windows[job] = window
         guard windows.count >= sweepAt else { return }

@@ -9,13 +9,13 @@ struct LineCutter {
     static let lineBytesMax = 8 << 10
 
     private var partial: [UInt8] = []
-    /// The rest of a line whose beginning was discarded is discarded as well.
+    /// Whether the rest of the current line is discarded, because its start was discarded.
     private var skips = false
 
     /// Whether a line has begun and not ended.
     var hasBegun: Bool { !partial.isEmpty }
 
-    /// Takes bytes and hands out each line that is whole, or as long as a line may be.
+    /// Adds bytes and passes on each line that is complete or has the maximum length.
     mutating func take(
         _ bytes: UnsafeRawBufferPointer, each: (_ line: [UInt8], _ isCut: Bool) -> Void
     ) {
@@ -37,7 +37,8 @@ struct LineCutter {
             } else {
                 partial.append(contentsOf: piece)
                 start += piece.count
-                // A newline right behind a line of just that length ends it, and no piece follows.
+                // A newline right after a line of exactly the maximum length ends it, so no further
+                // piece follows.
                 guard partial.count == Self.lineBytesMax, start < bytes.count else { return }
                 let isWhole = bytes[start] == UInt8(ascii: "\n")
                 if isWhole { start += 1 }
@@ -47,8 +48,8 @@ struct LineCutter {
         }
     }
 
-    /// Throws the bytes away, and what there was of a line before them.
-    /// - Returns: of how many lines they are; each line is counted once.
+    /// Discards the bytes, and the partial line before them.
+    /// - Returns: the number of lines they belong to; each line is counted once.
     mutating func discard(_ bytes: UnsafeRawBufferPointer) -> Int {
         guard !bytes.isEmpty else { return 0 }
         var lines = 0
@@ -72,7 +73,7 @@ struct LineCutter {
         return UnsafeRawPointer(found) - base
     }
 
-    /// Hands out what is left when the stream ends.
+    /// Passes on the partial line when the stream ends.
     mutating func finish(each: (_ line: [UInt8], _ isCut: Bool) -> Void) {
         guard !partial.isEmpty else { return }
         each(partial, false)
@@ -80,7 +81,7 @@ struct LineCutter {
     }
 }
 
-/// The last bytes of what a run wrote.
+/// The last bytes of a run's output.
 struct Tail {
     /// The most bytes that are kept of any run.
     static let bytesMax = 1 << 20
@@ -93,7 +94,7 @@ struct Tail {
 
     mutating func take(_ more: UnsafeRawBufferPointer) {
         bytes.append(contentsOf: UnsafeRawBufferPointer(rebasing: more.suffix(limit)))
-        // Cut back now and then, not at each byte.
+        // The array is cut from time to time and not at each call.
         if bytes.count > 2 * limit { bytes.removeFirst(bytes.count - limit) }
     }
 

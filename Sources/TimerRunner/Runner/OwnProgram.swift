@@ -3,21 +3,21 @@
 
 import Glibc
 
-/// The program that this process executes, and whether an upgrade has replaced it since.
+/// The program that this process executes, and whether an upgrade has replaced it.
 public struct OwnProgram: Sendable {
-    /// Where it was at the start; nil if that cannot be known.
+    /// Its path at the start; nil if that cannot be read.
     private let path: String?
 
-    /// To be made when the process begins.
+    /// Call this at the start of the process.
     public init() {
         var buffer = [UInt8](repeating: 0, count: Int(PATH_MAX))
         let count = readlink("/proc/self/exe", &buffer, buffer.count)
         path = count > 0 ? String(validating: buffer[..<count], as: UTF8.self) : nil
     }
 
-    /// Whether the program, or a library of it, is executed from a file that was replaced, and there is a program to
-    /// start instead.
-    /// - Complexity: O(*n*) in the mappings of this process.
+    /// Whether the file of the program, or of one of its libraries, was replaced, and a program
+    /// exists at its path that can be started instead.
+    /// - Complexity: O(*n*) in the number of mappings of this process.
     public func isReplaced() -> Bool {
         guard let path, access(path, X_OK) == 0, let maps = ProcFile.text("/proc/self/maps") else {
             return false
@@ -25,8 +25,8 @@ public struct OwnProgram: Sendable {
         return Self.hasReplaced(in: maps)
     }
 
-    /// Whether there is code in /proc/PID/maps (proc(5)) from a file that is deleted. Memory that processes share is
-    /// shown like that too, but holds no code.
+    /// Whether /proc/PID/maps (proc(5)) lists code from a deleted file. Shared memory is listed in
+    /// the same way, but is not executable.
     static func hasReplaced(in maps: String) -> Bool {
         ProcFile.lines(of: maps).contains { line in
             guard line.utf8.suffix(10).elementsEqual(" (deleted)".utf8) else { return false }

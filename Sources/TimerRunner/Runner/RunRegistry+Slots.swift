@@ -6,34 +6,36 @@ import Glibc
 import TimerCore
 
 extension RunRegistry {
-    /// The file, mapped a page of slots at a time: none ever moves, and a process may be writing into one.
+    /// The file, mapped one page of slots at a time. A slot never moves, because a process may be
+    /// writing to it.
     struct Slots {
         static let pageBytes = Slot.perPage * Slot.bytes
 
         private var pages: [UnsafeMutableRawPointer] = []
-        /// The slots of the runs that have one.
+        /// The slots of the recorded runs.
         var places: [Run.ID: Int] = [:]
-        /// The others; the one that was in use last is taken first, since it is in the cache.
+        /// The free slots; the one that was used last is used first, because it is in the CPU
+        /// cache.
         var free: [Int] = []
 
-        /// Maps what is in the file. A slot that says nothing of a run is free.
+        /// Maps the existing file. A slot without a valid record is free.
         init(mapping file: Int32) throws(Runner.Failure) {
             var status = stat()
             guard fstat(file, &status) == 0 else {
-                throw Runner.Failure("cannot look at the file of registry", errno)
+                throw Runner.Failure("cannot stat the run registry", errno)
             }
             guard status.st_mode & S_IFMT == S_IFREG, status.st_uid == geteuid(),
                 status.st_nlink == 1, status.st_mode & 0o077 == 0
             else {
                 throw Runner.Failure(
-                    "the file of registry, \(RunRegistry.fileName), is not a file of this user's alone; remove it",
+                    "the run registry, \(RunRegistry.fileName), must be a regular file that only this user can access; remove it",
                     EPERM)
             }
             for _ in 0..<Int(status.st_size) / Self.pageBytes {
                 guard map(file) else {
                     let code = errno
                     unmap()
-                    throw Runner.Failure("cannot map the file of registry", code)
+                    throw Runner.Failure("cannot map the run registry", code)
                 }
             }
             for place in free.indices {
@@ -49,18 +51,19 @@ extension RunRegistry {
         }
 
         private func run(in slot: UnsafeMutableRawPointer) -> Run.ID? {
-            guard slot.mark.pointee.stage != CSPAWN_MARK_FREE else { return nil }
-            let words = slot.text(Slot.beginning..<Slot.end).split(separator: " ")
+            guard slot.record.pointee.stage != CSPAWN_RECORD_FREE else { return nil }
+            let words = slot.text(Slot.firstLine..<Slot.secondLine).split(separator: " ")
             guard words.count == Slot.words, words[0] == "timerd-run", words[1] == "2" else {
                 return nil
             }
             return Run.ID(String(words[2]))
         }
 
-        /// The place of a slot for the run; nil if the file cannot grow.
+        /// Allocates a slot for the run; nil if the file cannot grow.
         mutating func take(for run: Run.ID, growing file: Int32) -> Int? {
             if free.isEmpty {
-                // With room for it on the disk: else whoever writes there would be killed (mmap(2), SIGBUS).
+                // Disk space is allocated first: without it, a process that writes there would be
+                // killed (mmap(2), SIGBUS).
                 let size = off_t(pages.count * Self.pageBytes)
                 guard posix_fallocate(file, size, off_t(Self.pageBytes)) == 0, map(file) else {
                     return nil
@@ -77,7 +80,7 @@ extension RunRegistry {
                 nil, Self.pageBytes, PROT_READ | PROT_WRITE, MAP_SHARED, file,
                 off_t(pages.count * Self.pageBytes))
             guard let page, page != MAP_FAILED else { return false }
-            // What becomes a job's process has no business in the registry of others.
+            // The process of a job must not get a copy of the records of others.
             madvise(page, Self.pageBytes, MADV_DONTFORK)
             let first = pages.count * Slot.perPage
             pages.append(page)
@@ -93,10 +96,12 @@ extension RunRegistry {
 }
 
 extension UnsafeMutableRawPointer {
-    /// What the process writes into a slot.
-    var mark: UnsafeMutablePointer<cspawn_mark> { assumingMemoryBound(to: cspawn_mark.self) }
+    /// The binary part of a slot, which the process of the run writes.
+    var record: UnsafeMutablePointer<cspawn_run_record> {
+        assumingMemoryBound(to: cspawn_run_record.self)
+    }
 
-    /// Writes a line into a part of a slot, cut to the room there is.
+    /// Writes a line into a part of a slot, cut to its size.
     func put(_ line: String, _ part: Range<Int>) {
         var line = line
         line.withUTF8 { bytes in

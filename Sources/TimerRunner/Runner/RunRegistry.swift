@@ -7,25 +7,25 @@ import Synchronization
 import TimerCore
 import TimerRunnerProtocol
 
-/// What a runner that was killed leaves to the next one: a mark for each run that was begun and is not
-/// forgotten. A run without one never began.
+/// The records of all runs that were started and are not forgotten, so that the next runner can
+/// recover them if this one is killed. A run without a record never started.
 ///
-/// They are slots of one file, which is mapped: a mark costs no system call, the process itself writes into
-/// it before it runs its program, and what was written outlives whoever wrote it. A power cut it need not
-/// outlive, since no process does.
+/// The records are slots of one file that is mapped: a record costs no system call, the process of
+/// the run writes into it before it executes its program, and the data remains when the writer
+/// ends. It need not survive a power failure, because no process does.
 final class RunRegistry: Sendable {
-    /// The file's name in the directory of registry.
+    /// The name of the file in its directory.
     static let fileName = "registry"
 
-    /// A slot begins with what the process writes, in binary. Behind it are two lines, ended by NUL: which
-    /// run it is, and how it ended.
+    /// A slot starts with the binary part that the process writes. Two lines follow, each ended by
+    /// NUL: the first identifies the run, the second says how it ended.
     enum Slot {
         static let bytes = 1024
-        static let beginning = 32
-        static let end = 512
-        /// How many words the first line has.
+        static let firstLine = 32
+        static let secondLine = 512
+        /// The number of words in the first line.
         static let words = 9
-        /// How many are added to the file at a time.
+        /// How many slots are added to the file at a time.
         static let perPage = 256
     }
 
@@ -33,14 +33,15 @@ final class RunRegistry: Sendable {
     private let bootID: String
     private let slots: Mutex<Slots>
 
-    /// RunRegistry in the directory behind `descriptor`, those an earlier runner left among them.
+    /// Opens the registry in the directory behind `descriptor`, with the records of an earlier
+    /// runner.
     ///
-    /// - Throws: if the file of registry cannot be made or mapped, or is not this user's alone.
+    /// - Throws: if the file cannot be created or mapped, or if other users can access it.
     init(in directory: Int32) throws(Runner.Failure) {
         let flags = O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC
         file = openat(directory, Self.fileName, flags, 0o600)
         guard file >= 0 else {
-            throw Runner.Failure("cannot open the file of registry, \(Self.fileName)", errno)
+            throw Runner.Failure("cannot open the run registry, \(Self.fileName)", errno)
         }
         let boot = ProcFile.text("/proc/sys/kernel/random/boot_id")
         bootID = boot?.split(separator: "\n").first.map { String($0) } ?? "?"
@@ -57,23 +58,25 @@ final class RunRegistry: Sendable {
         close(file)
     }
 
-    /// A process as its mark names it.
+    /// A process as recorded.
     struct Process: Hashable {
         var pid: Int32
-        /// CLOCK_BOOTTIME in nanoseconds, before and after which it was not made.
+        /// CLOCK_BOOTTIME in nanoseconds, between which it was created.
         var made: ClosedRange<Int64>
-        /// CLOCK_MONOTONIC in nanoseconds and the calendar clock at its start.
+        /// CLOCK_MONOTONIC in nanoseconds and the wall clock at its start.
         var began: Int64
         var beganAt: WallInstant
-        /// When its time is up, by CLOCK_MONOTONIC in nanoseconds, and how long it then has.
+        /// When its time limit expires, by CLOCK_MONOTONIC in nanoseconds, and the time between
+        /// SIGTERM and SIGKILL.
         var deadline: Int64?
         var killTimeout: Duration
         /// The name of its control group.
         var controlGroup: String?
 
-        /// When a process was made, in ticks since the boot, as its `stat` says. The second field, the program's name,
-        /// may hold blanks, parentheses and any other bytes: it ends at the last parenthesis, as bytes go, since
-        /// a combining character behind it would be one with it.
+        /// When a process was created, in ticks since boot, according to its `stat`. The second
+        /// field, the name of the program, can contain spaces, parentheses and any other bytes, so
+        /// it ends at the last parenthesis. This searches bytes, because a combining character
+        /// after the parenthesis would form one `Character` with it.
         static func start(in text: String) -> Int64? {
             let bytes = Array(text.utf8)
             guard let name = bytes.lastIndex(of: UInt8(ascii: ")")) else { return nil }
@@ -82,8 +85,8 @@ final class RunRegistry: Sendable {
             return Int64(String(decoding: fields[20], as: UTF8.self))
         }
 
-        /// Whether the process that has this number now is this one, by when it was made (proc(5), stat,
-        /// field 22, in ticks since the boot).
+        /// Whether the process that has this process id now is this one, according to its creation
+        /// time (proc(5), stat, field 22, in ticks since boot).
         var isAlive: Bool {
             guard let text = ProcFile.text("/proc/\(pid)/stat"),
                 let start = Self.start(in: text)
@@ -93,28 +96,28 @@ final class RunRegistry: Sendable {
         }
     }
 
-    /// What a mark says of its run.
+    /// The state of a run according to its record.
     enum RecoveredRun: Hashable {
-        /// It may live yet.
+        /// It may still be running.
         case begun(Process)
         case ended(RunEnd)
         case lost(RunOutcome.Loss)
     }
 
-    /// Where the process of a run writes which it is; good until the run is forgotten.
+    /// Where the process of a run writes its process id; valid until the run is forgotten.
     struct Place {
-        /// In this process's memory.
-        var mark: UnsafeMutablePointer<cspawn_mark>
-        /// In the file, for the process, which does not have that memory.
+        /// The address in this process's memory.
+        var record: UnsafeMutablePointer<cspawn_run_record>
+        /// The position in the file, for the process of the run, which does not have that memory.
         var file: Int32
         var offset: Int64
     }
 
-    /// Says that the run is begun, before it is.
+    /// Records that a run is starting, before its process exists.
     ///
-    /// - Returns: where its process writes which it is.
-    /// - Throws: `lost(runner)` if it has a mark already, since it was begun before then; `spawn-failed` if there
-    ///   is no room for one.
+    /// - Returns: where its process writes its process id.
+    /// - Throws: `lost(runner)` if it already has a record, because it was started before;
+    ///   `spawn-failed` if there is no room for a record.
     func make(
         for run: Run.ID, began: Int64, beganAt: WallInstant, deadline: Int64?,
         killTimeout: Duration,
@@ -128,18 +131,19 @@ final class RunRegistry: Sendable {
             guard let place = slots.take(for: run, growing: file) else { return nil }
             return (slots.slot(place), place)
         }
-        guard let (slot, place) = taken else { throw Spawner.failure(ENOSPC, "mark the run") }
+        guard let (slot, place) = taken else { throw Spawner.failure(ENOSPC, "record the run") }
         let deadline = deadline.map { "\($0)" } ?? "-"
         slot.put(
             "timerd-run 2 \(run) \(bootID) \(began) \(beganAt.microsecondsSinceEpoch) \(deadline) "
                 + "\(killTimeout.wholeNanoseconds) \(controlGroup ?? "-")",
-            Slot.beginning..<Slot.end)
-        cspawn_set_stage(slot.mark, CSPAWN_MARK_MADE)
-        return Place(mark: slot.mark, file: file, offset: Int64(place * Slot.bytes))
+            Slot.firstLine..<Slot.secondLine)
+        cspawn_set_stage(slot.record, CSPAWN_RECORD_CREATED)
+        return Place(record: slot.record, file: file, offset: Int64(place * Slot.bytes))
     }
 
-    /// Adds how the run ended, for a runner that comes before it is forgotten.
-    func note(_ end: RunEnd, of run: Run.ID) {
+    /// Records how the run ended, for the next runner, in case this one ends before the run is
+    /// forgotten.
+    func recordEnd(_ end: RunEnd, of run: Run.ID) {
         guard let slot = slots.withLock({ slots in slots.places[run].map { slots.slot($0) } })
         else { return }
         let usage = end.usage
@@ -147,12 +151,13 @@ final class RunRegistry: Sendable {
             "ended \(end.at.microsecondsSinceEpoch) \(usage.elapsed.wholeMicroseconds) "
             + "\(usage.user.wholeMicroseconds) \(usage.system.wholeMicroseconds) "
             + "\(usage.peakResidentBytes) "
-        let room = Slot.bytes - Slot.end - line.utf8.count - 1
-        slot.put(line + Self.text(of: end.outcome, room), Slot.end..<Slot.bytes)
-        cspawn_set_stage(slot.mark, CSPAWN_MARK_ENDED)
+        let room = Slot.bytes - Slot.secondLine - line.utf8.count - 1
+        slot.put(line + Self.text(of: end.outcome, room), Slot.secondLine..<Slot.bytes)
+        cspawn_set_stage(slot.record, CSPAWN_RECORD_ENDED)
     }
 
-    /// The outcome in at most so many bytes: what is said of a failed start may name paths.
+    /// The outcome in at most this many bytes: the description of a failed start may contain long
+    /// paths.
     private static func text(of outcome: RunOutcome, _ room: Int) -> String {
         let text = outcome.description
         let excess = text.utf8.count - room
@@ -164,23 +169,23 @@ final class RunRegistry: Sendable {
         .description
     }
 
-    /// Takes the mark away; it may be gone already.
+    /// Removes the record of a run, if there is one.
     func remove(_ run: Run.ID) {
         slots.withLock { slots in
             guard let place = slots.places.removeValue(forKey: run) else { return }
-            cspawn_set_stage(slots.slot(place).mark, CSPAWN_MARK_FREE)
+            cspawn_set_stage(slots.slot(place).record, CSPAWN_RECORD_FREE)
             slots.free.append(place)
         }
     }
 
-    /// The control group of a run, and how long its processes have between SIGTERM and SIGKILL.
+    /// The control group of a run, and the time its processes have between SIGTERM and SIGKILL.
     struct Group: Hashable {
         var name: String
         var killTimeout: Duration
     }
 
-    /// Everything the registry say.
-    /// - Complexity: O(*n* log *n*) in the registry.
+    /// All recorded runs.
+    /// - Complexity: O(*n* log *n*) in the number of records.
     func recover() -> [(run: Run.ID, recovered: RecoveredRun, group: Group?)] {
         slots.withLock { slots in
             slots.places.map { run, place in
@@ -192,7 +197,7 @@ final class RunRegistry: Sendable {
     }
 
     private func group(in slot: UnsafeMutableRawPointer) -> Group? {
-        let words = slot.text(Slot.beginning..<Slot.end).split(separator: " ")
+        let words = slot.text(Slot.firstLine..<Slot.secondLine).split(separator: " ")
         guard words.count == Slot.words, words[3] == bootID, words[8] != "-",
             let killTimeout = Int64(words[7])
         else { return nil }
@@ -200,21 +205,22 @@ final class RunRegistry: Sendable {
     }
 
     private func recoveredRun(in slot: UnsafeMutableRawPointer) -> RecoveredRun {
-        let mark = slot.mark.pointee
-        if mark.stage == CSPAWN_MARK_ENDED,
-            let end = Self.end(in: slot.text(Slot.end..<Slot.bytes))
+        let record = slot.record.pointee
+        if record.stage == CSPAWN_RECORD_ENDED,
+            let end = Self.end(in: slot.text(Slot.secondLine..<Slot.bytes))
         {
             return .ended(end)
         }
-        let words = slot.text(Slot.beginning..<Slot.end).split(separator: " ")
+        let words = slot.text(Slot.firstLine..<Slot.secondLine).split(separator: " ")
         guard words.count == Slot.words, words[3] == bootID else { return .lost(.reboot) }
-        guard mark.stage == CSPAWN_MARK_PROCESS, mark.pid > 0, mark.earliest <= mark.latest,
+        guard record.stage == CSPAWN_RECORD_SPAWNED, record.pid > 0,
+            record.earliest <= record.latest,
             let began = Int64(words[4]), let beganAt = Int64(words[5]),
             let killTimeout = Int64(words[7])
         else { return .lost(.runner) }
         return .begun(
             Process(
-                pid: mark.pid, made: mark.earliest...mark.latest, began: began,
+                pid: record.pid, made: record.earliest...record.latest, began: began,
                 beganAt: WallInstant(microsecondsSinceEpoch: beganAt), deadline: Int64(words[6]),
                 killTimeout: .nanoseconds(killTimeout),
                 controlGroup: words[8] == "-" ? nil : String(words[8])))

@@ -9,30 +9,34 @@ import Synchronization
 public import TimerCore
 public import TimerRunnerProtocol
 
-/// Owns the processes of runs: starts them, reads what they write, ends them when their time is up, and
-/// tells how they end.
+/// Owns the processes of runs: starts them, reads their output, terminates them at their time
+/// limit, and reports how they ended.
 ///
-/// All of it happens on one thread of its own, however many processes there are; calls leave word for it and
-/// return at once. What it tells comes on that thread, in order for each run.
+/// All of this happens on one thread, however many processes there are. The methods post a command
+/// to the mailbox of that thread and return at once. The runner reports events on that thread, in
+/// order for each run.
 ///
-/// Before a run is begun its mark is made in a file in the directory of registry. It stays until the run is
-/// forgotten, so that after a crash a run without a mark is known never to have begun, and the next runner
-/// finds the process of one with a mark.
+/// Before a run starts, the runner writes a record of it to the run registry, a file in the
+/// directory `registry`. The record stays until the run is forgotten. So after a crash, a run
+/// without a record never started, and the next runner finds the process of a run with a record.
 ///
-/// The end of its process is the end of a run; of one that was made to end, the end of its process group.
-/// What a process left behind with its output in hand is read on, for at most `orphanedOutputsMax` runs; beyond,
-/// the oldest's pipes are closed, and whoever writes there gets SIGPIPE.
+/// A run ends when its process ends; a run that is being terminated ends when its process group is
+/// empty. If descendants of an ended run still have its pipes open, the runner continues to read
+/// their output, for at most `orphanedOutputsMax` runs. Beyond that it closes the pipes of the
+/// oldest run, and a process that writes to them gets SIGPIPE.
 ///
-/// A runner is to be shut down. One that is let go without is shut down with no grace, without waiting.
+/// Shut a runner down before you release it. Releasing it without that shuts it down with no grace
+/// period, without waiting.
 public final class Runner: Sendable {
-    /// How many ended runs may have somebody left behind who still holds their output.
+    /// The most ended runs whose output is still read because another process has their pipes open.
     public static let orphanedOutputsMax = 256
 
-    /// How long is waited after SIGKILL. A process that outlives it stands still in the kernel, or became
-    /// another user's. A shutdown gives it up as `lost(runner)`.
-    public static let killPatience: Duration = .seconds(5)
+    /// How long the runner waits after SIGKILL. A process that is still there after that is blocked
+    /// in the kernel, or now belongs to another user. During a shutdown the runner then reports the
+    /// run as `lost(runner)`.
+    public static let killWait: Duration = .seconds(5)
 
-    /// The longest grace; a longer one is cut to it.
+    /// The longest grace period; a longer one is cut to it.
     public static let graceMax: Duration = .seconds(86_400)
 
     private let mailbox: RunnerMailbox
@@ -40,105 +44,112 @@ public final class Runner: Sendable {
     private let account = Account.current()
     private let files: FileReaders
     private let refusedUser: UInt32?
-    /// Whose runs are started; nil for anybody's.
+    /// The users whose runs may start; nil for all users.
     private let allowedUsers = Mutex<AllowedUsers?>(nil)
     /// Signalled when the thread has ended.
     private let done = DispatchSemaphore(value: 0)
 
-    /// What a runner may do beyond its own children.
+    /// Optional features of a runner.
     public struct Options: Hashable, Sendable {
-        /// Take the ends of all processes its runs leave behind (PR_SET_CHILD_SUBREAPER). SIGCHLD must be
-        /// blocked in every thread of this process (`blockSignals`), and nobody else in it may have
-        /// children.
+        /// Reap orphaned descendants of runs (PR_SET_CHILD_SUBREAPER). SIGCHLD must be blocked in
+        /// every thread of this process (`blockSignals`), and no other code in it may have child
+        /// processes.
         public var adoptsOrphans = false
-        /// Give each run a control group of its own below this process's.
+        /// Give each run its own control group below that of this process.
         public var usesControlGroups = false
-        /// The user no run may have, beside those who may name no other than their own: that of the scheduler, which
-        /// the run could make do what it likes. Nil for none.
+        /// A user as whom no run may execute: the user of the scheduler, because such a run could
+        /// control the scheduler. Nil for none. This is in addition to the rule that a runner that
+        /// is not root can only use its own user.
         public var refusedUser: UInt32?
 
-        /// The directory where runs have their credentials, as an absolute path without a symbolic link: it exists, no
-        /// other user can write to it, and the users of runs can search it and the directories on the way. What an
-        /// earlier runner left there is removed. Nil: a job with credentials cannot be run.
+        /// The directory for the credentials of runs, an absolute path without a symbolic link. It
+        /// must exist, no other user may write to it, and the users of runs must be able to search
+        /// it and its parent directories. Files of an earlier runner in it are removed. Nil: a job
+        /// with credentials cannot be run.
         public var credentials: String?
 
-        /// Neither.
+        /// No optional feature.
         public init() {}
     }
 
     /// Starts the runner's thread.
     ///
-    /// It undoes an ignored SIGCHLD, which would have the kernel throw the ends of processes away, and
-    /// raises this process's soft limit of open files towards the hard one; jobs get the former one.
+    /// It stops ignoring SIGCHLD, because the kernel discards the exit statuses of children
+    /// otherwise, and raises this process's soft limit of open files towards the hard limit; jobs
+    /// get the previous soft limit.
     ///
-    /// Before it returns, `handler` is told of everything an earlier runner left in the registry: runs that
-    /// ended, runs that are lost, and runs that live and are taken up, as begun. Of those the end is awaited
-    /// and their time limit holds, but how they end is not to be known any more: `lost(runner)`.
+    /// Before it returns, it passes to `handler` what an earlier runner left in the registry: runs
+    /// that ended, runs that are lost, and, as begun, runs that are still running, which it
+    /// reattaches to. It watches those until they end and enforces their time limit, but their exit
+    /// status cannot be read, so they end as `lost(runner)`.
     ///
     /// - Parameters:
-    ///   - registry: a descriptor of the directory of registry; the runner makes its own of it.
-    ///   - handler: takes what the runner tells; called on the runner's thread, so it must not wait.
-    ///   - gate: says there, after some output of a run was told, whether there is room for more of it; once there
-    ///     is again, `readOn` is to be called.
-    ///   - turned: called there now and then, at the latest when nothing more is to be told for the moment:
-    ///     for whoever would rather hear of many things at once. It says whether something was told that may
-    ///     wait for more to come along; some 10 ms later it is called again then, with true.
-    ///   - ended: called there as the last thing, after a shutdown.
-    /// - Throws: `Failure`; no thread and no descriptor is left behind.
+    ///   - registry: a descriptor of the directory of the run registry; it is not
+    ///     used after this initializer.
+    ///   - handler: receives the events; called on the runner's thread, so it must not block.
+    ///   - outputGate: called there after output of a run was reported; returns whether there is
+    ///     room for more of it. When there is room again, call `resumeReading`.
+    ///   - iterationEnded: called there after each loop iteration, so that a receiver can handle
+    ///     many events at once. It returns whether it holds back an event until more arrive; then it
+    ///     is called again after some 10 ms, with true.
+    ///   - ended: called there as the last step, after a shutdown.
+    /// - Throws: `Failure`; it leaves no thread and no descriptor behind.
     init(
         registry directory: Int32, options: Options = Options(),
         handler: @escaping @Sendable (RunnerEvent) -> Void,
-        gate: @escaping @Sendable (Run.ID) -> OutputGate = { _ in .open },
-        turned: @escaping @Sendable (_ isLate: Bool) -> Bool = { _ in false },
+        outputGate: @escaping @Sendable (Run.ID) -> OutputGate = { _ in .open },
+        iterationEnded: @escaping @Sendable (_ isLate: Bool) -> Bool = { _ in false },
         ended: @escaping @Sendable () -> Void = {}
     ) throws(Failure) {
-        cspawn_claim_ends()
+        cspawn_reset_sigchld()
         let mailbox = try RunnerMailbox()
         self.mailbox = mailbox
         refusedUser = options.refusedUser
         files = FileReaders { mailbox.load.startBytes < RunnerLimits.fileBytes }
         registry = try RunRegistry(in: directory)
-        var beginning = RunnerThread.Beginning(
-            mailbox: mailbox, registry: registry, found: [], handler: handler, gate: gate,
-            turned: turned)
-        if options.usesControlGroups { beginning.groups = try ControlGroups() }
+        var initialState = RunnerThread.InitialState(
+            mailbox: mailbox, registry: registry, recovered: [], handler: handler,
+            outputGate: outputGate,
+            iterationEnded: iterationEnded)
+        if options.usesControlGroups { initialState.groups = try ControlGroups() }
         if let path = options.credentials {
-            beginning.credentials = try CredentialStore(at: path)
+            initialState.credentials = try CredentialStore(at: path)
         }
         if options.adoptsOrphans {
-            let watch = cspawn_adopt_orphans()
+            let watch = cspawn_watch_orphans()
             guard watch >= 0 else { throw Failure("cannot take orphaned processes", errno) }
-            beginning.orphanWatch = watch
+            initialState.orphanWatch = watch
         }
         do throws(Failure) {
-            try RunnerThread.begin(Self.recall(&beginning)) { [done] in
+            try RunnerThread.start(Self.recoverRuns(&initialState)) { [done] in
                 ended()
                 done.signal()
             }
         } catch {
-            for found in beginning.found { close(found.pidfd) }
-            if let watch = beginning.orphanWatch { close(watch) }
-            beginning.groups?.closeAll()
-            beginning.credentials?.close()
+            for found in initialState.recovered { close(found.pidfd) }
+            if let watch = initialState.orphanWatch { close(watch) }
+            initialState.groups?.closeAll()
+            initialState.credentials?.close()
             throw error
         }
     }
 
     deinit { mailbox.post(.shutDown(.zero)) }
 
-    /// Finds again what the registry tell of, and tells it.
-    private static func recall(
-        _ beginning: inout RunnerThread.Beginning
-    ) -> RunnerThread.Beginning {
-        let handler = beginning.handler
-        for (run, recovered, group) in beginning.registry.recover() {
+    /// Recovers the runs in the registry and reports them.
+    private static func recoverRuns(
+        _ initialState: inout RunnerThread.InitialState
+    ) -> RunnerThread.InitialState {
+        let handler = initialState.handler
+        for (run, recovered, group) in initialState.registry.recover() {
             var isOver = true
-            defer { if isOver, let group { beginning.left.append((run, group)) } }
+            defer { if isOver, let group { initialState.leftGroups.append((run, group)) } }
             switch recovered {
             case .ended(let end): handler(.ended(run, end))
             case .lost(let loss): handler(.ended(run, RunEnd(.lost(loss), at: RunnerClock.wall())))
             case .begun(let process):
-                // First the descriptor, then the check: from then on it is this process and no other.
+                // The pidfd is opened before the check, so that it refers to the process that was
+                // checked.
                 let pidfd = cspawn_open_process(process.pid)
                 guard pidfd >= 0, process.isAlive else {
                     if pidfd >= 0 { close(pidfd) }
@@ -146,34 +157,37 @@ public final class Runner: Sendable {
                     continue
                 }
                 isOver = false
-                beginning.found.append((run, process, pidfd))
+                initialState.recovered.append((run, process, pidfd))
                 handler(.began(run, pid: process.pid, at: process.beganAt))
             }
         }
-        // The processes that are found keep theirs.
-        beginning.credentials?.clean(keeping: beginning.found.map(\.run))
-        return beginning
+        // The runs that are still active keep their credentials.
+        initialState.credentials?.clean(keeping: initialState.recovered.map(\.run))
+        return initialState
     }
 
-    /// Moves this process into a control group of its own, beside those that `Options.usesControlGroups` makes, where
-    /// a service manager finds it as part of the same service. To be called before there is a runner.
-    /// - Throws: `Failure` if `Options.usesControlGroups` would fail too; the process is where it was.
+    /// Moves this process into its own control group, beside those that `Options.usesControlGroups`
+    /// creates, where a service manager still finds it as part of the same service. Call it before
+    /// a runner is created.
+    /// - Throws: `Failure` if `Options.usesControlGroups` would fail too; the process is not moved
+    ///   then.
     public static func enterControlGroup() throws(Failure) {
         let groups = try ControlGroups()
         defer { groups.closeAll() }
         try groups.enterLeaf()
     }
 
-    /// Blocks these signals in the calling thread, and so in those it makes: SIGCHLD for `Options.adoptsOrphans`,
-    /// and those of `RunnerServer.end(on:grace:)`. To be called before there are other threads.
+    /// Blocks these signals in the calling thread and in the threads it creates later: SIGCHLD for
+    /// `Options.adoptsOrphans`, and the signals of `RunnerServer.handleSignals`. Call it before
+    /// other threads are created.
     public static func blockSignals(_ numbers: [Int32]) {
         var blocked = SignalSet.of(numbers)
         pthread_sigmask(SIG_BLOCK, &blocked, nil)
     }
 
-    /// Why there is no runner.
+    /// The reason why a runner could not be created.
     public struct Failure: Error, Hashable, CustomStringConvertible {
-        /// What could not be done, and why.
+        /// What failed, and why.
         public let description: String
 
         init(_ what: String, _ code: Int32) {
@@ -181,9 +195,10 @@ public final class Runner: Sendable {
         }
     }
 
-    /// Begins the runs, in this order; one that has files to be read once they are, which others do. Their users
-    /// are looked up before this returns; whatever keeps a run from beginning is told as its end. A run that has a mark is not
-    /// begun again but told as ended, `lost(runner)`. After a shutdown nothing is begun and nothing told.
+    /// Starts the runs in this order; a run with files starts when a reader thread has read them.
+    /// Their users are looked up before this method returns. A run that cannot start is reported as
+    /// ended with the reason. A run that has a record is not started again but reported as ended,
+    /// `lost(runner)`. After a shutdown nothing is started or reported.
     public func start(_ requests: [RunRequest]) {
         guard !requests.isEmpty else { return }
         var found: [AccountKey: Result<Account, Spawner.Failure>] = [:]
@@ -191,7 +206,8 @@ public final class Runner: Sendable {
         for request in requests {
             let execution = request.definition.execution
             let key = AccountKey(user: execution.user, group: execution.group)
-            // Once for all that are begun together, which may be many of one user.
+            // Looked up once for all runs of the request, because many of them may have the same
+            // user.
             let account = found[key] ?? resolve(key)
             found[key] = account
             guard let wanted = RunFiles(execution), case .success(let owner) = account
@@ -207,7 +223,7 @@ public final class Runner: Sendable {
         if !ready.isEmpty { mailbox.post(.start(ready)) }
     }
 
-    /// Whose a run is to be, by name.
+    /// The names of the user and the group of a run.
     private struct AccountKey: Hashable {
         var user: String?
         var group: String?
@@ -231,51 +247,53 @@ public final class Runner: Sendable {
         }
     }
 
-    /// What waits for the runner's thread.
+    /// The work that waits for the runner's thread.
     var load: RunnerMailbox.Load { mailbox.load }
 
-    /// Ends a run: SIGTERM to its process group, after `grace` SIGKILL. It ends as `stopped`; one that waits
-    /// for its start is not begun. A second call may only shorten the grace.
+    /// Terminates a run: SIGTERM to its process group, after `grace` SIGKILL. The run ends as
+    /// `stopped`; a run that has not started yet never starts. A second call can only shorten the
+    /// grace period.
     public func end(_ run: Run.ID, grace: Duration) { mailbox.post(.end(run, grace: grace)) }
 
-    /// Stops the process group of a run where it stands, by SIGSTOP; its time limit stands still with it.
+    /// Suspends the process group of a run by SIGSTOP; its time limit is suspended with it.
     public func suspend(_ run: Run.ID) { mailbox.post(.suspend(run)) }
 
-    /// Lets a run go on that stands still, and its time limit with it.
+    /// Resumes a suspended run and its time limit.
     public func resume(_ run: Run.ID) { mailbox.post(.resume(run)) }
 
-    /// Sends a signal to the process group of a run. One that still waits for its start gets it right after;
-    /// for a run that has ended it is ignored.
+    /// Sends a signal to the process group of a run. A run that has not started yet gets it right
+    /// after its start; for a run that has ended it is ignored.
     public func signal(_ run: Run.ID, _ number: Int32) { mailbox.post(.signal(run, number)) }
 
-    /// From now on at most so many runs live at once, and further ones wait for their start until others have ended.
-    /// Those that live already stay. Before the first call there is no limit.
-    public func limit(to lives: Int) { mailbox.post(.limit(lives)) }
+    /// Limits how many runs are active at once from now on; further runs start when others have
+    /// ended. Runs that are already active continue. There is no limit before the first call.
+    public func limit(to activeMax: Int) { mailbox.post(.limit(activeMax)) }
 
     /// From now on only the runs of these users are started; nil: those of all users. Active runs are not affected.
     public func allow(_ users: AllowedUsers?) { allowedUsers.withLock { $0 = users } }
 
-    /// There is room for the output of these runs again.
-    func readOn(_ runs: [Run.ID]) { mailbox.post(.readOn(runs)) }
+    /// Continues to read the output of these runs, because there is room for it again.
+    func resumeReading(_ runs: [Run.ID]) { mailbox.post(.resumeReading(runs)) }
 
-    /// Calls `done`, on the runner's thread, once every end that has come to pass by now is told. After the
-    /// runner was shut down it is not called.
+    /// Calls `done` on the runner's thread when every end that has happened before this call is
+    /// reported. After a shutdown `done` is not called.
     public func barrier(_ done: @escaping @Sendable () -> Void) { mailbox.post(.barrier(done)) }
 
-    /// The end of this run is on record: its mark is not needed any more. After a shutdown too.
+    /// Removes the record of this run, because its end is stored elsewhere. This also works after a
+    /// shutdown.
     public func forget(_ run: Run.ID) { registry.remove(run) }
 
     /// The same as `shutdown`, but returns at once.
     func shutDownSoon(grace: Duration) { mailbox.post(.shutDown(grace)) }
 
-    /// Ends every run, by SIGTERM, after `grace` by SIGKILL, and then the thread. Their ends are told as
-    /// usual, as `stopped`. Returns when that is done, after at most `grace` and `killPatience`; afterwards
-    /// nothing is started any more. A second call may only shorten the grace. Must not be called by the
-    /// handler, whose thread it waits for.
+    /// Terminates every run, by SIGTERM and after `grace` by SIGKILL, and then the thread. Their
+    /// ends are reported as usual, as `stopped`. Returns when that is done, after at most `grace`
+    /// and `killWait`; nothing is started afterwards. A second call can only shorten the grace
+    /// period. The handler must not call this method, which waits for the handler's thread.
     public func shutdown(grace: Duration) {
         mailbox.post(.shutDown(grace))
         done.wait()
-        // For whoever asks again.
+        // A further call of this method also returns.
         done.signal()
     }
 }

@@ -8,11 +8,11 @@ import Synchronization
 import TimerCore
 import TimerRunnerProtocol
 
-/// What the runner's thread is to do, left for it by others.
+/// The commands that other threads post to the runner's thread.
 final class RunnerMailbox: Sendable {
     enum Command: Sendable {
         case start([Preparation])
-        /// The files of this run are being read; `wasRead` will say what is in them.
+        /// The files of this run are being read; `wasRead` follows with their contents.
         case read(RunRequest, Account)
         case wasRead(Run.ID, Preparation.Files)
         case signal(Run.ID, Int32)
@@ -20,28 +20,29 @@ final class RunnerMailbox: Sendable {
         case suspend(Run.ID)
         case resume(Run.ID)
         case barrier(@Sendable () -> Void)
-        case readOn([Run.ID])
+        case resumeReading([Run.ID])
         case limit(Int)
         case shutDown(Duration)
     }
 
-    /// What waits for the thread.
+    /// The work that waits for the thread.
     struct Load: Sendable {
-        /// The runs that wait for their start, and the bytes of what was prepared for them.
+        /// The runs that wait for their start, and the bytes of memory that their preparations
+        /// take.
         var starts = 0
         var startBytes = 0
-        /// The commands that are not carried out.
+        /// The commands that have not been executed.
         var commands = 0
     }
 
     private struct State {
         var commands: [Command] = []
         var load = Load()
-        /// The thread has ended and takes nothing more.
+        /// The thread has ended and accepts no more commands.
         var isClosed = false
     }
 
-    /// Readable while there is something; an eventfd(2).
+    /// An eventfd(2) that is readable while there is a command.
     let descriptor: Int32
     private let state = Mutex(State())
 
@@ -52,8 +53,8 @@ final class RunnerMailbox: Sendable {
 
     deinit { Glibc.close(descriptor) }
 
-    /// Leaves command and returns at once.
-    /// - Returns: false if the thread has ended; the command is not taken then.
+    /// Posts a command and returns at once.
+    /// - Returns: false if the thread has ended; the command is dropped then.
     @discardableResult
     func post(_ command: Command) -> Bool {
         let count: Int? = state.withLock { state in
@@ -73,12 +74,12 @@ final class RunnerMailbox: Sendable {
             return state.commands.count
         }
         guard let count else { return false }
-        // Whoever left the first command since they were taken has rung already.
+        // The thread was already signalled for the first command since it last took them.
         if count == 1 { EventFD.signal(descriptor) }
         return true
     }
 
-    /// Takes everything there is, in the order it was left.
+    /// Takes all commands, in the order in which they were posted.
     func take() -> [Command] {
         EventFD.drain(descriptor)
         return state.withLock { state in
@@ -93,10 +94,10 @@ final class RunnerMailbox: Sendable {
         }
     }
 
-    /// What waits for the thread, what it has taken and not carried out among it.
+    /// The work that waits for the thread, including what the thread has taken and not executed.
     var load: Load { state.withLock(\.load) }
 
-    /// A start that was taken is carried out or called off.
+    /// Called when a start has been executed or cancelled.
     func finishStart(_ preparation: Preparation) {
         state.withLock { state in
             state.load.starts -= 1
@@ -104,14 +105,15 @@ final class RunnerMailbox: Sendable {
         }
     }
 
-    /// No caller waits for what was read.
+    /// Called when the contents of files are not needed any more.
     func forgetFiles(_ files: Preparation.Files) {
         state.withLock { $0.load.startBytes -= Preparation.cost(of: files) }
     }
 
-    /// So many more commands, or fewer, are kept for runs that wait for their start.
+    /// Adds this number, which may be negative, to the commands that are kept for runs that have
+    /// not started.
     func keepCommands(_ count: Int) { state.withLock { $0.load.commands += count } }
 
-    /// Nothing is left here any more; what is there is nobody's.
+    /// Closes the mailbox and drops the remaining commands.
     func close() { state.withLock { $0 = State(isClosed: true) } }
 }

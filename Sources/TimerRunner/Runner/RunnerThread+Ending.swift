@@ -6,45 +6,46 @@ import Glibc
 import TimerCore
 import TimerRunnerProtocol
 
-/// Making runs end: for their time limit, by order, for the runner's own stop.
+/// Terminates runs: at their time limit, by a command, or when the runner shuts down.
 ///
-/// A run that is made to end is over once its whole process group is, so that what comes after it does not
-/// meet the last of it. SIGKILL after the grace makes sure of that. Whoever left the group is out of reach,
-/// but for a control group of the run's own.
+/// A run that is being terminated ends when its whole process group is empty, so that what runs
+/// next does not overlap with its last processes. SIGKILL after the grace period ensures that.
+/// Processes that left the process group are reached only if the run has its own control group.
 extension RunnerThread {
-    /// How often a group is looked at that outlives its leader: often enough that its number cannot come
-    /// round to another group in between.
-    static let groupLook: Int64 = 10_000_000
+    /// How often a process group is polled after its leader has ended: often enough that its number
+    /// cannot be reused for another group in between.
+    static let groupPollInterval: Int64 = 10_000_000
 
-    /// How often a process is looked at that has ended and is traced.
-    static let tracerLook: Int64 = 100_000_000
+    /// How often a process that has ended and is being traced is polled.
+    static let tracerPollInterval: Int64 = 100_000_000
 
-    /// How long after its end a control group is looked at again, if somebody was in it.
-    static let sweepDelay: Int64 = 100_000_000
+    /// How long after the end of a run its control group is polled again, if it was not empty.
+    static let cleanupDelay: Int64 = 100_000_000
 
     mutating func end(_ run: Run.ID, grace: Duration) {
         guard let serial = serials[run] else { return cancel(run) }
-        // Who ended before it was asked to was not stopped.
+        // A run that ended before this command was not stopped by it.
         reap(of: serial)
         end(serial, .stopped, grace: grace)
     }
 
-    /// A run that was not begun is not begun.
+    /// Cancels a run that has not started.
     private mutating func cancel(_ run: Run.ID) {
         if let index = waiting.firstIndex(where: { $0.request.id == run }) {
             mailbox.finishStart(waiting.remove(at: index))
         } else if !cancelReading(run) {
             return
         }
-        forgetEarly(run)
+        removePendingCommands(run)
         handler(.ended(run, RunEnd(.stopped, at: RunnerClock.wall())))
     }
 
-    /// Sends SIGTERM to the group, and SIGKILL after the grace. What is ending already may only end sooner.
+    /// Sends SIGTERM to the process group, and SIGKILL after the grace period. If the run is
+    /// already being terminated, this can only shorten the grace period.
     mutating func end(_ serial: UInt64, _ outcome: RunOutcome, grace: Duration) {
         pollLaunch(of: serial)
         guard let child = children[serial], serials[child.id] == serial else { return }
-        // Before its program runs there is nobody who could make use of a grace.
+        // Before the program runs, no process could use a grace period.
         let grace = child.launch == nil ? grace : .zero
         let span = max(.zero, min(grace, Runner.graceMax)).wholeNanoseconds
         let killAt = RunnerClock.awake() + span
@@ -54,68 +55,69 @@ extension RunnerThread {
             children[serial]?.deadline = nil
             children[serial]?.left = nil
             kill(child, SIGTERM)
-            // Who stands still takes SIGTERM only once it goes on.
+            // A suspended process handles SIGTERM only when it is resumed.
             kill(child, SIGCONT)
         case .ending(let outcome, let before):
             guard killAt < before else { return }
             children[serial]?.stage = .ending(outcome, killAt: killAt)
-        case .killed(_, let giveUpAt):
-            // It may be long past, and nothing but the stop of the runner gives up then.
-            return timers.set(serial, at: giveUpAt)
+        case .killed(_, let abandonAt):
+            // The instant may be long past; only the shutdown of the runner abandons the run.
+            return timers.set(serial, at: abandonAt)
         }
         timers.set(serial, at: killAt)
     }
 
-    /// Its alarm rang, for whatever it was set, or for nothing any more.
+    /// Handles the timer of a child, which may be outdated.
     mutating func handleTimer(of serial: UInt64, at now: Int64) {
-        readOnIfDue(serial, at: now)
+        resumeReadingIfDue(serial, at: now)
         if children[serial]?.isTraced == true { reap(of: serial) }
         guard let child = children[serial], serials[child.id] == serial else {
-            lookAtLeftovers(of: serial, at: now)
+            pollLeftovers(of: serial, at: now)
             groups?.removeEmpty()
             return
         }
         switch child.stage {
         case .running:
             guard let deadline = child.deadline, now >= deadline else { return }
-            // Its end may have come just before.
+            // The process may have ended just before.
             reap(of: serial)
             end(serial, .timedOut, grace: child.killTimeout)
         case .ending(let outcome, let killAt):
             guard now >= killAt, !killProgram(of: serial, outcome, at: now) else { break }
-            let giveUpAt = now + Runner.killPatience.wholeNanoseconds
-            children[serial]?.stage = .killed(outcome, giveUpAt: giveUpAt)
+            let abandonAt = now + Runner.killWait.wholeNanoseconds
+            children[serial]?.stage = .killed(outcome, abandonAt: abandonAt)
             kill(child, SIGKILL)
             if let group = child.controlGroup, !ControlGroups.isKept(group) { groups?.kill(group) }
-            timers.set(serial, at: giveUpAt)
-        case .killed(let outcome, let giveUpAt):
-            guard now >= giveUpAt else { break }
-            // A process that is traced stays, though it has ended, for as long as whoever traces it likes.
-            if child.taken != nil || hasEnded(child) { return finish(serial, outcome) }
-            // Only the stop of the runner cannot wait: else whatever still stands in the kernel is waited
-            // for, so that no other run meets it.
+            timers.set(serial, at: abandonAt)
+        case .killed(let outcome, let abandonAt):
+            guard now >= abandonAt else { break }
+            // A tracer can keep an ended process for any time.
+            if child.reaped != nil || hasEnded(child) { return finish(serial, outcome) }
+            // Only the shutdown of the runner cannot wait. Otherwise the runner waits for a process
+            // that is blocked in the kernel, so that no other run overlaps with it.
             if isShutDown { return finish(serial, .lost(.runner)) }
         }
         pollProcessGroup(of: serial, at: now)
     }
 
-    /// The leader of the group ended. The others have as long as it had.
+    /// Polls the process group after its leader has ended. The other processes get the rest of the
+    /// grace period.
     mutating func pollProcessGroup(of serial: UInt64, at now: Int64) {
-        guard let child = children[serial], child.taken != nil else { return }
+        guard let child = children[serial], child.reaped != nil else { return }
         guard kill(child, 0) else {
             switch child.stage {
             case .running: return
             case .ending(let outcome, _), .killed(let outcome, _): return finish(serial, outcome)
             }
         }
-        timers.set(serial, at: now + Self.groupLook)
+        timers.set(serial, at: now + Self.groupPollInterval)
     }
 
     mutating func shutDown(_ grace: Duration) {
         isShutDown = true
-        // What was never begun has no mark, and the next life begins it.
+        // A run that was never started has no record, and the next runner starts it.
         waiting = []
-        early = [:]
+        pendingCommands = [:]
         reading = [:]
         for serial in Array(serials.values) {
             reap(of: serial)
@@ -124,9 +126,9 @@ extension RunnerThread {
         shutDownLeftovers(grace: grace)
     }
 
-    // MARK: - Standing still
+    // MARK: - Suspending
 
-    /// Stops the group where it stands. Its time limit stands still with it.
+    /// Suspends the process group and the time limit.
     mutating func suspend(_ run: Run.ID) {
         guard let serial = serials[run], let child = children[serial],
             case .running = child.stage
@@ -138,7 +140,7 @@ extension RunnerThread {
         kill(child, SIGSTOP)
     }
 
-    /// Lets it go on, and its time limit with it.
+    /// Resumes the process group and the time limit.
     mutating func resume(_ run: Run.ID) {
         guard let serial = serials[run], let child = children[serial] else { return }
         if let left = child.left {
@@ -150,23 +152,24 @@ extension RunnerThread {
         kill(child, SIGCONT)
     }
 
-    /// Sends a signal to the process group of a run, or asks with 0 whether it has a member.
-    /// - Returns: whether there was somebody to send it to.
+    /// Sends a signal to the process group of a run, or checks with 0 whether it has a member.
+    /// - Returns: whether the group has a member.
     @discardableResult
     func kill(_ child: Child, _ number: Int32) -> Bool {
         guard let descriptor = child.pidfd ?? child.group else { return false }
-        // The process of a run that an earlier runner began is somebody else's, who takes its end.
-        let isTaken = child.pidfd == nil || !child.isOwn && hasEnded(child)
-        let result = cspawn_signal_group(descriptor, child.pid, isTaken, number)
+        // The process of a run that an earlier runner started is the child of another process,
+        // which reaps it.
+        let isReaped = child.pidfd == nil || !child.isOwn && hasEnded(child)
+        let result = cspawn_signal_group(descriptor, child.pid, isReaped, number)
         let isThere = result == 0 || errno == EPERM
-        // Before its program runs it may not have made its group yet.
+        // Before the program runs, the process may not have created its process group yet.
         if child.launch != nil, number != 0 {
             return cspawn_signal(descriptor, number) == 0 || isThere
         }
         return isThere
     }
 
-    /// Whether the process has ended, be it that its end cannot be taken yet.
+    /// Whether the process has ended, even if it cannot be reaped yet.
     func hasEnded(_ child: Child) -> Bool {
         guard let pidfd = child.pidfd else { return true }
         var ending = pollfd(fd: pidfd, events: Int16(POLLIN), revents: 0)

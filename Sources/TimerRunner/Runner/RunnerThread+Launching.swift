@@ -6,39 +6,42 @@ import Glibc
 import TimerCore
 import TimerRunnerProtocol
 
-/// What a run waits for before its program runs: its environment file and credentials, and the set-up of its process. All
-/// touch what its user may control, and any may hang; nothing else waits for them.
+/// What a run waits for before its program runs: its environment file and credentials, and the
+/// set-up of its process. All of these access files that the user of the run may control, and any
+/// may hang, so nothing else waits for them.
 ///
-/// A process says how far it is in memory it shares with the runner, and wakes nobody: it is looked at whenever the
-/// thread turns, and else as often as beginnings are told.
+/// A process reports its progress in memory that it shares with the runner, without waking it. The
+/// runner polls that memory in every loop iteration, and otherwise at the interval at which started
+/// runs are reported.
 extension RunnerThread {
-    /// How soon after a start the set-up is looked at, if nothing else happens, and how long that may grow while it
-    /// takes long, in nanoseconds.
-    private static let launchLook: Int64 = 10_000_000
-    private static let launchLookMax: Int64 = 1_000_000_000
+    /// How soon after a start the set-up is polled if nothing else happens, and how long that
+    /// interval may grow while the set-up takes long, in nanoseconds.
+    private static let launchPollMin: Int64 = 10_000_000
+    private static let launchPollMax: Int64 = 1_000_000_000
 
-    /// How many of the latest are looked at in any turn.
-    private static let launchesPerTurn = 64
+    /// How many of the latest launches are polled in each loop iteration.
+    private static let launchesPerIteration = 64
 
     // MARK: - The set-up
 
     mutating func awaitLaunch(of serial: UInt64) {
         guard let launch = children[serial]?.launch else { return }
         launching.append((serial, launch.number, launch.session != nil))
-        let next = RunnerClock.awake() + Self.launchLook
+        let next = RunnerClock.awake() + Self.launchPollMin
         launchBy = min(launchBy ?? next, next)
     }
 
-    /// Looks how far processes are that set themselves up. True if it was time to look at all of them.
+    /// Polls the launches in progress. True if it was time to poll all of them.
     mutating func pollLaunches(at now: Int64) -> Bool {
         guard let by = launchBy else { return false }
         let isTime = now >= by
-        let first = isTime ? 0 : max(0, launching.count - Self.launchesPerTurn)
-        // In place: this is done in each turn.
+        let first = isTime ? 0 : max(0, launching.count - Self.launchesPerIteration)
+        // The array is changed in place, because this runs in each loop iteration.
         var kept = first
         for index in first..<launching.count {
             let one = launching[index]
-            // A look at the shared memory alone, most of the time. Of a session its socket tells.
+            // Usually this only reads the shared memory. For a session, its socket reports the
+            // progress.
             let isOver = !one.isInSession && cspawn_is_over(one.launch)
             guard !(isTime || isOver) || isUnderWay(one.serial, at: now) else { continue }
             launching[kept] = one
@@ -46,13 +49,13 @@ extension RunnerThread {
         }
         launching.removeSubrange(kept...)
         if isTime {
-            giveUpReading(at: now)
-            launchBy = nextLook(at: now)
+            expireReading(at: now)
+            launchBy = nextLaunchPoll(at: now)
         }
         return isTime
     }
 
-    /// Looks at one set-up. False if it is over; one that takes too long is made to end.
+    /// Polls one set-up. False if it is over; one that takes too long is terminated.
     private mutating func isUnderWay(_ serial: UInt64, at now: Int64) -> Bool {
         pollLaunch(of: serial)
         guard let launch = children[serial]?.launch, let began = children[serial]?.began else {
@@ -70,20 +73,20 @@ extension RunnerThread {
             : Spawner.tooLate(launch.definition, launch.account)
     }
 
-    /// The longer the latest takes, the less often it is looked at.
-    private func nextLook(at now: Int64) -> Int64? {
+    /// The longer the latest set-up takes, the less often it is polled.
+    private func nextLaunchPoll(at now: Int64) -> Int64? {
         guard let last = launching.last, let child = children[last.serial] else {
-            return reading.isEmpty ? nil : now + Self.launchLookMax
+            return reading.isEmpty ? nil : now + Self.launchPollMax
         }
         let age = now - child.began
-        return now + min(Self.launchLookMax, max(Self.launchLook, age / 2))
+        return now + min(Self.launchPollMax, max(Self.launchPollMin, age / 2))
     }
 
-    /// Looks how far the process of one child is. Once its program runs, its beginning is told.
+    /// Polls the set-up of one child, and reports the start of the run when its program runs.
     mutating func pollLaunch(of serial: UInt64) {
         guard let child = children[serial], let launch = child.launch else { return }
         var failure = cspawn_failure()
-        guard cspawn_look(launch.number, &failure) == CSPAWN_IS_OVER else { return }
+        guard cspawn_poll_launch(launch.number, &failure) == CSPAWN_IS_OVER else { return }
         guard failure.step == CSPAWN_STEP_NONE else {
             let isHelper = launch.session != nil
             return failLaunch(
@@ -92,71 +95,71 @@ extension RunnerThread {
                     ? Spawner.helperFailure(failure)
                     : Spawner.failure(failure, of: launch.definition, launch.account))
         }
-        guard launch.session == nil else { return hearSession(of: serial) }
-        tellBeginning(of: serial)
+        guard launch.session == nil else { return receiveReports(of: serial) }
+        reportStart(of: serial)
     }
 
     /// The program of a child runs.
-    mutating func tellBeginning(of serial: UInt64) {
-        forgetLaunch(of: serial)
-        // One that was made to end over its set-up never ran.
+    mutating func reportStart(of serial: UInt64) {
+        releaseLaunch(of: serial)
+        // A run that was terminated during its set-up never ran its program.
         guard let child = children[serial], case .running = child.stage else { return }
         handler(.began(child.id, pid: child.pid, at: child.beganAt))
-        executeEarly(child.id)
+        executePendingCommands(child.id)
     }
 
     /// The program of a child does not run; the end of its process follows.
     mutating func failLaunch(of serial: UInt64, _ failure: Spawner.Failure) {
-        forgetLaunch(of: serial)
+        releaseLaunch(of: serial)
         children[serial]?.failure = failure.outcome
     }
 
-    private mutating func forgetLaunch(of serial: UInt64) {
+    private mutating func releaseLaunch(of serial: UInt64) {
         guard let launch = children[serial]?.launch else { return }
-        cspawn_forget(launch.number)
+        cspawn_release_launch(launch.number)
         if let socket = launch.session?.socket { close(socket) }
         children[serial]?.launch = nil
     }
 
-    /// The run is over. What is known of its set-up is told first.
+    /// Called when the run is over: reports the result of its set-up first.
     mutating func finishLaunch(of serial: UInt64) {
         pollLaunch(of: serial)
-        noteSilence(of: serial)
-        // One that was killed before its first step has said devNull. One that is given up and may still come to
-        // it keeps its place for as long as this program runs: it writes there.
-        if children[serial]?.taken != nil { forgetLaunch(of: serial) }
-        if let run = children[serial]?.id { forgetEarly(run) }
+        failIfHelperEnded(of: serial)
+        // A process that was killed before its first step has reported nothing. A process that is
+        // abandoned may still write its progress, so its entry is never reused.
+        if children[serial]?.reaped != nil { releaseLaunch(of: serial) }
+        if let run = children[serial]?.id { removePendingCommands(run) }
     }
 
     // MARK: - Files
 
-    /// Waits for the files of a run, which others read.
+    /// Waits for the files of a run, which reader threads read.
     mutating func awaitFiles(of request: RunRequest, _ account: Account) {
         guard !isShutDown else { return }
         let until = RunnerClock.awake() + Spawner.timeout.wholeNanoseconds
         reading[request.id] = Reading(request: request, account: account, until: until)
-        launchBy = min(launchBy ?? .max, RunnerClock.awake() + Self.launchLookMax)
+        launchBy = min(launchBy ?? .max, RunnerClock.awake() + Self.launchPollMax)
     }
 
     /// The files were read. The run that needs them may have been cancelled meanwhile.
-    mutating func takeFiles(of run: Run.ID, _ files: Preparation.Files) {
+    mutating func didReadFiles(of run: Run.ID, _ files: Preparation.Files) {
         guard let read = reading.removeValue(forKey: run) else {
             return mailbox.forgetFiles(files)
         }
         waiting.append(Preparation(read.request, .success(read.account), files: files))
     }
 
-    private mutating func giveUpReading(at now: Int64) {
+    private mutating func expireReading(at now: Int64) {
         for (run, read) in reading where now >= read.until {
             let files = RunFiles(read.request.definition.execution)?.description ?? ""
             let failure = Spawner.failure(
                 ETIMEDOUT,
                 "read \(files) within \(Spawner.timeout.components.seconds) seconds")
-            takeFiles(of: run, .failure(failure))
+            didReadFiles(of: run, .failure(failure))
         }
     }
 
-    /// The run is not begun. False if no file of it is being read.
+    /// Cancels a run while its files are being read. False if none of its files is being read.
     mutating func cancelReading(_ run: Run.ID) -> Bool {
         guard let read = reading.removeValue(forKey: run) else { return false }
         mailbox.finishStart(Preparation(read.request, .success(read.account)))

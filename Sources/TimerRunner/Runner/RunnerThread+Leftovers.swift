@@ -6,18 +6,20 @@ import Glibc
 import TimerCore
 import TimerRunnerProtocol
 
-/// What a run left in its control group when it was over, and what is done about it.
+/// Terminates the processes that a run left in its control group when it ended.
 ///
-/// A process that is about to end by itself, as the `tee` of a shell is, gets a moment for that. Then every process in
-/// the group gets SIGTERM, and after the `kill-timeout` of the job SIGKILL. The run itself does not wait for any of it.
+/// A process that is about to end by itself, such as a `tee` started by a shell, gets a moment for
+/// that. Then every process in the group gets SIGTERM, and after the `kill-timeout` of the job
+/// SIGKILL. The run itself does not wait for this.
 extension RunnerThread {
     /// How long the processes that a run left behind may continue.
-    static let leftoversPatience: Int64 = 1_000_000_000
+    static let leftoversTimeout: Int64 = 1_000_000_000
 
-    /// To at most so many of them SIGTERM is sent, and so many of them are named; a fork bomb may have left any number.
-    static let orphanedOutputsMax = 1024
+    /// How many of them get SIGTERM, and how many of them are named; a fork bomb may have left any
+    /// number.
+    static let leftoversMax = 1024
     static let leftoversNamed = 8
-    /// So many descriptors are held at a time for that.
+    /// How many pidfds are open at a time for that.
     private static let leftoversAtOnce = 64
 
     /// A control group that a run left behind with processes in it.
@@ -26,7 +28,7 @@ extension RunnerThread {
         var name: String
         var grace: Duration
         var stage = Stage.waiting
-        /// When it is looked at again, and since when it is in this stage.
+        /// When it is polled next, and since when it is in this stage.
         var next: Int64
         var since: Int64
 
@@ -36,31 +38,32 @@ extension RunnerThread {
         }
     }
 
-    /// A run is over, and its control group is not needed any more.
-    /// - Parameter wasEnded: whether the run was made to end, which ends everything in the group at once.
-    mutating func leaveGroup(_ name: String, of child: Child, _ serial: UInt64, wasEnded: Bool) {
+    /// Removes the control group of a run that is over.
+    /// - Parameter wasEnded: whether the run was terminated, which kills everything in the group at
+    ///   once.
+    mutating func removeGroup(_ name: String, of child: Child, _ serial: UInt64, wasEnded: Bool) {
         let isKept = ControlGroups.isKept(name)
         if wasEnded, !isKept { groups?.kill(name) }
         guard groups?.remove(name) == false else { return }
         let now = RunnerClock.awake()
-        timers.set(serial, at: now + Self.sweepDelay)
+        timers.set(serial, at: now + Self.cleanupDelay)
         guard !wasEnded, !isKept else { return }
         watchGroup(name, of: child.id, grace: child.killTimeout, serial, at: now)
     }
 
-    /// Ends what is in a control group, unless it ends by itself in a moment.
+    /// Terminates the processes in a control group, unless they end by themselves in a moment.
     mutating func watchGroup(
         _ name: String, of run: Run.ID, grace: Duration, _ serial: UInt64, at now: Int64
     ) {
         guard groups?.isPopulated(name) == true else { return }
-        let next = now + Self.leftoversPatience
+        let next = now + Self.leftoversTimeout
         leftGroups[serial] = LeftGroup(run: run, name: name, grace: grace, next: next, since: now)
         if isShutDown { return terminate(serial, grace: .zero, at: now) }
         timers.set(serial, at: next)
     }
 
-    /// Looks at what a run left behind, if it is time to.
-    mutating func lookAtLeftovers(of serial: UInt64, at now: Int64) {
+    /// Polls the processes that a run left behind, if that is due.
+    mutating func pollLeftovers(of serial: UInt64, at now: Int64) {
         guard let left = leftGroups[serial], now >= left.next else { return }
         guard groups?.isPopulated(left.name) == true else {
             leftGroups[serial] = nil
@@ -72,19 +75,19 @@ extension RunnerThread {
             guard now >= killAt else { return awaitLeftovers(serial, killAt: killAt, at: now) }
             groups?.kill(left.name)
             leftGroups[serial] = nil
-            timers.set(serial, at: now + Self.sweepDelay)
+            timers.set(serial, at: now + Self.cleanupDelay)
         }
     }
 
-    /// The longer they take, the less often they are looked at.
+    /// The longer the processes take to end, the less often they are polled.
     private mutating func awaitLeftovers(_ serial: UInt64, killAt: Int64, at now: Int64) {
         guard let since = leftGroups[serial]?.since else { return }
-        let next = min(killAt, now + max(Self.sweepDelay, (now - since) / 2))
+        let next = min(killAt, now + max(Self.cleanupDelay, (now - since) / 2))
         leftGroups[serial]?.next = next
         timers.set(serial, at: next)
     }
 
-    /// Sends SIGTERM to what a run left behind, and tells of it.
+    /// Sends SIGTERM to the processes that a run left behind, and reports them.
     private mutating func terminate(_ serial: UInt64, grace: Duration, at now: Int64) {
         guard let left = leftGroups[serial] else { return }
         let span = max(.zero, min(grace, Runner.graceMax)).wholeNanoseconds
@@ -95,7 +98,7 @@ extension RunnerThread {
         awaitLeftovers(serial, killAt: now + span, at: now)
     }
 
-    /// The runner is to end: so is what runs left behind, within the same time.
+    /// Terminates what runs left behind when the runner shuts down, within the same grace period.
     mutating func shutDownLeftovers(grace: Duration) {
         let now = RunnerClock.awake()
         for (serial, left) in leftGroups {
@@ -116,12 +119,12 @@ extension RunnerThread {
         var rest = groups.processes(in: name)[...]
         let count = rest.count
         var named: [String] = []
-        rest = rest.prefix(Self.orphanedOutputsMax)
+        rest = rest.prefix(Self.leftoversMax)
         while !rest.isEmpty {
             let opened = rest.prefix(Self.leftoversAtOnce).map { ($0, cspawn_open_process($0)) }
             rest = rest.dropFirst(Self.leftoversAtOnce)
-            // Its number may be that of another process by now. One that is in the group after the descriptor was
-            // opened is the one that the descriptor means, or the descriptor means none any more.
+            // The process id may have been reused. If it is in the group after the pidfd was
+            // opened, the pidfd refers to that process, or to a process that has ended.
             let members = Set(groups.processes(in: name))
             for (pid, descriptor) in opened where descriptor >= 0 {
                 defer { close(descriptor) }

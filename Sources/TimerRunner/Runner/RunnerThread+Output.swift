@@ -6,35 +6,36 @@ import Glibc
 import TimerCore
 import TimerRunnerProtocol
 
-/// Reading what runs write, no faster than it is taken.
+/// Reads the output of runs, no faster than it is consumed.
 extension RunnerThread {
-    /// Reads some of what is in a pipe. If there is no room for more lines of the run, nothing is read of it for a
-    /// while, and the run waits as soon as its pipe is full.
+    /// Reads some bytes from a pipe. If there is no room for more lines of the run, its output is
+    /// not read for a while, and the run blocks when its pipe is full.
     mutating func readSome(of serial: UInt64, stream: Int) {
         var total = 0
         if let limited = children[serial]?.limited, limited > 0 { _ = isLimited(serial) }
-        while total < Self.bytesPerTurn, case let count = readOnce(of: serial, stream), count > 0 {
+        while total < Self.bytesPerPipe, case let count = readOnce(of: serial, stream), count > 0 {
             total += count
             guard let run = children[serial]?.id else { return }
             guard children[serial]?.limited == 0 else {
-                return stopReading(serial, until: RunnerClock.awake() + Self.discardPause)
+                return pauseReading(serial, until: RunnerClock.awake() + Self.discardPause)
             }
-            switch gate(run) {
+            switch outputGate(run) {
             case .open: continue
-            case .slow(let until): return stopReading(serial, until: until)
+            case .slow(let until): return pauseReading(serial, until: until)
             case .discard:
-                return stopReading(serial, until: RunnerClock.awake() + Self.discardPause)
+                return pauseReading(serial, until: RunnerClock.awake() + Self.discardPause)
             }
         }
     }
 
-    /// Reads everything that a run left in a pipe at its end. What there is no room for is counted.
+    /// Reads everything that a run left in a pipe when it ended. Lines for which there is no room
+    /// are counted.
     mutating func drain(_ serial: UInt64, stream: Int) {
         var total = 0
         while total < Self.drainBytesMax, case let count = readOnce(of: serial, stream), count > 0 {
             total += count
             guard let run = children[serial]?.id,
-                children[serial]?.limited != 0 || gate(run) == .discard
+                children[serial]?.limited != 0 || outputGate(run) == .discard
             else { continue }
             discard(of: serial, stream: stream, most: Self.drainBytesMax - total)
             break
@@ -42,9 +43,9 @@ extension RunnerThread {
         finishLine(of: serial, stream: stream)
     }
 
-    /// - Returns: how many bytes were read; 0 if nothing is there, or nothing more comes.
+    /// - Returns: how many bytes were read; 0 if the pipe is empty or has reached its end.
     private mutating func readOnce(of serial: UInt64, _ stream: Int) -> Int {
-        let count = fillBuffer(from: serial, stream, most: Self.bytesPerLook)
+        let count = fillBuffer(from: serial, stream, most: Self.bytesPerGateCheck)
         if count > 0 { take(count, of: serial, stream: stream) }
         return count
     }
@@ -63,14 +64,14 @@ extension RunnerThread {
     }
 
     private mutating func take(_ count: Int, of serial: UInt64, stream: Int) {
-        // No copy of the child is held here: its tail would be copied at each read.
+        // This uses no copy of the child, because each read would then copy its tail.
         guard let id = children[serial]?.id else { return }
-        let lives = serials[id] == serial
+        let isActive = serials[id] == serial
         let handler = handler
         var window = lineWindow(of: serial)
         buffer.withUnsafeBytes { bytes in
             let bytes = UnsafeRawBufferPointer(rebasing: bytes[..<count])
-            if lives { children[serial]?.tail.take(bytes) }
+            if isActive { children[serial]?.tail.take(bytes) }
             children[serial]?.take(bytes, of: stream, within: &window) { line, isCut in
                 handler(.output(id, stream == 0 ? .stdout : .stderr, line: line, isCut: isCut))
             }
@@ -79,7 +80,7 @@ extension RunnerThread {
     }
 
     mutating func finishLine(of serial: UInt64, stream: Int) {
-        // Most streams end with a line, or without any: then nothing is looked up.
+        // Most streams have no partial line at their end, and then nothing is looked up.
         guard children[serial]?.streams[stream]?.lines.hasBegun == true,
             let id = children[serial]?.id
         else { return }
@@ -93,7 +94,7 @@ extension RunnerThread {
 
     // MARK: - Jobs that write more than they may
 
-    /// In what span the lines are counted that a child writes now; nil if there is no limit.
+    /// The time window in which the lines of a child are counted now; nil if there is no limit.
     private func lineWindow(of serial: UInt64) -> LineWindow? {
         guard let id = children[serial]?.id, let limit = children[serial]?.lineLimit else {
             return nil
@@ -101,8 +102,8 @@ extension RunnerThread {
         return lineLimits.window(of: id.firing.job, limit, at: RunnerClock.awake())
     }
 
-    /// Tells how many lines of a child were dropped for the limit of its job, if any were.
-    mutating func tellLimited(_ serial: UInt64) {
+    /// Reports how many lines of a child were dropped because of the limit of its job, if any were.
+    mutating func reportLimited(_ serial: UInt64) {
         guard let id = children[serial]?.id, let lines = children[serial]?.limited, lines > 0 else {
             return
         }
@@ -110,21 +111,23 @@ extension RunnerThread {
         handler(.limited(id, lines: lines))
     }
 
-    /// Whether lines of a child are dropped now for the limit of its job. Once they need not be any more, it is told
-    /// how many were.
+    /// Whether lines of a child are being dropped because of the limit of its job. When that ends,
+    /// the number of dropped lines is reported.
     private mutating func isLimited(_ serial: UInt64) -> Bool {
         guard let limited = children[serial]?.limited, limited > 0 else { return false }
         if var window = lineWindow(of: serial), !window.admit() { return true }
-        tellLimited(serial)
+        reportLimited(serial)
         return false
     }
 
-    // MARK: - Runs that write faster than their output is taken
+    // MARK: - Runs that write faster than their output is consumed
 
-    /// Reads nothing of a child until `readOn`, or until an instant of CLOCK_MONOTONIC.
-    private mutating func stopReading(_ serial: UInt64, until: Int64) {
+    /// Does not read the output of a child until `resumeReading`, or until an instant of
+    /// CLOCK_MONOTONIC.
+    private mutating func pauseReading(_ serial: UInt64, until: Int64) {
         guard let child = children[serial] else { return }
-        // A pipe whose writers are gone would be told of at once, again and again, whatever is asked for.
+        // epoll always reports a pipe without writers, whichever events are requested, so it must
+        // be removed from epoll.
         for case .some(let stream) in child.streams {
             epoll_ctl(epoll, EPOLL_CTL_DEL, stream.descriptor, nil)
         }
@@ -137,27 +140,28 @@ extension RunnerThread {
         timers.set(serial, at: until)
     }
 
-    /// There is room for lines of this run again.
-    mutating func readOn(_ run: Run.ID) {
+    /// Continues to read the output of this run, because there is room for it again.
+    mutating func resumeReading(_ run: Run.ID) {
         guard let serial = unread.removeValue(forKey: run) else { return }
         children[serial]?.unreadUntil = nil
         for stream in 0..<2 {
             guard let descriptor = children[serial]?.streams[stream]?.descriptor else { continue }
             let token = serial << 2 | UInt64(stream + 1)
             if !Self.watch(descriptor, token: token, in: epoll), errno != EEXIST {
-                // The kernel has no room for it now.
-                return stopReading(serial, until: RunnerClock.awake() + Self.discardPause)
+                // The kernel has no memory for it now.
+                return pauseReading(serial, until: RunnerClock.awake() + Self.discardPause)
             }
         }
     }
 
-    /// Its time to wait may be up. No run waits for good, even if nobody takes what it writes.
-    mutating func readOnIfDue(_ serial: UInt64, at now: Int64) {
+    /// Continues to read when the waiting time of the run is over: no run blocks forever, even if
+    /// its output is never consumed.
+    mutating func resumeReadingIfDue(_ serial: UInt64, at now: Int64) {
         guard let child = children[serial], let until = child.unreadUntil, until <= now else {
             return
         }
-        switch isLimited(serial) ? .discard : gate(child.id) {
-        case .open: readOn(child.id)
+        switch isLimited(serial) ? .discard : outputGate(child.id) {
+        case .open: resumeReading(child.id)
         case .slow(let until): waitToRead(serial, until: until)
         case .discard:
             for stream in 0..<2 { discard(of: serial, stream: stream, most: Self.discardBytes) }
@@ -166,10 +170,11 @@ extension RunnerThread {
         }
     }
 
-    /// Throws away what is in a pipe. The lines are counted, and the last bytes still belong to the run's tail.
+    /// Discards what is in a pipe. The lines are counted, and the last bytes still go into the tail
+    /// of the run.
     private mutating func discard(of serial: UInt64, stream: Int, most: Int) {
         guard let id = children[serial]?.id else { return }
-        let lives = serials[id] == serial
+        let isActive = serials[id] == serial
         var total = 0
         var lines = 0
         while total < most {
@@ -178,7 +183,7 @@ extension RunnerThread {
             total += count
             buffer.withUnsafeBytes { bytes in
                 let bytes = UnsafeRawBufferPointer(rebasing: bytes[..<count])
-                if lives { children[serial]?.tail.take(bytes) }
+                if isActive { children[serial]?.tail.take(bytes) }
                 lines += children[serial]?.streams[stream]?.lines.discard(bytes) ?? 0
             }
         }

@@ -7,30 +7,31 @@ import TimerCore
 import TimerRunnerProtocol
 
 extension RunnerThread {
-    /// Serves what is ready: of the child in the upper bits, its process (0), its standard output (1), its
-    /// standard error (2) or the reports of its PAM session (3).
+    /// Handles an epoll event. The upper bits of the token are the serial number of the child; the
+    /// lower two say what is ready: its process (0), its standard output (1), its standard error
+    /// (2) or the reports of its PAM session (3).
     mutating func serve(_ token: UInt64) {
         let serial = token >> 2
         guard token & 3 != 0 else { return reap(of: serial) }
-        guard token & 3 != 3 else { return hearSession(of: serial) }
-        // Whatever it wrote, its program runs.
+        guard token & 3 != 3 else { return receiveReports(of: serial) }
+        // If there is output, the program runs, so its start is reported first.
         pollLaunch(of: serial)
-        beginIfItWrote(serial, stream: Int(token & 3) - 1)
+        reportStartIfItWrote(serial, stream: Int(token & 3) - 1)
         readSome(of: serial, stream: Int(token & 3) - 1)
         dropIfDone(serial)
     }
 
-    // MARK: - Ends
+    // MARK: - Reaping
 
-    /// Takes the end of the process, if it has ended. Unless it was made to end, that is the end of the run.
+    /// Reaps the process, if it has ended. Unless the run is being terminated, that ends the run.
     mutating func reap(of serial: UInt64) {
         guard let child = children[serial], let pidfd = child.pidfd else { return }
         var end = cspawn_end()
         let isKnown: Bool
         if child.isOwn {
             let result = cspawn_reap(pidfd, &end)
-            if result == 0 { return awaitTracer(of: serial, child) }
-            // Else somebody else in this process took it: a wait for any child.
+            if result == 0 { return pollTracedProcess(of: serial, child) }
+            // Otherwise other code in this process reaped it by waiting for any child.
             isKnown = result == 1
         } else {
             guard hasEnded(child) else { return }
@@ -39,37 +40,39 @@ extension RunnerThread {
         didReap(end, of: serial, isKnown: isKnown)
     }
 
-    /// Whoever traces a process has its end first. Until then its descriptor would have the thread turn for devNull.
-    private mutating func awaitTracer(of serial: UInt64, _ child: Child) {
+    /// The tracer of a process gets its exit status first. Until then the pidfd stays readable and
+    /// would wake the loop again and again, so it is polled by a timer instead.
+    private mutating func pollTracedProcess(of serial: UInt64, _ child: Child) {
         guard orphanWatch == nil, let pidfd = child.pidfd, hasEnded(child) else { return }
         epoll_ctl(epoll, EPOLL_CTL_DEL, pidfd, nil)
         children[serial]?.isTraced = true
-        timers.set(serial, at: RunnerClock.awake() + Self.tracerLook)
+        timers.set(serial, at: RunnerClock.awake() + Self.tracerPollInterval)
     }
 
-    /// The end of the process is taken, whatever is known of it.
+    /// Called when the process is reaped.
+    /// - Parameter isKnown: whether its exit status is known.
     private mutating func didReap(_ end: cspawn_end, of serial: UInt64, isKnown: Bool) {
         guard let child = children[serial], let pidfd = child.pidfd else { return }
         processes[child.pid] = nil
         children[serial]?.pidfd = nil
         children[serial]?.group = pidfd
-        children[serial]?.taken = Child.Taken(end: end, isKnown: isKnown)
+        children[serial]?.reaped = Child.Reaped(end: end, isKnown: isKnown)
         if case .running = child.stage {
             finish(serial, isKnown ? Self.outcome(of: end) : .lost(.runner))
         } else {
-            killRest(of: serial)
+            killGroupOfProgram(of: serial)
             pollProcessGroup(of: serial, at: RunnerClock.awake())
         }
     }
 
-    /// Takes the ends of the children: of runs, and of processes that were left to this one, which are
-    /// nobody's to know.
-    /// - Complexity: O(*n*) in the children for each.
+    /// Reaps all ended children: the processes of runs, and orphans, whose exit statuses are
+    /// ignored.
+    /// - Complexity: O(*n*) in the number of child processes, for each one.
     mutating func reapAll() {
         guard let orphanWatch else { return }
-        cspawn_hush(orphanWatch)
+        cspawn_drain_watch(orphanWatch)
         var end = cspawn_end()
-        for _ in 0..<Self.endsPerTurn {
+        for _ in 0..<Self.reapsPerIteration {
             let pid = cspawn_reap_any(&end)
             guard pid > 0 else {
                 mayHaveMoreEnds = false
@@ -77,12 +80,12 @@ extension RunnerThread {
             }
             if let serial = processes[pid] { didReap(end, of: serial, isKnown: true) }
         }
-        // The kernel has told of the others already.
+        // The kernel does not signal again for the remaining ones.
         mayHaveMoreEnds = true
     }
 
-    /// Ends a run. Whoever it left behind with a pipe in hand does not hold it up; what is in the pipes
-    /// already still belongs to it.
+    /// Reports the end of a run. A descendant that still has a pipe open does not delay it; the
+    /// output that is in the pipes now still belongs to the run.
     mutating func finish(_ serial: UInt64, _ outcome: RunOutcome) {
         finishLaunch(of: serial)
         if let pidfd = children[serial]?.pidfd ?? children[serial]?.group {
@@ -91,7 +94,7 @@ extension RunnerThread {
             children[serial]?.group = nil
         }
         for stream in 0..<2 { drain(serial, stream: stream) }
-        tellLimited(serial)
+        reportLimited(serial)
         closeProgram(of: serial)
         children[serial]?.program = nil
         guard let child = children[serial] else { return }
@@ -102,19 +105,19 @@ extension RunnerThread {
         if let group = child.controlGroup {
             var wasEnded = true
             if case .running = child.stage { wasEnded = false }
-            leaveGroup(group, of: child, serial, wasEnded: wasEnded)
+            removeGroup(group, of: child, serial, wasEnded: wasEnded)
         }
         credentials?.remove(child.id)
         var usage = RunUsage(elapsed: .nanoseconds(RunnerClock.awake() - child.began))
-        if let taken = child.taken, taken.isKnown {
-            usage.user = .microseconds(taken.end.user_microseconds)
-            usage.system = .microseconds(taken.end.system_microseconds)
-            usage.peakResidentBytes = taken.end.peak_kibibytes << 10
+        if let reaped = child.reaped, reaped.isKnown {
+            usage.user = .microseconds(reaped.end.user_microseconds)
+            usage.system = .microseconds(reaped.end.system_microseconds)
+            usage.peakResidentBytes = reaped.end.peak_kibibytes << 10
         }
-        // What never ran used devNull.
+        // A program that never ran used no resources.
         if case .spawnFailed = outcome { usage = RunUsage() }
         let end = RunEnd(outcome, usage, at: RunnerClock.wall(), tail: child.tail.last)
-        registry.note(end, of: child.id)
+        registry.recordEnd(end, of: child.id)
         handler(.ended(child.id, end))
         keepOrphanedOutput(of: serial)
     }
@@ -125,15 +128,16 @@ extension RunnerThread {
         return .signalled(name ?? "signal \(end.status)")
     }
 
-    // MARK: - What is left behind
+    // MARK: - Output after the end
 
-    /// Whoever holds a pipe of an ended run may write on as long as it likes; only so many are kept.
+    /// Continues to read the pipes that another process has open after the run has ended, for a
+    /// limited number of runs.
     private mutating func keepOrphanedOutput(of serial: UInt64) {
         guard children[serial]?.streams.contains(where: { $0 != nil }) == true else {
             if let child = children.removeValue(forKey: serial) { unread[child.id] = nil }
             return
         }
-        // The end has been told: what comes now goes into no tail.
+        // The end was reported, so further output goes into no tail.
         children[serial]?.tail = Tail(limit: 0)
         orphanedOutputs.append(serial)
         if orphanedOutputs.count > Runner.orphanedOutputsMax { drop(orphanedOutputs.removeFirst()) }
@@ -143,16 +147,16 @@ extension RunnerThread {
         guard let child = children[serial], serials[child.id] != serial,
             child.streams.allSatisfy({ $0 == nil })
         else { return }
-        tellLimited(serial)
+        reportLimited(serial)
         children[serial] = nil
         unread[child.id] = nil
         orphanedOutputs.removeAll { $0 == serial }
     }
 
-    /// Closes everything of a child. A line it had begun is told.
+    /// Closes all descriptors of a child. A partial line is reported.
     mutating func drop(_ serial: UInt64) {
         for stream in 0..<2 { finishLine(of: serial, stream: stream) }
-        tellLimited(serial)
+        reportLimited(serial)
         guard let child = children.removeValue(forKey: serial) else { return }
         unread[child.id] = nil
         for case .some(let stream) in child.streams { close(stream.descriptor) }

@@ -7,16 +7,17 @@ import TimerCore
 import TimerRunnerProtocol
 
 extension RunnerThread {
-    /// Whether a run waits and there is a place for it. Once one that lives has ended, it is looked again.
-    var mayStart: Bool { !waiting.isEmpty && serials.count < livesMax }
+    /// Whether a run waits and the limit of active runs is not reached. This is checked again when
+    /// an active run has ended.
+    var mayStart: Bool { !waiting.isEmpty && serials.count < activeMax }
 
-    /// Begins some of what waits.
-    /// - Complexity: O(`startsPerTurn`).
-    mutating func startSome() {
+    /// Starts some of the runs that wait.
+    mutating func startPreparations() {
         guard mayStart else { return }
-        // Behind their orders: whoever ignores a signal and then orders a run has it ignored by then.
+        // This is read after the commands were received: if a caller ignores a signal and then
+        // requests a run, it is ignored by then.
         let signals = cspawn_signals()
-        for _ in 0..<Self.startsPerTurn {
+        for _ in 0..<Self.startsPerIteration {
             guard mayStart, let preparation = waiting.popFirst() else { return }
             mailbox.finishStart(preparation)
             start(preparation, signals)
@@ -28,16 +29,17 @@ extension RunnerThread {
         do throws(Spawner.Failure) {
             try spawn(preparation, signals)
         } catch {
-            forgetEarly(run)
+            removePendingCommands(run)
             let end = RunEnd(error.outcome, at: RunnerClock.wall())
-            // The mark of one that was begun before says how that went.
-            if end.outcome != .lost(.runner) { registry.note(end, of: run) }
+            // The record of a run that was started before already says how it ended.
+            if end.outcome != .lost(.runner) { registry.recordEnd(end, of: run) }
             handler(.ended(run, end))
         }
     }
 
-    /// Takes up a run that an earlier runner began. How it ends, the kernel tells only its parent.
-    mutating func adopt(_ run: Run.ID, _ process: RunRegistry.Process, _ pidfd: Int32) {
+    /// Reattaches to a run that an earlier runner started. The kernel reports its exit status only
+    /// to its parent.
+    mutating func reattach(_ run: Run.ID, _ process: RunRegistry.Process, _ pidfd: Int32) {
         serial += 1
         guard Self.watch(pidfd, token: serial << 2, in: epoll) else {
             close(pidfd)
@@ -53,8 +55,9 @@ extension RunnerThread {
         add(child)
     }
 
-    /// Takes up what a run left in its control group, which ended while there was no runner, or shortly before.
-    mutating func adopt(_ group: RunRegistry.Group, of run: Run.ID) {
+    /// Takes over the control group of a run that ended while no runner was running, or shortly
+    /// before.
+    mutating func takeOverGroup(_ group: RunRegistry.Group, of run: Run.ID) {
         guard groups?.has(group.name) == true, !ControlGroups.isKept(group.name) else { return }
         serial += 1
         watchGroup(group.name, of: run, grace: group.killTimeout, serial, at: RunnerClock.awake())
@@ -90,7 +93,7 @@ extension RunnerThread {
         }
     }
 
-    /// Makes the process with its pipes and has them all watched; or leaves nothing behind.
+    /// Creates the pipes and the process and watches them; on an error it leaves nothing behind.
     private mutating func spawn(
         _ preparation: Preparation, _ signals: UInt64
     ) throws(Spawner.Failure) {
@@ -103,7 +106,7 @@ extension RunnerThread {
         }
         serial += 1
         let group = groups?.name(serial, isKept: !definition.execution.killsLeftovers)
-        let mark = try registry.make(
+        let record = try registry.make(
             for: preparation.request.id, began: began, beganAt: beganAt, deadline: deadline,
             killTimeout: definition.execution.killTimeout, controlGroup: group)
         var ready = try preparation.result.get()
@@ -114,7 +117,8 @@ extension RunnerThread {
         }
         let process: Spawner.Process
         var context = Spawner.SpawnContext(
-            output: pipes.output.writing, error: pipes.error.writing, signals: signals, mark: mark)
+            output: pipes.output.writing, error: pipes.error.writing, signals: signals,
+            record: record)
         do throws(Spawner.Failure) {
             guard Self.watch(pipes.output.reading, token: serial << 2 | 1, in: epoll),
                 Self.watch(pipes.error.reading, token: serial << 2 | 2, in: epoll)
@@ -122,9 +126,9 @@ extension RunnerThread {
             give(pipes, to: ready.account)
             if let groups, let group { context.controlGroup = try groups.make(group) }
             defer { if group != nil { close(context.controlGroup) } }
-            try giveCredentials(of: preparation.request.id, to: &ready)
+            try storeCredentials(of: preparation.request.id, to: &ready)
             process = try spawner.spawn(definition, ready, in: context)
-            // Else the end of any child is told by SIGCHLD.
+            // Otherwise SIGCHLD reports the end of every child.
             if orphanWatch == nil { try watch(process) }
             if let socket = process.session { try watchSession(socket, process) }
         } catch {
@@ -151,7 +155,8 @@ extension RunnerThread {
         awaitLaunch(of: serial)
     }
 
-    /// The pipes belong to who writes there: /dev/stderr is a name for one that is opened anew.
+    /// Makes the user of the run the owner of the pipes, because a program that opens /dev/stderr
+    /// opens the pipe again and needs permission for it.
     private func give(_ pipes: Pipes, to account: Account) {
         guard let identity = account.identity else { return }
         for pipe in [pipes.output, pipes.error] {
@@ -159,8 +164,8 @@ extension RunnerThread {
         }
     }
 
-    /// Puts the credentials of a run where its process will find them.
-    private mutating func giveCredentials(
+    /// Stores the credentials of a run and passes the path of their directory to its process.
+    private mutating func storeCredentials(
         of run: Run.ID, to ready: inout Preparation.Ready
     ) throws(Spawner.Failure) {
         guard !ready.credentials.isEmpty else { return }
@@ -173,13 +178,13 @@ extension RunnerThread {
         ready.variables["CREDENTIALS_DIRECTORY"] = path
     }
 
-    /// A process whose end could not be known is none to have: it is killed before anybody is told of it.
+    /// A process that cannot be watched is killed before its start is reported.
     private func watch(_ process: Spawner.Process) throws(Spawner.Failure) {
         guard !Self.watch(process.pidfd, token: serial << 2, in: epoll) else { return }
         throw dismiss(process, errno)
     }
 
-    /// The same for one whose reports could not be heard.
+    /// The same for the socket of `timerd-session`.
     private func watchSession(
         _ socket: Int32, _ process: Spawner.Process
     ) throws(Spawner.Failure) {
@@ -190,9 +195,9 @@ extension RunnerThread {
     private func dismiss(_ process: Spawner.Process, _ code: Int32) -> Spawner.Failure {
         _ = cspawn_signal(process.pidfd, SIGKILL)
         var ending = pollfd(fd: process.pidfd, events: Int16(POLLIN), revents: 0)
-        _ = poll(&ending, 1, Int32(clamping: Runner.killPatience.wholeNanoseconds / 1_000_000))
+        _ = poll(&ending, 1, Int32(clamping: Runner.killWait.wholeNanoseconds / 1_000_000))
         var end = cspawn_end()
-        if cspawn_reap(process.pidfd, &end) != 0 { cspawn_forget(process.launch) }
+        if cspawn_reap(process.pidfd, &end) != 0 { cspawn_release_launch(process.launch) }
         close(process.pidfd)
         if let socket = process.session { close(socket) }
         return Spawner.failure(code, "watch the process")

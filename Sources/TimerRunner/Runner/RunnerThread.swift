@@ -9,26 +9,27 @@ import TimerRunnerProtocol
 
 /// The runner's own thread: one epoll(7) over its mailbox, its processes and their pipes.
 struct RunnerThread: ~Copyable {
-    /// How many runs are begun before the ends and the output of others are looked at again. Each start costs
-    /// more the more descriptors are open, so those of runs that ended had better be closed meanwhile.
-    static let startsPerTurn = 32
-    /// The most bytes read from one pipe before others have their turn.
-    static let bytesPerTurn = 8 << 10
-    /// The most bytes of which lines are made before it is looked whether there is room for more.
-    static let bytesPerLook = 4 << 10
-    /// The most bytes of a pipe that are thrown away at a time, and how many nanoseconds later more are.
+    /// How many runs are started before events of other runs are handled. A start costs more with
+    /// more open descriptors, so the descriptors of runs that ended should be closed in between.
+    static let startsPerIteration = 32
+    /// The most bytes read from one pipe before other pipes are read.
+    static let bytesPerPipe = 8 << 10
+    /// The most bytes that are cut into lines before `outputGate` is checked again.
+    static let bytesPerGateCheck = 4 << 10
+    /// The most bytes that are discarded from a pipe at a time, and the time until the next
+    /// discard, in nanoseconds.
     static let discardBytes = 256 << 10
     static let discardPause: Int64 = 20_000_000
-    /// The most bytes read from one pipe at the end of its process: what a pipe may hold at most without
-    /// privilege (pipe(7), pipe-max-size).
+    /// The most bytes read from one pipe when its process has ended: the largest pipe that an
+    /// unprivileged process can have (pipe(7), pipe-max-size).
     static let drainBytesMax = 1 << 20
-    /// How many ends are taken before others have their turn.
-    static let endsPerTurn = 256
-    /// How many nanoseconds what was told may wait for more.
+    /// How many processes are reaped before other events are handled.
+    static let reapsPerIteration = 256
+    /// How long a reported event may wait for further events, in nanoseconds.
     private static let gathering: Int64 = 10_000_000
-    /// How many starts within how many nanoseconds are many.
+    /// How many starts within how many nanoseconds count as many.
     private static let many = (starts: 16, within: Int64(100_000_000))
-    /// What stands in an event for the ends of children.
+    /// The epoll token of the descriptor that reports ended children.
     static let ends = UInt64.max
 
     let mailbox: RunnerMailbox
@@ -37,47 +38,49 @@ struct RunnerThread: ~Copyable {
     let orphanWatch: Int32?
     let spawner: Spawner
     let handler: @Sendable (RunnerEvent) -> Void
-    let gate: @Sendable (Run.ID) -> OutputGate
-    let turned: @Sendable (_ isLate: Bool) -> Bool
+    let outputGate: @Sendable (Run.ID) -> OutputGate
+    let iterationEnded: @Sendable (_ isLate: Bool) -> Bool
     var groups: ControlGroups?
-    /// Where runs have their credentials; nil: nowhere.
+    /// The credentials of runs; nil if there is no directory for them.
     var credentials: CredentialStore?
-    /// The control groups of runs that are over, by their children, as long as something is to be done about what is
-    /// left in them.
+    /// The control groups of runs that are over, by the serial numbers of their children, while
+    /// processes in them still have to be terminated.
     var leftGroups: [UInt64: LeftGroup] = [:]
-    /// The number of the latest child; 0 is the mailbox.
+    /// The serial number of the latest child; 0 is the mailbox.
     var serial: UInt64 = 0
     var children: [UInt64: Child] = [:]
-    /// The children whose runs live.
+    /// The serial numbers of the children of active runs.
     var serials: [Run.ID: UInt64] = [:]
-    /// The children whose processes live, by their numbers.
+    /// The serial numbers of the children whose processes are not reaped, by process id.
     var processes: [Int32: UInt64] = [:]
-    /// The children whose runs ended while somebody else holds their pipes, oldest first.
+    /// The children whose runs ended while another process has their pipes open, oldest first.
     var orphanedOutputs: [UInt64] = []
-    /// The children of which nothing is read for now, by their runs.
+    /// The children whose output is not read for now, by their runs.
     var unread: [Run.ID: UInt64] = [:]
-    /// What the jobs wrote lately.
+    /// The recent output rates of the jobs.
     var lineLimits = LineLimits()
     var timers = TimerHeap()
-    /// The children that set themselves up, the latest last; some may be done. And when all of them are looked at
-    /// again, at the latest.
+    /// The children whose set-up is in progress, the latest last; some may be done. And when all of
+    /// them are polled next.
     var launching: [(serial: UInt64, launch: Int32, isInSession: Bool)] = []
     var launchBy: Int64?
-    /// The runs whose files are being read, and until when that may take.
+    /// The runs whose files are being read, and the deadline for that.
     var reading: [Run.ID: Reading] = [:]
-    /// How many were begun since an instant not long ago; with many, this thread goes first by itself.
+    /// How many runs were started since an instant in the recent past. If there are many, only this
+    /// thread gets the short time slice.
     private var starts = (count: 0, since: Int64(0))
-    /// What is yet to be begun, and the words that came for it meanwhile.
+    /// The runs that wait to be started, and the commands that arrived for runs whose program does
+    /// not run yet.
     var waiting: ArraySlice<Preparation> = []
-    /// How many runs may live at once.
-    var livesMax = Int.max
-    var early: [Run.ID: [RunnerMailbox.Command]] = [:]
-    /// When `turned` is to be called at the latest.
-    private var turnBy: Int64?
+    /// How many runs may be active at once.
+    var activeMax = Int.max
+    var pendingCommands: [Run.ID: [RunnerMailbox.Command]] = [:]
+    /// When `iterationEnded` must be called with true.
+    private var flushBy: Int64?
     var isShutDown = false
-    /// Whether children may have ended of whom the kernel tells no more.
+    /// Whether there may be more ended children, for which the kernel does not signal again.
     var mayHaveMoreEnds = false
-    /// Who waits until every end that has come to pass is told.
+    /// The barriers that are called when every end that has happened is reported.
     var barriers: [@Sendable () -> Void] = []
     var buffer = [UInt8](repeating: 0, count: 64 << 10)
 
@@ -88,39 +91,40 @@ struct RunnerThread: ~Copyable {
         var until: Int64
     }
 
-    /// What a thread begins with.
-    struct Beginning {
+    /// The initial state of a thread.
+    struct InitialState {
         var mailbox: RunnerMailbox
         var registry: RunRegistry
-        /// The runs an earlier runner left, with descriptors of their processes.
-        var found: [(run: Run.ID, process: RunRegistry.Process, pidfd: Int32)]
-        /// The control groups of those it left that are over.
-        var left: [(run: Run.ID, group: RunRegistry.Group)] = []
+        /// The active runs of an earlier runner, with their pidfds.
+        var recovered: [(run: Run.ID, process: RunRegistry.Process, pidfd: Int32)]
+        /// The control groups of its runs that are over.
+        var leftGroups: [(run: Run.ID, group: RunRegistry.Group)] = []
         var orphanWatch: Int32?
         var groups: ControlGroups?
         var credentials: CredentialStore?
         var handler: @Sendable (RunnerEvent) -> Void
-        var gate: @Sendable (Run.ID) -> OutputGate = { _ in .open }
-        var turned: @Sendable (_ isLate: Bool) -> Bool
+        var outputGate: @Sendable (Run.ID) -> OutputGate = { _ in .open }
+        var iterationEnded: @Sendable (_ isLate: Bool) -> Bool
     }
 
-    private init(_ beginning: Beginning, epoll: Int32) {
-        mailbox = beginning.mailbox
-        registry = beginning.registry
-        orphanWatch = beginning.orphanWatch
-        groups = beginning.groups
-        credentials = beginning.credentials
-        handler = beginning.handler
-        gate = beginning.gate
-        turned = beginning.turned
+    private init(_ initialState: InitialState, epoll: Int32) {
+        mailbox = initialState.mailbox
+        registry = initialState.registry
+        orphanWatch = initialState.orphanWatch
+        groups = initialState.groups
+        credentials = initialState.credentials
+        handler = initialState.handler
+        outputGate = initialState.outputGate
+        iterationEnded = initialState.iterationEnded
         self.epoll = epoll
         spawner = Spawner(openFiles: Self.openFilesBefore)
-        for (run, process, pidfd) in beginning.found { adopt(run, process, pidfd) }
-        for (run, group) in beginning.left { adopt(group, of: run) }
+        for (run, process, pidfd) in initialState.recovered { reattach(run, process, pidfd) }
+        for (run, group) in initialState.leftGroups { takeOverGroup(group, of: run) }
     }
 
-    /// The soft limit of open files this process had before it was raised, so as to hold three descriptors
-    /// for each of many runs. Once for all runners: a second one would find what the first one raised.
+    /// The soft limit of open files that this process had before it was raised to allow three
+    /// descriptors for each of many runs. It is read once for all runners, because a second runner
+    /// would read the raised limit.
     private static let openFilesBefore: UInt64 = {
         var limit = rlimit()
         guard getrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit) == 0 else {
@@ -132,12 +136,13 @@ struct RunnerThread: ~Copyable {
         return UInt64(before)
     }()
 
-    /// As many as 1300 runs at once take.
+    /// Enough for 1300 active runs.
     private static let descriptorsReady: rlim_t = 4096
 
-    /// Has the kernel's table of this process's descriptors be so long from now on. It grows by doubling, and where
-    /// threads share it, each time waits until no processor can be looking at the shorter one (Linux, fs/file.c:
-    /// expand_fdtable, synchronize_rcu): 10 ms and more, in the midst of the first runs of which there are many.
+    /// Enlarges the kernel's descriptor table of this process in advance. The kernel doubles the
+    /// table when it is full, and if threads share it, each time waits until no processor can still
+    /// be using the old one (Linux, fs/file.c: expand_fdtable, synchronize_rcu). That takes 10 ms
+    /// and more, during the start of the first large burst of runs.
     private static func preallocateFDTable(beside descriptor: Int32) {
         var limit = rlimit()
         getrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit)
@@ -148,30 +153,31 @@ struct RunnerThread: ~Copyable {
 
     // MARK: - The thread
 
-    /// Starts the thread, which calls `done` as the last thing it does.
-    static func begin(
-        _ beginning: Beginning, done: @escaping @Sendable () -> Void
+    /// Starts the thread. It calls `done` as its last step.
+    static func start(
+        _ initialState: InitialState, done: @escaping @Sendable () -> Void
     ) throws(Runner.Failure) {
-        let mailbox = beginning.mailbox
+        let mailbox = initialState.mailbox
         let epoll = epoll_create1(Int32(EPOLL_CLOEXEC))
         guard epoll >= 0 else { throw Runner.Failure("cannot make an epoll", errno) }
         guard watch(mailbox.descriptor, token: 0, in: epoll),
-            beginning.orphanWatch.map({ watch($0, token: ends, in: epoll) }) ?? true
+            initialState.orphanWatch.map({ watch($0, token: ends, in: epoll) }) ?? true
         else {
             let code = errno
             close(epoll)
             throw Runner.Failure("cannot watch a descriptor", code)
         }
-        // Before there is one thread more.
+        // These come before the new thread exists.
         _ = openFilesBefore
         preallocateFDTable(beside: epoll)
         let code = WorkerThread.start("timerd.runner") {
-            // The nice value most jobs have is that of this thread too, unless many begin, whatever the
-            // runner's. A child begins with its parent's, and one that has to give up a lower one gives up the
-            // processor with it: on a busy machine it would wait for its next turn before it runs its program.
+            // This thread has the nice value of most jobs, whatever the runner has, except during a
+            // burst of starts. A child inherits it, and a child that had to raise a lower value
+            // would yield the processor: on a busy machine it would wait for its next time slice
+            // before it executes its program.
             ThreadNice.reset()
             ThreadSlice.takeShortest()
-            var thread = RunnerThread(beginning, epoll: epoll)
+            var thread = RunnerThread(initialState, epoll: epoll)
             thread.run()
             close(epoll)
             mailbox.close()
@@ -183,7 +189,7 @@ struct RunnerThread: ~Copyable {
         }
     }
 
-    // MARK: - The turn
+    // MARK: - The loop
 
     private mutating func run() {
         var events = [epoll_event](repeating: epoll_event(), count: 256)
@@ -192,29 +198,29 @@ struct RunnerThread: ~Copyable {
             let count = epoll_wait(epoll, &events, Int32(events.count), timeout())
             for event in events.prefix(Int(max(0, count))) {
                 switch event.data.u64 {
-                case 0: for word in mailbox.take() { execute(word) }
+                case 0: for command in mailbox.take() { execute(command) }
                 case Self.ends: reapAll()
                 case let token: serve(token)
                 }
             }
-            // Fewer events than there is room for: that was all of them.
+            // If the array is not full, these were all pending events.
             if mayHaveMoreEnds { reapAll() }
             if count >= 0, count < events.count, !mayHaveMoreEnds {
                 for settled in settled { settled() }
                 barriers.removeFirst(settled.count)
             }
             adjustTimeSlice(at: RunnerClock.awake())
-            startSome()
+            startPreparations()
             let now = RunnerClock.awake()
             while let serial = timers.pop(due: now) { handleTimer(of: serial, at: now) }
-            let isLate = pollLaunches(at: now) || turnBy.map { now >= $0 } ?? false
-            let mayWait = turned(isLate)
-            turnBy = mayWait ? turnBy ?? now + Self.gathering : nil
+            let isLate = pollLaunches(at: now) || flushBy.map { now >= $0 } ?? false
+            let mayWait = iterationEnded(isLate)
+            flushBy = mayWait ? flushBy ?? now + Self.gathering : nil
         }
         for settled in barriers { settled() }
-        _ = turned(true)
+        _ = iterationEnded(true)
         for serial in Array(children.keys) { drop(serial) }
-        // Who was killed with the last runs may take a moment to be gone.
+        // Processes that were killed with the last runs may need a moment to end.
         for _ in 0..<20 where groups?.areAllRemoved == false {
             usleep(5000)
             reapAll()
@@ -225,12 +231,14 @@ struct RunnerThread: ~Copyable {
         if let orphanWatch { close(orphanWatch) }
     }
 
-    /// Short turns have a run begin at once though the processors are taken, and its process gives them up before it
-    /// is its program. That costs it a turn: where many begin, this thread goes first by itself, and they as any.
+    /// With a short time slice, a run starts at once although the processors are busy, and its
+    /// process resets the slice before it executes its program, which makes it yield the processor.
+    /// During a burst of starts only this thread has the short slice, and the runs compete like any
+    /// other process.
     private mutating func adjustTimeSlice(at now: Int64) {
         let wereMany = starts.count > Self.many.starts
         if now - starts.since >= Self.many.within { starts = (count: 0, since: now) }
-        starts.count += min(waiting.count, Self.startsPerTurn)
+        starts.count += min(waiting.count, Self.startsPerIteration)
         let areMany = starts.count > Self.many.starts
         guard areMany != wereMany else { return }
         if !areMany {
@@ -240,68 +248,72 @@ struct RunnerThread: ~Copyable {
         }
     }
 
-    /// How long to wait for something, in milliseconds; -1 for ever.
+    /// How long epoll_wait may wait, in milliseconds; -1 for no limit.
     private func timeout() -> Int32 {
         if mayStart || !barriers.isEmpty || mayHaveMoreEnds { return 0 }
-        let next = min(timers.next ?? .max, turnBy ?? .max, launchBy ?? .max)
+        let next = min(timers.next ?? .max, flushBy ?? .max, launchBy ?? .max)
         guard next < .max else { return -1 }
-        // Rounded up, so as not to turn in vain; a day at most, lest the number not fit.
+        // Rounded up, so that the loop does not wake too early; at most a day, so that the number
+        // fits.
         return Int32(min(86_400_000, max(0, (next - RunnerClock.awake() + 999_999) / 1_000_000)))
     }
 
-    private mutating func execute(_ word: RunnerMailbox.Command) {
-        switch word {
+    private mutating func execute(_ command: RunnerMailbox.Command) {
+        switch command {
         case .start(let preparations): if !isShutDown { waiting += preparations }
         case .read(let request, let account): awaitFiles(of: request, account)
-        case .wasRead(let run, let files): takeFiles(of: run, files)
+        case .wasRead(let run, let files): didReadFiles(of: run, files)
         case .signal(let run, let number):
-            guard let child = child(of: run, or: word) else { return }
+            guard let child = child(of: run, or: command) else { return }
             kill(child, number)
         case .end(let run, let grace): end(run, grace: grace)
         case .suspend(let run):
-            guard child(of: run, or: word) != nil else { return }
+            guard child(of: run, or: command) != nil else { return }
             suspend(run)
         case .resume(let run):
-            guard child(of: run, or: word) != nil else { return }
+            guard child(of: run, or: command) != nil else { return }
             resume(run)
         case .barrier(let done): barriers.append(done)
-        case .readOn(let runs): for run in runs { readOn(run) }
+        case .resumeReading(let runs): for run in runs { resumeReading(run) }
         case .limit(let count):
-            livesMax = count
-            // A configuration was read, which takes much memory; the next run is not to wait for what follows from that.
-            cspawn_get_ready()
+            activeMax = count
+            // This follows a reload, which allocates much memory. The scan of that memory is done
+            // now, so that the next run does not wait for it.
+            cspawn_prepare()
         case .shutDown(let grace): shutDown(grace)
         }
     }
 
-    /// The child of a run. A word for a run whose program does not run yet is kept until then.
-    private mutating func child(of run: Run.ID, or word: RunnerMailbox.Command) -> Child? {
+    /// The child of a run. If the program of the run does not run yet, the command is kept until it
+    /// does.
+    private mutating func child(of run: Run.ID, or command: RunnerMailbox.Command) -> Child? {
         let child = serials[run].flatMap { children[$0] }
         if let child, child.launch == nil { return child }
         if child != nil || reading[run] != nil || waiting.contains(where: { $0.request.id == run })
         {
-            early[run, default: []].append(word)
+            pendingCommands[run, default: []].append(command)
             mailbox.keepCommands(1)
         }
         return nil
     }
 
-    /// What was said of a run before its program ran.
-    mutating func executeEarly(_ run: Run.ID) {
-        for word in forgetEarly(run) { execute(word) }
+    /// Executes the commands that arrived for a run before its program ran.
+    mutating func executePendingCommands(_ run: Run.ID) {
+        for command in removePendingCommands(run) { execute(command) }
     }
 
-    /// Takes out what was said of a run before its program ran.
+    /// Removes the commands that arrived for a run before its program ran.
     @discardableResult
-    mutating func forgetEarly(_ run: Run.ID) -> [RunnerMailbox.Command] {
-        guard !early.isEmpty, let words = early.removeValue(forKey: run) else { return [] }
-        mailbox.keepCommands(-words.count)
-        return words
+    mutating func removePendingCommands(_ run: Run.ID) -> [RunnerMailbox.Command] {
+        guard !pendingCommands.isEmpty, let commands = pendingCommands.removeValue(forKey: run)
+        else { return [] }
+        mailbox.keepCommands(-commands.count)
+        return commands
     }
 
     // MARK: - The kernel
 
-    /// Has the epoll tell when there is something to read. False, with errno set, if it will not.
+    /// Makes epoll report when there is something to read. False, with errno set, on an error.
     static func watch(_ descriptor: Int32, token: UInt64, in epoll: Int32) -> Bool {
         var event = epoll_event(events: EPOLLIN.rawValue, data: epoll_data_t(u64: token))
         return epoll_ctl(epoll, EPOLL_CTL_ADD, descriptor, &event) == 0

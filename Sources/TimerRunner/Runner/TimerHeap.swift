@@ -1,8 +1,8 @@
 // Copyright 2026 the timerd authors
 // SPDX-License-Identifier: Apache-2.0
 
-/// When which child is to be looked at again: a binary heap. An alarm that is not needed any more is left
-/// in and rings in vain.
+/// A binary heap of timers for the children. A timer that is not needed any more is not removed;
+/// when it expires, it has no effect.
 struct TimerHeap {
     private var heap: [(at: Int64, serial: UInt64)] = []
 
@@ -19,8 +19,7 @@ struct TimerHeap {
         }
     }
 
-    /// Takes out one that is due; nil without one.
-    /// - Complexity: O(log n).
+    /// Removes a timer that is due; nil if there is none.
     mutating func pop(due now: Int64) -> UInt64? {
         guard let first = heap.first, first.at <= now else { return nil }
         let last = heap.removeLast()

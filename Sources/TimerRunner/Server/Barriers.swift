@@ -3,13 +3,14 @@
 
 import Synchronization
 
-/// Has the runner say when every end that has come to pass is told. A scheduler may ask as often as it likes: its
-/// tokens count upwards, one is on its way at a time, and the answer to it is the answer to all before it.
+/// Reports when every end that has happened so far is reported. A scheduler may ask any number of
+/// times: its tokens increase, only one is passed to the runner at a time, and the response to it
+/// also answers all earlier ones.
 final class Barriers: Sendable {
     private struct State {
-        /// Counts the connections: what was asked on an earlier one is answered to nobody.
+        /// Counts the connections: a token from an earlier connection gets no response.
         var connection = 0
-        /// The latest token that was asked for and is not on its way.
+        /// The latest token that was requested and not yet passed to the runner.
         var wanted: UInt64?
         var isUnderWay = false
     }
@@ -23,7 +24,7 @@ final class Barriers: Sendable {
         self.answer = answer
     }
 
-    /// A scheduler has connected, whose tokens count anew.
+    /// A scheduler has connected, and its tokens start from the beginning.
     func restart() {
         state.withLock { state in
             state.connection += 1
@@ -31,7 +32,7 @@ final class Barriers: Sendable {
         }
     }
 
-    /// Answers the token once every end that has come to pass by now is told.
+    /// Answers the token when every end that has happened before this call is reported.
     func barrier(_ token: UInt64) {
         let isFirst = state.withLock { state in
             state.wanted = max(token, state.wanted ?? 0)

@@ -7,18 +7,18 @@ import Synchronization
 import TimerCore
 import TimerRunnerProtocol
 
-/// What the configuration says of the jobs' runs, as it was read last, and for as long as the scheduler takes it over,
-/// as it was before.
+/// The definitions of the jobs' runs as last read from the configuration, and, until the scheduler
+/// has finished its reload, also the previous ones.
 struct JobDefinitions: Sendable {
-    private var current = Known()
-    private var former = Known()
-    /// What has changed in the files, before the scheduler has asked for a reload.
-    private var latest = Known()
+    private var current = DefinitionSet()
+    private var former = DefinitionSet()
+    /// Definitions that have changed in the files before the scheduler requested a reload.
+    private var latest = DefinitionSet()
     private var keepsFormer = false
-    /// How often `keepFormer` and `forgetFormer` were called.
+    /// Counts the calls of `keepFormer` and `forgetFormer`.
     private var changes: UInt64 = 0
 
-    /// The result of one reading. It is a class so that a chosen thread can free what is in it.
+    /// The result of one reading. It is a class, so that it can be freed on a chosen thread.
     final class Reading: Sendable {
         fileprivate struct Content {
             var definitions: RunnerServer.Definitions = [:]
@@ -33,7 +33,7 @@ struct JobDefinitions: Sendable {
             self.content = Mutex(content)
         }
 
-        /// How many definitions it has.
+        /// The number of definitions in it.
         var count: Int {
             content.withLock {
                 $0.definitions.count + $0.next.current.definitions.count
@@ -44,9 +44,9 @@ struct JobDefinitions: Sendable {
         fileprivate func empty() { content.withLock { $0 = Content() } }
     }
 
-    private struct Known {
+    private struct DefinitionSet {
         var definitions: RunnerServer.Definitions = [:] { didSet { fingerprints = [:] } }
-        /// Of those definitions that were asked for.
+        /// The fingerprints of the definitions that were requested.
         var fingerprints: [Job.Name: UInt64] = [:]
 
         mutating func definition(for order: RunOrder) -> Definition? {
@@ -62,17 +62,18 @@ struct JobDefinitions: Sendable {
 
     func contains(_ job: Job.Name) -> Bool { current.definitions[job] != nil }
 
-    /// The definition that a run is to be started by; nil if there is none of its job, or other ones.
+    /// The definition with which a run is started; nil if the job is unknown or has only other
+    /// versions.
     mutating func definition(for order: RunOrder) -> Definition? {
         current.definition(for: order) ?? former.definition(for: order)
             ?? latest.definition(for: order)
     }
 
-    /// Works out the definitions after this reading. With very many jobs this takes a while.
+    /// Computes the definitions after this reading. With very many jobs this takes a while.
     ///
     /// - Parameters:
-    ///   - kept: jobs that stay as they are, since their file has an error.
-    ///   - isCheck: whether the files have changed, and the scheduler has not asked for a reload.
+    ///   - kept: jobs whose definitions do not change, because their file has an error.
+    ///   - isCheck: whether the files have changed and the scheduler has not requested a reload.
     func reading(
         _ read: RunnerServer.Definitions, keeping kept: Set<Job.Name>, isCheck: Bool
     ) -> Reading {
@@ -80,61 +81,64 @@ struct JobDefinitions: Sendable {
             changes,
             Reading.Content(
                 definitions: read,
-                next: isCheck ? checked(read, keeping: kept) : taken(read, keeping: kept)))
+                next: isCheck ? afterCheck(read, keeping: kept) : afterReload(read, keeping: kept)))
     }
 
-    /// Uses the reading, and leaves the previous definitions in it, since freeing them takes a while as well.
+    /// Applies the reading, and moves the previous definitions into it, because freeing them takes
+    /// a while as well.
     ///
-    /// - Returns: false if `keepFormer` or `forgetFormer` was called meanwhile. Then it has to be worked out again.
-    mutating func go(by reading: Reading) -> Bool {
+    /// - Returns: false if `keepFormer` or `forgetFormer` was called since the reading was
+    ///   computed. Then it must be computed again.
+    mutating func apply(_ reading: Reading) -> Bool {
         guard reading.changes == changes else { return false }
         reading.content.withLock { swap(&self, &$0.next) }
         return true
     }
 
-    /// The files were changed, and this is in them. A job that is deleted from them is not run any more; one that is
-    /// changed is run as it was when it fired.
-    private func checked(
+    /// The definitions after the files were changed without a reload. A job that was deleted from
+    /// them is not run any more; a job that was changed is run as it was when it fired.
+    private func afterCheck(
         _ read: RunnerServer.Definitions, keeping kept: Set<Job.Name>
     ) -> JobDefinitions {
         var next = self
-        func isThere(_ job: Job.Name) -> Bool { read[job] != nil || kept.contains(job) }
-        next.current.definitions = current.definitions.filter { isThere($0.key) }
-        next.former.definitions = former.definitions.filter { isThere($0.key) }
+        func exists(_ job: Job.Name) -> Bool { read[job] != nil || kept.contains(job) }
+        next.current.definitions = current.definitions.filter { exists($0.key) }
+        next.former.definitions = former.definitions.filter { exists($0.key) }
         next.latest.definitions = read.filter { next.current.definitions[$0.key] != $0.value }
         return next
     }
 
-    private func taken(
+    private func afterReload(
         _ read: RunnerServer.Definitions, keeping kept: Set<Job.Name>
     ) -> JobDefinitions {
         var next = self
         var read = read
-        next.latest = Known()
+        next.latest = DefinitionSet()
         for job in kept {
             guard let definition = current.definitions[job] else { continue }
-            // A scheduler that is started now loads what has no error.
+            // A scheduler that starts now loads the files that have no error.
             if let other = read[job], other != definition { next.latest.definitions[job] = other }
             read[job] = definition
         }
         next.current.definitions = read
-        // Most jobs stay as they are, and are not kept twice.
+        // Most jobs do not change, and are not stored twice.
         next.former.definitions = former.definitions.filter { read[$0.key] != $0.value }
         return next
     }
 
-    /// From here on what is read next does not replace what is there now, but is beside it.
+    /// Keeps the current definitions beside those that are read next.
     mutating func keepFormer() {
-        // Until a reload is finished, the scheduler uses the definitions from before the first of several readings.
+        // Until a reload is finished, the scheduler uses the definitions from before the first of
+        // several readings.
         guard !keepsFormer else { return }
         keepsFormer = true
         former = current
         changes += 1
     }
 
-    /// From now on only the last reading counts.
+    /// Uses only the last reading from now on.
     ///
-    /// - Returns: the definitions from before, to be freed.
+    /// - Returns: the previous definitions, for the caller to free.
     mutating func forgetFormer() -> Reading {
         let before = Reading(changes, Reading.Content())
         before.content.withLock { swap(&former, &$0.next.former) }
@@ -144,8 +148,8 @@ struct JobDefinitions: Sendable {
     }
 }
 
-/// Reads the configuration on a thread of its own: of very many jobs it takes a while, and starts and ends of runs do
-/// not wait for it.
+/// Reads the configuration on its own thread: with very many jobs that takes a while, and starts
+/// and ends of runs must not wait for it.
 final class DefinitionReader: Sendable {
     typealias Reading = Result<JobDefinitions.Reading, RunnerServer.Unreadable>
 
@@ -154,14 +158,14 @@ final class DefinitionReader: Sendable {
     private let freeFormer: @Sendable () -> Void
     private let done: @Sendable () -> Void
     private let finished = Mutex<Reading?>(nil)
-    /// Counts the readings that are finished and not taken.
-    private let isThere = DispatchSemaphore(value: 0)
+    /// Counts the readings that are finished and not yet taken.
+    private let finishedCount = DispatchSemaphore(value: 0)
 
     /// - Parameters:
-    ///   - read: reads it; may take its time.
-    ///   - kept: the jobs of which the last reading says nothing because of an error.
+    ///   - read: reads the configuration; may take long.
+    ///   - kept: the jobs that the last reading does not contain because of an error.
     ///   - freeFormer: frees what belongs to readings that are not used any more.
-    ///   - done: called on another thread when `take` has something.
+    ///   - done: called on another thread when `take` has a result.
     init(
         read: @escaping @Sendable () -> Result<RunnerServer.Definitions, RunnerServer.Unreadable>,
         kept: @escaping @Sendable () -> Set<Job.Name>,
@@ -173,19 +177,20 @@ final class DefinitionReader: Sendable {
         self.done = done
     }
 
-    /// Begins a reading. There is none in progress, and the last one was taken.
+    /// Starts a reading. No other may be in progress, and the result of the last one must have been
+    /// taken.
     ///
     /// - Parameters:
     ///   - definitions: those in use.
-    ///   - isCheck: as of `JobDefinitions.reading`.
-    func begin(beside definitions: JobDefinitions, isCheck: Bool) {
+    ///   - isCheck: as for `JobDefinitions.reading`.
+    func start(beside definitions: JobDefinitions, isCheck: Bool) {
         start { [read, kept] in
             read().map { definitions.reading($0, keeping: kept(), isCheck: isCheck) }
         }
     }
 
-    /// The same for what was read already.
-    func begin(
+    /// The same for a configuration that was already read.
+    func start(
         beside definitions: JobDefinitions, isCheck: Bool, with reading: JobDefinitions.Reading
     ) {
         start { [kept] in
@@ -195,7 +200,7 @@ final class DefinitionReader: Sendable {
         }
     }
 
-    /// Frees what is in a reading: on a thread of its own if that is much.
+    /// Frees the contents of a reading, on its own thread if there are many.
     func free(_ reading: JobDefinitions.Reading) {
         guard reading.count > Self.fewJobs else { return }
         _ = WorkerThread.start("timerd.config") { [freeFormer] in
@@ -209,7 +214,7 @@ final class DefinitionReader: Sendable {
 
     private func start(_ body: @escaping @Sendable () -> Reading) {
         let code = WorkerThread.start("timerd.config") { [self] in
-            // It has time; what starts runs has none.
+            // Reading is not urgent; starting runs is.
             ThreadNice.reset()
             finish(body())
         }
@@ -218,37 +223,40 @@ final class DefinitionReader: Sendable {
 
     private func finish(_ reading: Reading) {
         finished.withLock { $0 = reading }
-        isThere.signal()
+        finishedCount.signal()
         done()
     }
 
-    /// What was read; nil if it is not there yet. It is handed out once.
+    /// The result of the reading; nil if it is not finished. It is returned once.
     func take() -> Reading? {
-        guard isThere.wait(timeout: .now()) == .success else { return nil }
+        guard finishedCount.wait(timeout: .now()) == .success else { return nil }
         return finished.withLock { $0.take() }
     }
 
-    /// The same, and waits for it. A reading must have begun.
+    /// Waits for the reading and returns it. A reading must be in progress.
     func wait() -> Reading {
-        isThere.wait()
-        return finished.withLock { $0.take() } ?? .failure(.init("it was read by somebody else"))
+        finishedCount.wait()
+        return finished.withLock { $0.take() }
+            ?? .failure(.init("another caller has taken the result"))
     }
 }
 
-/// Runs whose definitions are not known, until the configuration was read once more; and what was said of them since.
+/// Runs whose definitions are unknown until the configuration is read once more, and the commands
+/// that arrived for them.
 struct WaitingOrders {
     struct Waiting {
         var order: RunOrder
-        /// The number of the first reading of the configuration that begins after the order came.
+        /// The number of the first reading of the configuration that starts after the request
+        /// arrived.
         var reading: UInt64
-        /// What is to be done behind the start.
+        /// The commands to execute after the start.
         var commands: [WireRequest] = []
         fileprivate var number: UInt64
     }
 
     private var waiting: [Run.ID: Waiting] = [:]
     private var last: UInt64 = 0
-    /// How many commands wait.
+    /// The number of commands that wait.
     private(set) var commands = 0
 
     var isEmpty: Bool { waiting.isEmpty }
@@ -259,8 +267,8 @@ struct WaitingOrders {
         waiting[order.run] = Waiting(order: order, reading: reading, number: last)
     }
 
-    /// Has a command wait if it is for a run that waits.
-    /// - Returns: whether it does.
+    /// Queues a command if its run waits.
+    /// - Returns: whether it was queued.
     mutating func hold(_ command: WireRequest, for run: Run.ID) -> Bool {
         guard !waiting.isEmpty, waiting[run] != nil else { return false }
         waiting[run]?.commands.append(command)
@@ -268,7 +276,7 @@ struct WaitingOrders {
         return true
     }
 
-    /// Takes all of them out, in the order in which they came.
+    /// Removes all of them, in the order in which they arrived.
     mutating func takeAll() -> [Waiting] {
         defer { (waiting, commands) = ([:], 0) }
         return waiting.values.sorted { $0.number < $1.number }

@@ -1,22 +1,22 @@
 // Copyright 2026 the timerd authors
 // SPDX-License-Identifier: Apache-2.0
 
-/// Messages in the order of their numbers, which count from 1. Each is kept until the other side has seen it, and is
-/// sent again on a new connection.
+/// A queue of messages with consecutive numbers that start at 1. Each message is kept until the
+/// other side has acknowledged it, and is sent again on a new connection.
 struct Lane<Message> {
     struct Entry {
         var number: UInt64
         var message: Message
-        /// What it takes of the memory, roughly, in bytes.
+        /// The approximate memory that it takes, in bytes.
         var cost: Int
     }
 
     private var entries: [Entry?] = []
-    /// The first entry that is not seen; everything before it is nil.
+    /// The first entry that is not acknowledged; everything before it is nil.
     private var head = 0
     /// How many entries from `head` on were sent on this connection.
     private var sent = 0
-    /// The cost of those that were sent and are not seen yet.
+    /// The cost of those that were sent and are not acknowledged yet.
     private(set) var sentBytes = 0
     private var number: UInt64 = 0
 
@@ -24,7 +24,7 @@ struct Lane<Message> {
 
     var hasUnsent: Bool { head + sent < entries.count }
 
-    /// Adds a message behind all others.
+    /// Appends a message.
     /// - Returns: its number.
     @discardableResult
     mutating func append(_ message: Message, cost: Int) -> UInt64 {
@@ -33,7 +33,7 @@ struct Lane<Message> {
         return number
     }
 
-    /// Takes the next message that is to be sent; nil if all are.
+    /// Marks the next message as sent and returns it; nil if all are sent.
     mutating func sendNext() -> Entry? {
         guard hasUnsent, let entry = entries[head + sent] else { return nil }
         sent += 1
@@ -41,7 +41,8 @@ struct Lane<Message> {
         return entry
     }
 
-    /// Drops every message that was sent, up to and including this number.
+    /// Removes every sent message up to and including this number, which the other side has
+    /// acknowledged.
     mutating func seen(_ number: UInt64) {
         while sent > 0, let entry = entries[head], entry.number <= number {
             entries[head] = nil
@@ -49,14 +50,16 @@ struct Lane<Message> {
             sent -= 1
             sentBytes -= entry.cost
         }
-        // The room is given back when half of it is unused, so that each message costs the same over many.
+        // The array is shortened when half of it is unused, so that the cost per message is
+        // constant on average.
         if head >= 1024, head * 2 >= entries.count {
             entries.removeFirst(head)
             head = 0
         }
     }
 
-    /// Has everything that is not seen sent again, without the messages that are not worth it.
+    /// Prepares to send everything that is not acknowledged again, except the messages for which
+    /// `isKept` returns false.
     mutating func rewind(keeping isKept: (Message) -> Bool = { _ in true }) {
         entries = entries[head...].filter { entry in entry.map { isKept($0.message) } ?? false }
         head = 0
@@ -64,7 +67,7 @@ struct Lane<Message> {
         sentBytes = 0
     }
 
-    /// Calls this with each message that is not sent, in order.
+    /// Calls the body with each message that is not sent, in order.
     func forEachUnsent(_ body: (Message) -> Void) {
         for case .some(let entry) in entries[(head + sent)...] { body(entry.message) }
     }

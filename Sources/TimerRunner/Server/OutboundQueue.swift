@@ -5,26 +5,28 @@ import Synchronization
 import TimerCore
 import TimerRunnerProtocol
 
-/// What a runner holds for its scheduler: its runs until they are forgotten, and what it has to tell until it
-/// is seen. Filled by the runner's thread, emptied by the server's.
+/// What a runner stores for its scheduler: its runs until they are forgotten, and its events until
+/// they are acknowledged. The runner's thread adds to it, and the server's thread sends from it.
 ///
-/// Beginnings and ends have a lane of their own, which waits for devNull. The end of a run is sent behind what the
-/// run wrote, but not later than `endDelayMax`: where the log takes no lines, its next firing would wait for it.
+/// Starts and ends have their own lane, which never waits for output. The end of a run is sent
+/// after the output of the run, but at most `endDelayMax` later: the next firing of the job waits
+/// for the end, even if the log is not consumed.
 ///
-/// Output is bounded, see `OutputLane`. Everything else is bounded by the runs there are, and those by
-/// `RunnerLimits`.
+/// Output is bounded, see `OutputLane`. Everything else is bounded by the number of runs, and that
+/// by `RunnerLimits`.
 final class OutboundQueue: Sendable {
     /// How long the end of a run waits for its output to be sent, in nanoseconds.
     static let endDelayMax: Int64 = 100_000_000
-    /// About how many bytes are taken at a time by `nextReplies`.
+    /// About how many bytes `nextBatch` takes at a time.
     static let batchBytes = 32 << 10
 
     private struct Held {
         var began: WallInstant?
         var end: RunEnd?
-        /// The number its end was told by last; nil while it was not, or waits for output.
+        /// The number of the last message with its end; nil while it was not sent, or waits for
+        /// output.
         var endNumber: UInt64?
-        /// The end waits for output, at most until this instant of CLOCK_MONOTONIC.
+        /// Set while the end waits for output: the latest instant of CLOCK_MONOTONIC.
         var endBy: Int64?
     }
 
@@ -36,28 +38,29 @@ final class OutboundQueue: Sendable {
     private struct State {
         var isConnected = false
         var held: [Run.ID: Held] = [:]
-        /// How many of them are not over.
+        /// The number of runs that have not ended.
         var liveCount = 0
         var lane = Lane<Message>()
         var output = OutputLane()
-        /// The runs whose ends wait for output, in the order in which that ends. Some may not wait any more.
+        /// The runs whose ends wait for output, in the order of their deadlines. Some may not wait
+        /// any more.
         var delayed: ArraySlice<(run: Run.ID, by: Int64)> = []
-        /// How many ends wait for output.
+        /// The number of ends that wait for output.
         var delayedCount = 0
-        /// Tokens that are settled once the ends before them are told.
+        /// The tokens to answer when the ends before them are sent.
         var barriers: [UInt64] = []
-        /// The bytes of the last lines that are held with the ends.
+        /// The number of bytes in the tails of ended runs.
         var tailBytes = 0
-        /// Everything up to this number of the lane is seen.
+        /// Everything up to this number of the lane is acknowledged.
         var seen: UInt64 = 0
 
         var hasUnsent: Bool { lane.hasUnsent || output.canSend }
 
-        mutating func tell(_ event: RunnerEvent) {
+        mutating func enqueue(_ event: RunnerEvent) {
             lane.append(.event(event), cost: OutputLane.lineCost)
         }
 
-        /// Holds the run, if it is not held yet, until it is forgotten.
+        /// Stores the run, if it is not stored yet, until it is forgotten.
         mutating func hold(_ run: Run.ID) {
             guard held[run] == nil else { return }
             held[run] = Held()
@@ -76,9 +79,9 @@ final class OutboundQueue: Sendable {
             output.forget(run)
         }
 
-        /// Keeps how a run ended.
-        /// - Returns: whether it was the last one that lived.
-        mutating func keep(_ end: RunEnd, of run: Run.ID) -> Bool {
+        /// Stores how a run ended.
+        /// - Returns: whether it was the last active run.
+        mutating func store(_ end: RunEnd, of run: Run.ID) -> Bool {
             hold(run)
             let before = held[run]?.end
             tailBytes += end.tail.count - (before?.tail.count ?? 0)
@@ -87,16 +90,16 @@ final class OutboundQueue: Sendable {
             return before == nil && liveCount == 0
         }
 
-        /// Tells the end of a run, at once or once its output is sent.
-        mutating func tellEnd(of run: Run.ID, at now: Int64) {
-            guard output.hasUnsent(of: run) else { return tellEndNow(of: run) }
+        /// Queues the end of a run, at once or when its output is sent.
+        mutating func enqueueEnd(of run: Run.ID, at now: Int64) {
+            guard output.hasUnsent(of: run) else { return enqueueEndNow(of: run) }
             guard held[run]?.endBy == nil else { return }
             held[run]?.endBy = now + OutboundQueue.endDelayMax
             delayed.append((run, now + OutboundQueue.endDelayMax))
             delayedCount += 1
         }
 
-        mutating func tellEndNow(of run: Run.ID) {
+        mutating func enqueueEndNow(of run: Run.ID) {
             guard let end = held[run]?.end else { return }
             let cost = end.tail.count + OutputLane.lineCost
             held[run]?.endNumber = lane.append(.event(.ended(run, end)), cost: cost)
@@ -114,13 +117,13 @@ final class OutboundQueue: Sendable {
             barriers = []
         }
 
-        /// Tells the ends that have waited for long enough.
-        /// - Returns: when the next one has; nil if none waits.
-        mutating func tellDelayed(at now: Int64) -> Int64? {
+        /// Queues the ends whose deadline has passed.
+        /// - Returns: the deadline of the next one; nil if none waits.
+        mutating func enqueueDueEnds(at now: Int64) -> Int64? {
             while let (run, by) = delayed.first {
                 if held[run]?.endBy == by {
                     guard by <= now else { return by }
-                    tellEndNow(of: run)
+                    enqueueEndNow(of: run)
                 }
                 _ = delayed.popFirst()
             }
@@ -130,9 +133,9 @@ final class OutboundQueue: Sendable {
 
     private let state = Mutex(State())
 
-    /// Takes what the runner tells.
-    /// - Returns: whether the thread that sends must be woken: there was nothing to send before, or no scheduler
-    ///   is connected and no run is running, so that the runner may not be needed.
+    /// Adds an event of the runner.
+    /// - Returns: whether the sending thread must be woken: there was nothing to send before, or no
+    ///   scheduler is connected and no run is active, so that the runner may not be needed.
     func take(_ event: RunnerEvent, at now: Int64 = RunnerClock.awake()) -> Bool {
         state.withLock { state in
             let hadUnsent = state.hasUnsent
@@ -140,17 +143,17 @@ final class OutboundQueue: Sendable {
             case .output: state.output.take(event)
             case .dropped(let run, let lines): state.output.drop(lines, of: run)
             case .limited(let run, let lines): state.output.limit(lines, of: run)
-            case .leftBehind: state.output.tell(event)
+            case .leftBehind: state.output.appendAfterOutput(event)
             case .began(let run, _, let at):
                 state.hold(run)
                 state.held[run]?.began = at
-                state.tell(event)
+                state.enqueue(event)
             case .ended(let run, let end):
-                state.output.tellDrops(of: run)
-                let isLast = state.keep(end, of: run)
+                state.output.reportDrops(of: run)
+                let isLast = state.store(end, of: run)
                 let isFirst = state.delayedCount == 0
-                state.tellEnd(of: run, at: now)
-                // The thread that sends does not know yet when to look again.
+                state.enqueueEnd(of: run, at: now)
+                // The sending thread does not know this deadline yet.
                 if isFirst, state.delayedCount > 0 { return true }
                 if isLast, !state.isConnected { return true }
             case .slowed: break
@@ -159,15 +162,15 @@ final class OutboundQueue: Sendable {
         }
     }
 
-    /// Whether more may be read of what this run writes.
-    func gate(of run: Run.ID, at now: Int64 = RunnerClock.awake()) -> OutputGate {
+    /// Whether more output of this run may be read.
+    func outputGate(of run: Run.ID, at now: Int64 = RunnerClock.awake()) -> OutputGate {
         state.withLock { state in
-            state.output.gate(
+            state.output.outputGate(
                 of: run, isConnected: state.isConnected, isHeld: state.held[run] != nil, at: now)
         }
     }
 
-    /// The runner has come to the end of what was to be told for this.
+    /// The runner has reported every end before this barrier.
     func barrierReached(_ token: UInt64) {
         state.withLock { state in
             guard state.delayedCount == 0 else { return state.barriers.append(token) }
@@ -175,22 +178,24 @@ final class OutboundQueue: Sendable {
         }
     }
 
-    /// Whether the run is new here; from then on it is held. The end of one that is over is told again.
+    /// Whether the run is unknown; it is stored from then on. If the run has ended, its end is sent
+    /// again.
     func isNew(_ run: Run.ID) -> Bool {
         state.withLock { state in
             guard let held = state.held[run] else {
                 state.hold(run)
                 return true
             }
-            // One that is not seen yet is on its way.
+            // An end that is not acknowledged yet is already queued or sent.
             if held.end != nil, let number = held.endNumber, number <= state.seen {
-                state.tellEndNow(of: run)
+                state.enqueueEndNow(of: run)
             }
             return false
         }
     }
 
-    /// Forgets those of the runs that are over. One that lives would be begun again if it were asked for again.
+    /// Forgets those of the runs that have ended. An active run is kept, because it would start
+    /// again if it were requested again.
     /// - Returns: those that are forgotten.
     @discardableResult
     func forget(_ runs: [Run.ID]) -> [Run.ID] {
@@ -201,31 +206,31 @@ final class OutboundQueue: Sendable {
         }
     }
 
-    /// These are not begun after all, and may be asked for again.
+    /// Removes runs that are not started after all, so that they can be requested again.
     func cancelPending(_ runs: [Run.ID]) {
         state.withLock { state in
             for run in runs { state.forget(run) }
         }
     }
 
-    /// How many runs are held, and how many bytes of their last lines.
+    /// The number of stored runs, and of bytes in their tails.
     var size: (runs: Int, tailBytes: Int) {
         state.withLock { ($0.held.count, $0.tailBytes) }
     }
 
-    /// Whether a run is not over yet.
+    /// Whether a run is active.
     var hasLiveRun: Bool {
         state.withLock { $0.liveCount > 0 }
     }
 
-    /// A scheduler has connected: what it has not seen is sent again, and the ends of all runs that are not
-    /// forgotten.
-    /// - Returns: what is held.
+    /// A scheduler has connected: everything that is not acknowledged is sent again, and the ends
+    /// of all runs that are not forgotten.
+    /// - Returns: the stored runs.
     func connect(at now: Int64 = RunnerClock.awake()) -> [WireReply] {
         state.withLock { state in
             state.isConnected = true
             state.output.rewind()
-            // No caller waits for what was settled; the ends come in their order below.
+            // The barriers were of the previous connection; the ends follow in their order below.
             state.barriers = []
             state.lane.rewind { message in
                 if case .event(.began) = message { true } else { false }
@@ -237,7 +242,7 @@ final class OutboundQueue: Sendable {
             for (run, _) in ends.sorted(by: {
                 $0.value.endNumber ?? .max < $1.value.endNumber ?? .max
             }) {
-                state.tellEnd(of: run, at: now)
+                state.enqueueEnd(of: run, at: now)
             }
             return state.held.map { run, held in
                 .holds(run, began: held.began, isOver: held.end != nil)
@@ -245,50 +250,52 @@ final class OutboundQueue: Sendable {
         }
     }
 
-    /// No scheduler is there: runs are not slowed down for it.
+    /// The scheduler has disconnected: runs are not slowed down for it.
     func disconnect() { state.withLock { $0.isConnected = false } }
 
-    /// What is to be sent next.
+    /// The replies to send next.
     struct Batch {
         var replies: [WireReply] = []
-        /// The runs that were slowed down, and of which more may be read now.
+        /// The runs that were slowed down, and whose output may be read again.
         var reopened: [Run.ID] = []
-        /// When there may be more, by CLOCK_MONOTONIC, even if nothing is told until then.
+        /// When there may be more, by CLOCK_MONOTONIC, even if no event happens until then.
         var nextAt: Int64?
-        /// Whether there is more already.
+        /// Whether there is already more.
         var hasMore = false
     }
 
-    /// Takes some of what is to be sent: beginnings and ends first, then output, which the runs send by turns.
+    /// Takes some of the pending messages: starts and ends first, then output, round-robin between
+    /// the runs.
     func nextBatch(at now: Int64 = RunnerClock.awake()) -> Batch {
         state.withLock { state in
-            var portion = Batch()
+            var batch = Batch()
             var bytes = 0
-            portion.nextAt = state.tellDelayed(at: now)
+            batch.nextAt = state.enqueueDueEnds(at: now)
             while bytes < Self.batchBytes {
                 if let entry = state.lane.sendNext() {
                     bytes += entry.cost
                     switch entry.message {
-                    case .event(let event): portion.replies.append(.event(entry.number, event))
+                    case .event(let event): batch.replies.append(.event(entry.number, event))
                     case .barrierReached(let token):
-                        portion.replies.append(.barrierReached(entry.number, token: token))
+                        batch.replies.append(.barrierReached(entry.number, token: token))
                     }
-                } else if let turn = state.output.sendNext() {
-                    let run = turn.entry.message.run
-                    bytes += turn.entry.cost
-                    portion.replies.append(.event(turn.entry.number, turn.entry.message))
-                    if turn.isReopened { portion.reopened.append(run) }
-                    if turn.isLast, state.held[run]?.endBy != nil { state.tellEndNow(of: run) }
+                } else if let sent = state.output.sendNext() {
+                    let run = sent.entry.message.run
+                    bytes += sent.entry.cost
+                    batch.replies.append(.event(sent.entry.number, sent.entry.message))
+                    if sent.isReopened { batch.reopened.append(run) }
+                    if sent.isLast, state.held[run]?.endBy != nil { state.enqueueEndNow(of: run) }
                 } else {
                     break
                 }
             }
-            portion.hasMore = state.hasUnsent
-            return portion
+            batch.hasMore = state.hasUnsent
+            return batch
         }
     }
 
-    /// Everything up to these numbers is where it belongs: beginnings and ends, and output.
+    /// The scheduler has acknowledged everything up to these numbers: of starts and ends, and of
+    /// output.
     func seen(_ events: UInt64, output: UInt64) {
         state.withLock { state in
             state.seen = max(state.seen, events)
@@ -297,8 +304,8 @@ final class OutboundQueue: Sendable {
         }
     }
 
-    /// Whether nothing is left that a scheduler should know. A run without an end, once nothing is begun any more,
-    /// is the next runner's to begin.
+    /// Whether nothing is left to report to a scheduler. After the shutdown, a run without an end
+    /// was never started, and the next runner starts it.
     var isEmpty: Bool {
         state.withLock { state in
             state.lane.isEmpty && state.output.isEmpty && state.held.count == state.liveCount

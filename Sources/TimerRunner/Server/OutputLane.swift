@@ -4,43 +4,46 @@
 import TimerCore
 import TimerRunnerProtocol
 
-/// Whether more may be read of what a run writes.
+/// Whether more output of a run may be read.
 enum OutputGate: Hashable {
     case open
-    /// Not before this instant of CLOCK_MONOTONIC, in nanoseconds: the run waits until its output is taken.
+    /// Not before this instant of CLOCK_MONOTONIC, in nanoseconds: the run waits until its output
+    /// is consumed.
     case slow(until: Int64)
-    /// What it writes is to be thrown away and counted: its output is not taken, and no run may wait for long.
+    /// Its output must be discarded and counted: the output is not consumed, and no run may wait
+    /// for long.
     case discard
 }
 
-/// The output of all runs, on its way to the scheduler. Each run has a queue of its own, and the queues take turns,
-/// so that a run that writes much delays only itself.
+/// The output of all runs that waits to be sent to the scheduler. Each run has its own queue, and
+/// the queues are served round-robin, so that a run with much output delays only itself.
 ///
-/// Only so much is sent before the scheduler has seen it (`windowBytes`). Beyond that the queues grow up to their
-/// limits; then the run is slowed down, and after a while, or while no scheduler is there, its lines are dropped
-/// and counted. Jobs that write much give way to those that write little, see `OutputShares`.
+/// Only `windowBytes` are sent before the scheduler acknowledges them. Beyond that the queues grow
+/// up to their limits. Then the run is slowed down, and after a while, or while no scheduler is
+/// connected, its lines are dropped and counted. Jobs with much output lose theirs before jobs with
+/// little output, see `OutputShares`.
 struct OutputLane {
-    /// The most bytes that are sent and not seen yet.
+    /// The most bytes that are sent and not acknowledged yet.
     static let windowBytes = 256 << 10
-    /// From this many waiting bytes on, a run is slowed down.
+    /// A run with at least this many queued bytes is slowed down.
     static let slowBytes = 256 << 10
-    /// The most bytes that wait of one run.
+    /// The most queued bytes of one run.
     static let runBytesMax = 2 << 20
-    /// The most bytes that wait of all runs, but for the words that lines were dropped.
+    /// The most queued bytes of all runs, without the messages about dropped lines.
     static let bytesMax = 16 << 20
-    /// What a line costs beyond its bytes.
+    /// The cost of a line in addition to its bytes.
     static let lineCost = 128
-    /// How many bytes of one run are sent before others have their turn.
-    static let turnBytes = 4 << 10
-    /// How long a run may be slowed down in one piece, in nanoseconds; then its lines are dropped.
+    /// How many bytes of one run are sent before those of other runs.
+    static let roundBytes = 4 << 10
+    /// How long a run may be slowed down at a time, in nanoseconds; then its lines are dropped.
     static let slowMax: Int64 = 1_000_000_000
 
-    /// What waits of one run. There is one only as long as something waits.
+    /// The queued output of one run. A queue exists only while it is not empty.
     private struct Queue {
         var events: [RunnerEvent] = []
         var head = 0
         var bytes = 0
-        /// The lines that were dropped behind the last event.
+        /// The lines that were dropped after the last event.
         var dropped = 0
 
         var isEmpty: Bool { events.count == head }
@@ -62,10 +65,10 @@ struct OutputLane {
             return event
         }
 
-        /// Drops the latest events, and says in their place how many lines that were.
+        /// Drops the latest events, and adds the number of dropped lines in their place.
         ///
-        /// - Parameter wanted: by how many bytes there is to be less, if there are so many.
-        /// - Returns: whether the word that the run is slowed down is among what was dropped.
+        /// - Parameter wanted: how many bytes to drop, if there are so many.
+        /// - Returns: whether the message that the run is slowed down was dropped.
         mutating func cut(_ wanted: Int, of run: Run.ID) -> Bool {
             let aim = bytes - wanted - OutputLane.lineCost
             var lines = dropped
@@ -96,16 +99,16 @@ struct OutputLane {
     }
 
     private var queues: [Run.ID: Queue] = [:]
-    /// The runs that have a queue, in the order of their turns.
-    private var turns: ArraySlice<Run.ID> = []
+    /// The runs that have a queue, in round-robin order.
+    private var roundRobin: ArraySlice<Run.ID> = []
     private var shares = OutputShares(bytesMax: OutputLane.bytesMax)
     private var lane = Lane<RunnerEvent>()
-    /// How many events of each run are to be sent on this connection: those in its queue, and those that were
-    /// sent on an earlier one and are not seen.
+    /// How many events of each run are still to be sent on this connection: those in its queue, and
+    /// those that were sent on an earlier one and are not acknowledged.
     private var unsent: [Run.ID: Int] = [:]
-    /// Since when nothing is read of these runs, by CLOCK_MONOTONIC.
+    /// Since when the output of these runs is not read, by CLOCK_MONOTONIC.
     private var closed: [Run.ID: Int64] = [:]
-    /// The runs of which the log was told that they are slowed down.
+    /// The runs whose slow-down was reported.
     private var slowed: Set<Run.ID> = []
 
     private static func cost(of event: RunnerEvent) -> Int {
@@ -120,17 +123,17 @@ struct OutputLane {
         (lane.hasUnsent || !queues.isEmpty) && lane.sentBytes < Self.windowBytes
     }
 
-    /// Whether some of the run's output is still to be sent on this connection.
+    /// Whether some output of the run is still to be sent on this connection.
     func hasUnsent(of run: Run.ID) -> Bool { unsent[run] != nil }
 
-    // MARK: - What comes in
+    // MARK: - Adding
 
     /// Adds a line of a run, or counts it as dropped if there is no room.
     mutating func take(_ line: RunnerEvent) {
         let run = line.run
         let cost = Self.cost(of: line)
         guard makeRoom(for: cost, of: run) else { return drop(1, of: run) }
-        tellDrops(of: run)
+        reportDrops(of: run)
         append(line)
     }
 
@@ -140,8 +143,8 @@ struct OutputLane {
         return shares.room(for: cost, of: run.firing.job, own: own)
     }
 
-    /// Has who has most give way to a run that may have more.
-    /// - Returns: whether there is room for so many more bytes of the run.
+    /// Drops output of the job or run with the largest share, if this run may have more.
+    /// - Returns: whether there is room for this many more bytes of the run.
     private mutating func makeRoom(for cost: Int, of run: Run.ID) -> Bool {
         switch room(for: cost, of: run) {
         case .free: return true
@@ -153,8 +156,9 @@ struct OutputLane {
         }
     }
 
-    /// Drops the latest lines of the runs of a job, those first that have most, and counts them.
-    /// - Complexity: O(*n* log *n*) in the runs of which something waits.
+    /// Drops and counts the latest lines of the runs of a job, starting with the run that has the
+    /// most.
+    /// - Complexity: O(*n* log *n*) in the number of runs with queued output.
     private mutating func cut(_ bytes: Int, of job: Job.Name) {
         let runs = queues.filter { $0.key.firing.job == job }.map { ($0.key, $0.value.bytes) }
         var left = bytes
@@ -168,40 +172,41 @@ struct OutputLane {
         }
     }
 
-    /// Counts lines that were thrown away.
+    /// Counts lines that were discarded.
     mutating func drop(_ lines: Int, of run: Run.ID) {
         guard lines > 0 else { return }
-        // What is dropped while nothing else of the run waits has its place here.
+        // If the run has no queue, the message about the dropped lines is queued now.
         guard let before = queues[run]?.dropped else { return append(.dropped(run, lines: lines)) }
         let (sum, overflow) = before.addingReportingOverflow(lines)
         queues[run]?.dropped = overflow ? .max : sum
     }
 
-    /// Says that lines were thrown away since their job had written as many as it may.
+    /// Reports lines that were dropped because their job exceeded its line limit.
     mutating func limit(_ lines: Int, of run: Run.ID) {
-        // Even if no scheduler reads for a long time, these counts take no more room than the lines of a run may.
+        // Even if no scheduler reads for a long time, these messages take no more room than the
+        // lines of a run may.
         guard makeRoom(for: Self.lineCost, of: run) else { return drop(lines, of: run) }
-        tellDrops(of: run)
+        reportDrops(of: run)
         append(.limited(run, lines: lines))
     }
 
-    /// Says where lines are missing, if any are.
-    mutating func tellDrops(of run: Run.ID) {
+    /// Reports lines that were dropped at this position, if there are any.
+    mutating func reportDrops(of run: Run.ID) {
         guard let lines = queues[run]?.dropped, lines > 0 else { return }
         queues[run]?.dropped = 0
         append(.dropped(run, lines: lines))
     }
 
-    /// Tells something else behind what the run wrote.
-    mutating func tell(_ event: RunnerEvent) {
-        tellDrops(of: event.run)
+    /// Appends another event after the output of the run.
+    mutating func appendAfterOutput(_ event: RunnerEvent) {
+        reportDrops(of: event.run)
         append(event)
     }
 
     private mutating func append(_ event: RunnerEvent) {
         let run = event.run
         let isNew = queues[run] == nil
-        if isNew { turns.append(run) }
+        if isNew { roundRobin.append(run) }
         queues[run, default: Queue()].append(event)
         shares.change(run.firing.job, bytes: Self.cost(of: event), runs: isNew ? 1 : 0)
         unsent[run, default: 0] += 1
@@ -209,12 +214,12 @@ struct OutputLane {
 
     // MARK: - Slowing down
 
-    /// Whether more of this run may be read, at an instant of CLOCK_MONOTONIC.
+    /// Whether more output of this run may be read at an instant of CLOCK_MONOTONIC.
     ///
     /// - Parameters:
-    ///   - isConnected: whether a scheduler is there, which would take its output.
-    ///   - isHeld: whether the run is not forgotten; else nothing is said of it any more.
-    mutating func gate(
+    ///   - isConnected: whether a scheduler is connected, which could receive the output.
+    ///   - isHeld: whether the run is not forgotten; nothing is reported for a forgotten run.
+    mutating func outputGate(
         of run: Run.ID, isConnected: Bool, isHeld: Bool, at now: Int64
     ) -> OutputGate {
         guard let own = queues[run]?.bytes else { return .open }
@@ -231,19 +236,19 @@ struct OutputLane {
         return now < until ? .slow(until: until) : .discard
     }
 
-    // MARK: - What goes out
+    // MARK: - Sending
 
-    /// What was sent in one turn.
-    struct Turn {
+    /// One sent event.
+    struct SentEvent {
         var entry: Lane<RunnerEvent>.Entry
-        /// Everything of this run is sent now.
+        /// Whether everything of this run is sent now.
         var isLast: Bool
-        /// The run was slowed down, and has room again.
+        /// Whether the run was slowed down, and has room again.
         var isReopened: Bool
     }
 
     /// Sends the next event, if there is one and the window has room.
-    mutating func sendNext() -> Turn? {
+    mutating func sendNext() -> SentEvent? {
         guard lane.sentBytes < Self.windowBytes else { return nil }
         if !lane.hasUnsent { fillLane() }
         guard let entry = lane.sendNext() else { return nil }
@@ -252,16 +257,17 @@ struct OutputLane {
         unsent[run] = left > 0 ? left : nil
         let isReopened = closed[run] != nil && (queues[run]?.bytes ?? 0) < Self.slowBytes / 2
         if isReopened { closed[run] = nil }
-        return Turn(entry: entry, isLast: left <= 0, isReopened: isReopened)
+        return SentEvent(entry: entry, isLast: left <= 0, isReopened: isReopened)
     }
 
-    /// Moves some events of the run whose turn it is from its queue into the lane.
+    /// Moves some events of the next run in round-robin order from its queue into the lane.
     private mutating func fillLane() {
-        // Taken out of the table meanwhile: with a second reference to them, all its events would be copied.
-        guard let run = turns.popFirst(), var queue = queues.removeValue(forKey: run) else {
+        // The queue is removed from the dictionary meanwhile: with a second reference to it, all
+        // its events would be copied.
+        guard let run = roundRobin.popFirst(), var queue = queues.removeValue(forKey: run) else {
             return
         }
-        var room = Self.turnBytes
+        var room = Self.roundBytes
         let before = queue.bytes
         while room > 0, let event = queue.popFirst() {
             let cost = Self.cost(of: event)
@@ -272,7 +278,7 @@ struct OutputLane {
             run.firing.job, bytes: queue.bytes - before, runs: queue.isEmpty ? -1 : 0)
         if !queue.isEmpty {
             queues[run] = queue
-            turns.append(run)
+            roundRobin.append(run)
         } else if queue.dropped > 0 {
             unsent[run, default: 0] += 1
             lane.append(.dropped(run, lines: queue.dropped), cost: Self.lineCost)
@@ -281,7 +287,7 @@ struct OutputLane {
 
     mutating func seen(_ number: UInt64) { lane.seen(number) }
 
-    /// A scheduler has connected: it gets everything that is not seen.
+    /// Prepares to send everything that is not acknowledged to a scheduler that has connected.
     mutating func rewind() {
         lane.rewind()
         unsent = [:]
@@ -289,6 +295,6 @@ struct OutputLane {
         for (run, queue) in queues { unsent[run, default: 0] += queue.events.count - queue.head }
     }
 
-    /// The run is over and recorded: it is not mentioned any more, but for what waits already.
+    /// Stops reporting on a run that is over and recorded, except for what is already queued.
     mutating func forget(_ run: Run.ID) { slowed.remove(run) }
 }

@@ -3,14 +3,16 @@
 
 import TimerCore
 
-/// Who has how much of the room that there is for the output of all jobs, and who gives way when it is full.
+/// Divides the memory for the output of all jobs, and decides whose output is dropped when it is
+/// full.
 ///
-/// As long as there is room, everybody may take of it. When there is none, a job that has at most half of an equal
-/// part loses nothing: the one that has most gives way to it. In the same way the runs of a job share what it has.
+/// As long as there is room, every job may use it. When there is none, a job that has at most half
+/// of an equal share loses nothing: the job with the largest share loses output instead. In the
+/// same way the runs of a job share its part.
 struct OutputShares {
-    /// The most bytes of all jobs together.
+    /// The most bytes for all jobs together.
     let bytesMax: Int
-    /// What gives way does so by at most so many bytes at a time, so that it is seldom looked for.
+    /// At most this many bytes are dropped at a time. It is large enough that drops are rare.
     static let portionMax = 64 << 10
 
     private struct Part {
@@ -18,27 +20,27 @@ struct OutputShares {
         var runs = 0
     }
 
-    /// The jobs of which something waits.
+    /// The jobs with output in the queues.
     private var parts: [Job.Name: Part] = [:]
     private(set) var bytes = 0
 
     init(bytesMax: Int) { self.bytesMax = bytesMax }
 
-    /// Whether there is room for more.
+    /// Whether there is room for more output.
     enum Room: Hashable {
         case free
-        /// Once this job has so many bytes less.
+        /// There is room after this many bytes of this job are dropped.
         case after(Job.Name, bytes: Int)
         case none
     }
 
-    /// How much a job has.
+    /// The number of bytes of a job.
     func bytes(of job: Job.Name) -> Int { parts[job]?.bytes ?? 0 }
 
-    /// Whether there is room for so many more bytes of a run.
+    /// Whether there is room for this many more bytes of a run.
     ///
-    /// - Parameter own: how many bytes the run has; nil if it has devNull.
-    /// - Complexity: O(1), or O(*n*) in the jobs that have something if one is to give way.
+    /// - Parameter own: the number of bytes of the run; nil if it has none.
+    /// - Complexity: O(1), or O(*n*) in the number of jobs with output if output must be dropped.
     func room(for cost: Int, of job: Job.Name, own: Int?) -> Room {
         guard bytes + cost > bytesMax else { return .free }
         let part = parts[job] ?? Part()
@@ -57,7 +59,7 @@ struct OutputShares {
         max(cost, min(portionMax, bytes / 8))
     }
 
-    /// So many bytes of a job have come, or gone, and so many of its runs with them.
+    /// Changes the number of bytes of a job, and of its runs with output, by these amounts.
     mutating func change(_ job: Job.Name, bytes change: Int, runs: Int = 0) {
         bytes += change
         parts[job, default: Part()].bytes += change

@@ -6,19 +6,21 @@ import Glibc
 import HostThreads
 import Synchronization
 
-/// What a runner does with its own process: it outlives the process that starts it, and keeps its memory to itself.
+/// Sets up the runner's own process: it detaches from the process that starts it, and protects and
+/// limits its memory.
 public enum RunnerProcess {
-    /// The most bytes of memory for data that a runner's own process may have: several times what its limits let a
-    /// scheduler ask for, and far less than a machine has (setrlimit(2), RLIMIT_DATA).
+    /// The most bytes of data memory that a runner's own process may have: several times what its
+    /// limits allow a scheduler to use, and far less than a machine has (setrlimit(2),
+    /// RLIMIT_DATA).
     static let dataBytesMax: UInt64 = 2 << 30
 
     private static let dataLimitBefore = Mutex<UInt64?>(nil)
 
-    /// The soft limit that jobs have in place of the runner's own; nil if that is the same.
+    /// The soft limit for jobs, which replaces the runner's own; nil if it is the same.
     static var dataLimitOfJobs: UInt64? { dataLimitBefore.withLock(\.self) }
 
-    /// Limits the memory of this process, and not that of its jobs: should it ever need more, it ends and is started
-    /// again, and its jobs go on. A lower limit stays.
+    /// Limits the memory of this process, but not that of its jobs. If it ever needs more, it ends
+    /// and is restarted, and its jobs continue. An existing lower limit is kept.
     public static func limitMemory() {
         let resource = __rlimit_resource_t(RLIMIT_DATA.rawValue)
         var limit = rlimit()
@@ -31,21 +33,23 @@ public enum RunnerProcess {
         dataLimitBefore.withLock { $0 = before }
     }
 
-    /// Keeps this process's memory, with the environments of all jobs in it, out of cores and away from everybody but
-    /// root. For root's runner: one of a user keeps nothing from that user, and reads more of /proc without.
+    /// Keeps this process's memory, which contains the environments of all jobs, out of core dumps
+    /// and unreadable for everyone except root. This is only for the runner of root: the runner of
+    /// a user has no secrets from that user, and without this it can read more of /proc.
     public static func hideMemory() { if geteuid() == 0 { cspawn_hide_memory() } }
 
-    /// Gives this process the name that ps(1), top(1) and pgrep(1) show: one that was started anew by `detach` has that of
-    /// the link in /proc by which it was. To be called on the first thread.
+    /// Sets the name of this process that ps(1), top(1) and pgrep(1) show. A process restarted by
+    /// `detach` has the name of the /proc link through which it was executed. Call it on the first
+    /// thread.
     ///
     /// - Parameter name: at most 15 bytes.
     public static func showName(_ name: String) { WorkerThread.showName(name) }
 
-    /// How to say that a process which went on apart is ready.
+    /// Reports to the waiting parent that a detached process is ready.
     public struct Readiness: Sendable {
         fileprivate let descriptor: Int32
 
-        /// - Parameter descriptor: that which `detach` named among the arguments.
+        /// - Parameter descriptor: the number that `detach` passed in the arguments.
         /// - Throws: if it is not open, or not a pipe.
         public init(descriptor: Int32) throws(Runner.Failure) {
             var status = stat()
@@ -55,17 +59,18 @@ public enum RunnerProcess {
             self.descriptor = descriptor
         }
 
-        /// Lets the process that waits return.
-        public func tell() { cspawn_tell_parent(descriptor) }
+        /// Makes the waiting process exit.
+        public func tell() { cspawn_notify_parent(descriptor) }
     }
 
-    /// Starts this program anew with these arguments, in a session of its own and without any descriptor beyond 2, which
-    /// would keep others waiting for their end; then waits until it is ready, and exits with 0, or with its status if
-    /// it ends before.
+    /// Executes this program again with these arguments, in a new session and without any
+    /// descriptor above 2, because an inherited pipe would never reach its end for its reader. It
+    /// waits until that process is ready and exits with 0, or exits with its status if it ends
+    /// before.
     ///
-    /// - Parameter arguments: all of them but the option that led here. `--ready-descriptor N`, for `Readiness`, is
-    ///   added.
-    /// - Throws: `Runner.Failure` if that is not possible; it does not return otherwise.
+    /// - Parameter arguments: all arguments except the option that led here. `--ready-descriptor
+    ///   N`, for `Readiness`, is added.
+    /// - Throws: `Runner.Failure` if that is not possible; otherwise it does not return.
     public static func detach(_ arguments: [String]) throws(Runner.Failure) -> Never {
         let all = arguments + ["--ready-descriptor", "\(CSPAWN_READY_DESCRIPTOR)"]
         let strings = all.map { strdup($0) } + [nil]

@@ -8,75 +8,79 @@ import Synchronization
 public import TimerCore
 public import TimerRunnerProtocol
 
-/// A runner behind a socket: it starts what one scheduler asks for, by name and by what it has read itself,
-/// and keeps what there is to tell until the scheduler has it, however often that goes and comes.
+/// A runner behind a socket. It starts the runs that one scheduler requests by name, with the
+/// definitions that the runner has read itself, and keeps events until the scheduler has
+/// acknowledged them, however often it disconnects and reconnects.
 ///
-/// The scheduler that connected last is the one that counts; the connection before is closed.
+/// A new connection of a scheduler replaces the previous one, which is closed.
 public final class RunnerServer: Sendable {
-    /// How long what is left to tell is waited for at the end.
+    /// How long the server waits at the end for remaining events to be acknowledged.
     public static let drainTimeout: Duration = .seconds(5)
 
-    /// What the configuration says of each job's runs.
+    /// The definitions of each job's runs in the configuration.
     public typealias Definitions = [Job.Name: Definition]
 
-    /// What the configuration says of all runs.
+    /// The rules in the configuration that apply to all runs.
     public struct RunRules: Hashable, Sendable {
-        /// How many may be active at once. Further runs wait.
+        /// The most active runs; further runs wait.
         public var activeMax = Int.max
-        /// The users they may have; nil: any. A run of another user fails.
+        /// The users as whom runs may execute; nil: any. A run of another user fails.
         public var allowedUsers: AllowedUsers?
 
         /// No limits.
         public init() {}
     }
 
-    /// Why there is no definitions.
+    /// The reason why the configuration cannot be read.
     public struct Unreadable: Error, Hashable {
-        /// What is wrong with it.
+        /// What is wrong with the configuration.
         public var description: String
 
         /// A configuration that cannot be read, for this reason.
         public init(_ description: String) { self.description = description }
     }
 
-    /// What a server is made with.
+    /// The settings of a server.
     public struct Settings: Sendable {
-        /// A socket that is bound; the server listens on it and closes it.
+        /// A bound socket; the server listens on it and closes it.
         public var socket: Int32
-        /// The users whose schedulers are believed, beside root.
+        /// The users whose schedulers may connect, in addition to root.
         public var users: [UInt32]
-        /// The directory of registry.
+        /// A descriptor of the directory of the run registry.
         public var registry: Int32
-        /// What the runner may do beyond its own children.
+        /// The optional features of the runner.
         public var options = Runner.Options()
-        /// How long the server goes on without a scheduler and without a run; nil: for ever.
+        /// How long the server runs without a scheduler and without a run; nil: without limit.
         public var idleMax: Duration?
-        /// Whether a scheduler may end every run and the server.
-        public var obeysShutDown = true
-        /// Whether the configuration may be another than when it was read last. It is asked before runs are begun,
-        /// and had better not take its time.
+        /// Whether a scheduler may terminate every run and the server.
+        public var allowsShutDown = true
+        /// Whether the configuration may have changed since it was last read. It is called before
+        /// runs start, and should return quickly.
         public var hasChanged: @Sendable () -> Bool = { false }
-        /// Whether the definition of a job may have changed since the reading in use, by what `hasChanged` has found.
-        /// Only the runs of such jobs wait until the configuration is read again.
+        /// Whether the definition of a job may have changed since the reading in use, according to
+        /// the last call of `hasChanged`. Only the runs of such jobs wait until the configuration
+        /// is read again.
         public var isAffected: @Sendable (Job.Name) -> Bool = { _ in true }
-        /// The jobs that the last result of `definitions` says nothing of because of an error in the files: they stay as they
-        /// are. It is asked on the thread that called `definitions`.
+        /// The jobs that the last result of `definitions` does not contain because of an error in
+        /// the files: their definitions do not change. It is called on the thread that called
+        /// `definitions`.
         public var kept: @Sendable () -> Set<Job.Name> = { [] }
-        /// Called when the last result of `definitions` is used from now on.
-        /// - Returns: what it says of all runs, whatever the scheduler requests.
-        public var isTaken: @Sendable () -> RunRules = { RunRules() }
-        /// Whether the program of this process was replaced. It is asked when a scheduler connects, and when the
-        /// configuration is to be read again. `run` then returns as soon as no run is active, for the next runner.
+        /// Called when the last result of `definitions` takes effect.
+        /// - Returns: its rules for all runs, which apply whatever the scheduler requests.
+        public var didApply: @Sendable () -> RunRules = { RunRules() }
+        /// Whether the program of this process was replaced. It is called when a scheduler
+        /// connects, and when the configuration is read again. `run` then returns as soon as no run
+        /// is active, so that the next runner can start.
         public var isReplaced: @Sendable () -> Bool = { false }
-        /// Called on a thread of its own after the definitions of very many jobs were freed.
+        /// Called on its own thread after the definitions of very many jobs were freed.
         public var freeFormer: @Sendable () -> Void = {}
         var limits = RunnerLimits()
-        /// Reads the configuration; may take its time.
+        /// Reads the configuration; may take long.
         public var definitions: @Sendable () -> Result<Definitions, Unreadable>
-        /// Says something in the log of the runner itself.
+        /// Writes to the log of the runner itself.
         public var say: @Sendable (String) -> Void
 
-        /// Settings as described.
+        /// Settings with these values.
         public init(
             socket: Int32, users: [UInt32], registry: Int32,
             definitions: @escaping @Sendable () -> Result<Definitions, Unreadable>,
@@ -95,21 +99,21 @@ public final class RunnerServer: Sendable {
     private let outbound = OutboundQueue()
     private let wake: Int32
     private let instance = UInt64.random(in: 1 ... .max)
-    private let orders = Orders()
+    private let requests = Requests()
 
-    /// What other threads want of the one that serves.
-    private final class Orders: Sendable {
+    /// Requests of other threads to the serving thread.
+    private final class Requests: Sendable {
         struct State {
             var grace: Duration?
             var isDown = false
-            /// Whether the configuration is to be read again.
+            /// Whether the configuration must be read again.
             var mustRefresh = false
         }
 
         let state = Mutex(State())
     }
 
-    /// Takes up what an earlier runner left.
+    /// Creates the server and recovers the runs of an earlier runner.
     ///
     /// - Throws: `Runner.Failure`; the socket is closed.
     public init(_ settings: Settings) throws(Runner.Failure) {
@@ -121,22 +125,24 @@ public final class RunnerServer: Sendable {
             close(settings.socket)
             throw Runner.Failure("cannot listen", code)
         }
-        let (outbound, orders) = (outbound, orders)
+        let (outbound, requests) = (outbound, requests)
         do throws(Runner.Failure) {
-            // Whoever sends is woken once for all that a turn brings, not for each of a thousand starts; and
-            // nobody waits to hear of a start, so that of a short run start and end are told together.
+            // The sending thread is woken once per loop iteration, not for each of a thousand
+            // starts. The start of a run is not urgent, so the start and the end of a short run are
+            // reported together.
             let coalescer = WakeCoalescer()
             runner = try Runner(registry: settings.registry, options: settings.options) { event in
                 coalescer.note(event, isFirst: outbound.take(event))
-            } gate: { run in
-                outbound.gate(of: run)
-            } turned: { isLate in
-                let (mustRing, mayWait) = coalescer.turn(isLate: isLate)
-                if mustRing { EventFD.signal(wake) }
+            } outputGate: { run in
+                outbound.outputGate(of: run)
+            } iterationEnded: { isLate in
+                let (mustWake, mayWait) = coalescer.endIteration(isLate: isLate)
+                if mustWake { EventFD.signal(wake) }
                 return mayWait
             } ended: {
-                // With the lock, since nothing is woken any more once this is seen.
-                orders.state.withLock { state in
+                // This happens with the lock held, because the descriptor may be closed as soon as
+                // `isDown` is visible.
+                requests.state.withLock { state in
                     state.isDown = true
                     EventFD.signal(wake)
                 }
@@ -153,23 +159,24 @@ public final class RunnerServer: Sendable {
         close(wake)
     }
 
-    /// Ends every run, by SIGTERM and after `grace` by SIGKILL, and then lets `run` return. Returns at once.
+    /// Terminates every run, by SIGTERM and after `grace` by SIGKILL, and then makes `run` return.
+    /// Returns at once.
     public func end(grace: Duration) {
-        orders.state.withLock { $0.grace = min($0.grace ?? grace, grace) }
-        // No thread is made for it: jobs may have used up all that there may be.
+        requests.state.withLock { $0.grace = min($0.grace ?? grace, grace) }
+        // This creates no thread, because jobs may have used up the limit of threads.
         runner.shutDownSoon(grace: grace)
     }
 
-    /// The signals a server handles: they must be blocked in every thread (`Runner.blockSignals`), from before the
-    /// first step of the program on.
+    /// The signals that a server handles. They must be blocked in every thread
+    /// (`Runner.blockSignals`), from the first step of the program on.
     public static let signals = RunnerSocket.signals
 
-    /// From here on SIGTERM and SIGINT end the server as `end` does, and SIGHUP has the configuration read again;
-    /// one that came before counts as well.
+    /// Makes SIGTERM and SIGINT end the server as `end` does, and SIGHUP reload the configuration.
+    /// A signal that is already pending is handled too.
     ///
-    /// By a thread that waits for nothing else (sigwait(3)): a descriptor for signals is woken by any, and so by the
-    /// end of each run.
-    /// - Throws: `Runner.Failure` if there can be no thread.
+    /// A thread waits only for signals (sigwait(3)): a signalfd would be woken by any signal,
+    /// including the SIGCHLD for the end of each run.
+    /// - Throws: `Runner.Failure` if no thread can be created.
     public func handleSignals(grace: Duration) throws(Runner.Failure) {
         let code = WorkerThread.start("timerd.signals") { [self] in
             var awaited = SignalSet.of(Self.signals)
@@ -182,39 +189,40 @@ public final class RunnerServer: Sendable {
         guard code == 0 else { throw Runner.Failure("cannot start a thread", code) }
     }
 
-    /// Has the configuration read again soon.
+    /// Schedules a reload of the configuration.
     private func refresh() {
-        orders.state.withLock { $0.mustRefresh = true }
+        requests.state.withLock { $0.mustRefresh = true }
         EventFD.signal(wake)
     }
 
     private func takeRefresh() -> Bool {
-        orders.state.withLock { state in
+        requests.state.withLock { state in
             defer { state.mustRefresh = false }
             return state.mustRefresh
         }
     }
 
-    /// Serves until `end` was called, or a scheduler asked for it, and every run has ended; or until there was
-    /// neither a scheduler nor a run for `Settings.idleMax`; or until there was no run after `Settings.isReplaced`. What
-    /// a scheduler should still know of ends is in the registry then, for the next runner to tell.
+    /// Serves until one of these is true: `end` was called or a scheduler requested a shutdown, and
+    /// every run has ended; there was neither a scheduler nor a run for `Settings.idleMax`;
+    /// `Settings.isReplaced` returned true and no run is active. Ends that no scheduler has
+    /// acknowledged are in the registry then, for the next runner to report.
     public func run() {
         var server = ServerLoop(
             settings: settings, runner: runner, outbound: outbound, wake: wake, instance: instance)
-        var leaveAt: Int64?
+        var drainUntil: Int64?
         var idleAt: Int64?
         while true {
             idleAt = idleEnd(of: server, before: idleAt)
-            server.turn(timeout: leaveAt ?? idleAt)
+            server.runOnce(timeout: drainUntil ?? idleAt)
             idleAt = idleEnd(of: server, before: idleAt)
             if let at = idleAt, RunnerClock.awake() >= at, server.closeIfUnused() {
                 return runner.shutdown(grace: .zero)
             }
             if takeRefresh() {
-                server.lookAtProgram()
+                server.checkProgram()
                 server.refresh()
             }
-            // Here no request comes in between.
+            // No request can arrive in between here.
             if server.mustYield, !outbound.hasLiveRun {
                 server.mustYield = false
                 runner.shutdown(grace: Self.drainTimeout)
@@ -223,14 +231,14 @@ public final class RunnerServer: Sendable {
                 server.shutDown = nil
                 end(grace: grace)
             }
-            guard orders.state.withLock(\.isDown) else { continue }
-            if leaveAt == nil {
-                leaveAt = RunnerClock.awake() + Self.drainTimeout.wholeNanoseconds
-                server.sayDown()
+            guard requests.state.withLock(\.isDown) else { continue }
+            if drainUntil == nil {
+                drainUntil = RunnerClock.awake() + Self.drainTimeout.wholeNanoseconds
+                server.announceShutdown()
             }
-            // What nobody took is in the registry, for the next runner to tell.
+            // Events that were not acknowledged are in the registry, for the next runner to report.
             guard server.isConnected, !outbound.isEmpty || server.hasUnwritten,
-                RunnerClock.awake() < leaveAt ?? 0
+                RunnerClock.awake() < drainUntil ?? 0
             else { return }
         }
     }
@@ -240,15 +248,15 @@ extension RunnerServer {
     /// When a server has been idle for long enough, by CLOCK_MONOTONIC; nil while it is not idle.
     private func idleEnd(of server: borrowing ServerLoop, before: Int64?) -> Int64? {
         guard let idleMax = settings.idleMax, !server.isConnected, server.shutDown == nil,
-            orders.state.withLock({ $0.grace == nil }), !outbound.hasLiveRun
+            requests.state.withLock({ $0.grace == nil }), !outbound.hasLiveRun
         else { return nil }
         return before ?? RunnerClock.awake() + idleMax.wholeNanoseconds
     }
 }
 
 extension ServerLoop {
-    /// Finds out whether this program was replaced.
-    mutating func lookAtProgram() {
+    /// Checks whether this program was replaced.
+    mutating func checkProgram() {
         guard !mustYield, settings.isReplaced() else { return }
         mustYield = true
         settings.say(
@@ -258,7 +266,7 @@ extension ServerLoop {
     }
 }
 
-/// What was told since whoever sends was woken.
+/// Decides when to wake the sending thread, so that events are sent together.
 private final class WakeCoalescer: Sendable {
     private enum State { case nothing, beginnings, more }
 
@@ -276,8 +284,8 @@ private final class WakeCoalescer: Sendable {
         }
     }
 
-    /// Whether to wake whoever sends, and else whether something may wait for more.
-    func turn(isLate: Bool) -> (mustRing: Bool, mayWait: Bool) {
+    /// Whether to wake the sending thread now, and if not, whether an event may wait for more.
+    func endIteration(isLate: Bool) -> (mustWake: Bool, mayWait: Bool) {
         state.withLock { state in
             guard state == .more || isLate else { return (false, state == .beginnings) }
             defer { state = .nothing }

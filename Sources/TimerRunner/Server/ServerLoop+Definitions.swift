@@ -5,10 +5,10 @@ import Glibc
 import TimerCore
 import TimerRunnerProtocol
 
-/// When the configuration is read, and what waits for it.
+/// Reads the configuration, and holds the runs that wait for it.
 extension ServerLoop {
-    /// Has the configuration read again. Until the scheduler has finished its reload, runs are also started by the
-    /// former definitions.
+    /// Schedules a reload of the configuration. Until the scheduler has finished its own reload,
+    /// runs are also started with the previous definitions.
     mutating func refresh() {
         isStale = true
         lastOfFormer = nil
@@ -16,7 +16,7 @@ extension ServerLoop {
     }
 
     mutating func forgetFormer() {
-        // Not before what takes their place is there.
+        // The previous definitions are kept until the new ones are read.
         if isStale || isReading {
             lastOfFormer = readings + (isStale ? 1 : 0)
         } else {
@@ -24,7 +24,7 @@ extension ServerLoop {
         }
     }
 
-    /// Starts the runs that waited for their definitions, or says why they cannot be started.
+    /// Starts the runs that waited for their definitions, or refuses them with the reason.
     mutating func startWaiting() throws(Closing) {
         guard !waiting.isEmpty else { return }
         let orders = waiting.takeAll()
@@ -46,27 +46,27 @@ extension ServerLoop {
         for one in commands { try command(one) }
     }
 
-    /// Begins to read the configuration, if that is due and not under way.
-    mutating func beginReading() {
+    /// Starts to read the configuration, if that is due and not already in progress.
+    mutating func startReading() {
         guard isStale || mustCheck, !isReading else { return }
         isChecking = !isStale
         isStale = false
         mustCheck = false
         isReading = true
         readings += 1
-        reader.begin(beside: definitions, isCheck: isChecking)
+        reader.start(beside: definitions, isCheck: isChecking)
     }
 
-    /// Uses what was read. If it could not be read, the definitions stay as they are, and the error is the reason that is
-    /// given for runs whose definitions are not known.
+    /// Applies what was read. If the configuration could not be read, the definitions do not
+    /// change, and runs whose definitions are unknown fail with that error.
     mutating func finish(_ reading: DefinitionReader.Reading) {
         switch reading {
         case .success(let read):
-            guard definitions.go(by: read) else {
-                return reader.begin(beside: definitions, isCheck: isChecking, with: read)
+            guard definitions.apply(read) else {
+                return reader.start(beside: definitions, isCheck: isChecking, with: read)
             }
             reader.free(read)
-            let rules = settings.isTaken()
+            let rules = settings.didApply()
             runner.limit(to: rules.activeMax)
             runner.allow(rules.allowedUsers)
             unreadable = nil
@@ -89,7 +89,7 @@ extension ServerLoop {
     /// Waits until no run waits for its definition.
     mutating func finishReadings() {
         while !waiting.isEmpty {
-            beginReading()
+            startReading()
             finish(reader.wait())
         }
     }
@@ -99,10 +99,11 @@ extension ServerLoop {
             if let unreadable {
                 Spawner.failure(EINVAL, "read the configuration: \(unreadable)")
             } else if !definitions.contains(order.run.firing.job) {
-                Spawner.failure(ENOENT, "find the job in the configuration as it is now")
+                Spawner.failure(ENOENT, "find the job in the current configuration")
             } else {
                 Spawner.failure(
-                    ESTALE, "find the job as it fired in the configuration, which was changed since"
+                    ESTALE,
+                    "find the definition with which the job fired; the configuration has changed since"
                 )
             }
         _ = outbound.take(

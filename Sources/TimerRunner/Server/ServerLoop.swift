@@ -6,10 +6,11 @@ import HostThreads
 import TimerCore
 import TimerRunnerProtocol
 
-/// The server's side of a connection, and of those that come.
+/// The loop of the server: it accepts connections and serves the current one.
 struct ServerLoop {
-    /// How often is read what is left of a connection whose other end is gone: all that a socket holds, but not
-    /// for ever from one that only does not listen any more.
+    /// How many reads to make from a connection whose other end is gone: enough for everything that
+    /// a socket can hold, but limited, in case the other end only shut down one direction and sends
+    /// forever.
     private static let lastReads = 64
 
     let settings: RunnerServer.Settings
@@ -18,31 +19,33 @@ struct ServerLoop {
     let wake: Int32
     let instance: UInt64
     var shutDown: Duration?
-    /// Whether another runner is to take this one's place as soon as no run is active.
+    /// Whether this runner should end as soon as no run is active, so that another one replaces it.
     var mustYield = false
     var definitions = JobDefinitions()
     var waiting = WaitingOrders()
     let reader: DefinitionReader
-    /// Whether the configuration is to be read once more.
+    /// Whether the configuration must be read once more.
     var isStale = false
-    /// Whether it is to be read to see what was deleted from it, and whether that is what it is being read for.
+    /// Whether it must be read to find what was deleted from it, and whether the current reading is
+    /// for that.
     var mustCheck = false
     var isChecking = false
     var isReading = false
-    /// How many readings have begun.
+    /// How many readings have started.
     var readings: UInt64 = 0
-    /// The reading with which the former definitions are forgotten; nil: none.
+    /// The number of the reading with which the previous definitions are forgotten; nil: none.
     var lastOfFormer: UInt64?
-    /// Why the configuration could not be read the last time.
+    /// The reason why the configuration could not be read the last time.
     var unreadable: String?
     private let barriers: Barriers
     var connection: Connection? {
         didSet { if !isConnected { outbound.disconnect() } }
     }
     private var isListening = true
-    /// When there may be more to send, by CLOCK_MONOTONIC, though nobody tells anything; nil if there will not.
+    /// When there may be more to send, by CLOCK_MONOTONIC, even if no event happens; nil if there
+    /// will not.
     private var sendAt: Int64?
-    /// Whether there is more to send already.
+    /// Whether there is already more to send.
     private var hasMore = false
 
     final class Connection {
@@ -74,7 +77,7 @@ struct ServerLoop {
         }
     }
 
-    /// Why a connection is closed.
+    /// The reason why a connection is closed.
     struct Closing: Error {
         let why: String
     }
@@ -83,28 +86,30 @@ struct ServerLoop {
 
     var hasUnwritten: Bool { (connection?.socket.backlog ?? 0) > 0 }
 
-    /// Refuses connections from here on, unless one waits to be accepted. One that comes in between is closed before
-    /// a word was said on it: whoever made it tries again, and finds that nobody listens.
+    /// Refuses new connections, unless one waits to be accepted. A connection that arrives in
+    /// between is closed before any message on it: that scheduler connects again, and finds that no
+    /// process listens.
     func closeIfUnused() -> Bool {
         var wanted = pollfd(fd: settings.socket, events: Int16(POLLIN), revents: 0)
         guard poll(&wanted, 1, 0) == 0 else { return false }
         return shutdown(settings.socket, Int32(SHUT_RDWR)) == 0
     }
 
-    /// Says that every run has ended. From then on nobody listens: whoever is told finds no runner any more.
-    mutating func sayDown() {
+    /// Reports that every run has ended, and stops listening, so that a scheduler that gets this
+    /// message cannot connect again.
+    mutating func announceShutdown() {
         guard let connection else { return }
         isListening = shutdown(settings.socket, Int32(SHUT_RDWR)) != 0
         connection.socket.send(WireReply.down.bytes)
     }
 
-    /// Waits for something and does it; at the latest until an instant of CLOCK_MONOTONIC.
-    mutating func turn(timeout: Int64?) {
+    /// Waits for events and handles them; returns at the latest at an instant of CLOCK_MONOTONIC.
+    mutating func runOnce(timeout: Int64?) {
         let wasConnected = isConnected
         send()
-        // How long to wait may depend on that.
+        // The timeout of the caller may depend on that.
         guard isConnected == wasConnected else { return }
-        beginReading()
+        startReading()
         var wanted = [
             pollfd(fd: wake, events: Int16(POLLIN), revents: 0),
             pollfd(
@@ -115,7 +120,7 @@ struct ServerLoop {
             wanted.append(
                 pollfd(fd: connection.socket.descriptor, events: Int16(events), revents: 0))
         }
-        guard poll(&wanted, nfds_t(wanted.count), time(until: timeout)) > 0 else { return }
+        guard poll(&wanted, nfds_t(wanted.count), pollTimeout(until: timeout)) > 0 else { return }
         if wanted[0].revents != 0 {
             EventFD.drain(wake)
             if isReading, let reading = reader.take() { finish(reading) }
@@ -124,8 +129,8 @@ struct ServerLoop {
         if wanted[1].revents != 0 { accept() }
     }
 
-    /// How long to wait for something, in milliseconds; -1 for ever.
-    private func time(until timeout: Int64?) -> Int32 {
+    /// How long poll may wait, in milliseconds; -1 for no limit.
+    private func pollTimeout(until timeout: Int64?) -> Int32 {
         let canWrite = (connection?.socket.backlog ?? 0) < OutboundQueue.batchBytes
         if hasMore, canWrite { return 0 }
         guard let until = [timeout, sendAt].compactMap({ $0 }).min() else { return -1 }
@@ -135,7 +140,7 @@ struct ServerLoop {
     private mutating func accept() {
         let descriptor = Glibc.accept(settings.socket, nil, nil)
         guard descriptor >= 0 else {
-            // Out of descriptors, the next turn would be at once: some may be free by then.
+            // Without free descriptors the loop would spin; some may be free after a pause.
             if errno == EMFILE || errno == ENFILE { usleep(100_000) }
             return
         }
@@ -143,17 +148,18 @@ struct ServerLoop {
         _ = fcntl(descriptor, F_SETFL, O_NONBLOCK)
         let user = FrameSocket.peer(of: descriptor)
         guard let user, user == 0 || settings.users.contains(user) else {
-            // Said first: who sees itself refused finds it in the log.
+            // This is logged before the connection is closed, so that a refused user finds it in
+            // the log.
             settings.say(
                 "refused a connection of uid \(user.map(String.init) ?? "?"); only root and the "
-                    + "scheduler's user may ask")
+                    + "scheduler's user may connect")
             close(descriptor)
             return
         }
         connection = Connection(descriptor)
     }
 
-    /// Reads some of what the scheduler says, and does it. False if it said devNull.
+    /// Reads some requests of the scheduler and executes them. False if there was nothing to read.
     @discardableResult
     private mutating func receive() -> Bool {
         guard let connection else { return false }
@@ -175,17 +181,18 @@ struct ServerLoop {
         hasMore = false
         sendAt = nil
         guard let connection else { return }
-        // With no room now there is some once this is written, and nobody else says so.
+        // If there is no room now, there is some when this is written, and no other event signals
+        // that.
         hasMore = connection.isGreeted
         if connection.isGreeted, connection.socket.backlog < OutboundQueue.batchBytes {
-            let portion = outbound.nextBatch()
-            for reply in portion.replies { connection.socket.send(reply.bytes) }
-            if !portion.reopened.isEmpty { runner.readOn(portion.reopened) }
-            hasMore = portion.hasMore
-            sendAt = portion.nextAt
+            let batch = outbound.nextBatch()
+            for reply in batch.replies { connection.socket.send(reply.bytes) }
+            if !batch.reopened.isEmpty { runner.resumeReading(batch.reopened) }
+            hasMore = batch.hasMore
+            sendAt = batch.nextAt
         }
         guard !connection.socket.flush() else { return }
-        // It is gone, and what it said before it went counts.
+        // The other end is gone, but its remaining requests are executed.
         for _ in 0..<Self.lastReads {
             guard receive() else { break }
         }
@@ -196,7 +203,7 @@ struct ServerLoop {
         _ frame: ArraySlice<UInt8>, on connection: Connection
     ) throws(Closing) {
         guard let request = try? WireRequest(frame) else {
-            throw Closing(why: "sent what is no request")
+            throw Closing(why: "sent an invalid request")
         }
         guard !connection.isGreeted else { return try execute(request) }
         guard case .hello(let version) = request else {
@@ -204,9 +211,9 @@ struct ServerLoop {
         }
         let welcome = WireReply.welcome(version: Wire.version, instance: instance)
         connection.socket.send(welcome.bytes)
-        lookAtProgram()
+        checkProgram()
         guard version == Wire.version else { return }
-        // What the scheduler before this one asked for comes first.
+        // The requests of the previous scheduler are executed first.
         finishReadings()
         guard self.connection != nil else { return }
         connection.isGreeted = true
@@ -228,8 +235,9 @@ struct ServerLoop {
             forget(known)
         case .seen(let events, let output): outbound.seen(events, output: output)
         case .shutDown(let grace):
-            guard settings.obeysShutDown else {
-                throw Closing(why: "asked to end every run, which this scheduler may not")
+            guard settings.allowsShutDown else {
+                throw Closing(
+                    why: "asked to end every run, which this scheduler is not permitted to do")
             }
             shutDown = grace
         case .refresh: refresh()
@@ -237,7 +245,7 @@ struct ServerLoop {
         }
     }
 
-    /// Has a command for a run that waits for its definition wait behind it.
+    /// Queues a command if its run waits for its definition.
     private mutating func hold(_ request: WireRequest, for run: Run.ID) throws(Closing) -> Bool {
         guard waiting.hold(request, for: run) else { return false }
         try check(waiting.commands, settings.limits.commands, "commands that wait")
@@ -265,8 +273,8 @@ struct ServerLoop {
         throw Closing(why: "asked for too much: \(count) \(what), and at most \(most) may")
     }
 
-    /// Starts what is asked for in the way the configuration says. Runs whose definitions are not known wait until it
-    /// is read once more, and then are started or refused.
+    /// Starts the requested runs with their definitions from the configuration. Runs whose
+    /// definitions are unknown wait until it is read once more, and are then started or refused.
     private mutating func start(_ orders: [RunOrder]) throws(Closing) {
         let size = outbound.size
         try check(size.runs + orders.count, settings.limits.runs, "runs that are not forgotten")
@@ -286,7 +294,7 @@ struct ServerLoop {
                 waiting.append(order, until: readings + (isChecking && !hasChanged ? 0 : 1))
             }
         }
-        // What is being read now may have them.
+        // The reading in progress may have them.
         if !waiting.isEmpty, !isReading, !mustCheck { isStale = true }
         try start(requests[...])
     }
@@ -299,7 +307,7 @@ struct ServerLoop {
                     runner.load.startBytes, settings.limits.startBytes,
                     "bytes for runs that wait to start")
             } catch {
-                // They may be asked for again.
+                // The scheduler may request them again.
                 outbound.cancelPending(rest.map(\.id))
                 throw error
             }

@@ -4,11 +4,11 @@
 import Glibc
 import TimerCore
 
-/// The user a run executes as.
+/// The user as whom a run executes.
 struct Account: Hashable, Sendable {
-    /// Where programs named without a slash are looked for, unless a job declares its own PATH.
+    /// The path for programs that are named without a slash, unless a job declares its own PATH.
     static let searchPath = Execution.searchPath
-    /// The most bytes an entry of the user database may have.
+    /// The most bytes that an entry of the user database may have.
     static let entryBytesMax = 1 << 20
     /// The most supplementary groups of a user.
     static let groupsMax = 1024
@@ -16,25 +16,25 @@ struct Account: Hashable, Sendable {
     var name: String
     var home: String
     var shell: String
-    /// What to switch to; nil if that is what this process is already.
+    /// The ids to switch to; nil if this process already has them.
     var identity: Identity?
 
     struct Identity: Hashable, Sendable {
         var user: UInt32
         var group: UInt32
-        /// Supplementary groups, as initgroups(3) sets them.
+        /// The supplementary groups, as initgroups(3) sets them.
         var groups: [UInt32]
     }
 
-    /// What a job's environment has of it.
+    /// The variables that the account contributes to the environment of a job.
     var variables: [String: String] {
         [
             "PATH": Self.searchPath, "HOME": home, "SHELL": shell, "USER": name, "LOGNAME": name,
         ]
     }
 
-    /// Looks up the effective user. One without an entry is known by its number, with `/` for a home; an
-    /// empty field is what login(1) takes for it.
+    /// Looks up the effective user. A user without an entry is named by its number, and its home
+    /// directory is `/`. Empty fields get the same defaults as in login(1).
     static func current() -> Account {
         let user = geteuid()
         guard let entry = try? Entry.find({ getpwuid_r(user, $0, $1, $2, $3) }) else {
@@ -43,8 +43,9 @@ struct Account: Hashable, Sendable {
         return Account(name: entry.name, home: entry.home, shell: entry.shell)
     }
 
-    /// Looks up who a run is to be, each time anew: users come and go while the runner stays. Who is not
-    /// root may name only what it is itself.
+    /// Looks up the user and group of a run. It does so for each run, because users are added and
+    /// removed while the runner runs. A runner that is not root can only use its own user and
+    /// group.
     static func resolve(
         user: String?, group: String?, current: Account
     ) throws(Spawner.Failure) -> Account {
@@ -72,8 +73,8 @@ struct Account: Hashable, Sendable {
         return account
     }
 
-    /// The user database takes numbers for names here and there, and a typing error becomes root: only what
-    /// cannot be a number is a name.
+    /// Some user databases accept numbers as names, and a typing error could become root. So only a
+    /// text that cannot be a number is a name.
     private static func isName(_ text: String) -> Bool {
         guard let first = text.utf8.first, text.utf8.count <= 256 else { return false }
         let isLetter = (UInt8(ascii: "a")...UInt8(ascii: "z")).contains(first | 0x20)
@@ -107,7 +108,7 @@ struct Account: Hashable, Sendable {
                 size *= 2
             } else if code != EINTR {
                 guard found != nil else { throw Spawner.failure(code == 0 ? ENOENT : code, what) }
-                // As with users: some databases find a group by something else than its name.
+                // As with users, some databases find a group by something other than its name.
                 guard String(cString: entry.gr_name) == name else {
                     throw Spawner.failure(ENOENT, what)
                 }
@@ -127,8 +128,9 @@ struct Account: Hashable, Sendable {
         return Array(groups.prefix(Int(count)))
     }
 
-    /// Whether jobs may run as this user. Who is in a group is looked up by the user's own group and those that list
-    /// it: the group that a job declares makes it no member.
+    /// Checks whether jobs may run as this user. The members of a group are the users who have it
+    /// as their primary group and those that it lists. The group that a job declares does not make
+    /// its user a member.
     ///
     /// - Parameter user: the user that the job names.
     func check(isOneOf allowed: AllowedUsers, named user: String?) throws(Spawner.Failure) {
@@ -159,8 +161,8 @@ struct Account: Hashable, Sendable {
     }
 }
 
-/// An entry of the user database. Its strings are copies: those of the database are good only as long as
-/// the buffer they are in.
+/// An entry of the user database. Its strings are copies, because those of the database are valid
+/// only as long as their buffer.
 private struct Entry {
     var name: String
     var home: String
@@ -168,7 +170,7 @@ private struct Entry {
     var uid: uid_t
     var gid: gid_t
 
-    /// The errno of a look-up; ENOENT if there is nobody.
+    /// The errno of a look-up; ENOENT if there is no such entry.
     struct Failure: Error {
         var code: Int32
     }
@@ -192,7 +194,7 @@ private struct Entry {
                 return code == 0 && found != nil ? (Entry(entry), 0) : (nil, code)
             }
             if let result { return result }
-            // ERANGE: the entry needs more room.
+            // ERANGE: the entry needs a larger buffer.
             if code == ERANGE, size < Account.entryBytesMax {
                 size *= 2
             } else if code != EINTR {

@@ -3,19 +3,21 @@
 
 import Glibc
 
-/// Memory for what a C structure points to: strings, and arrays of values. It is freed as a whole, when the last
-/// reference to this object is gone: keep one with `withExtendedLifetime` for as long as C uses the pointers.
+/// Memory for what a C structure points to: strings, and arrays of values. All of it is freed when
+/// the last reference to this object is released: keep one with `withExtendedLifetime` while C uses
+/// the pointers.
 final class CMemory {
     private var blocks: [UnsafeMutableRawPointer] = []
-    /// What is left of the last block.
+    /// The unused rest of the last block.
     private var free = UnsafeMutableRawBufferPointer(start: nil, count: 0)
 
-    /// What a command with its environment takes, most of the time.
+    /// Enough for most commands with their environments.
     private static let blockBytes = 4096
 
     deinit { for block in blocks { Glibc.free(block) } }
 
-    /// The text as C has it, ended by a NUL byte. One within the text ends it too, so that is to be checked before.
+    /// The text as a C string, ended by a NUL byte. A NUL byte in the text ends it too, so check
+    /// for one before.
     /// - Complexity: O(*n*) in the length of the text.
     func string(_ text: String) -> UnsafeMutablePointer<CChar> {
         var text = text
@@ -61,7 +63,8 @@ final class CMemory {
             }
         }
         let count = max(bytes, Self.blockBytes)
-        // As elsewhere in Swift, a process without memory ends. What malloc returns suits any alignment.
+        // As elsewhere in Swift, a process that runs out of memory ends. The result of malloc is
+        // aligned for any type.
         guard let block = malloc(count) else { abort() }
         blocks.append(block)
         free = UnsafeMutableRawBufferPointer(start: block + bytes, count: count - bytes)

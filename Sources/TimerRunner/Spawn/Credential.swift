@@ -4,18 +4,18 @@
 import CSpawn
 import Glibc
 
-/// A secret that a run gets as a file of its own (systemd.exec(5), LoadCredential=).
+/// A secret that a run gets as a file (systemd.exec(5), LoadCredential=).
 struct Credential: Sendable {
-    /// How many bytes all credentials of a run may have, as in systemd.
+    /// The most bytes of all credentials of a run together, as in systemd.
     static let bytesMax = 1 << 20
 
     /// The name of the file that the run gets.
     var name: String
     var bytes: [UInt8]
 
-    /// Reads the files with the permissions of the runner: the user of the run need not be able to read them. The
-    /// author of the configuration decides what a run is shown. No part of a path may be a symbolic link, since the
-    /// user of the run may own a directory on the way.
+    /// Reads the files with the permissions of the runner: the user of the run need not be able to
+    /// read them, because the author of the configuration decides what a run gets. No part of a
+    /// path may be a symbolic link, because the user of the run may own a directory in the path.
     static func load(
         _ paths: [String: String], for identity: Account.Identity?
     ) throws(Spawner.Failure) -> [Self] {

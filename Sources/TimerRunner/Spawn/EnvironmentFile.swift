@@ -4,13 +4,13 @@
 import CSpawn
 import Glibc
 
-/// A file of variables, in the form of systemd's `EnvironmentFile=` (systemd.exec(5)): lines `NAME=value`,
-/// blank ones and those that begin with `#` or `;` left out. A value may be quoted as in a shell; within
-/// double quotes and without quotes a backslash takes the next character as it is, and joins lines before a
-/// newline. Where systemd passes over what it cannot read, here it is an error with its line: a job without
-/// its credentials had better not run.
+/// A file of variables, in the format of systemd's `EnvironmentFile=` (systemd.exec(5)): lines
+/// `NAME=value`; blank lines and lines that start with `#` or `;` are ignored. A value may be
+/// quoted as in a shell. Within double quotes and without quotes, a backslash quotes the next
+/// character, and joins two lines if that is a newline. systemd skips lines that it cannot parse;
+/// here such a line is an error, because a job should not run without its credentials.
 struct EnvironmentFile {
-    /// The most bytes a file may have.
+    /// The most bytes that a file may have.
     static let bytesMax = 1 << 20
 
     /// What is wrong with a file.
@@ -20,15 +20,16 @@ struct EnvironmentFile {
         var what: String
     }
 
-    /// Reads the file as the user of the run may: the runner, which reads it, may be root, and what is in the file
-    /// is shown to the run. No part of the path may be a symbolic link, since the user may own a directory on the way.
+    /// Reads the file with the permissions of the user of the run: the runner may be root, and the
+    /// run gets the contents of the file. No part of the path may be a symbolic link, because the
+    /// user may own a directory in the path.
     ///
-    /// It must be a regular file that belongs to root, to the runner's user or to the user of the run, and that
-    /// no other user can write to, and it must have one name only: `LD_PRELOAD` alone lets a writer decide what the run
-    /// does.
+    /// It must be a regular file that is owned by root, the runner's user or the user of the run,
+    /// that no other user can write to, and that has only one name: with `LD_PRELOAD` alone, a
+    /// writer decides what the run executes.
     ///
     /// - Parameters:
-    ///   - path: with a `-` before it, the file may be missing.
+    ///   - path: with a `-` in front, the file may be missing.
     ///   - identity: of the user of the run; nil: the runner's user.
     static func load(
         _ path: String, for identity: Account.Identity?
@@ -102,7 +103,7 @@ struct EnvironmentFile {
 
         private mutating func value() throws(Fault) -> String {
             var value = String.UnicodeScalarView()
-            // What of it blanks at its end may be cut back to.
+            // The length to which trailing spaces are removed.
             var firm = 0
             while let scalar = rest.first, scalar == " " || scalar == "\t" { _ = take() }
             let start = line
@@ -135,7 +136,7 @@ struct EnvironmentFile {
                     value.append(scalar)
                     continue
                 }
-                // As in a shell: any other backslash stands for itself.
+                // As in a shell, any other backslash is kept.
                 switch next {
                 case "\"", "\\", "`", "$": value.append(next)
                 case "\n": break
@@ -149,15 +150,15 @@ struct EnvironmentFile {
         }
     }
 
-    /// What is wrong with the name of a variable; nil if nothing is. What it says is for all to read, so the
-    /// text, which may be a line of somebody's key, is not in it.
+    /// What is wrong with the name of a variable; nil if it is valid. Everyone can read this
+    /// message, so it does not contain the text, which may be a line of a secret key.
     private static func fault(inName name: String) -> String? {
         let isWord = name.utf8.allSatisfy { byte in
             byte == UInt8(ascii: "_") || (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(byte)
                 || (UInt8(ascii: "a")...UInt8(ascii: "z")).contains(byte | 0x20)
         }
         guard let first = name.utf8.first, isWord, first > UInt8(ascii: "9") else {
-            return "what is before the = is no name of a variable"
+            return "the text before the = is not a valid variable name"
         }
         let isReserved = ["TIMERD_", "LISTEN_", "WATCHDOG_"].contains { name.hasPrefix($0) }
         guard !isReserved, name != "NOTIFY_SOCKET", name != "CREDENTIALS_DIRECTORY" else {

@@ -5,80 +5,85 @@ import Glibc
 import HostThreads
 import Synchronization
 
-/// Threads that read the files of runs: environment files and credentials. A file may be on a file server that does not answer, or in a file system that
-/// its user has made: each reader waits for one file, and nothing else waits for a reader but what else the same
-/// user has to be read, once `perUser` of them are held.
+/// Threads that read the files of runs: environment files and credentials. A file may be on a file
+/// server that does not answer, or in a file system that its user has created, so a reader may hang
+/// on its file. Nothing else waits for it, except other files of the same user when `perUser`
+/// readers of that user hang.
 final class FileReaders: Sendable {
-    /// How many files of one user are read at a time.
+    /// The most files of one user that are read at a time.
     static let perUser = 16
 
-    private struct Order: Sendable {
+    private struct Request: Sendable {
         var files: RunFiles
         var identity: Account.Identity?
         var done: @Sendable (Preparation.Files) -> Void
     }
 
-    private struct Lane {
-        var orders: [Order] = []
+    private struct UserQueue {
+        var requests: [Request] = []
         var threads = 0
     }
 
     /// By user; nil for the runner's own.
-    private let lanes = Mutex<[UInt32?: Lane]>([:])
+    private let queues = Mutex<[UInt32?: UserQueue]>([:])
     /// Whether there is room for the contents of more files.
     private let hasRoom: @Sendable () -> Bool
 
-    /// While there is no room, none is read.
+    /// No file is read while `hasRoom` returns false.
     init(hasRoom: @escaping @Sendable () -> Bool) { self.hasRoom = hasRoom }
 
-    /// How long is waited for room at a time, in microseconds.
-    private static let roomLook: UInt32 = 1000
+    /// How long to wait before `hasRoom` is checked again, in microseconds.
+    private static let roomPollInterval: UInt32 = 1000
 
-    /// Reads the files of a run of this user, and calls this on some thread then. It may never.
+    /// Reads the files of a run of this user on another thread and then calls `done` there. If a
+    /// file server does not answer, `done` may never be called.
     func read(
         _ files: RunFiles, for identity: Account.Identity?,
         _ done: @escaping @Sendable (Preparation.Files) -> Void
     ) {
         let user = identity?.user
-        let needsThread = lanes.withLock { lanes in
-            lanes[user, default: Lane()].orders.append(
-                Order(files: files, identity: identity, done: done))
-            guard lanes[user, default: Lane()].threads < Self.perUser else { return false }
-            lanes[user]?.threads += 1
+        let needsThread = queues.withLock { queues in
+            queues[user, default: UserQueue()].requests.append(
+                Request(files: files, identity: identity, done: done))
+            guard queues[user, default: UserQueue()].threads < Self.perUser else { return false }
+            queues[user]?.threads += 1
             return true
         }
         guard needsThread else { return }
         let code = WorkerThread.start("timerd.files") { [self] in serve(user) }
         guard code != 0 else { return }
-        // Without a thread more, those there are go on with it; without any it cannot be read.
-        let stranded = lanes.withLock { lanes -> [Order] in
-            lanes[user]?.threads -= 1
-            guard lanes[user]?.threads == 0 else { return [] }
-            return lanes.removeValue(forKey: user)?.orders ?? []
+        // If no further thread can be created, the existing threads read the file. If there is
+        // none, reading it fails.
+        let unserved = queues.withLock { queues -> [Request] in
+            queues[user]?.threads -= 1
+            guard queues[user]?.threads == 0 else { return [] }
+            return queues.removeValue(forKey: user)?.requests ?? []
         }
-        for order in stranded {
-            let what = "start a thread to read \(order.files.description)"
-            order.done(.failure(Spawner.failure(code, what)))
+        for request in unserved {
+            let what = "start a thread to read \(request.files.description)"
+            request.done(.failure(Spawner.failure(code, what)))
         }
     }
 
     private func serve(_ user: UInt32?) {
-        while let order = next(of: user) {
-            while !hasRoom() { usleep(Self.roomLook) }
+        while let request = next(of: user) {
+            while !hasRoom() { usleep(Self.roomPollInterval) }
             do throws(Spawner.Failure) {
-                order.done(.success(try order.files.load(for: order.identity)))
+                request.done(.success(try request.files.load(for: request.identity)))
             } catch {
-                order.done(.failure(error))
+                request.done(.failure(error))
             }
         }
     }
 
-    /// The next file to read; nil, and one thread less, without one.
-    private func next(of user: UInt32?) -> Order? {
-        lanes.withLock { lanes in
-            if lanes[user]?.orders.isEmpty == false { return lanes[user]?.orders.removeFirst() }
-            lanes[user]?.threads -= 1
-            if lanes[user]?.threads == 0 { lanes[user] = nil }
+    /// The next file to read; if there is none, nil, and the thread ends.
+    private func next(of user: UInt32?) -> Request? {
+        queues.withLock { queues in
+            if queues[user]?.requests.isEmpty == false {
+                return queues[user]?.requests.removeFirst()
+            }
+            queues[user]?.threads -= 1
+            if queues[user]?.threads == 0 { queues[user] = nil }
             return nil
         }
     }

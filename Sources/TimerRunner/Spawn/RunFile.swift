@@ -12,14 +12,14 @@ struct RunFiles: Sendable {
     /// The path of each credential, by its name.
     var credentials: [String: String]
 
-    /// Nil if a run needs none.
+    /// Nil if a run needs no files.
     init?(_ execution: Execution) {
         guard execution.environmentFile != nil || !execution.credentials.isEmpty else { return nil }
         environmentFile = execution.environmentFile
         credentials = execution.credentials
     }
 
-    /// What is in them.
+    /// The contents of the files.
     struct Contents: Sendable {
         var variables: [String: String] = [:]
         var credentials: [Credential] = []
@@ -37,7 +37,7 @@ struct RunFiles: Sendable {
         return contents
     }
 
-    /// What they are called in an error.
+    /// The files as named in an error.
     var description: String {
         let credentials =
             switch credentials.count {
@@ -51,17 +51,17 @@ struct RunFiles: Sendable {
     }
 }
 
-/// A file whose contents are shown to a run.
+/// A file whose contents are passed to a run.
 enum RunFile {
     /// Reads the file and closes it.
     ///
-    /// It must be a regular file that belongs to root, to the runner's user or to the user of the run, that no other
-    /// user can write to, and that has one name only.
+    /// It must be a regular file that is owned by root, the runner's user or the user of the run,
+    /// that no other user can write to, and that has only one name.
     ///
     /// - Parameters:
     ///   - user: of the run; nil: the runner's.
-    ///   - most: how many bytes it may have.
-    ///   - what: what is being done, for errors.
+    ///   - most: the most bytes that it may have.
+    ///   - what: the operation, for errors.
     static func read(
         _ file: Int32, for user: UInt32?, upTo most: Int, _ what: String
     ) throws(Spawner.Failure) -> [UInt8] {
@@ -86,13 +86,14 @@ enum RunFile {
         var status = stat()
         guard fstat(file, &status) == 0 else { throw Spawner.failure(errno, what) }
         guard status.st_mode & S_IFMT == S_IFREG else {
-            throw Spawner.failure(EINVAL, "\(what), which is no regular file")
+            throw Spawner.failure(EINVAL, "\(what), which is not a regular file")
         }
         guard [0, geteuid(), user].contains(status.st_uid) else {
             throw Spawner.failure(
                 EPERM, "\(what), which belongs to uid \(status.st_uid): give it to the run's user")
         }
-        // A second name may be in a directory of somebody who may not read it, and wants a run to show it.
+        // Another user could have created a second name for a file that the user cannot read, to
+        // make a run reveal it.
         guard status.st_nlink == 1 else {
             throw Spawner.failure(
                 EPERM, "\(what), which has \(status.st_nlink) names (hard links): copy it")
@@ -102,7 +103,7 @@ enum RunFile {
         }
     }
 
-    /// What to do about an error of opening it.
+    /// The text for an error message that says how to solve an error of opening the file.
     static func hint(for code: Int32, _ identity: Account.Identity?) -> String {
         switch code {
         case ELOOP: return ", whose path has a symbolic link in it: name the file itself"
@@ -116,7 +117,7 @@ enum RunFile {
 }
 
 extension Account.Identity {
-    /// Opens a file as this user may (`cspawn_open_file`).
+    /// Opens a file with the permissions of this user (`cspawn_open_file`).
     func open(_ path: String) -> Int32 {
         groups.withUnsafeBufferPointer { groups in
             var rights = cspawn_identity(

@@ -5,18 +5,18 @@ import CSpawn
 import Glibc
 import TimerCore
 
-/// What a security module is to make of a program. A process writes it to a file of its own in /proc right before it
-/// runs the program (proc(5), attr).
+/// A security context or profile for a program. A process writes it to one of its own files in
+/// /proc right before it executes the program (proc(5), attr).
 struct SecurityLabel {
     var file: String
     var text: String
-    /// Whether the program runs as well where it cannot have it.
+    /// Whether the program still runs if it cannot be set.
     var isOptional: Bool
     private var what: String
     private var module: String
     private var isEnabled: @Sendable () -> Bool
 
-    /// Those that a definition wants, in the order in which they are set.
+    /// The labels that a definition declares, in the order in which they are set.
     static func all(of confinement: Confinement) -> [Self] {
         var labels: [Self] = []
         if let context = confinement.seLinuxContext {
@@ -47,9 +47,9 @@ struct SecurityLabel {
         self.isEnabled = isEnabled
     }
 
-    /// Why a run cannot have it.
+    /// The error for a run whose label cannot be set.
     func failure(_ code: Int32) -> Spawner.Failure {
-        // A module that is built into the kernel and not enabled says EINVAL to anything.
+        // A module that is built into the kernel and not enabled returns EINVAL for any write.
         guard code == EOPNOTSUPP || code == EINVAL, !isEnabled() else {
             return Spawner.failure(code, what)
         }

@@ -6,10 +6,11 @@ import Glibc
 import TimerCore
 import TimerRunnerProtocol
 
-/// Runs in a PAM session: `timerd-session` opens it and starts the program.
+/// Starts runs in a PAM session: `timerd-session` opens it and starts the program.
 extension Spawner {
-    /// Where `timerd-session` may be: where it is installed for programs in `bin`, or beside this program, as after a
-    /// build. This program's own file may be replaced while it runs, so it is looked up once.
+    /// The paths at which `timerd-session` may be: where it is installed for programs in `bin`, or
+    /// beside this program, as after a build. The file of this program may be replaced while it
+    /// runs, so the paths are computed once.
     static let helpers: [String] = {
         var buffer = [CChar](repeating: 0, count: Int(PATH_MAX))
         let count = readlink("/proc/self/exe", &buffer, buffer.count)
@@ -19,7 +20,7 @@ extension Spawner {
         return ["\(folder)/../libexec/timerd-session", "\(folder)/timerd-session"]
     }()
 
-    /// Only root can switch users and has what most modules need.
+    /// Only root can switch users and has the privileges that most modules need.
     static func checkSession(_ definition: Definition) throws(Failure) {
         guard let service = definition.execution.pamService, geteuid() != 0 else { return }
         throw failure(
@@ -28,7 +29,7 @@ extension Spawner {
                 + "pam-service")
     }
 
-    /// Starts `timerd-session` for what is requested; `socket` becomes the one that it reports to.
+    /// Starts `timerd-session` for this request; `socket` becomes the socket to which it reports.
     static func startSession(
         _ request: inout cspawn_request, _ service: String, _ account: Account,
         _ memory: CMemory, socket: inout Int32?
@@ -43,7 +44,7 @@ extension Spawner {
         return result
     }
 
-    // MARK: - Why there is no session
+    // MARK: - Errors
 
     /// The outcome for a run whose `timerd-session` reported that a step failed.
     static func failure(
@@ -71,7 +72,8 @@ extension Spawner {
             outcome: .spawnFailed(errno: name, what: "\(what): \(text(of: report.text))"))
     }
 
-    /// A text of a fixed size, which is of a PAM module: characters that control a terminal become spaces.
+    /// A text of a fixed size from a PAM module: control characters become spaces, because they
+    /// could control a terminal.
     private static func text<Bytes>(of bytes: Bytes) -> String {
         let text = withUnsafeBytes(of: bytes) {
             String(decoding: $0.prefix { $0 != 0 }, as: UTF8.self)

@@ -6,12 +6,12 @@ import Glibc
 import TimerCore
 import TimerRunnerProtocol
 
-/// A request with everything that had to be looked up or read for it, which may take its time: that is done
-/// before the runner's thread has it.
+/// A request with everything that was looked up or read for it. That may take long, so it is done
+/// before the runner's thread gets the request.
 struct Preparation: Sendable {
     let request: RunRequest
     let result: Result<Ready, Spawner.Failure>
-    /// How many bytes of memory it takes, roughly.
+    /// The approximate memory that it takes, in bytes.
     let cost: Int
 
     struct Ready: Sendable {
@@ -20,12 +20,12 @@ struct Preparation: Sendable {
         var credentials: [Credential] = []
     }
 
-    /// What is in the files of a run, or why that cannot be known.
+    /// The contents of the files of a run, or why they cannot be read.
     typealias Files = Result<RunFiles.Contents, Spawner.Failure>
 
     /// - Parameters:
-    ///   - account: whose process it is to be, as it was found.
-    ///   - files: what is in its files; nothing where it has none.
+    ///   - account: the user as whom the process will run, or why the look-up failed.
+    ///   - files: the contents of its files; empty if it has none.
     init(
         _ request: RunRequest, _ account: Result<Account, Spawner.Failure>,
         files: Files = .success(RunFiles.Contents())
@@ -46,18 +46,19 @@ struct Preparation: Sendable {
         }
     }
 
-    /// What one takes without files.
+    /// The memory of a request without files, in bytes.
     static let costOfOne = 2 << 10
 
-    /// What they add to that.
+    /// The additional memory of the files, in bytes.
     static func cost(of files: Files) -> Int {
         guard case .success(let contents) = files else { return 0 }
         return contents.variables.reduce(0) { $0 + $1.key.utf8.count + $1.value.utf8.count + 64 }
             + contents.credentials.reduce(0) { $0 + $1.bytes.count + 64 }
     }
 
-    /// Built from nothing: of the runner's own environment a job has only the variables that its configuration
-    /// names. As in systemd the file has the last word over what is declared, and that over what is passed.
+    /// The environment starts empty: of the runner's own environment a job gets only the variables
+    /// that its configuration names. As in systemd, the file overrides declared variables, and
+    /// those override passed ones.
     private static func environment(
         of request: RunRequest, account: Account, file: [String: String]
     ) -> [String: String] {
@@ -74,11 +75,12 @@ struct Preparation: Sendable {
 }
 
 extension Preparation {
-    /// The environment of this process, in which nothing changes once it has begun to serve.
+    /// The variables to pass from the environment of this process, which does not change after the
+    /// start.
     private static func passed(to definition: Definition) -> [String: String] {
         var passed: [String: String] = [:]
         for name in definition.execution.passEnvironment {
-            // A value that is not UTF-8 could not be given back as it is.
+            // A value that is not UTF-8 could not be passed on unchanged.
             guard let value = getenv(name), let text = String(validatingCString: value) else {
                 continue
             }
@@ -90,55 +92,56 @@ extension Preparation {
 
 /// Starts processes.
 struct Spawner {
-    /// How long a process may take to become its program, and its environment file to be read: longer than a slow
-    /// disk, shorter than a file server that does not answer.
+    /// How long a process may take to execute its program, and how long its files may take to be
+    /// read: longer than a slow disk needs, shorter than the timeout of a file server that does not
+    /// answer.
     static let timeout: Duration = .seconds(10)
 
     private let openFiles: UInt64
-    /// What jobs have to read.
+    /// The standard input of jobs.
     private let devNull = DevNull()
 
-    /// /dev/null, as long as somebody holds it.
+    /// /dev/null, closed when the last reference is released.
     private final class DevNull: Sendable {
         let descriptor = open("/dev/null", O_RDONLY | O_CLOEXEC)
 
         deinit { if descriptor >= 0 { close(descriptor) } }
     }
 
-    /// - Parameter openFiles: the soft limit of open files jobs get that declare none.
+    /// - Parameter openFiles: the soft limit of open files for jobs that do not declare one.
     init(openFiles: UInt64) { self.openFiles = openFiles }
 
-    /// A process that sets itself up.
+    /// A process that is setting itself up.
     struct Process {
         var pid: Int32
         var pidfd: Int32
-        /// What `cspawn_look` is asked with.
+        /// The argument for `cspawn_poll_launch`.
         var launch: Int32
-        /// What `cspawn_hear` is asked with; nil for a run without a PAM session.
+        /// The argument for `cspawn_receive_report`; nil for a run without a PAM session.
         var session: Int32?
     }
 
-    /// Why there is no process.
+    /// The reason why a process could not be created.
     struct Failure: Error {
         var outcome: RunOutcome
     }
 
-    /// Where a process writes to, and the control group it is in; -1 for none of its own.
+    /// Where a process writes its output, and its control group; -1 for none of its own.
     struct SpawnContext {
         var output: Int32
         var error: Int32
-        /// What this process does with signals otherwise than by default, as `cspawn_signals` tells it.
+        /// The signals whose disposition in this process is not the default; see `cspawn_signals`.
         var signals: UInt64
         var controlGroup: Int32 = -1
-        /// Where its process writes down which it is.
-        var mark: RunRegistry.Place?
+        /// Where the process writes its process id.
+        var record: RunRegistry.Place?
     }
 
-    /// Makes the process of a run in these context, with nothing to read at 0. It sets itself up, and nobody
-    /// waits for it.
+    /// Creates the process of a run in this context, with /dev/null as its standard input. It
+    /// returns while the process sets itself up.
     ///
-    /// It runs in the declared directory, which must be there, or else in its user's home; in `/` where
-    /// that is not there just now, as under Debian's cron.
+    /// The process runs in the declared directory, which must exist, or in the home directory of
+    /// its user. If the home directory does not exist, it runs in `/`, as under Debian's cron.
     func spawn(
         _ definition: Definition, _ ready: Preparation.Ready, in context: SpawnContext
     ) throws(Failure) -> Process {
@@ -164,7 +167,7 @@ struct Spawner {
             pid: result.pid, pidfd: result.pidfd, launch: result.launch, session: session)
     }
 
-    /// What is to be started, as C has it: what it points to is in `memory`.
+    /// The request as a C structure; what it points to is in `memory`.
     private func request(
         _ program: Program, _ variables: [String: String], _ definition: Definition,
         _ account: Account, _ context: SpawnContext, _ memory: CMemory
@@ -201,11 +204,11 @@ struct Spawner {
             capabilities: confinement.capabilities?.bits ?? 0,
             labels: memory.array(labels), label_count: Int32(labels.count),
             has_no_new_privileges: confinement.noNewPrivileges,
-            control_group: context.controlGroup, mark: context.mark?.mark,
-            mark_file: context.mark?.file ?? -1, mark_offset: context.mark?.offset ?? 0)
+            control_group: context.controlGroup, record: context.record?.record,
+            record_file: context.record?.file ?? -1, record_offset: context.record?.offset ?? 0)
     }
 
-    /// The outcome for a run whose process could not be, or could not become its program.
+    /// The outcome for a run whose process could not be created, or could not execute its program.
     static func failure(
         _ failure: cspawn_failure, of definition: Definition, _ account: Account
     ) -> Failure {
@@ -217,7 +220,7 @@ struct Spawner {
         return Self.failure(failure.error, describe(failure, definition, account))
     }
 
-    /// The outcome for a run whose process took too long to become its program.
+    /// The outcome for a run whose process took too long to execute its program.
     static func tooLate(_ definition: Definition, _ account: Account) -> Failure {
         let program = Program(definition.command, path: "").name
         return failure(
@@ -226,13 +229,13 @@ struct Spawner {
                 + "\(definition.workingDirectory ?? account.home)")
     }
 
-    /// The limits it declares, in the order in which they are set.
+    /// The limits that the job declares, in the order in which they are set.
     private static func names(of definition: Definition) -> [Execution.Limit] {
         definition.execution.limits.keys.sorted { $0.rawValue < $1.rawValue }
     }
 
-    /// C's strings end at a NUL byte, and an environment is lines of NAME=value: what would arrive as
-    /// something else than was asked for is refused.
+    /// C strings end at a NUL byte, and environment entries have the form NAME=value. A text that
+    /// would arrive changed is refused.
     private static func check(
         _ program: Program, _ variables: [String: String]
     ) throws(Failure) {
@@ -248,7 +251,7 @@ struct Spawner {
         }
     }
 
-    /// The outcome for a run whose process could not be.
+    /// The outcome for a run whose process could not be created.
     static func failure(_ code: Int32, _ what: String) -> Failure {
         let name = cspawn_error_name(code).map { String(cString: $0) } ?? "errno \(code)"
         return Failure(outcome: .spawnFailed(errno: name, what: what))
@@ -260,7 +263,7 @@ struct Spawner {
         switch failure.step {
         case CSPAWN_STEP_MEMORY: return "allocate memory for a start"
         case CSPAWN_STEP_CLONE: return "clone"
-        case CSPAWN_STEP_MARK: return "mark the run"
+        case CSPAWN_STEP_RECORD: return "record the run"
         case CSPAWN_STEP_SESSION: return "setsid"
         case CSPAWN_STEP_SIGNALS: return "reset the signals"
         case CSPAWN_STEP_NICE: return "set the nice value \(definition.execution.nice)"
@@ -310,15 +313,15 @@ extension Execution.Limit {
     }
 }
 
-/// What a command comes to: the files to try and the arguments.
+/// A command resolved to the files to try and the arguments.
 private struct Program {
     /// As the command names it.
     var name: String
     var candidates: [String]
     var arguments: [String]
 
-    /// A name without a slash is looked for in `path`, the one the job itself gets. An empty directory
-    /// there is the job's working directory (POSIX, 8.3).
+    /// A name without a slash is searched in `path`, which is the PATH of the job itself. An empty
+    /// directory there is the job's working directory (POSIX, 8.3).
     init(_ command: Job.Command, path: String) {
         switch command {
         case .shell(let line): arguments = ["/bin/sh", "-c", line]

@@ -94,4 +94,4 @@ connection = socket.socket(socket.AF_UNIX)
 connection.connect("/run/timerd-runner/runner.sock")
 connection.sendall(b"\1\0\0\0\xff")
 connection.recv(1000)'
-expect_journal 'sent what is no request' -u timerd-runner
+expect_journal 'sent an invalid request' -u timerd-runner

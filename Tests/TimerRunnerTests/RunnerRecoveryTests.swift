@@ -10,8 +10,8 @@ import TimerCore
 @testable import TimerRunner
 @testable import TimerRunnerProtocol
 
-/// A file of registry, as a runner that was killed leaves it.
-struct MarkFile {
+/// The registry file of a runner that was killed.
+struct RecordFile {
     let folder = "/tmp/timerd-registry-\(UUID().uuidString)"
     var slots: [[UInt8]] = []
 
@@ -34,16 +34,16 @@ struct MarkFile {
         var slot = [UInt8](repeating: 0, count: RunRegistry.Slot.bytes)
         slot.withUnsafeMutableBytes { bytes in
             bytes.storeBytes(
-                of: cspawn_mark(
+                of: cspawn_run_record(
                     stage: stage, pid: pid, earliest: made.lowerBound, latest: made.upperBound),
-                as: cspawn_mark.self)
-            bytes[RunRegistry.Slot.beginning...].copyBytes(from: line.utf8)
-            bytes[RunRegistry.Slot.end...].copyBytes(from: end.utf8)
+                as: cspawn_run_record.self)
+            bytes[RunRegistry.Slot.firstLine...].copyBytes(from: line.utf8)
+            bytes[RunRegistry.Slot.secondLine...].copyBytes(from: end.utf8)
         }
         slots.append(slot)
     }
 
-    /// Slots in whole pages, of which the rest is free.
+    /// Writes the slots in whole pages; the other slots are free.
     func write() throws {
         let pages = (slots.count + RunRegistry.Slot.perPage - 1) / RunRegistry.Slot.perPage
         var bytes = Array(slots.joined())
@@ -79,10 +79,10 @@ extension RunRegistry {
     }
 }
 
-@Suite struct MarksTests {
-    @Test func marksAreFoundAgain_untilTheyAreRemoved() throws {
+@Suite struct RunRegistryTests {
+    @Test func recordsAreRecovered_untilTheyAreRemoved() throws {
         try withFolder { _, directory in
-            // More than fit in a page of the file, in whatever order they go.
+            // More than fit into a page of the file, removed in any order.
             let count = RunRegistry.Slot.perPage * 2 + 10
             var registry: RunRegistry? = try RunRegistry(in: directory)
             for number in 0..<count { _ = try registry?.make(for: run(number)) }
@@ -94,7 +94,7 @@ extension RunRegistry {
         }
     }
 
-    @Test func aRunHasOneMark_andARemovedOneGivesItsPlace() throws {
+    @Test func aRunHasOneRecord_andARemovedOneFreesItsSlot() throws {
         try withFolder { path, directory in
             let registry = try RunRegistry(in: directory)
             for number in 0..<1000 {
@@ -108,9 +108,9 @@ extension RunRegistry {
         }
     }
 
-    /// What is said of a failed start may name paths of any length.
+    /// The description of a failed start may contain paths of any length.
     @Test(arguments: [0, 10, 400, 480, 500, 5000])
-    func anEndIsReadAsItWasNoted_howeverLongItsText(_ length: Int) throws {
+    func anEndIsReadAsItWasRecorded_howeverLongItsText(_ length: Int) throws {
         try withFolder { _, directory in
             let what = "exec /" + String(repeating: "ä", count: length)
             let end = RunEnd(
@@ -119,7 +119,7 @@ extension RunRegistry {
                 at: WallInstant(microsecondsSinceEpoch: 77))
             var registry: RunRegistry? = try RunRegistry(in: directory)
             _ = try registry?.make(for: run(0))
-            registry?.note(end, of: run(0))
+            registry?.recordEnd(end, of: run(0))
             registry = nil
             guard case .ended(let read) = try RunRegistry(in: directory).recover().first?.recovered
             else {
@@ -135,7 +135,7 @@ extension RunRegistry {
         }
     }
 
-    @Test func aFileThatOthersMayReachIsRefused() throws {
+    @Test func aFileThatOthersCanAccessIsRefused() throws {
         for attack in ["link", "symlink", "fifo", "mode", "directory"] {
             try withFolder { path, directory in
                 let file = "\(path)/\(RunRegistry.fileName)"
@@ -159,8 +159,8 @@ extension RunRegistry {
         }
     }
 
-    /// Any bytes: what is no mark is free.
-    @Test func aFileOfAnythingIsSurvived() throws {
+    /// Random bytes: a slot without a valid record is free.
+    @Test func aFileOfRandomBytesIsHandled() throws {
         let seed = UInt64.random(in: 0 ... .max)
         var state = seed
         for _ in 0..<4 {
@@ -182,26 +182,26 @@ extension RunRegistry {
     }
 }
 
-/// A runner after one that was killed.
-@Suite struct RecallTests {
-    @Test func whatEndedIsKnown_whatDiedIsLost_whatIsFromBeforeTheBootIsLostToIt() throws {
-        var file = MarkFile()
+/// A runner that starts after one that was killed.
+@Suite struct RunnerRecoveryTests {
+    @Test func endedRunsAreKnown_killedRunsAreLost_runsFromBeforeTheBootAreLostByReboot() throws {
+        var file = RecordFile()
         func name(_ number: Int) -> String { "probe:20261121T043852.00000\(number)Z:1" }
-        // Process 1 there is, but it was not made then.
+        // Process 1 exists, but was not created at that time.
         file.add(
-            CSPAWN_MARK_ENDED, MarkFile.line(name(0)),
+            CSPAWN_RECORD_ENDED, RecordFile.line(name(0)),
             end: "ended 1795000000500000 500000 3 4 8192 exited(3)")
-        file.add(CSPAWN_MARK_PROCESS, MarkFile.line(name(1)))
-        file.add(CSPAWN_MARK_MADE, MarkFile.line(name(2)))
-        file.add(CSPAWN_MARK_PROCESS, MarkFile.line(name(3), boot: "another"))
+        file.add(CSPAWN_RECORD_SPAWNED, RecordFile.line(name(1)))
+        file.add(CSPAWN_RECORD_CREATED, RecordFile.line(name(2)))
+        file.add(CSPAWN_RECORD_SPAWNED, RecordFile.line(name(3), boot: "another"))
         file.add(
-            CSPAWN_MARK_ENDED, MarkFile.line(name(4)),
+            CSPAWN_RECORD_ENDED, RecordFile.line(name(4)),
             end: "ended 5 0 0 0 0 spawn-failed(ENOENT, exec /no such)")
-        file.add(CSPAWN_MARK_PROCESS, pid: 0, MarkFile.line(name(5)))
-        file.add(CSPAWN_MARK_ENDED, MarkFile.line(name(6)), end: "ended 5 0 0")
-        file.add(CSPAWN_MARK_FREE, MarkFile.line(name(7)))
-        file.add(99, MarkFile.line("no-run"))
-        file.add(CSPAWN_MARK_PROCESS, MarkFile.line(name(0)))
+        file.add(CSPAWN_RECORD_SPAWNED, pid: 0, RecordFile.line(name(5)))
+        file.add(CSPAWN_RECORD_ENDED, RecordFile.line(name(6)), end: "ended 5 0 0")
+        file.add(CSPAWN_RECORD_FREE, RecordFile.line(name(7)))
+        file.add(99, RecordFile.line("no-run"))
+        file.add(CSPAWN_RECORD_SPAWNED, RecordFile.line(name(0)))
         try file.write()
         let bench = try Bench(registry: file.folder)
         defer { bench.runner.shutdown(grace: .zero) }
@@ -220,10 +220,10 @@ extension RunRegistry {
         #expect(bench.events.count == 7)
     }
 
-    /// The process belongs to nobody who could tell how it ends; that it lives, ends and can be ended is
-    /// known all the same.
-    @Test(arguments: ["ends by itself", "is ordered to end", "outlives its time"])
-    func whatLivesIsTakenUp(and what: String) throws {
+    /// The process is not a child of the runner, so its exit status is unknown; that it is running
+    /// and ends is known, and it can be terminated.
+    @Test(arguments: ["ends by itself", "is terminated", "reaches its time limit"])
+    func anActiveRunIsReattached(and what: String) throws {
         let folder = "/tmp/timerd-registry-\(UUID().uuidString)"
         let first = try Bench(registry: folder)
         let request = first.request(.shell("echo up; exec sleep 300"))
@@ -233,30 +233,30 @@ extension RunRegistry {
             case .begun(let process) = try RunRegistry(in: first.descriptor).recover().first?
                 .recovered
         else {
-            Issue.record("not begun: \(first.events)")
+            Issue.record("not started: \(first.events)")
             return
         }
         #expect(process.pid == pid && process.beganAt == at && process.isAlive)
-        // As the mark would be found by a runner that comes after a kill. The first one lives, so the time
-        // limit is in the second one's copy alone.
-        var copy = MarkFile()
+        // The record as the next runner finds it after a kill. The first runner is still running,
+        // so only the copy for the second one contains the time limit.
+        var copy = RecordFile()
         let deadline =
-            what == "outlives its time" ? "\(RunnerClock.awake() + 1_000_000_000)" : "-"
-        let line = MarkFile.line(request.id.description, deadline: deadline)
+            what == "reaches its time limit" ? "\(RunnerClock.awake() + 1_000_000_000)" : "-"
+        let line = RecordFile.line(request.id.description, deadline: deadline)
             .replacing("1795000000000000", with: "\(at.microsecondsSinceEpoch)")
-        copy.add(CSPAWN_MARK_PROCESS, pid: pid, made: process.made, line)
+        copy.add(CSPAWN_RECORD_SPAWNED, pid: pid, made: process.made, line)
         try copy.write()
         let second = try Bench(registry: copy.folder)
         #expect(second.events == [.began(request.id, pid: pid, at: at)])
         switch what {
         case "ends by itself": kill(pid, SIGKILL)
-        case "is ordered to end": second.runner.end(request.id, grace: .seconds(60))
+        case "is terminated": second.runner.end(request.id, grace: .seconds(60))
         default: break
         }
         let outcome: RunOutcome =
             switch what {
             case "ends by itself": .lost(.runner)
-            case "is ordered to end": .stopped
+            case "is terminated": .stopped
             default: .timedOut
             }
         #expect(second.end(of: request).outcome == outcome)
@@ -264,9 +264,10 @@ extension RunRegistry {
         first.runner.shutdown(grace: .zero)
     }
 
-    /// Whoever left the run's process group is reached by its control group alone, by a later runner too.
-    @Test(.enabled(if: ControlGroups.canBeMade, "no control group of version 2 to divide"))
-    func theControlGroupOfARunThatIsTakenUpIsStillItsOwn() throws {
+    /// Processes that left the run's process group are reached only by its control group, also by a
+    /// later runner.
+    @Test(.enabled(if: ControlGroups.canBeMade, "no control group of version 2 is delegated"))
+    func aReattachedRunKeepsItsControlGroup() throws {
         var options = Runner.Options()
         options.usesControlGroups = true
         let folder = "/tmp/timerd-registry-\(UUID().uuidString)"
@@ -278,20 +279,20 @@ extension RunRegistry {
             case .begun(let process) = try RunRegistry(in: first.descriptor).recover().first?
                 .recovered
         else {
-            Issue.record("not begun: \(first.events)")
+            Issue.record("not started: \(first.events)")
             return
         }
-        var copy = MarkFile()
+        var copy = RecordFile()
         copy.add(
-            CSPAWN_MARK_PROCESS, pid: process.pid, made: process.made,
-            MarkFile.line(request.id.description, group: process.controlGroup ?? "-"))
+            CSPAWN_RECORD_SPAWNED, pid: process.pid, made: process.made,
+            RecordFile.line(request.id.description, group: process.controlGroup ?? "-"))
         try copy.write()
         let second = try Bench(registry: copy.folder, options: options)
         second.runner.end(request.id, grace: .zero)
         #expect(second.end(of: request).outcome == .stopped)
         let pidfd = cspawn_open_process(left)
         var ending = pollfd(fd: pidfd, events: Int16(POLLIN), revents: 0)
-        #expect(pidfd < 0 || poll(&ending, 1, 10_000) == 1, "it lives")
+        #expect(pidfd < 0 || poll(&ending, 1, 10_000) == 1, "it is still running")
         if pidfd >= 0 { close(pidfd) }
         second.runner.shutdown(grace: .zero)
         first.runner.shutdown(grace: .zero)

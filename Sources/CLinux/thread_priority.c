@@ -12,13 +12,14 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-/// The shortest slice there is, in nanoseconds; 0 asks for the system's own, a millisecond or more.
+/// The shortest time slice that the kernel allows, in nanoseconds; 0 asks for the system's default, a millisecond or
+/// more.
 enum { SHORT_SLICE = 100 * 1000, OWN_SLICE = 0 };
 
-/// In `flags`: what a thread has is neither for those it makes nor for its children (sched(7)).
+/// A bit of `flags`: neither the threads nor the children of a thread inherit its scheduling attributes (sched(7)).
 enum { RESET_ON_FORK = 1 };
 
-/// Whether this thread has a short slice, so that its child, which begins with that, has to give it up.
+/// Whether this thread has a short slice, which a child inherits and has to reset.
 static _Thread_local bool has_short_slice;
 
 static int get(clinux_sched_attributes *found) {
@@ -30,7 +31,8 @@ static int set(clinux_sched_attributes *wanted) {
     return (int)syscall(SYS_sched_setattr, 0, wanted, 0U);
 }
 
-/// What this thread has. Where somebody chose another policy for us it stays, and has no slices of this kind.
+/// Reads the attributes of this thread. If an administrator chose another policy for it, there are no time slices of
+/// this kind, and the policy stays.
 static bool get_common(clinux_sched_attributes *own) {
     return get(own) == 0 && own->policy == SCHED_OTHER;
 }
@@ -46,7 +48,7 @@ void clinux_take_short_slice(void) {
     if (set_slice(SHORT_SLICE)) has_short_slice = true;
 }
 
-bool clinux_keep_precedence(int nice) {
+bool clinux_raise_thread_priority(int nice) {
     clinux_sched_attributes own = {0};
     if (!get_common(&own)) return false;
     own.flags |= RESET_ON_FORK;
@@ -57,11 +59,11 @@ bool clinux_keep_precedence(int nice) {
     return true;
 }
 
-void clinux_share_precedence(void) {
+void clinux_restore_thread_priority(void) {
     clinux_sched_attributes own = {0};
     if (!get_common(&own)) return;
     if ((own.flags & RESET_ON_FORK) == 0) {
-        // It was not granted a nice value of its own, and may not change the one it has.
+        // This thread got no nice value of its own, and may not change the one it has.
         clinux_take_short_slice();
         return;
     }
@@ -72,12 +74,12 @@ void clinux_share_precedence(void) {
         has_short_slice = true;
         return;
     }
-    // To take the flag back needs CAP_SYS_NICE; to have it and a lower nice value may be granted without.
+    // Clearing the flag needs CAP_SYS_NICE, while setting it and a lower nice value may be allowed without.
     own.flags |= RESET_ON_FORK;
     set(&own);
 }
 
-void clinux_give_up_short_slice(void) {
+void clinux_reset_slice(void) {
     if (set_slice(OWN_SLICE)) has_short_slice = false;
 }
 
