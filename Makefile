@@ -75,6 +75,7 @@ status:
 
 # The black-box tests take about 90 s of real time, because one job waits for a minute. The other tests run first, so
 # that errors show up early.
+test: PACKAGES += tmux
 test: setup
 	$(SWIFT) build --build-tests $(SWIFTFLAGS)
 	SWIFT='$(SWIFT)' Tests/run --skip LifeTests $(SWIFTFLAGS)

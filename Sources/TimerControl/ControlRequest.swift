@@ -14,7 +14,7 @@ public enum ControlRequest: Hashable, Sendable {
     /// An order: `POST /v1/jobs/NAME/VERB`, with what more there is to it as JSON.
     case order(Order.Verb, Job.Name, OrderBody = OrderBody())
     /// The same order for many jobs, in one transaction: `POST /v1/jobs/VERB`, with `jobs` or `all` as JSON
-    /// beside what the order itself carries.
+    /// beside what the order itself carries; for `resume` also with `pauses`.
     case orders(Order.Verb, JobSelection, OrderBody = OrderBody())
     /// The runs that ended, the latest first: `GET /v1/runs`, with `job`, `failed`, `since` and `limit` as a
     /// query.

@@ -53,6 +53,74 @@ public enum JobSelection: Hashable, Sendable {
     case jobs([Job.Name])
     /// All that the configuration has.
     case all
+    /// The jobs that are in these pauses, at least one, each named once. A job whose pause is another one by now
+    /// is left as it is.
+    case pauses([NamedPause])
+}
+
+/// The pause of one job, as the list showed it.
+public struct NamedPause: Codable, Hashable, Sendable {
+    /// The job's name.
+    public var job: String
+    /// Since when it is paused, RFC 3339.
+    public var since: String
+    /// By whom.
+    public var by: String
+    /// What they wrote about it.
+    public var note: String?
+    /// When it ends by itself, RFC 3339.
+    public var until: String?
+    /// Whether active runs are suspended as well; absent if not.
+    public var withRun: Bool?
+
+    /// The pause that a job is in.
+    public init(job: String, _ pause: PauseStatus) {
+        self.job = job
+        (since, by, note) = (pause.since, pause.by, pause.note)
+        (until, withRun) = (pause.until, pause.withRun)
+    }
+
+    enum CodingKeys: CodingKey, CaseIterable { case by, job, note, since, until, withRun }
+
+    /// Any name of a member.
+    private struct Name: CodingKey {
+        var stringValue: String
+        var intValue: Int? { nil }
+        init?(stringValue: String) { self.stringValue = stringValue }
+        init?(intValue: Int) { nil }
+    }
+
+    private static let names = ["by", "job", "note", "since", "until", "with_run"]
+
+    /// Every key must be known and given once.
+    public init(from decoder: any Decoder) throws {
+        var seen: Set<String> = []
+        for name in try decoder.container(keyedBy: Name.self).allKeys.map(\.stringValue) {
+            let fault =
+                !Self.names.contains(name)
+                ? "unknown key \"\(name.prefix(100))\"; a pause has "
+                    + Self.names.joined(separator: ", ")
+                : seen.insert(name).inserted ? nil : "\(name) is given twice"
+            guard let fault else { continue }
+            throw DecodingError.dataCorrupted(
+                .init(codingPath: [], debugDescription: "pauses: \(fault)"))
+        }
+        let members = try decoder.container(keyedBy: CodingKeys.self)
+        job = try members.decode(String.self, forKey: .job)
+        since = try members.decode(String.self, forKey: .since)
+        by = try members.decode(String.self, forKey: .by)
+        note = try members.decodeIfPresent(String.self, forKey: .note)
+        until = try members.decodeIfPresent(String.self, forKey: .until)
+        withRun = try members.decodeIfPresent(Bool.self, forKey: .withRun)
+    }
+
+    /// The same for the scheduler; nil if one of the instants is none.
+    public var seen: SeenPause? {
+        guard let since = WallInstant(rfc3339: since) else { return nil }
+        let end = until.flatMap { WallInstant(rfc3339: $0) }
+        guard (end == nil) == (until == nil) else { return nil }
+        return SeenPause(since: since, by: by, note: note, until: end, withRun: withRun ?? false)
+    }
 }
 
 /// What an order for many jobs carries.
@@ -64,6 +132,7 @@ struct OrdersBody: Codable, RequestBody {
     var forUsec: Int64?
     var jobs: [String]?
     var note: String?
+    var pauses: [NamedPause]?
     var until: String?
     var withRun: Bool?
 
@@ -71,6 +140,7 @@ struct OrdersBody: Codable, RequestBody {
         switch jobs {
         case .all: all = true
         case .jobs(let names): self.jobs = names.map(\.description)
+        case .pauses(let pauses): self.pauses = pauses
         }
         (count, forUsec, note) = (order.count, order.forUsec, order.note)
         (until, withRun) = (order.until, order.withRun)
@@ -81,6 +151,12 @@ struct OrdersBody: Codable, RequestBody {
     }
 
     func selection() throws(ControlRequest.Fault) -> JobSelection {
+        if let pauses {
+            guard all == nil, jobs == nil else {
+                throw .badBody("jobs, all and pauses exclude each other")
+            }
+            return try Self.selection(of: pauses)
+        }
         switch (all ?? false, jobs) {
         case (true, nil): return .all
         case (true, .some): throw .badBody("jobs and all exclude each other")
@@ -90,16 +166,40 @@ struct OrdersBody: Codable, RequestBody {
             var names: [Job.Name] = []
             var seen: Set<Job.Name> = []
             for text in jobs {
-                guard let name = Job.Name(text) else {
-                    throw .badBody(
-                        "jobs: \"\(text.prefix(100))\": \(Job.Name.fault(in: text) ?? "not a job name")"
-                    )
-                }
+                let name = try Self.name(text, in: "jobs")
                 // An order for the same job twice is one order.
                 if seen.insert(name).inserted { names.append(name) }
             }
             return .jobs(names)
         }
+    }
+
+    private static func name(
+        _ text: String, in key: String
+    ) throws(ControlRequest.Fault) -> Job.Name {
+        guard let name = Job.Name(text) else {
+            throw .badBody(
+                "\(key): \"\(text.prefix(100))\": \(Job.Name.fault(in: text) ?? "not a job name")")
+        }
+        return name
+    }
+
+    private static func selection(
+        of pauses: [NamedPause]
+    ) throws(ControlRequest.Fault) -> JobSelection {
+        guard !pauses.isEmpty else { throw .badBody("pauses: name at least one") }
+        var seen: Set<Job.Name> = []
+        for pause in pauses {
+            guard seen.insert(try name(pause.job, in: "pauses")).inserted else {
+                throw .badBody("pauses: \"\(pause.job)\" is given twice")
+            }
+            guard pause.seen != nil else {
+                throw .badBody(
+                    "pauses: since and until must be instants such as 2026-12-24T18:00:00Z (RFC 3339)"
+                )
+            }
+        }
+        return .pauses(pauses)
     }
 }
 
@@ -125,8 +225,9 @@ extension OrderBody: RequestBody {
     static func readMany(
         _ verb: Order.Verb, from body: [UInt8]
     ) throws(ControlRequest.Fault) -> (JobSelection, OrderBody) {
+        let selecting = ["all", "jobs"] + (verb == .resume ? ["pauses"] : [])
         let read = try OrdersBody.read(
-            ["all", "jobs"] + keys(of: verb), from: body.isEmpty ? Array("{}".utf8) : body)
+            selecting + keys(of: verb), from: body.isEmpty ? Array("{}".utf8) : body)
         return (try read.selection(), try read.order.checked())
     }
 

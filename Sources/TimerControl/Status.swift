@@ -227,6 +227,9 @@ public struct JobTable: Decodable, Hashable, Sendable {
         public var skips: Int?
     }
 
+    /// The daemon's version, and since when it runs; nil if it does not say.
+    public var version: String?
+    public var since: String?
     /// The configuration the daemon reads.
     public var config: String
     /// What of the configuration as it is now was refused, in a sentence; absent if nothing was.

@@ -93,9 +93,14 @@ struct Connection: ParsableArguments {
     }
 
     /// All jobs, without a word on standard error if they cannot be had.
-    func table() throws(Failure) -> JobTable {
-        let body = try response(to: .list)
-        do { return try ControlJSON.decode(JobTable.self, from: body) } catch {
+    func table() throws(Failure) -> JobTable { try value(JobTable.self, of: .list) }
+
+    /// What the daemon answers, without a word on standard error.
+    func value<Value: Decodable>(
+        _: Value.Type, of request: ControlRequest
+    ) throws(Failure) -> Value {
+        let body = try response(to: request)
+        do { return try ControlJSON.decode(Value.self, from: body) } catch {
             throw Failure(status: 1, message: Self.unexpected)
         }
     }
@@ -186,6 +191,12 @@ enum Terminal {
     /// What TIMERD_SOCKET says; nil without it, or if it is empty.
     static var socket: String? {
         getenv("TIMERD_SOCKET").map { String(cString: $0) }.flatMap { $0.isEmpty ? nil : $0 }
+    }
+
+    /// Says something on standard error, and stays on its last line.
+    static func ask(_ question: String) {
+        let bytes = Array(question.utf8)
+        _ = write(STDERR_FILENO, bytes, bytes.count)
     }
 
     /// Says something on standard error.

@@ -15,14 +15,19 @@ struct FailuresVerb: ParsableCommand {
 
     @OptionGroup var names: NamePatterns
 
-    @Option(help: "How many jobs at most, those that failed last.")
-    var limit = 20
+    @Option(
+        help:
+            "How many jobs at most, those that failed last (default: as many as the terminal has room for, at most 20)."
+    )
+    var limit: Int?
 
     @Option(help: "How many lines of output to show of each.")
     var lines = 3
 
     func validate() throws {
-        guard (1...1000).contains(limit) else { throw ValidationError("--limit: from 1 to 1000") }
+        guard (1...1000).contains(limit ?? 1) else {
+            throw ValidationError("--limit: from 1 to 1000")
+        }
         guard lines >= 0 else { throw ValidationError("--lines: not negative") }
     }
 
@@ -33,7 +38,7 @@ struct FailuresVerb: ParsableCommand {
             .sorted { ($0.ended ?? .min) > ($1.ended ?? .min) }
         var found: [JobFailure] = []
         // Each of them is asked for, and no more than are shown.
-        for (_, job) in failed.prefix(limit) {
+        for (_, job) in failed.prefix(limit ?? Self.standardLimit) {
             guard let name = Job.Name(job.job) else { continue }
             let query = HistoryQuery(job: name, limit: JobFailure.runsMax)
             let history = try connection.ask(.history(query), for: HistoryReply.self)
@@ -41,11 +46,16 @@ struct FailuresVerb: ParsableCommand {
             if let failure = JobFailure(job, history.runs) { found.append(failure) }
         }
         try connection.show(found) {
-            Text.failures(
-                found, others: max(0, failed.count - limit), rejected: table, lines: lines,
+            // On a terminal those that failed last must not scroll away.
+            let screen = limit == nil ? Screen.standardOutput(color: .never) : Screen()
+            return Text.failures(
+                found, others: max(0, failed.count - (limit ?? Self.standardLimit)),
+                rejected: table, lines: lines, on: screen,
                 at: Terminal.now)
         }
     }
+
+    private static let standardLimit = 20
 }
 
 extension RunStatus {
@@ -105,11 +115,13 @@ struct JobFailure: Encodable {
 
 extension Text {
     /// The lines of `timerctl failures`.
+    ///
+    /// - Parameter screen: of one with rows, no more jobs are shown than it has room for, but at least one.
     static func failures(
         _ failures: [JobFailure], others: Int, rejected table: JobTable, lines: Int,
-        at now: WallInstant
+        on screen: Screen = Screen(), at now: WallInstant
     ) -> String {
-        var text = failures.flatMap { failure -> [String] in
+        let blocks = failures.map { failure -> [String] in
             let times =
                 failure.inARow == 1
                 ? "failed once"
@@ -122,6 +134,16 @@ extension Text {
                 + lastLines(of: failure.output, lines).map { "    | \($0)" }
                 + ["    \(failure.state)\(next ?? "")"]
         }
+        // Four rows are for the command itself, what is said below, and the next prompt.
+        var left = screen.rows.map { $0 - 4 } ?? .max
+        let shown = blocks.prefix { block in
+            left -= block.reduce(0) {
+                $0 + Screen.wrapped($1, to: max(1, screen.columns ?? .max)).count
+            }
+            return left >= 0
+        }.count
+        var text = blocks.prefix(max(1, shown)).flatMap(\.self)
+        let others = others + max(0, failures.count - max(1, shown))
         if failures.isEmpty { text.append("No job's last run failed") }
         if others > 0 { text.append("\(plural(others, "more job")) failed; --limit shows them") }
         text += faults(of: table)

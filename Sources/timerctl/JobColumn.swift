@@ -7,12 +7,12 @@ import TimerCore
 
 /// A column of the list of jobs.
 enum JobColumn: String, CaseIterable, ExpressibleByArgument {
-    case job, state, next, left, last, result, active, runs, skips, by, until, note
+    case job, state, next, left, last, result, active, runs, skips, by, since, until, note
 
     /// What `list` shows unless it is told.
     static let standard: [Self] = [.job, .state, .next, .left, .last, .result, .active]
     /// Which of those are left out first where there is no room.
-    static let dispensable: [Self] = [.active, .last, .left]
+    static let dispensable: [Self] = [.active, .left, .last]
     /// Those with texts that can be shortened.
     static let flexible: Set<Self> = [.job, .note, .by]
 
@@ -29,16 +29,22 @@ enum JobColumn: String, CaseIterable, ExpressibleByArgument {
         case .job: .init(job.job)
         case .state: .init(job.stateWord, job.stateStyle)
         case .next: .init(instant(job.nextStart))
-        case .left: .init(Text.span(job.leftUsec))
+        case .left: .init(Self.span(job.leftUsec))
         case .last: .init(instant(job.lastBegan))
         case .result: .init(job.result, job.resultStyle)
-        case .active: .init(Text.span(job.activeUsec))
+        case .active: .init(Self.span(job.activeUsec))
         case .runs: .init("\(job.running.count)")
         case .skips: .init(job.skips.map { "\($0)" } ?? "-")
         case .by: .init(job.paused?.by ?? "-")
+        case .since: .init(instant(job.paused?.since))
         case .until: .init(instant(job.paused?.until))
         case .note: .init(job.paused?.note ?? "-")
         }
+    }
+
+    /// In whole seconds, if it is one or more.
+    private static func span(_ microseconds: Int64?) -> String {
+        microseconds.map { Text.whole(.microseconds($0)) } ?? "-"
     }
 
     /// What it says to programs: instants as RFC 3339, time spans as microseconds, nothing as an empty text.
@@ -54,6 +60,7 @@ enum JobColumn: String, CaseIterable, ExpressibleByArgument {
         case .runs: "\(job.running.count)"
         case .skips: "\(job.skips ?? 0)"
         case .by: job.paused?.by ?? ""
+        case .since: job.paused?.since ?? ""
         case .until: job.paused?.until ?? ""
         case .note: job.paused?.note ?? ""
         }

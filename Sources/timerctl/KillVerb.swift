@@ -50,15 +50,19 @@ struct KillVerb: ParsableCommand {
     func run() throws {
         let reply = try connection.ask(
             .kill(target.job, run: target.run, KillBody(signal: signal)), for: KillReply.self)
-        try connection.show(reply) {
-            guard reply.changed else {
-                return
-                    "\(target.job): nothing to do: \(Printable.text(reply.reason ?? "no run is running"))"
-            }
-            let what = signal.map { "\($0) sent" } ?? "is being stopped"
-            let lines =
-                reply.runs.map { "\($0): \(what)" } + reply.cancelled.map { "\($0): cancelled" }
-            return lines.joined(separator: "\n")
+        try connection.show(reply) { Text.kill(reply, target.job, signal: signal) }
+    }
+}
+
+extension Text {
+    /// The lines that say what came of a kill: one for each run.
+    static func kill(_ reply: KillReply, _ job: Job.Name, signal: String?) -> String {
+        guard reply.changed else {
+            return "\(job): nothing to do: \(Printable.text(reply.reason ?? "no run is running"))"
         }
+        let what = signal.map { "\($0) sent" } ?? "is being stopped"
+        let lines =
+            reply.runs.map { "\($0): \(what)" } + reply.cancelled.map { "\($0): cancelled" }
+        return lines.joined(separator: "\n")
     }
 }

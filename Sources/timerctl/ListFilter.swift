@@ -30,15 +30,11 @@ struct ListFilter: ParsableArguments {
 
     @OptionGroup var names: NamePatterns
 
-    @Option(help: "Only jobs that this user paused.")
-    var by: String?
-
-    @Option(help: "Only paused jobs whose note contains this text.")
-    var note: String?
+    @OptionGroup var pauses: PauseFilter
 
     /// Whether every job is shown.
     var isAll: Bool {
-        state.isEmpty && !failed && !paused && names.isEmpty && by == nil && note == nil
+        state.isEmpty && !failed && !paused && names.isEmpty && pauses.isEmpty
     }
 
     /// What is shown of these, in its order. Jobs of which nothing is known that they could be sorted by come last, and
@@ -69,9 +65,7 @@ struct ListFilter: ParsableArguments {
         var states = Set(state.map(\.rawValue))
         if paused { states.insert("paused") }
         return (states.isEmpty || states.contains(job.stateWord)) && (!failed || job.hasFailed)
-            && names.admit(job.job)
-            && (by == nil || job.paused?.by == by)
-            && note.map { job.paused?.note?.contains($0) == true } ?? true
+            && names.admit(job.job) && pauses.admits(job)
     }
 
     private static func sorted<Key: Comparable>(

@@ -15,6 +15,9 @@ struct NamePatterns: ParsableArguments {
 
     /// Whether a job is meant (fnmatch(3)).
     func admit(_ job: String) -> Bool {
-        match.isEmpty || match.contains { fnmatch($0, job, 0) == 0 }
+        match.isEmpty || match.contains { Self.admit(job, as: $0) }
     }
+
+    /// Whether a name is as the pattern says.
+    static func admit(_ job: String, as pattern: String) -> Bool { fnmatch(pattern, job, 0) == 0 }
 }

@@ -40,6 +40,13 @@ extension Connection {
             let reply = try ask(.order(verb, job, body), for: OrderReply.self)
             return try show(reply) { Text.order(reply, done: done) }
         }
+        try orderMany(verb, jobs, body, done: done)
+    }
+
+    /// The same for jobs that were not named one by one: how they are answered does not depend on how many they are.
+    func orderMany(
+        _ verb: Order.Verb, _ jobs: JobSelection, _ body: OrderBody = OrderBody(), done: String
+    ) throws {
         let reply = try ask(.orders(verb, jobs, body), for: OrdersReply.self)
         let refused = reply.results.filter { $0.refused == true }
         let carriedOut = reply.results.filter { $0.refused != true }

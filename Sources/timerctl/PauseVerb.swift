@@ -16,7 +16,7 @@ struct PauseVerb: ParsableCommand {
             """)
 
     @OptionGroup var connection: Connection
-    @OptionGroup var argument: JobsArgument
+    @OptionGroup var argument: MatchedJobs
 
     @Option(
         name: .customLong("for"), parsing: .unconditional,
@@ -35,6 +35,9 @@ struct PauseVerb: ParsableCommand {
     var withRun = false
 
     func validate() throws {
+        if argument.jobs.isEmpty, !argument.all, argument.names.isEmpty {
+            throw ValidationError("name a job, or choose jobs with --all or --match")
+        }
         if span != nil, until != nil {
             throw ValidationError("--for and --until exclude each other")
         }
@@ -47,7 +50,22 @@ struct PauseVerb: ParsableCommand {
             forUsec: try span.map {
                 try TimeOption.span("--for", $0, in: Self.spans).wholeMicroseconds
             }, withRun: withRun ? true : nil)
-        try connection.order(.pause, argument.selection, body, done: "paused")
+        guard argument.jobs.isEmpty else {
+            return try connection.order(.pause, .jobs(argument.jobs), body, done: "paused")
+        }
+        try connection.orderMany(.pause, try selection(), body, done: "paused")
+    }
+
+    /// All jobs, or those whose names match.
+    private func selection() throws -> JobSelection {
+        guard !argument.names.isEmpty else { return .all }
+        let jobs = try connection.ask(.list, for: JobNames.self).jobs.map(\.job)
+        let found = jobs.filter { argument.names.admit($0) }.compactMap { Job.Name($0) }
+        guard !found.isEmpty else {
+            let patterns = argument.names.match.map { "\"\($0)\"" }.joined(separator: " or ")
+            throw Connection.fail(4, "no job is named \(patterns); `timerctl list` shows the jobs")
+        }
+        return .jobs(found)
     }
 
     /// How long a pause may be.

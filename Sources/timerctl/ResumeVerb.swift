@@ -2,16 +2,152 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import ArgumentParser
+import Glibc
+import TimerControl
 import TimerCore
 
 struct ResumeVerb: ParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "resume", abstract: "Resume paused jobs, as each job's on-resume says.")
+        commandName: "resume", abstract: "Resume paused jobs, as each job's on-resume says.",
+        discussion: """
+            --all and --match ask before they end a pause of another user, or one with a note; without a terminal \
+            they refuse to end a pause of another user. --by and --note choose pauses, and --yes does not ask. A \
+            pause that somebody has changed meanwhile is not ended.
+            """)
 
     @OptionGroup var connection: Connection
-    @OptionGroup var argument: JobsArgument
+    @OptionGroup var argument: MatchedJobs
+    @OptionGroup var pauses: PauseFilter
+
+    @Flag(name: .shortAndLong, help: "Do not ask.")
+    var yes = false
+
+    func validate() throws {
+        if argument.jobs.isEmpty {
+            guard argument.all || !argument.names.isEmpty || !pauses.isEmpty else {
+                throw ValidationError(
+                    "name a job, or choose jobs with --all, --match, --by or --note")
+            }
+        } else if !pauses.isEmpty {
+            throw ValidationError("name jobs, or choose them with --by or --note, not both")
+        }
+    }
 
     func run() throws {
-        try connection.order(.resume, argument.selection, done: "resumed")
+        guard argument.jobs.isEmpty else {
+            return try connection.order(.resume, .jobs(argument.jobs), done: "resumed")
+        }
+        if yes, argument.names.isEmpty, pauses.isEmpty {
+            return try connection.orderMany(.resume, .all, done: "resumed")
+        }
+        let found = try connection.ask(.list, for: JobTable.self).jobs.filter {
+            $0.state == "paused" && argument.names.admit($0.job) && pauses.admits($0)
+        }
+        guard !found.isEmpty else {
+            return try connection.show(OrdersReply(results: [])) { nothingFound }
+        }
+        // Who says whose pauses, or which, means them.
+        if !yes, pauses.isEmpty { try ResumeConsent(found).ask() }
+        // The pauses as they were seen and agreed to: one that is changed meanwhile is not ended.
+        let seen = found.compactMap { job in job.paused.map { NamedPause(job: job.job, $0) } }
+        try connection.orderMany(.resume, .pauses(seen), done: "resumed")
+    }
+
+    private var nothingFound: String {
+        argument.names.isEmpty && pauses.isEmpty
+            ? "nothing to do: no job is paused" : "nothing to do: no paused job matches"
+    }
+}
+
+/// Which pauses are meant.
+struct PauseFilter: ParsableArguments {
+    @Option(help: "Only jobs that this user paused.")
+    var by: String?
+
+    @Option(help: "Only paused jobs whose note contains this text.")
+    var note: String?
+
+    /// Whether every job is meant, paused or not.
+    var isEmpty: Bool { by == nil && note == nil }
+
+    func admits(_ job: JobTable.Row) -> Bool {
+        (by == nil || job.paused?.by == by)
+            && note.map { job.paused?.note?.contains($0) == true } ?? true
+    }
+}
+
+/// Whether pauses of several people may be ended at once.
+struct ResumeConsent {
+    /// So many of them are shown.
+    private static let shownMax = 20
+
+    let jobs: [JobTable.Row]
+
+    init(_ jobs: [JobTable.Row]) { self.jobs = jobs }
+
+    enum Decision: Hashable {
+        case granted, asks
+        /// Why not.
+        case refused(String)
+    }
+
+    /// - Parameters:
+    ///   - caller: what the caller is called, as the one who paused a job.
+    ///   - isTerminal: whether somebody can be asked.
+    func decision(for caller: Set<String>, isTerminal: Bool) -> Decision {
+        let others = jobs.filter { !caller.contains($0.paused?.by ?? "") }
+        if isTerminal {
+            let hasNotes = jobs.contains { $0.paused?.note != nil }
+            return others.isEmpty && !hasNotes ? .granted : .asks
+        }
+        guard !others.isEmpty else { return .granted }
+        return .refused(
+            "\(plural(others.count, "pause")) of other users would end (\(Self.people(others))); nothing was "
+                + "changed; choose pauses with --by USER or --note TEXT, or end all of them with --yes"
+        )
+    }
+
+    /// `2 by ada, 1 by root`.
+    private static func people(_ jobs: [JobTable.Row]) -> String {
+        let counts = Dictionary(jobs.map { ($0.paused?.by ?? "-", 1) }, uniquingKeysWith: +)
+        return counts.sorted { ($1.value, $0.key) < ($0.value, $1.key) }
+            .map { "\($0.value) by \($0.key)" }.joined(separator: ", ")
+    }
+
+    /// What would be ended: who paused which job, since when and why.
+    func text(on screen: Screen, now: WallInstant = Terminal.now) -> String {
+        let some = Array(jobs.prefix(Self.shownMax))
+        var lines = ["This ends \(plural(jobs.count, "pause")): \(Self.people(jobs))"]
+        lines += Text.fitting(some, [.job, .by, .since, .note], screen, now).lines(
+            color: screen.hasColor)
+        if jobs.count > some.count {
+            lines.append(
+                "and \(jobs.count - some.count) more; "
+                    + "`timerctl list --paused --columns job,by,since,note` shows all of them")
+        }
+        return lines.joined(separator: "\n")
+    }
+
+    /// Returns if the pauses may be ended; else says why not, and ends with status 1.
+    func ask() throws {
+        let isTerminal = isatty(STDIN_FILENO) == 1 && isatty(STDERR_FILENO) == 1
+        switch decision(for: Self.caller, isTerminal: isTerminal) {
+        case .granted: return
+        case .refused(let why): throw Connection.fail(1, why)
+        case .asks: break
+        }
+        Terminal.ask(text(on: .standardError) + "\nEnd \(jobs.count == 1 ? "it" : "them")? (y/N) ")
+        guard ["y", "yes"].contains(readLine()?.lowercased() ?? "") else {
+            throw Connection.fail(1, "nothing was changed")
+        }
+    }
+
+    /// What the daemon calls who runs this.
+    private static var caller: Set<String> {
+        let number = "uid \(geteuid())"
+        guard let entry = getpwuid(geteuid()), let name = entry.pointee.pw_name else {
+            return [number]
+        }
+        return [String(cString: name), number]
     }
 }

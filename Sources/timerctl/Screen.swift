@@ -19,12 +19,17 @@ struct Screen {
 
     /// Standard output as it is now. `auto` means colors on a terminal, unless NO_COLOR is set (no-color.org) or
     /// TERM is `dumb`.
-    static func standardOutput(color: ColorChoice) -> Screen {
+    static func standardOutput(color: ColorChoice) -> Screen { on(STDOUT_FILENO, color) }
+
+    /// Standard error as it is now.
+    static var standardError: Screen { on(STDERR_FILENO, .auto) }
+
+    private static func on(_ output: Int32, _ color: ColorChoice) -> Screen {
         var screen = Screen()
         var columns: Int32 = 0
         var rows: Int32 = 0
-        let isTerminal = isatty(STDOUT_FILENO) == 1
-        if isTerminal, clinux_terminal_size(STDOUT_FILENO, &columns, &rows) == 0 {
+        let isTerminal = isatty(output) == 1
+        if isTerminal, clinux_terminal_size(output, &columns, &rows) == 0 {
             screen.columns = Int(columns)
             screen.rows = Int(rows)
         }
@@ -55,9 +60,48 @@ struct Screen {
         character.unicodeScalars.reduce(0) { max($0, Int(clinux_columns($1.value))) }
     }
 
+    /// The text in rows of so many columns; at least one row. A character that is wider than that is left out.
+    /// - Complexity: O(*n*).
+    static func wrapped(_ text: String, to columns: Int) -> [String] {
+        guard width(of: text) > columns else { return [text] }
+        var rows: [String] = []
+        var row = ""
+        var used = 0
+        for character in text {
+            let width = width(of: character)
+            guard width <= columns else { continue }
+            if used + width > columns {
+                rows.append(row)
+                (row, used) = ("", 0)
+            }
+            row.append(character)
+            used += width
+        }
+        return rows + [row]
+    }
+
+    /// The text with spaces in the place of tabs, as a terminal shows them.
+    static func expanded(_ text: String, tab: Int = 8) -> String {
+        guard text.utf8.contains(UInt8(ascii: "\t")) else { return text }
+        var result = ""
+        var used = 0
+        for character in text {
+            guard character == "\t" else {
+                result.append(character)
+                used += width(of: character)
+                continue
+            }
+            let spaces = tab - used % tab
+            result += String(repeating: " ", count: spaces)
+            used += spaces
+        }
+        return result
+    }
+
     /// The beginning of a text that takes so many columns, with `…` if it is not all of it.
     static func shortened(_ text: String, to columns: Int) -> String {
         guard width(of: text) > columns else { return text }
+        guard columns > 0 else { return "" }
         var short = ""
         var left = columns - 1
         for character in text {

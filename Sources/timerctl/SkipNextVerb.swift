@@ -23,10 +23,14 @@ struct SkipNextVerb: ParsableCommand {
     }
 
     func run() throws {
-        let done =
-            count == 0
+        try connection.order(
+            .skipNext, .jobs([argument.job]), OrderBody(count: count), done: Self.done(count))
+    }
+
+    /// What it does, in words.
+    static func done(_ count: Int) -> String {
+        count == 0
             ? "no run will be skipped"
             : "the next \(count == 1 ? "run" : "\(count) runs") will be skipped"
-        try connection.order(.skipNext, .jobs([argument.job]), OrderBody(count: count), done: done)
     }
 }

@@ -24,20 +24,31 @@ extension Text {
         return lines.joined(separator: "\n")
     }
 
-    private static func fitting(
+    /// The table of some jobs, made to fit the screen.
+    static func fitting(
         _ jobs: [JobTable.Row], _ wanted: [JobColumn]?, _ screen: Screen, _ now: WallInstant
     ) -> TextTable {
         var columns = wanted ?? JobColumn.standard
         var table = make(jobs, columns) { instant($0) }
         guard let limit = screen.columns, table.width > limit else { return table }
         table = make(jobs, columns) { short($0, now: now) }
+        func flexible() -> [Int] {
+            columns.indices.filter { JobColumn.flexible.contains(columns[$0]) }
+        }
         for column in wanted == nil ? JobColumn.dispensable : [] where table.width > limit {
+            if column == .last {
+                // Its time is worth more than the end of a long name.
+                let fitted = table.fitted(to: limit, shortening: flexible(), least: nameWidth)
+                if fitted.width <= limit { return fitted }
+            }
             columns.removeAll { $0 == column }
             table = make(jobs, columns) { short($0, now: now) }
         }
-        let flexible = columns.indices.filter { JobColumn.flexible.contains(columns[$0]) }
-        return table.fitted(to: limit, shortening: flexible)
+        return table.fitted(to: limit, shortening: flexible())
     }
+
+    /// So many columns of a terminal tell most names apart.
+    private static let nameWidth = 24
 
     private static func make(
         _ jobs: [JobTable.Row], _ columns: [JobColumn], _ instant: (String?) -> String

@@ -12,15 +12,18 @@ struct TextTable {
         case good = "32"
         case bad = "31"
         case waiting = "33"
+
+        /// A text that looks so, where there are colors.
+        func applied(to text: String) -> String { "\u{1b}[\(rawValue)m\(text)\u{1b}[0m" }
     }
 
     struct Cell: Hashable {
         var text: String
         var style = Style.plain
 
-        /// - Parameter text: control characters are shown as `\x1b`, so that none reaches a terminal.
+        /// - Parameter text: control characters are shown as `\x1b`, so that none reaches a terminal, and a tab as a space.
         init(_ text: String, _ style: Style = .plain) {
-            self.text = Printable.text(text)
+            self.text = Screen.expanded(Printable.text(text), tab: 1)
             self.style = style
         }
     }
@@ -63,21 +66,30 @@ struct TextTable {
 
     /// Its lines, without spaces at their ends.
     func lines(color: Bool = false) -> [String] {
-        rows.map { row in
-            var line = ""
-            // Spaces are written once something follows them.
-            var spaces = 0
-            for (cell, width) in zip(row, widths) {
-                if !cell.text.isEmpty {
-                    line += String(repeating: " ", count: spaces)
-                    line +=
-                        color && cell.style != .plain
-                        ? "\u{1b}[\(cell.style.rawValue)m\(cell.text)\u{1b}[0m" : cell.text
-                    spaces = 0
-                }
-                spaces += width - Screen.width(of: cell.text) + 2
-            }
-            return line
+        rows.indices.map { line($0, color: color) }
+    }
+
+    /// One of its lines; the first is the heading.
+    ///
+    /// - Parameter limit: how many columns of a terminal it takes at most; what is beyond is left out.
+    func line(_ row: Int, color: Bool = false, limit: Int = .max) -> String {
+        var line = ""
+        // Spaces are written once something follows them.
+        var spaces = 0
+        var used = 0
+        for (cell, width) in zip(rows[row], widths) {
+            let wide = Screen.width(of: cell.text)
+            defer { spaces += width - wide + 2 }
+            guard !cell.text.isEmpty else { continue }
+            let room = limit - used - spaces
+            guard room > 0 else { break }
+            let text = wide > room ? Screen.shortened(cell.text, to: room) : cell.text
+            line += String(repeating: " ", count: spaces)
+            line += color && cell.style != .plain ? cell.style.applied(to: text) : text
+            used += spaces + Screen.width(of: text)
+            spaces = 0
+            guard wide <= room else { break }
         }
+        return line
     }
 }

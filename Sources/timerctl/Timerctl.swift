@@ -16,7 +16,8 @@ struct Timerctl: ParsableCommand {
             """,
         version: "0.1.0",
         subcommands: [
-            ListVerb.self, UpcomingVerb.self, FailuresVerb.self, ShowVerb.self, PauseVerb.self,
+            ListVerb.self, TopVerb.self, UpcomingVerb.self, FailuresVerb.self, ShowVerb.self,
+            PauseVerb.self,
             ResumeVerb.self,
             StartVerb.self,
             StopVerb.self, RunVerb.self, SkipNextVerb.self, WhyVerb.self, NextVerb.self,

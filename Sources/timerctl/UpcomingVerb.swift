@@ -11,7 +11,8 @@ struct UpcomingVerb: ParsableCommand {
         commandName: "upcoming", abstract: "What runs next, over all jobs.",
         discussion: """
             Pauses with an end, runs that skip-next skips, and retries are taken into account. A run may still be \
-            skipped or delayed because of what happens until then, such as a previous run that is still active.
+            skipped or delayed because of what happens until then, such as a previous run that is still active. \
+            Without -n, a job that runs more than three times is listed once, with the number of its further runs.
             """)
 
     @OptionGroup var connection: Connection
@@ -29,8 +30,10 @@ struct UpcomingVerb: ParsableCommand {
             "Until when: a time such as 18:00 or \"tomorrow 08:00\".", valueName: "time"))
     var until: String?
 
-    @Option(name: .customShort("n"), help: "How many runs at most.")
-    var count = 50
+    @Option(
+        name: .customShort("n"),
+        help: "How many runs at most (default: as many as the terminal has room for, else 50).")
+    var count: Int?
 
     @OptionGroup var names: NamePatterns
 
@@ -41,7 +44,7 @@ struct UpcomingVerb: ParsableCommand {
         if span != nil, until != nil {
             throw ValidationError("--for and --until exclude each other")
         }
-        guard (1...1000).contains(count) else { throw ValidationError("-n is from 1 to 1000") }
+        guard (1...1000).contains(count ?? 1) else { throw ValidationError("-n is from 1 to 1000") }
     }
 
     func run() throws {
@@ -50,14 +53,23 @@ struct UpcomingVerb: ParsableCommand {
         let jobs = status.jobs.filter { names.admit($0.job) }
         let now = Terminal.now
         let end = horizon.end ?? now + horizon.span
-        let upcoming = try Upcoming(jobs, from: now, to: end, most: count)
+        let screen = Screen.standardOutput(color: color)
+        let upcoming = try Upcoming(
+            jobs, from: now, to: end, most: count ?? Self.standardCount(on: screen),
+            isBrief: count == nil && !connection.json)
         try connection.show(upcoming) {
             Text.upcoming(
                 upcoming,
                 range: horizon.end.map { "until \(Text.moment($0, now: now))" }
                     ?? "within \(TimeSpan.text(horizon.span))",
-                at: now, on: .standardOutput(color: color))
+                at: now, on: screen)
         }
+    }
+
+    /// On a terminal the runs that are next must not scroll away: seven rows are for the command itself, the heading,
+    /// what is said below the table, and the next prompt.
+    static func standardCount(on screen: Screen) -> Int {
+        screen.rows.map { max(5, min(1000, $0 - 7)) } ?? 50
     }
 
     /// What the options say: an end, or else a span from now on.
@@ -81,8 +93,17 @@ struct Upcoming: Encodable {
         var kind: String
 
         fileprivate var instant: WallInstant
+        /// How many further runs of the job are not listed one by one, and whether there may be still more.
+        fileprivate(set) var further = 0
+        fileprivate(set) var isAtLeast = false
 
         enum CodingKeys: CodingKey { case at, job, kind }
+
+        /// The word of the column WHAT.
+        fileprivate var what: String {
+            guard further > 0 else { return kind }
+            return "\(kind), and \(isAtLeast ? "at least " : "")\(further) more"
+        }
     }
 
     var runs: [Run]
@@ -94,15 +115,37 @@ struct Upcoming: Encodable {
     /// - Parameters:
     ///   - jobs: what the daemon says of them.
     ///   - most: how many runs at most.
+    ///   - isBrief: whether a job that runs often is listed once, with the number of its further runs, so that it does
+    ///     not hide the others.
     /// - Throws: if a schedule cannot be worked out here, for example without the time zone's file.
     /// - Complexity: O(jobs × `most`).
-    init(_ jobs: [JobStatus], from now: WallInstant, to end: WallInstant, most: Int) throws {
+    init(
+        _ jobs: [JobStatus], from now: WallInstant, to end: WallInstant, most: Int,
+        isBrief: Bool = false
+    ) throws {
         var found: [Run] = []
-        for job in jobs { found += try Self.runs(of: job, to: end, most: most) }
+        for job in jobs {
+            let each = isBrief ? Self.countedMax : most
+            let runs = try Self.runs(of: job, to: end, most: each)
+            found += isBrief ? Self.brief(runs) : runs
+        }
         found.sort { ($0.instant, $0.job) < ($1.instant, $1.job) }
         runs = Array(found.prefix(most))
         hasMore = found.count > most
         paused = jobs.filter { $0.state == "paused" && $0.paused?.until == nil }.map(\.job)
+    }
+
+    /// A job that runs more often is listed once.
+    private static let oftenMax = 3
+    /// So many of its runs are counted.
+    private static let countedMax = 200
+
+    private static func brief(_ runs: [Run]) -> [Run] {
+        let regular = runs.filter { $0.kind == "run" }
+        guard regular.count > oftenMax, var first = regular.first else { return runs }
+        first.further = min(regular.count, countedMax) - 1
+        first.isAtLeast = runs.count > countedMax
+        return runs.filter { $0.kind != "run" } + [first]
     }
 
     /// One more than are wanted, so that it is known whether there are more.
@@ -148,7 +191,7 @@ extension Text {
                     let left = WallInstant(rfc3339: run.at).map { $0 - now } ?? .zero
                     return [
                         .init(instant(run.at)), .init(whole(left)), .init(run.job),
-                        .init(run.kind, run.kind == "run" ? .plain : .waiting),
+                        .init(run.what, run.kind == "run" ? .plain : .waiting),
                     ]
                 })
             if let columns = screen.columns { table = table.fitted(to: columns, shortening: [2]) }

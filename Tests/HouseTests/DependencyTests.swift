@@ -76,7 +76,9 @@ import Testing
             (
                 "timerctl",
                 [
-                    "TimerControl", "TimerCore", "TimerZones", "ArgumentParser", "CLinux", "Glibc",
+                    "TimerControl", "TimerCore", "TimerZones", "ArgumentParser", "CLinux",
+                    "Dispatch",
+                    "Glibc", "Synchronization",
                 ]
             ),
         ] as [(String, [String])])

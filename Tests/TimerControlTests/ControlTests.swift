@@ -6,6 +6,21 @@ import TimerCore
 
 @testable import TimerControl
 
+/// Pauses as a request names them.
+private enum SeenPauses {
+    static let text = #"{"job":"a","since":"2026-12-24T18:00:00Z","by":"b"}"#
+
+    static func body(_ pauses: String...) -> String {
+        #"{"pauses": [\#(pauses.joined(separator: ", "))]}"#
+    }
+
+    static func pause(note: String? = nil, until: Int64? = nil, withRun: Bool = false) -> Pause {
+        Pause(
+            since: WallInstant(microsecondsSinceEpoch: 1_794_000_000_123_456), by: .user("ada"),
+            note: note, until: until.map { WallInstant(secondsSinceEpoch: $0) }, withRun: withRun)
+    }
+}
+
 @Suite struct ControlRequestTests {
     private static let name = Job.Name("backup")!
     private static let run = Run.ID("backup:20261121T043852.000000Z:1")!
@@ -18,7 +33,17 @@ import TimerCore
         .order(.start, name), .order(.stop, name), .order(.run, name),
         .order(.skipNext, name, OrderBody(count: 3)),
         .orders(.pause, .all, OrderBody(note: "x", forUsec: 5, withRun: true)),
-        .orders(.stop, .jobs([name, Job.Name("b@home")!])), .show(Job.Name("pause")!),
+        .orders(.stop, .jobs([name, Job.Name("b@home")!])),
+        .orders(
+            .resume,
+            .pauses([
+                NamedPause(
+                    job: "backup",
+                    PauseStatus(
+                        SeenPauses.pause(note: "disk \"swap\"", until: 1_795_000_000, withRun: true)
+                    )),
+                NamedPause(job: "a", PauseStatus(SeenPauses.pause())),
+            ])), .show(Job.Name("pause")!),
         .history(HistoryQuery()),
         .history(
             HistoryQuery(
@@ -118,6 +143,31 @@ import TimerCore
             .badBody(
                 #"the body must be JSON such as {"note": "disk swap"}: the value at byte 14: "#
                     + "is of another kind")
+        ),
+        (
+            "POST", "/v1/jobs/pause", #"{"pauses": []}"#,
+            .unknownKey("pauses", known: ["all", "jobs", "for_usec", "note", "until", "with_run"])
+        ),
+        ("POST", "/v1/jobs/resume", #"{"pauses": []}"#, .badBody("pauses: name at least one")),
+        (
+            "POST", "/v1/jobs/resume", #"{"all": true, "pauses": []}"#,
+            .badBody("jobs, all and pauses exclude each other")
+        ),
+        (
+            "POST", "/v1/jobs/resume", SeenPauses.body(SeenPauses.text, SeenPauses.text),
+            .badBody("pauses: \"a\" is given twice")
+        ),
+        (
+            "POST", "/v1/jobs/resume", SeenPauses.body(#"{"job":"a","since":"now","by":"b"}"#),
+            .badBody(
+                "pauses: since and until must be instants such as 2026-12-24T18:00:00Z (RFC 3339)")
+        ),
+        (
+            "POST", "/v1/jobs/resume",
+            SeenPauses.body(#"{"job":"a","since":"2026-12-24T18:00:00Z","by":"b","untl":"x"}"#),
+            .badBody(
+                #"the body must be JSON such as {"jobs": ["backup", "report"]}: pauses: unknown key "untl"; a pause "#
+                    + "has by, job, note, since, until, with_run")
         ),
         ("POST", "/v1/jobs/a/resume", #"{"count": 1}"#, .unknownKey("count", known: [])),
         (

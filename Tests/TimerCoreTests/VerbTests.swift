@@ -32,6 +32,41 @@ import Testing
         #expect(world.records["backup"]?.phase == .paused(pause))
     }
 
+    /// Who ends a pause means the one that was seen: another one, or one with other terms, goes on.
+    @Test func onlyThePauseThatIsMeantIsEnded() {
+        var world = World()
+        world.load([.every(.seconds(60))])
+        _ = world.order(.pause, "backup", note: "disk swap")
+        func resume(_ change: (inout SeenPause) -> Void) -> Order {
+            var seen = SeenPause(Pause(since: world.now.wall, by: .user("ada"), note: "disk swap"))
+            change(&seen)
+            var order = Order(.resume, "backup", by: .user("eve"))
+            order.onlyPause = seen
+            return order
+        }
+        for order in [
+            resume { $0.by = "bob" }, resume { $0.note = nil }, resume { $0.withRun = true },
+            resume { $0.until = world.now.wall + .seconds(60) },
+            resume { $0.since = $0.since + .microseconds(1) },
+        ] {
+            world.handle(.order(order))
+            guard case .refused(let why) = world.answers.last else {
+                Issue.record("not refused: \(order)")
+                continue
+            }
+            #expect(why.hasPrefix("its pause has changed: it is paused by ada since "))
+            guard case .paused = world.show("backup").phase else {
+                Issue.record("resumed")
+                return
+            }
+        }
+        let same = resume { _ in }
+        world.handle(.order(same))
+        #expect(world.answers.last == .done && world.show("backup").phase == .armed)
+        world.handle(.order(same))
+        #expect(world.answers.last == .unchanged("not paused"))
+    }
+
     @Test func stopDropsWhatAccrued_andStartBeginsAtZero() {
         var world = World()
         world.load([.every(.seconds(60))])

@@ -89,6 +89,41 @@ import TimerCore
         #expect(wanted.split(separator: "\n")[0].hasSuffix("NOTE"))
     }
 
+    /// When a job ran last says more than the end of a long name, and when it runs next more than how long that is.
+    @Test func aLongNameIsShortenedBeforeATimeIsLeftOut() throws {
+        var jobs = table.jobs
+        jobs[0].job = "database-vacuum-of-the-large-customer-database"
+        let lines = Text.table(table, jobs, on: Screen(columns: 80), now: Self.now)
+            .split(separator: "\n")
+        #expect(lines[0].split(separator: " ") == ["JOB", "STATE", "NEXT", "LAST", "RESULT"])
+        #expect(lines[1].hasPrefix("database-vacuum-of-the-") && lines[1].contains("…  armed"))
+        let short = Text.table(
+            table, Array(table.jobs.prefix(3)), on: Screen(columns: 80), now: Self.now)
+        #expect(
+            short.split(separator: "\n")[0].split(separator: " ")
+                == ["JOB", "STATE", "NEXT", "LEFT", "LAST", "RESULT", "ACTIVE"])
+        #expect(short.contains("  3min  "))
+    }
+
+    @Test(arguments: [
+        ("ab", 1, ["a", "b"]), ("日本", 3, ["日", "本"]), ("日a", 1, ["a"]), ("", 3, [""]),
+        ("abc", 3, ["abc"]),
+    ])
+    func longLinesGoOnInTheNextRow(text: String, columns: Int, rows: [String]) {
+        #expect(Screen.wrapped(text, to: columns) == rows)
+    }
+
+    @Test func tabsAreSpaces() {
+        #expect(Screen.expanded("a\tb\t\tc") == "a       b               c")
+        #expect(Screen.expanded("日\tb") == "日      b" && Screen.expanded("a\tb", tab: 1) == "a b")
+    }
+
+    @Test func aTerminalIsFilledWithWhatIsNext() {
+        #expect(UpcomingVerb.standardCount(on: Screen()) == 50)
+        #expect(UpcomingVerb.standardCount(on: Screen(columns: 80, rows: 24)) == 17)
+        #expect(UpcomingVerb.standardCount(on: Screen(columns: 80, rows: 5)) == 5)
+    }
+
     @Test func widthsAreThoseOfATerminal() {
         for (text, width) in [
             ("", 0), ("abc", 3), ("größer", 6), ("日本", 4), ("e\u{301}", 1), ("👩‍💻", 2),
@@ -164,6 +199,14 @@ import TimerCore
             Text.failures([once], others: 2, rejected: table, lines: 0, at: Self.now)
                 == "backup: exited(3) 5min ago; failed once\n    armed, next run in 3min\n"
                 + "2 more jobs failed; --limit shows them")
+        // On a terminal, those that failed last do not scroll away.
+        for (rows, columns, expected) in [(24, 80, 5), (12, 80, 2), (12, 24, 1), (2, 80, 1)] {
+            let some = Text.failures(
+                Array(repeating: failure, count: 5), others: 2, rejected: table, lines: 2,
+                on: Screen(columns: columns, rows: rows), at: Self.now)
+            #expect(some.split(separator: "\n").count { $0.hasPrefix("backup:") } == expected)
+            #expect(some.hasSuffix("\n\(7 - expected) more jobs failed; --limit shows them"))
+        }
         // It ended well since the list was made.
         #expect(JobFailure(job, [runs[2], runs[0]]) == nil && JobFailure(job, []) == nil)
         let many = try (1...Int64(JobFailure.runsMax)).map { try run($0, failed: true) }
@@ -224,6 +267,18 @@ import TimerCore
         let first = text.split(separator: "\n")[1].split(separator: " ").suffix(3)
         #expect(first.joined(separator: " ") == "1min again retry", "\(text)")
         #expect(text.hasSuffix("\n\n1 job is paused without an end"))
+        // A job that runs often does not hide the others.
+        let often = [
+            try job(
+                "busy", #""state":"armed","every_usec":60000000,"next":"2026-11-18T11:08:00Z""#),
+            try job("mad", #""state":"armed","every_usec":1000000,"next":"2026-11-18T11:07:01Z""#),
+        ]
+        let brief = try Upcoming(
+            jobs + often, from: Self.now, to: Self.now + .seconds(3600), most: 50, isBrief: true)
+        #expect(brief.runs.count == 7 && brief.runs.last?.job == "often")
+        let lines = Text.upcoming(brief, range: "within 1h", at: Self.now).split(separator: "\n")
+        #expect(lines[1].hasSuffix("  mad     run, and at least 199 more"))
+        #expect(lines[3].hasSuffix("  busy    run, and 59 more"))
         let nothing = try Upcoming([jobs[3]], from: Self.now, to: Self.now + .seconds(60), most: 1)
         #expect(
             Text.upcoming(nothing, range: "within 1min", at: Self.now)

@@ -108,6 +108,30 @@ import TimerCore
         #expect(records.count == 1500 && records.allSatisfy { $0.phase == .armed })
     }
 
+    /// Somebody takes over the pause of one job while the others are being resumed.
+    @Test func aPauseThatChangesMeanwhileIsNotEnded() async throws {
+        let bench = try await bench(2000)
+        _ = await bench.order(.pause, nil, by: author)
+        var pauses: [Job.Name: SeenPause] = [:]
+        for job in await bench.snapshot().jobs {
+            if case .paused(let pause) = job.phase { pauses[job.job.name] = SeenPause(pause) }
+        }
+        let last = job(1999).name
+        let reply = await bench.order(.resume, nil, by: author, pauses: pauses) {
+            bench.loop.later { loop in
+                loop.obey(Order(.pause, last, by: .user("bob"), note: "mine")) { _, _ in }
+            }
+        }
+        #expect(pauses.count == 2000 && reply.results.dropLast().allSatisfy { $0.answer == .done })
+        guard case .refused = reply.results.last?.answer,
+            case .paused(let pause) = reply.results.last?.snapshot?.phase
+        else {
+            Issue.record("\(String(describing: reply.results.last))")
+            return
+        }
+        #expect(pause.by == .user("bob") && pause.note == "mine")
+    }
+
     @Test func runsStartOnceTheyAreRecorded() async throws {
         let bench = try await bench(200)
         let names = (0..<200).map(job).map(\.name)
@@ -130,12 +154,15 @@ extension LoopBench {
     /// - Parameter begun: called behind the decision about the first of them.
     func order(
         _ verb: Order.Verb, _ jobs: [Job.Name]?, by author: Author,
+        pauses: [Job.Name: SeenPause] = [:],
         begun: @escaping @Sendable () -> Void = {}
     ) async -> OrdersAnswer {
         await withCheckedContinuation { continuation in
             loop.later { loop in
                 loop.obey(jobs) {
-                    Order(verb, $0, by: author)
+                    var order = Order(verb, $0, by: author)
+                    order.onlyPause = pauses[$0]
+                    return order
                 } unknown: { others, _ in
                     continuation.resume(returning: OrdersAnswer(unknown: others))
                 } done: { results in

@@ -38,6 +38,13 @@ extension Agenda {
         case (.pause, .finished), (.resume, .finished):
             return [.answer(.unchanged("finished; `timerctl start` restarts its timer"))]
 
+        case (.resume, .paused(let pause)) where !order.means(pause):
+            return [
+                .answer(
+                    .refused(
+                        "its pause has changed: it is paused by \(pause.by) since "
+                            + "\(pause.since.rfc3339)"))
+            ]
         case (.resume, .paused(let pause)):
             return resume(slot, &entry, pause, order, at: now)
         case (.resume, .armed):

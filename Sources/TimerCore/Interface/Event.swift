@@ -71,6 +71,8 @@ public struct Order: Hashable, Sendable {
     public var withRun: Bool
     /// Of `skipNext`: how many firings are skipped; 0 takes an earlier order back. Not negative.
     public var count: Int
+    /// Of `resume`: only if the job is in exactly this pause; nil: whatever pause it is in.
+    public var onlyPause: SeenPause?
     /// Of `kill`: only this run; nil: all that are running, and further attempts that wait.
     public var run: Run.ID?
     /// Of `kill`: the name of the signal to send, such as `SIGHUP`; nil: end the runs.
@@ -90,6 +92,43 @@ public struct Order: Hashable, Sendable {
         self.count = count
         self.run = run
         self.signal = signal
+    }
+
+    /// Whether it is about the pause that the job is in.
+    func means(_ pause: Pause) -> Bool { onlyPause.map { $0 == SeenPause(pause) } ?? true }
+}
+
+/// A pause as somebody saw it. Who decides on it later, such as whether to end it, means this pause, and not another
+/// one that the job may be in by then.
+public struct SeenPause: Hashable, Sendable {
+    /// Since when.
+    public var since: WallInstant
+    /// Who paused it, as it is shown.
+    public var by: String
+    /// What they wrote about it.
+    public var note: String?
+    /// When it ends by itself.
+    public var until: WallInstant?
+    /// Whether active runs are suspended as well.
+    public var withRun: Bool
+
+    /// A pause as described.
+    public init(
+        since: WallInstant, by: String, note: String? = nil, until: WallInstant? = nil,
+        withRun: Bool = false
+    ) {
+        self.since = since
+        self.by = by
+        self.note = note
+        self.until = until
+        self.withRun = withRun
+    }
+
+    /// The pause that a job is in.
+    public init(_ pause: Pause) {
+        self.init(
+            since: pause.since, by: pause.by.description, note: pause.note, until: pause.until,
+            withRun: pause.withRun)
     }
 }
 

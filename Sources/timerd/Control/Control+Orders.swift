@@ -16,11 +16,19 @@ extension Control {
         _ verb: Order.Verb, _ jobs: JobSelection, _ body: OrderBody, by peer: Peer,
         _ reply: @escaping ControlAnswer.Reply
     ) {
-        let names: [Job.Name]? =
-            switch jobs {
-            case .jobs(let names): names
-            case .all: nil
+        var names: [Job.Name]?
+        var pauses: [Job.Name: SeenPause] = [:]
+        switch jobs {
+        case .all: break
+        case .jobs(let jobs): names = jobs
+        case .pauses(let given):
+            let pairs = given.compactMap { pause in
+                Job.Name(pause.job).flatMap { name in pause.seen.map { (name, $0) } }
             }
+            names = pairs.map(\.0)
+            pauses = Dictionary(pairs) { first, _ in first }
+        }
+        let (chosen, seen) = (names, pauses)
         loop.later { loop in
             // One end for all of them, whenever each gets its turn.
             var body = body
@@ -29,8 +37,10 @@ extension Control {
                 body.forUsec = nil
             }
             let whole = body
-            loop.obey(names) { job in
-                Order(verb, job, by: .user(peer.name), whole)
+            loop.obey(chosen) { job in
+                var order = Order(verb, job, by: .user(peer.name), whole)
+                order.onlyPause = seen[job]
+                return order
             } unknown: { others, configured in
                 Self.queue.async { self.noSuchJobs(others, among: configured, reply) }
             } done: { results in

@@ -1,0 +1,23 @@
+// Copyright 2026 the timerd authors
+// SPDX-License-Identifier: Apache-2.0
+
+import ArgumentParser
+import TimerControl
+import TimerCore
+
+/// The jobs that a pause is for, or its end: names, patterns of names, or all there are.
+struct MatchedJobs: ParsableArguments {
+    @Argument(help: "The jobs' names.", completion: .jobNames, transform: JobArgument.name)
+    var jobs: [Job.Name] = []
+
+    @Flag(help: "Every job of the configuration.")
+    var all = false
+
+    @OptionGroup var names: NamePatterns
+
+    func validate() throws {
+        if !jobs.isEmpty, all || !names.isEmpty {
+            throw ValidationError("name jobs, or choose them with --all or --match, not both")
+        }
+    }
+}

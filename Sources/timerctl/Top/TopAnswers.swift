@@ -1,0 +1,114 @@
+// Copyright 2026 the timerd authors
+// SPDX-License-Identifier: Apache-2.0
+
+import Dispatch
+import Glibc
+import Synchronization
+import TimerControl
+import TimerCore
+
+/// What `timerctl top` asks the daemon.
+enum TopRequest: Sendable {
+    case list
+    case log(Job.Name, after: UInt64?)
+    case command(TopCommand)
+}
+
+/// What came of it.
+enum TopAnswer: Sendable {
+    case list(Result<JobTable, Connection.Failure>)
+    /// What was asked for, and what came of it.
+    case log(Job.Name, after: UInt64?, Result<LogReply, Connection.Failure>)
+    /// What came of a command, in a sentence.
+    case command(Result<String, Connection.Failure>)
+}
+
+extension Connection {
+    /// Asks, and waits for the answer.
+    func answer(_ request: TopRequest) -> TopAnswer {
+        switch request {
+        case .list: .list(result { () throws(Failure) in try table() })
+        case .log(let job, let after):
+            .log(
+                job, after: after,
+                result { () throws(Failure) in
+                    try value(LogReply.self, of: .log(job, run: nil, after: after))
+                })
+        case .command(let command): .command(result { () throws(Failure) in try carryOut(command) })
+        }
+    }
+
+    private func result<Value>(
+        _ body: () throws(Failure) -> Value
+    ) -> Result<Value, Failure> {
+        do throws(Failure) { return .success(try body()) } catch { return .failure(error) }
+    }
+
+    private func carryOut(_ command: TopCommand) throws(Failure) -> String {
+        func order(
+            _ verb: Order.Verb, done: String, _ body: OrderBody = OrderBody()
+        ) throws(Failure) -> String {
+            let reply = try value(OrderReply.self, of: .order(verb, command.job, body))
+            return Text.order(reply, done: done)
+        }
+        switch command.verb {
+        case .pause: return try order(.pause, done: "paused")
+        case .resume: return try order(.resume, done: "resumed")
+        case .run: return try order(.run, done: "run requested")
+        case .skip(let count):
+            return try order(
+                .skipNext, done: SkipNextVerb.done(count), OrderBody(count: count))
+        case .kill:
+            let reply = try value(
+                KillReply.self, of: .kill(command.job, run: nil, KillBody()))
+            return Text.kill(reply, command.job, signal: nil)
+        }
+    }
+}
+
+/// Asks the daemon on a thread of its own, one thing after the other, so that the keys work while it takes its time.
+final class TopWorker: Sendable {
+    /// Becomes readable when there is an answer.
+    let descriptor: Int32
+    private let writing: Int32
+    private let connection: Connection
+    private let queue = DispatchQueue(label: "timerctl.top")
+    private let answers = Mutex<[TopAnswer]>([])
+
+    /// Nil if the process has no descriptor left.
+    init?(_ connection: Connection) {
+        var ends: [Int32] = [-1, -1]
+        guard pipe(&ends) == 0 else { return nil }
+        for end in ends {
+            _ = fcntl(end, F_SETFD, FD_CLOEXEC)
+            _ = fcntl(end, F_SETFL, O_NONBLOCK)
+        }
+        (descriptor, writing) = (ends[0], ends[1])
+        self.connection = connection
+    }
+
+    deinit {
+        close(descriptor)
+        close(writing)
+    }
+
+    func ask(_ request: TopRequest) {
+        queue.async { [self] in
+            let answer = connection.answer(request)
+            answers.withLock { $0.append(answer) }
+            var byte: UInt8 = 0
+            // A pipe that is full is readable.
+            _ = write(writing, &byte, 1)
+        }
+    }
+
+    /// The answers since the last call.
+    func take() -> [TopAnswer] {
+        var bytes = [UInt8](repeating: 0, count: 64)
+        while read(descriptor, &bytes, bytes.count) > 0 {}
+        return answers.withLock { answers in
+            defer { answers = [] }
+            return answers
+        }
+    }
+}

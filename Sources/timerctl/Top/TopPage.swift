@@ -1,0 +1,123 @@
+// Copyright 2026 the timerd authors
+// SPDX-License-Identifier: Apache-2.0
+
+import TimerControl
+
+/// Lines that fill the screen and can be scrolled.
+struct TopPage {
+    struct Line: Hashable {
+        /// Nothing in it moves the cursor.
+        var text: String
+        var style = TextTable.Style.plain
+    }
+
+    private(set) var lines: [Line]
+    /// The first row on the screen; nil: the end is followed.
+    private(set) var top: Int?
+
+    init(_ lines: [Line], top: Int? = nil) {
+        self.lines = lines
+        self.top = top
+    }
+
+    /// Adds lines at the end, and drops the first of more than `most`. What is on the screen stays there.
+    mutating func add(_ more: [Line], most: Int, _ size: TopSize) {
+        lines += more
+        guard lines.count > most else { return }
+        let gone = lines.prefix(lines.count - most)
+        lines.removeFirst(gone.count)
+        top = top.map { max(0, $0 - Self.wrapped(gone, size.columns).count) }
+    }
+
+    /// The rows on a screen of this size: long lines go on in the next row.
+    func rows(_ size: TopSize) -> [Line] {
+        let all = Self.wrapped(lines[...], size.columns)
+        let last = max(0, all.count - size.rows)
+        return Array(all[min(top ?? last, last)...].prefix(size.rows))
+    }
+
+    mutating func press(_ key: Key, _ size: TopSize) {
+        let last = max(0, Self.wrapped(lines[...], size.columns).count - size.rows)
+        let now = min(top ?? last, last)
+        let page = max(1, size.rows - 1)
+        let wanted: Int
+        switch key {
+        case .up, .character("k"): wanted = now - 1
+        case .down, .character("j"), .enter: wanted = now + 1
+        case .pageUp, .control("b"), .character("b"): wanted = now - page
+        case .pageDown, .control("f"), .character(" "): wanted = now + page
+        case .home, .character("g"): wanted = 0
+        case .end, .character("G"): wanted = last
+        default: return
+        }
+        // At the end, what comes is followed.
+        top = wanted >= last ? nil : max(0, wanted)
+    }
+
+    private static func wrapped(_ lines: ArraySlice<Line>, _ columns: Int) -> [Line] {
+        lines.flatMap { line in
+            Screen.wrapped(line.text, to: columns).map { Line(text: $0, style: line.style) }
+        }
+    }
+
+    /// What the keys do.
+    static let help = TopPage(
+        [
+            "up down j k      select a job (also PgUp, PgDn, Home, End)",
+            "p                pause it until it is resumed",
+            "r                resume it",
+            "R                run it now",
+            "s                skip its next run, or one run more (asks)",
+            "K                stop its runs (asks)",
+            "l Enter          show its output; q or Esc goes back",
+            "/                show only names with a text, or names that match a pattern such as db-*",
+            "f                show only jobs whose last run failed, or all",
+            "S                sort by state, next run, last run, name, or as configured",
+            "Ctrl-L           draw the screen again",
+            "? h              this list",
+            "q                quit",
+            "",
+            "timerctl pause can also set an end and a note: man timerctl",
+        ].map { Line(text: $0) }, top: 0)
+}
+
+/// The output of a job on the screen.
+struct TopLog {
+    /// So many lines are kept.
+    static let linesMax = 5000
+
+    let job: String
+    private var progress = LogProgress()
+    /// What to ask the daemon on from; nil before its first answer.
+    private(set) var last: UInt64?
+    /// The run that the output is from.
+    private(set) var about: String?
+    var page = TopPage([])
+
+    init(job: String) { self.job = job }
+
+    /// Adds what the daemon answered.
+    mutating func take(_ reply: LogReply, _ size: TopSize) {
+        if let past = reply.past {
+            let outcome = past.status.outcome.map { "\($0), " } ?? ""
+            about = "\(outcome)ended \(Text.instant(past.ended))"
+        } else if last == nil {
+            about = reply.lines.isEmpty ? nil : "active"
+        }
+        last = reply.last
+        let more = Text.log(reply, after: &progress).map { item in
+            switch item {
+            case .line(let text): TopPage.Line(text: Screen.expanded(Printable.text(text)))
+            case .missing(let text):
+                TopPage.Line(text: "(\(Printable.text(text)))", style: .waiting)
+            }
+        }
+        page.add(more, most: Self.linesMax, size)
+    }
+
+    /// What is shown where there is no output.
+    var emptiness: String? {
+        guard page.lines.isEmpty else { return nil }
+        return last == nil ? "waiting for timerd" : "no output"
+    }
+}

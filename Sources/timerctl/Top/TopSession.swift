@@ -1,0 +1,218 @@
+// Copyright 2026 the timerd authors
+// SPDX-License-Identifier: Apache-2.0
+
+import CLinux
+import Glibc
+import TimerControl
+import TimerCore
+
+/// `timerctl top` on a terminal: waits for keys, signals and answers of the daemon, and draws.
+struct TopSession {
+    private let terminal: RawTerminal
+    private let connection: Connection
+    private let interval: Duration
+    private let hasColor: Bool
+    private var state: TopState
+    private var size: TopSize
+    private var keys = KeyReader()
+    /// What is on the screen; nil: unknown.
+    private var screen: [String]?
+    /// When to ask for the list again; nil while an answer is awaited.
+    private var due: ContinuousClock.Instant?
+    private var asked = ContinuousClock.now
+    /// Whether to ask again as soon as the answer is there.
+    private var isUrgent = false
+    /// Why the program ends: nil as long as it does not.
+    private var end: End?
+
+    private enum End: Hashable { case quit, signal(Int32) }
+
+    /// So long after an Escape something that belongs to it may come.
+    private static let escapeTime = 100
+    /// The time after which it is said that the daemon does not answer.
+    private static let patience = Duration.seconds(3)
+
+    init(
+        _ terminal: RawTerminal, _ state: TopState, _ connection: Connection, interval: Duration,
+        hasColor: Bool
+    ) {
+        self.terminal = terminal
+        self.state = state
+        self.connection = connection
+        self.interval = interval
+        self.hasColor = hasColor
+        size = terminal.size
+    }
+
+    /// Returns when the user quits. The terminal is as it was before, whatever happens.
+    mutating func run() throws {
+        // Before the worker has a thread, which would take signals as well.
+        let signals = TopSignals()
+        guard let signals, let worker = TopWorker(connection) else {
+            throw Connection.fail(
+                1, "cannot watch for signals: \(String(cString: strerror(errno)))")
+        }
+        terminal.enter()
+        while end == nil {
+            draw()
+            wait(signals, worker)
+        }
+        terminal.leave()
+        if case .signal(let number) = end { signals.end(with: number) }
+        if let message = state.message, message.isError, state.isLeaving {
+            throw Connection.fail(1, message.text)
+        }
+    }
+
+    private mutating func draw() {
+        let lines = state.lines(size, hasColor: hasColor, now: Terminal.now)
+        let changes = RawTerminal.changes(from: screen, to: lines)
+        if !changes.isEmpty { Terminal.put(changes) }
+        screen = lines
+    }
+
+    private mutating func wait(_ signals: TopSignals, _ worker: TopWorker) {
+        var wanted = [STDIN_FILENO, signals.descriptor, worker.descriptor].map {
+            pollfd(fd: $0, events: Int16(POLLIN), revents: 0)
+        }
+        let count = poll(
+            &wanted, nfds_t(wanted.count), keys.isWaiting ? Int32(Self.escapeTime) : delay)
+        if count == 0, keys.isWaiting { press(keys.finish(), worker) }
+        if count > 0 {
+            if wanted[1].revents != 0 { take(signals) }
+            if wanted[2].revents != 0 { for answer in worker.take() { take(answer) } }
+            if wanted[0].revents != 0 { readKeys(worker) }
+        }
+        askIfDue(worker)
+    }
+
+    /// How long to wait, in milliseconds: until the list is due, and no longer than the clock on the screen stays
+    /// right.
+    private var delay: Int32 {
+        guard let due else { return 1000 }
+        let left = (due - ContinuousClock.now).wholeMicroseconds / 1000 + 1
+        return Int32(max(0, min(1000, left)))
+    }
+
+    private mutating func askIfDue(_ worker: TopWorker) {
+        guard let due else {
+            let waited = ContinuousClock.now - asked
+            if waited > Self.patience {
+                state.trouble =
+                    "timerd has not answered for \(Text.whole(waited)), waiting"
+            }
+            return
+        }
+        guard due <= .now else { return }
+        self.due = nil
+        asked = .now
+        if case .log(let log) = state.mode, let job = Job.Name(log.job) {
+            worker.ask(.log(job, after: log.last))
+        } else {
+            worker.ask(.list)
+        }
+    }
+
+    private mutating func readKeys(_ worker: TopWorker) {
+        var bytes = [UInt8](repeating: 0, count: 4096)
+        let count = read(STDIN_FILENO, &bytes, bytes.count)
+        if count > 0 {
+            press(keys.read(bytes[..<count]), worker)
+        } else if count == 0 || (errno != EINTR && errno != EAGAIN) {
+            // The terminal is gone.
+            end = .quit
+        }
+    }
+
+    private mutating func press(_ pressed: [Key], _ worker: TopWorker) {
+        for key in pressed where end == nil {
+            switch state.press(key, size) {
+            case nil: break
+            case .quit: leave()
+            case .redraw: redraw()
+            case .refresh, .log: askSoon()
+            case .command(let command):
+                state.pending += 1
+                worker.ask(.command(command))
+            }
+        }
+    }
+
+    private mutating func askSoon() {
+        if due == nil { isUrgent = true } else { due = .now }
+    }
+
+    /// The next question is due some time after the answer to the last one: a daemon that takes long for very many jobs
+    /// is busy with this for half of the time at most.
+    private mutating func schedule() {
+        let now = ContinuousClock.now
+        due = isUrgent ? now : max(asked + interval, now + (now - asked))
+        isUrgent = false
+    }
+
+    /// A command that was given is not forgotten: it ends with its answer, or with another `q`.
+    private mutating func leave() {
+        if state.pending == 0 || state.isLeaving { end = .quit }
+        state.isLeaving = true
+    }
+
+    private mutating func redraw() {
+        size = terminal.size
+        state.settle(size)
+        screen = nil
+    }
+
+    private mutating func take(_ signals: TopSignals) {
+        while let number = signals.next() {
+            switch number {
+            case SIGWINCH: redraw()
+            case SIGTSTP:
+                terminal.leave()
+                signals.stop()
+                terminal.enter()
+                redraw()
+            case SIGCONT:
+                // After a stop that was not announced, the shell has changed the terminal.
+                terminal.enter()
+                redraw()
+            default: end = .signal(number)
+            }
+        }
+    }
+
+    /// What the daemon answered, or why it did not.
+    mutating func take(_ answer: TopAnswer) {
+        switch answer {
+        case .list(let result):
+            schedule()
+            switch result {
+            case .success(let table): state.update(table, size)
+            case .failure(let error): state.trouble = Self.trouble(error)
+            }
+        case .log(let job, let after, let result):
+            schedule()
+            switch result {
+            case .success(let reply): state.take(reply, of: job, after: after, size)
+            case .failure(let error) where error.isAway: state.trouble = Self.trouble(error)
+            case .failure(let error): state.message = Self.message(error)
+            }
+        case .command(let result):
+            state.pending -= 1
+            switch result {
+            case .success(let text): state.message = .init(text: text)
+            case .failure(let error): state.message = Self.message(error)
+            }
+            if state.isLeaving, state.pending == 0 { end = .quit }
+            // What came of it is seen at once.
+            askSoon()
+        }
+    }
+
+    private static func message(_ error: Connection.Failure) -> TopState.Message {
+        .init(text: error.message.replacing("\n", with: "; "), isError: true)
+    }
+
+    private static func trouble(_ error: Connection.Failure) -> String {
+        error.isAway ? "timerd is not running, trying again" : "\(error.message); trying again"
+    }
+}

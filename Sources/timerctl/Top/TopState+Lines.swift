@@ -1,0 +1,137 @@
+// Copyright 2026 the timerd authors
+// SPDX-License-Identifier: Apache-2.0
+
+import TimerControl
+import TimerCore
+
+/// How it looks.
+extension TopState {
+    /// The whole screen, a line for each row. None is wider than the screen, and nothing in it moves the cursor.
+    ///
+    /// - Parameter now: what the wall clock says.
+    /// - Complexity: O(*n*) in the jobs that are shown.
+    func lines(_ size: TopSize, hasColor: Bool, now: WallInstant) -> [String] {
+        let drawing = Drawing(columns: size.columns, hasColor: hasColor)
+        var lines: [String]
+        switch mode {
+        case .log(let log):
+            let about = log.about.map { " (\($0))" } ?? ""
+            let title = trouble ?? "Output of \(log.job)\(about)"
+            lines =
+                [drawing.line(title, trouble == nil ? .heading : .bad)]
+                + (log.emptiness.map { [drawing.line($0)] }
+                    ?? log.page.rows(pageSize(size)).map { drawing.line($0.text, $0.style) })
+        case .help(let page):
+            lines =
+                [drawing.line("Keys of timerctl top", .heading)]
+                + page.rows(pageSize(size)).map { drawing.line($0.text, $0.style) }
+        case .table, .filter, .question: lines = tableLines(size, drawing, now)
+        }
+        lines = Array(lines.prefix(max(0, size.rows - 1)))
+        lines += Array(repeating: "", count: max(0, size.rows - 1 - lines.count))
+        return lines + [lastLine(drawing)]
+    }
+
+    /// Writes texts as wide as the screen at most.
+    private struct Drawing {
+        var columns: Int
+        var hasColor: Bool
+
+        func line(_ text: String, _ style: TextTable.Style = .plain) -> String {
+            let short = Screen.shortened(
+                Screen.expanded(Printable.text(text), tab: 1), to: columns)
+            return hasColor && style != .plain ? style.applied(to: short) : short
+        }
+    }
+
+    private func tableLines(_ size: TopSize, _ drawing: Drawing, _ now: WallInstant) -> [String] {
+        let header = header(size, now).map { drawing.line($0.text, $0.style) }
+        guard table != nil else { return header }
+        guard !shown.isEmpty else {
+            return header
+                + [drawing.line(isFiltered ? "no job matches; f and / change that" : "no jobs")]
+        }
+        let table = Text.fitting(shown, nil, Screen(columns: size.columns), now)
+        func row(_ index: Int) -> String {
+            guard index == place else {
+                return table.line(index + 1, color: drawing.hasColor, limit: size.columns)
+            }
+            let text = table.line(index + 1, limit: size.columns)
+            let space = String(repeating: " ", count: size.columns - Screen.width(of: text))
+            // Not a color: it is there on every terminal.
+            return "\u{1b}[7m\(text)\(space)\u{1b}[0m"
+        }
+        return header + [table.line(0, color: drawing.hasColor, limit: size.columns)]
+            + shown.indices[top...].prefix(jobRows(size)).map(row)
+    }
+
+    /// The lines above the table; fewer on a small screen.
+    private func header(_ size: TopSize, _ now: WallInstant) -> [TopPage.Line] {
+        let title = TopPage.Line(
+            text: title(size, now), style: trouble == nil ? .heading : .bad)
+        let figures = table.map { Text.summary($0, shown: shown.count, now: now) } ?? ""
+        let summary = figures.split(separator: "\n").map { TopPage.Line(text: String($0)) }
+        let room = headerRows(size)
+        let all =
+            room == 1 && trouble == nil && !summary.isEmpty
+            ? summary : [title] + summary + [.init(text: "")]
+        return Array(all.prefix(room))
+    }
+
+    private func headerRows(_ size: TopSize) -> Int {
+        let all = table?.rejected.isEmpty == false ? 4 : 3
+        return min(all, max(0, size.rows - 4))
+    }
+
+    /// How many jobs there is room for.
+    func jobRows(_ size: TopSize) -> Int { max(0, size.rows - headerRows(size) - 2) }
+
+    /// The part of the screen that a page has, between the title and the last line.
+    func pageSize(_ size: TopSize) -> TopSize {
+        TopSize(rows: max(1, size.rows - 2), columns: size.columns)
+    }
+
+    private func title(_ size: TopSize, _ now: WallInstant) -> String {
+        var left = trouble ?? "timerd"
+        if trouble == nil, let table {
+            left += table.version.map { " \($0)" } ?? ""
+            left += table.since.map { ", started \(Text.short($0, now: now))" } ?? ""
+        }
+        if let order = filter.sort { left += "; sorted by \(order.rawValue)" }
+        if filter.failed { left += "; only failed" }
+        if !text.isEmpty { left += "; names: \(text)" }
+        let place = shown.isEmpty ? "" : "\(place + 1)/\(shown.count)  "
+        let right = place + Text.local(now, as: "%H:%M:%S")
+        guard size.columns >= 40 else { return left }
+        let room = size.columns - right.count - 2
+        let text = Screen.shortened(Screen.expanded(Printable.text(left), tab: 1), to: room)
+        return text + String(repeating: " ", count: room - Screen.width(of: text) + 2) + right
+    }
+
+    private static let hints =
+        "?:help q:quit p:pause r:resume R:run s:skip K:kill l:log /:find S:sort f:failed"
+
+    private func lastLine(_ drawing: Drawing) -> String {
+        switch mode {
+        case .question(let command): return drawing.line(command.question ?? "", .waiting)
+        case .filter: return filterLine(drawing)
+        case .table, .log, .help: break
+        }
+        if let message {
+            return drawing.line(message.text, message.isError ? .bad : .plain)
+        }
+        if pending > 0 { return drawing.line("waiting for timerd", .waiting) }
+        switch mode {
+        case .log: return drawing.line("q:back up down PgUp PgDn Home End:scroll")
+        case .help: return drawing.line("q:back")
+        case .table, .filter, .question: return drawing.line(Self.hints)
+        }
+    }
+
+    /// The end of what is typed is seen, whatever its length.
+    private func filterLine(_ drawing: Drawing) -> String {
+        var end = Printable.text(text)
+        while Screen.width(of: end) > max(1, drawing.columns - 9) { end.removeFirst() }
+        return drawing.line("Filter: \(end)_", .waiting)
+    }
+}

@@ -1,0 +1,69 @@
+// Copyright 2026 the timerd authors
+// SPDX-License-Identifier: Apache-2.0
+
+import ArgumentParser
+import TimerControl
+import TimerCore
+
+struct TopVerb: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "top", abstract: "All jobs, live, with keys to control them.",
+        discussion: """
+            The keys are listed by ?: pause, resume, run, skip or stop the selected job, show its output, and choose \
+            which jobs are shown. While timerd is away, it is waited for.
+            """)
+
+    /// How often the list may be shown again.
+    static let intervals: ClosedRange<Duration> = .milliseconds(100) ... .seconds(3600)
+
+    @OptionGroup var connection: Connection
+    @OptionGroup var filter: ListFilter
+
+    @Option(
+        help: ArgumentHelp(
+            "How often the table is updated: a time span such as 500ms or 5s.", valueName: "span"),
+        transform: Self.span)
+    var interval = Duration.seconds(1)
+
+    @Option(help: "When to use colors.")
+    var color = Screen.ColorChoice.auto
+
+    private static func span(_ text: String) throws -> Duration {
+        let span: Duration?
+        do throws(TimeSpanError) { span = try TimeSpan.parse(text) } catch {
+            throw ValidationError("--interval \"\(text)\": \(error)")
+        }
+        guard let span, intervals.contains(span) else {
+            throw ValidationError("--interval \"\(text)\": must be from 100ms to 1h")
+        }
+        return span
+    }
+
+    func validate() throws {
+        if connection.json {
+            throw ValidationError("--json is not for top; `timerctl list --json` prints JSON")
+        }
+    }
+
+    func run() throws {
+        guard let terminal = RawTerminal() else {
+            throw Connection.fail(
+                1,
+                "top needs a terminal that can move its cursor, for input and for output; "
+                    + "`timerctl list --watch` works without one")
+        }
+        // What nothing can be done about later is said before the screen is taken.
+        var first: Result<JobTable, Connection.Failure>
+        do throws(Connection.Failure) {
+            first = .success(try connection.table())
+        } catch {
+            guard error.isAway else { throw error.exit }
+            first = .failure(error)
+        }
+        var session = TopSession(
+            terminal, TopState(filter: filter), connection, interval: interval,
+            hasColor: Screen.standardOutput(color: color).hasColor)
+        session.take(.list(first))
+        try session.run()
+    }
+}

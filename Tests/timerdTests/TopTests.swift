@@ -1,0 +1,323 @@
+// Copyright 2026 the timerd authors
+// SPDX-License-Identifier: Apache-2.0
+
+import ArgumentParser
+import Testing
+import TimerControl
+import TimerCore
+
+@testable import timerctl
+
+/// `timerctl top` without a terminal: what it shows and what the keys do are values.
+@Suite struct TopTests {
+    private static let now = WallInstant(rfc3339: "2026-11-18T11:07:00Z")!
+    private static let size = TopSize(rows: 24, columns: 80)
+
+    private static func table(_ jobs: [String], rejected: String = "") throws -> JobTable {
+        try ControlJSON.decode(
+            JobTable.self,
+            from: Array(
+                """
+                {"version":"0.1.0","since":"2026-11-18T10:00:00Z","config":"/c","rejected":[\(rejected)],
+                 "jobs":[\(jobs.joined(separator: ","))]}
+                """.utf8))
+    }
+
+    private static func job(_ name: String, _ more: String = "") -> String {
+        #"{"job":"\#(name)","state":"armed","active_usec":0,"running":[],"next":"2026-11-18T11:10:00Z"\#(more)}"#
+    }
+
+    private static let failed =
+        #","last":{"run":"b:1:1","scheduled":"2026-11-18T11:00:00Z","outcome":"exited(3)","failed":true}"#
+
+    /// So many jobs: `job-0` and so on, of which `job-2` failed.
+    private static func state(_ count: Int = 12, _ size: TopSize = size) throws -> TopState {
+        var state = TopState(filter: try ListFilter.parse([]))
+        state.update(try table((0..<count).map { job("job-\($0)", $0 == 2 ? failed : "") }), size)
+        return state
+    }
+
+    private static func screen(
+        _ state: TopState, _ size: TopSize = size, hasColor: Bool = false
+    ) -> [String] {
+        state.lines(size, hasColor: hasColor, now: now)
+    }
+
+    // MARK: - keys
+
+    @Test(arguments: [
+        ("q", [Key.character("q")]), ("\u{1b}[A", [.up]), ("\u{1b}OB", [.down]),
+        ("\u{1b}[5~", [.pageUp]), ("\u{1b}[6;5~", [.pageDown]), ("\u{1b}[1;2H", [.home]),
+        ("\u{1b}[4~", [.end]), ("\u{1b}[15~", []), ("\u{1b}[[A", []), ("\r", [.enter]),
+        ("\n", [.enter]), ("\u{7f}", [.backspace]), ("\u{0c}", [.control("l")]),
+        ("größe", "größe".map { .character($0) }), ("日", [.character("日")]),
+        ("\u{1b}[200~Ky\u{1b}[201~q", [.paste("Ky"), .character("q")]),
+        ("\u{1b}\u{1b}[A", [.escape, .up]), ("\u{0}", []), ("\u{1b}[99;99Zj", [.character("j")]),
+    ])
+    func bytesAreKeys_howeverTheyAreDivided(text: String, keys: [Key]) {
+        let bytes = Array(text.utf8)
+        for cut in 0...bytes.count {
+            var reader = KeyReader()
+            let found = reader.read(bytes[..<cut]) + reader.read(bytes[cut...])
+            #expect(found == keys, "cut at \(cut)")
+            #expect(!reader.isWaiting)
+        }
+    }
+
+    @Test func anEscapeThatNothingFollowsIsAKey() {
+        var reader = KeyReader()
+        #expect(reader.read([0x1b]) == [] && reader.isWaiting)
+        #expect(reader.finish() == [.escape] && !reader.isWaiting)
+        #expect(reader.read([0x1b, 0x5b]) == [] && reader.finish() == [])
+        // What is no UTF-8 is no key, and a paste without an end is not kept for ever.
+        #expect(reader.read([0xff, 0xc3, 0x41]) == [.character("A")])
+        let paste = Array("\u{1b}[200~".utf8) + [UInt8](repeating: 0x41, count: 100_000)
+        _ = reader.read(paste)
+        #expect(!reader.isWaiting)
+    }
+
+    @Test(arguments: [
+        ([Key.down], "job-1"), ([.character("j"), .character("j"), .character("k")], "job-1"),
+        ([.up], "job-0"), ([.end], "job-11"), ([.character("G"), .down], "job-11"),
+        ([.pageDown], "job-11"), ([.end, .home], "job-0"),
+        ([.character("G"), .character("g")], "job-0"),
+        ([.end, .pageUp], "job-0"), ([.character(" ")], "job-11"),
+        ([.character("f")], "job-2"), ([.character("f"), .character("f")], "job-2"),
+        ([.character("/"), .character("1"), .character("1"), .enter], "job-11"),
+        ([.character("/"), .character("*"), .character("1"), .down, .enter], "job-11"),
+        ([.character("/"), .paste("JOB-1\n"), .down], "job-10"),
+        ([.character("/"), .character("7"), .escape], "job-7"),
+        ([.character("/"), .character("7"), .backspace, .backspace, .down], "job-8"),
+    ])
+    func keysMoveTheSelection(keys: [Key], selected: String) throws {
+        var state = try Self.state()
+        for key in keys { #expect(state.press(key, Self.size) == nil) }
+        #expect(state.selected == selected)
+        #expect(Self.screen(state).contains { $0.contains("\u{1b}[7m\(selected)") })
+    }
+
+    private static func action(_ verb: TopCommand.Verb, _ job: String) -> TopState.Action {
+        .command(TopCommand(verb: verb, job: Job.Name(job)!))
+    }
+
+    @Test(
+        arguments: [
+            ([Key.character("p")], [action(.pause, "job-0")]),
+            ([.down, .character("r")], [action(.resume, "job-1")]),
+            ([.character("R")], [action(.run, "job-0")]),
+            // What cannot be taken back is asked, and only `y` says yes.
+            ([.character("K")], []),
+            ([.character("K"), .character("y")], [action(.kill, "job-0")]),
+            ([.character("K"), .character("x"), .down, .character("y")], [action(.kill, "job-0")]),
+            ([.character("K"), .character("n"), .character("y")], []),
+            ([.character("K"), .escape], []), ([.character("K"), .paste("y")], []),
+            ([.character("s"), .character("y")], [action(.skip(1), "job-0")]),
+            ([.character("l")], [.log("job-0")]), ([.enter, .escape], [.log("job-0"), .refresh]),
+            (
+                [.character("l"), .character("q"), .character("q")],
+                [.log("job-0"), .refresh, .quit]
+            ),
+            (
+                [.character("?"), .character("K"), .character("q"), .character("p")],
+                [action(.pause, "job-0")]
+            ),
+            ([.character("/"), .character("q"), .character("K")], []), ([.character("q")], [.quit]),
+            ([.control("l")], [.redraw]), ([.character("x")], []), ([.paste("Kyq")], []),
+        ] as [([Key], [TopState.Action])])
+    func keysAreCommands(keys: [Key], actions: [TopState.Action]) throws {
+        var state = try Self.state()
+        #expect(keys.compactMap { state.press($0, Self.size) } == actions)
+    }
+
+    @Test func aFurtherRunIsSkipped() throws {
+        var state = TopState(filter: try ListFilter.parse([]))
+        state.update(try Self.table([Self.job("a", #","skips":2"#)]), Self.size)
+        _ = state.press(.character("s"), Self.size)
+        #expect(Self.screen(state).last == "Skip the next 3 runs of a? (y/n)")
+        #expect(state.press(.character("y"), Self.size) == Self.action(.skip(3), "a"))
+    }
+
+    @Test func withoutAJobNothingIsDone() throws {
+        var state = TopState(filter: try ListFilter.parse([]))
+        for key in "jkgGprRsKlfS".map({ Key.character($0) }) {
+            #expect(state.press(key, Self.size) == nil, "\(key)")
+        }
+        state.update(try Self.table([]), Self.size)
+        #expect(state.press(.character("p"), Self.size) == nil)
+        #expect(Self.screen(state).last == "no job is selected")
+    }
+
+    /// The table changes while somebody reads it: a key means the job that is marked.
+    @Test func theSelectionStaysWithItsJob() throws {
+        var state = try Self.state()
+        _ = state.press(.down, Self.size)
+        state.update(try Self.table(["x", "y", "job-1"].map { Self.job($0) }), Self.size)
+        #expect(state.selected == "job-1" && state.place == 2)
+        state.update(try Self.table(["x", "y"].map { Self.job($0) }), Self.size)
+        #expect(state.selected == "y")
+        // A question names its job, and means it when the table has changed.
+        _ = state.press(.character("K"), Self.size)
+        state.update(try Self.table(["x"].map { Self.job($0) }), Self.size)
+        #expect(Self.screen(state).last == "Stop the runs of y? (y/n)")
+        #expect(state.press(.character("y"), Self.size) == Self.action(.kill, "y"))
+    }
+
+    @Test func theOrderIsChanged() throws {
+        var state = try Self.state()
+        var orders: [ListFilter.Order?] = []
+        for _ in 0..<5 {
+            _ = state.press(.character("S"), Self.size)
+            orders.append(state.filter.sort)
+        }
+        #expect(orders == [.state, .next, .last, .name, nil])
+    }
+
+    // MARK: - the screen
+
+    @Test func theScreenHasAHeaderATableAndTheKeys() throws {
+        let lines = Self.screen(try Self.state())
+        #expect(lines.count == 24)
+        #expect(lines[0].hasPrefix("timerd 0.1.0, started "))
+        #expect(lines[0].contains("  1/12  ") && lines[0].count == 80)
+        #expect(lines[1].hasPrefix("12 jobs: 1 failed; next is job-0 in 3min"))
+        #expect(lines[3].hasPrefix("JOB ") && lines[3].contains(" RESULT"))
+        #expect(lines[4].hasPrefix("\u{1b}[7mjob-0 ") && lines[4].hasSuffix(" \u{1b}[0m"))
+        #expect(lines[6].hasPrefix("job-2 ") && lines[6].contains("  exited(3)  "))
+        #expect(lines[23].hasPrefix("?:help q:quit p:pause"))
+        let colored = Self.screen(try Self.state(), hasColor: true)
+        #expect(colored[6].contains("\u{1b}[31mexited(3)\u{1b}[0m"))
+    }
+
+    /// Whatever the size, there is a line for each row, none is wider than the screen, and the selected job is seen if
+    /// any is.
+    @Test(arguments: [
+        (24, 80), (5, 20), (6, 20), (8, 40), (4, 10), (3, 5), (2, 3), (1, 1), (50, 200),
+    ])
+    func everySizeHasAScreen(rows: Int, columns: Int) throws {
+        let size = TopSize(rows: rows, columns: columns)
+        var state = try Self.state(1000, size)
+        state.trouble = rows.isMultiple(of: 2) ? "timerd is not running, trying again" : nil
+        for key in [
+            Key.home, .pageDown, .pageDown, .up, .end, .character("?"), .down, .escape, .escape,
+            .character("K"), .escape, .character("/"), .character("9"), .enter, .character("l"),
+            .end,
+        ] {
+            _ = state.press(key, size)
+            let lines = Self.screen(state, size)
+            #expect(lines.count == rows, "\(key)")
+            for line in lines {
+                let text = line.replacing("\u{1b}[7m", with: "").replacing("\u{1b}[0m", with: "")
+                #expect(Screen.width(of: text) <= columns, "\(key): \(line)")
+            }
+            if case .table = state.mode, state.jobRows(size) > 0 {
+                #expect(lines.count { $0.hasPrefix("\u{1b}[7m") } == 1, "\(key): \(lines)")
+            }
+        }
+    }
+
+    @Test func aPageOfManyJobsIsShown() throws {
+        var state = try Self.state(1000)
+        _ = state.press(.pageDown, Self.size)
+        #expect(state.selected == "job-18")
+        _ = state.press(.end, Self.size)
+        var lines = Self.screen(state)
+        #expect(lines[22].contains("job-999") && lines[4].hasPrefix("job-981"))
+        _ = state.press(.pageUp, Self.size)
+        lines = Self.screen(state)
+        #expect(state.selected == "job-981" && lines[4].contains("job-981"))
+    }
+
+    /// What comes from a job, from somebody's note or from the daemon does nothing to the terminal.
+    @Test func nothingFromAJobSteersTheTerminal() throws {
+        var state = TopState(filter: try ListFilter.parse([]))
+        let hostile = #"\u001b[2J\u001b]0;x\u0007\r\n\t\u009b31m\u202e"#
+        state.update(
+            try Self.table(
+                [Self.job("a\(hostile)", Self.failed.replacing("exited(3)", with: hostile))],
+                rejected: "\"\(hostile)\""),
+            Self.size)
+        state.message = .init(text: "\u{1b}[31m\n\u{9b}x", isError: true)
+        var seen = Self.screen(state)
+        var log = TopLog(job: "a")
+        log.take(try Self.reply([hostile, "one\\ttwo"]), Self.size)
+        state.mode = .log(log)
+        seen += Self.screen(state)
+        state.message = nil
+        state.trouble = "\u{1b}c\u{8}"
+        seen += Self.screen(state)
+        state.mode = .filter(before: "")
+        state.setText("\u{1b}[2J", Self.size)
+        seen += Self.screen(state)
+        for line in seen {
+            let text = line.replacing("\u{1b}[7m", with: "").replacing("\u{1b}[0m", with: "")
+            #expect(
+                text.unicodeScalars.allSatisfy {
+                    $0.value >= 0x20 && !(0x7f...0x9f).contains($0.value) && $0.value != 0x202e
+                }, "\(text)")
+        }
+        #expect(seen.contains("one     two"))
+    }
+
+    // MARK: - output
+
+    private static func reply(_ lines: [String], from: Int = 1) throws -> LogReply {
+        let texts = lines.enumerated().map {
+            #"{"run":"a:1:1","number":\#($0 + from),"is_error":false,"text":"\#($1)"}"#
+        }
+        return try ControlJSON.decode(
+            LogReply.self,
+            from: Array(
+                #"{"lines":[\#(texts.joined(separator: ","))],"written":[],"last":\#(from + lines.count)}"#
+                    .utf8))
+    }
+
+    @Test func theOutputIsFollowed_untilSomebodyScrolls() throws {
+        let size = TopSize(rows: 7, columns: 10)
+        var state = try Self.state(1, size)
+        #expect(state.press(.character("l"), size) == .log("job-0"))
+        #expect(Self.screen(state, size)[1] == "waiting f…")
+        let name = Job.Name("job-0")!
+        state.take(try Self.reply((1...8).map { "line \($0)" }), of: name, after: nil, size)
+        #expect(
+            Self.screen(state, size)[1...5] == ["line 4", "line 5", "line 6", "line 7", "line 8"])
+        _ = state.press(.up, size)
+        let second = try Self.reply(["a line that is long"], from: 9)
+        // An answer to an earlier question adds nothing.
+        state.take(second, of: name, after: nil, size)
+        #expect(
+            Self.screen(state, size)[1...5] == ["line 3", "line 4", "line 5", "line 6", "line 7"])
+        state.take(second, of: name, after: 9, size)
+        #expect(Self.screen(state, size)[1] == "line 3")
+        _ = state.press(.end, size)
+        #expect(Self.screen(state, size)[4...5] == ["a line tha", "t is long"])
+        #expect(state.press(.escape, size) == .refresh)
+    }
+
+    @Test func onlyTheLastLinesAreKept_andTheScreenStays() {
+        let size = TopSize(rows: 2, columns: 10)
+        func lines(_ range: Range<Int>) -> [TopPage.Line] { range.map { .init(text: "\($0)") } }
+        var page = TopPage(lines(0..<10), top: 6)
+        page.add(lines(10..<13), most: 10, size)
+        #expect(page.lines.count == 10)
+        #expect(page.rows(size).map(\.text) == ["6", "7"])
+        page.add(lines(13..<23), most: 10, size)
+        #expect(page.rows(size).map(\.text) == ["13", "14"])
+    }
+
+    @Test func onlyLinesThatDifferAreWritten() {
+        #expect(RawTerminal.changes(from: ["a", "b"], to: ["a", "b"]) == "")
+        #expect(RawTerminal.changes(from: ["a", "b"], to: ["a", "c"]) == "\u{1b}[2;1H\u{1b}[Kc")
+        #expect(RawTerminal.changes(from: ["a", "b"], to: ["a"]) == "\u{1b}[2;1H\u{1b}[K")
+        #expect(
+            RawTerminal.changes(from: nil, to: ["a"]) == "\u{1b}[0m\u{1b}[2J\u{1b}[1;1H\u{1b}[Ka")
+    }
+
+    @Test(arguments: [
+        ["--interval", "1ms"], ["--interval", "2h"], ["--interval", "infinity"],
+        ["--interval", "x"],
+        ["--json"], ["--sort", "size"],
+    ])
+    func whatMakesNoSenseIsRefused(arguments: [String]) {
+        #expect(throws: (any Error).self) { try TopVerb.parse(arguments) }
+    }
+}
