@@ -63,8 +63,8 @@ import TimerCore
             "pause", "job-1", "job-2", "job-1", "job-3", "--note", "disk swap", "--for", "1h")
         #expect(three.status == 0)
         #expect(
-            three.text.split(separator: "\n").map { $0.prefix(14) } == [
-                "job-1: paused;", "job-2: paused;", "job-3: paused;",
+            three.text.split(separator: "\n").map { $0.prefix(20) } == [
+                "job-1: paused until ", "job-2: paused until ", "job-3: paused until ",
             ])
         #expect(try daemon.show("job-2").paused?.note == "disk swap")
         #expect(try daemon.show("job-2").paused?.until == daemon.show("job-3").paused?.until)
