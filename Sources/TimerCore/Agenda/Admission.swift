@@ -1,42 +1,44 @@
 // Copyright 2026 the timerd authors
 // SPDX-License-Identifier: Apache-2.0
 
-/// Why a run of a job is about to be made.
+/// The reason why a run of a job would be made now.
 enum Candidate {
     /// A firing came due.
     case due
-    /// One of several firings that are caught up with, one after the other. Of the runs of the job only the one named
-    /// here, which is older than all of these firings, can be in the way of it.
+    /// One of several missed firings that are caught up one after the other. All of these firings
+    /// are newer than the named run, and this is the only other run of the job that can prevent
+    /// them.
     case caughtUp(after: Run.ID?)
-    /// Somebody asked for it, apart from the schedule.
+    /// A user requested the run, independently of the schedule.
     case requested
-    /// It is on record and the first of those that wait for the previous run.
+    /// It is recorded and is the first of the runs that wait for the previous run.
     case firstInLine
-    /// It is a further attempt, on record, and its delay has passed.
+    /// It is a recorded retry whose delay has passed.
     case retry
 }
 
-/// What becomes of such a run.
+/// What to do with such a run.
 enum Admission {
     /// It starts, if `max-concurrent` leaves room.
     case start
     /// It waits for the previous run.
     case wait
-    /// The further attempts that wait for their delay are cancelled, and it starts.
+    /// The retries that wait for their delay are cancelled, and the run starts.
     case replaceRetries
-    /// The runs that wait are cancelled and those that run are ended. It starts once there are none.
+    /// The waiting runs are cancelled and the active ones are ended. The run starts after the last
+    /// of them has ended.
     case replaceAll
-    /// It is not made.
+    /// The run is not made.
     case skip(Obstacle)
 }
 
-/// Why a run is not made: other runs of the job.
+/// The other runs of the job that are the reason why a run is not made.
 enum Obstacle {
     /// This one has not ended.
     case stillRunning(ActiveRun)
-    /// This one waits for the previous run already.
+    /// This run already waits for the previous run.
     case queueFull(ActiveRun)
-    /// So many are running, and no more may.
+    /// This many runs are active, which is the maximum.
     case concurrencyMax(Int)
 
     var skipReason: Notice.SkipReason {
@@ -49,10 +51,11 @@ enum Obstacle {
 }
 
 extension Policy {
-    /// What becomes of a run of the job because of those of its runs that have not ended. Everything that
-    /// `concurrency` and `concurrency-max` decide, they decide here.
+    /// Decides what to do with a run, given the runs of its job that have not ended. All decisions
+    /// about `concurrency` and `concurrency-max` are made here.
     ///
-    /// - Parameter runs: the runs of the job that have not ended, oldest first. A run that is on record is one of them.
+    /// - Parameter runs: the runs of the job that have not ended, oldest first. A recorded
+    ///   candidate is one of them.
     /// - Complexity: O(*n*) in their number.
     func admission(of candidate: Candidate, beside runs: [ActiveRun]) -> Admission {
         switch concurrency {
@@ -63,8 +66,8 @@ extension Policy {
         }
     }
 
-    /// Whether the runs of the job depend on each other, so that what is due cannot be decided about before it is
-    /// known whether the run before it could start.
+    /// Whether the decision about one run of the job depends on whether the run before it could
+    /// start.
     var runsDependOnEachOther: Bool {
         switch concurrency {
         case .forbid, .queue, .replace: true
@@ -75,7 +78,8 @@ extension Policy {
     private func forbid(_ candidate: Candidate, _ runs: [ActiveRun]) -> Admission {
         switch candidate {
         case .due:
-            // If only further attempts wait, nothing runs, and the firing has all attempts of its own before it.
+            // If only retries wait, nothing is running. The new firing has all its own attempts, so
+            // it replaces the retries.
             if let other = runs.last(where: { !$0.isRetry }) { return .skip(.stillRunning(other)) }
             return runs.isEmpty ? .start : .replaceRetries
         case .caughtUp(let earlier):
@@ -122,7 +126,8 @@ extension Policy {
         guard let most = concurrencyMax else { return .start }
         switch candidate {
         case .due:
-            // Those that wait for `max-concurrent` or for the previous run count too, or they would grow in number.
+            // The runs that wait for `max-concurrent` or for the previous run count too. Otherwise
+            // the queue could grow without a limit.
             return runs.count { !$0.isRetry } >= most ? .skip(.concurrencyMax(most)) : .start
         case .requested:
             return runs.count(where: \.isStarted) >= most ? .skip(.concurrencyMax(most)) : .start
@@ -131,12 +136,12 @@ extension Policy {
         }
     }
 
-    /// Whether a further attempt waits, and none of the runs was told to start or waits for `max-concurrent`.
+    /// Whether a retry waits, and no run is active or waits for `max-concurrent`.
     private static func isOnlyRetried(_ runs: [ActiveRun]) -> Bool {
         runs.contains(where: \.isRetry) && !runs.contains(where: \.isStarted)
     }
 
-    /// The first in line starts when all that are left wait in line as well.
+    /// The first run in the queue starts when all runs that are left wait in the same queue.
     private static func followUp(_ runs: [ActiveRun]) -> Admission {
         runs.allSatisfy { $0.wait == .previousRun } ? .start : .wait
     }

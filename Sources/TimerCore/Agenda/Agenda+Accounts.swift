@@ -1,29 +1,30 @@
 // Copyright 2026 the timerd authors
 // SPDX-License-Identifier: Apache-2.0
 
-/// What a job's account says at one reading of the clocks: enough to go on from.
+/// The time record of a job at one reading of the clocks, with everything that is needed to
+/// continue it.
 public struct JobAccount: Hashable, Sendable {
-    /// Whose it is.
+    /// The name of the job.
     public var job: Job.Name
-    /// Whether its time counts, as `Phase.word`: only that of an armed job does.
+    /// The state of the job, as `Phase.word`. Only the time of an armed job counts.
     public var state: String
-    /// What counts as its time.
+    /// Which clock its time is counted by.
     public var basis: TimeBasis
-    /// Its active time in all.
+    /// Its total active time.
     public var active: Duration
     /// Its active time since the last grid point.
     public var accrued: Duration
 }
 
 extension Agenda {
-    /// The account of one job as of `now`, which is not earlier than the last event; nil if the roster has
-    /// none of this name.
+    /// The time record of one job as of `now`, which must not be earlier than the last event. Nil
+    /// if there is no job of this name.
     /// - Complexity: O(1).
     public func account(of job: Job.Name, at now: Now) -> JobAccount? {
         slot(of: job).flatMap { entries[$0]?.account(at: now) }
     }
 
-    /// The accounts of all jobs as of `now`, in the order of the configuration.
+    /// The time records of all jobs as of `now`, in the order of the configuration.
     /// - Complexity: O(*n*) in the number of jobs.
     public func accounts(at now: Now) -> [JobAccount] {
         jobSlots.compactMap { entries[$0]?.account(at: now) }

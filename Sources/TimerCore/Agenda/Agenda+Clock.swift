@@ -2,27 +2,30 @@
 // SPDX-License-Identifier: Apache-2.0
 
 extension Agenda {
-    /// From here on a step of the calendar clock is a correction: the new time counts, and what lies between
-    /// is neither missed nor done. Occurrences that come again are fired again, also by a job that was finished. Below, it is treated as daylight saving time is: a step forward is
-    /// caught up with once, and after one back nothing is done twice (cron(8) of Debian).
+    /// A change of the wall clock by at least this much is a correction: the time before was wrong.
+    /// Occurrences in a skipped range are neither missed nor done, and occurrences that are in the
+    /// future again fire again, also those of a finished job. A smaller change is handled like
+    /// daylight saving time: after a step forward the skipped occurrences are caught up once, and
+    /// after a step back no occurrence fires twice (cron(8) of Debian).
     public static let correctionMin: Duration = .seconds(3 * 3600)
-    /// Below this a difference of the clocks is no step: they are read one after the other, and slewed.
+    /// A smaller difference between the clocks is not a step: the clocks are read one after the
+    /// other, and NTP slews the wall clock.
     static let stepMin: Duration = .milliseconds(500)
 
-    /// By how much the calendar clock was set since the last event: it moved otherwise than the clock that
-    /// nobody sets. Nil if it was not.
+    /// By how much the wall clock was set since the last event, measured against CLOCK_BOOTTIME,
+    /// which cannot be set. Nil if it was not set.
     public func step(at now: Now) -> Duration? {
         lastNow.flatMap { now.step(since: $0) }
     }
 
-    /// Whether the clocks tell of something no timer rings for: the calendar clock was set, or the machine
-    /// slept.
+    /// Whether a timer may be wrong because the wall clock was set or the machine slept. No timer
+    /// expires when that happens.
     public func isStirred(at now: Now) -> Bool {
         guard let lastNow, lastNow.bootID == now.bootID else { return false }
         return step(at: now) != nil || now.slept(since: lastNow) >= Self.stepMin
     }
 
-    /// Takes note of a step of the calendar clock and of a sleep of the machine, if there was one.
+    /// Records that the wall clock was set or that the machine slept, and adjusts the timers.
     mutating func noteClocks(at now: Now) -> [Action] {
         let step = step(at: now)
         lastStep = step ?? .zero
@@ -44,7 +47,8 @@ extension Agenda {
         return actions + [.tell(.clockStepped(by: step, isCorrection: isCorrection))]
     }
 
-    /// Time that counts while the machine sleeps has come nearer to its grid points than the timers know.
+    /// Sets the timers of jobs again whose time counts while the machine sleeps. The sleep brought
+    /// their grid points closer, but CLOCK_MONOTONIC, by which the timers run, did not advance.
     private mutating func followSleep(at now: Now) -> [Action] {
         var timers: [Action] = []
         for slot in jobSlots {
@@ -56,7 +60,7 @@ extension Agenda {
         return timers
     }
 
-    /// Goes on from the new time, since the old one was wrong.
+    /// Continues from the new time, because the old time was wrong.
     private mutating func correct(by step: Duration, at now: Now) -> [Action] {
         steppedOver = nil
         var batch = Batch()
@@ -74,7 +78,8 @@ extension Agenda {
             case (.finished, .armed): batch.notices.append(.tell(entry.scheduledAgain(at: now)))
             default: break
             }
-            // A daemon that starts later would look for occurrences by the old time.
+            // Without this record, a daemon that starts later would search for occurrences after
+            // the wrong time.
             records.append(entry.record(at: now, life: life))
             entries[slot] = entry
         }
@@ -82,7 +87,8 @@ extension Agenda {
             + (records.isEmpty ? [] : [.save(records, durable: true)])
     }
 
-    /// The clock was set past the last occurrences of a job.
+    /// Reports a skipped run of a job whose remaining occurrences were all in the range that the
+    /// clock was set past.
     private func noteSetPast(
         _ entry: inout JobEntry, _ before: JobEntry, at now: Now, into batch: inout Batch
     ) {
@@ -103,7 +109,7 @@ extension Agenda {
         batch.notices.append(.tell(before.finished))
     }
 
-    /// Fires what is due by the clocks as they are now, and sets every timer of the calendar clock again.
+    /// Fires what is due by the clocks as they are now, and sets all wall clock timers again.
     mutating func followClock(at now: Now) -> [Action] {
         guard !isShutDown else { return [] }
         var actions = fireDue(at: now).actions
@@ -114,7 +120,7 @@ extension Agenda {
         return actions
     }
 
-    /// The names of all zones that schedules go by, the machine's own apart.
+    /// The names of all time zones that schedules use, except the zone of the machine.
     /// - Complexity: O(*n*) in the number of jobs.
     public var zoneNames: [String] {
         var names: Set<String> = []
@@ -125,8 +131,8 @@ extension Agenda {
         return names.sorted()
     }
 
-    /// Has the schedules go by the zones as they are now; one whose zones are the same is not touched. A zone
-    /// that is not given stays as it was.
+    /// Applies the current rules of time zones to the schedules. A schedule whose zones did not
+    /// change keeps its timer, and a zone that is not given keeps its rules.
     mutating func followZones(
         _ zones: [String: ZoneRules], local: ZoneRules?, at now: Now
     ) -> [Action] {
@@ -147,10 +153,10 @@ extension Agenda {
         return changed.isEmpty ? [] : timers + [.tell(.zonesChanged(changed))]
     }
 
-    /// The places of the jobs in the configuration. They change when a reload is finished.
+    /// The positions of the jobs in the configuration. They change when a reload is finished.
     public var places: Range<Int> { jobSlots.indices }
 
-    /// Writes down the accounts of the jobs in these places whose time counts.
+    /// Saves the time records of the jobs at these positions whose time counts.
     mutating func checkpoint(of places: Range<Int>, at now: Now) -> [Action] {
         var records: [JobRecord] = []
         for slot in jobSlots[places.clamped(to: jobSlots.indices)]
@@ -160,12 +166,13 @@ extension Agenda {
         return records.isEmpty ? [] : [.save(records, durable: false)]
     }
 
-    /// Closes every ledger and takes every timer down. Runs go on and their ends are still taken.
+    /// Closes all ledgers and cancels all timers. Active runs continue, and their ends are still
+    /// handled.
     mutating func shutDown(at now: Now) -> [Action] {
         guard !isShutDown else { return [] }
         let wereCounting = counting
         isShutDown = true
-        // The rest of it is what the next start finds.
+        // The next start applies the rest of the reload.
         reloading = nil
         var timers: [Action] = []
         var records: [JobRecord] = []
@@ -183,8 +190,9 @@ extension Agenda {
 }
 
 extension Now {
-    /// By how much the calendar clock was set since an earlier reading: it moved otherwise than the clock that
-    /// nobody sets. Nil if it was not, or where no clock can tell.
+    /// By how much the wall clock was set since an earlier reading, measured against
+    /// CLOCK_BOOTTIME, which cannot be set. Nil if it was not set, or if the reading is of another
+    /// boot.
     func step(since earlier: Now) -> Duration? {
         guard earlier.bootID == bootID else { return nil }
         let step = (wall - earlier.wall) - (boot - earlier.boot)
@@ -193,23 +201,25 @@ extension Now {
 }
 
 extension Duration {
-    /// How long it is, whichever way it goes.
+    /// The absolute value.
     var length: Duration { self < .zero ? .zero - self : self }
 }
 
 extension JobEntry {
-    /// What is told of a job that has fired for the last time, in this boot or for ever.
+    /// The notice about a job for which no more runs are scheduled, in this boot or at all.
     var finished: Notice { .finished(job.name, firesAtBoot: job.schedule.isOncePerBoot) }
 
-    /// Makes the occurrences go on after an instant of the new time, since the time before was wrong.
+    /// Restarts the search for occurrences after an instant of the new time, because the time
+    /// before was wrong.
     mutating func correctOccurrences(to instant: WallInstant, isBackward: Bool) {
-        // Labels of firings follow the new time too, or they would stay ahead of it for as long as it was wrong.
+        // The scheduled times of firings follow the new time too. Otherwise they would be ahead of
+        // it for as long as the clock was wrong.
         lastScheduled = nil
-        // Occurrences that are there again by a clock set back are other firings than the first time.
+        // An occurrence that comes again after the clock was set back is a new firing.
         if isBackward { corrections += 1 }
         seen = instant
         occurrence = nil
-        // Not at a time of the calendar: it is due as it was, by the new time.
+        // The firing at boot has no calendar time: it is still due at once, by the new time.
         if isDueThisBoot, !job.schedule.isSinceBoot { occurrence = instant + .microseconds(1) }
     }
 

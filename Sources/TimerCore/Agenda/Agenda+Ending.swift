@@ -1,9 +1,9 @@
 // Copyright 2026 the timerd authors
 // SPDX-License-Identifier: Apache-2.0
 
-/// How runs are ended before their time, and those that wait are cancelled.
+/// How active runs are ended early and waiting runs are cancelled.
 extension Agenda {
-    /// Makes room for a newer run: those that wait are cancelled, those that run are ended.
+    /// Makes room for a newer run: cancels the waiting runs and ends the active ones.
     mutating func replace(
         _ slot: Int, _ entry: inout JobEntry, by run: Run, into batch: inout Batch
     ) {
@@ -14,7 +14,7 @@ extension Agenda {
         }
     }
 
-    /// Cancels the further attempts that wait: a newer run of the job takes their place.
+    /// Cancels the waiting retries, because a newer run of the job replaces them.
     mutating func replaceRetries(
         _ slot: Int, _ entry: inout JobEntry, by run: Run, into batch: inout Batch
     ) {
@@ -23,22 +23,22 @@ extension Agenda {
         }
     }
 
-    /// Asks a run to end that was told to start. How it ends is recorded as this, whatever is told of it.
+    /// Asks a started run to end. This outcome is recorded, however the process ends.
     mutating func end(
         _ run: ActiveRun, as outcome: RunOutcome, _ slot: Int, _ entry: JobEntry,
         into batch: inout Batch
     ) {
         let stop = RunTransition.stop(outcome, isRecorded: !isUnrecorded(run))
-        // One whose row is not written yet is ended when it has started.
+        // A run whose row is not written yet is ended after it has started.
         guard let change = runs.apply(stop, to: run.id, of: .slot(slot)),
             case .stopping = change.run.state
         else { return }
         batch.ends.append(.end(run.id, grace: entry.job.execution.killTimeout))
     }
 
-    /// Closes the runs of the job that wait for something, or those of them that are chosen. None of them failed.
+    /// Closes the runs of the job that wait, or a selection of them. They do not count as failed.
     ///
-    /// - Parameter notice: what is told of each; by default that it ended so.
+    /// - Parameter notice: the notice for each run; by default that it ended with this outcome.
     mutating func callOff(
         _ slot: Int, _ entry: inout JobEntry, _ outcome: RunOutcome, into batch: inout Batch,
         notice: ((Run.ID) -> Notice)? = nil, where isChosen: (ActiveRun) -> Bool = { _ in true }
@@ -54,9 +54,10 @@ extension Agenda {
         batch.timers += updateRetryTimer(slot, entry)
     }
 
-    /// Ends the runs of a job and cancels further attempts that wait, or sends its runs a signal. Of a job's runs
-    /// that wait for their turn or for a place, only the one that is named is cancelled: they belong to other
-    /// firings, and somebody who ends a run that hangs wants them to begin.
+    /// Ends the active runs of a job and cancels its waiting retries, or sends the active runs a
+    /// signal. A run that waits for the previous run or for `max-concurrent` is cancelled only if
+    /// it is named: it belongs to another firing, and a user who ends a run that hangs wants the
+    /// waiting runs to start.
     mutating func kill(
         _ slot: Int, _ entry: inout JobEntry, _ order: Order, at now: Now
     ) -> [Action] {
@@ -89,12 +90,12 @@ extension Agenda {
         guard !running.isEmpty || !cancelled.isEmpty else {
             return [.answer(.unchanged(Self.nothingToEnd(order, isEnding: isEnding)))]
         }
-        // What waited behind a further attempt need not any more.
+        // Runs that waited behind a cancelled retry may start now.
         release(slot, at: now, into: &batch)
         guard !cancelled.isEmpty else {
             return batch.actions + [.answer(.killed(running, cancelled: []))]
         }
-        // That is on the disk before it is answered.
+        // The cancellation is on the disk before the answer and the notices.
         let told = batch.notices
         batch.notices = []
         return batch.actions + [.save([], durable: true)] + told

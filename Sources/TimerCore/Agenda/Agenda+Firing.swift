@@ -1,13 +1,13 @@
 // Copyright 2026 the timerd authors
 // SPDX-License-Identifier: Apache-2.0
 
-/// What comes of one event, in the order it is to be done: what is due is written and started first, then
-/// the timers are set, then it is told.
+/// The consequences of one event, in the order in which they are executed: first the runs that are
+/// due are recorded and started, then the timers are set, and then the notices are logged.
 struct Batch {
     var runs: [Run] = []
     var start: [Run] = []
     var records: [JobRecord] = []
-    /// Runs told to end, and rows to be closed.
+    /// Requests to end runs, and rows to close.
     var ends: [Action] = []
     var timers: [Action] = []
     var notices: [Action] = []
@@ -22,18 +22,20 @@ struct Batch {
             } else {
                 []
             }
-        // Runs that were on record before: their rows are kept already.
+        // These runs were recorded before, so their rows exist already.
         let started: [Action] = runs.isEmpty && !start.isEmpty ? [.start(start)] : []
         return kept + started + ends + timers + notices
     }
 }
 
 extension Agenda {
-    /// Fires every job that is due by now, whichever timer rang: all starts of one wake are one batch.
+    /// Fires all jobs that are due by now, whichever timer expired, so that all runs of one wake-up
+    /// start in one batch.
     mutating func wake(_ job: Job.Name, at now: Now) -> [Action] {
         guard !isShutDown else { return [] }
         var batch = fireDue(at: now)
-        // A timer that rang early is set to the same instant again; nothing is worked out from now.
+        // A timer that expired early is set to the same instant again, without calculating it from
+        // the current time.
         if let slot = slot(of: job), !batch.fired.contains(slot) {
             if let instant = due[slot] {
                 batch.timers.append(.arm(job, instant))
@@ -45,12 +47,13 @@ extension Agenda {
         return batch.actions
     }
 
-    /// Does everything that is due by now.
+    /// Fires everything that is due by now.
     mutating func fireDue(at now: Now) -> Batch {
         var batch = Batch()
         while let slot = due.overdue(at: now.awake) { fire(slot, at: now, into: &batch) }
         while let slot = wallDue.overdue(at: now.wall) { fire(slot, at: now, into: &batch) }
-        // Jobs that are due and may wait fire in this wake-up too, which saves one of their own.
+        // Jobs that are due but could still wait (`accuracy`) fire in this wake-up too, which saves
+        // a wake-up of their own.
         while let slot = due.ready(at: now.awake) { fire(slot, at: now, into: &batch) }
         while let slot = wallDue.ready(at: now.wall) { fire(slot, at: now, into: &batch) }
         while let next = retryDue.first, next.due <= now.awake {
@@ -59,7 +62,7 @@ extension Agenda {
         return batch
     }
 
-    /// Takes one job out of the queues: fires it, or ends its pause.
+    /// Takes one job out of the queues and fires it, or ends its pause.
     mutating func fire(_ slot: Int, at now: Now, into batch: inout Batch) {
         guard var entry = entries[slot] else {
             unqueue(slot)
@@ -81,14 +84,15 @@ extension Agenda {
                 entry.passGridPoints(at: now)
             }
         guard let points else {
-            // Two clocks read one after the other differ a little: set again, a moment later.
+            // The two clocks are read one after the other and differ a little, so nothing was due.
+            // The timer is set again, a moment later.
             unqueue(slot)
             batch.timers += updateTimer(slot, &entry, at: now, notBefore: now)
             entries[slot] = entry
             return
         }
         if case .after = entry.job.schedule { entry.phase = .finished }
-        // First, so that what is told of the next firing is so.
+        // The timer is updated first, so that the notices name the right next firing.
         batch.timers += updateTimer(slot, &entry, at: now)
         make(points, slot, &entry, wasHeld: wasHeld, at: now, into: &batch)
         if entry.phase == .finished { batch.notices.append(.tell(entry.finished)) }
@@ -96,10 +100,10 @@ extension Agenda {
         entries[slot] = entry
     }
 
-    /// Makes firings of the points that came due, as the job's policy has it.
+    /// Makes firings of the occurrences that are due, as the policy of the job says.
     ///
-    /// - Parameter wasHeld: whether they could not be made before because a run of the job was not on record. Then
-    ///   they are caught up with behind that run.
+    /// - Parameter wasHeld: whether these firings were delayed because a run of the job was not
+    ///   recorded yet. Then they are caught up after that run.
     private mutating func make(
         _ passed: Points, _ slot: Int, _ entry: inout JobEntry, wasHeld: Bool, at now: Now,
         into batch: inout Batch
@@ -127,7 +131,7 @@ extension Agenda {
         }
     }
 
-    /// One firing for all of the points.
+    /// Makes one firing for all these occurrences.
     private mutating func makeOne(
         _ points: Points, _ slot: Int, _ entry: inout JobEntry, wasHeld: Bool, at now: Now,
         into batch: inout Batch
@@ -139,7 +143,7 @@ extension Agenda {
             into: &batch)
     }
 
-    /// A firing for each of the points, up to the limit.
+    /// Makes one firing for each of these occurrences, up to `catchUpMax`.
     private mutating func makeEach(
         _ passed: Points, _ slot: Int, _ entry: inout JobEntry, wasHeld: Bool, at now: Now,
         into batch: inout Batch
@@ -153,8 +157,8 @@ extension Agenda {
             letGo(firing, .catchUpMax, &entry, at: now, into: &batch)
             points = rest
         }
-        // A run from before forbids them all, unless they were held because of it; each of their own only lets the
-        // next one wait.
+        // With `forbid`, a run from before prevents all of these firings, unless they were delayed
+        // because of it. One of these firings does not prevent the next one: the next one waits.
         let before = wasHeld ? nil : runs[slot].last { !$0.isRetry }
         let candidate = Candidate.caughtUp(after: before?.id)
         for index in 0..<points.count {
@@ -169,7 +173,7 @@ extension Agenda {
         }
     }
 
-    /// Lets points go that are older than the starting deadline, on record.
+    /// Skips the occurrences that are older than the starting deadline, and records that.
     private mutating func giveUp(
         _ count: Int, of points: Points, _ entry: inout JobEntry, at now: Now,
         into batch: inout Batch
@@ -190,8 +194,8 @@ extension Agenda {
         batch.notices.append(.tell(.skipped(firing, reason)))
     }
 
-    /// How many of the first points were missed: came due while nothing could fire. What the calendar clock
-    /// was set over was not.
+    /// How many of the first occurrences were missed, which means that they were due while nothing
+    /// could fire. Occurrences in a range that the wall clock was set past were not missed.
     private func countMissed(
         _ points: Points, accuracy: Duration, wasHeld: Bool, at now: Now
     ) -> Int {
@@ -202,7 +206,8 @@ extension Agenda {
         let count = points.count(olderThan: bound + accuracy)
         guard count > 0, let steppedOver, steppedOver.through <= now.wall else { return count }
         func due(_ index: Int) -> WallInstant { now.wall - points[index].age }
-        // A longer one is a grid: its points are due one after the other, and there may be billions.
+        // More than `Points.max` occurrences are always a grid, so they are ordered by age. A
+        // binary search is needed because there may be billions of them.
         if count > Points.max {
             var (first, end) = (0, count)
             while first < end {
@@ -218,7 +223,7 @@ extension Agenda {
 }
 
 extension JobEntry {
-    /// The firing of a point, labelled apart from all before it.
+    /// The firing of one occurrence, with a scheduled time that no earlier firing of the job has.
     mutating func firing(_ point: Points.Point, missed: Int, at now: Now) -> Firing {
         Firing(
             id: Firing.ID(job: job.name, scheduled: schedule(at: point.label)), missed: missed,

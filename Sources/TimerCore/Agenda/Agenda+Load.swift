@@ -2,17 +2,20 @@
 // SPDX-License-Identifier: Apache-2.0
 
 extension Agenda {
-    /// How long the record of a job that left the configuration is kept for its name to come back.
+    /// How long the record of a job that was removed from the configuration is kept, in case the
+    /// job returns.
     public static let recordKept: Duration = .seconds(30 * 86_400)
 
-    /// Begins a life: every job takes up its account, and what the last life left open is settled.
+    /// Starts a daemon instance: restores the time records of all jobs, and decides about the runs
+    /// that the previous instance left open.
     mutating func load(_ roster: Roster, _ past: Recollection, at now: Now) -> [Action] {
         life = past.life
         darkUntil = now
         let ending = past.ending(at: now)
         var records = Dictionary(past.records.map { ($0.job, $0) }) { _, later in later }
         var notices: [Action] = []
-        // What they had accrued was of the boot before.
+        // Jobs that count from the boot restart at zero in a new boot: their saved time is from the
+        // previous boot.
         let newInBoot = roster.newInBoot(past.records, at: now)
         var wereCounting = 0
         var lostAtMost = Duration.zero
@@ -37,7 +40,7 @@ extension Agenda {
         let start = past.start(at: now)
         var timers: [Action] = []
         var change = RosterChange()
-        // Arrays that grow by themselves end up with room for up to twice as many.
+        // An array that grows step by step may reserve twice the memory it needs.
         entries.reserveCapacity(roster.jobs.count)
         jobSlots.reserveCapacity(roster.jobs.count)
         runs.reserve(roster.jobs.count)
@@ -51,7 +54,8 @@ extension Agenda {
                 entries[slot]?.lastRun = past.lastRuns[job.name]
             }
         }
-        // Most are taken up again; what held them all would keep its room.
+        // Most records were restored to jobs. A dictionary that contained all of them would keep
+        // its memory.
         archived = Dictionary(uniqueKeysWithValues: archived.map { ($0.key, $0.value) })
         let kept = archiveOthers(at: now, into: &change)
         let (settled, taken) = recoverRuns(past.openRuns, at: now, into: &change)
@@ -69,10 +73,11 @@ extension Agenda {
             + notices + settled + timers + (taken.isEmpty ? [] : [.start(taken)])
     }
 
-    /// Gives the job a slot, with the saved state of its name if there is one, or else with that of the name it
-    /// had before.
+    /// Gives the job a slot. It restores the state that is saved for the name of the job, or else
+    /// for the name that the job had before.
     ///
-    /// - Parameter start: which start of the daemon it is there at; nil if it is added by a reload.
+    /// - Parameter start: the start of the daemon at which the job is loaded; nil if a reload adds
+    ///   the job.
     mutating func add(
         _ job: Job, at now: Now, start: Start? = nil, into change: inout RosterChange
     ) -> [Action] {
@@ -105,7 +110,7 @@ extension Agenda {
             runs.addSlot()
         }
         slots.insert(slot, in: entries)
-        // A job that was gone for a while may have runs that are active since before.
+        // If the job was removed for a while, runs from before may still be active.
         runs.attach(names, to: slot, job: job.name)
         jobSlots.append(slot)
         let timers = updateTimer(slot, &entry, at: now)
@@ -117,8 +122,8 @@ extension Agenda {
         return timers + told
     }
 
-    /// Closes the saved state of jobs the configuration does not name, and erases that of jobs it has not named
-    /// for too long.
+    /// Closes the records of jobs that are not in the configuration, and erases those of jobs that
+    /// were removed too long ago.
     private mutating func archiveOthers(
         at now: Now, into change: inout RosterChange
     ) -> [JobRecord] {
@@ -143,7 +148,7 @@ extension Agenda {
 }
 
 extension JobRecord {
-    /// Counts time that is known to have passed after the record was taken.
+    /// Adds time that certainly passed after the record was taken.
     fileprivate mutating func credit(_ credit: Credit) {
         active += credit.counted
         accrued += credit.counted
@@ -152,7 +157,8 @@ extension JobRecord {
 }
 
 extension Roster {
-    /// The jobs whose time begins with this boot, by the names they were saved under.
+    /// The jobs that count from the boot and whose record is of an earlier boot, by the names they
+    /// were saved under.
     fileprivate func newInBoot(_ records: [JobRecord], at now: Now) -> Set<Job.Name> {
         let jobs = jobs.filter(\.schedule.isSinceBoot)
         guard !jobs.isEmpty else { return [] }
@@ -163,8 +169,8 @@ extension Roster {
 }
 
 extension Recollection {
-    /// For how long no daemon ran; nil at the first start, and where the calendar clock, the only one
-    /// that spans boots, ran backwards meanwhile.
+    /// How long no daemon ran. Nil at the first start, and if the wall clock, the only clock that
+    /// continues over a reboot, was set back meanwhile.
     fileprivate func away(until now: Now) -> Duration? {
         guard let previous else { return nil }
         let last = lastSign(of: previous)

@@ -2,16 +2,18 @@
 // SPDX-License-Identifier: Apache-2.0
 
 extension Agenda {
-    /// Decides about the runs whose end the last life did not see. One that was begun may have done its
-    /// work, so it is never begun again: it is lost, unless it lives still. One that certainly never was is
-    /// begun now, or waits as it did before.
+    /// Decides about the runs that had not ended when the previous instance ended. A run that was
+    /// spawned may have done its work, so it is never started again: it is lost, unless its process
+    /// is still running. A run that was certainly not spawned starts now, or waits as it did
+    /// before.
     mutating func recoverRuns(
         _ found: [Recollection.OpenRun], at now: Now, into change: inout RosterChange
     ) -> (actions: [Action], start: [Run]) {
         var batch = Batch()
         var found = found
         if !change.renamed.isEmpty { follow(&change.renamed, in: &found, at: now) }
-        // One that is running takes its place already.
+        // The runs that are still running are added first, because they count for `concurrency` and
+        // `max-concurrent`.
         for open in found where open.isLive { reattach(open, into: &batch) }
         var recovered: [Int] = []
         for open in found where !open.isLive {
@@ -28,12 +30,12 @@ extension Agenda {
         return (batch.ends + batch.timers + batch.notices, batch.start)
     }
 
-    /// Whether a run was certainly never started, and may be now.
+    /// Whether a run was certainly never spawned and may start now.
     private func isStartable(_ open: Recollection.OpenRun, at now: Now) -> Bool {
         !open.isLive && !open.wasBegun && open.bootID == now.bootID
     }
 
-    /// Has the runs of jobs that have another name now belong to them; those that are still to be started take
+    /// Assigns the runs of renamed jobs to the new names. Runs that have not started yet also get
     /// the new name.
     private func follow(
         _ renamings: inout [Renaming], in runs: inout [Recollection.OpenRun], at now: Now
@@ -59,7 +61,7 @@ extension Agenda {
         batch.notices.append(.tell(.runEnded(open.id, outcome, RunUsage(), failed: true)))
     }
 
-    /// Has a run that outlived the daemon back among the live ones.
+    /// Adds a run that kept running across the restart to the active runs.
     private mutating func reattach(_ open: Recollection.OpenRun, into batch: inout Batch) {
         batch.notices.append(.tell(.runReattached(open.id)))
         let slot = slot(of: open.job)
@@ -69,8 +71,8 @@ extension Agenda {
         runs.reattach(run, to: open.job, slot: slot)
     }
 
-    /// Starts a run that is on record and was never begun, or has it wait: for the delay of a further
-    /// attempt, for its turn, for the end of a pause.
+    /// Starts a recorded run that was never spawned, or lets it wait again: for the delay of a
+    /// retry, for the previous run, or for the end of a pause.
     private mutating func recover(
         _ open: Recollection.OpenRun, _ slot: Int, _ entry: JobEntry, at now: Now,
         into batch: inout Batch

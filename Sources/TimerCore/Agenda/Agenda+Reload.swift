@@ -1,31 +1,33 @@
 // Copyright 2026 the timerd authors
 // SPDX-License-Identifier: Apache-2.0
 
-/// A newly read configuration that takes the place of the old one, some jobs at a time.
+/// A new configuration that replaces the current one, some jobs at a time.
 struct Reloading: Sendable {
     let roster: Roster
-    /// How much is done in one step: each job that is looked at counts one, each that is changed `changeCost`.
+    /// How much work one step does: a job that is only compared costs 1, a job that changes costs
+    /// `changeCost`.
     let effort: Int
-    /// How many places of the old order there are, and how many of these and of the new jobs are dealt with.
+    /// The number of positions in the old order, then how many of them were checked and how many of
+    /// the new jobs were applied.
     let places: Int
     var checked = 0
     var applied = 0
     /// The slots in the new order.
     var jobSlots: [Int] = []
-    /// The slots of the jobs that are gone. They are used again once the old order is.
+    /// The slots of removed jobs. They can be used again when the old order is not needed any more.
     var freed: [Int] = []
     var added: [Job.Name] = []
     var changed: [Job.Name] = []
     var removed: [Job.Name] = []
-    /// Whether there was anything to be done.
+    /// Whether the reload has changed anything.
     var hasActed = false
 
-    /// How many jobs can be compared in the time it takes to change one, about.
+    /// Approximately how many jobs can be compared in the time that one change takes.
     static let changeCost = 8
 
     init(_ roster: Roster, portion: Int, places: Int) {
         self.roster = roster
-        // More jobs than this there never are.
+        // The limit prevents an overflow; there are never this many jobs.
         effort = max(1, min(portion, 1 << 32)) * Self.changeCost
         self.places = places
     }
@@ -33,42 +35,43 @@ struct Reloading: Sendable {
     var isDone: Bool { checked == places && applied == roster.jobs.count }
 }
 
-/// What one step of a reload does.
+/// The result of one step of a reload.
 private struct ReloadStep {
     var change = RosterChange()
     var batch = Batch()
-    /// The timers of jobs that are new, and what is told of them.
+    /// The timers of new jobs, and the notices about them.
     var added: [Action] = []
 
     var actions: [Action] {
-        // What is to be written of a run finds its job under the new name.
+        // The renaming is written first, so that later writes for a run find its job under the new
+        // name.
         (change.isEmpty ? [] : [.adopt(change, durable: false)]) + added + batch.actions
     }
 }
 
 extension Agenda {
-    /// Whether a reload has begun and some of its jobs are not dealt with yet.
+    /// Whether a reload has started and is not finished.
     public var isReloading: Bool { reloading != nil }
 
-    /// Takes a newly read configuration: jobs are told apart by name, and one whose definition is the
-    /// same keeps its timer to the nanosecond.
+    /// Starts to use a new configuration. Jobs are identified by name, and a job with an unchanged
+    /// definition keeps its timer to the nanosecond.
     ///
-    /// A reload of very many jobs is done in portions, and what comes due is done between them. Each job has its
-    /// old definition until its portion, and its new one from then on. First come the jobs that are gone or have
-    /// another name, so that a name is free when it is used again.
+    /// A reload of very many jobs is divided into portions, and due jobs fire between them. Each
+    /// job has its old definition until its portion, and its new one afterwards. Removed and
+    /// renamed jobs come first, so that their names are free before new jobs use them.
     mutating func reload(_ roster: Roster, portion: Int, at now: Now) -> [Action] {
         guard !isShutDown else { return [] }
         var actions: [Action] = []
-        // Of two reloads the first is finished before the second begins.
+        // A reload that is still running is finished before the new one starts.
         while isReloading { actions += reloadMore(at: now) }
         reloading = Reloading(roster, portion: portion, places: jobSlots.count)
         return actions + reloadMore(at: now)
     }
 
-    /// Does the next portion of a reload, if there is one.
+    /// Executes the next portion of a reload, if there is one.
     mutating func reloadMore(at now: Now) -> [Action] {
         guard !isShutDown, var state = reloading else { return [] }
-        // Its arrays are not to be copied.
+        // The state is moved out, so that its arrays are changed in place and not copied.
         reloading = nil
         var step = ReloadStep()
         var effort = state.effort
@@ -101,7 +104,8 @@ extension Agenda {
         return (state.hasActed ? [.save([], durable: true)] : []) + [told]
     }
 
-    /// Gives a job the name of its heir, or takes it out, if the new configuration does not name it.
+    /// Renames a job, if a job of the new configuration says that it had this name, or removes it,
+    /// if the new configuration does not name it.
     /// - Returns: whether anything changed.
     private mutating func leave(
         _ slot: Int, _ state: inout Reloading, _ step: inout ReloadStep, at now: Now
@@ -113,7 +117,8 @@ extension Agenda {
         if let heir = heir(of: job.name, in: state.roster) {
             state.added.append(heir.name)
             rename(slot, to: heir.name, at: now, into: &step.change, &step.batch)
-            // At once, so that it never fires under a name and by a definition that do not belong together.
+            // The definition changes in the same step as the name, so that the job never fires with
+            // the name of one and the definition of the other.
             replace(slot, with: heir, at: now, into: &step.change, &step.batch)
         } else {
             remove(slot, at: now, into: &step.change, &step.batch)
@@ -122,7 +127,7 @@ extension Agenda {
         return true
     }
 
-    /// Adds a job, or puts its definition in the place of its old one.
+    /// Adds a job, or replaces its definition.
     /// - Returns: whether anything changed.
     private mutating func apply(
         _ job: Job, _ state: inout Reloading, _ step: inout ReloadStep, at now: Now
@@ -144,16 +149,16 @@ extension Agenda {
         return true
     }
 
-    /// The job that takes over the state of this one, whose name the configuration does not have any more: it
-    /// says so, and has no state of its own.
+    /// The job that takes over the state of this one: this name is not in the configuration any
+    /// more, and the new job says that it had this name and has no state of its own.
     private func heir(of job: Job.Name, in roster: Roster) -> Job? {
         guard let index = roster.heirs[job] else { return nil }
         let heir = roster.jobs[index]
         return slot(of: heir.name) == nil && archived[heir.name] == nil ? heir : nil
     }
 
-    /// Gives a job another name: its state, its active and waiting runs and what is known of its last one stay
-    /// with it.
+    /// Renames a job. It keeps its state, its active and waiting runs, and the result of its last
+    /// run.
     private mutating func rename(
         _ slot: Int, to name: Job.Name, at now: Now, into change: inout RosterChange,
         _ batch: inout Batch
@@ -167,7 +172,7 @@ extension Agenda {
         }
         slots.remove(old, in: entries)
         entry.job.name = name
-        // What chance adds to it is drawn by the name.
+        // The jitter depends on the name.
         entry.chance = Chance(seed: seed, job: name)
         entry.dropOccurrence()
         var renaming = Renaming(from: old, to: name)
@@ -176,13 +181,13 @@ extension Agenda {
         change.records.append(entry.record(at: now, life: life))
         entries[slot] = entry
         slots.insert(slot, in: entries)
-        // A job of the new name may have left runs that have not ended.
+        // An earlier job of the new name may have left runs that have not ended.
         runs.attach([name], to: slot, job: name)
         batch.notices.append(.tell(.renamed(name, from: old)))
     }
 
-    /// Puts a changed definition in the place of the old one. The account stays: what accrued counts
-    /// towards the new interval, and if it is past that already the job is due at once.
+    /// Replaces the definition of a job. Its elapsed time is kept and counts towards the new
+    /// interval. If it is already longer than that, the job is due at once.
     private mutating func replace(
         _ slot: Int, with job: Job, at now: Now, into change: inout RosterChange,
         _ batch: inout Batch
@@ -195,14 +200,15 @@ extension Agenda {
         let isAnew =
             changesOccurrences || entry.job.count != job.count || entry.job.first != job.first
         if changesOccurrences {
-            // A job that is to fire so long after the boot is so still if that is another time.
+            // A job that fires a certain time after the boot, and has not fired in this boot, is
+            // still due if only that time changed.
             entry.isDueThisBoot =
                 entry.isDueThisBoot && entry.job.schedule.isSinceBoot && job.schedule.isSinceBoot
             entry.occurrence = nil
             entry.seen = now.wall
         }
         if entry.job.count != job.count {
-            // What follows counts by another clock.
+            // From here on, time is counted by another clock.
             if entry.ledger.isOpen { counting -= 1 }
             entry.ledger.close(at: entry.counted(at: now))
         }
@@ -216,17 +222,18 @@ extension Agenda {
         }
         let record = entry.record(at: now, life: life)
         entries[slot] = entry
-        // A run and what it changes of its job's state are written together.
+        // A run and the change it makes to the state of its job are written in one transaction.
         if batch.runs.count > runsBefore {
             batch.records.append(record)
         } else {
             change.records.append(record)
         }
-        // What had to wait by the old policy may not have to by the new one.
+        // With the new policy, runs that had to wait may be allowed to start.
         release(slot, at: now, into: &batch)
     }
 
-    /// Takes the job out and keeps its record. A run of it goes on. Its slot is not free yet.
+    /// Removes the job and keeps its record. Its active runs continue. Its slot cannot be used
+    /// again yet.
     private mutating func remove(
         _ slot: Int, at now: Now, into change: inout RosterChange, _ batch: inout Batch
     ) {

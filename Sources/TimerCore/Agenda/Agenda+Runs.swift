@@ -2,9 +2,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
 extension Agenda {
-    /// Makes a run of a firing, unless it is skipped by order or because of other runs.
+    /// Makes a run of a firing, unless a user requested to skip it or other runs of the job prevent
+    /// it.
     ///
-    /// - Parameter candidate: why it is made.
+    /// - Parameter candidate: why the run is made.
     mutating func begin(
         _ firing: Firing, late: Duration, _ slot: Int, _ entry: inout JobEntry,
         as candidate: Candidate, at now: Now, into batch: inout Batch
@@ -25,14 +26,14 @@ extension Agenda {
         }
     }
 
-    /// What becomes of a run of the job because of the others.
+    /// Decides what to do with a run, given the other runs of the job.
     func admission(of candidate: Candidate, _ slot: Int, _ entry: JobEntry) -> Admission {
         entry.job.policy.admission(of: candidate, beside: runs[slot])
     }
 
-    /// Records a run and starts it, or lets it wait for those before it, as `concurrency` says.
+    /// Records a run and starts it, or queues it behind the runs before it, as `concurrency` says.
     ///
-    /// - Returns: why it is not made, with nothing changed; nil if it is.
+    /// - Returns: why the run is not made, with nothing changed; nil if it is made.
     mutating func recordAndStart(
         _ run: Run, as candidate: Candidate, _ slot: Int, _ entry: inout JobEntry,
         into batch: inout Batch
@@ -60,7 +61,7 @@ extension Agenda {
         return nil
     }
 
-    /// Puts a run of the job on record, and among those that have not ended.
+    /// Records a run of the job and adds it to the runs that have not ended.
     private mutating func record(
         _ run: Run, _ state: RunState, _ slot: Int, into batch: inout Batch
     ) {
@@ -68,12 +69,12 @@ extension Agenda {
         batch.runs.append(run)
     }
 
-    /// Whether `max-concurrent` leaves room for a run, and none waits for that before it.
+    /// Whether `max-concurrent` allows one more run and no other run waits for that.
     private var hasRoom: Bool {
         runs.startedCount < concurrentRunsMax && runs.capacityCount == 0 && !isShutDown
     }
 
-    /// Starts a recorded run, or lets it wait for `max-concurrent`.
+    /// Starts a recorded run, or queues it for `max-concurrent`.
     private mutating func admit(_ active: ActiveRun, _ slot: Int, into batch: inout Batch) {
         guard let run = active.run else { return }
         if hasRoom {
@@ -84,7 +85,7 @@ extension Agenda {
         }
     }
 
-    /// The job of a run, as the table of runs names it.
+    /// The job of a run, as the key of the table of runs.
     func jobKey(of run: Run.ID) -> RunTable.JobKey {
         let job = owner(of: run)
         return slot(of: job).map { .slot($0) } ?? .other(job)
@@ -107,7 +108,8 @@ extension Agenda {
     ) -> [Action] {
         let job = owner(of: run)
         let slot = slot(of: job)
-        // The end of a run is told once; a second telling would free a place that is not taken.
+        // The end of a run counts only once. A second report would free capacity that is not in
+        // use.
         guard
             let change = runs.apply(
                 .end(told), to: run, of: slot.map { .slot($0) } ?? .other(job)),
@@ -133,8 +135,8 @@ extension Agenda {
         return [.close(run, outcome, usage, failed: failed)] + batch.actions
     }
 
-    /// Puts a further attempt on record, to be made after a delay. It is on record from the first, so that it
-    /// is made even if the daemon goes down before.
+    /// Records a retry that starts after a delay. It is recorded at once, so that it is made even
+    /// if the daemon ends before the delay has passed.
     private mutating func retry(
         _ ended: ActiveRun, _ slot: Int, _ entry: JobEntry, at now: Now, into batch: inout Batch
     ) {
@@ -150,7 +152,7 @@ extension Agenda {
             .tell(.retrying(attempt.id, after: delay, retries: retry.retries)))
     }
 
-    /// Starts the runs that wait for `max-concurrent`, in their order, as far as it leaves room.
+    /// Starts the runs that wait for `max-concurrent`, in their order, as far as the limit allows.
     mutating func admitWaiting(at now: Now, into batch: inout Batch) {
         while !isShutDown, runs.startedCount < concurrentRunsMax, let id = runs.nextForCapacity() {
             guard let slot = slot(of: id),
@@ -161,7 +163,7 @@ extension Agenda {
         }
     }
 
-    /// Starts a recorded run, unless its job is paused by now or its deadline has passed.
+    /// Starts a recorded run, unless its job has been paused meanwhile or its deadline has passed.
     mutating func start(_ run: Run, at now: Now, into batch: inout Batch) {
         let key = jobKey(of: run.id)
         guard case .slot(let slot) = key, var entry = entries[slot] else {
@@ -178,10 +180,10 @@ extension Agenda {
         entries[slot] = entry
     }
 
-    /// Starts what of the job's runs may start now: further attempts whose delay has passed, and the first of those
-    /// that wait for the previous run.
+    /// Starts the runs of the job that may start now: retries whose delay has passed, and the first
+    /// run that waits for the previous run.
     mutating func release(_ slot: Int, at now: Now, into batch: inout Batch) {
-        // Nearly always there is nothing to do.
+        // This is a fast path: in nearly all cases there is nothing to do.
         let isWaiting = runs[slot].contains { $0.wait != nil && $0.wait != .capacity }
         if !isWaiting, retryDue[slot] == nil { return }
         guard !isShutDown, var entry = entries[slot] else {
@@ -201,8 +203,8 @@ extension Agenda {
         entries[slot] = entry
     }
 
-    /// Starts the further attempts whose delay has passed. Where as many runs as may are running, they wait for the
-    /// previous run.
+    /// Starts the retries whose delay has passed. If the maximum number of runs is active, they
+    /// wait for the previous run.
     private mutating func releaseRetries(
         _ slot: Int, _ entry: JobEntry, at now: Now, into batch: inout Batch
     ) {
@@ -216,8 +218,8 @@ extension Agenda {
         }
     }
 
-    /// Closes a run that waited past its starting deadline. A further attempt has none: its firing started in
-    /// time.
+    /// Closes a run that waited past its starting deadline. A retry has no deadline, because the
+    /// first attempt at its firing started in time.
     private mutating func lapse(
         _ run: Run, _ slot: Int, _ entry: inout JobEntry, at now: Now, into batch: inout Batch
     ) -> Bool {

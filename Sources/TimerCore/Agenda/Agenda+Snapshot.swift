@@ -2,19 +2,20 @@
 // SPDX-License-Identifier: Apache-2.0
 
 extension Agenda {
-    /// Everything there is to show, as of `now`.
+    /// The state of all jobs as of `now`.
     /// - Complexity: O(*n*) in the number of jobs.
     public func snapshot(at now: Now) -> Snapshot {
         Snapshot(at: now, jobs: snapshots(from: 0, count: jobSlots.count, at: now))
     }
 
-    /// Some of the jobs, as of `now`: at most `count`, from the one in this place of the configuration on.
+    /// The state of at most `count` jobs as of `now`, starting at this position of the
+    /// configuration.
     /// - Complexity: O(`count`).
     public func snapshots(from place: Int, count: Int, at now: Now) -> [JobSnapshot] {
         jobSlots.dropFirst(place).prefix(count).compactMap { snapshot($0, at: now) }
     }
 
-    /// One job as of `now`; nil if the roster has none of this name.
+    /// The state of one job as of `now`; nil if there is no job of this name.
     /// - Complexity: O(1).
     public func snapshot(of job: Job.Name, at now: Now) -> JobSnapshot? {
         slot(of: job).flatMap { snapshot($0, at: now) }
@@ -34,12 +35,12 @@ extension Agenda {
     /// The names of all jobs, in the order of the configuration.
     public var names: [Job.Name] { jobSlots.compactMap { entries[$0]?.job.name } }
 
-    /// How many jobs there are.
+    /// The number of jobs.
     public var jobCount: Int { slots.count }
 
     /// The job that fires next, and when, as of `now`.
-    /// - Complexity: O(1), or O(*n*) in the number of jobs while the end of a pause comes before any firing by the
-    ///   wall clock.
+    /// - Complexity: O(1), or O(*n*) in the number of jobs while the end of a pause is earlier than
+    ///   all firings by the wall clock.
     public func next(at now: Now) -> (job: Job.Name, instant: WallInstant)? {
         if let first = wallDue.first, entries[first.slot]?.phase.isPaused == true {
             let nexts = jobSlots.compactMap { slot in
@@ -59,21 +60,22 @@ extension Agenda {
         return counted.1 <= slot.1 ? counted : slot
     }
 
-    /// When the timer of a job rings, by one clock or the other; nil if it is not set.
+    /// When the timer of a job expires, by one clock or the other; nil if it is not set.
     /// - Complexity: O(1).
     public func alarm(of job: Job.Name) -> Alarm? {
         guard let slot = slot(of: job) else { return nil }
         return due[slot].map { .awake($0) } ?? wallDue[slot].map { .wall($0) }
     }
 
-    /// When the timer of a job's next further attempt rings; nil if there is none.
+    /// When the retry timer of a job expires; nil if it is not set.
     /// - Complexity: O(1).
     public func retryAlarm(of job: Job.Name) -> AwakeInstant? {
         slot(of: job).flatMap { retryDue[$0] }
     }
 
-    /// The job whose timer rings first, and in how long if no clock is set and the machine does not sleep; nil
-    /// if none is set. Zero for one that should have rung.
+    /// The job whose timer expires first, and how much time is left if no clock is set and the
+    /// machine does not sleep; zero if the timer should have expired already. Nil if no timer is
+    /// set.
     /// - Complexity: O(1).
     public func nextRing(at now: Now) -> (job: Job.Name, after: Duration)? {
         let rings = [
@@ -87,7 +89,7 @@ extension Agenda {
         return (job, max(.zero, first.1))
     }
 
-    /// How long ago the earliest timer should have rung; nil if none should have yet.
+    /// How long ago the earliest timer should have expired; nil if no timer is late.
     /// - Complexity: O(1).
     public func lateness(at now: Now) -> Duration? {
         let counted = due.first.map { now.awake - $0.due } ?? .zero
@@ -96,7 +98,7 @@ extension Agenda {
         return late > .zero ? late : nil
     }
 
-    /// How many jobs are paused.
+    /// The number of paused jobs.
     /// - Complexity: O(*n*) in the number of jobs.
     public var pausedCount: Int {
         jobSlots.count { slot in
@@ -116,7 +118,8 @@ extension JobEntry {
             lastSkip: lastSkip, skips: skips, uncertain: uncertain, checkpoint: checkpoint)
     }
 
-    /// When the next firing is due if nothing changes until then: after a pause with an end, as `on-resume` says.
+    /// When the next firing is due if nothing changes until then. For a pause with an end, that is
+    /// after the pause, as `on-resume` says.
     fileprivate func next(at now: Now) -> WallInstant? {
         if case .paused(let pause) = phase {
             return pause.until.flatMap { next(after: pause, $0, now) }
@@ -147,8 +150,8 @@ extension JobEntry {
         }
     }
 
-    /// How long a pause has lasted by then, as far as it holds the job up: not by what passed before the boot, if that
-    /// is what the job counts from.
+    /// How long a pause will have lasted at its end, as far as it delays the job. For a job that
+    /// counts from the boot, the time before the boot does not delay it.
     func passed(since pause: Pause, until end: WallInstant, at now: Now) -> Duration {
         let passed = max(.zero, end - pause.since)
         guard job.schedule.isSinceBoot else { return passed }
@@ -156,7 +159,7 @@ extension JobEntry {
     }
 }
 
-/// When a timer is to ring.
+/// When a timer expires.
 public enum Alarm: Hashable, Sendable {
     /// At this instant.
     case awake(AwakeInstant)

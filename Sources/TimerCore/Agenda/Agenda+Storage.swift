@@ -1,17 +1,19 @@
 // Copyright 2026 the timerd authors
 // SPDX-License-Identifier: Apache-2.0
 
-/// What is decided while the store cannot be written, or takes long.
+/// Decisions while the store cannot be written, or is slow.
 ///
-/// A run is recorded before it is started, so one that was told to start may not have begun because its row is not
-/// written yet. Nothing that comes due may be skipped because of such a run: it is held until the row is written,
-/// and is then caught up with. The job's time goes on meanwhile.
+/// A run is recorded before it starts. So even after its start was decided, a run may be unable to
+/// start because its row is not written yet. No firing may be skipped because of such a run: the
+/// firing is delayed until the row is written and is then caught up. The time of the job keeps
+/// counting meanwhile.
 extension Agenda {
-    /// Whether a run was told to start, or is about to be, before it is known to be on record.
+    /// Whether the start of a run was decided, but the run is not known to be recorded yet.
     func isUnrecorded(_ run: ActiveRun) -> Bool { run.event > storedThrough }
 
-    /// Whether what is due of the job is held: it would be judged by a run that may not be able to start. Where runs
-    /// may be beside each other there is nothing to judge, and it is held only once the store takes long.
+    /// Whether firings of the job are delayed because they depend on a run that may not be able to
+    /// start. If runs of the job may be active at the same time, nothing depends on that run, and
+    /// the firings are delayed only when the store takes long.
     func isToBeHeld(_ slot: Int, _ entry: JobEntry, at now: Now) -> Bool {
         entry.phase == .armed
             && runs[slot].contains { run in
@@ -21,13 +23,14 @@ extension Agenda {
             }
     }
 
-    /// Takes a job that is due out of the queues until its runs are on record. Nothing of what is due is passed.
+    /// Takes a job that is due out of the queues until its runs are recorded. Its due occurrences
+    /// are kept.
     mutating func hold(_ slot: Int) {
         unqueue(slot)
         heldUp.insert(slot)
     }
 
-    /// Fires the jobs that were held, for everything that has come due meanwhile.
+    /// Fires the delayed jobs, for all occurrences that became due meanwhile.
     mutating func noteStored(at now: Now) -> [Action] {
         guard !isShutDown else { return [] }
         var batch = Batch()
@@ -42,8 +45,9 @@ extension Agenda {
         return batch.actions
     }
 
-    /// Starts the runs whose rows were written late, but for those that were to be ended meanwhile, whose jobs are
-    /// paused by now, or whose starting deadline has passed. A daemon that stops leaves them to the next one.
+    /// Starts the runs whose rows were written late, except runs that were ended meanwhile, runs of
+    /// jobs that are paused now, and runs whose starting deadline has passed. A daemon that is
+    /// stopping leaves them to the next instance.
     mutating func noteRecorded(_ recorded: [Run], at now: Now) -> [Action] {
         var batch = Batch()
         for run in recorded {
@@ -60,7 +64,7 @@ extension Agenda {
         return batch.actions
     }
 
-    /// Closes a run that was to be ended before it began.
+    /// Closes a run that was ended before it started.
     private mutating func close(_ run: Run.ID, into batch: inout Batch) {
         let job = owner(of: run)
         guard let change = runs.apply(.cancel(.stopped), to: run, of: jobKey(of: run)),

@@ -2,12 +2,14 @@
 // SPDX-License-Identifier: Apache-2.0
 
 extension Agenda {
-    /// Brings the ledger, the queues and the timer in line with the entry's phase, and stores the entry.
+    /// Updates the ledger, the queues and the timer for the phase of the entry, and stores the
+    /// entry.
     ///
-    /// - Parameter notBefore: for a timer that would ring in the past though nothing is due: then it is set
-    ///   to just after this.
-    /// - Parameter isAnew: whether the job goes by another schedule than when its timer was set.
-    /// - Returns: the timer's action, if its instant changed.
+    /// - Parameters:
+    ///   - notBefore: if the timer would expire in the past although nothing is due, it is set to
+    ///     just after this reading.
+    ///   - isAnew: whether the job has another schedule than when its timer was set.
+    /// - Returns: the action that changes the timer, if its instant changed.
     mutating func updateTimer(
         _ slot: Int, _ entry: inout JobEntry, at now: Now, notBefore: Now? = nil,
         isAnew: Bool = false
@@ -31,7 +33,7 @@ extension Agenda {
         var early = new
         let accuracy = entry.job.policy.accuracy
         if isShutDown {
-            // Nothing rings any more.
+            // After the shutdown no timer is set.
         } else if case .paused(let pause) = entry.phase {
             new.wall = pause.until
         } else if let instant = entry.dueInstant(at: now) {
@@ -43,7 +45,8 @@ extension Agenda {
             new.wall = instant + accuracy
         }
         if accuracy == .zero { early = (nil, nil) }
-        // Clocks are read one after the other: what only trembles stays where it is.
+        // The clocks are read one after the other, so the result varies a little. A difference
+        // below 1 ms does not move the timer.
         if let before = old.awake, let after = new.awake, notBefore == nil, !isAnew,
             entry.counted(at: now).nanoseconds != now.awake.nanoseconds,
             before - after < .milliseconds(1), after - before < .milliseconds(1)
@@ -65,7 +68,7 @@ extension Agenda {
         return old.awake == nil && old.wall == nil ? [] : [.disarm(job)]
     }
 
-    /// Finds the next occurrence of an armed job. One that has none any more is finished.
+    /// Finds the next occurrence of an armed job. A job without one is finished.
     private mutating func updateOccurrence(
         _ entry: inout JobEntry, _ schedule: WallSchedule, at now: Now
     ) {
@@ -83,13 +86,13 @@ extension Agenda {
         entry.ledger.close(at: entry.counted(at: now))
     }
 
-    /// Takes the job out of the queues; its timer is another's to take down.
+    /// Takes the job out of the queues, without cancelling its timer.
     mutating func unqueue(_ slot: Int) {
         due.remove(slot)
         wallDue.remove(slot)
     }
 
-    /// Sets the timer of the job's next further attempt.
+    /// Sets the timer of the next retry of the job.
     mutating func updateRetryTimer(_ slot: Int, _ entry: JobEntry) -> [Action] {
         let old = retryDue[slot]
         var new: AwakeInstant?
@@ -101,8 +104,8 @@ extension Agenda {
 }
 
 extension JobEntry {
-    /// When the next grid point is due by CLOCK_MONOTONIC; nil while nothing counts, and for a schedule by
-    /// the calendar clock.
+    /// When the next grid point is due by CLOCK_MONOTONIC; nil while nothing counts, and for a
+    /// schedule by the wall clock.
     fileprivate func dueInstant(at now: Now) -> AwakeInstant? {
         guard let dueTarget, let instant = ledger.instant(reaching: dueTarget) else { return nil }
         switch job.count {
@@ -117,7 +120,7 @@ extension Phase {
 }
 
 extension AlarmQueue {
-    /// Puts the slot at this instant, or takes it out.
+    /// Adds or moves the slot in the queue, or removes it.
     fileprivate mutating func put(_ slot: Int, latest: Instant?, due: Instant?) {
         if let latest { set(slot, latest: latest, due: due) } else { remove(slot) }
     }

@@ -2,15 +2,15 @@
 // SPDX-License-Identifier: Apache-2.0
 
 extension Agenda {
-    /// Does what is ordered. Every pair of verb and phase has its line: none is an error, and every verb is
-    /// idempotent but `run` and signals.
+    /// Executes a command of a user. Every pair of verb and phase has its own line: none is an
+    /// error, and all verbs are idempotent except `run` and `kill` with a signal.
     mutating func obey(_ order: Order, at now: Now) -> [Action] {
-        // A run is known by the name its job had when it was started.
+        // A run is identified by the name that its job had when the run started.
         let job = order.run.map { owner(of: $0) } ?? order.job
         guard let slot = slot(of: job), var entry = entries[slot] else {
             return [.answer(.noSuchJob)]
         }
-        // A run that holds up the stop can still be ended.
+        // While the daemon stops, a run that delays the stop can still be ended.
         guard !isShutDown || order.verb == .kill else {
             return [.answer(.refused("the daemon is stopping"))]
         }
@@ -92,7 +92,8 @@ extension Agenda {
         }
     }
 
-    /// Gives a pause the terms that the order names; the others stay. The job is held since when it was.
+    /// Changes the terms of a pause that the command names. The other terms, and the start of the
+    /// pause, are kept.
     private mutating func change(
         _ slot: Int, _ entry: inout JobEntry, _ pause: Pause, _ order: Order, at now: Now
     ) -> [Action] {
@@ -114,7 +115,7 @@ extension Agenda {
         }
     }
 
-    /// Ends a pause whose end has come before its timer rang.
+    /// Ends a pause whose end has passed before its timer expired.
     private mutating func endPause(
         _ slot: Int, _ entry: inout JobEntry, _ pause: Pause, at now: Now
     ) -> [Action] {
@@ -132,13 +133,14 @@ extension Agenda {
         unpause(slot, &entry, pause, by: order.by, at: now, into: &batch)
         let record = entry.record(at: now, life: life)
         entries[slot] = entry
-        // The word of it comes behind the write; what it sets going does not wait.
+        // The notices are logged after the write. The actions that follow from the end of the pause
+        // do not wait for it.
         let told = batch.notices
         batch.notices = []
         return batch.actions + [.save([record], durable: true)] + told + [.answer(.done)]
     }
 
-    /// Ends a pause as the job's `on-resume` says.
+    /// Ends a pause as `on-resume` of the job says.
     mutating func unpause(
         _ slot: Int, _ entry: inout JobEntry, _ pause: Pause, by author: Author, at now: Now,
         into batch: inout Batch
@@ -170,15 +172,16 @@ extension Agenda {
         entry = entries[slot] ?? entry
     }
 
-    /// What a timer that rang late would have counted since the end of the pause, and did in this life.
+    /// The time that counted between the end of the pause and its late timer, in this daemon
+    /// instance.
     private func countedSince(_ until: WallInstant, _ basis: TimeBasis, at now: Now) -> Duration {
         guard let previousNow, previousNow.bootID == now.bootID else { return .zero }
-        // What the clock was set over did not pass.
+        // A range that the clock was set past is not time that passed.
         let late = now.wall - until - max(.zero, lastStep)
         switch basis {
         case .boottime, .wall: return max(.zero, min(late, now.boot - previousNow.boot))
         case .active, .uptime:
-            // When the machine slept nobody knows which part of it was before the end.
+            // If the machine slept, it is not known which part of the sleep was before the end.
             guard now.slept(since: previousNow) < Self.stepMin else { return .zero }
             return max(.zero, min(late, now.awake - previousNow.awake))
         }
@@ -230,8 +233,8 @@ extension Agenda {
         }
     }
 
-    /// A run apart from the schedule: the ledger and the timer are not touched. It takes the place of a further
-    /// attempt that waits, unless runs of the job are independent of each other.
+    /// Makes a run independently of the schedule: the ledger and the timer do not change. It
+    /// replaces a waiting retry, unless the runs of the job are independent of each other.
     private mutating func runNow(
         _ slot: Int, _ entry: inout JobEntry, _ order: Order, at now: Now
     ) -> [Action] {
@@ -249,12 +252,13 @@ extension Agenda {
         return batch.actions + [.answer(.done)]
     }
 
-    /// The runs of the job that were told to start and have not ended.
+    /// The runs of the job that were started and have not ended.
     func toldRuns(_ slot: Int) -> [Run.ID] {
         runs[slot].filter(\.state.takesPlace).map(\.id)
     }
 
-    /// What every order ends with: the timer at once, the record on the disk, and only then the word.
+    /// The last steps of every command: the timer is set at once, then the record is written to the
+    /// disk, and only then come the notice and the answer.
     private mutating func commit(
         _ slot: Int, _ entry: inout JobEntry, _ batch: Batch, at now: Now, answer: Answer = .done,
         notice: (JobEntry) -> Notice
@@ -268,7 +272,7 @@ extension Agenda {
 }
 
 extension Order {
-    /// Of a pause: when it ends by itself, if it is ordered now.
+    /// The end of a pause that starts now; nil if it has none.
     fileprivate func pauseEnd(at now: Now) -> WallInstant? {
         switch until {
         case .at(let instant): instant
@@ -279,7 +283,7 @@ extension Order {
 }
 
 extension Obstacle {
-    /// Why the job cannot be run now.
+    /// The reason why the job cannot be run now, as a sentence.
     fileprivate var sentence: String {
         switch self {
         case .stillRunning(let run), .queueFull(let run):
@@ -296,12 +300,13 @@ extension Obstacle {
 }
 
 extension JobEntry {
-    /// Takes the schedule up again after a pause, as `on-resume` says.
+    /// Continues the schedule after a pause, as `on-resume` says.
     ///
-    /// - Returns: the firing that is due at once, if that is what it says and one would have come.
+    /// - Returns: the firing that is due at once, if `on-resume` says so and the job would have
+    ///   fired during the pause.
     mutating func resumeSchedule(after pause: Pause, by author: Author, at now: Now) -> Firing? {
         let policy = job.policy.onResume
-        // Occurrences after the end of a pause that ended by itself are no business of the pause.
+        // If a pause ended by itself, occurrences after its end are not part of the pause.
         let end = author == .pauseEnd ? min(pause.until ?? now.wall, now.wall) : now.wall
         guard case .wall(let schedule) = job.schedule else {
             return resumeCounting(after: pause, policy ?? .keepRemaining, at: now)

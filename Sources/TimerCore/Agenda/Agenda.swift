@@ -1,65 +1,72 @@
 // Copyright 2026 the timerd authors
 // SPDX-License-Identifier: Apache-2.0
 
-/// All jobs of one configuration, their ledgers, what is due and what runs: everything that is decided is
-/// decided here.
+/// All jobs of one configuration, with their ledgers, due times and runs. All scheduling decisions
+/// are made here.
 ///
-/// The agenda is a value that never asks for the time, touches no file and starts nothing. The shell hands
-/// it each event with one reading of the clocks and does what the returned actions say, in their order.
-/// All readings within a life must be of one boot, and CLOCK_MONOTONIC never runs backwards between them.
+/// The agenda is a value that never reads a clock, opens a file or starts a process. The shell
+/// passes it each event together with one reading of the clocks, and executes the returned actions
+/// in their order. All readings of one daemon instance must be of one boot, and CLOCK_MONOTONIC
+/// must never decrease between them.
 public struct Agenda: Sendable {
-    /// How many missed firings of one job are made up for at most, one by one.
+    /// The maximum number of missed firings of one job that are caught up one by one.
     public static let catchUpMax = 100
-    /// A firing that comes later than this is missed, whatever held it up.
+    /// A firing that is late by more than this counts as missed, whatever delayed it.
     public static let lateMax: Duration = .seconds(60)
-    /// One that was due longer than this before the daemon began, or before the machine woke, is missed.
+    /// A firing that was due more than this before the daemon started, or before the machine woke
+    /// up, counts as missed.
     public static let darkMax: Duration = .seconds(1)
 
-    /// How many runs may live at once; further ones wait in the order they came due.
+    /// How many runs may be active at the same time; further runs wait in the order in which they
+    /// were due.
     public let concurrentRunsMax: Int
-    /// What random delays are drawn by: the same for one machine, for ever.
+    /// The seed of the jitter. It never changes on one machine.
     let seed: UInt64
 
     /// The number of this start of the daemon.
     public internal(set) var life: Life.ID = 0
-    /// Whether the shutdown was handled: nothing fires any more.
+    /// Whether the shutdown was handled. After it, nothing fires.
     public internal(set) var isShutDown = false
-    /// The jobs by slot. A slot freed by a removed job is used again.
+    /// The jobs by slot. The slot of a removed job is used again.
     var entries: [JobEntry?] = []
     var freeSlots: [Int] = []
     var slots = SlotIndex()
-    /// The slots in the order of the configuration. During a reload it is the old order, with the jobs that are new
-    /// behind it, and slots of jobs that are gone are empty.
+    /// The slots in the order of the configuration. During a reload this is the old order, followed
+    /// by the new jobs, and the slots of removed jobs are empty.
     var jobSlots: [Int] = []
     /// A reload that is not finished.
     var reloading: Reloading?
-    /// When the armed jobs' timers ring: the latest instant at which they may fire.
+    /// When the timers of armed jobs expire by CLOCK_MONOTONIC: the latest instant at which the
+    /// jobs may fire.
     var due = AlarmQueue<AwakeInstant>()
-    /// When those armed by the calendar clock ring. Pauses that end are among them.
+    /// When timers by the wall clock expire, including those for the ends of pauses.
     var wallDue = AlarmQueue<WallInstant>()
-    /// When a further attempt of a job is due.
+    /// When a retry of a job is due.
     var retryDue = DueQueue<AwakeInstant>()
-    /// The reading of the clocks the last event came with, and the one before it.
+    /// The readings of the clocks at the last event and at the one before it.
     var lastNow: Now?
     var previousNow: Now?
-    /// By how much the calendar clock was set just before the last event.
+    /// By how much the wall clock was set just before the last event.
     var lastStep: Duration = .zero
-    /// Until when nothing could fire: the beginning of the life, or the end of the machine's last sleep.
+    /// Until when nothing could fire: the start of this daemon instance, or the end of the last
+    /// sleep of the machine.
     var darkUntil: Now?
-    /// The stretch of the calendar that its clock was last set over, forwards, by less than a correction.
+    /// The range that the wall clock was last set past, if it was set forward by less than a
+    /// correction.
     var steppedOver: (after: WallInstant, through: WallInstant)?
-    /// The jobs the configuration does not name any more, in case it does again.
+    /// The jobs that were removed from the configuration, in case they return.
     var archived: [Job.Name: ArchivedJob] = [:]
-    /// How many events were handled.
+    /// The number of events that were handled.
     public private(set) var eventNumber: UInt64 = 0
-    /// Through which event the runs it decided on are on record and started. The shell sets it before each event.
+    /// The runs that were decided up to this event are recorded and started. The shell updates it
+    /// before each event.
     public var storedThrough: UInt64 = .max
-    /// The slots of jobs that are due and wait until an earlier run of theirs is on record: whether that run
-    /// can start at all is not known before.
+    /// The slots of jobs that are due and wait until an earlier run of the job is recorded. Before
+    /// that it is not known whether the earlier run can start.
     var heldUp: Set<Int> = []
     /// The runs that have not ended.
     var runs = RunTable()
-    /// How many ledgers are open.
+    /// The number of open ledgers.
     var counting = 0
 
     private init(concurrentRunsMax: Int, seed: UInt64) {
@@ -67,14 +74,15 @@ public struct Agenda: Sendable {
         self.seed = seed
     }
 
-    /// The agenda of a daemon that starts, and what the daemon has to do first. There is no other way to get
-    /// an agenda, so that no event can reach one that does not know its jobs yet.
+    /// Creates the agenda of a daemon that starts, with the first actions of the daemon. There is
+    /// no other way to create an agenda, so no event can reach an agenda that does not know its
+    /// jobs yet.
     ///
     /// - Parameters:
     ///   - roster: the configuration.
-    ///   - past: what was saved by the daemon before this one.
-    ///   - concurrentRunsMax: how many runs may be active at once; at least 1.
-    ///   - seed: what random delays and offsets are drawn by; the same machine should give the same.
+    ///   - past: the state that the previous daemon saved.
+    ///   - concurrentRunsMax: how many runs may be active at the same time; at least 1.
+    ///   - seed: the seed of the jitter; always the same on one machine.
     /// - Complexity: O(*n* log *n*) in the number of jobs.
     public static func load(
         _ roster: Roster, _ past: Recollection, concurrentRunsMax: Int, seed: UInt64 = 0,
@@ -86,10 +94,12 @@ public struct Agenda: Sendable {
         return (agenda, actions)
     }
 
-    /// Takes what happened, as of one reading of the clocks, and says what is to be done, in order.
+    /// Handles one event as of one reading of the clocks.
     ///
-    /// - Complexity: O(*d* log *n*) for a wake with *d* jobs due among *n*, O(log *n*) for an order or
-    ///   the end of a run, O(*p* log *n*) for a portion of *p* jobs of a reload or a checkpoint, O(*n* log *n*) for
+    /// - Returns: the actions to execute, in this order.
+    /// - Complexity: O(*d* log *n*) for a wake-up with *d* due jobs among *n*, O(log *n*) for a
+    ///   command or the end of a run, O(*p* log *n*) for a portion of *p* jobs of a reload or a
+    ///   checkpoint, and O(*n* log *n*) for the other events.
     ///   the rest.
     public mutating func handle(_ event: Event, at now: Now) -> [Action] {
         eventNumber += 1
@@ -115,18 +125,19 @@ public struct Agenda: Sendable {
         }
     }
 
-    /// Where the entry of a job is; nil if there is none of this name.
+    /// The slot of a job; nil if there is no job of this name.
     func slot(of job: Job.Name) -> Int? { slots.slot(of: job, in: entries) }
 
-    /// The job that a run belongs to. A run keeps the identity it was started with, and the name in it, when its
-    /// job gets another name.
+    /// The job that a run belongs to. When a job is renamed, its runs keep the identity they were
+    /// started with, which contains the old name.
     /// - Complexity: O(1).
     public func owner(of run: Run.ID) -> Job.Name { runs.job(of: run) }
 
-    /// Where the entry of the job is that a run belongs to; nil if the configuration does not name it.
+    /// The slot of the job that a run belongs to; nil if the job is not in the configuration.
     func slot(of run: Run.ID) -> Int? { slot(of: owner(of: run)) }
 
-    /// Notes the end of a job's latest run, also of a job the configuration does not name any more.
+    /// Records the end of the latest run of a job, even if the job is not in the configuration any
+    /// more.
     mutating func noteLastRun(_ run: RunSummary, of job: Job.Name) {
         if let slot = slot(of: job) {
             entries[slot]?.lastRun = run
@@ -135,23 +146,24 @@ public struct Agenda: Sendable {
         }
     }
 
-    /// Whether any job's time counts, so that heartbeats and checkpoints have something to keep.
+    /// Whether the time of any job counts, so that heartbeats and checkpoints are needed.
     public var isCounting: Bool { counting > 0 }
 
-    /// Whether firings wait until the store has caught up; then it wants to be told so.
+    /// Whether firings wait for the store. Then the shell must send `stored` when all rows are
+    /// written.
     public var isHolding: Bool { !heldUp.isEmpty }
 
-    /// How many jobs' firings wait so.
+    /// The number of jobs whose firings wait for the store.
     public var heldCount: Int { heldUp.count }
 
-    /// How many runs were told to start and have not ended, or wait for `max-concurrent`.
+    /// The number of runs that were started and have not ended, or that wait for `max-concurrent`.
     public var pendingRuns: Int { runs.startedCount + runs.capacityCount }
 
-    /// How many runs were told to start and have not ended.
+    /// The number of runs that were started and have not ended.
     public var liveRuns: Int { runs.startedCount }
 }
 
-/// A job that the configuration does not name any more.
+/// A job that was removed from the configuration.
 struct ArchivedJob: Sendable {
     var record: JobRecord
     private var boxedLastRun: Boxed<RunSummary>?

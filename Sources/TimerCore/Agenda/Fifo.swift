@@ -1,7 +1,7 @@
 // Copyright 2026 the timerd authors
 // SPDX-License-Identifier: Apache-2.0
 
-/// First in, first out, each in constant time over many.
+/// A first-in, first-out queue. Both operations take constant time, amortized.
 struct Fifo<Element: Sendable>: Sendable {
     private var elements: [Element] = []
     private var head = 0
@@ -10,7 +10,7 @@ struct Fifo<Element: Sendable>: Sendable {
 
     mutating func append(_ element: Element) { elements.append(element) }
 
-    /// Changes what is in it, in place.
+    /// Changes each element in place.
     /// - Complexity: O(*n*).
     mutating func update(_ body: (inout Element) -> Void) {
         for index in head..<elements.count { body(&elements[index]) }
@@ -20,7 +20,7 @@ struct Fifo<Element: Sendable>: Sendable {
         guard head < elements.count else { return nil }
         let element = elements[head]
         head += 1
-        // What was taken out is let go of once it is half of what is kept.
+        // The memory of removed elements is freed when they are half of the array.
         if head >= 64, head * 2 >= elements.count {
             elements.removeFirst(head)
             head = 0

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 extension JobEntry {
-    /// Takes up the account a record holds.
+    /// Restores the state that a record contains.
     mutating func adopt(_ record: JobRecord, at now: Now) {
         ledger = Ledger(active: record.active, accrued: record.accrued)
         uncertain = record.uncertain
@@ -12,25 +12,28 @@ extension JobEntry {
         firings = record.firings
         lastScheduled = record.lastScheduled
         configuredPaused = record.configuredPaused
-        // What passed since is missed, but for the time in which the configuration did not name the job. A
-        // reading far in the future was wrong, and occurrences that are there again are other firings.
+        // Occurrences since the record was taken are missed, except while the job was not in the
+        // configuration. A record from the far future was taken with a wrong clock; occurrences
+        // after a correction back are new firings.
         let last = record.seen ?? max(record.lastScheduled ?? record.at.wall, record.at.wall)
         seen = record.removed == nil ? last : max(last, now.wall)
         followCorrection(since: record, at: now)
         if case .paused(let pause) = phase { noteEnd(of: pause, since: record, at: now) }
-        // A life that begins takes its schedule up without looking back at what the pause held.
+        // When the daemon starts, the schedule continues without catching up what the pause
+        // skipped.
         if follow(configuredPaused: job.paused, at: now) != nil { seen = max(seen, now.wall) }
         leaveFinishedIfRecurring(at: now)
     }
 
-    /// Follows a correction of the wall clock since the record was taken: as if the daemon had seen it, where one
-    /// boot's clocks tell of it, and else only if the record lies so far in the future that its time was wrong.
+    /// Applies a correction of the wall clock since the record was taken. Within one boot the other
+    /// clock shows the correction, and the result is as if the daemon had seen it. After a reboot a
+    /// correction is assumed only if the record is so far in the future that its time was wrong.
     private mutating func followCorrection(since record: JobRecord, at now: Now) {
         let passed = now.boot - record.at.boot
         if record.at.bootID == now.bootID {
             let step = (now.wall - record.at.wall) - passed
             if step.length >= Agenda.correctionMin {
-                // What the daemon missed since it was gone, it missed by the new time.
+                // What the job missed while the daemon was away is found by the new time.
                 let since = record.removed == nil ? now.wall - max(.zero, passed) : now.wall
                 return correctOccurrences(to: since, isBackward: step < .zero)
             }
@@ -39,9 +42,10 @@ extension JobEntry {
         correctOccurrences(to: now.wall, isBackward: true)
     }
 
-    /// What counted since a pause ended by itself while no daemon ran. The pause is ended when its timer
-    /// rings, at once. Where a sleep or a set clock leaves it open how much lies after the end, it is the
-    /// least there can be: time is never gained.
+    /// Calculates the time that counted since a pause ended by itself while no daemon ran. The
+    /// pause itself is ended when its timer expires, which is at once. If the machine slept or a
+    /// clock was set, it is not known how much time was after the end. Then the smallest possible
+    /// time counts, so that a job never gains time.
     private mutating func noteEnd(of pause: Pause, since record: JobRecord, at now: Now) {
         guard let until = pause.until, until <= now.wall, record.removed == nil else { return }
         let isSameBoot = record.at.bootID == now.bootID
@@ -58,10 +62,10 @@ extension JobEntry {
         countedAfterPause = max(.zero, countedAfterPause)
     }
 
-    /// Follows `paused` in the configuration where it changed, and only there: what was ordered at run
-    /// time holds against a configuration that says what it said before.
+    /// Applies `paused` of the configuration, but only if its value changed: a pause or resume by a
+    /// user is kept as long as the configuration says the same as before.
     ///
-    /// - Returns: the pause that is over by it; the job is armed then.
+    /// - Returns: the pause that ended; then the job is armed.
     mutating func follow(configuredPaused: Bool, at now: Now) -> Pause? {
         guard configuredPaused != self.configuredPaused else { return nil }
         self.configuredPaused = configuredPaused
@@ -75,7 +79,7 @@ extension JobEntry {
         return nil
     }
 
-    /// A job that was to fire once and fired, and whose schedule recurs now, begins at zero.
+    /// If a job that fires once has already fired and its new schedule repeats, its timer restarts.
     mutating func leaveFinishedIfRecurring(at now: Now) {
         switch job.schedule {
         case .after, .onBoot: return

@@ -1,28 +1,31 @@
 // Copyright 2026 the timerd authors
 // SPDX-License-Identifier: Apache-2.0
 
-/// What a job that is due once in each boot of the machine still has to do in this one. `on-boot` and `@reboot` go by
-/// the same rule: due is a job that was there at the daemon's first start in the boot.
+/// What a job that fires once in each boot still has to do in this boot. `on-boot` and `@reboot`
+/// follow the same rule: the job fires if it was configured at the first start of the daemon in the
+/// boot.
 enum BootFiring {
-    /// Nothing: it fired in this boot already, or was not there at the daemon's first start in it.
+    /// Nothing: it has already fired in this boot, or was not configured at the first start of the
+    /// daemon in it.
     case over
-    /// The boot is new to the job. It began so long ago.
+    /// The boot is new to the job, and started this long ago.
     case begins(ago: Duration)
-    /// Its saved state says that it has not fired in this boot.
+    /// The saved state says that the job has not fired in this boot yet.
     case waits
 }
 
-/// A start of the daemon, as far as it matters to jobs that are due once in each boot.
+/// The properties of a start of the daemon that matter to jobs that fire once in each boot.
 struct Start {
-    /// Whether no daemon started in this boot before.
+    /// Whether this is the first start of the daemon in this boot.
     var isFirstOfBoot: Bool
-    /// How long ago the boot began.
+    /// How long ago the boot started.
     var sinceBoot: Duration
 }
 
 extension Recollection {
-    /// The start of the daemon that restores the saved state. The boot began after the last heartbeat of the previous
-    /// one: in a container the clocks are those of the machine, which was switched on long ago.
+    /// The start of the daemon that restores the saved state. The boot cannot be earlier than the
+    /// last heartbeat of the previous boot. This matters in a container, whose clocks are those of
+    /// a host that was booted long ago.
     func start(at now: Now) -> Start {
         let last = previous.map { lastSign(of: $0) }
         let before = last.flatMap { $0.bootID == now.bootID ? nil : $0.wall }
@@ -35,7 +38,7 @@ extension Recollection {
 extension BootFiring {
     /// - Parameters:
     ///   - record: the saved state of the job; nil if it is new.
-    ///   - start: the start of the daemon the job is there at; nil if it is added by a reload.
+    ///   - start: the start of the daemon at which the job is loaded; nil if a reload adds the job.
     init(after record: JobRecord?, at start: Start?, _ now: Now) {
         guard let start else {
             self = .over
@@ -57,7 +60,7 @@ extension Schedule {
     /// Whether it counts the time since the boot.
     var isSinceBoot: Bool { if case .onBoot = self { true } else { false } }
 
-    /// Whether it is due once in each boot, beside what else it may be due at.
+    /// Whether it is due once in each boot, possibly in addition to other times.
     var isOncePerBoot: Bool {
         switch self {
         case .onBoot: true
@@ -68,14 +71,15 @@ extension Schedule {
 }
 
 extension JobEntry {
-    /// Makes the firing due that the job has once in each boot, if this boot's is still to come.
+    /// Makes the firing of this boot due, if it has not happened yet.
     mutating func follow(_ boot: BootFiring, at now: Now) {
         guard job.schedule.isOncePerBoot, phase != .stopped else { return }
         switch boot {
         case .over: return
         case .waits:
             isDueThisBoot = true
-            // That of a schedule by the wall clock was the next one behind what was dealt with.
+            // The firing at boot of a schedule by the wall clock is an occurrence directly after
+            // the last processed instant.
             if !job.schedule.isSinceBoot { occurrence = seen + .microseconds(1) }
         case .begins(let ago):
             isDueThisBoot = true
@@ -85,8 +89,8 @@ extension JobEntry {
                 occurrence = now.wall
                 return
             }
-            // At the first start in a boot nothing is missed: what should have fired before the daemon could fires
-            // now.
+            // At the first start in a boot nothing is missed: a firing that was due before the
+            // daemon could start fires now.
             let due = dueTarget ?? .zero
             let counted = phase == .armed ? min(ago, due) : .zero
             ledger = Ledger(active: active(at: now), accrued: counted)
@@ -95,14 +99,15 @@ extension JobEntry {
         }
     }
 
-    /// A job that has nothing more to do in this boot waits for the next one.
+    /// Finishes a job that has nothing more to do in this boot, until the next boot.
     mutating func finishUnlessDueThisBoot(at now: Now) {
         guard job.schedule.isSinceBoot, phase == .armed, !isDueThisBoot else { return }
         phase = .finished
         ledger.close(at: counted(at: now))
     }
 
-    /// The occurrences have to be found anew. That of the boot is none of the calendar: it stays.
+    /// Discards the next occurrence, so that it is calculated again. The firing at boot is not in
+    /// the calendar, so it is kept.
     mutating func dropOccurrence() {
         if !isDueThisBoot { occurrence = nil }
     }

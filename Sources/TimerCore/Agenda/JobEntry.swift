@@ -1,29 +1,30 @@
 // Copyright 2026 the timerd authors
 // SPDX-License-Identifier: Apache-2.0
 
-/// One job with everything the agenda knows of it.
+/// One job with everything that the agenda knows about it.
 struct JobEntry: Sendable {
-    /// Behind a reference: entries are copied at each step, and the definition hardly ever changes.
+    /// The definition is behind a reference: entries are copied at each step, and the definition
+    /// rarely changes.
     @Boxed var job: Job
     var phase: Phase
     var ledger: Ledger
-    /// Firings since the job began at zero.
+    /// The number of firings since the timer of the job was last restarted.
     var firings = 0
     var lastScheduled: WallInstant?
-    /// Of a schedule by the calendar clock: up to when its occurrences are dealt with.
+    /// For a schedule by the wall clock: all occurrences up to this instant were processed.
     var seen: WallInstant
-    /// Its next occurrence; nil if there is none, or none is to come while it is not armed.
+    /// The next occurrence; nil if there is none, or while the job is not armed.
     var occurrence: WallInstant?
     var configuredPaused: Bool
     private var boxedLastRun: Boxed<RunSummary>?
-    /// Nil while all of it is as it is in a new job.
+    /// Nil while all these fields have their default values.
     private var rare: Boxed<Rare>?
-    /// When the account was last handed out to be written down.
+    /// When the time record was last passed to the store.
     var checkpoint: WallInstant
-    /// The chance of this job on this machine.
+    /// The jitter of this job on this machine.
     var chance: Chance
 
-    /// A job nobody ever saw before, with nothing counted yet.
+    /// A new job without saved state.
     init(new job: Job, at now: Now, seed: UInt64) {
         _job = Boxed(wrappedValue: job)
         chance = Chance(seed: seed, job: job.name)
@@ -43,12 +44,12 @@ struct JobEntry: Sendable {
         set { boxedLastRun = newValue.map { Boxed(wrappedValue: $0) } }
     }
 
-    /// A run of it.
+    /// An attempt at a firing of this job.
     func run(_ firing: Firing, attempt: Int = 1) -> Run {
         Run(firing: firing, attempt: attempt, job: _job)
     }
 
-    /// The reading of the clock its ledger counts by.
+    /// The reading of the clock that its ledger counts by.
     func counted(at now: Now) -> CountedInstant { now.counted(job.count) }
 
     func active(at now: Now) -> Duration { ledger.active(at: counted(at: now)) }
@@ -61,13 +62,14 @@ struct JobEntry: Sendable {
         return most > .zero ? chance.draw(ordinal: .max, below: most) : .zero
     }
 
-    /// By how much the firing of this number, or of this occurrence, is delayed.
+    /// By how much the firing with this number, or at this occurrence, is delayed.
     func delay(ordinal: Int64) -> Duration {
         let most = job.policy.randomDelay
         return most > .zero ? chance.draw(ordinal: ordinal, below: most) : .zero
     }
 
-    /// The points at which it is due; nil for a schedule by the calendar clock, and where none is to come.
+    /// The points at which the job is due; nil for a schedule by the wall clock, and if the job is
+    /// not due in this boot any more.
     var grid: Grid? {
         switch job.schedule {
         case .every(let span):
@@ -75,19 +77,19 @@ struct JobEntry: Sendable {
         case .after(let span):
             Grid(first: span + offset, span: span + offset, passed: firings)
         case .onBoot(let span):
-            // Only the first point is ever looked at, and no grid has a span of zero.
+            // Only the first point is used, and a grid must have a span above zero.
             isDueThisBoot ? Grid(first: span + offset, span: .seconds(1)) : nil
         case .wall: nil
         }
     }
 
-    /// The accrued time at which the next grid point lies; nil where there is none.
+    /// The elapsed time at which the next grid point is; nil if there is none.
     var target: Duration? { grid?.next }
 
-    /// The accrued time at which the next firing is due.
+    /// The elapsed time at which the next firing is due.
     var dueTarget: Duration? { target.map { $0 + delay(ordinal: Int64(firings)) } }
 
-    /// When the next occurrence is due by the calendar clock.
+    /// When the next occurrence is due by the wall clock.
     var dueOccurrence: WallInstant? {
         occurrence.map { $0 + delay(ordinal: $0.microsecondsSinceEpoch) }
     }
@@ -106,7 +108,7 @@ struct JobEntry: Sendable {
         return schedule.previous(before: instant - offset).map { $0 + offset }
     }
 
-    /// What is left to the next firing; nil if none is to come.
+    /// The time that is left until the next firing; nil if none is scheduled.
     func remaining(at now: Now) -> Duration? {
         switch (phase, job.schedule) {
         case (.armed, .wall): dueOccurrence.map { max(.zero, $0 - now.wall) }
@@ -115,11 +117,11 @@ struct JobEntry: Sendable {
         }
     }
 
-    /// Takes the account as of `now` for the store.
+    /// Takes a record of the state as of `now` for the store.
     mutating func record(at now: Now, life: Life.ID, removed: WallInstant? = nil) -> JobRecord {
         ledger.settle(at: counted(at: now))
         checkpoint = now.wall
-        // What goes on counting without the daemon is known by the clocks alone.
+        // Time that keeps counting while no daemon runs is known from the clocks alone.
         let countsAway = phase == .armed && job.count != .active && removed == nil
         return JobRecord(
             job: job.name, phase: phase, active: active(at: now) + countedAfterPause,
@@ -130,18 +132,19 @@ struct JobEntry: Sendable {
             seen: seen(at: now), corrections: corrections, isDueThisBoot: isDueThisBoot)
     }
 
-    /// Up to when occurrences are dealt with, for a start or a reload with another schedule: what passed
-    /// without an occurrence counts as dealt with, and an occurrence that waits to fire does not.
+    /// Up to which instant all occurrences were processed, for a start or a reload with another
+    /// schedule. A range without an occurrence counts as processed. An occurrence that waits to
+    /// fire does not.
     private func seen(at now: Now) -> WallInstant {
         guard case .wall = job.schedule else { return max(seen, now.wall) }
         guard phase == .armed, let occurrence else { return seen }
         return max(seen, min(occurrence - .microseconds(1), now.wall))
     }
 
-    /// The scheduled instant for a firing due at `instant`: never that of an earlier firing, even if the
-    /// clock was set back, since it is what tells two firings of a job apart.
+    /// The scheduled instant of a firing that is due at `instant`. It is never that of an earlier
+    /// firing, even if the clock was set back, because it identifies the firing within the job.
     mutating func schedule(at instant: WallInstant) -> WallInstant {
-        // In the range that the identity of a run can name.
+        // This is limited to the range that the identity of a run can express.
         var scheduled = instant.keepable
         if let lastScheduled, scheduled <= lastScheduled {
             scheduled = lastScheduled + .microseconds(1)
@@ -150,14 +153,15 @@ struct JobEntry: Sendable {
         return scheduled
     }
 
-    /// Forgets what accrued; what may be missing from it with it.
+    /// Discards the elapsed time, and with it the record of how much may be missing.
     mutating func dropAccrued(at now: Now) {
         ledger.dropAccrued(at: counted(at: now))
         uncertain = .zero
     }
 }
 
-/// What few jobs have anything of, kept behind one reference: of many jobs, most entries are as small as can be.
+/// Fields that few jobs need. They are behind one reference, so that the entries of most jobs are
+/// small.
 extension JobEntry {
     private struct Rare: Hashable, Sendable {
         var corrections = 0
@@ -168,37 +172,38 @@ extension JobEntry {
         var lastSkip: SkippedFiring?
     }
 
-    /// How often the calendar clock was corrected, to tell the occurrences of one reading from those of another.
+    /// How often the wall clock was corrected backwards. It distinguishes occurrences with the same
+    /// time before and after a correction.
     var corrections: Int {
         get { rare?.wrappedValue.corrections ?? 0 }
         set { if newValue != corrections { change { $0.corrections = newValue } } }
     }
 
-    /// How many further firings are to be let go by order.
+    /// How many of the next firings will be skipped because a user requested it.
     var skips: Int {
         get { rare?.wrappedValue.skips ?? 0 }
         set { if newValue != skips { change { $0.skips = newValue } } }
     }
 
-    /// How much of the accrued time, at most, is missing for want of a witness.
+    /// The maximum part of the elapsed time that may not have been counted because of a crash.
     var uncertain: Duration {
         get { rare?.wrappedValue.uncertain ?? .zero }
         set { if newValue != uncertain { change { $0.uncertain = newValue } } }
     }
 
-    /// What counted of a pause that ended by itself before this life began.
+    /// The time that counted since a pause ended by itself before this daemon instance started.
     var countedAfterPause: Duration {
         get { rare?.wrappedValue.countedAfterPause ?? .zero }
         set { if newValue != countedAfterPause { change { $0.countedAfterPause = newValue } } }
     }
 
-    /// Whether the firing that a job has once in each boot is still to come in this one.
+    /// Whether the firing of this boot has not happened yet.
     var isDueThisBoot: Bool {
         get { rare?.wrappedValue.isDueThisBoot ?? false }
         set { if newValue != isDueThisBoot { change { $0.isDueThisBoot = newValue } } }
     }
 
-    /// The latest firing that was let go.
+    /// The latest firing that was skipped.
     var lastSkip: SkippedFiring? {
         get { rare?.wrappedValue.lastSkip }
         set { if newValue != lastSkip { change { $0.lastSkip = newValue } } }
@@ -211,28 +216,28 @@ extension JobEntry {
     }
 }
 
-/// What a job's random delays are drawn from: always the same for one machine, job and firing, so that a
-/// restart moves nothing and a simulation tells the truth.
+/// The source of the random delays of a job. The result is always the same for one machine, job and
+/// firing, so that a restart changes no due time and a simulation is exact.
 struct Chance: Sendable {
     private let state: UInt64
 
     init(seed: UInt64, job: Job.Name) {
-        // FNV-1a over the name, from the seed on.
+        // This is FNV-1a over the name, starting from the seed.
         state = job.description.utf8.reduce(seed ^ 0xcbf2_9ce4_8422_2325) { hash, byte in
             (hash ^ UInt64(byte)) &* 0x100_0000_01b3
         }
     }
 
-    /// A span from zero up to, not including, the bound, in whole microseconds.
+    /// A delay from zero up to, but not including, the bound, in whole microseconds.
     func draw(ordinal: Int64, below bound: Duration) -> Duration {
         let microseconds = UInt64(max(0, bound.wholeMicroseconds))
         guard microseconds > 0 else { return .zero }
         return .microseconds(Int64(number(ordinal: ordinal, below: microseconds)))
     }
 
-    /// A number from zero up to, not including, the bound, which is above zero.
+    /// A number from zero up to, but not including, the bound, which must be above zero.
     func number(ordinal: Int64, below bound: UInt64) -> UInt64 {
-        // The finish of SplitMix64.
+        // This is the last step of SplitMix64.
         var mixed = state &+ UInt64(bitPattern: ordinal) &* 0x9e37_79b9_7f4a_7c15
         mixed = (mixed ^ (mixed >> 30)) &* 0xbf58_476d_1ce4_e5b9
         mixed = (mixed ^ (mixed >> 27)) &* 0x94d0_49bb_1331_11eb
@@ -241,16 +246,16 @@ struct Chance: Sendable {
     }
 }
 
-/// A firing that was let go, as far as it is remembered.
+/// A firing that was skipped.
 public struct SkippedFiring: Hashable, Sendable {
-    /// Which one; the first of several.
+    /// The firing; if several were skipped, the first of them.
     public var firing: Firing
-    /// Why.
+    /// The reason.
     public var reason: Notice.SkipReason
-    /// When it was let go.
+    /// When it was skipped.
     public var at: WallInstant
 
-    /// A firing that was let go.
+    /// Creates a record of a skipped firing.
     public init(firing: Firing, reason: Notice.SkipReason, at: WallInstant) {
         self.firing = firing
         self.reason = reason

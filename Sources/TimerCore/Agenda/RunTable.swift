@@ -1,9 +1,10 @@
 // Copyright 2026 the timerd authors
 // SPDX-License-Identifier: Apache-2.0
 
-/// The runs that have not ended, each in one place and in one state. Nothing is allocated for a job without runs.
+/// The runs that have not ended. Each run is in exactly one place and in one state. A job without
+/// runs allocates nothing.
 struct RunTable: Sendable {
-    /// Whose runs they are.
+    /// The job that runs belong to.
     enum JobKey {
         /// A job of the configuration, by its slot.
         case slot(Int)
@@ -11,35 +12,36 @@ struct RunTable: Sendable {
         case other(Job.Name)
     }
 
-    /// What a transition did to a run, which is not in the table any more if it ended.
+    /// The effect of a transition on a run. A run that has ended is not in the table any more.
     struct Change {
         var before: RunState
         var run: ActiveRun
     }
 
-    /// Of the jobs of the configuration, by their slots, oldest first.
+    /// The runs of configured jobs by slot, oldest first.
     private var bySlot: [[ActiveRun]] = []
-    /// Of the jobs that the configuration does not name.
+    /// The runs of jobs that are not in the configuration.
     private var others: [Job.Name: [ActiveRun]] = [:]
-    /// The jobs of those runs that were started under another name of their job.
+    /// The current name of the job, for runs that were started under another name.
     private var owners: [Run.ID: Job.Name] = [:]
-    /// The runs that wait for `max-concurrent`, in the order they came due. Cancelled ones are among them.
+    /// The runs that wait for `max-concurrent`, in the order in which they were due. It may contain
+    /// runs that have been cancelled.
     private var capacityQueue = Fifo<Run.ID>()
-    /// How many runs were told to start and have not ended.
+    /// The number of runs that were started and have not ended.
     private(set) var startedCount = 0
-    /// How many runs wait for `max-concurrent`.
+    /// The number of runs that wait for `max-concurrent`.
     private(set) var capacityCount = 0
 
     /// The runs of the job in this slot, oldest first.
     subscript(slot: Int) -> [ActiveRun] { bySlot[slot] }
 
-    /// Makes room for so many further slots.
+    /// Reserves memory for this many further slots.
     mutating func reserve(_ count: Int) { bySlot.reserveCapacity(bySlot.count + count) }
 
-    /// Adds a slot behind the others. It has no runs.
+    /// Adds a slot without runs at the end.
     mutating func addSlot() { bySlot.append([]) }
 
-    /// Where a run is; nil if it is not in the table.
+    /// The state of a run; nil if it is not in the table.
     func state(of run: Run.ID, of job: JobKey) -> RunState? {
         let runs: [ActiveRun]
         switch job {
@@ -58,8 +60,9 @@ struct RunTable: Sendable {
         count(from: nil, to: run)
     }
 
-    /// Does to a run what its state allows.
-    /// - Returns: what came of it; nil if there is no such run, or its state does not allow it.
+    /// Applies a transition to a run, if its state allows it.
+    /// - Returns: the effect; nil if there is no such run, or if its state does not allow the
+    ///   transition.
     mutating func apply(
         _ transition: RunTransition, to run: Run.ID, of job: JobKey
     ) -> Change? {
@@ -76,7 +79,7 @@ struct RunTable: Sendable {
         return change
     }
 
-    /// Cancels those runs of the job in this slot that are chosen, as far as they were not started.
+    /// Cancels the selected runs of the job in this slot, as far as they have not started.
     /// - Returns: the runs that were cancelled, which are not in the table any more.
     /// - Complexity: O(*n*) in the number of runs of the job.
     mutating func cancel(
@@ -111,7 +114,7 @@ struct RunTable: Sendable {
         return Change(before: before, run: runs[index])
     }
 
-    /// Keeps the counts and the queue in step with a change of a run.
+    /// Updates the counts and the queue after a change of a run.
     private mutating func count(from before: RunState?, to run: ActiveRun) {
         if before?.takesPlace == true { startedCount -= 1 }
         if run.state.takesPlace { startedCount += 1 }
@@ -122,12 +125,13 @@ struct RunTable: Sendable {
         }
     }
 
-    /// Takes the run out of the queue that has waited longest for `max-concurrent`. It may have been cancelled.
+    /// Removes the run that has waited longest for `max-concurrent` from the queue. It may have
+    /// been cancelled.
     mutating func nextForCapacity() -> Run.ID? { capacityQueue.popFirst() }
 }
 
-/// Which job a run belongs to. A run keeps the identity it was started with, and the name in it, when its job gets
-/// another name.
+/// The assignment of runs to jobs. When a job is renamed, its runs keep the identity they were
+/// started with, which contains the old name.
 extension RunTable {
     /// The name of the job that a run belongs to.
     /// - Complexity: O(1).
@@ -135,12 +139,13 @@ extension RunTable {
         owners.isEmpty ? run.firing.job : owners[run] ?? run.firing.job
     }
 
-    /// Forgets to whom a run belongs that ended.
+    /// Forgets the job of a run that ended.
     mutating func forgetJob(of run: Run.ID) {
         if !owners.isEmpty { owners[run] = nil }
     }
 
-    /// Notes that a run which keeps its identity belongs to a job of this name, under which further attempts are made.
+    /// Records that a run belongs to a job of this name although its identity contains another
+    /// name. Retries are made under this name.
     mutating func give(_ run: Run.ID, to job: Job.Name, slot: Int) {
         noteJob(job, of: run)
         guard let index = bySlot[slot].firstIndex(where: { $0.id == run }) else { return }
@@ -159,15 +164,16 @@ extension RunTable {
         add(run, of: slot.map { .slot($0) } ?? .other(job))
     }
 
-    /// The job in this slot leaves the configuration. None of its runs waits.
+    /// Handles the removal of the job in this slot from the configuration. None of its runs is
+    /// waiting.
     mutating func detach(_ slot: Int, job: Job.Name) {
         guard !self[slot].isEmpty else { return }
         others[job, default: []] += bySlot[slot]
         bySlot[slot] = []
     }
 
-    /// The job in this slot is in the configuration again, or took the saved state of another name over: the runs that
-    /// were started under these names are its own.
+    /// Assigns the runs that were started under these names to the job in this slot, which is in
+    /// the configuration again or has taken over the saved state of another name.
     mutating func attach(_ names: Set<Job.Name>, to slot: Int, job: Job.Name) {
         guard !others.isEmpty else { return }
         var found: [ActiveRun] = []
@@ -177,14 +183,14 @@ extension RunTable {
             noteJob(job, of: found[index].id)
             found[index].rename(job)
         }
-        // They are older than what waits since: its order stays.
+        // They are older than the runs that wait, whose order does not change.
         found.sort { $0.id.firing.scheduled < $1.id.firing.scheduled }
         bySlot[slot] = found + bySlot[slot]
     }
 
-    /// The job in this slot gets another name. The runs that were told to start are known to others by their identity,
-    /// and keep it; the others take the new name, under which they will be started.
-    /// - Returns: the runs that took it, by their old identities.
+    /// Renames the job in this slot. Runs that were started keep their identity, because the runner
+    /// and the store know them by it. Runs that wait get the new name, under which they will start.
+    /// - Returns: the runs that got the new name, by their old identities.
     mutating func rename(_ slot: Int, to job: Job.Name) -> [Run.ID] {
         var waiting: [Run.ID] = []
         for run in self[slot] {
@@ -206,7 +212,7 @@ extension RunTable {
 }
 
 extension ActiveRun {
-    /// Gives its job another name; what it executes stays as it was when it fired.
+    /// Changes the name of the job. The definition stays as it was when the job fired.
     fileprivate mutating func rename(_ name: Job.Name) {
         firing.id.job = name
         guard let told = job, told.wrappedValue.name != name else { return }
@@ -215,6 +221,7 @@ extension ActiveRun {
         job = Boxed(wrappedValue: renamed)
     }
 
-    /// The run, as it is told to start; nil for one of a former instance whose job the configuration does not name.
+    /// The run, as it is passed to the runner; nil for a run of an earlier instance whose job is
+    /// not in the configuration.
     var run: Run? { job.map { Run(id: id, firing: firing, job: $0) } }
 }

@@ -1,19 +1,21 @@
 // Copyright 2026 the timerd authors
 // SPDX-License-Identifier: Apache-2.0
 
-/// Which slot the job of a name lies in: a hash table of slot numbers, whose names are read where they are, in
-/// the entries. A dictionary would hold each name a second time, which is 30 to 60 bytes of each of many jobs.
+/// Maps the name of a job to its slot: a hash table of slot numbers that reads the names from the
+/// entries. A dictionary would store each name a second time, which costs 30 to 60 bytes for each
+/// of many jobs.
 ///
-/// Collisions go to the next free place (linear probing), and taking one out moves those behind it up (Knuth,
-/// The Art of Computer Programming 3, 6.4, algorithm R), so that no place is ever marked as used and empty.
+/// A collision uses the next free place (linear probing), and a removal moves later slots up
+/// (Knuth, The Art of Computer Programming 3, 6.4, algorithm R), so that no place has to be marked
+/// as deleted.
 struct SlotIndex: Sendable {
     private static let free: Int32 = -1
 
-    /// As many as a power of two, at least a fifth of them free.
+    /// The size is a power of two, and at least a fifth of the places are free.
     private var places: [Int32] = []
     private(set) var count = 0
 
-    /// The slot of the entry of this name; nil if there is none.
+    /// The slot of the entry with this name; nil if there is none.
     /// - Complexity: O(1) on average.
     func slot(of name: Job.Name, in entries: [JobEntry?]) -> Int? {
         guard !places.isEmpty else { return nil }
@@ -21,7 +23,7 @@ struct SlotIndex: Sendable {
         return places[place] == Self.free ? nil : Int(places[place])
     }
 
-    /// Adds a slot, whose entry is there and has a name no other in the index has.
+    /// Adds a slot. Its entry must exist, with a name that is not in the index yet.
     /// - Complexity: O(1) on average.
     mutating func insert(_ slot: Int, in entries: [JobEntry?]) {
         guard let name = entries[slot]?.job.name else { return }
@@ -30,7 +32,7 @@ struct SlotIndex: Sendable {
         count += 1
     }
 
-    /// Takes the slot of this name out, whose entry must still be there.
+    /// Removes the slot of this name. Its entry must still exist.
     /// - Complexity: O(1) on average.
     mutating func remove(_ name: Job.Name, in entries: [JobEntry?]) {
         guard !places.isEmpty else { return }
@@ -40,7 +42,7 @@ struct SlotIndex: Sendable {
         count -= 1
         var at = next(hole)
         while let other = nameAt(at, in: entries) {
-            // It moves up unless its own place lies between the hole and where it is.
+            // The slot moves up unless its home place is between the hole and its current place.
             let home = home(of: other)
             let mask = places.count - 1
             if (at - home) & mask >= (at - hole) & mask {
@@ -52,8 +54,8 @@ struct SlotIndex: Sendable {
         }
     }
 
-    /// Makes room for so many.
-    /// - Complexity: O(*n*) in the number of slots, if there was none.
+    /// Makes room for this many slots.
+    /// - Complexity: O(*n*) in the number of slots if the table has to grow.
     mutating func reserve(_ count: Int, in entries: [JobEntry?]) {
         guard count * 5 > places.count * 4 else { return }
         var size = max(8, places.count)
@@ -66,7 +68,7 @@ struct SlotIndex: Sendable {
         }
     }
 
-    /// Where the slot of this name is, or else the free place where it belongs.
+    /// The place of the slot with this name, or else the free place where it belongs.
     private func place(of name: Job.Name, in entries: [JobEntry?]) -> Int {
         var at = home(of: name)
         while let other = nameAt(at, in: entries), other != name { at = next(at) }
