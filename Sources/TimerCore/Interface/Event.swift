@@ -1,84 +1,91 @@
 // Copyright 2026 the timerd authors
 // SPDX-License-Identifier: Apache-2.0
 
-/// What happened, as the agenda is told it.
+/// Something that happened, as it is passed to the agenda.
 public enum Event: Sendable {
-    /// The configuration was read again. About so many jobs are changed now, and the others by `reloadMore`.
+    /// The configuration was read again. Approximately this many jobs are changed now, and the
+    /// others by `reloadMore`.
     case reload(Roster, portion: Int = .max)
-    /// It is time for the next portion of a reload, for as long as `Agenda.isReloading`.
+    /// It is time for the next portion of a reload. The shell sends it as long as
+    /// `Agenda.isReloading` is true.
     case reloadMore
-    /// A timer of this job rang.
+    /// A timer of this job expired.
     case wake(Job.Name)
-    /// Somebody orders something.
+    /// A user requests something.
     case order(Order)
-    /// The store has caught up, after `Agenda.isHolding` said that firings wait for it.
+    /// All waiting rows are written. The shell sends it after `Agenda.isHolding` said that firings
+    /// wait for this.
     case stored
-    /// The rows of these runs were written long after they were told to start, and they have not been started.
+    /// The rows of these runs were written long after their start was decided. They have not been
+    /// started.
     case recorded([Run])
-    /// The process of a run started, at this time of the calendar clock. It may be told late, and twice.
+    /// The process of a run started, at this time of the wall clock. The report may be late or
+    /// repeated.
     case began(Run.ID, at: WallInstant)
     /// A run ended.
     case ended(Run.ID, RunOutcome, RunUsage)
-    /// The calendar clock was set, or may have been.
+    /// The wall clock was set, or may have been set.
     case clockChanged
-    /// The machine's time zones were read again: those of these names, and the machine's own.
+    /// The time zones of the machine were read again: the zones with these names, and the zone of
+    /// the machine.
     case zonesChanged([String: ZoneRules], local: ZoneRules?)
-    /// It is time to write down what accrued: of the jobs in these places of the configuration, see `Agenda.places`.
+    /// It is time to save the elapsed time of the jobs at these positions of the configuration, see
+    /// `Agenda.places`.
     case checkpoint(Range<Int> = 0..<Int.max)
-    /// The daemon stops: nothing fires any more.
+    /// The daemon stops. After this event nothing fires.
     case shutdown
 }
 
-/// What somebody orders of a job.
+/// A user's request about a job.
 public struct Order: Hashable, Sendable {
-    /// What is to be done. Each is idempotent but `run` and signals.
+    /// What to do. All verbs are idempotent except `run` and `kill` with a signal.
     public enum Verb: String, CaseIterable, Hashable, Sendable {
-        /// Hold the job and keep what accrued.
+        /// Pause the job and keep its elapsed time.
         case pause
-        /// Go on from the remaining time.
+        /// Continue with the remaining time.
         case resume
-        /// Begin at zero.
+        /// Restart the timer.
         case start
-        /// End the timer and drop what accrued.
+        /// Stop the timer and discard the elapsed time.
         case stop
-        /// Run it now, apart from its schedule.
+        /// Run the job now, independently of its schedule.
         case run
         /// Skip its next firings.
         case skipNext = "skip-next"
-        /// End its runs and cancel a further attempt that waits, or send its runs a signal.
+        /// End its runs and cancel its waiting retries, or send its runs a signal.
         case kill
     }
 
     /// When a pause ends by itself.
     public enum PauseEnd: Hashable, Sendable {
-        /// When the calendar clock reads this.
+        /// When the wall clock reads this.
         case at(WallInstant)
-        /// So much later by the calendar clock.
+        /// After this span by the wall clock.
         case after(Duration)
     }
 
-    /// What is to be done.
+    /// What to do.
     public var verb: Verb
-    /// Of which job.
+    /// The job to do it with.
     public var job: Job.Name
-    /// Who orders it.
+    /// Who requested it.
     public var by: Author
-    /// What they say about it.
+    /// The reason that the user gave.
     public var note: String?
-    /// Of a pause: when it ends by itself; nil: when somebody resumes the job.
+    /// For a pause: when it ends by itself; nil: only when a user resumes the job.
     public var until: PauseEnd?
-    /// Of a pause: whether runs that live stand still as well, and their time limits with them.
+    /// For a pause: whether the active runs are suspended as well, and their time limits with them.
     public var withRun: Bool
-    /// Of `skipNext`: how many firings are skipped; 0 takes an earlier order back. Not negative.
+    /// For `skipNext`: how many firings to skip; 0 cancels an earlier request. Not negative.
     public var count: Int
-    /// Of `resume`: only if the job is in exactly this pause; nil: whatever pause it is in.
+    /// For `resume`: only if the job is still in exactly this pause; nil: in any pause.
     public var onlyPause: SeenPause?
-    /// Of `kill`: only this run; nil: all that are running, and further attempts that wait.
+    /// For `kill`: only this run; nil: all active runs, and the waiting retries.
     public var run: Run.ID?
-    /// Of `kill`: the name of the signal to send, such as `SIGHUP`; nil: end the runs.
+    /// For `kill`: the name of the signal to send, such as `SIGHUP`; nil: end the runs.
     public var signal: String?
 
-    /// An order as described.
+    /// Creates a request.
     public init(
         _ verb: Verb, _ job: Job.Name, by: Author, note: String? = nil, until: PauseEnd? = nil,
         withRun: Bool = false, count: Int = 1, run: Run.ID? = nil, signal: String? = nil
@@ -94,25 +101,25 @@ public struct Order: Hashable, Sendable {
         self.signal = signal
     }
 
-    /// Whether it is about the pause that the job is in.
+    /// Whether the request applies to this pause, in which the job is now.
     func means(_ pause: Pause) -> Bool { onlyPause.map { $0 == SeenPause(pause) } ?? true }
 }
 
-/// A pause as somebody saw it. Who decides on it later, such as whether to end it, means this pause, and not another
-/// one that the job may be in by then.
+/// A pause as it was shown to a user. If the user then decides to end it, the decision applies to
+/// this pause, and not to another pause that may have started meanwhile.
 public struct SeenPause: Hashable, Sendable {
-    /// Since when.
+    /// Since when, by the wall clock.
     public var since: WallInstant
-    /// Who paused it, as it is shown.
+    /// Who paused the job, as it is displayed.
     public var by: String
-    /// What they wrote about it.
+    /// The reason that the user gave.
     public var note: String?
     /// When it ends by itself.
     public var until: WallInstant?
-    /// Whether active runs are suspended as well.
+    /// Whether the active runs are suspended as well.
     public var withRun: Bool
 
-    /// A pause as described.
+    /// Creates a value.
     public init(
         since: WallInstant, by: String, note: String? = nil, until: WallInstant? = nil,
         withRun: Bool = false
@@ -124,7 +131,7 @@ public struct SeenPause: Hashable, Sendable {
         self.withRun = withRun
     }
 
-    /// The pause that a job is in.
+    /// The current pause of a job.
     public init(_ pause: Pause) {
         self.init(
             since: pause.since, by: pause.by.description, note: pause.note, until: pause.until,
@@ -132,56 +139,61 @@ public struct SeenPause: Hashable, Sendable {
     }
 }
 
-/// What came of an order.
+/// The result of a request.
 public enum Answer: Hashable, Sendable {
     /// It was done.
     case done
-    /// The job was paused before, and its pause has other terms now: these are the former ones.
+    /// The job was already paused, and the terms of its pause were changed. These are the previous
+    /// terms.
     case pauseChanged(from: Pause)
-    /// These runs are being ended or were sent a signal, and these, which waited, are cancelled.
+    /// The first runs are being ended or were sent a signal. The second, which were waiting, were
+    /// cancelled.
     case killed([Run.ID], cancelled: [Run.ID])
-    /// It was so already; nothing changed.
+    /// The job was already in the requested state, as this text explains. Nothing changed.
     case unchanged(String)
-    /// It cannot be done, and why.
+    /// It cannot be done, for this reason.
     case refused(String)
-    /// The roster has no such job.
+    /// There is no job of this name.
     case noSuchJob
 }
 
-/// Something the shell must do, in the order given. Each stands for itself: doing one needs no look at
-/// the agenda.
+/// Something the shell must do, in the order given. Each action contains all it needs, so that the
+/// shell does not have to ask the agenda.
 public enum Action: Hashable, Sendable {
-    /// Set the job's timer to ring at this instant, or move it there.
+    /// Set or move the timer of the job to this instant.
     case arm(Job.Name, AwakeInstant)
-    /// Set the job's timer to ring when the calendar clock reads this, or move it there.
+    /// Set or move the timer of the job to this time of the wall clock.
     case armAt(Job.Name, WallInstant)
-    /// Take the job's timer away.
+    /// Cancel the timer of the job.
     case disarm(Job.Name)
-    /// Set the job's second timer, that of its next further attempt, to ring at this instant.
+    /// Set the second timer of the job, for its next retry, to this instant.
     case armRetry(Job.Name, AwakeInstant)
-    /// Take the job's second timer away.
+    /// Cancel the second timer of the job.
     case disarmRetry(Job.Name)
-    /// Write the runs and the records in one transaction; when it is kept, start the runs in `start`.
+    /// Write the runs and the records in one transaction. After the commit, start the runs in
+    /// `start`.
     case begin([Run], start: [Run], records: [JobRecord])
-    /// Start runs that were written before and waited for a place.
+    /// Start runs that were written before and had to wait.
     case start([Run])
-    /// End a run that lives: ask it, and after the grace force it. Its end is told as any other's.
+    /// End an active run: ask it to end, and kill it after the grace period. Its end is reported
+    /// like any other.
     case end(Run.ID, grace: Duration)
-    /// Send the processes of a run that was started the signal of this name.
+    /// Send the signal with this name to the processes of a started run.
     case signal(Run.ID, String)
-    /// Let a run that lives stand still, and its time limit with it.
+    /// Suspend an active run, and its time limit with it.
     case suspend(Run.ID)
-    /// Let it go on.
+    /// Continue a suspended run.
     case resume(Run.ID)
-    /// Close the row of a run, with the verdict whether it failed.
+    /// Close the row of a run, with the decision whether it failed.
     case close(Run.ID, RunOutcome, RunUsage, failed: Bool)
-    /// Write the records; if `durable`, before anything later in the list is done.
+    /// Write the records. If `durable`, they must be on the disk before the later actions in the
+    /// list.
     case save([JobRecord], durable: Bool)
-    /// Write what a new configuration changes, in one transaction; if `durable`, before anything later in the
-    /// list is done.
+    /// Write the changes of a new configuration in one transaction. If `durable`, they must be on
+    /// the disk before the later actions in the list.
     case adopt(RosterChange, durable: Bool)
-    /// Say it in the log.
+    /// Write the notice to the log.
     case tell(Notice)
-    /// Answer the order that was just handled.
+    /// Answer the request that was just handled.
     case answer(Answer)
 }

@@ -1,18 +1,18 @@
 // Copyright 2026 the timerd authors
 // SPDX-License-Identifier: Apache-2.0
 
-/// An entry of a log as one JSON object on a line, for programs that collect logs line by line, as those of
-/// containers do.
+/// A log entry as one JSON object on a line, for programs that collect logs line by line, such as
+/// those of container platforms.
 public struct JSONLine {
     private(set) var text = ""
 
-    /// A line with no member yet.
+    /// A line without members.
     public init() {}
 
-    /// The whole line, with its newline.
+    /// The complete line, with its newline.
     public var line: String { (text.isEmpty ? "{" : text) + "}\n" }
 
-    /// Adds a member. Names are not checked for being there already.
+    /// Adds a member. It is not checked whether the name was already added.
     public mutating func add(_ name: String, _ value: String) {
         begin(name)
         write(value)
@@ -40,7 +40,8 @@ public struct JSONLine {
             case "\t": text += "\\t"
             case "\u{0}"..."\u{1f}", "\u{7f}"..."\u{9f}", "\u{2028}"..."\u{202e}",
                 "\u{2066}"..."\u{2069}":
-                // What steers a terminal or ends a line for some reader; all of them have four digits.
+                // Some terminals and readers interpret these characters as commands or as the end
+                // of the line. All of them have at most four hexadecimal digits.
                 let digits = String(scalar.value, radix: 16)
                 text += "\\u" + String(repeating: "0", count: 4 - digits.utf8.count) + digits
             default: text.unicodeScalars.append(scalar)

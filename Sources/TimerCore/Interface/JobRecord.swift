@@ -1,16 +1,16 @@
 // Copyright 2026 the timerd authors
 // SPDX-License-Identifier: Apache-2.0
 
-/// Where a job stands. Whether a run of it lives is apart from this.
+/// The state of a job. It does not say whether a run of the job is active.
 public enum Phase: Hashable, Sendable {
     /// Its time counts and its timer is set.
     case armed
-    /// Its time stands still and nothing of it is lost. Behind a reference: few jobs are paused, and every
-    /// job has room for a phase.
+    /// Its timer is suspended and its elapsed time is kept. The pause is behind a reference,
+    /// because few jobs are paused and every job needs memory for a phase.
     indirect case paused(Pause)
-    /// It was stopped by order: no timer, nothing accrued, until it is started.
+    /// A user stopped it: it has no timer and no elapsed time until it is started.
     case stopped
-    /// It fired for the last time.
+    /// No more runs are scheduled.
     case finished
 
     /// The word for it in tables, JSON and the store.
@@ -24,21 +24,21 @@ public enum Phase: Hashable, Sendable {
     }
 }
 
-/// Who paused a job, when, and why. Kept in the store, not in the configuration, so that no reload and no
-/// configuration tool undoes it.
+/// Who paused a job, when, and why. It is kept in the store and not in the configuration, so that
+/// neither a reload nor a configuration management tool ends it.
 public struct Pause: Hashable, Sendable {
-    /// Since when, on the calendar clock.
+    /// Since when, by the wall clock.
     public var since: WallInstant
-    /// By whom.
+    /// Who paused the job.
     public var by: Author
-    /// What they wrote about it.
+    /// The reason that the user gave.
     public var note: String?
-    /// When it ends by itself, on the calendar clock; nil: when somebody resumes the job.
+    /// When it ends by itself, by the wall clock; nil: only when a user resumes the job.
     public var until: WallInstant?
-    /// Whether runs that lived stand still as well.
+    /// Whether runs that were active were suspended as well.
     public var withRun: Bool
 
-    /// A pause as described.
+    /// Creates a pause.
     public init(
         since: WallInstant, by: Author, note: String? = nil, until: WallInstant? = nil,
         withRun: Bool = false
@@ -51,13 +51,13 @@ public struct Pause: Hashable, Sendable {
     }
 }
 
-/// On whose word something was done.
+/// The initiator of a change.
 public enum Author: Hashable, Sendable, CustomStringConvertible {
     /// `paused = true` in the configuration.
     case configuration
     /// The user of this name, or `uid N` for one without.
     case user(String)
-    /// The end of the pause itself.
+    /// The pause itself, which had a time at which it ends.
     case pauseEnd
     /// The wall clock, when it was corrected.
     case clockCorrection
@@ -72,47 +72,48 @@ public enum Author: Hashable, Sendable, CustomStringConvertible {
     }
 }
 
-/// What the store keeps of a job: its ledger as of one reading of the clocks, and where it stands. It
-/// belongs to the job's name and outlives changes of its definition.
+/// What the store keeps of a job: its ledger as of one reading of the clocks, and its state. It
+/// belongs to the name of the job and is kept when the definition changes.
 public struct JobRecord: Hashable, Sendable {
-    /// Whose record it is.
+    /// The name of the job.
     public var job: Job.Name
-    /// Where the job stood.
+    /// The state of the job.
     public var phase: Phase
-    /// Its active time in all.
+    /// Its total active time.
     public var active: Duration
     /// Its active time since the last grid point.
     public var accrued: Duration
-    /// Whether its time went on counting after `at`.
+    /// Whether its time kept counting after `at`.
     public var isCounting: Bool
-    /// How many firings it had in its present round; the round begins with `start`.
+    /// How many firings it had since its timer was last restarted by `start`.
     public var firings: Int
     /// The scheduled instant of its last firing.
     public var lastScheduled: WallInstant?
-    /// What the configuration said of `paused` last.
+    /// The last value of `paused` in the configuration.
     public var configuredPaused: Bool
-    /// When the configuration lost the job; nil while it names it.
+    /// When the job was removed from the configuration; nil while it is in the configuration.
     public var removed: WallInstant?
-    /// The reading of the clocks the record holds for.
+    /// The reading of the clocks to which the record applies.
     public var at: Now
-    /// The life of the daemon that took it.
+    /// The daemon instance that took it.
     public var life: Life.ID
-    /// What counted as its time.
+    /// Which clock its time was counted by.
     public var basis: TimeBasis
-    /// How much of the accrued time, at most, is missing for want of a witness.
+    /// The maximum part of the elapsed time that may not have been counted because of a crash.
     public var uncertain: Duration
-    /// How many further firings are to be let go by order.
+    /// How many of the next firings will be skipped because a user requested it.
     public var skips: Int
-    /// Up to when the occurrences of the calendar clock are dealt with; nil in a record of a version that did not
-    /// keep it.
+    /// All occurrences by the wall clock up to this instant were processed. Nil in a record of a
+    /// version that did not keep it.
     public var seen: WallInstant?
-    /// How often the calendar clock was corrected backwards, to tell the occurrences of one reading from those of
-    /// another.
+    /// How often the wall clock was corrected backwards. It distinguishes occurrences with the same
+    /// time before and after a correction.
     public var corrections: Int
-    /// Whether the firing that the job has once in each boot is still to come in the boot of `at`.
+    /// Whether the firing of the boot of `at` had not happened yet, for a job that fires once in
+    /// each boot.
     public var isDueThisBoot: Bool
 
-    /// A record as described.
+    /// Creates a record.
     public init(
         job: Job.Name, phase: Phase, active: Duration, accrued: Duration, isCounting: Bool,
         firings: Int, lastScheduled: WallInstant?, configuredPaused: Bool, removed: WallInstant?,

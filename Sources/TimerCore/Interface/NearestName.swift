@@ -1,18 +1,20 @@
 // Copyright 2026 the timerd authors
 // SPDX-License-Identifier: Apache-2.0
 
-/// The name that was probably meant: the one nearest to `name` by insertions, deletions, replacements and
-/// swaps of neighbours, if it is near enough that few other words would be as near. That is one such change
-/// in three letters of the shorter of the two, and three at most; of words below three letters any other is
-/// as near as the next.
+/// The name that was probably meant: the one that needs the fewest insertions, deletions,
+/// replacements and swaps of neighbouring letters. Nil if too many changes are needed: one change
+/// is allowed for each three letters of the shorter name, up to three. A name of one or two letters
+/// gets no suggestion, because all other short names would be equally near.
 ///
-/// - Complexity: O(*n* · *m*²) for *n* names of some *m* letters; those of another length take no time.
+/// - Complexity: O(*n* · *m*²) for *n* names of about *m* letters; names of a very different length
+///   take nearly no time.
 public func nearestName(_ name: String, among names: some Sequence<String>) -> String? {
     let letters = Array(name.unicodeScalars.prefix(nearestNameMax + 1))
     guard letters.count <= nearestNameMax else { return nil }
     var best: (name: String, distance: Int)?
     for candidate in names {
-        // A scalar has 1 to 4 bytes, so that most names are told apart by their bytes alone.
+        // A scalar has 1 to 4 bytes in UTF-8, so the number of bytes is enough to exclude most
+        // names.
         let bytes = candidate.utf8.count
         guard bytes + 3 >= letters.count, bytes <= 4 * (letters.count + 3) else { continue }
         let other = Array(candidate.unicodeScalars)
@@ -24,7 +26,8 @@ public func nearestName(_ name: String, among names: some Sequence<String>) -> S
     return best?.name
 }
 
-/// The most letters of a name that others are sought for: nobody means a longer one.
+/// The maximum length of a name to search suggestions for: a longer text is not a name with a
+/// typing error.
 private let nearestNameMax = 128
 
 /// The optimal string alignment distance (Damerau 1964, Levenshtein 1965).

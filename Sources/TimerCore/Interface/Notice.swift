@@ -1,41 +1,42 @@
 // Copyright 2026 the timerd authors
 // SPDX-License-Identifier: Apache-2.0
 
-/// Something worth a line in the log. Each case is one kind of entry, with a fixed sentence and the same
-/// fields wherever it is shown.
+/// Something that is written to the log. Each case is one kind of entry, with the same sentence and
+/// the same fields wherever it is shown.
 public enum Notice: Hashable, Sendable {
-    /// The daemon started: how the previous instance ended, for how long the daemon was away (nil if no
-    /// clock can tell), how many jobs there are, how many of them were counting when it ended, and how much of the
-    /// elapsed time of one of them may be lost at most.
+    /// The daemon started. The values are: how the previous instance ended; how long no daemon ran
+    /// (nil if no clock can tell); the number of jobs; how many of them were counting when the
+    /// previous instance ended; and the maximum elapsed time that a single job may have lost.
     case lifeBegan(
         Ending, away: Duration?, jobs: Int, wereCounting: Int, lostAtMost: Duration = .zero)
-    /// A job's account was taken up again and time since it was written down was counted, or may be
-    /// missing.
+    /// The elapsed time of a job was restored. Time since it was saved was added, or may have been
+    /// lost.
     case recovered(
         Job.Name, accrued: Duration, credited: Duration, forfeitedAtMost: Duration, TimeBasis)
-    /// A firing came due.
+    /// A firing was due.
     case fired(Run, late: Duration, remaining: Duration?)
-    /// Somebody ordered a run apart from the schedule.
+    /// A user requested a run independently of the schedule.
     case runOrdered(Run, by: Author, remaining: Duration?)
-    /// A firing was let go, and those that are folded into it.
+    /// A firing was skipped, together with the missed firings that it stands for.
     case skipped(Firing, SkipReason)
-    /// A firing's run waits until another one of its job has ended.
+    /// The run of a firing waits until another run of its job has ended.
     case held(Run, behind: Run.ID)
-    /// A run is being ended so that another one can take its place.
+    /// A run is being ended to be replaced by another one.
     case replacing(Run.ID, by: Run.ID)
-    /// A run failed, and this further attempt at its firing follows so much later.
+    /// A run failed, and this retry of its firing follows after a delay.
     case retrying(Run.ID, after: Duration, retries: Int)
     /// The process of a run started.
     case runBegan(Run.ID)
-    /// Somebody ordered that a run ends, or that it is sent the signal of this name.
+    /// A user requested to end a run, or to send it the signal with this name.
     case killed(Run.ID, by: Author, signal: String?)
-    /// Somebody ordered that a run that waits is not made. It is on record as stopped.
+    /// A user cancelled a waiting run. It is recorded as stopped.
     case cancelled(Run.ID, by: Author)
     /// A run ended.
     case runEnded(Run.ID, RunOutcome, RunUsage, failed: Bool)
-    /// A run that was recorded before the last life ended, and never begun, is begun now.
+    /// A run that was recorded before the previous instance ended, and was never spawned, starts
+    /// now.
     case runRecovered(Run.ID)
-    /// A run outlived the last daemon and is back among the live ones.
+    /// A run kept running across the restart and is an active run of this instance.
     case runReattached(Run.ID)
     /// A job was paused.
     case paused(Job.Name, Pause, accrued: Duration, remaining: Duration?)
@@ -43,44 +44,45 @@ public enum Notice: Hashable, Sendable {
     case pauseChanged(Job.Name, from: Pause, to: Pause)
     /// A job was resumed.
     case resumed(Job.Name, by: Author, accrued: Duration, remaining: Duration?)
-    /// A job was started at zero.
+    /// The timer of a job was restarted.
     case started(Job.Name, by: Author, remaining: Duration?)
-    /// A job was stopped, and what it had accrued was dropped.
+    /// A job was stopped, and its elapsed time was discarded.
     case stopped(Job.Name, by: Author, dropped: Duration)
-    /// So many further firings of a job are to be let go.
+    /// This many of the next firings of a job will be skipped.
     case skipsSet(Job.Name, Int, by: Author)
-    /// A job took the account of the name it had before along.
+    /// A job took over the saved state of the name that it had before.
     case renamed(Job.Name, from: Job.Name)
-    /// A job fired for the last time, or for the last time in this boot if it fires in the next one again.
+    /// No more runs of a job are scheduled, at all or, if it fires again in the next boot, in this
+    /// boot.
     case finished(Job.Name, firesAtBoot: Bool)
     /// The configuration was read again.
     case reloaded(added: [Job.Name], changed: [Job.Name], removed: [Job.Name], kept: Int)
-    /// The rules of time zones changed, and with them the occurrences of these jobs.
+    /// The rules of time zones changed, and the occurrences of these jobs with them.
     case zonesChanged([Job.Name])
-    /// The calendar clock was set by so much; where that is a correction, of three hours and more, what lay
-    /// between counts neither as missed nor as done.
+    /// The wall clock was set by this much. If it was a correction, which means three hours or
+    /// more, occurrences in the skipped range count neither as missed nor as done.
     case clockStepped(by: Duration, isCorrection: Bool)
-    /// The daemon's timers are down and the accounts closed.
+    /// All timers are cancelled and all ledgers are closed.
     case shutDown(counting: Int, live: Int)
 
-    /// Why a firing was let go.
+    /// The reason why a firing was skipped.
     public enum SkipReason: Hashable, Sendable {
-        /// The last run of the job has not ended.
+        /// The previous run of the job has not ended.
         case stillRunning(Run.ID)
-        /// As many runs of the job as may run at once have not ended.
+        /// The maximum number of runs of the job are active.
         case concurrencyMax(Int)
-        /// One firing waits for the last run to end already.
+        /// One firing already waits for the previous run to end.
         case queueFull(Run.ID)
-        /// It was missed, and the job does not make up for that.
+        /// It was missed, and the job does not catch up missed firings.
         case missed
-        /// It was missed, and so were more than are made up for.
+        /// It was missed, and more firings were missed than are caught up.
         case catchUpMax
         /// It was older than its starting deadline.
         case deadline
-        /// The wall clock was set past it, by so much that the time before was wrong, and nothing is due after
-        /// it.
+        /// The wall clock was set past it, by so much that the time before was wrong, and no later
+        /// firing is scheduled.
         case clockSet
-        /// Somebody ordered so; so many more are to be let go.
+        /// A user requested it. This many more will be skipped.
         case byOrder(left: Int)
 
         /// The word for it in the journal and JSON.

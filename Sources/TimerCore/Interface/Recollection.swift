@@ -1,46 +1,48 @@
 // Copyright 2026 the timerd authors
 // SPDX-License-Identifier: Apache-2.0
 
-/// The daemon from one start to its end.
+/// One instance of the daemon, from its start to its end.
 public enum Life {
-    /// Lives are numbered in the order of their starts, from 1.
+    /// Instances are numbered in the order of their starts, from 1.
     public typealias ID = Int64
 }
 
-/// The sign of life a running daemon leaves at least once a second while some job's time counts. It lies
-/// in the runtime directory and costs no fsync: it survives the daemon, not the machine.
+/// The heartbeat that a running daemon writes at least once a second while the time of any job
+/// counts. It is a file in the runtime directory that is written without fsync: it survives a crash
+/// of the daemon, but not of the machine.
 public struct Heartbeat: Hashable, Sendable {
-    /// Whose sign it is.
+    /// The instance that wrote it.
     public var life: Life.ID
-    /// When it was given.
+    /// When it was written.
     public var at: Now
-    /// What it carries on for earlier instances; nil once the records of this one are stored.
+    /// What it repeats for earlier instances; nil when the records of this instance are stored.
     public var unstored: Unstored?
 
-    /// The generation the database had by then. Not negative.
+    /// The generation of the database at that time. Not negative.
     public var generation: Int64 = 0
 
-    /// A sign of life.
+    /// Creates a heartbeat.
     public init(life: Life.ID, at: Now, unstored: Unstored? = nil) {
         self.life = life
         self.at = at
         self.unstored = unstored
     }
 
-    /// What is known of the time since the records in the store were written, by a daemon that could not yet
-    /// store records of its own. Without it, a daemon that is killed before its first records are stored would
-    /// take the last heartbeat of the one before it along.
+    /// What is known about the time since the records in the store were written. It is needed while
+    /// a daemon has not stored records of its own yet: if it was killed in that state, the
+    /// heartbeat of the instance before it would be lost without this copy.
     public struct Unstored: Hashable, Sendable {
-        /// The instance that wrote the records in the store; 0 if none ever did.
+        /// The instance that wrote the records in the store; 0 if there is none.
         public var storedLife: Life.ID
-        /// The last heartbeat of that instance; nil without one.
+        /// The last heartbeat of that instance; nil if there is none.
         public var proven: Now?
-        /// The active time that later instances counted, which stored no records. Not negative.
+        /// The active time that was counted by later instances, which stored no records. Not
+        /// negative.
         public var counted: Duration
-        /// How many instances that was. At least 1.
+        /// The number of these later instances. At least 1.
         public var instances: Int
 
-        /// What is known, as described.
+        /// Creates a value.
         public init(storedLife: Life.ID, proven: Now?, counted: Duration, instances: Int) {
             self.storedLife = storedLife
             self.proven = proven
@@ -48,7 +50,7 @@ public struct Heartbeat: Hashable, Sendable {
             self.instances = instances
         }
 
-        /// The same, this much active time later.
+        /// The same, with this much more active time.
         public func counting(_ more: Duration) -> Unstored {
             var later = self
             later.counted += more
@@ -57,22 +59,22 @@ public struct Heartbeat: Hashable, Sendable {
     }
 }
 
-/// What a daemon that starts finds of the lives before it.
+/// The state that a starting daemon recovers from the instances before it.
 public struct Recollection: Sendable {
-    /// The life that begins.
+    /// The instance that starts.
     public var life: Life.ID
-    /// The one before it; nil at the very first start.
+    /// The previous instance; nil at the very first start.
     public var previous: PreviousLife?
-    /// The last heartbeat there is.
+    /// The last heartbeat; nil if there is none.
     public var heartbeat: Heartbeat?
-    /// The records of all jobs the store knows, removed ones included.
+    /// The records of all jobs in the store, including removed jobs.
     public var records: [JobRecord]
-    /// The runs that were recorded and never closed.
+    /// The runs that were recorded and not closed.
     public var openRuns: [OpenRun]
     /// The latest closed run of each job.
     public var lastRuns: [Job.Name: RunSummary]
 
-    /// What was found; by default nothing, as at the very first start.
+    /// Creates a recovered state; by default an empty one, as at the very first start.
     public init(
         life: Life.ID, previous: PreviousLife? = nil, heartbeat: Heartbeat? = nil,
         records: [JobRecord] = [], openRuns: [OpenRun] = [], lastRuns: [Job.Name: RunSummary] = [:]
@@ -85,16 +87,16 @@ public struct Recollection: Sendable {
         self.lastRuns = lastRuns
     }
 
-    /// A life that is over.
+    /// An instance that has ended.
     public struct PreviousLife: Hashable, Sendable {
         /// Its number.
         public var life: Life.ID
-        /// When it began.
+        /// When it started.
         public var began: Now
-        /// When it ended, if it ended cleanly: all ledgers closed and written.
+        /// When it ended, if it stopped cleanly: all ledgers were closed and written.
         public var ended: Now?
 
-        /// A life that is over.
+        /// Creates a previous instance.
         public init(life: Life.ID, began: Now, ended: Now?) {
             self.life = life
             self.began = began
@@ -102,24 +104,25 @@ public struct Recollection: Sendable {
         }
     }
 
-    /// A run whose row was written and never closed.
+    /// A run whose row was written and not closed.
     public struct OpenRun: Hashable, Sendable {
         /// The run's identity.
         public var id: Run.ID
-        /// The job it belongs to, which may have had another name when the run was recorded.
+        /// The job it belongs to. The job may have had another name when the run was recorded.
         public var job: Job.Name
         /// The firing it is an attempt at.
         public var firing: Firing
         /// The boot in which it was recorded.
         public var bootID: BootID
-        /// Whether whoever owns the processes ever began it.
+        /// Whether the runner ever spawned its process.
         public var wasBegun: Bool
-        /// When it was recorded, on the calendar clock.
+        /// When it was recorded, by the wall clock.
         public var recorded: WallInstant
-        /// Whether it lives still: whoever owns its process outlived the daemon.
+        /// Whether its process is still running under the runner, which kept running when the
+        /// daemon ended.
         public var isLive: Bool
 
-        /// A run as found.
+        /// Creates an open run.
         public init(
             id: Run.ID, of job: Job.Name? = nil, firing: Firing, bootID: BootID, wasBegun: Bool,
             recorded: WallInstant? = nil, isLive: Bool = false
@@ -135,15 +138,15 @@ public struct Recollection: Sendable {
     }
 }
 
-/// How the life before this one ended, and what that costs.
+/// How the previous instance ended, which determines how much time may be lost.
 public enum Ending: Hashable, Sendable {
-    /// There was none: nothing is known yet.
+    /// There was no previous instance.
     case firstStart
-    /// It was told to stop and closed every ledger.
+    /// It was asked to stop and closed all ledgers.
     case clean
-    /// It was killed or it crashed; the machine stayed up.
+    /// It was killed or it crashed, but the machine kept running.
     case killed
-    /// The machine went down with it.
+    /// The machine was restarted or lost power.
     case reboot
 
     /// The word for it in the journal and JSON.
@@ -158,19 +161,19 @@ public enum Ending: Hashable, Sendable {
 }
 
 extension Recollection {
-    /// The most a job can lose when the daemon is killed: the time from the last heartbeat.
+    /// The most that a job can lose when the daemon is killed: the time since the last heartbeat.
     public static let lossAtKill: Duration = .seconds(1)
-    /// The most a job can lose at a power cut: the time from the last checkpoint.
+    /// The most that a job can lose when the power fails: the time since the last checkpoint.
     public static let lossAtPowerCut: Duration = .seconds(30)
 
-    /// How the previous life ended, judged at the start of this one.
+    /// How the previous instance ended, as seen at the start of this one.
     public func ending(at now: Now) -> Ending {
         guard let previous else { return .firstStart }
         if previous.ended != nil, !hasUnstoredLife { return .clean }
         return lastSign(of: previous).bootID == now.bootID ? .killed : .reboot
     }
 
-    /// The last reading of the clocks at which the life is known to have been alive.
+    /// The last reading of the clocks at which the instance was certainly running.
     func lastSign(of previous: PreviousLife) -> Now {
         if let heartbeat, hasUnstoredLife { return heartbeat.at }
         if let ended = previous.ended { return ended }
@@ -182,13 +185,13 @@ extension Recollection {
         return last
     }
 
-    /// Whether a later instance than the one on record was running, and ended before it stored anything.
+    /// Whether an instance ran after the one in the store, and ended before it stored anything.
     private var hasUnstoredLife: Bool {
         guard let heartbeat, let unstored = heartbeat.unstored else { return false }
         return unstored.storedLife == previous?.life ?? 0
     }
 
-    /// What the heartbeats of the instance that begins now have to carry until its records are stored.
+    /// What the heartbeats of the starting instance must repeat until its records are stored.
     public func unstored() -> Heartbeat.Unstored {
         let storedLife = previous?.life ?? 0
         guard let heartbeat else {
@@ -204,7 +207,7 @@ extension Recollection {
             counted: .zero, instances: 1)
     }
 
-    /// The last heartbeat of the instance that took a record; nil without one.
+    /// The last heartbeat of the instance that took a record; nil if there is none.
     private func proof(of record: JobRecord) -> Now? {
         guard let heartbeat else { return nil }
         if heartbeat.life == record.life { return heartbeat.at }
@@ -214,21 +217,23 @@ extension Recollection {
         return unstored.proven
     }
 
-    /// The instances after the one that took a record, as far as they stored none.
+    /// What later instances than the one that took a record counted without storing records.
     private func later(than record: JobRecord) -> Heartbeat.Unstored? {
         heartbeat?.unstored.flatMap { $0.storedLife == record.life ? $0 : nil }
     }
 
-    /// Whether the time since a record was taken may count. After a clean stop nothing counts until the next
-    /// instance begins; if that one ended before it stored a record, its time is known by its heartbeat alone.
+    /// Whether time since a record was taken may count. After a clean stop nothing counts until the
+    /// next instance starts. If that instance ended before it stored a record, only its heartbeat
+    /// shows its time.
     func mayCount(_ record: JobRecord) -> Bool {
         guard record.removed == nil else { return false }
         guard !record.isCounting else { return true }
         return record.phase == .armed && record.basis == .active && later(than: record) != nil
     }
 
-    /// What counted since a record was taken, by its basis of time. Only a heartbeat of the same instance and boot
-    /// is proof that its time went on counting; what later instances counted without saving it comes on top.
+    /// The time that counted since a record was taken, by its time basis. Only a heartbeat of the
+    /// same instance and boot proves that time kept counting. The time that later instances counted
+    /// without saving it is added.
     func credit(for record: JobRecord, at now: Now) -> Credit {
         guard mayCount(record) else { return Credit() }
         let later = later(than: record)

@@ -1,40 +1,42 @@
 // Copyright 2026 the timerd authors
 // SPDX-License-Identifier: Apache-2.0
 
-/// What a reload would do to each job, with the accrued time it would go on from.
+/// What a reload would do to each job, with the elapsed time from which the job would continue.
 public struct ReloadPreview: Hashable, Sendable {
     /// One job of it.
     public struct Line: Hashable, Sendable {
-        /// Its name.
+        /// The name of the job.
         public var job: Job.Name
-        /// What it has accrued since its last grid point; what is kept for its name, if it is removed.
+        /// Its elapsed time since its last grid point. For a removed job, the elapsed time that is
+        /// kept for its name.
         public var accrued: Duration
 
-        /// A line as described.
+        /// Creates a line.
         public init(job: Job.Name, accrued: Duration) {
             self.job = job
             self.accrued = accrued
         }
     }
 
-    /// Jobs that are as they were, timers and all.
+    /// Jobs that do not change, and keep their timers.
     public var kept: [Line] = []
     /// Jobs whose definition changed.
     public var changed: [Line] = []
     /// Jobs that are new.
     public var added: [Line] = []
-    /// Jobs that are gone.
+    /// Jobs that are removed.
     public var removed: [Line] = []
 
     private let roster: Roster
-    /// How many jobs of the roster were looked at, and how many places of the configuration in force behind them.
+    /// How many jobs of the new set were compared, and after them how many positions of the current
+    /// configuration.
     private var taken = 0
     private var checked = 0
 
-    /// The preview of a reload to this roster, of which nothing was looked at yet.
+    /// Creates the preview of a reload to this set of jobs. Nothing is compared yet.
     public init(_ roster: Roster) { self.roster = roster }
 
-    /// Looks at so many further jobs, as of now. A reload in between is not noticed.
+    /// Compares this many further jobs, as of now. A reload between two calls is not noticed.
     /// - Returns: whether there are more.
     /// - Complexity: O(`count`).
     public mutating func advance(in agenda: borrowing Agenda, count: Int, at now: Now) -> Bool {
@@ -67,7 +69,8 @@ public struct ReloadPreview: Hashable, Sendable {
 }
 
 extension Agenda {
-    /// What a job that is new would begin with: the account of its name, or of the name it had before.
+    /// The elapsed time that a new job would start with: the one that is saved for its name, or for
+    /// the name it had before.
     fileprivate func accruedOfNew(_ job: Job, at now: Now) -> Duration {
         if let found = archived[job.name] { return found.record.accrued }
         guard let old = job.renamedFrom else { return .zero }
@@ -75,6 +78,6 @@ extension Agenda {
         return archived[old]?.record.accrued ?? .zero
     }
 
-    /// The job in this place of the configuration; nil if it has just been removed.
+    /// The job at this position of the configuration; nil if it has just been removed.
     fileprivate func job(at place: Int) -> Job.Name? { entries[jobSlots[place]]?.job.name }
 }

@@ -1,17 +1,17 @@
 // Copyright 2026 the timerd authors
 // SPDX-License-Identifier: Apache-2.0
 
-/// What a new configuration changes in the store: the renamings come first, then the records, then what is
-/// erased.
+/// The changes that a new configuration makes in the store. Renamings are written first, then the
+/// records, then the deletions.
 public struct RosterChange: Hashable, Sendable {
     /// The jobs that have another name now.
     public var renamed: [Renaming]
-    /// The states of jobs.
+    /// The records of jobs.
     public var records: [JobRecord]
-    /// The jobs that were removed too long ago to come back.
+    /// The jobs that were removed so long ago that their records are erased.
     public var erased: [Job.Name]
 
-    /// A change as described; by default none.
+    /// Creates a change; by default an empty one.
     public init(
         renamed: [Renaming] = [], records: [JobRecord] = [], erased: [Job.Name] = []
     ) {
@@ -24,17 +24,18 @@ public struct RosterChange: Hashable, Sendable {
     public var isEmpty: Bool { renamed.isEmpty && records.isEmpty && erased.isEmpty }
 }
 
-/// A job that has another name now. Its history moves to the new name; each run keeps its identity, the old name
-/// in it, so that it is still found by it. Only runs that were recorded and not started get the new name.
+/// A job that has a new name. Its history moves to the new name. Each started run keeps its
+/// identity, which contains the old name, so that it can still be found by it. Only runs that were
+/// recorded and not started get the new name.
 public struct Renaming: Hashable, Sendable {
     /// The name the job had.
     public var from: Job.Name
-    /// The name it has.
+    /// The new name of the job.
     public var to: Job.Name
-    /// The runs under the old name that were recorded and not started: they take the new name.
+    /// The runs under the old name that were recorded and not started. They get the new name.
     public var waiting: [Run.ID]
 
-    /// A renaming as described.
+    /// Creates a renaming.
     public init(from: Job.Name, to: Job.Name, waiting: [Run.ID] = []) {
         self.from = from
         self.to = to
@@ -43,14 +44,15 @@ public struct Renaming: Hashable, Sendable {
 }
 
 extension Run.ID {
-    /// The same attempt at the same instant, of a job with this name.
+    /// The same attempt at the same instant, for a job with this name.
     public func renamed(_ job: Job.Name) -> Run.ID {
         Run.ID(firing: Firing.ID(job: job, scheduled: firing.scheduled), attempt: attempt)
     }
 }
 
 extension Run {
-    /// The same attempt, of the job under its new name; what it executes stays as it was when it fired.
+    /// The same attempt under the new name of the job. The definition stays as it was when the job
+    /// fired.
     func renamed(_ name: Job.Name) -> Run {
         var firing = firing
         firing.id.job = name

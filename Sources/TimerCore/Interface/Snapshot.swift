@@ -1,14 +1,14 @@
 // Copyright 2026 the timerd authors
 // SPDX-License-Identifier: Apache-2.0
 
-/// What the agenda looks like at one reading of the clocks: a value, taken whole, for status and control.
+/// The complete state of the agenda at one reading of the clocks, for status queries.
 public struct Snapshot: Hashable, Sendable {
     /// When it was taken.
     public var at: Now
     /// The jobs in the order of the configuration.
     public var jobs: [JobSnapshot]
 
-    /// A snapshot as described.
+    /// Creates a snapshot.
     public init(at: Now, jobs: [JobSnapshot]) {
         self.at = at
         self.jobs = jobs
@@ -21,30 +21,30 @@ public struct JobSnapshot: Hashable, Sendable {
     public var at: Now
     /// The job's definition.
     public var job: Job
-    /// Where it stands.
+    /// The state of the job.
     public var phase: Phase
-    /// Its active time in all.
+    /// Its total active time.
     public var active: Duration
     /// Its active time since the last grid point.
     public var accrued: Duration
-    /// The active time left to the next firing; nil if none is to come.
+    /// The active time that is left until the next firing; nil if none is scheduled.
     public var remaining: Duration?
     /// When the next firing is due if nothing changes until then; nil while nothing counts.
     public var next: WallInstant?
     /// The scheduled instant of the last firing.
     public var lastScheduled: WallInstant?
-    /// How many firings it had since it began at zero.
+    /// How many firings it had since its timer was last restarted.
     public var firings: Int
     /// The runs that have not ended, oldest first.
     public var live: [ActiveRun]
     /// The latest run that ended.
     public var lastRun: RunSummary?
-    /// The latest firing that was let go, as far as this life remembers.
+    /// The latest firing that was skipped; nil if this daemon instance skipped none.
     public var lastSkip: SkippedFiring?
-    /// How many further firings are to be let go by order.
+    /// How many of the next firings will be skipped because a user requested it.
     public var skips: Int
-    /// How much of the accrued time, at most, is missing for want of a witness.
+    /// The maximum part of the elapsed time that may not have been counted because of a crash.
     public var uncertain: Duration
-    /// When its account was last written down.
+    /// When its time record was last saved.
     public var checkpoint: WallInstant
 }

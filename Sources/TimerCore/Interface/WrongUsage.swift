@@ -1,14 +1,15 @@
 // Copyright 2026 the timerd authors
 // SPDX-License-Identifier: Apache-2.0
 
-/// How the programs answer a command line that is wrong.
+/// How the programs respond to a wrong command line.
 public enum WrongUsage {
-    /// The exit status: 2, as of the shell's own commands, of most programs, and of the services that systemd.exec(5)
-    /// describes.
+    /// The exit status 2, which the shell's own commands, most programs and the services described
+    /// in systemd.exec(5) use for this.
     public static let status: Int32 = 2
 
-    /// What the parser of command lines says, without a suggestion that is too far from what was written to have been
-    /// meant: for `--wait` it suggests `--all`, as the nearest of the options there are.
+    /// The error message of the argument parser, without a suggestion that is too different from
+    /// the typed word. For example, for `--wait` the parser suggests `--all`, because no option is
+    /// nearer.
     public static func text(_ message: String) -> String {
         let lines = message.split(separator: "\n", omittingEmptySubsequences: false)
         return lines.map { withoutFarSuggestion($0) }.joined(separator: "\n")
@@ -27,14 +28,14 @@ public enum WrongUsage {
         return isNear ? line : line[..<start.lowerBound]
     }
 
-    /// An option without its hyphens and its value.
+    /// The name of an option, without its hyphens and its value.
     private static func name(_ option: Substring) -> String {
         String(option.drop { $0 == "-" }.prefix { $0 != "=" })
     }
 }
 
 extension Substring {
-    /// Where `text` is for the last time.
+    /// The last place where `text` occurs.
     fileprivate func lastRange(of text: String) -> Range<Index>? {
         var start = indices.last
         while let place = start {

@@ -3,12 +3,12 @@
 
 /// The users that jobs may run as.
 public struct AllowedUsers: Hashable, Sendable {
-    /// Their names.
+    /// The names of the users.
     public var users: Set<String>
-    /// The groups whose members they may be, in the order in which they are named.
+    /// The groups whose members are allowed, in the order of the configuration.
     public var groups: [String]
 
-    /// These users, and the members of these groups.
+    /// Allows these users, and the members of these groups.
     public init(users: Set<String>, groups: [String]) {
         self.users = users
         self.groups = groups

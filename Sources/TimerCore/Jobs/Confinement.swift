@@ -1,26 +1,27 @@
 // Copyright 2026 the timerd authors
 // SPDX-License-Identifier: Apache-2.0
 
-/// What the processes of a job's runs may do, beside what every process of their user may.
+/// The restrictions on the processes of a job, in addition to those of their user.
 public struct Confinement: Hashable, Sendable {
-    /// Whether no program that a run executes can give it more privileges than it has: the bits set-user-ID and
+    /// Whether no program that a run executes can gain privileges: the bits set-user-ID and
     /// set-group-ID and the capabilities of files have no effect (prctl(2), PR_SET_NO_NEW_PRIVS).
     public var noNewPrivileges = false
-    /// The capabilities that a run has, whether its user is root or not; nil: those that the kernel gives its user.
+    /// The capabilities that a run has, whether its user is root or not; nil: those that the kernel
+    /// gives its user.
     public var capabilities: CapabilitySet?
-    /// The AppArmor profile of its program; nil: the one that the system chooses. With a `-` in front, the run starts
-    /// without it where it cannot be had.
+    /// The AppArmor profile of its program; nil: the one that the system selects. With a `-` in
+    /// front, the run starts without the profile if it is not available.
     public var appArmorProfile: String?
-    /// The SELinux context of its program, in the same way.
+    /// The SELinux context of its program, with the same meaning of `-`.
     public var seLinuxContext: String?
 
-    /// The defaults: nothing is limited.
+    /// The defaults: no restrictions.
     public init() {}
 }
 
-/// Some of the capabilities of Linux (capabilities(7)).
+/// A set of Linux capabilities (capabilities(7)).
 public struct CapabilitySet: Hashable, Sendable {
-    /// The names, each at its number in `<linux/capability.h>`.
+    /// The names. The index of each is its number in `<linux/capability.h>`.
     public static let names = [
         "CAP_CHOWN", "CAP_DAC_OVERRIDE", "CAP_DAC_READ_SEARCH", "CAP_FOWNER", "CAP_FSETID",
         "CAP_KILL",
@@ -36,10 +37,10 @@ public struct CapabilitySet: Hashable, Sendable {
     /// Capability N is bit N.
     public private(set) var bits: UInt64 = 0
 
-    /// None.
+    /// The empty set.
     public init() {}
 
-    /// Adds the capability of this name. False, and nothing changes, if there is none.
+    /// Adds the capability with this name. Returns false, and changes nothing, if there is none.
     public mutating func insert(_ name: String) -> Bool {
         guard let number = Self.names.firstIndex(of: name) else { return false }
         bits |= 1 << number

@@ -1,29 +1,30 @@
 // Copyright 2026 the timerd authors
 // SPDX-License-Identifier: Apache-2.0
 
-/// One entry of the configuration: what to run, and when.
+/// One job of the configuration: what to run, and when.
 public struct Job: Hashable, Sendable {
-    /// What identifies the job, its ledger and its history.
+    /// The identity of the job, its ledger and its history.
     public var name: Name
-    /// What a person wrote about it.
+    /// The description that the user wrote.
     public var description: String?
     /// What a run executes.
     public var command: Command
     /// When it fires.
     public var schedule: Schedule
-    /// What `every`, `after` and `first` count. The time since the boot counts while the machine is on.
+    /// Which clock `every`, `after` and `first` are counted by. For `on-boot`, time counts while
+    /// the machine is on.
     public var count: TimeBasis
     /// Whether the job starts paused.
     public var paused: Bool
-    /// What is added to the environment of its runs.
+    /// The variables that are added to the environment of its runs.
     public var environment: [String: String]
-    /// What becomes of its firings where the schedule leaves a choice.
+    /// What to do with its firings in cases that the schedule leaves open.
     @Boxed public var policy: Policy
     /// How its runs are executed.
     @Boxed public var execution: Execution
     @Boxed private var rare: Rare
 
-    /// A job with everything but its name, command and schedule left at the defaults.
+    /// Creates a job. All properties except name, command and schedule have defaults.
     public init(
         name: Name, command: Command, schedule: Schedule, description: String? = nil,
         first: Duration? = nil, count: TimeBasis = .active, paused: Bool = false,
@@ -44,16 +45,16 @@ public struct Job: Hashable, Sendable {
         self._rare = rare == Rare() ? Self.plainRare : Boxed(wrappedValue: rare)
     }
 
-    /// How its runs are executed, as it is shared by jobs that say the same.
+    /// How its runs are executed, as a value that jobs with the same settings share.
     public var boxedExecution: Boxed<Execution> { _execution }
 
-    /// What most jobs have, once for all of them.
+    /// The values that most jobs have. All these jobs share them.
     private static let plainPolicy = Boxed(wrappedValue: Policy())
     private static let plainExecution = Boxed(wrappedValue: Execution())
     private static let plainRare = Boxed(wrappedValue: Rare())
 }
 
-/// What few jobs declare.
+/// Properties that few jobs have.
 extension Job {
     private struct Rare: Hashable, Sendable {
         var first: Duration?
@@ -61,19 +62,20 @@ extension Job {
         var renamedFrom: Name?
     }
 
-    /// The time before the first firing; nil: as long as the schedule's own span. Zero fires at once.
+    /// The time before the first firing; nil: the interval of the schedule. Zero fires at once.
     public var first: Duration? {
         get { rare.first }
         set { rare.first = newValue }
     }
 
-    /// The absolute path its runs start in; nil: the home directory of the user they run as.
+    /// The absolute path of the directory in which its runs start; nil: the home directory of their
+    /// user.
     public var workingDirectory: String? {
         get { rare.workingDirectory }
         set { rare.workingDirectory = newValue }
     }
 
-    /// The name it had before, whose account it takes along; nil: none.
+    /// The name it had before, whose saved state it takes over; nil: none.
     public var renamedFrom: Name? {
         get { rare.renamedFrom }
         set { rare.renamedFrom = newValue }
@@ -81,23 +83,23 @@ extension Job {
 }
 
 extension Job {
-    /// The name of a job: 1 to 64 ASCII letters, digits and `.` `_` `-` `@`, the first a letter, a digit
-    /// or `_`. It goes into file names, URLs, environment variables and the journal's
-    /// SYSLOG_IDENTIFIER as it stands, hence the narrow alphabet.
+    /// The name of a job: 1 to 64 ASCII letters, digits and `.` `_` `-` `@`. The first character is
+    /// a letter, a digit or `_`. The characters are limited because the name is used unchanged in
+    /// file names, URLs, environment variables and SYSLOG_IDENTIFIER of the journal.
     public struct Name: Hashable, Comparable, Sendable, CustomStringConvertible {
-        /// The most characters a name may have.
+        /// The maximum number of characters in a name.
         public static let lengthMax = 64
 
-        /// The name as written.
+        /// The text of the name.
         public let description: String
 
-        /// Nil if `text` is not a job name.
+        /// Returns nil if `text` is not a valid job name.
         public init?(_ text: String) {
             guard Self.fault(in: text) == nil else { return nil }
             description = text
         }
 
-        /// What is wrong with `text` as a job name, as the end of a sentence; nil if nothing is.
+        /// What is wrong with `text` as a job name, as the end of a sentence; nil if it is valid.
         public static func fault(in text: String) -> String? {
             guard let first = text.utf8.first else { return "a job name cannot be empty" }
             guard text.utf8.count <= lengthMax else {
@@ -128,8 +130,8 @@ extension Job {
 
     /// What a run executes.
     public enum Command: Hashable, Sendable {
-        /// A program and its arguments, without a shell. Never empty. A name without a slash is looked up
-        /// in PATH.
+        /// A program and its arguments, without a shell. Never empty. A program name without a
+        /// slash is searched in PATH.
         case arguments([String])
         /// A line for `/bin/sh -c`.
         case shell(String)
@@ -138,27 +140,27 @@ extension Job {
 
 /// When a job fires.
 public enum Schedule: Hashable, Sendable {
-    /// On a fixed grid, each so much counted time apart. Longer than zero.
+    /// Repeatedly, after each interval of counted time. Longer than zero.
     case every(Duration)
-    /// Once, after so much counted time.
+    /// Once, after this much counted time.
     case after(Duration)
-    /// Once in each boot of the machine, so long after it.
+    /// Once in each boot of the machine, this long after the boot.
     case onBoot(Duration)
-    /// At times of the calendar clock.
+    /// At times of the wall clock.
     case wall(WallSchedule)
 }
 
-/// All jobs of one configuration, in the order it names them.
+/// The set of jobs of one configuration, in its order.
 public struct Roster: Hashable, Sendable {
-    /// The jobs; no two of one name.
+    /// The jobs. Their names are unique.
     public let jobs: [Job]
     /// Their names.
     public let names: Set<Job.Name>
-    /// The place of the job that says it had this name before.
+    /// The positions of the jobs with `renamed-from`, by the names they had before.
     let heirs: [Job.Name: Int]
 
-    /// The roster of `jobs`. Traps if two have one name: the configuration's reader has to refuse that
-    /// with its place.
+    /// Creates a set of jobs. Traps if two have the same name: the configuration parser must refuse
+    /// that, because it can say where the error is.
     /// - Complexity: O(*n*) in the number of jobs.
     public init(_ jobs: [Job] = []) {
         names = Set(jobs.map(\.name))

@@ -1,84 +1,88 @@
 // Copyright 2026 the timerd authors
 // SPDX-License-Identifier: Apache-2.0
 
-/// What becomes of a job's firings where the plain schedule leaves a choice.
+/// What to do with the firings of a job in cases that the schedule leaves open.
 public struct Policy: Hashable, Sendable {
-    /// What becomes of occurrences that passed while nothing could fire.
+    /// What to do with occurrences that were missed.
     public var onMissed = Missed.runOnce
-    /// How old a firing may be when it starts; an older one is let go and recorded. Nil: any age.
+    /// How old a firing may be when its run starts. An older one is skipped, and this is recorded.
+    /// Nil: any age.
     public var startingDeadline: Duration?
     /// What resuming does; nil: `keepRemaining` for `every` and `after`, `nextSlot` for the others.
     public var onResume: Resume?
-    /// What becomes of a firing while a run of the job lives.
+    /// What to do with a firing while a run of the job is active.
     public var concurrency = Concurrency.forbid
-    /// With `allow`: how many runs of the job may be active at once, at least 1; a firing beyond is skipped. Nil: as
-    /// many as all jobs together may; a job of a configuration always has a number, which leaves places to others.
+    /// With `allow`: how many runs of the job may be active at the same time, at least 1; a firing
+    /// beyond that is skipped. Nil: only the limit for all jobs together applies. A job from a
+    /// configuration file always has a number, so that it cannot use the whole limit alone.
     public var concurrencyMax: Int?
-    /// By how much a firing may be delayed to share a wake-up with others. Not negative.
+    /// How much a firing may be delayed to share a wake-up with others. Not negative.
     public var accuracy = Duration.zero
-    /// The most a firing is delayed by chance, drawn anew for each. Not negative.
+    /// The maximum random delay of a firing. Each firing gets its own delay. Not negative.
     public var randomDelay = Duration.zero
-    /// The most all occurrences are shifted, by a span that is always the same for one job on one machine. Not
-    /// negative.
+    /// The maximum random shift of all occurrences. The shift is always the same for one job on one
+    /// machine. Not negative.
     public var randomOffset = Duration.zero
-    /// What is done after a failed run.
+    /// What to do after a failed run.
     public var retry = Retry()
 
     /// The defaults.
     public init() {}
 
-    /// Occurrences that passed while nothing could fire: the daemon was away, the machine slept or stood still.
+    /// What to do with missed occurrences: no daemon ran, or the machine was asleep or suspended.
     public enum Missed: String, CaseIterable, Hashable, Sendable {
         /// One run for all of them.
         case runOnce = "run-once"
-        /// None.
+        /// No run.
         case skip
-        /// One for each, one after the other, up to `Agenda.catchUpMax`.
+        /// One run for each of them, one after the other, up to `Agenda.catchUpMax`.
         case runAll = "run-all"
     }
 
     /// What resuming a paused job does.
     public enum Resume: String, CaseIterable, Hashable, Sendable {
-        /// Go on with the time that was left.
+        /// Continue with the remaining time.
         case keepRemaining = "keep-remaining"
-        /// Wait for the next occurrence; what passed meanwhile is forgotten.
+        /// Wait for the next occurrence; occurrences during the pause are skipped.
         case nextSlot = "next-slot"
-        /// Fire at once if it would have fired meanwhile; else as `keepRemaining` or `nextSlot`.
+        /// Fire at once if the job would have fired during the pause; otherwise as `keepRemaining`
+        /// or `nextSlot`.
         case fireIfDue = "fire-if-due"
-        /// Begin the interval at zero.
+        /// Restart the interval.
         case restart
     }
 
-    /// A firing while a run of the job lives.
+    /// What to do with a firing while a run of the job is active.
     public enum Concurrency: String, CaseIterable, Hashable, Sendable {
-        /// The firing is let go.
+        /// The firing is skipped.
         case forbid
-        /// It waits for the run to end; only one waits, further ones are let go.
+        /// It waits for the run to end. Only one firing waits; further ones are skipped.
         case queue
-        /// The run is ended, and the firing's begins when it has.
+        /// The run is ended, and the run of the firing starts after that.
         case replace
         /// Both run.
         case allow
     }
 
-    /// What is done after a failed run: a further attempt at the same firing, some time later.
+    /// What to do after a failed run: try the same firing again, after a delay.
     public struct Retry: Hashable, Sendable {
-        /// How many attempts may follow the first. Not negative.
+        /// How many retries may follow the first attempt. Not negative.
         public var retries = 0
-        /// How long before the second attempt. Not negative.
+        /// The delay before the second attempt. Not negative.
         public var delay = Duration.seconds(10)
-        /// By how much each further delay is longer than the one before it; at least 1.
+        /// By which factor each delay is longer than the one before it; at least 1.
         public var backoff = 2.0
         /// The longest delay.
         public var delayMax = Duration.seconds(600)
 
-        /// The defaults: none.
+        /// The defaults: no retries.
         public init() {}
 
-        /// How long to wait between the end of an attempt, 1 for the first, and the start of the next.
+        /// The delay between the end of this attempt (1 is the first) and the start of the next.
         public func delay(after attempt: Int) -> Duration {
             var factor = 1.0
-            // Few steps suffice: once past the longest delay the rest changes nothing.
+            // The loop is limited, because more steps change nothing once the maximum delay is
+            // reached.
             for _ in 1..<max(1, min(attempt, 64)) { factor *= backoff }
             let seconds = Double(delay.wholeMicroseconds) / 1e6 * factor
             guard seconds < Double(delayMax.wholeMicroseconds) / 1e6 else { return delayMax }
@@ -87,72 +91,75 @@ public struct Policy: Hashable, Sendable {
     }
 }
 
-/// How a job's runs are executed, beside what and where.
+/// How the runs of a job are executed, in addition to the command and the directory.
 public struct Execution: Hashable, Sendable {
-    /// Where programs named without a slash are looked for, unless a job declares its own PATH.
+    /// Where programs without a slash in their name are searched, unless a job sets its own PATH.
     public static let searchPath = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
-    /// How long a run may take before it is ended. Nil: as long as it likes.
+    /// How long a run may take before it is ended; nil: no limit.
     public var timeout: Duration?
-    /// How long a run that is being ended has between SIGTERM and SIGKILL.
+    /// How long a run has between SIGTERM and SIGKILL when it is ended.
     public var killTimeout = Duration.seconds(10)
-    /// Whether the processes that are left in its control group when a run is over are ended.
+    /// Whether processes that are left in the control group of a run are killed when the run has
+    /// ended.
     public var killsLeftovers = true
     /// The user it runs as; nil: the daemon's.
     public var user: String?
     /// The group it runs as; nil: the user's own.
     public var group: String?
-    /// The PAM service whose account and session rules hold for its runs (pam.conf(5)); nil: none.
+    /// The PAM service whose account and session rules apply to its runs (pam.conf(5)); nil: none.
     public var pamService: String?
-    /// A file of variables for its environment (systemd.exec(5), EnvironmentFile=); nil: none. One that
-    /// begins with `-` need not be there.
+    /// A file with variables for its environment (systemd.exec(5), EnvironmentFile=); nil: none.
+    /// With a `-` in front, the file does not have to exist.
     public var environmentFile: String?
-    /// The variables that its runs take from the runner's own environment, where that has them; what is
-    /// declared goes before them.
+    /// The variables that its runs inherit from the environment of the runner, if they are set
+    /// there. Variables that the job sets have precedence.
     public var passEnvironment: Set<String> = []
     /// The file mode creation mask, 0 to 0o777.
     public var umask: UInt32 = 0o022
     /// The nice value, -20 to 19.
     public var nice = 0
-    /// The resource limits that are not the daemon's (setrlimit(2)).
+    /// The resource limits that differ from those of the daemon (setrlimit(2)).
     public var limits: [Limit: UInt64?] = [:]
-    /// The files that its runs get copies of, by the names of the copies (systemd.exec(5), LoadCredential=).
+    /// The files whose copies are available to its runs, by the names of the copies
+    /// (systemd.exec(5), LoadCredential=).
     public var credentials: [String: String] = [:]
-    /// What its processes may do.
+    /// The restrictions on its processes.
     public var confinement = Confinement()
-    /// The exit codes, 0 to 255, of a run that did what it was for.
+    /// The exit codes, 0 to 255, that count as success.
     public var successExitCodes: Set<Int32> = [0]
-    /// How much of its runs the log tells.
+    /// Which events of its runs are logged.
     public var log = LogLevel.all
-    /// Of the output of all its runs together at most `logRateLimitBurst` lines are passed on within this span, which
-    /// begins with a line; further ones are dropped and counted. Nil: all are. Above zero.
+    /// The time window of the rate limit for output: within it, at most `logRateLimitBurst` lines
+    /// of all runs of the job together are logged, and further lines are dropped and counted. The
+    /// window starts with a line. Nil: no limit. Above zero.
     public var logRateLimitInterval: Duration? = .seconds(30)
-    /// How many lines that are; at least 1.
+    /// The maximum number of lines in the time window; at least 1.
     public var logRateLimitBurst = 10_000
-    /// How many bytes of the end of its output are kept with a run.
+    /// How many bytes from the end of the output are kept with a run.
     public var outputTail = 8192
 
     /// The defaults.
     public init() {}
 
-    /// A resource limit by its name in systemd.exec(5), without `Limit`.
+    /// A resource limit, by its name in systemd.exec(5) without `Limit`.
     public enum Limit: String, CaseIterable, Hashable, Sendable {
         case `as`, core, cpu, data, fsize, memlock, nofile, nproc, rss, stack
     }
 
-    /// How much of a job's runs the log tells.
+    /// Which events of the runs of a job are logged.
     public enum LogLevel: String, CaseIterable, Hashable, Sendable {
-        /// Every firing, every end, every line of output.
+        /// Every firing, every end and every line of output.
         case all
-        /// What failed, with the end of its output.
+        /// Only failures, with the end of the output.
         case failures
-        /// Nothing of runs that did well, and no output.
+        /// Nothing about successful runs, and no output.
         case none
     }
 }
 
-/// A value behind a reference, so that what is mostly the default takes no room where it is a field. It is
-/// copied when it is changed, and compares as what it holds.
+/// A value behind a reference, so that a field that usually has its default value needs little
+/// memory. A change replaces the reference, and two boxes are equal if their values are equal.
 @propertyWrapper
 public struct Boxed<Value: Hashable & Sendable>: Hashable, Sendable {
     private final class Box: Sendable {
@@ -163,13 +170,13 @@ public struct Boxed<Value: Hashable & Sendable>: Hashable, Sendable {
 
     private var box: Box
 
-    /// The value.
+    /// The value in the box.
     public var wrappedValue: Value {
         get { box.value }
         set { box = Box(newValue) }
     }
 
-    /// A value in a box of its own.
+    /// Creates a new box with the value.
     public init(wrappedValue: Value) { box = Box(wrappedValue) }
 
     public static func == (left: Self, right: Self) -> Bool {

@@ -3,11 +3,11 @@
 
 /// One scheduled instant of one job.
 public struct Firing: Hashable, Sendable {
-    /// The firing's identity: of two firings of one job, no two have the same scheduled instant.
+    /// The identity of the firing: no two firings of one job have the same scheduled instant.
     public struct ID: Hashable, Sendable {
-        /// Whose firing it is.
+        /// The name of the job.
         public var job: Job.Name
-        /// The instant it was due, on the calendar clock.
+        /// The instant at which it was due, by the wall clock.
         public var scheduled: WallInstant
 
         /// The firing of `job` that was due at `scheduled`.
@@ -19,12 +19,12 @@ public struct Firing: Hashable, Sendable {
 
     /// Which firing it is.
     public var id: ID
-    /// How many further firings came due before this one could be made and are folded into it.
+    /// How many further firings were missed before this one and are combined with it.
     public var missed: Int
-    /// The job's active time in all when it fired.
+    /// The total active time of the job when it fired.
     public var active: Duration
 
-    /// A firing as described.
+    /// Creates a firing.
     public init(id: ID, missed: Int, active: Duration) {
         self.id = id
         self.missed = missed
@@ -34,21 +34,21 @@ public struct Firing: Hashable, Sendable {
 
 /// One attempt at a firing.
 public struct Run: Hashable, Sendable {
-    /// A run's identity. Its text, `backup:20261121T043852.000000Z:1`, is safe in a file name and in a
-    /// URL, and sorts by time within a job.
+    /// The identity of a run. Its text, `backup:20261121T043852.000000Z:1`, can be used in file
+    /// names and URLs, and sorts by time within a job.
     public struct ID: Hashable, Sendable, LosslessStringConvertible {
         /// The firing it is an attempt at.
         public var firing: Firing.ID
-        /// 1 for the first attempt.
+        /// The number of the attempt; 1 is the first.
         public var attempt: Int
 
-        /// The attempt of this number at `firing`.
+        /// The attempt with this number at `firing`.
         public init(firing: Firing.ID, attempt: Int = 1) {
             self.firing = firing
             self.attempt = attempt
         }
 
-        /// Reads what `description` writes; nil for anything else.
+        /// Parses the text that `description` produces; nil for any other text.
         public init?(_ text: String) {
             let parts = text.split(separator: ":", omittingEmptySubsequences: false)
             guard parts.count == 3, let job = Job.Name(String(parts[0])),
@@ -68,14 +68,15 @@ public struct Run: Hashable, Sendable {
         }
     }
 
-    /// Which attempt it is.
+    /// The identity of the attempt.
     public var id: ID
     /// The firing it is an attempt at.
     public var firing: Firing
-    /// What it executes, and how: the job as it was when it fired, whatever a reload does meanwhile.
+    /// The job as it was when it fired, which defines what is executed. A later reload does not
+    /// change it.
     @Boxed public var job: Job
 
-    /// The attempt of this number at `firing`.
+    /// The attempt with this number at `firing`.
     public init(firing: Firing, attempt: Int = 1, job: Job) {
         self.init(firing: firing, attempt: attempt, job: Boxed(wrappedValue: job))
     }
@@ -93,7 +94,8 @@ public struct Run: Hashable, Sendable {
     }
 }
 
-/// What a run used, as the kernel accounts it: the process and the children it waited for (getrusage(2)).
+/// The resources that a run used, as the kernel reports them for the process and the children it
+/// waited for (getrusage(2)).
 public struct RunUsage: Hashable, Sendable {
     /// From the start of the process to its end.
     public var elapsed: Duration
@@ -101,11 +103,11 @@ public struct RunUsage: Hashable, Sendable {
     public var user: Duration
     /// CPU time in the kernel.
     public var system: Duration
-    /// The largest resident set, in bytes; 0 where it is not known. The kernel begins its count at that of
-    /// the runner, so only what is larger can be told.
+    /// The peak resident set size, in bytes; 0 if it is not known. The kernel starts the
+    /// measurement with the size of the runner, so a smaller value cannot be measured.
     public var peakResidentBytes: Int64
 
-    /// What a run used; by default nothing, as of a run whose process never was.
+    /// Creates a value; by default zero, as for a run without a process.
     public init(
         elapsed: Duration = .zero, user: Duration = .zero, system: Duration = .zero,
         peakResidentBytes: Int64 = 0
@@ -117,20 +119,20 @@ public struct RunUsage: Hashable, Sendable {
     }
 }
 
-/// What is kept in memory of a job's latest run that ended.
+/// What is kept in memory about the latest run of a job that ended.
 public struct RunSummary: Hashable, Sendable {
     /// Which run.
     public var id: Run.ID
-    /// When its process started, on the calendar clock; nil if it never did.
+    /// When its process started, by the wall clock; nil if no process started.
     public var began: WallInstant?
     /// How it ended.
     public var outcome: RunOutcome
-    /// What it used.
+    /// The resources that it used.
     public var usage: RunUsage
-    /// Whether it failed, judged when it ended by the exit codes that were a success then.
+    /// Whether it failed, by the success exit codes that were configured when it ended.
     public var failed: Bool
 
-    /// A run as described.
+    /// Creates a summary.
     public init(
         id: Run.ID, began: WallInstant? = nil, outcome: RunOutcome, usage: RunUsage = RunUsage(),
         failed: Bool = false
@@ -143,43 +145,44 @@ public struct RunSummary: Hashable, Sendable {
     }
 }
 
-/// How a run ended. A run that failed is data, not a thrown error. The text is the same in the journal,
-/// the store and JSON: `exited(0)`, `signalled(SIGKILL)`, `spawn-failed(ENOENT, exec /bin/x)`,
-/// `lost(reboot)`.
+/// How a run ended. A failed run is a result, not a thrown error. The text is the same in the
+/// journal, the store and JSON: `exited(0)`, `signalled(SIGKILL)`, `spawn-failed(ENOENT, exec
+/// /bin/x)`, `lost(reboot)`.
 public enum RunOutcome: Hashable, Sendable, LosslessStringConvertible {
     /// The process ended with this exit code, 0 to 255.
     case exited(Int32)
     /// A signal of this name (`SIGKILL`) ended the process.
     case signalled(String)
-    /// The run outlived its time limit and was ended for it.
+    /// The run exceeded its time limit and was ended.
     case timedOut
-    /// A newer firing took its place.
+    /// A newer firing replaced it.
     case replaced
-    /// Somebody, or the daemon's own stop, ended it.
+    /// A user, or the daemon while it stopped, ended it.
     case stopped
-    /// There never was a process: the name of the errno, and the step that failed with what it concerned.
+    /// The process could not be started: the name of the errno, and the step that failed with its
+    /// object.
     case spawnFailed(errno: String, what: String)
     /// How it ended is not known.
     case lost(Loss)
 
     /// Why the end of a run is not known.
     public enum Loss: String, CaseIterable, Hashable, Sendable {
-        /// The machine went down while it ran.
+        /// The machine was restarted or lost power while it ran.
         case reboot
-        /// The daemon that owned its process died while it ran.
+        /// The daemon that managed its process ended while it ran.
         case daemon
-        /// The runner that owned its process died while it ran.
+        /// The runner that managed its process ended while it ran.
         case runner
-        /// It was never begun: its starting deadline had passed.
+        /// It never started, because its starting deadline had passed.
         case deadline
     }
 
-    /// Whether the run did what it was for.
+    /// Whether the run succeeded.
     public func isSuccess(_ codes: Set<Int32> = [0]) -> Bool {
         if case .exited(let code) = self { codes.contains(code) } else { false }
     }
 
-    /// Whether it is something to worry about: not what it was for, and nobody's intention.
+    /// Whether the run failed: it did not succeed, and it was not ended on purpose.
     public func isFailure(_ codes: Set<Int32> = [0]) -> Bool {
         switch self {
         case .exited, .signalled, .timedOut, .spawnFailed, .lost: !isSuccess(codes)
@@ -187,8 +190,8 @@ public enum RunOutcome: Hashable, Sendable, LosslessStringConvertible {
         }
     }
 
-    /// Whether a further attempt may be made after it, having failed. What was ended on purpose is not made
-    /// up for, and what is lost may have done its work.
+    /// Whether a failed run may be tried again. A run that was ended on purpose is not tried again,
+    /// and a lost run may have done its work.
     public func isRetried(_ codes: Set<Int32>) -> Bool {
         switch self {
         case .exited, .signalled, .timedOut, .spawnFailed: !isSuccess(codes)
@@ -196,7 +199,7 @@ public enum RunOutcome: Hashable, Sendable, LosslessStringConvertible {
         }
     }
 
-    /// Whether somebody, or a newer run, wanted it to end.
+    /// Whether a user or a newer run caused its end.
     public var isIntended: Bool {
         switch self {
         case .replaced, .stopped: true
@@ -204,8 +207,8 @@ public enum RunOutcome: Hashable, Sendable, LosslessStringConvertible {
         }
     }
 
-    /// How the process ended by itself, in the words of systemd: the kind of end, then its number or the name of the
-    /// signal; nil where there was no process, it is not known, or timerd ended it.
+    /// How the process ended, in the words of systemd: the kind of end, then the number or the name
+    /// of the signal. Nil if there was no process, if its end is not known, or if timerd ended it.
     public var exit: (code: String, status: String)? {
         switch self {
         case .exited(let code): ("exited", "\(code)")
@@ -226,7 +229,7 @@ public enum RunOutcome: Hashable, Sendable, LosslessStringConvertible {
         }
     }
 
-    /// Reads what `description` writes; nil for anything else.
+    /// Parses the text that `description` produces; nil for any other text.
     public init?(_ text: String) {
         func inside(_ kind: String) -> Substring? {
             text.hasPrefix(kind + "(") && text.hasSuffix(")")

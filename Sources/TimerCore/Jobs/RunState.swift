@@ -1,51 +1,55 @@
 // Copyright 2026 the timerd authors
 // SPDX-License-Identifier: Apache-2.0
 
-/// Where a run is between the moment it is recorded and its end. `RunState.after` has every step from one state to the
-/// next; docs/ARCHITECTURE.md draws them.
+/// The state of a run between the moment it is recorded and its end. `RunState.after` contains all
+/// transitions, and docs/ARCHITECTURE.md has a diagram of them.
 public enum RunState: Hashable, Sendable {
-    /// It is recorded and was not told to start.
+    /// It is recorded and has not been started.
     case waiting(Wait)
-    /// It was told to start. Its process is not known to run: its row may not even be written yet.
+    /// Its start was decided. It is not known yet whether its process runs; even its row may not be
+    /// written yet.
     case starting
-    /// Its process runs, since this time of the wall clock.
+    /// Its process has been running since this time of the wall clock.
     case running(since: WallInstant)
-    /// It is being ended, and this is recorded as its outcome, however it ends. Nil: it is not known to have started.
+    /// It is being ended, and this outcome is recorded however it ends. The time is nil if it is
+    /// not known whether its process started.
     case stopping(RunOutcome, since: WallInstant?)
-    /// It is ended as soon as its process runs: when that was requested, its row was not written yet.
+    /// It is ended as soon as its process runs, because its row was not written yet when the end
+    /// was requested.
     case stoppingAtStart(RunOutcome)
     /// It ended, or was cancelled before it started.
     case ended(RunOutcome)
 
     /// What a recorded run can wait for.
     public enum Wait: Hashable, Sendable {
-        /// For `max-concurrent`.
+        /// The limit `max-concurrent`.
         case capacity
-        /// For the end of the job's previous run, or of a pause.
+        /// The end of the previous run of the job, or the end of a pause.
         case previousRun
-        /// For the delay before a further attempt to pass, or for the end of a pause.
+        /// The end of the delay before a retry, or the end of a pause.
         case retryDelay(until: AwakeInstant)
     }
 }
 
-/// What can happen to a run.
+/// An event that can change the state of a run.
 enum RunTransition {
-    /// It has to wait for this.
+    /// It has to wait.
     case wait(RunState.Wait)
-    /// It is told to start, by what was decided at the event of this number.
+    /// It is started, as decided at the event with this number.
     case start(event: UInt64)
-    /// Its process started. This may be reported late, and twice.
+    /// Its process started. The report may be late or repeated.
     case begin(at: WallInstant)
-    /// It has to end, with this outcome. Nothing can be ended yet if it is not known to be on record.
+    /// It has to end, with this outcome. A run that may not be recorded yet cannot be ended yet.
     case stop(RunOutcome, isRecorded: Bool)
-    /// Its process ended, or could not be made.
+    /// Its process ended, or could not be started.
     case end(RunOutcome)
-    /// It is not made: it was never started.
+    /// It is cancelled before it started.
     case cancel(RunOutcome)
 }
 
 extension RunState {
-    /// The state after this happened; nil if it cannot happen in this state: then nothing changes.
+    /// The state after this transition; nil if the transition is not possible in this state. Then
+    /// nothing changes.
     func after(_ transition: RunTransition) -> RunState? {
         switch (self, transition) {
         case (.waiting, .wait(let wait)): .waiting(wait)
@@ -53,7 +57,8 @@ extension RunState {
         case (.waiting, .cancel(let outcome)): .ended(outcome)
         case (.waiting, .begin), (.waiting, .stop), (.waiting, .end): nil
 
-        // A run whose row was written late was not started after all: it starts now, or waits, or it is too late.
+        // A run whose row was written late has not started yet: now it starts, waits, or is too
+        // late.
         case (.starting, .wait(let wait)): .waiting(wait)
         case (.starting, .start): .starting
         case (.starting, .cancel(let outcome)): .ended(outcome)
@@ -92,7 +97,7 @@ extension RunState {
         }
     }
 
-    /// Whether it counts for `max-concurrent`: it was told to start and has not ended.
+    /// Whether it counts for `max-concurrent`: it was started and has not ended.
     var takesPlace: Bool {
         switch self {
         case .starting, .running, .stopping, .stoppingAtStart: true
@@ -100,7 +105,7 @@ extension RunState {
         }
     }
 
-    /// Whether it is to end already.
+    /// Whether it is being ended.
     var isStopping: Bool {
         switch self {
         case .stopping, .stoppingAtStart: true
@@ -111,16 +116,17 @@ extension RunState {
 
 /// A run that has not ended.
 public struct ActiveRun: Hashable, Sendable {
-    /// Which run.
+    /// The identity of the run.
     public internal(set) var id: Run.ID
-    /// Where it is.
+    /// The state of the run.
     public internal(set) var state: RunState
-    /// What it is an attempt at. The job has its name of now, which the identity of a run that was started keeps not.
+    /// The firing it is an attempt at, with the current name of the job. The identity of a started
+    /// run keeps the old name.
     var firing: Firing
-    /// The job as it was when it fired, under its name of now. Nil for a run of a former instance whose job the
-    /// configuration does not name any more.
+    /// The job as it was when it fired, with its current name. Nil for a run of an earlier instance
+    /// whose job is not in the configuration.
     var job: Boxed<Job>?
-    /// The number of the event that put it on record, or that told it to start; 0 if an earlier instance did.
+    /// The number of the event that recorded or started it; 0 if an earlier instance did.
     var event: UInt64 = 0
 
     init(_ run: Run, _ state: RunState, event: UInt64 = 0) {
@@ -138,7 +144,7 @@ public struct ActiveRun: Hashable, Sendable {
         self.state = state
     }
 
-    /// What it waits for; nil once it was told to start.
+    /// What it waits for; nil once it was started.
     public var wait: RunState.Wait? {
         if case .waiting(let wait) = state { wait } else { nil }
     }
@@ -146,15 +152,15 @@ public struct ActiveRun: Hashable, Sendable {
     /// When its process started, on the wall clock; nil while that is not known.
     public var began: WallInstant? { state.began }
 
-    /// Whether it is a further attempt whose delay has not passed.
+    /// Whether it is a retry whose delay has not passed.
     public var isRetry: Bool { retryAt != nil }
 
-    /// When it may start, if it is a further attempt whose delay has not passed.
+    /// When it may start, if it is a retry whose delay has not passed.
     var retryAt: AwakeInstant? {
         if case .waiting(.retryDelay(let until)) = state { until } else { nil }
     }
 
-    /// Whether it was told to start, or waits for `max-concurrent` alone.
+    /// Whether it was started, or waits only for `max-concurrent`.
     public var isStarted: Bool {
         switch state {
         case .waiting(.capacity), .starting, .running, .stopping, .stoppingAtStart: true

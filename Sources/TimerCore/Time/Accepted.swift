@@ -1,49 +1,50 @@
 // Copyright 2026 the timerd authors
 // SPDX-License-Identifier: Apache-2.0
 
-/// The ranges of the numbers that timerd takes from outside: from its database, its heartbeat and its marker.
-/// Whatever lies in them can be calculated with and written again; anything else was never written by timerd
-/// and is refused where it is read.
+/// The ranges of the numbers that timerd reads from its database, its heartbeat and its state marker.
+/// Calculations with numbers in these ranges cannot overflow, and the results can be written again.
+/// timerd never writes any other number, so any other number is refused where it is read.
 public enum Accepted {
-    /// Microseconds since 1970 of instants that are kept: the years 1 to 9999, which the identity of a run can
-    /// name.
+    /// Microseconds since 1970 of saved instants: the years 1 to 9999, which the identity of a run
+    /// can express.
     public static let wallMicroseconds: ClosedRange<Int64> =
         -62_135_596_800_000_000...253_402_300_799_999_999
-    /// Microseconds since 1970 of instants that firings are named after: of those above, the ones before 2300. No
-    /// clock reads more (`clockSeconds`), so that there is room for the firings to come.
+    /// Microseconds since 1970 of the scheduled instants of firings: those of the range above that
+    /// are before 2300. No clock reads that late (`clockSeconds`), so there is room for later
+    /// firings.
     public static let scheduledMicroseconds: ClosedRange<Int64> =
         -62_135_596_800_000_000...10_413_791_999_999_999
-    /// Seconds since 1970 that the wall clock may read: the years 1970 to 2261, which the kernel can tell in
-    /// nanoseconds.
+    /// Seconds since 1970 that the wall clock may read: the years 1970 to 2261, which the kernel
+    /// can express in nanoseconds.
     public static let clockSeconds: ClosedRange<Int64> = 0...9_214_646_399
     /// The same in microseconds.
     public static let clockMicroseconds: ClosedRange<Int64> = 0...9_214_646_399_999_999
-    /// Nanoseconds that the clocks of one boot may read: 146 years.
+    /// Nanoseconds that the clocks of one boot may read: up to 146 years.
     public static let bootNanoseconds: ClosedRange<Int64> = 0...(1 << 62)
-    /// Nanoseconds of a span of time that is kept.
+    /// Nanoseconds of a saved time span.
     public static let spanNanoseconds: ClosedRange<Int64> = 0 ... .max
-    /// How often something happened: once a millisecond for 31 000 years.
+    /// How often something happened: enough for once a millisecond during 31 000 years.
     public static let count: ClosedRange<Int64> = 0...1_000_000_000_000_000
     /// The numbers of daemon instances.
     public static let life: ClosedRange<Int64> = 1...1_000_000_000_000_000
 }
 
 extension WallInstant {
-    /// The instant so many microseconds after 1970, as it was kept; nil out of `Accepted.wallMicroseconds`.
+    /// Reads a saved instant in microseconds since 1970; nil outside `Accepted.wallMicroseconds`.
     public init?(kept microseconds: Int64) {
         guard Accepted.wallMicroseconds.contains(microseconds) else { return nil }
         self.init(microsecondsSinceEpoch: microseconds)
     }
 
-    /// The instant a firing is named after, so many microseconds after 1970, as it was kept; nil out of
+    /// Reads the saved scheduled instant of a firing in microseconds since 1970; nil outside
     /// `Accepted.scheduledMicroseconds`.
     public init?(keptSchedule microseconds: Int64) {
         guard Accepted.scheduledMicroseconds.contains(microseconds) else { return nil }
         self.init(microsecondsSinceEpoch: microseconds)
     }
 
-    /// A reading of the wall clock. One out of `Accepted.clockSeconds` becomes the nearest instant in it, so that
-    /// a clock that is set wrong ends no daemon.
+    /// A reading of the wall clock. A reading outside `Accepted.clockSeconds` becomes the nearest
+    /// instant in it, so that a wrong clock does not end the daemon.
     public init(clockSeconds seconds: Int64, nanoseconds: Int64) {
         let range = Accepted.clockSeconds
         let whole = seconds.clamped(to: range)
@@ -51,7 +52,7 @@ extension WallInstant {
         self.init(microsecondsSinceEpoch: whole * 1_000_000 + part)
     }
 
-    /// The instant, or the nearest one that `init(kept:)` takes.
+    /// The instant, or the nearest one that `init(kept:)` accepts.
     public var keepable: WallInstant {
         WallInstant(
             microsecondsSinceEpoch: microsecondsSinceEpoch.clamped(to: Accepted.wallMicroseconds))
@@ -59,7 +60,7 @@ extension WallInstant {
 }
 
 extension AwakeInstant {
-    /// The instant at which CLOCK_MONOTONIC read `nanoseconds`, as it was kept; nil out of
+    /// Reads a saved reading of CLOCK_MONOTONIC in nanoseconds; nil outside
     /// `Accepted.bootNanoseconds`.
     public init?(kept nanoseconds: Int64) {
         guard Accepted.bootNanoseconds.contains(nanoseconds) else { return nil }
@@ -68,7 +69,7 @@ extension AwakeInstant {
 }
 
 extension BootInstant {
-    /// The instant at which CLOCK_BOOTTIME read `nanoseconds`, as it was kept; nil out of
+    /// Reads a saved reading of CLOCK_BOOTTIME in nanoseconds; nil outside
     /// `Accepted.bootNanoseconds`.
     public init?(kept nanoseconds: Int64) {
         guard Accepted.bootNanoseconds.contains(nanoseconds) else { return nil }
@@ -77,7 +78,7 @@ extension BootInstant {
 }
 
 extension Now {
-    /// A reading of all clocks as it was kept; nil if any part is out of its range.
+    /// Reads a saved reading of all clocks; nil if any part is outside its range.
     public init?(
         keptWall wall: Int64, awake: Int64, boot: Int64, bootID: BootID
     ) {
@@ -89,13 +90,13 @@ extension Now {
 }
 
 extension Duration {
-    /// A span of so many nanoseconds, as it was kept; nil if it is negative.
+    /// Reads a saved span in nanoseconds; nil if it is negative.
     public init?(keptNanoseconds nanoseconds: Int64) {
         guard Accepted.spanNanoseconds.contains(nanoseconds) else { return nil }
         self = .nanoseconds(nanoseconds)
     }
 
-    /// A span of so many microseconds, as it was kept; nil if it is negative.
+    /// Reads a saved span in microseconds; nil if it is negative.
     public init?(keptMicroseconds microseconds: Int64) {
         guard Accepted.spanNanoseconds.contains(microseconds) else { return nil }
         self = .microseconds(microseconds)
@@ -103,13 +104,13 @@ extension Duration {
 }
 
 extension Int {
-    /// A count as it was kept; nil out of `Accepted.count`.
+    /// Reads a saved count; nil outside `Accepted.count`.
     public init?(kept count: Int64) {
         guard Accepted.count.contains(count) else { return nil }
         self = Int(count)
     }
 
-    /// The count, or the nearest one that `init(kept:)` takes.
+    /// The count, or the nearest one that `init(kept:)` accepts.
     public var keepable: Int64 { Int64(self).clamped(to: Accepted.count) }
 }
 

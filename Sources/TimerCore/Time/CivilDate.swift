@@ -1,10 +1,11 @@
 // Copyright 2026 the timerd authors
 // SPDX-License-Identifier: Apache-2.0
 
-/// A day of the proleptic Gregorian calendar, and the arithmetic between it and a count of days.
+/// A day of the proleptic Gregorian calendar, with the conversion to and from a number of days.
 ///
-/// The arithmetic is Howard Hinnant's "chrono-Compatible Low-Level Date Algorithms"
-/// (https://howardhinnant.github.io/date_algorithms.html): exact over all of its range, no loops.
+/// The calculations are from Howard Hinnant's "chrono-Compatible Low-Level Date Algorithms"
+/// (https://howardhinnant.github.io/date_algorithms.html). They are exact over the whole range and
+/// need no loops.
 public struct CivilDate: Hashable, Comparable, Sendable {
     /// The year; 0 is 1 BC.
     public var year: Int
@@ -13,7 +14,7 @@ public struct CivilDate: Hashable, Comparable, Sendable {
     /// 1 to 31.
     public var day: Int
 
-    /// A date as given; nothing is checked or carried over.
+    /// Creates a date. The values are neither checked nor carried over.
     public init(year: Int, month: Int, day: Int) {
         self.year = year
         self.month = month
@@ -49,7 +50,7 @@ public struct CivilDate: Hashable, Comparable, Sendable {
 }
 
 extension WallInstant {
-    /// The instant in UTC after RFC 3339, with a fraction only where it is not zero:
+    /// The instant in UTC in the form of RFC 3339. It has a fraction only if that is not zero:
     /// `2026-11-21T04:38:52Z`, `2026-11-21T04:38:52.25Z`.
     public var rfc3339: String {
         let second = secondsSinceEpoch
@@ -64,8 +65,8 @@ extension WallInstant {
         return String(decoding: text, as: UTF8.self)
     }
 
-    /// The instant in UTC in the basic form of ISO 8601, always with six digits of fraction, so that the
-    /// text sorts as the instants do: `20261121T043852.250000Z`. Years 0 to 9999.
+    /// The instant in UTC in the basic form of ISO 8601, always with a fraction of six digits, so
+    /// that the texts sort like the instants: `20261121T043852.250000Z`. Years 0 to 9999.
     public var basicISO8601: String {
         let second = secondsSinceEpoch
         let microsecond = microsecondsSinceEpoch.remainder(flooringBy: 1_000_000)
@@ -76,7 +77,7 @@ extension WallInstant {
         return String(decoding: text, as: UTF8.self)
     }
 
-    /// Reads what `basicISO8601` writes; nil for anything else.
+    /// Parses the text that `basicISO8601` produces; nil for any other text.
     public init?(basicISO8601 text: some StringProtocol) {
         let bytes = Array(text.utf8)
         guard bytes.count == 23, bytes[8] == UInt8(ascii: "T"), bytes[15] == UInt8(ascii: "."),
@@ -102,8 +103,8 @@ extension WallInstant {
         self.init(microsecondsSinceEpoch: Int64(seconds) * 1_000_000 + Int64(microsecond))
     }
 
-    /// Reads an instant of RFC 3339, `2026-11-21T04:38:52Z` or `2026-11-21T05:38:52.25+01:00`, with up to six
-    /// digits of fraction; nil for anything else.
+    /// Parses an instant of RFC 3339, `2026-11-21T04:38:52Z` or `2026-11-21T05:38:52.25+01:00`,
+    /// with up to six digits of fraction; nil for any other text.
     public init?(rfc3339 text: String) {
         var bytes = Array(text.utf8)
         var offset: Int64 = 0
@@ -136,7 +137,8 @@ extension WallInstant {
         microsecondsSinceEpoch = microsecondsSinceEpoch.subtracting(clamping: offset)
     }
 
-    /// Bytes, not strings joined: an instant is written for each run, row and line of the log.
+    /// This builds bytes instead of joining strings, because an instant is written for each run,
+    /// row and log line.
     private func utcText(
         _ second: Int64, dateSeparator: Unicode.Scalar?, timeSeparator: Unicode.Scalar?
     ) -> [UInt8] {
@@ -160,7 +162,7 @@ extension WallInstant {
 }
 
 extension [UInt8] {
-    /// Appends the number in decimal with zeros before it up to so many digits.
+    /// Appends the number in decimal, with leading zeros to this many digits.
     fileprivate mutating func append(_ number: Int64, digits: Int) {
         guard number >= 0 else { return append(contentsOf: padded(number, digits).utf8) }
         var power: Int64 = 1
@@ -173,7 +175,7 @@ extension [UInt8] {
     }
 }
 
-/// The number in decimal with zeros before it up to `width` digits.
+/// The number in decimal, with leading zeros to `width` digits.
 func padded(_ number: Int64, _ width: Int) -> String {
     let digits = String(number)
     return String(repeating: "0", count: max(0, width - digits.utf8.count)) + digits

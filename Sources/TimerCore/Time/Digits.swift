@@ -2,10 +2,12 @@
 // SPDX-License-Identifier: Apache-2.0
 
 extension FixedWidthInteger {
-    /// The number that a text of nothing but digits writes; nil for anything else, and if it is too large.
+    /// Parses a number from a text of digits only; nil for any other text, and if the number is too
+    /// large.
     ///
-    /// For texts that have a grammar of their own. Swift's own initializer takes a sign as well, so that
-    /// behind a sign that was read already a second one would count.
+    /// This is for texts with a grammar of their own. The initializer of Swift also accepts a sign,
+    /// so that a second sign would be accepted after a sign that the caller has already read.
+    ///
     ///
     /// - Parameter radix: from 2 to 36.
     public init?(digits text: some StringProtocol, radix: Int = 10) {
@@ -16,8 +18,8 @@ extension FixedWidthInteger {
 }
 
 extension FixedWidthInteger where Self: SignedInteger {
-    /// The number that digits write, behind `-` if it is negative; nil for anything else, and if it is out
-    /// of range.
+    /// Parses a number from digits, with `-` in front if it is negative; nil for any other text,
+    /// and if it is out of range.
     public init?(decimal text: some StringProtocol) {
         guard text.utf8.first != UInt8(ascii: "+") else { return nil }
         self.init(text, radix: 10)

@@ -1,14 +1,14 @@
 // Copyright 2026 the timerd authors
 // SPDX-License-Identifier: Apache-2.0
 
-/// The grid points or occurrences of one job that have come due by one reading of the clocks, in order.
+/// The grid points or occurrences of one job that are due at one reading of the clocks, in order.
 struct Points {
-    /// The most that are told apart; beyond, the count says no more than "at least so many".
+    /// The maximum number that are listed. Beyond it, the count only means "at least this many".
     static let max = 10_000
 
-    /// One of them.
+    /// One grid point or occurrence.
     struct Point {
-        /// What its firing is labelled with.
+        /// The scheduled time of its firing.
         var label: WallInstant
         /// How long ago it was due.
         var age: Duration
@@ -17,7 +17,7 @@ struct Points {
     private enum Content {
         case one(Point)
         case list(ArraySlice<Point>)
-        /// The first, and the rest each `every` later.
+        /// The first, and `count` points in total, each `every` after the one before it.
         case grid(Point, every: Duration, count: Int)
     }
 
@@ -47,7 +47,7 @@ struct Points {
         }
     }
 
-    /// How many of the first are older than this.
+    /// How many of the first points are older than this.
     /// - Complexity: O(1) on a grid, else O(*n*).
     func count(olderThan age: Duration) -> Int {
         switch content {
@@ -60,7 +60,7 @@ struct Points {
         }
     }
 
-    /// Takes so many of the first away; the rest may be none.
+    /// Without this many of the first points; nil if none remain.
     func dropping(_ number: Int) -> Points? {
         guard number > 0 else { return self }
         guard number < count else { return nil }
@@ -74,15 +74,16 @@ struct Points {
 }
 
 extension Duration {
-    /// Not negative, and no factor is: beyond 292 years it is the longest span there is.
+    /// The product of two numbers that are not negative. If it exceeds 292 years, it is the longest
+    /// possible span.
     fileprivate func times(_ factor: Int) -> Duration {
         .nanoseconds(wholeNanoseconds.multiplied(clampingBy: Int64(factor)))
     }
 }
 
 extension JobEntry {
-    /// Passes the grid points that are due by now: the firings are counted, and what accrued since the last
-    /// of them remains. Nil, with nothing changed, if none is due.
+    /// Processes the grid points that are due by now: counts the firings, and keeps the elapsed
+    /// time since the last of them. Returns nil, with nothing changed, if none is due.
     mutating func passGridPoints(at now: Now) -> Points? {
         guard var grid else { return nil }
         let accrued = accrued(at: now)
@@ -111,14 +112,16 @@ extension JobEntry {
         return points
     }
 
-    /// Each point has a delay of its own, and waits for those before it. Of very many, the first is listed and
-    /// the latest: all that are due are passed at once, or it would take for ever to come to an end of them.
+    /// The due points of a grid with random delays. Each point has its own delay, and a point waits
+    /// for those before it. If there are very many, only the first and the latest are listed. All
+    /// due points are processed in one step, because with billions of them a loop would take too
+    /// long.
     ///
-    /// - Returns: the points, and how many are passed with them.
+    /// - Returns: the points, and how many points are processed in total.
     private func delayedPoints(
         of grid: Grid, from first: Points.Point, accrued: Duration
     ) -> (list: [Points.Point], passed: Int) {
-        // Of these not even the longest delay can be left.
+        // These points are due even with the longest delay.
         let sure = grid.due(accrued: accrued, delay: job.policy.randomDelay)
         var points = [first]
         var index = max(1, sure - Points.max + 1)
@@ -133,7 +136,8 @@ extension JobEntry {
         return (points, index)
     }
 
-    /// Passes the occurrences that are due by now. Nil, with nothing changed, if none is.
+    /// Processes the occurrences that are due by now. Returns nil, with nothing changed, if none is
+    /// due.
     mutating func passOccurrences(of schedule: WallSchedule, at now: Now) -> Points? {
         guard let first = occurrence, let due = dueOccurrence, due <= now.wall else { return nil }
         isDueThisBoot = false
@@ -144,7 +148,7 @@ extension JobEntry {
         var points = [point(first, due: due)]
         let next = occurrence(after: first, schedule)
         if job.policy.randomDelay > .zero {
-            // Of these not even the longest delay can be left.
+            // Occurrences up to this instant are due even with the longest delay.
             let sure = now.wall - job.policy.randomDelay
             occurrence = next
             if let next, next <= sure {
@@ -165,22 +169,23 @@ extension JobEntry {
         } else {
             occurrence = next
         }
-        // Occurrences closer than any interval may be share a firing, or there would be no end of them.
+        // Occurrences that are closer together than any allowed interval share one firing.
+        // Otherwise the loop might never end.
         if let next = occurrence, next - first < Self.occurrencesApartMin {
             occurrence = occurrence(
                 after: now.wall + Self.occurrencesApartMin - .microseconds(1), schedule)
         }
-        // What comes next is known; what lies before it is dealt with.
+        // The next occurrence is known, so everything before it was processed.
         seen = Swift.max(
             seen, occurrence.map { Swift.min($0 - .microseconds(1), now.wall) } ?? now.wall)
         firings += points.count
         return points.count == 1 ? Points(points[0]) : Points(points)
     }
 
-    /// Occurrences closer than this are one.
+    /// Occurrences that are closer together than this count as one.
     static let occurrencesApartMin: Duration = .milliseconds(1)
 
-    /// The occurrences after `first` and not after `last`; of very many, the latest.
+    /// The occurrences after `first` and not after `last`. If there are very many, only the latest.
     private func later(
         than first: WallInstant, of schedule: WallSchedule, through last: WallInstant
     ) -> [WallInstant] {
@@ -197,7 +202,7 @@ extension JobEntry {
 }
 
 extension Schedule {
-    /// What of it counts time, if any does.
+    /// The span of counted time in the schedule; nil for a schedule by the wall clock.
     var span: Duration? {
         switch self {
         case .every(let span), .after(let span), .onBoot(let span): span

@@ -1,14 +1,16 @@
 // Copyright 2026 the timerd authors
 // SPDX-License-Identifier: Apache-2.0
 
-/// Time spans as systemd writes them (systemd.time(7), "Parsing Time Spans"): `1h 30min`, `6h`, `250ms`,
-/// `2.5d`. A number without a unit is in seconds; the parts add up; `infinity` stands alone.
+/// Time spans in the format of systemd (systemd.time(7), "Parsing Time Spans"): `1h 30min`, `6h`,
+/// `250ms`, `2.5d`. A number without a unit is in seconds, the parts are added, and `infinity` must
+/// be the only word.
 public enum TimeSpan {
-    /// What systemd's own limit is: the largest number of microseconds in 64 bits stands for infinity.
+    /// The limit of systemd: the largest 64-bit number of microseconds means infinity.
     private static let infinity = UInt64.max
 
-    /// Units with their length in microseconds, in the order they are tried: a longer word before those
-    /// it begins with. A month is 30.4375 days and a year 365.25 days, as systemd has them.
+    /// The units with their lengths in microseconds, in the order in which they are tried: a longer
+    /// word comes before a word that is its prefix. A month is 30.4375 days and a year 365.25 days,
+    /// as in systemd.
     private static let units: [(word: String, microseconds: UInt64)] = [
         ("seconds", second), ("second", second), ("sec", second), ("s", second),
         ("minutes", minute), ("minute", minute), ("min", minute),
@@ -27,10 +29,10 @@ public enum TimeSpan {
     private static let month = 2_629_800 * second
     private static let year = 31_557_600 * second
 
-    /// Reads a span.
+    /// Parses a span.
     ///
     /// - Returns: the span, to the microsecond; nil for `infinity`.
-    /// - Throws: `TimeSpanError` with the place and what is wrong there.
+    /// - Throws: `TimeSpanError` with the place of the error and the reason.
     /// - Complexity: O(*n*) in the length of the text.
     public static func parse(_ text: String) throws(TimeSpanError) -> Duration? {
         var reader = Reader(bytes: Array(text.utf8))
@@ -51,8 +53,8 @@ public enum TimeSpan {
         return .microseconds(total)
     }
 
-    /// The span as systemd displays it: `1h 30min`, `5.500000s`, `0`. Nothing finer than `accuracy` is
-    /// shown. Negative spans are shown as `0`.
+    /// The span in the format of systemd: `1h 30min`, `5.500000s`, `0`. Units smaller than
+    /// `accuracy` are not shown. Negative spans are shown as `0`.
     public static func text(_ span: Duration, accuracy: Duration = .microseconds(1)) -> String {
         var rest = microseconds(in: span)
         let accuracy = max(1, microseconds(in: accuracy))
@@ -75,7 +77,7 @@ public enum TimeSpan {
         return parts.isEmpty ? "0" : parts.joined(separator: " ")
     }
 
-    /// The whole microseconds of a span; 0 if it is negative, and the most there are if it is longer.
+    /// The whole microseconds of a span; 0 if it is negative, and the maximum if it is longer.
     private static func microseconds(in span: Duration) -> UInt64 {
         let (seconds, attoseconds) = span.components
         guard seconds >= 0, attoseconds >= 0 else { return 0 }
@@ -89,7 +91,7 @@ public enum TimeSpan {
         ("s", second), ("ms", 1000), ("us", 1),
     ]
 
-    /// The digits behind the point, as many as the accuracy leaves; nil if that is none.
+    /// The digits after the point, as many as the accuracy allows; nil if it allows none.
     private static func decimals(
         _ fraction: UInt64, of unit: UInt64, accuracy: UInt64
     ) -> String? {
@@ -159,8 +161,9 @@ public enum TimeSpan {
             return sum
         }
 
-        /// What strtoll(3), with which systemd reads a number, takes before one: blanks that systemd does
-        /// not skip itself, and a sign; a minus only behind those blanks, since systemd looks for it first.
+        /// Skips what strtoll(3), which systemd uses to parse a number, accepts before a number:
+        /// blanks that systemd does not skip itself, and a sign. A minus is accepted only after
+        /// such blanks, because systemd checks for it first.
         private mutating func skipSign() -> Bool {
             while current == 0x0b || current == 0x0c || isBlank { place += 1 }
             guard let sign = current, sign == UInt8(ascii: "+") || sign == UInt8(ascii: "-") else {
@@ -178,7 +181,7 @@ public enum TimeSpan {
             current.map { (UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0) } ?? false
         }
 
-        /// A whole number, nil if there is no digit. systemd reads it as a signed 64-bit number.
+        /// A whole number; nil if there is no digit. systemd parses it as a signed 64-bit number.
         private mutating func number() throws(TimeSpanError) -> UInt64? {
             let first = place
             var value: Int64 = 0
@@ -195,7 +198,8 @@ public enum TimeSpan {
             return place == first ? nil : UInt64(value)
         }
 
-        /// The unit behind a number. Without one it is seconds, if a blank or the end follows.
+        /// The unit after a number. A number without a unit is in seconds if a blank or the end
+        /// follows.
         private mutating func unit() throws(TimeSpanError) -> UInt64 {
             let end = place
             skipBlanks()
@@ -207,7 +211,7 @@ public enum TimeSpan {
             return TimeSpan.second
         }
 
-        /// The sum in microseconds; nil if it reaches what stands for infinity.
+        /// The sum in microseconds; nil if it reaches the number that means infinity.
         private static func value(
             _ whole: UInt64, _ fraction: ArraySlice<UInt8>, unit: UInt64, addedTo total: UInt64
         ) -> UInt64? {
@@ -219,7 +223,8 @@ public enum TimeSpan {
                 return true
             }
             guard add(whole * unit) else { return nil }
-            // Digit by digit and rounded down at each, as systemd does: 0.3min is 18 s exactly.
+            // Each digit is added separately and rounded down, as in systemd: 0.3min is exactly 18
+            // s.
             var weight = unit / 10
             for digit in fraction {
                 guard add(UInt64(digit - UInt8(ascii: "0")) * weight) else { return nil }
@@ -230,11 +235,11 @@ public enum TimeSpan {
     }
 }
 
-/// Why a text is no time span.
+/// The reason why a text is not a valid time span.
 public struct TimeSpanError: Error, Hashable, Sendable, CustomStringConvertible {
     /// The place in the text, in bytes from its start.
     public var offset: Int
-    /// What is wrong there.
+    /// The reason.
     public var message: String
 
     public var description: String { message }

@@ -1,5 +1,5 @@
 // Copyright 2026 the timerd authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Clocks, accounts of time and what is due are the core's own words too.
+// The types for clocks, ledgers and due times are part of the interface of the core too.
 @_exported public import Timekeeping
