@@ -1,7 +1,7 @@
 // Copyright 2026 the timerd authors
 // SPDX-License-Identifier: Apache-2.0
 
-/// The ranges of the numbers that timerd reads from its database, its heartbeat and its state marker.
+/// The ranges of the numbers that timerd reads from its database, heartbeat and state marker.
 /// Calculations with numbers in these ranges cannot overflow, and the results can be written again.
 /// timerd never writes any other number, so any other number is refused where it is read.
 public enum Accepted {
