@@ -28,7 +28,7 @@ DIST ?= dist
 # The benchmarks to run, such as CASES="next agenda"; the default is all. LONG=1 takes ten times as long.
 CASES ?=
 
-.PHONY: help run status build test test-library test-mutations test-systemd bench bench-guard docs format check-format setup clean \
+.PHONY: help run status build test test-library test-mutations test-systemd test-container bench bench-guard docs format check-format setup clean \
     install uninstall deb check-deb
 
 help:
@@ -38,6 +38,7 @@ help:
 	@echo 'make test-library  test the library PausableTimers at length: a client package, laws, threads, kills (15 minutes)'
 	@echo 'make test-mutations  put mistakes into the core and the start sequence, and check that the tests notice each (30 minutes)'
 	@echo 'make test-systemd  test under a real systemd, in a container (needs root)'
+	@echo 'make test-container  build the image of Containerfile and try it, without a container engine (needs root)'
 	@echo 'make build         build release binaries in .build/release/'
 	@echo 'make deb           build a Debian package in dist/'
 	@echo 'make check-deb     check the package with lintian'
@@ -91,6 +92,9 @@ test-mutations: setup
 # One of the cases installs the package.
 test-systemd: deb
 	Tests/Machine/run .build/release
+
+test-container: build
+	Tests/Container/run .build/release
 
 # All files that `install` writes, except the configuration, and the variables for their paths.
 share = $(DESTDIR)$(PREFIX)/share

@@ -65,13 +65,15 @@ struct JobKey: Sendable {
                 "every", .span,
                 "The job runs on a fixed grid of elapsed time, with this interval.", default: false
             ) { node, draft throws(Fault) in
-                draft.every = try node.interval()
+                draft.every = try node.interval(
+                    "for a first run at the start, use first = \"0s\"")
             },
             JobKey(
                 "after", .span,
                 "The job runs once, after this much elapsed time.", default: false
             ) { node, draft throws(Fault) in
-                draft.after = try node.interval()
+                draft.after = try node.interval(
+                    "for one run at the start, use after = \"1ms\"")
             },
             JobKey(
                 "on-boot", .span,

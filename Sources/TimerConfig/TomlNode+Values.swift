@@ -106,12 +106,12 @@ extension TomlNode {
         return instant
     }
 
-    /// A time span between firings.
-    func interval() throws(Fault) -> Duration {
+    /// A time span until a run.
+    /// - Parameter instead: what to write in place of one that is too short.
+    func interval(_ instead: String) throws(Fault) -> Duration {
         let span = try span()
         guard span >= Self.intervalMin else {
-            throw Fault(
-                mark, "an interval is at least 1ms; for once at the start, use first = \"0s\"")
+            throw Fault(mark, "an interval is at least 1ms; \(instead)")
         }
         return span
     }

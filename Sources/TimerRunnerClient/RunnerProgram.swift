@@ -3,10 +3,22 @@
 
 import Glibc
 import HostThreads
+import Synchronization
 import TimerRunnerProtocol
 
 /// Starts the program of the runner, for a scheduler with its own runner.
 public enum RunnerProgram {
+    /// Held while there is a child that is waited for by its number.
+    private static let starting = Mutex(())
+
+    /// Takes the ends of all children that have ended, but for the one that `start` waits for. For the first process of
+    /// a container, which gets every process whose parent has ended (pid_namespaces(7)).
+    public static func reapOthers() {
+        starting.withLock { _ in
+            while waitpid(-1, nil, WNOHANG) > 0 {}
+        }
+    }
+
     /// Starts a program with these arguments that exits at once, as `timerd-runner --detach` does,
     /// and waits for it. Its standard input is /dev/null, and it has this process's standard output
     /// and error.
@@ -36,13 +48,16 @@ public enum RunnerProgram {
             &attributes, Int16(POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF))
         var strings = ([path] + arguments).map { strdup($0) } + [nil]
         defer { for string in strings { free(string) } }
-        var pid: pid_t = 0
-        let code = posix_spawn(&pid, path, &actions, &attributes, &strings, environ)
+        let (code, status) = starting.withLock { _ in
+            var pid: pid_t = 0
+            var status: Int32 = 0
+            let code = posix_spawn(&pid, path, &actions, &attributes, &strings, environ)
+            if code == 0 { while waitpid(pid, &status, 0) < 0, errno == EINTR {} }
+            return (code, status)
+        }
         guard code == 0 else {
             throw .init("\(path) cannot be started: \(String(cString: strerror(code)))")
         }
-        var status: Int32 = 0
-        while waitpid(pid, &status, 0) < 0, errno == EINTR {}
         guard status == 0 else { throw .init("\(path) failed to start; see its stderr") }
     }
 }

@@ -53,7 +53,10 @@ struct NextVerb: ParsableCommand {
         guard (1...1000).contains(count) else { throw ValidationError("-n is from 1 to 1000") }
         let given = [job, calendar, cron, every].compactMap { $0 }
         guard given.count == 1 else {
-            throw ValidationError("one of JOB, --calendar, --cron and --every is needed")
+            throw ValidationError(
+                given.isEmpty
+                    ? "one of JOB, --calendar, --cron and --every is needed"
+                    : "JOB, --calendar, --cron and --every exclude each other; keep one")
         }
         let preview = try preview()
         let from = try from.map { _ in try times().shortText(of: instant()) }

@@ -155,7 +155,11 @@ import TimerZones
         ),
         (
             #"every = "0s"\#nshell = "x""#,
-            #"2:9: job "j": every: an interval is at least 1ms; for once at the start, use first = "0s""#
+            #"2:9: job "j": every: an interval is at least 1ms; for a first run at the start, use first = "0s""#
+        ),
+        (
+            #"after = "0s"\#nshell = "x""#,
+            #"2:9: job "j": after: an interval is at least 1ms; for one run at the start, use after = "1ms""#
         ),
         (
             #"every = "infinity"\#nshell = "x""#,

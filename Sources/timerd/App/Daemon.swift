@@ -79,6 +79,8 @@ struct Daemon {
         }
         let log = Self.makeLog(options, clocks: clocks)
         if let fault = options.zoneFault { log.warning("Started with a fault: \(fault)") }
+        let reaper = OrphanReaper()
+        defer { withExtendedLifetime(reaper) {} }
         do {
             let start = DaemonStart(
                 options: options, environment: environment, clocks: clocks, log: log,

@@ -21,6 +21,7 @@ struct Timerd: ParsableCommand {
 
     static func main() {
         Signals.block()
+        OrphanReaper.block()
         let zoneFault = ZoneEnvironment.dropUnusable()
         do {
             var command = try parseAsRoot()

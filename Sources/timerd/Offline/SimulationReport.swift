@@ -107,7 +107,7 @@ final class SimulationReport {
             output.write("\n\(local(start)) to \(local(end)):\n")
             for job in roster.jobs {
                 let dropped = letGo[job.name].map { ", \($0) skipped" } ?? ""
-                output.write("  \(job.name): \(fired[job.name] ?? 0) runs\(dropped)\n")
+                output.write("  \(job.name): \(plural(fired[job.name] ?? 0, "run"))\(dropped)\n")
             }
         }
         output.flush()
