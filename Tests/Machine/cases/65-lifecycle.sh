@@ -65,7 +65,7 @@ expect 'it was tried once' equals 0 property NRestarts
 # Whoever asks is not kept waiting, and hears where to look.
 status=0
 inside timerctl list 2>"$MACHINE_WORK/asked" || status=$?
-expect "a refusal ($(cat "$MACHINE_WORK/asked"))" test "$status" = 1
+expect "a refusal ($(cat "$MACHINE_WORK/asked"))" test "$status" = 3
 expect 'that says where to look' grep -q 'systemctl status timerd' "$MACHINE_WORK/asked"
 inside systemctl stop timerd.socket
 configure <"$MACHINE_HERE/timerd.toml"
