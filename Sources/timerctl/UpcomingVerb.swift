@@ -124,9 +124,11 @@ struct Upcoming: Encodable {
         isBrief: Bool = false
     ) throws {
         var found: [Run] = []
+        // To read options takes longer than to work out a schedule.
+        let verb = try NextVerb.parse(["job"])
         for job in jobs {
             let each = isBrief ? Self.countedMax : most
-            let runs = try Self.runs(of: job, to: end, most: each)
+            let runs = try Self.runs(of: job, to: end, most: each, verb)
             found += isBrief ? Self.brief(runs) : runs
         }
         found.sort { ($0.instant, $0.job) < ($1.instant, $1.job) }
@@ -150,7 +152,7 @@ struct Upcoming: Encodable {
 
     /// One more than are wanted, so that it is known whether there are more.
     private static func runs(
-        of job: JobStatus, to end: WallInstant, most: Int
+        of job: JobStatus, to end: WallInstant, most: Int, _ verb: NextVerb
     ) throws -> [Run] {
         var found: [Run] = []
         func add(_ text: String, _ kind: String) -> Bool {
@@ -162,15 +164,29 @@ struct Upcoming: Encodable {
         guard let next = job.next, let first = WallInstant(rfc3339: next), first <= end else {
             return found
         }
-        var verb = try NextVerb.parse([job.job])
-        verb.count = min(1000, most + 1)
-        let later = try verb.preview(of: job).next.filter { text in
+        let later = try times(of: job, to: end, most: most, verb).filter { text in
             WallInstant(rfc3339: text).map { $0 > first } ?? false
         }
         for (index, text) in ([next] + later).enumerated() {
             guard add(text, index < job.skips ?? 0 ? "skipped" : "run") else { break }
         }
         return found
+    }
+}
+
+extension Upcoming {
+    /// The times of a job until then, and perhaps some behind. Most jobs run seldom: a few are worked out first.
+    private static func times(
+        of job: JobStatus, to end: WallInstant, most: Int, _ verb: NextVerb
+    ) throws -> [String] {
+        var verb = verb
+        let all = min(1000, most + 1)
+        verb.count = min(all, 4)
+        let some = try verb.preview(of: job).next
+        let last = some.last.flatMap { WallInstant(rfc3339: $0) }
+        guard some.count == verb.count, verb.count < all, let last, last <= end else { return some }
+        verb.count = all
+        return try verb.preview(of: job).next
     }
 }
 
