@@ -21,7 +21,7 @@ expect 'it says where more is' is_explained paused '^Documentation: man:timerctl
 expect 'it says what to do' is_explained paused 'timerctl resume slow'
 expect 'the other one is told as well' is_explained resumed '^Subject: Job slow was resumed$'
 inside timerctl pause --all --note 'disk swap'
-inside timerctl resume --all
+inside timerctl resume --all --yes
 wait_for 5 'a command for several jobs' in_journal 'requested resume for 2 jobs: 2 changed' TIMERD_EVENT=commanded
 command=$(journal -x TIMERD_EVENT=commanded -n 1)
 expect 'it is explained' sh -c 'echo "$1" | grep -q "Subject: root requested [a-z]* for several jobs"' sh "$command"

@@ -33,7 +33,7 @@ active=$(number active elapsed_usec)
 now=$(microseconds)
 wait_for 10 'a second' passed "$now" 1
 expect 'nothing counts while it is paused' equals "$held" number wall elapsed_usec
-inside timerctl resume --all
+inside timerctl resume --all --yes
 
 # The machine goes down and comes up: by the calendar clock all of it passed.
 before=$(microseconds)
