@@ -165,7 +165,12 @@ enum Text {
         guard job.changed else {
             return "\(job.job): nothing to do: \(Printable.text(job.reason ?? job.state ?? ""))"
         }
-        let left = job.remainingUsec.map { "; next run in \(span($0))" } ?? ""
+        let after = job.paused.map { $0.until == nil ? " after it is resumed" : " after that" }
+        let left =
+            job.remainingUsec.map {
+                "; next run \(after == nil ? "in " : "")\(span($0))\(after ?? "")"
+            }
+            ?? ""
         if let former = job.formerPause, let pause = job.paused {
             return
                 "\(job.job): pause changed: \(Printable.text(change(from: former, to: pause)))\(left)"

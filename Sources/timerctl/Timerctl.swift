@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import ArgumentParser
+import TimerControl
 import TimerCore
 import TimerZones
 
@@ -34,11 +35,25 @@ struct Timerctl: ParsableCommand {
             var command = try parseAsRoot(verbFirst(CommandLine.arguments.dropFirst()))
             try command.run()
         } catch let error where exitCode(for: error) == .validationFailure {
+            if let fault = unknownCommand(CommandLine.arguments.dropFirst()) {
+                Terminal.complain(fault)
+                exit(withError: ExitCode(WrongUsage.status))
+            }
             Terminal.complain(WrongUsage.text(fullMessage(for: error)))
             exit(withError: ExitCode(WrongUsage.status))
         } catch {
             exit(withError: error)
         }
+    }
+
+    /// What to say if the first word is not a command; nil if it is one. The parser of command lines takes it for an
+    /// argument of this program, of which there are none.
+    static func unknownCommand(_ arguments: ArraySlice<String>) -> String? {
+        let names = configuration.subcommands.map { $0._commandName } + ["help"]
+        guard let word = verbFirst(arguments).first, !word.hasPrefix("-"), !names.contains(word)
+        else { return nil }
+        let near = nearestName(word, among: names).map { " (did you mean \"\($0)\"?)" } ?? ""
+        return "timerctl: unknown command \"\(Printable.text(word))\"\(near); see `timerctl --help`"
     }
 
     /// The arguments with the verb first: `timerctl --user list` is `timerctl list --user`, as of systemctl.

@@ -56,7 +56,7 @@ import TimerCore
         try tmux.press("p")
         _ = tmux.waitFor("the pause") {
             Self.row("beta", $0).contains("paused")
-                && $0[23].hasPrefix("beta: paused; next run in ")
+                && $0[23].hasPrefix("beta: paused; next run ")
         }
         #expect(try daemon.show("beta").paused != nil)
         try tmux.press("r")

@@ -371,7 +371,8 @@ private final class TimerBench: @unchecked Sendable {
             .paused(job, pause, accrued: .seconds(20), remaining: .seconds(5400)))
         #expect(
             entry.message
-                == "backup: paused by ada (swap); keeps 20s of elapsed time; next run in 1h 30min")
+                == "backup: paused by ada (swap); keeps 20s of elapsed time; next run 1h 30min after the pause"
+        )
         #expect(entry.metadata["TIMERD_JOB"] == "backup")
         #expect(entry.metadata["TIMERD_EVENT"] == "paused")
         #expect(entry.metadata["TIMERD_ELAPSED_USEC"] == "20000000")

@@ -23,6 +23,23 @@ import TimerConfig
         #expect(Timerctl.verbFirst(given[...]) == read)
     }
 
+    @Test(
+        arguments: [
+            (
+                ["pase", "a"],
+                "unknown command \"pase\" (did you mean \"pause\"?); see `timerctl --help`"
+            ),
+            (
+                ["--user", "nothing-like-it"],
+                "unknown command \"nothing-like-it\"; see `timerctl --help`"
+            ),
+            (["pause", "a"], nil), (["--help"], nil), ([], nil), (["help"], nil),
+            (["--socket", "/x"], nil),
+        ] as [([String], String?)])
+    func anUnknownCommandIsNamed(given: [String], text: String?) {
+        #expect(Timerctl.unknownCommand(given[...]) == text.map { "timerctl: \($0)" })
+    }
+
     @Test func onlyOneDaemonIsAsked() throws {
         #expect(throws: (any Error).self) {
             try Timerctl.parseAsRoot(["list", "--user", "--socket", "/x"])

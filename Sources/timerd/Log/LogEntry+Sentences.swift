@@ -47,7 +47,8 @@ extension LogEntry {
                 .notice,
                 "paused by \(pause.by)" + (pause.note.map { " (\($0))" } ?? "")
                     + (pause.until.map { ", until \($0.rfc3339)" } ?? "")
-                    + "; keeps \(span(accrued)) of elapsed time" + left(remaining)
+                    + "; keeps \(span(accrued)) of elapsed time"
+                    + (remaining.map { "; next run \(span($0)) after the pause" } ?? "")
             )
         case .pauseChanged(_, let former, let pause):
             (.notice, pauseChanged(from: former, to: pause))
