@@ -136,7 +136,7 @@ let package = Package(
         .executableTarget(
             name: "timerctl",
             dependencies: [
-                "CLinux", "TimerControl", "TimerCore", "TimerZones",
+                "CLinux", "HostFiles", "TimerControl", "TimerCore", "TimerZones",
                 daemons("ArgumentParser", of: "swift-argument-parser"),
             ],
             swiftSettings: settings),

@@ -53,6 +53,16 @@ public final class Directory: Sendable {
         return try Self.adopt("\(path)/\(name)", at: descriptor, name: name, followLink: false)
     }
 
+    /// Opens a directory that is there, through a link as well, with the same check.
+    public static func existing(_ path: String) throws(Failure) -> Directory {
+        try adopt(path, at: AT_FDCWD, name: path, followLink: true)
+    }
+
+    /// Opens the directory of this name in this one, which is there, with the same check.
+    public func existingSubdirectory(_ name: String) throws(Failure) -> Directory {
+        try Self.adopt("\(path)/\(name)", at: descriptor, name: name, followLink: false)
+    }
+
     private static func adopt(
         _ path: String, at parent: Int32, name: String, followLink: Bool
     ) throws(Failure) -> Directory {

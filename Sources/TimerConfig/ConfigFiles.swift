@@ -10,6 +10,8 @@ struct ConfigFiles {
     static let bytesMax = 8 << 20
     /// The most files `jobs.d` may have.
     static let filesMax = 1000
+    /// The most definitions of one-off jobs.
+    static let oneOffsMax = 100_000
 
     let main: String
     let ownerUID: UInt32
@@ -56,9 +58,36 @@ struct ConfigFiles {
         try read(other.name, at: other.directory.descriptor, path: other.path)
     }
 
+    /// Whether the file is still in its directory.
+    func isThere(_ file: Other) -> Bool {
+        var status = stat()
+        return fstatat(file.directory.descriptor, file.name, &status, AT_SYMLINK_NOFOLLOW) == 0
+    }
+
     /// The files in `jobs.d`, sorted by name; none without the directory.
-    func others() -> ([Other], ConfigError?) {
-        let path = prefix + "jobs.d"
+    func others() -> ([Other], ConfigError?) { files(in: "jobs.d", most: Self.filesMax) }
+
+    /// The definitions of one-off jobs, sorted by name; none without their directory.
+    func oneOffs() -> ([Other], ConfigError?) {
+        files(in: ConfigReader.oneOffDirectory, most: Self.oneOffsMax)
+    }
+
+    /// The definition of one of them. It may not be there.
+    func oneOff(_ name: String) throws(ConfigError) -> Other {
+        let path = prefix + ConfigReader.oneOffDirectory
+        let descriptor: Int32
+        do throws(ConfigLinks.Fault) {
+            descriptor = try open(path, at: AT_FDCWD, path: path, O_RDONLY | O_DIRECTORY)
+        } catch { throw ConfigError(file: path, message: Self.message(error)) }
+        let handle = DirectoryHandle(descriptor: descriptor)
+        if let fault = fault(of: descriptor, kind: S_IFDIR, "a directory") {
+            throw ConfigError(file: path, message: fault)
+        }
+        return Other(path: "\(path)/\(name)", name: name, directory: handle)
+    }
+
+    private func files(in directory: String, most: Int) -> ([Other], ConfigError?) {
+        let path = prefix + directory
         let descriptor: Int32
         do throws(ConfigLinks.Fault) {
             descriptor = try open(path, at: AT_FDCWD, path: path, O_RDONLY | O_DIRECTORY)
@@ -81,8 +110,8 @@ struct ConfigFiles {
         do throws(ConfigError) { names = try Self.names(in: descriptor, path: path) } catch {
             return ([], error)
         }
-        guard names.count <= Self.filesMax else {
-            let message = "has \(names.count) files; \(Self.filesMax) at most, so none is read"
+        guard names.count <= most else {
+            let message = "has \(names.count) files; \(most) at most, so none is read"
             return ([], ConfigError(file: path, message: message))
         }
         let others = names.sorted().map {

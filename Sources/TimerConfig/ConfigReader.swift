@@ -115,6 +115,18 @@ public enum ConfigReader {
                 decoder.leaveOut(file: other.path, error)
             }
         }
+        let (oneOffs, oneOffError) = files.oneOffs()
+        if let oneOffError { decoder.leaveOutFolder(oneOffError) }
+        for file in oneOffs {
+            do throws(ConfigError) {
+                try decoder.takeOneOff(
+                    try Document(bytes: try files.read(file), file: file.path), named: file.name)
+            } catch {
+                // It is over, or was cancelled, since the directory was listed.
+                guard files.isThere(file) else { continue }
+                decoder.leaveOut(file: file.path, error)
+            }
+        }
         return decoder.reading()
     }
 
@@ -140,6 +152,29 @@ public enum ConfigReader {
         hasher.combine(error)
         for other in others { add(other.path) { () throws(ConfigError) in try files.read(other) } }
         return hasher.finalize()
+    }
+
+    /// The directory beside the main file that has a definition for each one-off job, `NAME.toml`.
+    public static let oneOffDirectory = "one-off.d"
+
+    /// Reads the definition of one one-off job, by the rules that `load` has for it.
+    ///
+    /// - Parameters:
+    ///   - path: the main file of the configuration, which is not read.
+    ///   - settings: those in use.
+    /// - Throws: the first thing that is wrong with it.
+    public static func loadOneOff(
+        _ name: String, path: String, ownerUID: UInt32, settings: DaemonSettings,
+        zones: ZoneFiles = ZoneFiles()
+    ) throws(ConfigError) -> Job {
+        let files = ConfigFiles(main: path, ownerUID: ownerUID)
+        var decoder = Decoder(zones: zones, seed: 0, checks: nil, settings: settings)
+        let file = try files.oneOff("\(name).toml")
+        try decoder.takeOneOff(
+            try Document(bytes: try files.read(file), file: file.path), named: file.name)
+        let reading = decoder.reading()
+        if let error = reading.errors.first { throw error }
+        return reading.roster.jobs[0]
     }
 
     /// Reads one text as if it were the only file.

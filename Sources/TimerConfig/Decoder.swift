@@ -16,7 +16,9 @@ struct Decoder {
     private(set) var maxima: [Job.Name: (mark: SourceMark, excerpt: String?)] = [:]
     /// Where the `user` of a job is written, if users are restricted.
     private(set) var users: [Job.Name: (mark: SourceMark, excerpt: String?)] = [:]
-    private(set) var settings = DaemonSettings()
+    private(set) var settings: DaemonSettings
+    /// Whether the file that is being read was written by a command.
+    private var isOneOff = false
     private(set) var errors: [ConfigError] = []
     /// How many errors are not among `errors`, beside the sentences that count them.
     private(set) var untold = 0
@@ -37,7 +39,12 @@ struct Decoder {
     /// - Parameters:
     ///   - checks: what is looked for beside errors; nil: nothing.
     ///   - concurrentRunsMax: how many runs of all jobs may be active at once; nil: `max-concurrent` of the files.
-    init(zones: ZoneFiles, seed: UInt64, checks: ConfigChecks?, concurrentRunsMax: Int? = nil) {
+    ///   - settings: what the table `[daemon]` of a file goes before.
+    init(
+        zones: ZoneFiles, seed: UInt64, checks: ConfigChecks?, concurrentRunsMax: Int? = nil,
+        settings: DaemonSettings = DaemonSettings()
+    ) {
+        self.settings = settings
         self.zones = zones
         self.seed = seed
         self.checks = checks
@@ -57,7 +64,7 @@ struct Decoder {
         faults.files.insert(file)
     }
 
-    /// The files of `jobs.d` cannot be listed.
+    /// The files of `jobs.d`, or the definitions of one-off jobs, cannot be listed.
     mutating func leaveOutFolder(_ error: ConfigError) {
         errors.append(error)
         rejected.append(error.file)
@@ -100,6 +107,32 @@ struct Decoder {
                     file: document.file,
                     message: "and \(Self.count(more)); correct the first ones to see the others"))
         }
+    }
+
+    /// The definition of a one-off job: one table `[job.NAME]` with `at`, in the file `NAME.toml`.
+    ///
+    /// - Throws: what is wrong with the file as a whole.
+    mutating func takeOneOff(_ document: Document, named file: String) throws(ConfigError) {
+        let name = file.hasSuffix(".toml") ? String(file.dropLast(5)) : file
+        var jobs: [TomlEntry] = []
+        if document.entries.count == 1, document.entries[0].key == "job",
+            case .table(let tables) = document.entries[0].node.value
+        {
+            jobs = tables
+        }
+        guard jobs.count == 1, jobs[0].key == name, case .table(let keys) = jobs[0].node.value,
+            keys.contains(where: { $0.key == "at" })
+        else {
+            throw ConfigError(
+                file: document.file,
+                message: "must have one table, [job.\(name)] with the key at; "
+                    + "it is written by `timerctl at`, and removed with `timerctl cancel`")
+        }
+        let count = self.jobs.count
+        isOneOff = true
+        take(document)
+        isOneOff = false
+        for index in count..<self.jobs.count { self.jobs[index].isOneOff = true }
     }
 
     private mutating func readDaemon(_ entry: TomlEntry, _ reader: inout FileReader) {
@@ -221,7 +254,8 @@ struct Decoder {
         _ job: Job, _ draft: Draft, _ key: TomlEntry, _ entries: [TomlEntry],
         _ reader: inout FileReader
     ) {
-        guard let checks else { return }
+        // When a one-off job was made, its time was to come, and what it names is said when it fails.
+        guard let checks, !isOneOff else { return }
         func warn(
             _ code: ConfigWarning.Code, _ key: String, _ mark: SourceMark, _ message: String
         ) {

@@ -30,12 +30,13 @@ extension ControlRequest {
         case jobs, job(Job.Name), verb(Order.Verb), why(Job.Name), log(Job.Name), kill(Job.Name)
         case order(Order.Verb, Job.Name)
         case runs, reload
+        case oneOffs, oneOff(Job.Name), cancelOneOff(Job.Name)
 
         /// The methods it is for.
         var methods: [String] {
             switch self {
-            case .jobs, .job, .why, .log, .runs: ["GET", "HEAD", "OPTIONS"]
-            case .kill, .order: ["POST", "OPTIONS"]
+            case .jobs, .job, .why, .log, .runs, .oneOffs: ["GET", "HEAD", "OPTIONS"]
+            case .kill, .order, .oneOff, .cancelOneOff: ["POST", "OPTIONS"]
             case .verb, .reload: ["GET", "HEAD", "POST", "OPTIONS"]
             }
         }
@@ -73,6 +74,9 @@ extension ControlRequest {
         case .runs: self = .history(try HistoryQuery(&query))
         case .reload where isPost: self = try query.flag("strict") ? .strictReload : .reload
         case .reload: self = .previewReload
+        case .oneOffs: self = .oneOffs(base: try query.base())
+        case .oneOff(let job): self = .takeOneOff(job)
+        case .cancelOneOff(let job): self = .cancelOneOff(job)
         }
         try query.finish()
         // The others have read theirs.
@@ -113,6 +117,9 @@ extension ControlRequest {
         switch (parts[1], parts.count) {
         case ("runs", 2): return .runs
         case ("reload", 2): return .reload
+        case ("one-offs", 2): return .oneOffs
+        case ("one-offs", 3): return .oneOff(try name())
+        case ("one-offs", 4) where parts[3] == "cancel": return .cancelOneOff(try name())
         case ("jobs", 2): return .jobs
         case ("jobs", 3):
             if let verb = Order.Verb(rawValue: parts[2]), verb != .kill { return .verb(verb) }
@@ -198,6 +205,17 @@ struct QueryText {
         guard let text = take("run") else { return nil }
         guard let run = Run.ID(text) else { throw .badQuery("\"\(text)\" is no run") }
         return run
+    }
+
+    /// What a name is made from by adding a number.
+    mutating func base() throws(ControlRequest.Fault) -> String? {
+        guard let text = take("base") else { return nil }
+        guard text.utf8.count <= OneOffsReply.baseLengthMax, Job.Name(text) != nil else {
+            throw .badQuery(
+                "base must be the beginning of a job name, of \(OneOffsReply.baseLengthMax) "
+                    + "characters at most")
+        }
+        return text
     }
 
     mutating func after() throws(ControlRequest.Fault) -> UInt64? {

@@ -31,11 +31,19 @@ public enum ControlRequest: Hashable, Sendable {
     /// What reading it again would change: `GET /v1/reload`.
     case previewReload
 
+    /// What is needed to write the definition of a one-off job: where, and a name that is free, made from a base if one
+    /// is given: `GET /v1/one-offs`, with `base` as a query.
+    case oneOffs(base: String?)
+    /// Take up the one-off job whose definition was written: `POST /v1/one-offs/NAME`.
+    case takeOneOff(Job.Name)
+    /// Remove a one-off job whose definition was removed: `POST /v1/one-offs/NAME/cancel`.
+    case cancelOneOff(Job.Name)
+
     /// Whether it changes anything, so that only some may ask it.
     public var isChange: Bool {
         switch self {
-        case .list, .show, .why, .history, .log, .previewReload: false
-        case .order, .orders, .kill, .reload, .strictReload: true
+        case .list, .show, .why, .history, .log, .previewReload, .oneOffs: false
+        case .order, .orders, .kill, .reload, .strictReload, .takeOneOff, .cancelOneOff: true
         }
     }
 
@@ -43,7 +51,8 @@ public enum ControlRequest: Hashable, Sendable {
     var isLong: Bool {
         switch self {
         case .list, .orders, .reload, .strictReload, .previewReload: true
-        case .show, .why, .order, .history, .log, .kill: false
+        case .show, .why, .order, .history, .log, .kill, .oneOffs, .takeOneOff, .cancelOneOff:
+            false
         }
     }
 
@@ -66,6 +75,9 @@ public enum ControlRequest: Hashable, Sendable {
             "/v1/jobs/\(job)/kill" + QueryText.write([("run", run?.description)])
         case .reload, .previewReload: "/v1/reload"
         case .strictReload: "/v1/reload?strict=1"
+        case .oneOffs(let base): "/v1/one-offs" + QueryText.write([("base", base)])
+        case .takeOneOff(let job): "/v1/one-offs/\(job)"
+        case .cancelOneOff(let job): "/v1/one-offs/\(job)/cancel"
         }
     }
 

@@ -35,6 +35,7 @@ extension JobStatus {
         checkpoint = snapshot.checkpoint.rfc3339
         if job.schedule.counts { count = job.count.rawValue }
         if snapshot.uncertain > .zero { uncertainUsec = snapshot.uncertain.wholeMicroseconds }
+        if job.isOneOff { oneOff = true }
         if snapshot.skips > 0 { skips = snapshot.skips }
         skipped = snapshot.lastSkip.map { SkipStatus($0) }
         policy = PolicyStatus(job.policy)

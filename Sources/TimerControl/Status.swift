@@ -29,6 +29,8 @@ public struct JobStatus: Codable, Hashable, Sendable {
     public var cron: [String]?
     /// The instant of a job that fires at one.
     public var at: String?
+    /// Whether it was made by a command, runs once, and is removed a day after that; absent if not.
+    public var oneOff: Bool?
     /// The zone of its calendar events and crontab lines.
     public var timezone: String?
     /// What becomes of times that do not exist, if its configuration says.
@@ -78,7 +80,8 @@ public struct JobStatus: Codable, Hashable, Sendable {
     enum CodingKeys: CodingKey, CaseIterable {
         case activeUsec, afterUsec, at, calendar, checkpoint, command, count
         case cron, description, dstGap, dstOverlap, elapsedUsec, everyUsec, firings, job, last, next
-        case nextAttempt, nextAttemptUsec, onBootUsec, paused, policy, remainingUsec, running, shell
+        case nextAttempt, nextAttemptUsec, onBootUsec, oneOff, paused, policy, remainingUsec,
+            running, shell
         case skipped, skips, state, timezone, uncertainUsec
     }
 }

@@ -190,6 +190,12 @@ struct ClientLoop: ~Copyable {
             send(.shutDown(grace: grace))
         case .refresh: send(.refresh)
         case .forgetFormer: send(.forgetFormer)
+        case .discard(let jobs):
+            var rest = jobs[...]
+            while !rest.isEmpty {
+                send(.discard(Array(rest.prefix(Wire.runsPerFrame))))
+                rest = rest.dropFirst(Wire.runsPerFrame)
+            }
         case .close: isClosing = true
         }
     }

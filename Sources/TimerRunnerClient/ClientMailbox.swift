@@ -21,6 +21,7 @@ final class ClientMailbox: Sendable {
         case shutDown(Duration, @Sendable () -> Void)
         case refresh
         case forgetFormer
+        case discard([Job.Name])
         case close
     }
 

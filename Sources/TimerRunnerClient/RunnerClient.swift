@@ -168,6 +168,9 @@ public final class RunnerClient: Sendable {
     /// The reload is finished: the runner forgets the previous definitions.
     public func forgetFormer() { mailbox.post(.forgetFormer) }
 
+    /// These one-off jobs are over: the runner, if one is connected, removes their definitions.
+    public func discard(_ jobs: [Job.Name]) { mailbox.post(.discard(jobs), hasTime: true) }
+
     /// Makes the runner terminate every run, by SIGTERM and after `grace` by SIGKILL, and then
     /// itself. Returns when that is done and every end is reported, or after `grace` and ten
     /// seconds, or at once if no runner is connected.

@@ -13,7 +13,7 @@ package import TimerCore
 /// a new connection the messages that were not acknowledged are sent again.
 package enum Wire {
     /// The version of the protocol; both sides must have the same.
-    package static let version: UInt64 = 3
+    package static let version: UInt64 = 4
     /// The most bytes of a frame from the runner: the longest tail of a run fits.
     package static let replyBytesMax = 4 << 20
     /// The most bytes of a frame from the scheduler: `runsPerFrame` runs with the longest names fit.
@@ -62,6 +62,8 @@ package enum WireRequest: Hashable {
     case refresh
     /// The previous definitions, from before the last `refresh`, are not used any more.
     case forgetFormer
+    /// These one-off jobs are over: their definitions can be removed.
+    case discard([Job.Name])
 
     package var bytes: [UInt8] {
         var writer = WireWriter()
@@ -106,6 +108,9 @@ package enum WireRequest: Hashable {
             writer.put(grace)
         case .refresh: writer.put(UInt8(11))
         case .forgetFormer: writer.put(UInt8(12))
+        case .discard(let jobs):
+            writer.put(UInt8(13))
+            writer.put(jobs) { $0.put($1.description) }
         }
         return writer.bytes
     }
@@ -141,6 +146,13 @@ package enum WireRequest: Hashable {
         case 10: self = .shutDown(grace: try reader.span())
         case 11: self = .refresh
         case 12: self = .forgetFormer
+        case 13:
+            var jobs: [Job.Name] = []
+            for _ in 0..<(try reader.count(of: 8, most: Wire.runsPerFrame)) {
+                guard let job = Job.Name(try reader.string()) else { throw .init() }
+                jobs.append(job)
+            }
+            self = .discard(jobs)
         default: throw .init()
         }
         try reader.finish()

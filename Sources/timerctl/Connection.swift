@@ -80,6 +80,8 @@ struct Connection: ParsableArguments {
         /// The exit status of this program.
         var status: Int32
         var message: String
+        /// Whether the daemon answered, and refused it.
+        var isRefusal = false
 
         /// Whether no daemon answers.
         var isAway: Bool { status == 3 }
@@ -108,7 +110,8 @@ struct Connection: ParsableArguments {
     private static let unexpected =
         "unexpected response: do timerd and timerctl have the same version?"
 
-    private func response(to request: ControlRequest) throws(Failure) -> [UInt8] {
+    /// What the daemon answers, without a word on standard error if it refuses.
+    func response(to request: ControlRequest) throws(Failure) -> [UInt8] {
         let client = client
         if !request.isChange, isStandard(client.path),
             let fault = StoppedDaemon(path: client.path, manager: client.manager).fault()
@@ -128,7 +131,8 @@ struct Connection: ParsableArguments {
             let error = try? ControlJSON.decode(ErrorReply.self, from: reply.body)
             let details = (error?.details ?? []).map { $0 + "\n" }.joined()
             let what = error?.error ?? "the daemon answered \(reply.status)"
-            throw Failure(status: reply.status == 404 ? 4 : 1, message: details + what)
+            throw Failure(
+                status: reply.status == 404 ? 4 : 1, message: details + what, isRefusal: true)
         }
         return reply.body
     }

@@ -221,7 +221,9 @@ enum Text {
         if let every = job.everyUsec { return "every \(span(every))" }
         if let after = job.afterUsec { return "once, after \(span(after))" }
         if let afterBoot = job.onBootUsec { return boot(afterBoot, "each") }
-        if let at = job.at { return "once, at \(instant(at))" }
+        if let at = job.at {
+            return "once, at \(instant(at))" + (job.oneOff == true ? ", as a one-off job" : "")
+        }
         let zone = job.timezone.map { " in \($0)" } ?? ""
         if let calendar = job.calendar {
             return "calendar \(calendar.joined(separator: "; "))\(zone)"

@@ -22,7 +22,9 @@ struct Timerctl: ParsableCommand {
             ResumeVerb.self,
             StartVerb.self,
             StopVerb.self, RunVerb.self, SkipNextVerb.self, WhyVerb.self, NextVerb.self,
-            HistoryVerb.self, LogVerb.self, KillVerb.self, ReloadVerb.self,
+            HistoryVerb.self, LogVerb.self, KillVerb.self, AtVerb.self, InVerb.self,
+            CancelVerb.self,
+            ReloadVerb.self,
         ])
 
     /// For the help and the shells' completions alone: what comes before the verb is read behind it.

@@ -29,7 +29,7 @@ final class ConfigTrace: Sendable {
     private struct Reading {
         var prints: Set<Print> = []
         /// The index in `names` of the file that defines each job.
-        var files: [Job.Name: UInt16] = [:]
+        var files: [Job.Name: UInt32] = [:]
         var names: [String] = []
         /// The files with a table `[daemon]`.
         var settingsFiles: Set<String> = []
@@ -69,11 +69,11 @@ final class ConfigTrace: Sendable {
     /// Call this with the result after the files were read.
     func note(_ reading: ConfigReading) {
         let (shares, jobs) = (reading.shares, reading.roster.jobs)
-        var files: [Job.Name: UInt16] = [:]
+        var files: [Job.Name: UInt32] = [:]
         files.reserveCapacity(jobs.count)
         var rest = jobs[...]
         for (index, share) in shares.enumerated() {
-            for job in rest.prefix(share.jobs) { files[job.name] = UInt16(index) }
+            for job in rest.prefix(share.jobs) { files[job.name] = UInt32(index) }
             rest = rest.dropFirst(share.jobs)
         }
         let names = shares.map { name(of: $0.file) }
@@ -109,7 +109,7 @@ final class ConfigTrace: Sendable {
             guard last.files[job] == nil else { continue }
             let place = places[file] ?? last.names.count
             if places.updateValue(place, forKey: file) == nil { last.names.append(file) }
-            last.files[job] = UInt16(place)
+            last.files[job] = UInt32(place)
         }
         // An error does not change the allowed users. At the start there is no previous reading to
         // use.
@@ -125,7 +125,12 @@ final class ConfigTrace: Sendable {
         guard file != main, let slash = file.utf8.lastIndex(of: UInt8(ascii: "/")) else {
             return file
         }
-        return String(file[file.utf8.index(after: slash)...])
+        let name = String(file[file.utf8.index(after: slash)...])
+        let directory = file[..<slash]
+        let isOneOff =
+            directory == ConfigReader.oneOffDirectory
+            || directory.hasSuffix("/" + ConfigReader.oneOffDirectory)
+        return isOneOff ? Self.oneOff + name : name
     }
 
     /// Uses the last reading from now on.
@@ -172,31 +177,43 @@ final class ConfigTrace: Sendable {
         state.affected = Set(state.taken.prints.symmetricDifference(found).map(\.name))
     }
 
-    /// The attributes of the main file, of the directory beside it and of the files in it.
+    /// What comes before the names of the definitions of one-off jobs.
+    private static let oneOff = ConfigReader.oneOffDirectory + "/"
+
+    /// The attributes of the main file, of the directories beside it and of the files in them.
     private func look() -> Set<Print> {
         var found: Set<Print> = []
-        add(main, at: AT_FDCWD, to: &found)
+        add(main, at: AT_FDCWD, as: main, to: &found)
         let slash = main.utf8.lastIndex(of: UInt8(ascii: "/"))
         let parent = slash.map { "\(main[..<$0])/" } ?? ""
-        guard let listing = opendir("\(parent)jobs.d") else { return found }
+        addFiles(of: "\(parent)jobs.d", as: "", to: &found)
+        addFiles(of: "\(parent)\(ConfigReader.oneOffDirectory)", as: Self.oneOff, to: &found)
+        return found
+    }
+
+    private func addFiles(of path: String, as prefix: String, to found: inout Set<Print>) {
+        guard let listing = opendir(path) else { return }
         defer { closedir(listing) }
         let directory = dirfd(listing)
         while let entry = readdir(listing) {
             let name = withUnsafeBytes(of: &entry.pointee.d_name) { bytes in
                 String(decoding: bytes.prefix { $0 != 0 }, as: UTF8.self)
             }
-            if name == "." || name.hasSuffix(".toml") { add(name, at: directory, to: &found) }
+            if name == "." || name.hasSuffix(".toml") {
+                add(name, at: directory, as: prefix + name, to: &found)
+            }
         }
-        return found
     }
 
-    private func add(_ name: String, at directory: Int32, to found: inout Set<Print>) {
+    private func add(
+        _ name: String, at directory: Int32, as shown: String, to found: inout Set<Print>
+    ) {
         var status = stat()
         // This follows links, because reading does too.
         guard fstatat(directory, name, &status, 0) == 0 else { return }
         found.insert(
             Print(
-                name: name, device: UInt(status.st_dev), number: UInt(status.st_ino),
+                name: shown, device: UInt(status.st_dev), number: UInt(status.st_ino),
                 bytes: Int(status.st_size), changed: Int(status.st_ctim.tv_sec),
                 changedNanoseconds: Int(status.st_ctim.tv_nsec)))
     }

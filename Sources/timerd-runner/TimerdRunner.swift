@@ -204,6 +204,11 @@ struct TimerdRunner: ParsableCommand {
         settings.hasChanged = { trace.hasChanged() }
         settings.isAffected = { trace.isAffected($0) }
         settings.kept = { trace.kept }
+        settings.discard = { jobs in
+            do throws(Directory.Failure) {
+                try OneOffDirectory(besideConfig: path).remove(jobs.map(\.description))
+            } catch { Self.say("\(error)") }
+        }
         settings.didApply = { trace.take() }
         settings.freeFormer = {
             trace.freeFormer()

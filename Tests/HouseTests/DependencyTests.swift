@@ -76,6 +76,7 @@ import Testing
             (
                 "timerctl",
                 [
+                    "HostFiles",
                     "TimerControl", "TimerCore", "TimerZones", "ArgumentParser", "CLinux",
                     "Dispatch",
                     "Glibc", "Synchronization",

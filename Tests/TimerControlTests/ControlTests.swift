@@ -49,6 +49,7 @@ private enum SeenPauses {
             HistoryQuery(
                 job: name, failed: true, since: WallInstant(secondsSinceEpoch: 1_795_000_000),
                 limit: 1000)),
+        .oneOffs(base: nil), .oneOffs(base: "restic"), .takeOneOff(name), .cancelOneOff(name),
         .log(name, run: nil, after: nil), .log(name, run: run, after: .max),
         .kill(name, run: nil, KillBody()), .kill(name, run: run, KillBody(signal: "usr1")),
     ])
@@ -85,6 +86,15 @@ private enum SeenPauses {
         (
             "POST", "/v1/jobs/a/skip-next", #"{"count": -1}"#,
             .badBody("count must be from 0 to 1000000")
+        ),
+        ("POST", "/v1/one-offs", "", .methodNotAllowed(["GET", "HEAD", "OPTIONS"])),
+        ("GET", "/v1/one-offs/a", "", .methodNotAllowed(["POST", "OPTIONS"])),
+        ("POST", "/v1/one-offs/a", #"{"command": ["id"]}"#, .unknownKey("command", known: [])),
+        ("POST", "/v1/one-offs/..", "", .notFound("..")),
+        ("POST", "/v1/one-offs/a/frob", "", .notFound("/v1/one-offs/a/frob")),
+        (
+            "GET", "/v1/one-offs?base=../x", "",
+            .badQuery("base must be the beginning of a job name, of 40 characters at most")
         ),
         ("POST", "/v1/runs", "", .methodNotAllowed(["GET", "HEAD", "OPTIONS"])),
         ("POST", "/v1/jobs/a", "", .methodNotAllowed(["GET", "HEAD", "OPTIONS"])),

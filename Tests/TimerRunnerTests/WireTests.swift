@@ -31,7 +31,7 @@ import TimerCore
         .end(run, grace: .milliseconds(10)), .suspend(run), .resume(run), .signal(run, SIGHUP),
         .barrier(.max), .forget([run, run]), .seen(events: 7, output: .max),
         .shutDown(grace: .zero),
-        .refresh, .forgetFormer,
+        .refresh, .forgetFormer, .discard([Job.Name("restic-1")!, Job.Name("a")!]),
     ]
     private static let replies: [WireReply] = [
         .welcome(version: 1, instance: .max),

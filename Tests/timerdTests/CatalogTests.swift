@@ -110,10 +110,15 @@ private enum Samples {
 
     static let remarks: [Remark] = [
         .commanded(.pause, [], by: "root", note: nil), .stateLost(Failure()),
+        .oneOffMade(oneOff, by: "root"), .oneOffCancelled(oneOff.name, by: "root"),
         .lossAccepted(Failure()), .stateDamaged("x", in: "/var/lib/timerd/timerd.db"),
     ]
 
     private struct Failure: Error {}
+
+    private static let oneOff = Job(
+        name: job, command: .shell("true"),
+        schedule: .wall(WallSchedule([.at(WallInstant(secondsSinceEpoch: 0))])))
 
     static let all: [Notice] = [
         .lifeBegan(.firstStart, away: nil, jobs: 0, wereCounting: 0),

@@ -48,6 +48,7 @@ final class LoopBench: Sendable {
         func forget(_ run: Run.ID) {}
         func refresh() {}
         func forgetFormer() {}
+        func discard(_ jobs: [Job.Name]) {}
     }
 
     let clocks: Clocks

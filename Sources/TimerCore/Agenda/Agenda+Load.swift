@@ -85,6 +85,7 @@ extension Agenda {
         var told: [Action] = []
         var names: Set<Job.Name> = [job.name]
         var record: JobRecord?
+        forgetFormerOneOff(of: job)
         if let found = archived.removeValue(forKey: job.name) {
             record = found.record
             entry.adopt(found.record, at: now)
@@ -110,6 +111,7 @@ extension Agenda {
             runs.addSlot()
         }
         slots.insert(slot, in: entries)
+        if job.isOneOff { oneOffs += 1 }
         // If the job was removed for a while, runs from before may still be active.
         runs.attach(names, to: slot, job: job.name)
         jobSlots.append(slot)

@@ -212,6 +212,7 @@ extension Agenda {
             if entry.ledger.isOpen { counting -= 1 }
             entry.ledger.close(at: entry.counted(at: now))
         }
+        oneOffs += (job.isOneOff ? 1 : 0) - (entry.job.isOneOff ? 1 : 0)
         entry.job = job
         let ended = entry.follow(configuredPaused: job.paused, at: now)
         entry.leaveFinishedIfRecurring(at: now)
@@ -234,10 +235,11 @@ extension Agenda {
 
     /// Removes the job and keeps its record. Its active runs continue. Its slot cannot be used
     /// again yet.
-    private mutating func remove(
+    mutating func remove(
         _ slot: Int, at now: Now, into change: inout RosterChange, _ batch: inout Batch
     ) {
         guard var entry = entries[slot] else { return }
+        if entry.job.isOneOff { oneOffs -= 1 }
         removeTimer(slot, of: entry.job.name, into: &batch)
         heldUp.remove(slot)
         if entry.ledger.isOpen { counting -= 1 }

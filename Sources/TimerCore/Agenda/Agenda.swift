@@ -27,6 +27,8 @@ public struct Agenda: Sendable {
     public internal(set) var life: Life.ID = 0
     /// Whether the shutdown was handled. After it, nothing fires.
     public internal(set) var isShutDown = false
+    /// How many jobs are one-off jobs.
+    public internal(set) var oneOffs = 0
     /// The jobs by slot. The slot of a removed job is used again.
     var entries: [JobEntry?] = []
     var freeSlots: [Int] = []
@@ -112,6 +114,8 @@ public struct Agenda: Sendable {
         switch event {
         case .reload(let roster, let portion): reload(roster, portion: portion, at: now)
         case .reloadMore: reloadMore(at: now)
+        case .include(let job): include(job, at: now)
+        case .exclude(let jobs): exclude(jobs, at: now)
         case .wake(let job): wake(job, at: now)
         case .order(let order): obey(order, at: now)
         case .stored: noteStored(at: now)

@@ -34,6 +34,8 @@ struct JobEntry: Sendable {
         configuredPaused = job.paused
         checkpoint = now.wall
         seen = now.wall
+        // It runs, however long it took until it was loaded.
+        if job.isOneOff, let at = job.schedule.at { seen = min(seen, at - .microseconds(1)) }
     }
 
     var boxedJob: Boxed<Job> { _job }

@@ -9,6 +9,10 @@ public enum Event: Sendable {
     /// It is time for the next portion of a reload. The shell sends it as long as
     /// `Agenda.isReloading` is true.
     case reloadMore
+    /// A one-off job was made. Its name is free, and no reload is half done.
+    case include(Job)
+    /// These one-off jobs are over or not wanted any more. No reload is half done.
+    case exclude([Job.Name])
     /// A timer of this job expired.
     case wake(Job.Name)
     /// A user requests something.

@@ -60,6 +60,14 @@ extension Job {
         var first: Duration?
         var workingDirectory: String?
         var renamedFrom: Name?
+        var isOneOff = false
+    }
+
+    /// Whether it runs once and is then removed with its definition: it was made by a command and not written by a
+    /// person (`at`, timerctl(1)).
+    public var isOneOff: Bool {
+        get { rare.isOneOff }
+        set { rare.isOneOff = newValue }
     }
 
     /// The time before the first firing; nil: the interval of the schedule. Zero fires at once.
@@ -148,6 +156,14 @@ public enum Schedule: Hashable, Sendable {
     case onBoot(Duration)
     /// At times of the wall clock.
     case wall(WallSchedule)
+
+    /// The instant of a schedule that has no other.
+    public var at: WallInstant? {
+        guard case .wall(let schedule) = self, schedule.sources.count == 1,
+            case .at(let instant) = schedule.sources[0]
+        else { return nil }
+        return instant
+    }
 }
 
 /// The set of jobs of one configuration, in its order.

@@ -74,6 +74,8 @@ public final class RunnerServer: Sendable {
         public var isReplaced: @Sendable () -> Bool = { false }
         /// Called on its own thread after the definitions of very many jobs were freed.
         public var freeFormer: @Sendable () -> Void = {}
+        /// Removes the definitions of these one-off jobs. Called on a thread of its own.
+        public var discard: @Sendable ([Job.Name]) -> Void = { _ in }
         var limits = RunnerLimits()
         /// Reads the configuration; may take long.
         public var definitions: @Sendable () -> Result<Definitions, Unreadable>

@@ -242,6 +242,7 @@ struct ServerLoop {
             shutDown = grace
         case .refresh: refresh()
         case .forgetFormer: forgetFormer()
+        case .discard(let jobs): discard(jobs)
         }
     }
 
@@ -260,8 +261,15 @@ struct ServerLoop {
         case .resume(let run): runner.resume(run)
         case .signal(let run, let number): runner.signal(run, number)
         case .forget(let runs): forget(runs)
-        case .hello, .start, .barrier, .seen, .shutDown, .refresh, .forgetFormer: break
+        case .hello, .start, .barrier, .seen, .shutDown, .refresh, .forgetFormer, .discard:
+            break
         }
+    }
+
+    /// On a thread of its own, since that waits for the disk.
+    private func discard(_ jobs: [Job.Name]) {
+        guard !jobs.isEmpty else { return }
+        _ = WorkerThread.start("timerd.one-off") { [settings] in settings.discard(jobs) }
     }
 
     private func forget(_ runs: [Run.ID]) {

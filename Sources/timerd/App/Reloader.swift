@@ -31,6 +31,8 @@ final class Reloader: Sendable {
         /// What the files were like when they were read last.
         var digest: Int
         var origins: ConfigOrigins
+        /// Those of the configuration in use.
+        var settings: DaemonSettings
         var watch: ConfigWatch?
     }
 
@@ -74,7 +76,9 @@ final class Reloader: Sendable {
         self.log = log
         self.runsJobs = runsJobs
         concurrentRunsMax = inUse.settings.maxConcurrent
-        state = Mutex(State(digest: inUse.digest, origins: inUse.origins))
+        state = Mutex(
+            State(
+                digest: inUse.digest, origins: inUse.origins, settings: inUse.settings))
         queue.async { [self] in
             watch(inUse.settings)
             // The files may have been changed since they were read.
@@ -153,6 +157,33 @@ final class Reloader: Sendable {
     private func unusable(_ errors: Errors) -> ErrorReply {
         ErrorReply(
             "\(path): \(errors.count); a reload would be refused", details: errors.sentences)
+    }
+
+    /// Takes up a one-off job whose definition was written. On the queue of reloads: what a reload has read before
+    /// that comes first.
+    func takeOneOff(
+        _ job: Job.Name, by author: String,
+        done: @escaping @Sendable (Loop.OneOffAnswer) -> Void
+    ) {
+        queue.async { [self] in
+            let settings = state.withLock(\.settings)
+            let definition: Job
+            do throws(ConfigError) {
+                definition = try ConfigReader.loadOneOff(
+                    job.description, path: path, ownerUID: user, settings: settings)
+            } catch { return done(.refused("\(error)")) }
+            loop.later {
+                $0.include(definition, jobsMax: settings.jobsMax, by: author, reply: done)
+            }
+        }
+    }
+
+    /// Removes a one-off job whose definition was removed.
+    func cancelOneOff(
+        _ job: Job.Name, by author: String,
+        done: @escaping @Sendable (Loop.OneOffAnswer) -> Void
+    ) {
+        queue.async { [loop] in loop.later { $0.exclude(job, by: author, reply: done) } }
     }
 
     /// What keeps a configuration from being taken.
@@ -280,7 +311,10 @@ final class Reloader: Sendable {
 
     /// From here on this is in use.
     private func accept(_ reading: Readable) {
-        state.withLock { $0.origins = reading.origins }
+        state.withLock { state in
+            state.origins = reading.origins
+            state.settings = reading.settings
+        }
         watch(reading.settings)
     }
 

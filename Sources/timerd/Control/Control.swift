@@ -58,6 +58,16 @@ struct Control: ControlService {
         var pid: Int32
         var since: WallInstant
         var config: String
+
+        /// The absolute path of the configuration. The daemon does not change its working directory.
+        var configPath: String {
+            guard !config.hasPrefix("/") else { return config }
+            var buffer = [CChar](repeating: 0, count: Int(PATH_MAX))
+            guard getcwd(&buffer, buffer.count) != nil else { return config }
+            return String(
+                decoding: buffer.prefix { $0 != 0 }.map { UInt8(bitPattern: $0) }, as: UTF8.self)
+                + "/" + config
+        }
     }
 
     func answer(
@@ -120,6 +130,9 @@ struct Control: ControlService {
         case .reload: reload(by: peer, isStrict: false, reply)
         case .strictReload: reload(by: peer, isStrict: true, reply)
         case .previewReload: previews.list(reply)
+        case .oneOffs(let base): oneOffs(base, reply)
+        case .takeOneOff(let job): takeOneOff(job, by: peer, reply)
+        case .cancelOneOff(let job): cancelOneOff(job, by: peer, reply)
         }
     }
 

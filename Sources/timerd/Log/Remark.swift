@@ -41,6 +41,23 @@ struct Remark {
             ])
     }
 
+    /// Somebody made a job that runs once.
+    static func oneOffMade(_ job: Job, by author: String) -> Remark {
+        let at = job.schedule.at?.rfc3339 ?? ""
+        return Remark(
+            kind: .oneOffMade, level: .notice,
+            message: "\(author) made the one-off job \(job.name), which runs at \(at)",
+            fields: ["TIMERD_JOB": "\(job.name)", "TIMERD_BY": "\(author)", "TIMERD_AT": "\(at)"])
+    }
+
+    /// Somebody removed it.
+    static func oneOffCancelled(_ job: Job.Name, by author: String) -> Remark {
+        Remark(
+            kind: .oneOffCancelled, level: .notice,
+            message: "\(author) cancelled the one-off job \(job)",
+            fields: ["TIMERD_JOB": "\(job)", "TIMERD_BY": "\(author)"])
+    }
+
     /// The saved state that was here is gone, and the daemon does not start.
     static func stateLost(_ error: any Error) -> Remark {
         Remark(kind: .stateLost, level: .critical, message: "Cannot start: \(error)")

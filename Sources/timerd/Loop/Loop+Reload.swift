@@ -118,6 +118,7 @@ extension Loop {
         if checkpointed != nil { checkpointed = 0 }
         endDecision()
         gatherOn()
+        expireOneOffs()
     }
 
     /// Does this after everything handed over so far was written, or cannot be written for now, and after a checkpoint of

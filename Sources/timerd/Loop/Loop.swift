@@ -30,6 +30,8 @@ protocol RunLauncher: Sendable {
     func refresh()
     /// All jobs are as the configuration has them now.
     func forgetFormer()
+    /// These one-off jobs are over: what executes runs removes their definitions.
+    func discard(_ jobs: [Job.Name])
 }
 
 /// The worker queue: the one place where anything is decided. Timers, signals, ends of runs and requests
@@ -85,6 +87,8 @@ actor Loop: QueueActor {
     var watchdogTimer: PausableTimer?
     /// Until a status line that is planned is sent.
     var statusTimer: PausableTimer?
+    /// Until finished one-off jobs are removed.
+    var oneOffTimer: PausableTimer?
     var heartbeats = 0
     /// The jobs before this place are written down by the checkpoint that is being made; nil: none is.
     var checkpointed: Int?
@@ -176,6 +180,7 @@ actor Loop: QueueActor {
                 loop.afterTimers { loop in
                     beginning.ready()
                     loop.tellStatus()
+                    loop.expireOneOffs()
                 }
             })
     }

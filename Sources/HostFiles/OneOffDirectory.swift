@@ -1,0 +1,114 @@
+// Copyright 2026 the timerd authors
+// SPDX-License-Identifier: Apache-2.0
+
+import Glibc
+
+/// The directory `one-off.d` beside a configuration file: a definition for each job that was made by a command,
+/// `NAME.toml`. Only root and the owner of the configuration can write to it.
+public struct OneOffDirectory: Sendable {
+    /// What the directory is called.
+    public static let name = "one-off.d"
+
+    /// The directory that has the configuration file.
+    private let parent: String
+    private let config: String
+
+    /// The directory beside a configuration file.
+    ///
+    /// - Parameter config: the path of the file.
+    public init(besideConfig config: String) {
+        let slash = config.utf8.lastIndex(of: UInt8(ascii: "/"))
+        parent = slash.map { $0 == config.startIndex ? "/" : String(config[..<$0]) } ?? "."
+        self.config = slash.map { String(config[config.utf8.index(after: $0)...]) } ?? config
+    }
+
+    /// The path of the directory.
+    public var path: String { "\(parent == "/" ? "" : parent)/\(Self.name)" }
+
+    /// Puts a definition into the directory, which is made if there is none. It is on the disk when this returns.
+    ///
+    /// - Parameter name: a job's name.
+    /// - Returns: false if there is one of this name; it is as it was.
+    /// - Throws: `Directory.Failure`; then nothing is there.
+    public func add(_ name: String, _ bytes: [UInt8]) throws(Directory.Failure) -> Bool {
+        let (above, directory) = try open(makes: true)
+        let new = ".\(name).\(getpid()).new"
+        // A process of this number may have been killed.
+        try directory.remove(new)
+        try write(bytes, to: new, in: directory)
+        // Never in the place of another one.
+        let isFree = linkat(directory.descriptor, new, directory.descriptor, "\(name).toml", 0) == 0
+        let code = errno
+        try directory.remove(new)
+        guard isFree else {
+            guard code == EEXIST else {
+                throw Directory.Failure(
+                    description: "\(path)/\(name).toml: cannot be made: \(systemError(code))")
+            }
+            return false
+        }
+        do throws(Directory.Failure) {
+            try directory.sync()
+            // The directory may be new as well.
+            try above.sync()
+        } catch {
+            unlinkat(directory.descriptor, "\(name).toml", 0)
+            throw error
+        }
+        return true
+    }
+
+    /// Removes definitions, for good when this returns. Those that are not there are fine.
+    public func remove(_ names: [String]) throws(Directory.Failure) {
+        let (_, directory) = try open(makes: false)
+        for name in names { try directory.remove("\(name).toml") }
+        try directory.sync()
+    }
+
+    /// What is written here is believed by those who run jobs, so that the configuration must be there, and be
+    /// safe: whoever names another place gets nothing written.
+    private func open(makes: Bool) throws(Directory.Failure) -> (Directory, Directory) {
+        var status = stat()
+        if stat(parent, &status) == 0, status.st_uid != 0, status.st_uid != geteuid() {
+            throw Directory.Failure(
+                description: "\(parent): belongs to uid \(status.st_uid); do this as that user")
+        }
+        let above = try Directory.existing(parent)
+        guard fstat(above.descriptor, &status) == 0 else {
+            throw Directory.Failure(
+                description: "\(parent): cannot be examined: \(systemError())")
+        }
+        guard try above.status(of: config) != nil else {
+            throw Directory.Failure(description: "\(parent)/\(config): there is no such file")
+        }
+        if makes, mkdirat(above.descriptor, Self.name, 0o700) == 0 {
+            // As the directory that it is in: the scheduler reads both.
+            fchownat(above.descriptor, Self.name, uid_t.max, status.st_gid, AT_SYMLINK_NOFOLLOW)
+            fchmodat(above.descriptor, Self.name, status.st_mode & 0o755, 0)
+        } else if makes, errno != EEXIST {
+            throw Directory.Failure(description: "\(path): cannot be made: \(systemError())")
+        }
+        return (above, try above.existingSubdirectory(Self.name))
+    }
+
+    private func write(
+        _ bytes: [UInt8], to name: String, in directory: Directory
+    ) throws(Directory.Failure) {
+        let file = try directory.open(name, flags: O_WRONLY | O_CREAT | O_EXCL)
+        defer { close(file) }
+        // Who may enter the directory may read it: the scheduler is another user.
+        fchmod(file, 0o644)
+        var rest = bytes[...]
+        while !rest.isEmpty {
+            let count = rest.withUnsafeBytes { Glibc.write(file, $0.baseAddress, $0.count) }
+            guard count > 0 || errno == EINTR else { break }
+            rest = rest.dropFirst(max(0, count))
+        }
+        guard rest.isEmpty, fsync(file) == 0 else {
+            let code = errno
+            unlinkat(directory.descriptor, name, 0)
+            throw Directory.Failure(
+                description: "\(path)/\(name): cannot be written: \(systemError(code))")
+        }
+    }
+}

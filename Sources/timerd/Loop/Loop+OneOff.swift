@@ -1,0 +1,108 @@
+// Copyright 2026 the timerd authors
+// SPDX-License-Identifier: Apache-2.0
+
+import PausableTimers
+import TimerCore
+import TimerStore
+
+/// Jobs that a command makes, and that go when they are over.
+extension Loop {
+    /// Finished one-off jobs are removed together: not more often than this.
+    private static let expiryPause: Duration = .seconds(60)
+
+    /// What came of a command that makes or removes a one-off job.
+    enum OneOffAnswer: Sendable {
+        case done(JobSnapshot?)
+        case refused(String)
+        case noSuchJob([Job.Name])
+    }
+
+    /// Adds a one-off job, and answers once it is on the disk.
+    ///
+    /// - Parameter jobsMax: how many jobs there may be.
+    func include(
+        _ job: Job, jobsMax: Int, by author: String,
+        reply: @escaping @Sendable (OneOffAnswer) -> Void
+    ) {
+        guard !isDeciding else {
+            return afterDecision { $0.include(job, jobsMax: jobsMax, by: author, reply: reply) }
+        }
+        guard agenda.isOneOff(job.name) == nil else {
+            return reply(.refused("there is already a job of this name"))
+        }
+        guard agenda.jobCount < jobsMax else {
+            return reply(.refused("there are \(jobsMax) jobs, the most there may be (jobs-max)"))
+        }
+        guard !agenda.isShutDown else { return reply(.refused("the daemon is stopping")) }
+        let now = clocks.now()
+        let name = job.name
+        perform(
+            decide(.include(job), at: now)[...], at: now,
+            delayed: { reply(.refused("accepted, but not on the disk yet: \($0)")) },
+            done: { loop in
+                loop.say(.oneOffMade(job, by: author))
+                reply(.done(loop.agenda.snapshot(of: name, at: loop.clocks.now())))
+            })
+        followOneOffs()
+    }
+
+    /// Removes a one-off job, whose definition is gone already, and answers once that is on the disk.
+    func exclude(
+        _ job: Job.Name, by author: String, reply: @escaping @Sendable (OneOffAnswer) -> Void
+    ) {
+        guard !isDeciding else {
+            return afterDecision { $0.exclude(job, by: author, reply: reply) }
+        }
+        let (snapshot, names) = snapshot(of: job)
+        guard let snapshot else { return reply(.noSuchJob(names)) }
+        guard snapshot.job.isOneOff else {
+            return reply(
+                .refused("it is in the configuration; `timerctl stop \(job)` stops its timer"))
+        }
+        removeOneOffs([job]) { loop in
+            loop.say(.oneOffCancelled(job, by: author))
+            reply(.done(snapshot))
+        } delayed: {
+            reply(.refused("done, but not on the disk yet: \($0)"))
+        }
+        // If only the job was removed and its definition was not, it would come back with the next start.
+        launcher.discard([job])
+    }
+
+    private func removeOneOffs(
+        _ jobs: [Job.Name], done: (@Sendable (isolated Loop) -> Void)? = nil,
+        delayed: (@Sendable (StoreError) -> Void)? = nil
+    ) {
+        let now = clocks.now()
+        let actions = decide(.exclude(jobs), at: now)
+        // What goes through the jobs by their places begins anew.
+        gathered = []
+        if checkpointed != nil { checkpointed = 0 }
+        perform(actions[...], at: now, delayed: delayed, done: done)
+        gatherOn()
+    }
+
+    /// Has finished one-off jobs removed when their time is over.
+    private func followOneOffs() {
+        guard agenda.oneOffs > 0, oneOffTimer == nil,
+            let next = agenda.expiredOneOffs(at: clocks.now().wall).next
+        else { return }
+        let wait = max(Self.expiryPause, next - clocks.now().wall)
+        oneOffTimer = try? .after(wait, for: self, tolerance: Self.expiryPause, on: timerQueue) {
+            loop, _ in loop.assumeIsolated { $0.expireOneOffs() }
+        }
+    }
+
+    /// Removes the one-off jobs that were finished long enough ago, with their definitions.
+    func expireOneOffs() {
+        guard !isDeciding else { return afterDecision { $0.expireOneOffs() } }
+        oneOffTimer = nil
+        guard agenda.oneOffs > 0 else { return }
+        let expired = agenda.expiredOneOffs(at: clocks.now().wall).jobs
+        if !expired.isEmpty {
+            removeOneOffs(expired)
+            launcher.discard(expired)
+        }
+        followOneOffs()
+    }
+}

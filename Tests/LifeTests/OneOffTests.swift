@@ -1,0 +1,94 @@
+// Copyright 2026 the timerd authors
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import Glibc
+import Testing
+import TimerControl
+import TimerCore
+
+/// `timerctl at` and `in` with a real daemon and its runner.
+@Suite struct OneOffTests {
+    /// What it says on both of its outputs. The socket comes first: what is behind `--` belongs to the command.
+    private func timerctl(
+        _ daemon: LiveDaemon, _ arguments: String...
+    ) throws -> (status: Int32, text: String) {
+        let process = Process()
+        process.executableURL = URL(fileURLWithPath: "\(LiveDaemon.programs)/timerctl")
+        process.arguments = ["--socket", daemon.socket] + arguments
+        let output = Pipe()
+        process.standardOutput = output
+        process.standardError = output
+        try process.run()
+        let text = String(
+            decoding: output.fileHandleForReading.readDataToEndOfFile(), as: UTF8.self)
+        process.waitUntilExit()
+        return (process.terminationStatus, text)
+    }
+
+    private func waitForFile(_ path: String) -> Bool {
+        let deadline = LiveDaemon.now() + 60
+        while access(path, F_OK) != 0 {
+            guard LiveDaemon.now() < deadline else { return false }
+            usleep(20_000)
+        }
+        return true
+    }
+
+    @Test func aCommandRunsOnce_andIsAJobLikeAnyOther() throws {
+        let daemon = try LiveDaemon("[job.backup]\nevery = \"1d\"\nFIRE\n")
+        try daemon.start()
+        let ran = "\(daemon.folder)/ran"
+        let made = try timerctl(daemon, "in", "1s", "--note", "why not", "--", "touch", ran)
+        #expect(made.status == 0 && made.text.hasPrefix("touch-1: runs at "), "\(made.text)")
+        #expect(waitForFile(ran))
+        #expect(daemon.waitForLog("touch-1: succeeded"))
+        let status = try daemon.show("touch-1")
+        #expect(status.oneOff == true && status.state == "finished")
+        #expect(status.description == "why not" && status.firings == 1)
+        #expect(try timerctl(daemon, "history", "touch-1").text.contains("exited(0)"))
+        // The name of a configured job, and of another one-off job.
+        for name in ["backup", "touch-1"] {
+            let again = try timerctl(daemon, "in", "1h", "--name", name, "--", "true")
+            #expect(again.status == 1 && again.text.contains("there is already"), "\(again.text)")
+        }
+        let other = try timerctl(daemon, "at", "tomorrow 03:00", "--", "touch", ran)
+        #expect(other.text.hasPrefix("touch-2: runs at "), "\(other.text)")
+        #expect(try timerctl(daemon, "reload").status == 0)
+        #expect(try timerctl(daemon, "cancel", "touch-2").status == 0)
+        #expect(try timerctl(daemon, "show", "touch-2").status == 4)
+        #expect(try timerctl(daemon, "cancel", "backup").status == 1)
+        let wrong = try timerctl(daemon, "at", "yesterday", "--", "true")
+        #expect(wrong.status == 2 && wrong.text.contains("must be in the future"), "\(wrong.text)")
+        #expect(
+            try FileManager.default.contentsOfDirectory(atPath: daemon.folder + "/one-off.d")
+                == ["touch-1.toml"])
+        #expect(daemon.stop() == 0)
+    }
+
+    @Test func aKillOverItsTimeLosesNothing_andItRunsOnce() throws {
+        let daemon = try LiveDaemon("[job.backup]\nevery = \"1d\"\nFIRE\n")
+        try daemon.start()
+        let ran = "\(daemon.folder)/ran"
+        let line = "echo $TIMERD_JOB >> \(ran)"
+        #expect(
+            try timerctl(daemon, "in", "2s", "--name", "late", "--", "sh", "-c", line).status == 0)
+        #expect(
+            try timerctl(
+                daemon, "in", "2s", "--name", "never", "--starting-deadline", "1s", "--", "sh",
+                "-c", line
+            ).status == 0)
+        // Two seconds late.
+        let due = LiveDaemon.now() + 4
+        _ = daemon.kill()
+        LiveDaemon.pass(until: due)
+        try daemon.start()
+        #expect(daemon.waitForLog("late: succeeded"))
+        #expect(try daemon.show("never").skipped?.reason == "deadline")
+        _ = daemon.kill()
+        try daemon.start()
+        #expect(try daemon.show("late").state == "finished")
+        #expect(try String(contentsOfFile: ran, encoding: .utf8) == "late\n")
+        #expect(daemon.stop() == 0)
+    }
+}
