@@ -25,6 +25,10 @@ final class Spawned {
         posix_spawn_file_actions_addopen(&actions, STDERR_FILENO, log, flags, 0o600)
         // What it leaves behind must not hold the output of the tests open.
         posix_spawn_file_actions_addopen(&actions, STDOUT_FILENO, "/dev/null", O_WRONLY, 0)
+        // Nor may it hold the pipes open that other tests read to their end.
+        for descriptor in 3..<Int32(min(4096, sysconf(Int32(_SC_OPEN_MAX)))) {
+            posix_spawn_file_actions_addclose(&actions, descriptor)
+        }
         var none = sigset_t()
         sigemptyset(&none)
         posix_spawnattr_setsigmask(&attributes, &none)
