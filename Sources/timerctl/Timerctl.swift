@@ -51,7 +51,10 @@ struct Timerctl: ParsableCommand {
     /// What to say if the first word is not a command; nil if it is one. The parser of command lines takes it for an
     /// argument of this program, of which there are none.
     static func unknownCommand(_ arguments: ArraySlice<String>) -> String? {
-        let names = configuration.subcommands.map { $0._commandName } + ["help"]
+        let names =
+            configuration.subcommands.flatMap {
+                [$0._commandName] + $0.configuration.aliases
+            } + ["help"]
         guard let word = verbFirst(arguments).first, !word.hasPrefix("-"), !names.contains(word)
         else { return nil }
         let near = nearestName(word, among: names).map { " (did you mean \"\($0)\"?)" } ?? ""
