@@ -150,6 +150,14 @@ struct JobKey: Sendable {
                 draft.execution.passEnvironment = try node.variableNames()
             },
             JobKey(
+                "run-environment", .array(.pattern(ValueShape.variable), min: 0),
+                "Names of variables that `timerctl run --env` can set for one run."
+            ) { node, draft throws(Fault) in
+                draft.execution.runVariables = try node.variableNames {
+                    RunVariables.fault(inName: $0)
+                }
+            },
+            JobKey(
                 "working-directory", .path,
                 "The directory in which it runs; the default is the home directory of its user."
             ) { node, draft throws(Fault) in

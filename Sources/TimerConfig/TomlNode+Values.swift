@@ -158,7 +158,11 @@ extension TomlNode {
     }
 
     /// Names of variables of the runner's own environment.
-    func variableNames() throws(Fault) -> Set<String> {
+    ///
+    /// - Parameter fault: what else is wrong with a name.
+    func variableNames(
+        _ fault: (String) -> String? = { _ in nil }
+    ) throws(Fault) -> Set<String> {
         guard case .array(let nodes) = value else {
             throw Fault(mark, "must be an array of names such as [\"LANG\"], not \(value.kind)")
         }
@@ -168,7 +172,9 @@ extension TomlNode {
         var names: Set<String> = []
         for node in nodes {
             let name = try node.string()
-            if let fault = Self.fault(inVariable: name) { throw Fault(node.mark, fault) }
+            if let fault = Self.fault(inVariable: name) ?? fault(name) {
+                throw Fault(node.mark, fault)
+            }
             names.insert(name)
         }
         return names

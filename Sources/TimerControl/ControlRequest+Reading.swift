@@ -29,13 +29,13 @@ extension ControlRequest {
     private enum Resource {
         case jobs, job(Job.Name), verb(Order.Verb), why(Job.Name), log(Job.Name), kill(Job.Name)
         case order(Order.Verb, Job.Name)
-        case runs, reload
+        case runs, run(Run.ID), reload
         case oneOffs, oneOff(Job.Name), cancelOneOff(Job.Name)
 
         /// The methods it is for.
         var methods: [String] {
             switch self {
-            case .jobs, .job, .why, .log, .runs, .oneOffs: ["GET", "HEAD", "OPTIONS"]
+            case .jobs, .job, .why, .log, .runs, .run, .oneOffs: ["GET", "HEAD", "OPTIONS"]
             case .kill, .order, .oneOff, .cancelOneOff: ["POST", "OPTIONS"]
             case .verb, .reload: ["GET", "HEAD", "POST", "OPTIONS"]
             }
@@ -72,6 +72,7 @@ extension ControlRequest {
         case .order(let verb, let job):
             self = .order(verb, job, try OrderBody.read(verb, from: body))
         case .runs: self = .history(try HistoryQuery(&query))
+        case .run(let run): self = .run(run)
         case .reload where isPost: self = try query.flag("strict") ? .strictReload : .reload
         case .reload: self = .previewReload
         case .oneOffs: self = .oneOffs(base: try query.base())
@@ -116,6 +117,9 @@ extension ControlRequest {
         guard parts.first == "v1", parts.count > 1 else { throw .notFound(String(target.path)) }
         switch (parts[1], parts.count) {
         case ("runs", 2): return .runs
+        case ("runs", 3):
+            guard let run = Run.ID(parts[2]) else { throw .notFound(parts[2]) }
+            return .run(run)
         case ("reload", 2): return .reload
         case ("one-offs", 2): return .oneOffs
         case ("one-offs", 3): return .oneOff(try name())

@@ -19,6 +19,8 @@ public enum ControlRequest: Hashable, Sendable {
     /// The runs that ended, the latest first: `GET /v1/runs`, with `job`, `failed`, `since` and `limit` as a
     /// query.
     case history(HistoryQuery)
+    /// One run, whether it has ended or not: `GET /v1/runs/RUN`.
+    case run(Run.ID)
     /// What a job wrote: `GET /v1/jobs/NAME/log`, with `run` and `after` as a query.
     case log(Job.Name, run: Run.ID?, after: UInt64?)
     /// End the runs of a job that live, or send them a signal: `POST /v1/jobs/NAME/kill`, with `run` as a
@@ -42,7 +44,7 @@ public enum ControlRequest: Hashable, Sendable {
     /// Whether it changes anything, so that only some may ask it.
     public var isChange: Bool {
         switch self {
-        case .list, .show, .why, .history, .log, .previewReload, .oneOffs: false
+        case .list, .show, .why, .history, .run, .log, .previewReload, .oneOffs: false
         case .order, .orders, .kill, .reload, .strictReload, .takeOneOff, .cancelOneOff: true
         }
     }
@@ -51,7 +53,8 @@ public enum ControlRequest: Hashable, Sendable {
     var isLong: Bool {
         switch self {
         case .list, .orders, .reload, .strictReload, .previewReload: true
-        case .show, .why, .order, .history, .log, .kill, .oneOffs, .takeOneOff, .cancelOneOff:
+        case .show, .why, .order, .history, .run, .log, .kill, .oneOffs, .takeOneOff,
+            .cancelOneOff:
             false
         }
     }
@@ -68,6 +71,7 @@ public enum ControlRequest: Hashable, Sendable {
         case .order(let verb, let job, _): "/v1/jobs/\(job)/\(verb.rawValue)"
         case .orders(let verb, _, _): "/v1/jobs/\(verb.rawValue)"
         case .history(let query): "/v1/runs" + query.text
+        case .run(let run): "/v1/runs/\(run)"
         case .log(let job, let run, let after):
             "/v1/jobs/\(job)/log"
                 + QueryText.write([("run", run?.description), ("after", after.map { "\($0)" })])

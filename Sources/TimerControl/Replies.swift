@@ -11,13 +11,17 @@ public struct OrderReply: Codable, Hashable, Sendable {
     public var reason: String?
     /// Of a pause that was given other terms: what it was before.
     public var formerPause: PauseStatus?
+    /// Of `run` and `retry`: the run that was recorded, which starts now or waits.
+    public var run: String?
     /// The job as it stands now.
     public var status: JobStatus
 
     /// An answer as described.
     public init(
-        changed: Bool, reason: String?, formerPause: PauseStatus? = nil, status: JobStatus
+        changed: Bool, reason: String?, formerPause: PauseStatus? = nil, run: String? = nil,
+        status: JobStatus
     ) {
+        self.run = run
         self.changed = changed
         self.reason = reason
         self.formerPause = formerPause
@@ -41,6 +45,8 @@ public struct OrdersReply: Codable, Hashable, Sendable {
         public var paused: PauseStatus?
         /// Whether the order cannot be carried out for this job; absent if not.
         public var refused: Bool?
+        /// Of `run` and `retry`: the run that was recorded, which starts now or waits.
+        public var run: String?
         /// `armed`, `paused`, `stopped` or `finished`, now; absent for a job that a reload has just removed.
         public var state: String?
         /// The time left to its next firing.
@@ -49,9 +55,10 @@ public struct OrdersReply: Codable, Hashable, Sendable {
         /// A result as described.
         public init(
             job: String, changed: Bool, reason: String? = nil, formerPause: PauseStatus? = nil,
-            paused: PauseStatus? = nil, refused: Bool? = nil, state: String? = nil,
-            remainingUsec: Int64? = nil
+            paused: PauseStatus? = nil, refused: Bool? = nil, run: String? = nil,
+            state: String? = nil, remainingUsec: Int64? = nil
         ) {
+            self.run = run
             self.formerPause = formerPause
             self.paused = paused
             self.job = job
@@ -64,7 +71,7 @@ public struct OrdersReply: Codable, Hashable, Sendable {
 
         // In the order of the names, so that none has to be sorted when it is written.
         enum CodingKeys: CodingKey, CaseIterable {
-            case changed, formerPause, job, paused, reason, refused, remainingUsec, state
+            case changed, formerPause, job, paused, reason, refused, remainingUsec, run, state
         }
     }
 
@@ -140,6 +147,8 @@ public struct OrderBody: Codable, Hashable, Sendable {
     public var withRun: Bool?
     /// Of `skip-next`: how many firings are let go; absent is one.
     public var count: Int?
+    /// Of `run`: variables that are set for that run alone, each as `NAME=value`.
+    public var environment: [String]?
 
     /// What is wrong with a note; nil if nothing is.
     static func fault(inNote note: String) -> String? {
@@ -159,8 +168,9 @@ public struct OrderBody: Codable, Hashable, Sendable {
     /// An order's body.
     public init(
         note: String? = nil, until: String? = nil, forUsec: Int64? = nil, withRun: Bool? = nil,
-        count: Int? = nil
+        count: Int? = nil, environment: [String]? = nil
     ) {
+        self.environment = environment
         self.note = note
         self.until = until
         self.forUsec = forUsec

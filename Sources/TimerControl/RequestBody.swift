@@ -129,6 +129,7 @@ struct OrdersBody: Codable, RequestBody {
 
     var all: Bool?
     var count: Int?
+    var environment: [String]?
     var forUsec: Int64?
     var jobs: [String]?
     var note: String?
@@ -143,11 +144,13 @@ struct OrdersBody: Codable, RequestBody {
         case .pauses(let pauses): self.pauses = pauses
         }
         (count, forUsec, note) = (order.count, order.forUsec, order.note)
-        (until, withRun) = (order.until, order.withRun)
+        (until, withRun, environment) = (order.until, order.withRun, order.environment)
     }
 
     var order: OrderBody {
-        OrderBody(note: note, until: until, forUsec: forUsec, withRun: withRun, count: count)
+        OrderBody(
+            note: note, until: until, forUsec: forUsec, withRun: withRun, count: count,
+            environment: environment)
     }
 
     func selection() throws(ControlRequest.Fault) -> JobSelection {
@@ -211,7 +214,8 @@ extension OrderBody: RequestBody {
         switch verb {
         case .pause: ["for_usec", "note", "until", "with_run"]
         case .skipNext: ["count"]
-        case .resume, .start, .stop, .run, .kill: []
+        case .run: ["environment"]
+        case .resume, .start, .stop, .retry, .kill: []
         }
     }
 
@@ -246,10 +250,51 @@ extension OrderBody: RequestBody {
         if let span = order.forUsec, !(1...OrderBody.forUsecMax).contains(span) {
             throw .badBody("for_usec must be from 1 to \(OrderBody.forUsecMax)")
         }
+        if let fault = OrderBody.fault(inEnvironment: order.environment ?? []) {
+            throw .badBody(fault)
+        }
         if let count = order.count, !(0...OrderBody.countMax).contains(count) {
             throw .badBody("count must be from 0 to \(OrderBody.countMax)")
         }
         return order
+    }
+}
+
+extension OrderBody {
+    /// What is wrong with variables; nil if nothing is. Their values are never repeated.
+    public static func fault(inEnvironment lines: [String]) -> String? {
+        var names: Set<Substring> = []
+        var bytes = 0
+        for (index, line) in lines.enumerated() {
+            let name = line.prefix { $0 != "=" }
+            let isWord = name.utf8.allSatisfy {
+                $0 == UInt8(ascii: "_") || (UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0)
+                    || (UInt8(ascii: "a")...UInt8(ascii: "z")).contains($0 | 0x20)
+            }
+            guard let first = name.utf8.first, first > UInt8(ascii: "9"), isWord,
+                name.utf8.count < line.utf8.count
+            else { return "environment: the entry \(index + 1) is not NAME=value" }
+            guard names.insert(name).inserted else { return "environment: \(name) is set twice" }
+            guard !line.utf8.contains(0) else {
+                return "environment: the value of \(name) has a NUL character"
+            }
+            bytes += line.utf8.count - 1
+        }
+        guard lines.count <= RunVariables.countMax, bytes <= RunVariables.bytesMax else {
+            return
+                "environment: at most \(RunVariables.countMax) variables with \(RunVariables.bytesMax) bytes"
+        }
+        return nil
+    }
+
+    /// The variables that are set; those of `environment`, which was checked when it was read.
+    public var variables: RunVariables {
+        var values: [String: String] = [:]
+        for line in environment ?? [] {
+            let name = line.prefix { $0 != "=" }
+            values[String(name)] = String(line[name.endIndex...].dropFirst())
+        }
+        return RunVariables(values)
     }
 }
 

@@ -76,13 +76,16 @@ public struct LogReply: Codable, Hashable, Sendable {
         public var run: String
         /// Which of its lines it is, from 1. Numbers that are missing are of lines that were dropped.
         public var number: Int
+        /// When it came to the daemon.
+        public var at: String?
         /// Whether to its standard error.
         public var isError: Bool
         /// The line; bytes that are no UTF-8 are replaced.
         public var text: String
 
         /// A line as described.
-        public init(run: String, number: Int, isError: Bool, text: String) {
+        public init(run: String, number: Int, at: String? = nil, isError: Bool, text: String) {
+            self.at = at
             self.run = run
             self.number = number
             self.isError = isError
@@ -106,6 +109,15 @@ public struct LogReply: Codable, Hashable, Sendable {
 
     /// The run that is over, where that is what was asked for or nothing newer is known.
     public var past: PastRun?
+    /// The runs of the job that have not ended.
+    public var active: [RunStatus]
+    /// The run of the job that ended last.
+    public var lastEnded: String?
+    /// When the daemon started: lines and their numbers go back to that.
+    public var since: String?
+    /// How many bytes of the output of a run are kept when it has ended (`output-tail`); absent for a job that is not
+    /// configured any more.
+    public var outputTail: Int?
     /// The lines of runs that live, and those that came since the last answer.
     public var lines: [Line]
     /// How much the runs have written that are asked for, as far as they are active or ended a moment ago.
@@ -114,7 +126,15 @@ public struct LogReply: Codable, Hashable, Sendable {
     public var last: UInt64
 
     /// An answer as described.
-    public init(past: PastRun?, lines: [Line], written: [Written] = [], last: UInt64) {
+    public init(
+        past: PastRun?, lines: [Line], written: [Written] = [], last: UInt64,
+        active: [RunStatus] = [], lastEnded: String? = nil, since: String? = nil,
+        outputTail: Int? = nil
+    ) {
+        self.active = active
+        self.lastEnded = lastEnded
+        self.since = since
+        self.outputTail = outputTail
         self.past = past
         self.lines = lines
         self.written = written

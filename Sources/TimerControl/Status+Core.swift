@@ -96,11 +96,26 @@ extension JobSnapshot {
 }
 
 extension RunStatus {
+    /// The same with why the run was made.
+    public func because(of cause: Firing.Cause) -> RunStatus {
+        var status = self
+        status.note(cause)
+        return status
+    }
+
+    private mutating func note(_ cause: Firing.Cause) {
+        self.cause = cause.word
+        requestedBy = cause.requester
+    }
+}
+
+extension RunStatus {
     /// What a run looks like outside.
     public init(_ run: ActiveRun, at now: Now) {
         self.run = run.id.description
         scheduled = run.id.firing.scheduled.rfc3339
         began = run.began?.rfc3339
+        note(run.firing.cause)
         switch run.wait {
         case .capacity: waits = "capacity"
         case .previousRun: waits = "previous-run"

@@ -159,11 +159,15 @@ public struct RunStatus: Codable, Hashable, Sendable {
     public var waits: String?
     /// When it starts, if it waits for the delay before a further attempt.
     public var startsAt: String?
+    /// Why it was made: `schedule`, `catch-up`, `resume` or `requested`; absent in `last`, which does not tell.
+    public var cause: String?
+    /// Who requested it; absent if nobody did.
+    public var requestedBy: String?
 
     // In the order of the names, as those of a job.
     enum CodingKeys: CodingKey, CaseIterable {
-        case began, elapsedUsec, failed, outcome, peakBytes, run, scheduled, startsAt, systemUsec
-        case userUsec, waits
+        case began, cause, elapsedUsec, failed, outcome, peakBytes, requestedBy, run, scheduled
+        case startsAt, systemUsec, userUsec, waits
     }
 }
 

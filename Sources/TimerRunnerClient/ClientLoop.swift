@@ -209,11 +209,7 @@ struct ClientLoop: ~Copyable {
     }
 
     mutating func start(_ orders: [RunOrder]) {
-        var rest = orders[...]
-        while !rest.isEmpty {
-            send(.start(Array(rest.prefix(Wire.runsPerFrame))))
-            rest = rest.dropFirst(Wire.runsPerFrame)
-        }
+        for part in Wire.frames(of: orders) { send(.start(Array(part))) }
     }
 
     // MARK: - Events

@@ -13,16 +13,22 @@ public struct RunRequest: Hashable, Sendable {
     public var missed: Int
     /// The job's total active time.
     public var active: Duration
+    /// The variables that are set for this run alone. Its definition may not allow them.
+    public var variables: RunVariables
 
     /// The request for a run.
     public init(_ run: Run) {
         self.init(
             id: run.id, definition: Definition(run.job), missed: run.firing.missed,
-            active: run.firing.active)
+            active: run.firing.active, variables: run.firing.cause.variables)
     }
 
     /// The request for a run with this definition.
-    public init(id: Run.ID, definition: Definition, missed: Int, active: Duration) {
+    public init(
+        id: Run.ID, definition: Definition, missed: Int, active: Duration,
+        variables: RunVariables = RunVariables()
+    ) {
+        self.variables = variables
         self.id = id
         self.definition = definition
         self.missed = missed

@@ -20,6 +20,24 @@ package enum Wire {
     package static let requestBytesMax = 128 << 10
     /// The most runs named in one frame.
     package static let runsPerFrame = 500
+    /// The most bytes of variables in one frame, as `RunVariables.cost` counts them: those of any one run fit.
+    package static let variableBytesPerFrame = RunVariables.bytesMax + RunVariables.countMax * 64
+
+    /// The orders in portions, each of which fits a frame.
+    package static func frames(of orders: [RunOrder]) -> [ArraySlice<RunOrder>] {
+        var frames: [ArraySlice<RunOrder>] = []
+        var rest = orders[...]
+        while !rest.isEmpty {
+            var bytes = 0
+            let count = rest.prefix(runsPerFrame).prefix { order in
+                bytes += order.variables.cost
+                return bytes <= variableBytesPerFrame
+            }.count
+            frames.append(rest.prefix(max(1, count)))
+            rest = rest.dropFirst(max(1, count))
+        }
+        return frames
+    }
 }
 
 /// A run that the scheduler requests, with the version of its definition. The runner has read the
@@ -29,8 +47,14 @@ package struct RunOrder: Hashable, Sendable {
     package var fingerprint: UInt64
     package var missed: Int
     package var active: Duration
+    /// What is set for this run alone, if its job allows it.
+    package var variables: RunVariables
 
-    package init(run: Run.ID, fingerprint: UInt64, missed: Int, active: Duration) {
+    package init(
+        run: Run.ID, fingerprint: UInt64, missed: Int, active: Duration,
+        variables: RunVariables = RunVariables()
+    ) {
+        self.variables = variables
         self.run = run
         self.fingerprint = fingerprint
         self.missed = missed
@@ -40,7 +64,7 @@ package struct RunOrder: Hashable, Sendable {
     package init(_ run: Run) {
         self.init(
             run: run.id, fingerprint: Definition(run.job).fingerprint, missed: run.firing.missed,
-            active: run.firing.active)
+            active: run.firing.active, variables: run.firing.cause.variables)
     }
 }
 
@@ -78,6 +102,10 @@ package enum WireRequest: Hashable {
                 $0.put($1.fingerprint)
                 $0.put($1.missed)
                 $0.put($1.active)
+                $0.put($1.variables.values.sorted { $0.key < $1.key }) {
+                    $0.put($1.key)
+                    $0.put($1.value)
+                }
             }
         case .end(let run, let grace):
             writer.put(UInt8(3))
@@ -121,11 +149,12 @@ package enum WireRequest: Hashable {
         case 1: self = .hello(version: try reader.unsigned())
         case 2:
             var orders: [RunOrder] = []
-            for _ in 0..<(try reader.count(of: 40, most: Wire.runsPerFrame)) {
+            for _ in 0..<(try reader.count(of: 48, most: Wire.runsPerFrame)) {
                 orders.append(
                     RunOrder(
                         run: try reader.run(), fingerprint: try reader.unsigned(),
-                        missed: Int(try reader.signed()), active: try reader.span()))
+                        missed: Int(try reader.signed()), active: try reader.span(),
+                        variables: try reader.variables()))
             }
             self = .start(orders)
         case 3: self = .end(try reader.run(), grace: try reader.span())

@@ -85,6 +85,7 @@ package struct WireWriter {
         let execution = definition.execution
         put(execution.environmentFile) { $0.put($1) }
         put(execution.passEnvironment.sorted()) { $0.put($1) }
+        putRunVariables(execution.runVariables)
         put(execution.user) { $0.put($1) }
         put(execution.group) { $0.put($1) }
         put(UInt64(execution.umask))
@@ -102,6 +103,12 @@ package struct WireWriter {
         put(execution.pamService) { $0.put($1) }
         putConfinement(execution.confinement)
         putCredentials(execution.credentials)
+    }
+
+    private mutating func putRunVariables(_ names: Set<String>) {
+        guard !names.isEmpty else { return }
+        put(UInt8(3))
+        put(names.sorted()) { $0.put($1) }
     }
 
     private mutating func putCredentials(_ credentials: [String: String]) {
@@ -208,6 +215,16 @@ package struct WireReader {
         let scheduled = try instant()
         guard let attempt = Int(exactly: try signed()), attempt >= 1 else { throw Fault() }
         return Run.ID(firing: Firing.ID(job: job, scheduled: scheduled), attempt: attempt)
+    }
+
+    package mutating func variables() throws(Fault) -> RunVariables {
+        let count = try count(of: 16, most: RunVariables.countMax)
+        var values: [String: String] = [:]
+        for _ in 0..<count {
+            let name = try string()
+            guard values.updateValue(try string(), forKey: name) == nil else { throw Fault() }
+        }
+        return RunVariables(values)
     }
 
     package mutating func end() throws(Fault) -> RunEnd {

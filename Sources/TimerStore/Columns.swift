@@ -42,7 +42,7 @@ enum JobColumn: Int32, Column {
 /// The columns of an ended run for the history.
 enum PastRunColumn: Int32, Column {
     case job, scheduledUs, attempt, owner, outcome, failed, endedUs
-    case elapsedUs, userUs, systemUs, peakBytes, missed, tail
+    case elapsedUs, userUs, systemUs, peakBytes, missed, cause, tail
 }
 
 /// The columns of an ended run without its output.
@@ -53,7 +53,7 @@ enum LastRunColumn: Int32, Column {
 
 /// The columns of an open run that the next instance needs to continue it.
 enum OpenRunColumn: Int32, Column {
-    case job, scheduledUs, attempt, owner, missed, activeNs, bootId, recordedUs
+    case job, scheduledUs, attempt, owner, missed, activeNs, bootId, recordedUs, cause
 }
 
 /// An instance of the daemon.

@@ -38,6 +38,8 @@ enum Schema {
     /// NOT NULL make the database refuse values that no reader could use; UNIQUE prevents that a
     /// firing runs twice.
     ///
+    /// A run's `cause` is NULL if the schedule made it, as most runs.
+    ///
     /// A run's `job` is part of its identity and never changes; its `owner` is the current name of
     /// the job.
     ///
@@ -71,6 +73,7 @@ enum Schema {
             scheduled_us INTEGER NOT NULL,
             attempt INTEGER NOT NULL CHECK (attempt >= 1),
             missed INTEGER NOT NULL,
+            cause TEXT,
             active_ns INTEGER NOT NULL,
             boot_id TEXT NOT NULL,
             recorded_us INTEGER NOT NULL,

@@ -72,7 +72,8 @@ extension Store {
                 Recollection.OpenRun(
                     id: id, of: owner ?? id.firing.job,
                     firing: Firing(
-                        id: id.firing, missed: missed ?? 0, active: active ?? .zero),
+                        id: id.firing, missed: missed ?? 0, active: active ?? .zero,
+                        cause: row.text(.cause).flatMap { Firing.Cause($0) } ?? .schedule),
                     bootID: bootID ?? .unknown, wasBegun: true, recorded: recorded))
         }
         return runs

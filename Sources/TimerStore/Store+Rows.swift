@@ -33,6 +33,8 @@ extension Store {
         public var ended: WallInstant
         /// How many missed firings it stands for.
         public var missed: Int
+        /// Why it was made.
+        public var cause: Firing.Cause
         /// The last part of its output.
         public var tail: [UInt8]
     }
@@ -98,6 +100,7 @@ extension Store.PastRun {
         summary = RunSummary(
             id: id, began: began, outcome: outcome, usage: usage, failed: row.integer(.failed) == 1)
         missed = row.integer(.missed).flatMap { Int(kept: $0) } ?? 0
+        cause = row.text(.cause).flatMap { Firing.Cause($0) } ?? .schedule
         tail = row.bytes(.tail) ?? []
     }
 }

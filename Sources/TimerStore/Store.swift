@@ -305,12 +305,13 @@ public final class Store {
     private func insert(_ run: Run, at: WallInstant) throws(StoreError) -> Bool {
         try connection.run(
             """
-            INSERT INTO run (job, scheduled_us, attempt, missed, active_ns, boot_id, recorded_us, owner)
-            VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?1) ON CONFLICT (job, scheduled_us, attempt) DO NOTHING
+            INSERT INTO run (job, scheduled_us, attempt, missed, active_ns, boot_id, recorded_us, cause, owner)
+            VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?1) ON CONFLICT (job, scheduled_us, attempt) DO NOTHING
             """,
             identity(run.id) + [
                 .integer(run.firing.missed.keepable), .integer(run.firing.active.wholeNanoseconds),
                 .text(bootID?.description ?? ""), Value(at),
+                run.firing.cause == .schedule ? .null : .text(run.firing.cause.description),
             ], doing: "write the start of a run") == 1
     }
 

@@ -62,7 +62,7 @@ struct Connection: ParsableArguments {
         do {
             return try ControlJSON.decode(Value.self, from: body)
         } catch {
-            throw Self.fail(1, Self.unexpected)
+            throw Self.unexpected.exit
         }
     }
 
@@ -76,7 +76,7 @@ struct Connection: ParsableArguments {
     }
 
     /// Why the daemon did not do what it was asked.
-    struct Failure: Error {
+    struct Failure: Error, Hashable {
         /// The exit status of this program.
         var status: Int32
         var message: String
@@ -85,6 +85,8 @@ struct Connection: ParsableArguments {
 
         /// Whether no daemon answers.
         var isAway: Bool { status == 3 }
+        /// Whether the daemon does not know what it was asked about.
+        var isUnknown: Bool { status == 4 }
         /// The same, said on standard error.
         var exit: any Error { Connection.fail(status, message) }
     }
@@ -97,18 +99,19 @@ struct Connection: ParsableArguments {
     /// All jobs, without a word on standard error if they cannot be had.
     func table() throws(Failure) -> JobTable { try value(JobTable.self, of: .list) }
 
+    /// What answers is not what this version expects.
+    static let unexpected = Failure(
+        status: 1, message: "unexpected response: do timerd and timerctl have the same version?")
+
     /// What the daemon answers, without a word on standard error.
     func value<Value: Decodable>(
         _: Value.Type, of request: ControlRequest
     ) throws(Failure) -> Value {
         let body = try response(to: request)
         do { return try ControlJSON.decode(Value.self, from: body) } catch {
-            throw Failure(status: 1, message: Self.unexpected)
+            throw Self.unexpected
         }
     }
-
-    private static let unexpected =
-        "unexpected response: do timerd and timerctl have the same version?"
 
     /// What the daemon answers, without a word on standard error if it refuses.
     func response(to request: ControlRequest) throws(Failure) -> [UInt8] {
@@ -167,6 +170,28 @@ struct JobArgument: ParsableArguments {
     }
 }
 
+/// A job, or one run, as an argument. The identity of a run has colons, which no job's name has.
+struct RunTarget: Hashable, Sendable {
+    var job: Job.Name
+    /// Nil if the job is meant.
+    var run: Run.ID?
+
+    static func read(_ text: String) throws -> RunTarget {
+        if let run = Run.ID(text) { return RunTarget(job: run.firing.job, run: run) }
+        guard !text.contains(":") else { throw ValidationError(fault(in: text)) }
+        return RunTarget(job: try JobArgument.name(text), run: nil)
+    }
+
+    static func run(_ text: String) throws -> Run.ID {
+        guard let run = Run.ID(text) else { throw ValidationError(fault(in: text)) }
+        return run
+    }
+
+    private static func fault(in text: String) -> String {
+        "\"\(text)\" is not a run such as backup:20261121T055945.910612Z:1; `timerctl history` lists runs"
+    }
+}
+
 enum Terminal {
     /// What the calendar clock says.
     static var now: WallInstant {
@@ -182,11 +207,12 @@ enum Terminal {
         return getenv(name).map { [name: String(cString: $0)] } ?? [:]
     }
 
-    /// Writes to standard output at once. A reader that is gone ends this program, as with other writes.
-    static func put(_ text: String) {
+    /// Writes to standard output, or error, at once. A reader that is gone ends this program, as with other writes.
+    static func put(_ text: String, toError: Bool = false) {
+        let descriptor = toError ? STDERR_FILENO : STDOUT_FILENO
         var bytes = Array(text.utf8)[...]
         while !bytes.isEmpty {
-            let count = bytes.withUnsafeBytes { write(STDOUT_FILENO, $0.baseAddress, $0.count) }
+            let count = bytes.withUnsafeBytes { write(descriptor, $0.baseAddress, $0.count) }
             guard count > 0 || errno == EINTR else { return }
             bytes = bytes.dropFirst(max(0, count))
         }
@@ -201,6 +227,11 @@ enum Terminal {
     static func ask(_ question: String) {
         let bytes = Array(question.utf8)
         _ = write(STDERR_FILENO, bytes, bytes.count)
+    }
+
+    /// What a job wrote, in a form that does not steer the terminal it goes to; into a file or a pipe it goes as it is.
+    static func shown(_ text: String, toError: Bool = false) -> String {
+        isatty(toError ? STDERR_FILENO : STDOUT_FILENO) == 1 ? Printable.text(text) : text
     }
 
     /// Says something on standard error.

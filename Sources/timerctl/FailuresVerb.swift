@@ -89,6 +89,8 @@ struct JobFailure: Encodable {
     var next: String?
 
     fileprivate var instant: WallInstant
+    /// Whether there was a process.
+    fileprivate var hasStarted: Bool
 
     enum CodingKeys: CodingKey {
         case ended, inARow, job, next, outcome, output, run, since, state
@@ -109,11 +111,19 @@ struct JobFailure: Encodable {
         output = last.output
         state = job.stateWord
         next = job.nextStart
+        hasStarted = last.status.began != nil
         instant = WallInstant(rfc3339: last.ended) ?? WallInstant(microsecondsSinceEpoch: 0)
     }
 }
 
 extension Text {
+    /// The end of the output, or what there is instead.
+    private static func output(of failure: JobFailure, _ lines: Int) -> [String] {
+        let last = lastLines(of: failure.output, lines).map { "    | \($0)" }
+        guard last.isEmpty, failure.hasStarted else { return last }
+        return ["    (nothing of its output is kept: it printed nothing, or output-tail is 0)"]
+    }
+
     /// The lines of `timerctl failures`.
     ///
     /// - Parameter screen: of one with rows, no more jobs are shown than it has room for, but at least one.
@@ -130,12 +140,13 @@ extension Text {
             let ago = whole(now - failure.instant)
             let next = failure.next.flatMap { WallInstant(rfc3339: $0) }
                 .map { ", next run in \(whole($0 - now))" }
-            return ["\(failure.job): \(failure.outcome) \(ago) ago; \(times)"]
-                + lastLines(of: failure.output, lines).map { "    | \($0)" }
-                + ["    \(failure.state)\(next ?? "")"]
+            let outcome = Printable.text(RunWords.end(failure.outcome))
+            return ["\(failure.job): \(outcome), \(ago) ago; \(times)"]
+                + (lines > 0 ? output(of: failure, lines) : [])
+                + ["    run \(failure.run); \(failure.state)\(next ?? "")"]
         }
-        // Four rows are for the command itself, what is said below, and the next prompt.
-        var left = screen.rows.map { $0 - 4 } ?? .max
+        // Six rows are for the command itself, what is said below, and the next prompt.
+        var left = screen.rows.map { $0 - 6 } ?? .max
         let shown = blocks.prefix { block in
             left -= block.reduce(0) {
                 $0 + Screen.wrapped($1, to: max(1, screen.columns ?? .max)).count
@@ -144,7 +155,14 @@ extension Text {
         }.count
         var text = blocks.prefix(max(1, shown)).flatMap(\.self)
         let others = others + max(0, failures.count - max(1, shown))
-        if failures.isEmpty { text.append("No job's last run failed") }
+        if failures.isEmpty {
+            text.append("No job's last run failed")
+        } else {
+            text += [
+                "",
+                "`timerctl log JOB` shows the output, `timerctl retry --failed` runs them again",
+            ]
+        }
         if others > 0 { text.append("\(plural(others, "more job")) failed; --limit shows them") }
         text += faults(of: table)
         return text.joined(separator: "\n")

@@ -20,24 +20,13 @@ struct KillVerb: ParsableCommand {
 
     @Argument(
         help: "The job's name, or a run as `timerctl show` names it.", completion: .jobNames,
-        transform: Self.target)
-    var target: Target
+        transform: RunTarget.read)
+    var target: RunTarget
 
     @Option(
         help: "The name of a signal, such as HUP.",
         completion: .list(KillBody.signals.map(\.name)), transform: Self.signal)
     var signal: String?
-
-    /// A job, or one run of it.
-    struct Target: Hashable, Sendable {
-        var job: Job.Name
-        var run: Run.ID?
-    }
-
-    private static func target(_ text: String) throws -> Target {
-        if let run = Run.ID(text) { return Target(job: run.firing.job, run: run) }
-        return Target(job: try JobArgument.name(text), run: nil)
-    }
 
     private static func signal(_ text: String) throws -> String {
         guard KillBody.number(of: text) != nil else {

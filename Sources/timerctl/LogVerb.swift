@@ -5,69 +5,194 @@ import ArgumentParser
 import Glibc
 import TimerControl
 import TimerCore
+import TimerZones
 
 struct LogVerb: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "log",
         abstract: "The output of a job's active run, or the end of the output of its last one.",
         discussion: """
-            Of a finished run the daemon keeps as much as output-tail says; of an active run, recent output since \
-            the daemon started. How many lines are missing is said on standard error. The journal has all of it \
-            that was not dropped: journalctl -t JOB.
+            Each line has its time and a mark: | for standard output, ! for standard error, : where neither was kept. \
+            Of a finished run the daemon keeps as much as output-tail says, and more of it for a while; of an active \
+            run, recent output since the daemon started. The journal has all of it that was not dropped: journalctl \
+            -t JOB.
             """)
 
     /// How long to wait before asking again, in microseconds.
     private static let pause: UInt32 = 500_000
+    /// Over how many runs the lines of -n may be.
+    private static let runsMax = 100
 
     @OptionGroup var connection: Connection
-    @OptionGroup var argument: JobArgument
 
-    @Option(
-        name: .customLong("run"), help: "This run.",
-        transform: { text in
-            guard let run = Run.ID(text) else {
-                throw ValidationError("\"\(text)\" is not a run; `timerctl history` lists runs")
-            }
-            return run
-        })
+    @Argument(
+        help: "The job's name, or a run as `timerctl history` names it.", completion: .jobNames,
+        transform: RunTarget.read)
+    var target: RunTarget
+
+    @Option(name: .customLong("run"), help: "This run.", transform: RunTarget.run)
     var wanted: Run.ID?
 
-    @Flag(name: .shortAndLong, help: "Follow the output until interrupted.")
+    @Option(
+        name: [.customShort("n"), .customLong("lines")],
+        help: "The last lines only; they may be those of several runs.")
+    var lines: Int?
+
+    @Option(
+        parsing: .unconditional,
+        help: ArgumentHelp(
+            "All runs that ended since then: a time such as 2h (ago), yesterday or \"fri 18:00\".",
+            valueName: "time"))
+    var since: String?
+
+    @Flag(name: .shortAndLong, help: "Follow the output, over the ends of runs, until interrupted.")
     var follow = false
 
+    @Option(
+        name: .shortAndLong,
+        help: "text, cat (what the job wrote and nothing else) or json (one line for each line).")
+    var output = LogPrinter.Format.text
+
+    func validate() throws {
+        if wanted != nil, target.run != nil { throw ValidationError("name one run") }
+        if let lines, lines < (follow ? 0 : 1) {
+            throw ValidationError("-n: at least 1, or 0 with --follow")
+        }
+        if since != nil, meant != nil {
+            throw ValidationError("--since is for a job, not for a run")
+        }
+    }
+
+    /// The run that is meant, if it is one.
+    private var meant: Run.ID? { wanted ?? target.run }
+
     func run() throws {
-        var progress = LogProgress()
-        var reply = try connection.ask(
-            .log(argument.job, run: wanted, after: nil), for: LogReply.self)
-        try show(reply, &progress)
-        guard follow else { return }
-        while true {
+        let start = try since.map { try TimeOption.instant("--since", $0, .past) }
+        var reader = LogReader(connection: connection, job: target.job, run: meant)
+        let printer = LogPrinter(format: connection.json ? .json : output, job: target.job)
+        let items = try reader.first(
+            runs: lines.map { min(max(1, $0), Self.runsMax) }, since: start)
+        if let start { printer.print([.note("runs that ended since \(Text.moment(start))")]) }
+        if items.isEmpty, !follow || lines != 0 {
+            let status = try connection.ask(.show(target.job), for: JobStatus.self)
+            printer.print([.note(Text.noRuns(of: status))])
+        }
+        printer.print(lines.map { items.last($0) } ?? items)
+        while follow, !reader.isDone {
             usleep(Self.pause)
-            reply = try connection.ask(
-                .log(argument.job, run: wanted, after: reply.last), for: LogReply.self)
-            try show(reply, &progress)
+            printer.print(try reader.more())
+        }
+    }
+}
+
+/// Asks the daemon for what `timerctl log` shows.
+struct LogReader {
+    /// How many runs that ended are asked for at once.
+    private static let pastMax = 100
+
+    let connection: Connection
+    let job: Job.Name
+    let run: Run.ID?
+
+    private var story = LogStory()
+    private var last: UInt64 = 0
+    private var since: String?
+    private var lastEnded: String?
+    private var isAway = false
+    private let begun = Terminal.now
+
+    init(connection: Connection, job: Job.Name, run: Run.ID?) {
+        self.connection = connection
+        self.job = job
+        self.run = run
+    }
+
+    /// Whether nothing more is to come: the run that was asked for has ended.
+    var isDone: Bool { run.map { story.isClosed($0.description) } ?? false }
+
+    /// What there is.
+    ///
+    /// - Parameters:
+    ///   - runs: over how many runs that ended it may go back; nil: one, if none is active.
+    ///   - since: the runs that ended since then are shown in any case.
+    mutating func first(runs: Int?, since: WallInstant?) throws -> [LogItem] {
+        var reply = try connection.ask(
+            .log(job, run: run, after: run == nil ? 0 : nil), for: LogReply.self)
+        var past = [reply.past].compactMap(\.self)
+        if run == nil {
+            let isActive = reply.active.contains { $0.waits == nil }
+            let limit = since != nil ? HistoryQuery.limitMax : runs ?? (isActive ? 0 : 1)
+            if limit > 0 {
+                let query = HistoryQuery(job: job, since: since, limit: limit)
+                past = try connection.ask(.history(query), for: HistoryReply.self).runs.reversed()
+            }
+        }
+        // The lines of other runs are known as well, for a while.
+        let shown = Set(past.map(\.status.run) + reply.active.map(\.run))
+        story.pass(over: reply.only { !shown.contains($0) })
+        reply = reply.only { shown.contains($0) }
+        note(reply)
+        lastEnded = reply.lastEnded
+        return story.items(past, only(reply))
+    }
+
+    /// What came since. Nothing while the daemon does not answer.
+    mutating func more() throws -> [LogItem] {
+        do throws(Connection.Failure) {
+            let items = try next()
+            isAway = false
+            return items
+        } catch {
+            guard !error.isUnknown, error != Connection.unexpected else { throw error.exit }
+            defer { isAway = true }
+            return isAway ? [] : [.note("timerd does not answer; waiting for it: \(error.message)")]
         }
     }
 
-    private func show(_ reply: LogReply, _ progress: inout LogProgress) throws {
-        guard !connection.json else {
-            if !follow || reply.past != nil || !reply.lines.isEmpty {
-                try connection.show(reply) { "" }
-            }
-            return flush()
+    private mutating func next() throws(Connection.Failure) -> [LogItem] {
+        var items: [LogItem] = []
+        var reply = try connection.value(LogReply.self, of: .log(job, run: run, after: last))
+        if reply.since != since {
+            story.restart()
+            reply = try connection.value(LogReply.self, of: .log(job, run: run, after: 0))
+            items.append(
+                .note(
+                    "timerd was restarted; the journal has the lines between: journalctl -t \(job)")
+            )
         }
-        for item in Text.log(reply, after: &progress) {
-            switch item {
-            case .line(let text): print(text)
-            case .missing(let what):
-                // In its place among the lines, where both go to a terminal.
-                flush()
-                Terminal.complain("timerctl: \(what)")
-            }
-        }
-        flush()
+        let active = Set(reply.active.map(\.run))
+        let isEnded =
+            reply.lastEnded != lastEnded || !story.open.isSubset(of: active)
+            || run.map { !active.contains($0.description) } == true
+        let past = isEnded ? try ended() : []
+        note(reply)
+        items += story.items(past, only(reply))
+        if let ended = reply.lastEnded, story.isClosed(ended) { lastEnded = ended }
+        return items
     }
 
-    /// Into a pipe, lines would wait for a buffer to be full.
-    private func flush() { fflush(nil) }
+    /// The runs that ended since this began, the oldest first.
+    private func ended() throws(Connection.Failure) -> [PastRun] {
+        guard let run else {
+            let query = HistoryQuery(job: job, since: begun, limit: Self.pastMax)
+            return try connection.value(HistoryReply.self, of: .history(query)).runs.reversed()
+        }
+        let reply = try connection.value(RunReply.self, of: .run(run))
+        guard reply.state == "ended" else { return [] }
+        return [
+            PastRun(
+                job: reply.job, status: reply.status, ended: reply.ended ?? reply.now,
+                missed: reply.missed, output: reply.output ?? "")
+        ]
+    }
+
+    private mutating func note(_ reply: LogReply) { (last, since) = (reply.last, reply.since) }
+
+    /// Of a single run that was asked for, that one alone.
+    private func only(_ reply: LogReply) -> LogReply {
+        guard let run else { return reply }
+        var reply = reply
+        reply.active.removeAll { $0.run != run.description }
+        return reply
+    }
 }

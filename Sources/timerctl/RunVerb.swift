@@ -2,19 +2,94 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import ArgumentParser
+import Glibc
+import TimerControl
 import TimerCore
 
 struct RunVerb: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "run", abstract: "Run jobs now; their schedules do not change.",
         discussion: """
-            The run replaces a retry that waits for its delay, unless concurrency is allow.
+            The run replaces a retry that waits for its delay, unless concurrency is allow. With --wait the exit \
+            status is that of the run.
             """)
 
     @OptionGroup var connection: Connection
     @OptionGroup var argument: JobsArgument
+    @OptionGroup var waiting: WaitOption
+
+    @Option(
+        help: ArgumentHelp(
+            "Set a variable for this run, if the job's run-environment allows it; without a value, that of yours.",
+            valueName: "name=value"))
+    var env: [String] = []
+
+    func validate() throws {
+        try waiting.check(argument)
+        _ = try environment()
+    }
 
     func run() throws {
-        try connection.order(.run, argument.selection, done: "run requested")
+        try RunOrder(
+            connection: connection, isWaiting: waiting.wait,
+            body: OrderBody(environment: env.isEmpty ? nil : try environment())
+        ).give(.run, argument.selection)
+    }
+
+    /// With the value of this program's own variable where none is given, which no list of processes shows.
+    private func environment() throws -> [String] {
+        let lines = try env.map { text in
+            guard !text.contains("=") else { return text }
+            guard let value = getenv(text) else {
+                throw ValidationError("--env \(text): there is no such variable; say NAME=value")
+            }
+            return "\(text)=\(String(cString: value))"
+        }
+        if let fault = OrderBody.fault(inEnvironment: lines) {
+            throw ValidationError("--env: \(fault)")
+        }
+        return lines
+    }
+}
+
+struct RetryVerb: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "retry", abstract: "Run jobs again, now, whose last run failed.",
+        discussion: """
+            A retry that waits for its delay is replaced, as with `timerctl run`. Jobs whose last run did not fail \
+            are not run.
+            """)
+
+    @OptionGroup var connection: Connection
+
+    @Argument(help: "The jobs' names.", completion: .jobNames, transform: JobArgument.name)
+    var jobs: [Job.Name] = []
+
+    @Flag(help: "Every job whose last run failed.")
+    var failed = false
+
+    @OptionGroup var waiting: WaitOption
+
+    func validate() throws {
+        if failed, !jobs.isEmpty { throw ValidationError("name jobs, or say --failed, not both") }
+        if !failed, jobs.isEmpty { throw ValidationError("name a job, or say --failed") }
+        guard !waiting.wait || jobs.count == 1 else { throw WaitOption.oneJob }
+    }
+
+    func run() throws {
+        try RunOrder(connection: connection, isWaiting: waiting.wait, isAboutFailed: failed)
+            .give(.retry, failed ? .all : .jobs(jobs))
+    }
+}
+
+/// Waiting for the end of a run.
+struct WaitOption: ParsableArguments {
+    @Flag(help: "Show the run's output, wait for its end, and exit with its status.")
+    var wait = false
+
+    static let oneJob = ValidationError("--wait is for one job")
+
+    func check(_ argument: JobsArgument) throws {
+        if wait, argument.selection.single == nil { throw Self.oneJob }
     }
 }

@@ -3,16 +3,36 @@
 
 import ArgumentParser
 import TimerControl
+import TimerCore
 
 struct ShowVerb: ParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "show", abstract: "Everything about one job.")
+        commandName: "show", abstract: "Everything about one job, or about one run.")
 
     @OptionGroup var connection: Connection
-    @OptionGroup var argument: JobArgument
+
+    @Argument(
+        help: "The job's name, or a run as `timerctl history` names it.", completion: .jobNames,
+        transform: RunTarget.read)
+    var target: RunTarget
+
+    @Option(help: "Of a run: how many lines of its output to show.")
+    var lines = 10
+
+    func validate() throws {
+        guard lines >= 0 else { throw ValidationError("--lines: not negative") }
+    }
 
     func run() throws {
-        let status = try connection.ask(.show(argument.job), for: JobStatus.self)
-        try connection.show(status) { Text.details(status) }
+        guard let run = target.run else {
+            let status = try connection.ask(.show(target.job), for: JobStatus.self)
+            return try connection.show(status) { Text.details(status) }
+        }
+        let reply = try connection.ask(.run(run), for: RunReply.self)
+        guard !connection.json else { return try connection.show(reply) { "" } }
+        // The lines of a run that is active, or ended a moment ago, are better known than its last bytes.
+        let output = try? connection.value(
+            LogReply.self, of: .log(run.firing.job, run: run, after: 0))
+        print(Text.run(reply, output: output, lines: lines))
     }
 }

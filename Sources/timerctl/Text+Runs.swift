@@ -1,7 +1,6 @@
 // Copyright 2026 the timerd authors
 // SPDX-License-Identifier: Apache-2.0
 
-import Glibc
 import TimerControl
 import TimerCore
 
@@ -35,29 +34,15 @@ extension Text {
         return lines.joined(separator: "\n")
     }
 
-    /// The lines of one answer to `timerctl log`.
-    static func log(_ reply: LogReply, after progress: inout LogProgress) -> [LogItem] {
-        let past = reply.past.map { lines(of: $0.output) } ?? []
-        return past.map { .line(shown($0)) }
-            + progress.items(of: reply).map {
-                if case .line(let text) = $0 { .line(shown(text)) } else { $0 }
-            }
+    /// The last lines that are not empty.
+    static func lastLines(of output: String, _ count: Int) -> [String] {
+        lines(of: output).filter { !$0.isEmpty }.suffix(count).map { Terminal.shown($0) }
     }
 
     /// The lines of what a run wrote. Not by characters, since of CR and LF together Swift makes one.
-    /// The last lines that are not empty.
-    static func lastLines(of output: String, _ count: Int) -> [String] {
-        lines(of: output).filter { !$0.isEmpty }.suffix(count).map { shown($0) }
-    }
-
-    private static func lines(of output: String) -> [String] {
+    static func lines(of output: String) -> [String] {
         var lines = output.unicodeScalars.split(separator: "\n", omittingEmptySubsequences: false)
         if lines.last?.isEmpty == true { lines.removeLast() }
         return lines.map { String($0) }
-    }
-
-    /// What a job wrote may steer a terminal; into a file or a pipe it goes as it is.
-    private static func shown(_ text: String) -> String {
-        isatty(STDOUT_FILENO) == 1 ? Printable.text(text) : text
     }
 }

@@ -307,7 +307,7 @@ import TimerCore
         #expect(all.text.contains("    | one\n") && all.text.contains("    | two\n"))
         let failed = try daemon.timerctl("history", "--failed", "--since", "1h", "--json").text
         #expect(failed.contains("exited(3)") && failed.count("run\":") == 1)
-        let log = try daemon.timerctl("log", "a").text
+        let log = try daemon.timerctl("log", "a", "-o", "cat").text
         #expect(log.split(separator: "\n").sorted() == ["one", "two"])
 
         // One that lives.
@@ -316,7 +316,7 @@ import TimerCore
         #expect(nothing.text == "b: nothing to do: no run of it is running\n")
         _ = try daemon.ask(.order(.run, Job.Name("b")!))
         #expect(daemon.nextFiring(until: LiveDaemon.now() + 10)?.text == "up 0")
-        #expect(try wait { try daemon.timerctl("log", "b").text == "says\n" })
+        #expect(try wait { try daemon.timerctl("log", "b", "-o", "cat").text == "says\n" })
         let run = try #require(try daemon.show("b").running.first?.run)
         #expect(try daemon.timerctl("kill", run, "--signal", "WINCH").status == 0)
         #expect(try daemon.show("b").running.count == 1)
@@ -325,7 +325,7 @@ import TimerCore
         #expect(daemon.waitForLog("b: run now, requested by "))
         #expect(daemon.waitForLog("b: SIGWINCH sent to run \(run), requested by "))
         #expect(daemon.waitForLog("b: run \(run) is being stopped, requested by "))
-        let kept = try daemon.timerctl("log", "b", "--run", run).text
+        let kept = try daemon.timerctl("log", "b", "--run", run, "-o", "cat").text
         #expect(kept == "says\nbye\n")
         #expect(try daemon.timerctl("log", "nosuch").status == 4)
         #expect(daemon.stop() == 0)

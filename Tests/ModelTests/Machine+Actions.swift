@@ -90,7 +90,7 @@ extension Machine {
         case .answer(let answer):
             let value =
                 switch answer {
-                case .done, .pauseChanged, .killed: Seen.Answer.done
+                case .done, .pauseChanged, .killed, .requested: Seen.Answer.done
                 case .unchanged: Seen.Answer.unchanged
                 case .refused: Seen.Answer.refused
                 case .noSuchJob: Seen.Answer.noSuchJob

@@ -284,6 +284,14 @@ import TimerZones
             #"4:21: job "j": pass-environment: "CREDENTIALS_DIRECTORY" is reserved for timerd and systemd"#
         ),
         (
+            #"every = "1h"\#nshell = "x"\#nrun-environment = ["DRY_RUN", "LD_PRELOAD"]"#,
+            #"4:31: job "j": run-environment: "LD_PRELOAD" decides what a program loads or runs, and cannot be set for a run"#
+        ),
+        (
+            #"every = "1h"\#nshell = "x"\#nrun-environment = ["TIMERD_JOB"]"#,
+            #"4:20: job "j": run-environment: "TIMERD_JOB" is reserved for timerd and systemd"#
+        ),
+        (
             #"every = "1h"\#nshell = "x"\#npass-environment = "DB_URL""#,
             #"4:20: job "j": pass-environment: must be an array of names such as ["LANG"], not a string"#
         ),

@@ -50,7 +50,10 @@ private enum SeenPauses {
                 job: name, failed: true, since: WallInstant(secondsSinceEpoch: 1_795_000_000),
                 limit: 1000)),
         .oneOffs(base: nil), .oneOffs(base: "restic"), .takeOneOff(name), .cancelOneOff(name),
-        .log(name, run: nil, after: nil), .log(name, run: run, after: .max),
+        .order(.run, name, OrderBody(environment: ["A=1=2", "B="])),
+        .orders(.run, .all, OrderBody(environment: ["A_KEY=ß"])),
+        .run(run), .order(.retry, name), .orders(.retry, .all), .log(name, run: nil, after: nil),
+        .log(name, run: run, after: .max),
         .kill(name, run: nil, KillBody()), .kill(name, run: run, KillBody(signal: "usr1")),
     ])
     func isReadAsItWasWritten(request: ControlRequest) throws {
@@ -97,6 +100,25 @@ private enum SeenPauses {
             .badQuery("base must be the beginning of a job name, of 40 characters at most")
         ),
         ("POST", "/v1/runs", "", .methodNotAllowed(["GET", "HEAD", "OPTIONS"])),
+        ("GET", "/v1/runs/a", "", .notFound("a")),
+        ("GET", "/v1/runs/a:1:1/log", "", .notFound("/v1/runs/a:1:1/log")),
+        (
+            "POST", "/v1/runs/backup:20261121T043852.000000Z:1", "",
+            .methodNotAllowed(["GET", "HEAD", "OPTIONS"])
+        ),
+        (
+            "POST", "/v1/jobs/a/run", #"{"environment": ["A=1", "A=2"]}"#,
+            .badBody("environment: A is set twice")
+        ),
+        (
+            "POST", "/v1/jobs/a/run", #"{"environment": ["secret"]}"#,
+            .badBody("environment: the entry 1 is not NAME=value")
+        ),
+        (
+            "POST", "/v1/jobs/a/run", #"{"environment": ["A=\u0000"]}"#,
+            .badBody("environment: the value of A has a NUL character")
+        ),
+        ("POST", "/v1/jobs/a/retry", #"{"count": 1}"#, .unknownKey("count", known: [])),
         ("POST", "/v1/jobs/a", "", .methodNotAllowed(["GET", "HEAD", "OPTIONS"])),
         ("GET", "/v1/jobs/%zz", "", .notFound("/v1/jobs/%zz")),
         ("GET", "/v1/jobs/%+5", "", .notFound("/v1/jobs/%+5")),

@@ -66,7 +66,7 @@ import Testing
         #expect(world.agenda.owner(of: run.id) == "vault")
         world.pass(.seconds(60))
         #expect(world.started.count == 1 && world.skipped.last?.reason == "still-running")
-        #expect(world.order(.run, "vault") != .done)
+        #expect(world.order(.run, "vault")?.run == nil)
         world.end(run, .exited(3))
         #expect(world.closed[run.id] == .exited(3))
         #expect(world.show("vault").live.isEmpty)

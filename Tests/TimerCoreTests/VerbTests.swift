@@ -142,7 +142,7 @@ import Testing
         world.load([.every(.seconds(60))])
         world.pass(.seconds(10))
         let before = world.timers
-        #expect(world.order(.run, "backup") == .done)
+        #expect(world.order(.run, "backup")?.run != nil)
         #expect(world.started.count == 1 && world.timers == before)
         #expect(world.show("backup").remaining == .seconds(50))
         guard case .refused = world.order(.run, "backup") else {
@@ -151,7 +151,7 @@ import Testing
         }
         world.endRuns()
         _ = world.order(.pause, "backup")
-        #expect(world.order(.run, "backup") == .done, "a paused job runs when told to")
+        #expect(world.order(.run, "backup")?.run != nil, "a paused job runs when told to")
     }
 
     @Test func anUnknownJobIsSaidToBeUnknown() {

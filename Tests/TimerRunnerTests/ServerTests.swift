@@ -197,6 +197,34 @@ final class Ear: Sendable {
         desk.stop()
     }
 
+    /// A scheduler that was taken over sets nothing for a job that its configuration does not allow.
+    @Test func onlyTheVariablesThatTheJobAllowsAreSet() throws {
+        let desk = try Desk { _ in }
+        let ear = Ear()
+        let client = try desk.client { ear.take($0, $1) }
+        var job = job("test \"$A\" = 'a b' && test -z \"$B$LD_PRELOAD\" || exit 4")
+        // Even if the configuration could name it.
+        job.execution.runVariables = ["A", "LD_PRELOAD"]
+        desk.configuration.jobs.withLock { $0 = [job.name: Definition(job)] }
+        let cases: [([String: String], String)] = [
+            (["A": "a b"], "exited(0)"), ([:], "exited(4)"),
+            (["B": "1"], #"spawn-failed(EPERM, run-environment of the job does not allow "B")"#),
+            (
+                ["A": "a b", "LD_PRELOAD": "/x"],
+                #"spawn-failed(EPERM, run-environment of the job does not allow "LD_PRELOAD")"#
+            ),
+            (["A": "a\0"], "spawn-failed(EPERM, the value of A has a NUL character)"),
+        ]
+        for (number, (values, expected)) in cases.enumerated() {
+            var run = run(job, number)
+            run.firing.cause = .requested(by: .user("ada"), variables: RunVariables(values))
+            client.start([run])
+            #expect(outcome(ear.end(of: run)) == expected)
+        }
+        client.close()
+        desk.stop()
+    }
+
     /// The rules for users take effect when the files are read, whatever the scheduler knows.
     @Test func onlyUsersAllowedByTheConfigurationRun() throws {
         let changed = Mutex(false)

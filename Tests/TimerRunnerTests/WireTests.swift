@@ -26,7 +26,8 @@ import TimerCore
             (1...3).map {
                 RunOrder(
                     run: Run.ID(firing: run.firing, attempt: $0), fingerprint: .max - UInt64($0),
-                    missed: $0, active: .seconds(90))
+                    missed: $0, active: .seconds(90),
+                    variables: RunVariables($0 == 2 ? ["A": "1", "B": ""] : [:]))
             }),
         .end(run, grace: .milliseconds(10)), .suspend(run), .resume(run), .signal(run, SIGHUP),
         .barrier(.max), .forget([run, run]), .seen(events: 7, output: .max),
@@ -46,6 +47,29 @@ import TimerCore
         .barrierReached(6, token: 7),
         .down,
     ]
+
+    /// However many runs have however many variables, each frame is as short as it must be.
+    @Test func ordersAreSplitSoThatEachPartFitsAFrame() throws {
+        let name = String(repeating: "j", count: Job.Name.lengthMax)
+        let long = RunVariables(["A": String(repeating: "x", count: RunVariables.bytesMax - 1)])
+        for (count, variables) in [(1, long), (40, long), (1200, RunVariables()), (0, long)] {
+            let orders = (1...(max(1, count))).prefix(count).map { number in
+                RunOrder(
+                    run: Run.ID(
+                        firing: Firing.ID(
+                            job: Job.Name(name)!, scheduled: Self.run.firing.scheduled),
+                        attempt: number),
+                    fingerprint: .max, missed: 0, active: .zero, variables: variables)
+            }
+            let frames = Wire.frames(of: orders)
+            #expect(frames.flatMap { $0 } == orders)
+            for frame in frames {
+                let bytes = WireRequest.start(Array(frame)).bytes
+                #expect(bytes.count <= Wire.requestBytesMax)
+                #expect(try WireRequest(bytes[...]) == .start(Array(frame)))
+            }
+        }
+    }
 
     @Test(arguments: requests)
     func aRequestIsReadAsItWasWritten(request: WireRequest) throws {
@@ -103,6 +127,7 @@ import TimerCore
             ("execution.pamService", { $0.execution.pamService = "" }),
             ("execution.environmentFile", { $0.execution.environmentFile = "a" }),
             ("execution.passEnvironment", { $0.execution.passEnvironment = ["a"] }),
+            ("execution.runVariables", { $0.execution.runVariables = ["a"] }),
             ("execution.passEnvironment", { $0.execution.passEnvironment = ["a", "b"] }),
             ("execution.umask", { $0.execution.umask = 0 }),
             ("execution.nice", { $0.execution.nice = 1 }),

@@ -136,6 +136,31 @@ import TimerCore
         #expect(try failed(nil, since: 5) == [6, 5] && failed(nil, limit: 1) == [6])
     }
 
+    /// Why a run was made is kept with it, whether it has ended or not.
+    @Test(arguments: [
+        "schedule", "catch-up", "resume", "requested(ada)", "requested-with-variables(ada)",
+    ])
+    func whyARunWasMadeIsKept(text: String) throws {
+        defer { clean() }
+        let cause = try #require(Firing.Cause(text))
+        let store = try Store(path: path)
+        _ = try store.beginLife(at: now(0))
+        var ended = run("a", at: 1)
+        ended.firing.cause = cause
+        var open = run("b", at: 2)
+        open.firing.cause = cause
+        try store.commit(
+            [
+                .begin(ended, at: now(1).wall), .begin(open, at: now(2).wall),
+                .close(ended.id, .exited(0), RunUsage(), failed: false, at: now(3).wall),
+            ], durable: false)
+        #expect(try store.pastRun(ended.id)?.cause == cause)
+        #expect(
+            try store.history(of: nil, since: nil, failed: false, limit: 9).map(\.cause) == [cause])
+        let past = try Store(path: path).beginLife(at: now(4))
+        #expect(past.openRuns.map(\.firing.cause) == [cause])
+    }
+
     @Test func aTextWithANULCharacterIsReadUnchanged() throws {
         defer { clean() }
         let store = try Store(path: path)

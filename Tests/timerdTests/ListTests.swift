@@ -190,22 +190,34 @@ import TimerCore
         let text = Text.failures(
             [failure], others: 0, rejected: table, lines: 2, at: Self.now)
         let since = Text.instant(runs[1].ended)
+        let hint =
+            "\n`timerctl log JOB` shows the output, `timerctl retry --failed` runs them again"
         #expect(
             text
-                == "backup: exited(3) 5min ago; failed 2 times in a row, since \(since)\n"
-                + "    | two\n    | three\n    armed, next run in 3min")
+                == "backup: exit status 3, 5min ago; failed 2 times in a row, since \(since)\n"
+                + "    | two\n    | three\n    run backup:5:1; armed, next run in 3min\n" + hint)
         let once = try #require(JobFailure(job, [runs[0], runs[2]]))
         #expect(
             Text.failures([once], others: 2, rejected: table, lines: 0, at: Self.now)
-                == "backup: exited(3) 5min ago; failed once\n    armed, next run in 3min\n"
+                == "backup: exit status 3, 5min ago; failed once\n"
+                + "    run backup:5:1; armed, next run in 3min\n\(hint)\n"
                 + "2 more jobs failed; --limit shows them")
         // On a terminal, those that failed last do not scroll away.
-        for (rows, columns, expected) in [(24, 80, 5), (12, 80, 2), (12, 24, 1), (2, 80, 1)] {
+        for (rows, columns, expected) in [(24, 80, 3), (18, 80, 2), (12, 24, 1), (2, 80, 1)] {
             let some = Text.failures(
                 Array(repeating: failure, count: 5), others: 2, rejected: table, lines: 2,
                 on: Screen(columns: columns, rows: rows), at: Self.now)
             #expect(some.split(separator: "\n").count { $0.hasPrefix("backup:") } == expected)
             #expect(some.hasSuffix("\n\(7 - expected) more jobs failed; --limit shows them"))
+        }
+        // Without output it says so, unless it never started.
+        for began in [nil, "2026-11-18T11:00:00Z"] {
+            var silent = try run(5, failed: true)
+            silent.status.began = began
+            let text = Text.failures(
+                [try #require(JobFailure(job, [silent]))], others: 0, rejected: table, lines: 2,
+                at: Self.now)
+            #expect(text.contains("printed nothing") == (began != nil))
         }
         // It ended well since the list was made.
         #expect(JobFailure(job, [runs[2], runs[0]]) == nil && JobFailure(job, []) == nil)

@@ -267,7 +267,7 @@ import TimerCore
         return try ControlJSON.decode(
             LogReply.self,
             from: Array(
-                #"{"lines":[\#(texts.joined(separator: ","))],"written":[],"last":\#(from + lines.count)}"#
+                #"{"active":[],"lines":[\#(texts.joined(separator: ","))],"written":[],"last":\#(from + lines.count)}"#
                     .utf8))
     }
 

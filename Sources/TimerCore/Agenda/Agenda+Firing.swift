@@ -120,9 +120,12 @@ extension Agenda {
         let missed = countMissed(points, accuracy: accuracy, wasHeld: wasHeld, at: now)
         switch policy.onMissed {
         case .runAll where missed > 0 || wasHeld:
-            makeEach(points, slot, &entry, wasHeld: wasHeld, at: now, into: &batch)
+            makeEach(
+                points, missed: missed, slot, &entry, wasHeld: wasHeld, at: now, into: &batch)
         case _ where missed == 0, .runOnce, .runAll:
-            makeOne(points, slot, &entry, wasHeld: wasHeld, at: now, into: &batch)
+            makeOne(
+                points, slot, &entry, wasHeld: wasHeld, at: now,
+                cause: missed > 0 ? .catchUp : .schedule, into: &batch)
         case .skip:
             let firing = entry.firing(points[0], missed: missed - 1, at: now)
             letGo(firing, .missed, &entry, at: now, into: &batch)
@@ -134,9 +137,9 @@ extension Agenda {
     /// Makes one firing for all these occurrences.
     private mutating func makeOne(
         _ points: Points, _ slot: Int, _ entry: inout JobEntry, wasHeld: Bool, at now: Now,
-        into batch: inout Batch
+        cause: Firing.Cause = .schedule, into batch: inout Batch
     ) {
-        let firing = entry.firing(points[0], missed: points.count - 1, at: now)
+        let firing = entry.firing(points[0], missed: points.count - 1, at: now, cause: cause)
         let late = max(.zero, points[0].age - entry.job.policy.accuracy)
         begin(
             firing, late: late, slot, &entry, as: wasHeld ? .caughtUp(after: nil) : .due, at: now,
@@ -144,11 +147,15 @@ extension Agenda {
     }
 
     /// Makes one firing for each of these occurrences, up to `catchUpMax`.
+    ///
+    /// - Parameter missed: how many of the first were missed.
     private mutating func makeEach(
-        _ passed: Points, _ slot: Int, _ entry: inout JobEntry, wasHeld: Bool, at now: Now,
+        _ passed: Points, missed: Int, _ slot: Int, _ entry: inout JobEntry, wasHeld: Bool,
+        at now: Now,
         into batch: inout Batch
     ) {
         var points = passed
+        var missed = missed
         if points.count > Self.catchUpMax,
             let rest = points.dropping(points.count - Self.catchUpMax)
         {
@@ -156,13 +163,15 @@ extension Agenda {
             let firing = entry.firing(points[0], missed: dropped - 1, at: now)
             letGo(firing, .catchUpMax, &entry, at: now, into: &batch)
             points = rest
+            missed -= dropped
         }
         // With `forbid`, a run from before prevents all of these firings, unless they were delayed
         // because of it. One of these firings does not prevent the next one: the next one waits.
         let before = wasHeld ? nil : runs[slot].last { !$0.isRetry }
         let candidate = Candidate.caughtUp(after: before?.id)
         for index in 0..<points.count {
-            let firing = entry.firing(points[index], missed: 0, at: now)
+            let firing = entry.firing(
+                points[index], missed: 0, at: now, cause: index < missed ? .catchUp : .schedule)
             if before != nil, case .skip(let obstacle) = admission(of: candidate, slot, entry) {
                 letGo(firing, obstacle.skipReason, &entry, at: now, into: &batch)
                 continue
@@ -224,9 +233,11 @@ extension Agenda {
 
 extension JobEntry {
     /// The firing of one occurrence, with a scheduled time that no earlier firing of the job has.
-    mutating func firing(_ point: Points.Point, missed: Int, at now: Now) -> Firing {
+    mutating func firing(
+        _ point: Points.Point, missed: Int, at now: Now, cause: Firing.Cause = .schedule
+    ) -> Firing {
         Firing(
             id: Firing.ID(job: job.name, scheduled: schedule(at: point.label)), missed: missed,
-            active: active(at: now))
+            active: active(at: now), cause: cause)
     }
 }

@@ -33,6 +33,7 @@ extension Agenda {
     /// Whether a run was certainly never spawned and may start now.
     private func isStartable(_ open: Recollection.OpenRun, at now: Now) -> Bool {
         !open.isLive && !open.wasBegun && open.bootID == now.bootID
+            && !open.firing.cause.variables.areLost
     }
 
     /// Assigns the runs of renamed jobs to the new names. Runs that have not started yet also get

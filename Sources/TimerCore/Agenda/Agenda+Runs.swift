@@ -70,7 +70,7 @@ extension Agenda {
     }
 
     /// Whether `max-concurrent` allows one more run and no other run waits for that.
-    private var hasRoom: Bool {
+    var hasRoom: Bool {
         runs.startedCount < concurrentRunsMax && runs.capacityCount == 0 && !isShutDown
     }
 
@@ -90,6 +90,9 @@ extension Agenda {
         let job = owner(of: run)
         return slot(of: job).map { .slot($0) } ?? .other(job)
     }
+
+    /// A run that has not ended; nil if there is none of this identity.
+    public func activeRun(_ run: Run.ID) -> ActiveRun? { runs[run, of: jobKey(of: run)] }
 
     mutating func noteBegin(of run: Run.ID, at instant: WallInstant) -> [Action] {
         let key = jobKey(of: run)
@@ -141,7 +144,8 @@ extension Agenda {
         _ ended: ActiveRun, _ slot: Int, _ entry: JobEntry, at now: Now, into batch: inout Batch
     ) {
         guard let boxed = ended.job, entry.phase != .stopped,
-            ended.id.attempt <= boxed.wrappedValue.policy.retry.retries
+            ended.id.attempt <= boxed.wrappedValue.policy.retry.retries,
+            !ended.firing.cause.variables.areLost
         else { return }
         let retry = boxed.wrappedValue.policy.retry
         let delay = retry.delay(after: ended.id.attempt)

@@ -67,6 +67,12 @@ extension Agenda {
         case (.run, .armed), (.run, .paused), (.run, .stopped), (.run, .finished):
             return runNow(slot, &entry, order, at: now)
 
+        case (.retry, .armed), (.retry, .paused), (.retry, .stopped), (.retry, .finished):
+            if let reason = entry.reasonNotToRetry(beside: runs[slot]) {
+                return [.answer(.unchanged(reason))]
+            }
+            return runNow(slot, &entry, order, at: now)
+
         case (.skipNext, .armed), (.skipNext, .paused):
             return skipNext(slot, &entry, order, at: now)
         case (.skipNext, .stopped):
@@ -241,15 +247,35 @@ extension Agenda {
         if case .skip(let obstacle) = admission(of: .requested, slot, entry) {
             return [.answer(.refused(obstacle.sentence))]
         }
+        if let reason = reasonAgainst(order.variables, slot, entry) {
+            return [.answer(.refused(reason))]
+        }
         var batch = Batch()
         let point = Points.Point(label: now.wall, age: .zero)
-        let run = entry.run(entry.firing(point, missed: 0, at: now))
+        let cause = Firing.Cause.requested(by: order.by, variables: order.variables)
+        let run = entry.run(entry.firing(point, missed: 0, at: now, cause: cause))
         _ = recordAndStart(run, as: .requested, slot, &entry, into: &batch)
         batch.records.append(entry.record(at: now, life: life))
         entries[slot] = entry
         let remaining = entry.phase == .armed ? entry.remaining(at: now) : nil
         batch.notices.append(.tell(.runOrdered(run, by: order.by, remaining: remaining)))
-        return batch.actions + [.answer(.done)]
+        return batch.actions + [.answer(.requested(run.id))]
+    }
+
+    /// Why a run cannot be made with these variables; nil if it can. They are not saved, so that it must not wait.
+    private func reasonAgainst(
+        _ variables: RunVariables, _ slot: Int, _ entry: JobEntry
+    ) -> String? {
+        guard !variables.isEmpty else { return nil }
+        if let fault = variables.fault(allowed: entry.job.execution.runVariables) { return fault }
+        switch admission(of: .requested, slot, entry) {
+        case .start, .replaceRetries, .skip:
+            return hasRoom
+                ? nil
+                : "a run with variables cannot wait, and the limit of max-concurrent is reached"
+        case .wait, .replaceAll:
+            return "a run with variables cannot wait, and a run of the job has not ended"
+        }
     }
 
     /// The runs of the job that were started and have not ended.
@@ -300,6 +326,22 @@ extension Obstacle {
 }
 
 extension JobEntry {
+    /// Why there is nothing to run again; nil if the last run failed.
+    ///
+    /// - Parameter active: the runs of the job that have not ended.
+    fileprivate func reasonNotToRetry(beside active: [ActiveRun]) -> String? {
+        guard let lastRun else {
+            return active.first.map { "its first run, \($0.id), has not ended" }
+                ?? "it has never run"
+        }
+        guard !lastRun.failed else { return nil }
+        return switch lastRun.outcome {
+        case .replaced: "its last run did not fail: a newer run replaced it"
+        case .stopped: "its last run did not fail: it was stopped on request"
+        case .exited, .signalled, .timedOut, .spawnFailed, .lost: "its last run succeeded"
+        }
+    }
+
     /// Continues the schedule after a pause, as `on-resume` says.
     ///
     /// - Returns: the firing that is due at once, if `on-resume` says so and the job would have
@@ -325,7 +367,8 @@ extension JobEntry {
         }
         firings += missed + 1
         let label = first + .microseconds(corrections)
-        return firing(Points.Point(label: label, age: .zero), missed: missed, at: now)
+        let point = Points.Point(label: label, age: .zero)
+        return firing(point, missed: missed, at: now, cause: .resume)
     }
 
     private mutating func resumeCounting(
@@ -342,7 +385,8 @@ extension JobEntry {
             dropAccrued(at: now)
             firings += 1
             isDueThisBoot = false
-            return firing(Points.Point(label: now.wall, age: .zero), missed: 0, at: now)
+            let point = Points.Point(label: now.wall, age: .zero)
+            return firing(point, missed: 0, at: now, cause: .resume)
         }
     }
 }

@@ -42,13 +42,16 @@ struct RunTable: Sendable {
     mutating func addSlot() { bySlot.append([]) }
 
     /// The state of a run; nil if it is not in the table.
-    func state(of run: Run.ID, of job: JobKey) -> RunState? {
+    func state(of run: Run.ID, of job: JobKey) -> RunState? { self[run, of: job]?.state }
+
+    /// A run of the job; nil if it is not in the table.
+    subscript(run: Run.ID, of job: JobKey) -> ActiveRun? {
         let runs: [ActiveRun]
         switch job {
         case .slot(let slot): runs = self[slot]
         case .other(let name): runs = others[name] ?? []
         }
-        return runs.first { $0.id == run }?.state
+        return runs.first { $0.id == run }
     }
 
     /// Adds a run to those of its job.

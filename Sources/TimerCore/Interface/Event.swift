@@ -42,7 +42,7 @@ public enum Event: Sendable {
 
 /// A user's request about a job.
 public struct Order: Hashable, Sendable {
-    /// What to do. All verbs are idempotent except `run` and `kill` with a signal.
+    /// What to do. All verbs are idempotent except `run`, `retry` and `kill` with a signal.
     public enum Verb: String, CaseIterable, Hashable, Sendable {
         /// Pause the job and keep its elapsed time.
         case pause
@@ -54,6 +54,8 @@ public struct Order: Hashable, Sendable {
         case stop
         /// Run the job now, independently of its schedule.
         case run
+        /// Run it now, if its last run failed.
+        case retry
         /// Skip its next firings.
         case skipNext = "skip-next"
         /// End its runs and cancel its waiting retries, or send its runs a signal.
@@ -88,12 +90,16 @@ public struct Order: Hashable, Sendable {
     public var run: Run.ID?
     /// For `kill`: the name of the signal to send, such as `SIGHUP`; nil: end the runs.
     public var signal: String?
+    /// Of `run`: what is set for that run alone.
+    public var variables: RunVariables
 
     /// Creates a request.
     public init(
         _ verb: Verb, _ job: Job.Name, by: Author, note: String? = nil, until: PauseEnd? = nil,
-        withRun: Bool = false, count: Int = 1, run: Run.ID? = nil, signal: String? = nil
+        withRun: Bool = false, count: Int = 1, run: Run.ID? = nil, signal: String? = nil,
+        variables: RunVariables = RunVariables()
     ) {
+        self.variables = variables
         self.verb = verb
         self.job = job
         self.by = by
@@ -150,6 +156,8 @@ public enum Answer: Hashable, Sendable {
     /// The job was already paused, and the terms of its pause were changed. These are the previous
     /// terms.
     case pauseChanged(from: Pause)
+    /// This run was recorded. It starts now, or waits.
+    case requested(Run.ID)
     /// The first runs are being ended or were sent a signal. The second, which were waiting, were
     /// cancelled.
     case killed([Run.ID], cancelled: [Run.ID])
@@ -159,6 +167,11 @@ public enum Answer: Hashable, Sendable {
     case refused(String)
     /// There is no job of this name.
     case noSuchJob
+
+    /// The run that was requested; nil of other answers.
+    public var run: Run.ID? {
+        if case .requested(let run) = self { run } else { nil }
+    }
 }
 
 /// Something the shell must do, in the order given. Each action contains all it needs, so that the

@@ -115,6 +115,8 @@ public struct Execution: Hashable, Sendable {
     /// The variables that its runs inherit from the environment of the runner, if they are set
     /// there. Variables that the job sets have precedence.
     public var passEnvironment: Set<String> = []
+    /// The variables that may be set for a run that is requested; what is set goes before everything else.
+    public var runVariables: Set<String> = []
     /// The file mode creation mask, 0 to 0o777.
     public var umask: UInt32 = 0o022
     /// The nice value, -20 to 19.

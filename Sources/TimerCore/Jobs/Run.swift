@@ -23,12 +23,15 @@ public struct Firing: Hashable, Sendable {
     public var missed: Int
     /// The total active time of the job when it fired.
     public var active: Duration
+    /// Why it was made.
+    public var cause: Cause
 
     /// Creates a firing.
-    public init(id: ID, missed: Int, active: Duration) {
+    public init(id: ID, missed: Int, active: Duration, cause: Cause = .schedule) {
         self.id = id
         self.missed = missed
         self.active = active
+        self.cause = cause
     }
 }
 

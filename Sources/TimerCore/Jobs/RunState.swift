@@ -122,7 +122,7 @@ public struct ActiveRun: Hashable, Sendable {
     public internal(set) var state: RunState
     /// The firing it is an attempt at, with the current name of the job. The identity of a started
     /// run keeps the old name.
-    var firing: Firing
+    public internal(set) var firing: Firing
     /// The job as it was when it fired, with its current name. Nil for a run of an earlier instance
     /// whose job is not in the configuration.
     var job: Boxed<Job>?

@@ -258,12 +258,15 @@ struct WaitingOrders {
     private var last: UInt64 = 0
     /// The number of commands that wait.
     private(set) var commands = 0
+    /// How many bytes of variables they have.
+    private(set) var variableBytes = 0
 
     var isEmpty: Bool { waiting.isEmpty }
     var count: Int { waiting.count }
 
     mutating func append(_ order: RunOrder, until reading: UInt64) {
         last += 1
+        variableBytes += order.variables.cost - (waiting[order.run]?.order.variables.cost ?? 0)
         waiting[order.run] = Waiting(order: order, reading: reading, number: last)
     }
 
@@ -278,13 +281,14 @@ struct WaitingOrders {
 
     /// Removes all of them, in the order in which they arrived.
     mutating func takeAll() -> [Waiting] {
-        defer { (waiting, commands) = ([:], 0) }
+        defer { (waiting, commands, variableBytes) = ([:], 0, 0) }
         return waiting.values.sorted { $0.number < $1.number }
     }
 
     /// Puts one back.
     mutating func keep(_ one: Waiting) {
         waiting[one.order.run] = one
+        variableBytes += one.order.variables.cost
         commands += one.commands.count
     }
 }

@@ -291,6 +291,9 @@ struct ServerLoop {
         try check(
             runner.load.starts + waiting.count + orders.count, settings.limits.starts,
             "runs that wait to start")
+        try check(
+            waiting.variableBytes + orders.reduce(0) { $0 + $1.variables.cost },
+            settings.limits.variableBytes, "bytes of variables for runs that wait to start")
         var requests: [RunRequest] = []
         let hasChanged = !orders.isEmpty && settings.hasChanged()
         if hasChanged { mustCheck = true }
@@ -328,6 +331,7 @@ struct ServerLoop {
 extension RunRequest {
     init(_ order: RunOrder, _ definition: Definition) {
         self.init(
-            id: order.run, definition: definition, missed: order.missed, active: order.active)
+            id: order.run, definition: definition, missed: order.missed, active: order.active,
+            variables: order.variables)
     }
 }

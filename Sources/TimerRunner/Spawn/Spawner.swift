@@ -32,16 +32,21 @@ struct Preparation: Sendable {
     ) {
         self.request = request
         do throws(Spawner.Failure) {
+            // The scheduler asks for them, and is not trusted with what the configuration does not allow.
+            let allowed = request.definition.execution.runVariables
+            if let fault = request.variables.fault(allowed: allowed) {
+                throw Spawner.Failure(outcome: .spawnFailed(errno: "EPERM", what: fault))
+            }
             let account = try account.get()
             let contents = try files.get()
             let variables = Self.environment(
                 of: request, account: account, file: contents.variables)
-            cost = Self.costOfOne + Self.cost(of: files)
+            cost = Self.costOfOne + Self.cost(of: files) + request.variables.cost
             result = .success(
                 Ready(
                     account: account, variables: variables, credentials: contents.credentials))
         } catch {
-            cost = Self.costOfOne
+            cost = Self.costOfOne + request.variables.cost
             result = .failure(error)
         }
     }
@@ -58,12 +63,13 @@ struct Preparation: Sendable {
 
     /// The environment starts empty: of the runner's own environment a job gets only the variables
     /// that its configuration names. As in systemd, the file overrides declared variables, and
-    /// those override passed ones.
+    /// those override passed ones. What is set for this run overrides all of them.
     private static func environment(
         of request: RunRequest, account: Account, file: [String: String]
     ) -> [String: String] {
         account.variables.merging(passed(to: request.definition)) { $1 }
             .merging(request.definition.environment) { $1 }.merging(file) { $1 }
+            .merging(request.variables.values) { $1 }
             .merging([
                 "TIMERD_JOB": request.id.firing.job.description,
                 "TIMERD_RUN_ID": request.id.description,

@@ -105,14 +105,25 @@ struct TopLog {
             about = reply.lines.isEmpty ? nil : "active"
         }
         last = reply.last
-        let more = Text.log(reply, after: &progress).map { item in
-            switch item {
-            case .line(let text): TopPage.Line(text: Screen.expanded(Printable.text(text)))
-            case .missing(let text):
-                TopPage.Line(text: "(\(Printable.text(text)))", style: .waiting)
-            }
+        page.add(
+            items(of: reply).compactMap { Self.line($0) }, most: Self.linesMax, size)
+    }
+
+    /// Of a run that ended, the lines that are left of it, or the end that is kept with it if that is more.
+    private mutating func items(of reply: LogReply) -> [LogItem] {
+        let items = progress.items(of: reply)
+        let bytes = reply.lines.reduce(0) { $0 + $1.text.utf8.count + 1 }
+        guard let past = reply.past, bytes < past.output.utf8.count else { return items }
+        return Text.lines(of: past.output).map { .kept($0, run: past.status.run) }
+    }
+
+    private static func line(_ item: LogItem) -> TopPage.Line? {
+        switch item {
+        case .line(let line): TopPage.Line(text: Screen.expanded(Printable.text(line.text)))
+        case .kept(let text, _): TopPage.Line(text: Screen.expanded(Printable.text(text)))
+        case .note(let what): TopPage.Line(text: "(\(Printable.text(what)))", style: .waiting)
+        case .begin, .again, .end: nil
         }
-        page.add(more, most: Self.linesMax, size)
     }
 
     /// What is shown where there is no output.

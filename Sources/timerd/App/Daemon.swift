@@ -174,7 +174,7 @@ struct Daemon {
     /// Passes on what the runner tells. What is worth a line in the log counts as seen once it is written
     /// there, so that no line a job writes is lost with the daemon.
     func listenToRunner(adopting runs: Set<Run.ID>) {
-        let (loop, teller, recent, log) = (loop, teller, recent, log)
+        let (loop, teller, recent, log, clocks) = (loop, teller, recent, log, clocks)
         for run in runs { recent.begin(run) }
         runner.begin(adopting: runs) { news, seen in
             switch news {
@@ -182,7 +182,7 @@ struct Daemon {
                 recent.begin(run)
                 loop.later { $0.receive(.began(run, at: instant)) }
             case .event(.output(let run, let stream, let line, _)):
-                recent.add(line, of: run, toStderr: stream == .stderr)
+                recent.add(line, of: run, toStderr: stream == .stderr, at: clocks.wall)
                 teller.pass(line, of: run, toStderr: stream == .stderr, done: seen)
             case .event(.dropped(let run, let lines)):
                 recent.skip(lines, of: run)

@@ -73,6 +73,12 @@ struct Clocks: Sendable {
         return (boot - earlier, now)
     }
 
+    /// The wall clock alone.
+    var wall: WallInstant {
+        let time = Self.read(CLOCK_REALTIME)
+        return WallInstant(clockSeconds: Int64(time.tv_sec), nanoseconds: Int64(time.tv_nsec))
+    }
+
     /// CLOCK_MONOTONIC alone.
     var awake: AwakeInstant {
         AwakeInstant(nanoseconds: Self.nanoseconds(Self.read(CLOCK_MONOTONIC)))

@@ -86,6 +86,9 @@ extension OrdersReply.Result {
             {
                 paused = PauseStatus(pause)
             }
+        case .requested(let made):
+            changed = true
+            run = made.description
         case .pauseChanged(let former):
             changed = true
             formerPause = PauseStatus(former)

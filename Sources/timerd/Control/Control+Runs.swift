@@ -24,72 +24,11 @@ extension Control {
         }
     }
 
-    /// Without a number to go on from: what there is of the run, or of the job's latest. With one: the lines
-    /// that came since.
-    func log(
-        of named: Job.Name, run: Run.ID?, after: UInt64?, _ reply: @escaping ControlAnswer.Reply
-    ) {
-        loop.later { loop in
-            let job = run.map { loop.owner(of: $0) } ?? named
-            let (snapshot, names) = loop.snapshot(of: job)
-            let live = snapshot?.live.filter { $0.wait == nil }.map(\.id) ?? []
-            // A run that ended is not known to belong to a job of another name any more.
-            let ended = snapshot?.lastRun?.id
-            let wanted = after == nil ? run ?? live.last : run
-            let excerpt = recent.lines(after: after ?? 0) {
-                ($0 == ended || loop.owner(of: $0) == job) && (wanted == nil || $0 == wanted)
-            }
-            if after != nil || wanted.map({ live.contains($0) }) == true {
-                return answer(nil, excerpt, reply)
-            }
-            let nothing = RecentOutput.Excerpt(last: excerpt.last)
-            recorder.read { (store) throws(StoreError) in
-                guard let run else {
-                    return try store.history(of: job, since: nil, failed: false, limit: 1)
-                        .first
-                }
-                return try store.pastRun(run)
-            } _: { result in
-                switch result {
-                case .failure(let error): self.send(error, reply)
-                case .success(nil) where snapshot == nil: self.noSuchJob(job, among: names, reply)
-                case .success(nil) where run != nil:
-                    self.send(
-                        .notFound, ErrorReply("nothing is known of run \(run?.description ?? "")"),
-                        reply)
-                case .success(let past): self.answer(past, nothing, reply)
-                }
-            }
-        }
-    }
-
     /// What is to be said when the store could not be read.
-    private func send(_ error: StoreError, _ reply: ControlAnswer.Reply) {
+    func send(_ error: StoreError, _ reply: ControlAnswer.Reply) {
         send(
             error.code == .busy ? .serviceUnavailable : .internalServerError,
             ErrorReply("\(error)"), reply)
-    }
-
-    private func answer(
-        _ past: Store.PastRun?, _ excerpt: RecentOutput.Excerpt,
-        _ reply: @escaping ControlAnswer.Reply
-    ) {
-        Self.queue.async {
-            let shown = excerpt.lines.map {
-                LogReply.Line(
-                    run: $0.run.description, number: $0.ordinal, isError: $0.toStderr,
-                    text: String(decoding: $0.text, as: UTF8.self))
-            }
-            let written = excerpt.written.map {
-                LogReply.Written(run: $0.key.description, lines: $0.value)
-            }
-            send(
-                .ok,
-                LogReply(
-                    past: past.map { PastRun($0) }, lines: shown,
-                    written: written.sorted { $0.run < $1.run }, last: excerpt.last),
-                reply)
-        }
     }
 
     /// What came of a kill.
@@ -105,7 +44,7 @@ extension Control {
             send(.ok, KillReply(changed: false, reason: reason), reply)
         case .refused(let reason):
             send(.conflict, ErrorReply("job \"\(order.job)\": \(reason)"), reply)
-        case .done, .pauseChanged, .noSuchJob: noSuchJob(order.job, among: [], reply)
+        case .done, .pauseChanged, .requested, .noSuchJob: noSuchJob(order.job, among: [], reply)
         }
     }
 }
@@ -114,7 +53,8 @@ extension PastRun {
     /// A run of the store as it looks outside.
     init(_ run: Store.PastRun) {
         self.init(
-            job: run.job.description, status: RunStatus(run.summary), ended: run.ended.rfc3339,
+            job: run.job.description, status: RunStatus(run.summary).because(of: run.cause),
+            ended: run.ended.rfc3339,
             missed: run.missed,
             output: String(decoding: run.tail, as: UTF8.self))
     }

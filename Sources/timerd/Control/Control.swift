@@ -114,6 +114,7 @@ struct Control: ControlService {
             }
         case .orders(let verb, let jobs, let body): orders(verb, jobs, body, by: peer, reply)
         case .history(let query): history(query, reply)
+        case .run(let run): show(run, reply)
         case .log(let job, let run, let after): log(of: job, run: run, after: after, reply)
         case .kill(let job, let run, let body):
             let order = Order(
@@ -155,6 +156,10 @@ struct Control: ControlService {
         switch answer {
         case .done, .killed:
             send(.ok, OrderReply(changed: true, reason: nil, status: status), reply)
+        case .requested(let run):
+            send(
+                .ok,
+                OrderReply(changed: true, reason: nil, run: run.description, status: status), reply)
         case .pauseChanged(let former):
             send(
                 .ok,
@@ -211,6 +216,6 @@ extension Order {
         self.init(
             verb, job, by: author, note: body.note,
             until: instant.map { .at($0) } ?? body.forUsec.map { .after(.microseconds($0)) },
-            withRun: body.withRun ?? false, count: body.count ?? 1)
+            withRun: body.withRun ?? false, count: body.count ?? 1, variables: body.variables)
     }
 }

@@ -27,6 +27,8 @@ final class RecentOutput: Sendable {
         var ordinal: Int
         var text: [UInt8]
         var toStderr: Bool
+        /// When it came, by the wall clock.
+        var at: WallInstant
     }
 
     /// What is known of a run.
@@ -130,7 +132,11 @@ final class RecentOutput: Sendable {
         }
     }
 
-    func add(_ text: [UInt8], of run: Run.ID, toStderr: Bool) {
+    /// - Parameter at: when it came, by the wall clock.
+    func add(
+        _ text: [UInt8], of run: Run.ID, toStderr: Bool,
+        at: WallInstant = WallInstant(microsecondsSinceEpoch: 0)
+    ) {
         state.withLock { state in
             state.number += 1
             let number = state.number
@@ -139,7 +145,7 @@ final class RecentOutput: Sendable {
                 output.lines.append(
                     Line(
                         number: number, run: run, ordinal: output.written, text: text,
-                        toStderr: toStderr))
+                        toStderr: toStderr, at: at))
                 output.bytes += text.count + Self.lineCost
                 if output.hasEnded { output.shrink(to: Self.endedRunBytesMax) }
             }

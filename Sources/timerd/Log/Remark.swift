@@ -23,7 +23,7 @@ struct Remark {
         var (changed, unchanged, refused) = (0, 0, 0)
         for answer in answers {
             switch answer {
-            case .done, .pauseChanged, .killed: changed += 1
+            case .done, .pauseChanged, .killed, .requested: changed += 1
             case .unchanged: unchanged += 1
             case .refused, .noSuchJob: refused += 1
             }

@@ -52,6 +52,17 @@ extension Loop {
     /// The job that a run belongs to: not the one whose name is in its identity, if its job was renamed.
     func owner(of run: Run.ID) -> Job.Name { agenda.owner(of: run) }
 
+    /// A run and its job as they are now.
+    func view(of run: Run.ID) -> RunView {
+        let now = clocks.now()
+        let job = agenda.owner(of: run)
+        let further = Run.ID(firing: run.firing, attempt: run.attempt + 1)
+        return RunView(
+            now: now, job: job, active: agenda.activeRun(run), further: agenda.activeRun(further),
+            snapshot: agenda.snapshot(of: job, at: now), live: agenda.liveRuns,
+            maxConcurrent: agenda.concurrentRunsMax)
+    }
+
     /// The names to find the one that was probably meant among. None if there are very many: a client that asks
     /// for names that do not exist, again and again, would take the time of all others.
     private var namesForHints: [Job.Name] {
@@ -80,4 +91,20 @@ extension Loop {
                 maxConcurrent: agenda.concurrentRunsMax), []
         )
     }
+}
+
+/// What is known in memory of a run.
+struct RunView: Sendable {
+    var now: Now
+    /// The job it belongs to, by its name now.
+    var job: Job.Name
+    /// The run; nil if it has ended, or nobody knows it.
+    var active: ActiveRun?
+    /// The attempt that follows it, if that has not ended.
+    var further: ActiveRun?
+    /// Its job; nil if that is not configured.
+    var snapshot: JobSnapshot?
+    /// How many runs are active, of all jobs, and how many may be.
+    var live: Int
+    var maxConcurrent: Int
 }

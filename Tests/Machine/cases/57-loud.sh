@@ -36,7 +36,7 @@ wait_for 20 'the end of the job that wrote too much' in_journal . TIMERD_JOB=lim
 expect 'it has what its limit lets pass' equals 1000 lines limited
 expect_journal 'limited: 4001 lines of output of run limited:.* were dropped here: .*raise the limit' \
     TIMERD_JOB=limited TIMERD_EVENT=output-limited TIMERD_DROPPED=4001
-kept() { inside timerctl log limited | grep -x end; }
+kept() { inside timerctl log -o cat limited | grep -x end; }
 expect 'the end of its output is kept' equals end kept
 
 wait_for 60 'the word of what the loud job wrote beyond its limit' in_journal 'loud: .* dropped here' \

@@ -1,0 +1,92 @@
+// Copyright 2026 the timerd authors
+// SPDX-License-Identifier: Apache-2.0
+
+extension Firing {
+    /// Why a run is made. The text is the same in the store and in JSON: `schedule`, `catch-up`, `resume`,
+    /// `requested(ada)`, and `requested-with-variables(ada)`.
+    public enum Cause: Hashable, Sendable, LosslessStringConvertible {
+        /// Its schedule.
+        case schedule
+        /// Its schedule, for a time at which nothing could start: the daemon was down or the machine suspended.
+        case catchUp
+        /// The end of a pause, with `on-resume = "fire-if-due"`.
+        case resume
+        /// Somebody asked for it. The box keeps a run that nobody asked for small.
+        case requested(Boxed<Request>)
+
+        /// What somebody asked for.
+        public struct Request: Hashable, Sendable {
+            /// Who it was.
+            public var by: Author
+            /// What they set for the run.
+            public var variables: RunVariables
+
+            /// A request as described.
+            public init(by: Author, variables: RunVariables = RunVariables()) {
+                self.by = by
+                self.variables = variables
+            }
+        }
+
+        /// A request of this user.
+        public static func requested(
+            by author: Author, variables: RunVariables = RunVariables()
+        ) -> Cause {
+            .requested(Boxed(wrappedValue: Request(by: author, variables: variables)))
+        }
+
+        /// Who asked for it; nil if nobody did.
+        public var requester: String? {
+            if case .requested(let request) = self {
+                request.wrappedValue.by.description
+            } else {
+                nil
+            }
+        }
+
+        /// What is set for the run alone.
+        public var variables: RunVariables {
+            if case .requested(let request) = self {
+                request.wrappedValue.variables
+            } else {
+                RunVariables()
+            }
+        }
+
+        private static let kind = "requested("
+        private static let kindWithVariables = "requested-with-variables("
+
+        public var description: String {
+            switch self {
+            case .schedule: "schedule"
+            case .catchUp: "catch-up"
+            case .resume: "resume"
+            case .requested(let request):
+                (variables.isEmpty ? Self.kind : Self.kindWithVariables)
+                    + "\(request.wrappedValue.by))"
+            }
+        }
+
+        /// The word for it without the name: `schedule`, `catch-up`, `resume` or `requested`.
+        public var word: String {
+            if case .requested = self { "requested" } else { description }
+        }
+
+        /// Reads what `description` writes; nil for anything else.
+        public init?(_ text: String) {
+            switch text {
+            case "schedule": self = .schedule
+            case "catch-up": self = .catchUp
+            case "resume": self = .resume
+            default:
+                let kinds = [Self.kind, Self.kindWithVariables]
+                guard text.hasSuffix(")"), let kind = kinds.first(where: { text.hasPrefix($0) })
+                else { return nil }
+                let name = String(text.dropFirst(kind.count).dropLast())
+                self = .requested(
+                    by: .user(name),
+                    variables: kind == Self.kind ? RunVariables() : .lost)
+            }
+        }
+    }
+}

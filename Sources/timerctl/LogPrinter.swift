@@ -1,0 +1,151 @@
+// Copyright 2026 the timerd authors
+// SPDX-License-Identifier: Apache-2.0
+
+import ArgumentParser
+import TimerControl
+import TimerCore
+
+/// Writes what `timerctl log` shows.
+struct LogPrinter {
+    enum Format: String, ExpressibleByArgument, CaseIterable {
+        case text, cat, json
+    }
+
+    var format: Format
+    var job: Job.Name
+    /// Writes a line to standard output; says something on standard error.
+    var put: (String) -> Void = { Terminal.put($0 + "\n") }
+    var say: (String) -> Void = { Terminal.complain("timerctl: \($0)") }
+
+    func print(_ items: [LogItem], now: WallInstant = Terminal.now) {
+        for item in items {
+            switch format {
+            case .text: put(Text.log(item, now: now))
+            case .cat: putAlone(item, now)
+            case .json:
+                guard let record = LogRecord(item, of: job),
+                    let line = try? ControlJSON.encode(record)
+                else { continue }
+                put(Printable.json(String(decoding: line, as: UTF8.self)))
+            }
+        }
+    }
+
+    /// What the job wrote and nothing else; the rest, where something is missing, on standard error.
+    private func putAlone(_ item: LogItem, _ now: WallInstant) {
+        switch item {
+        case .line(let line): put(Terminal.shown(line.text))
+        case .kept(let text, _): put(Terminal.shown(text))
+        case .note(let what): say(what)
+        case .end(let run, _) where run.status.began == nil: say(Text.marker(item, now) ?? "")
+        case .begin, .again, .end: break
+        }
+    }
+}
+
+/// An item of the log as JSON.
+struct LogRecord: Encodable, Hashable {
+    /// `begin`, `line`, `note` or `end`.
+    var kind: String
+    var job: String
+    var run: String?
+    /// When it was, RFC 3339; absent for a line whose time was not kept.
+    var at: String?
+    /// `stdout` or `stderr`; absent for a line of which that was not kept.
+    var stream: String?
+    var text: String?
+    var cause: String?
+    var requestedBy: String?
+    var outcome: String?
+    var failed: Bool?
+    var elapsedUsec: Int64?
+
+    /// What is known of an item. That lines of an earlier run follow again is said by the lines themselves.
+    init?(_ item: LogItem, of job: Job.Name) {
+        self.job = job.description
+        switch item {
+        case .begin(let begun):
+            kind = "begin"
+            (run, at) = (begun.status.run, begun.status.began)
+            (cause, requestedBy) = (begun.status.cause, begun.status.requestedBy)
+        case .again: return nil
+        case .line(let line):
+            kind = "line"
+            (run, at, text) = (line.run, line.at, line.text)
+            stream = line.isError ? "stderr" : "stdout"
+        case .kept(let line, let writer):
+            kind = "line"
+            (run, text) = (writer, line)
+        case .note(let what):
+            kind = "note"
+            text = what
+        case .end(let ended, _):
+            kind = "end"
+            (run, at, outcome) = (ended.status.run, ended.ended, ended.status.outcome)
+            (failed, elapsedUsec) = (ended.status.failed, ended.status.elapsedUsec)
+        }
+    }
+}
+
+extension Text {
+    /// A line of `timerctl log`.
+    static func log(_ item: LogItem, now: WallInstant) -> String {
+        switch item {
+        case .line(let line):
+            let time = line.at.flatMap { WallInstant(rfc3339: $0) }.map {
+                local($0, as: "%H:%M:%S")
+            }
+            return "\(time ?? noTime) \(line.isError ? "!" : "|") \(Terminal.shown(line.text))"
+        case .kept(let text, _): return "\(noTime) : \(Terminal.shown(text))"
+        case .note(let what): return "\(noTime)   (\(Printable.text(what)))"
+        case .begin, .again, .end: return "── \(Printable.text(marker(item, now) ?? "")) ──"
+        }
+    }
+
+    private static let noTime = "        "
+
+    /// What is said where a run begins or ends; nil for other items.
+    static func marker(_ item: LogItem, _ now: WallInstant) -> String? {
+        switch item {
+        case .begin(let run):
+            let began = run.status.began.map { " \(day($0, now))" } ?? ""
+            return
+                "run \(run.status.run) began\(began), \(RunWords.cause(of: run.status, missed: run.missed))"
+        case .again(let run): return "run \(run)"
+        case .end(let run, let isLast): return end(of: run, isLast: isLast, now)
+        case .line, .kept, .note: return nil
+        }
+    }
+
+    private static func end(of run: LogRun, isLast: Bool, _ now: WallInstant) -> String {
+        let status = run.status
+        let outcome = RunWords.end(status.outcome ?? "-")
+        let when = run.ended.map { " \(day($0, now))" } ?? ""
+        guard status.began != nil else {
+            let cause = RunWords.cause(of: status, missed: run.missed)
+            return "run \(status.run)\(when), \(cause): \(outcome)"
+        }
+        let which = isLast ? "" : "run \(status.run) "
+        return "\(which)ended\(when): \(outcome)\(took(status, ", after "))"
+    }
+
+    /// `Mon 03:00:04` of the last days, else `2026-11-23 03:00:04`.
+    static func day(_ text: String, _ now: WallInstant) -> String {
+        guard let instant = WallInstant(rfc3339: text) else { return text }
+        let isRecent = instant <= now && now - instant < .seconds(6 * 86_400)
+        return local(instant, as: isRecent ? "%a %H:%M:%S" : "%Y-%m-%d %H:%M:%S")
+    }
+
+    /// What is said of a job without a run to show.
+    static func noRuns(of job: JobStatus) -> String {
+        if let last = job.last {
+            return
+                "the history does not have the runs of \(job.job) any more; \(journal(of: last.run))"
+        }
+        let next =
+            job.state == "paused"
+            ? "it is paused"
+            : job.next.map { "it runs next at \(instant($0))" } ?? "no run is scheduled"
+        return "\(job.job) has never run; \(next)"
+    }
+}

@@ -1,0 +1,178 @@
+// Copyright 2026 the timerd authors
+// SPDX-License-Identifier: Apache-2.0
+
+import TimerControl
+import TimerCore
+
+/// Puts what the daemon tells of the runs of a job into one order, run by run: where each begins, what it wrote, and how
+/// it ended.
+struct LogStory {
+    private var progress: [String: LogProgress] = [:]
+    /// The runs that were announced, and those whose end was shown as well.
+    private var begun: Set<String> = []
+    private var closed: Set<String> = []
+    /// The run whose lines came last.
+    private var current: String?
+    private var hasOutput: Set<String> = []
+    private var announced: [String: String] = [:]
+    private var isFirst = true
+
+    /// Whether this run was shown with its end.
+    func isClosed(_ run: String) -> Bool { closed.contains(run) }
+
+    /// The runs that began and whose end was not shown.
+    var open: Set<String> { begun.subtracting(closed) }
+
+    /// The lines of another daemon have numbers of their own.
+    mutating func restart() { progress = [:] }
+
+    /// These lines are not shown, and not missing.
+    mutating func pass(over log: LogReply) {
+        for run in Set(log.lines.map(\.run) + log.written.map(\.run)) {
+            _ = progress[run, default: LogProgress()].items(of: log.only { $0 == run })
+        }
+    }
+
+    /// What there is to show.
+    ///
+    /// - Parameters:
+    ///   - past: the runs that ended, the oldest first. Those that were shown are passed over.
+    ///   - log: the lines that came since the last answer.
+    mutating func items(_ past: [PastRun], _ log: LogReply) -> [LogItem] {
+        var items: [LogItem] = []
+        let ended = Set(past.map(\.status.run))
+        for run in past where !closed.contains(run.status.run) { items += show(run, log) }
+        for run in log.active where !ended.contains(run.run) { items += begin(run, log) }
+        // In the order they came: the runs of a job may run at the same time.
+        let rest = log.only { !ended.contains($0) }
+        var runs: [String] = []
+        for run in rest.lines.map(\.run) + rest.written.map(\.run) where !runs.contains(run) {
+            runs.append(run)
+        }
+        if runs.count > 1 {
+            items += interleaved(rest)
+        } else if let run = runs.first {
+            items += output(of: run, rest)
+        }
+        isFirst = false
+        return items
+    }
+
+    // MARK: - A run that ended
+
+    private mutating func show(_ past: PastRun, _ log: LogReply) -> [LogItem] {
+        let id = past.status.run
+        let run = LogRun(status: past.status, missed: past.missed, ended: past.ended)
+        closed.insert(id)
+        var items = begin(run)
+        let own = log.only { $0 == id }
+        let bytes = own.lines.reduce(0) { $0 + $1.text.utf8.count + 1 }
+        if !hasOutput.contains(id), bytes < past.output.utf8.count {
+            items += tail(of: past, log)
+        } else {
+            items += output(of: id, own)
+            if !hasOutput.contains(id), past.status.began != nil, own.written.isEmpty {
+                items.append(.note(Self.nothing(by: past, log)))
+            }
+        }
+        let isLast = current == id || past.status.began == nil
+        return items + [.end(run, isLast: isLast)]
+    }
+
+    private mutating func tail(of past: PastRun, _ log: LogReply) -> [LogItem] {
+        let id = past.status.run
+        hasOutput.insert(id)
+        current = id
+        let lines = Text.lines(of: past.output).map { LogItem.kept($0, run: id) }
+        // What is as long as it may be was probably cut.
+        guard let most = log.outputTail, past.output.utf8.count >= most else { return lines }
+        return [.note("only the end of its output is kept (output-tail); \(Text.journal(of: id))")]
+            + lines
+    }
+
+    private static func nothing(by past: PastRun, _ log: LogReply) -> String {
+        log.outputTail == 0
+            ? "none of its output is kept (output-tail = 0); \(Text.journal(of: past.status.run))"
+            : "it printed nothing"
+    }
+
+    // MARK: - A run that has not ended
+
+    private mutating func begin(_ status: RunStatus, _ log: LogReply) -> [LogItem] {
+        if let wait = RunWords.wait(status, instant: Text.instant) {
+            // Once for each thing that it waits for.
+            guard announced.updateValue(status.waits ?? "", forKey: status.run) != status.waits
+            else { return [] }
+            return [.note("run \(status.run), \(RunWords.cause(of: status)), \(wait)")]
+        }
+        guard let began = status.began, !begun.contains(status.run) else { return [] }
+        let items = begin(LogRun(status: status))
+        guard let since = log.since, began < since else {
+            let isSilent = isFirst && !log.written.contains { $0.run == status.run }
+            return items + (isSilent ? [.note("it has printed nothing so far")] : [])
+        }
+        return items + [
+            .note("timerd was restarted while it ran: \(Text.journal(of: status.run)) before that")
+        ]
+    }
+
+    private mutating func begin(_ run: LogRun) -> [LogItem] {
+        guard begun.insert(run.status.run).inserted, run.status.began != nil else { return [] }
+        current = run.status.run
+        return [.begin(run)]
+    }
+
+    // MARK: - Output
+
+    private mutating func output(of run: String, _ log: LogReply) -> [LogItem] {
+        let items = progress[run, default: LogProgress()].items(of: log)
+        guard !items.isEmpty else { return [] }
+        hasOutput.insert(run)
+        begun.insert(run)
+        defer { current = run }
+        return (current == run ? [] : [.again(run)]) + items
+    }
+
+    private mutating func interleaved(_ log: LogReply) -> [LogItem] {
+        var items: [LogItem] = []
+        var rest = log.lines[...]
+        while let run = rest.first?.run {
+            let same = rest.prefix { $0.run == run }
+            rest = rest.dropFirst(same.count)
+            items += output(
+                of: run, LogReply(past: nil, lines: Array(same), last: log.last))
+        }
+        for written in log.written {
+            items += output(
+                of: written.run, LogReply(past: nil, lines: [], written: [written], last: log.last))
+        }
+        return items
+    }
+}
+
+extension LogReply {
+    /// The same of these runs alone.
+    func only(_ isWanted: (String) -> Bool) -> LogReply {
+        var part = self
+        part.lines = lines.filter { isWanted($0.run) }
+        part.written = written.filter { isWanted($0.run) }
+        return part
+    }
+}
+
+extension [LogItem] {
+    /// The last lines, with the beginning of the run that the first of them belongs to.
+    func last(_ count: Int) -> [LogItem] {
+        let lines = indices.filter { self[$0].isLine }
+        guard lines.count > count else { return self }
+        guard count > 0 else { return [] }
+        let first = lines[lines.count - count]
+        let marker = self[..<first].last { item in
+            switch item {
+            case .begin, .again: true
+            case .line, .kept, .note, .end: false
+            }
+        }
+        return (marker.map { [$0] } ?? []) + self[first...]
+    }
+}

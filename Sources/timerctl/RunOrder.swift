@@ -1,0 +1,198 @@
+// Copyright 2026 the timerd authors
+// SPDX-License-Identifier: Apache-2.0
+
+import ArgumentParser
+import Glibc
+import TimerControl
+import TimerCore
+
+extension JobSelection {
+    /// The job, if it is one that is named.
+    var single: Job.Name? {
+        if case .jobs(let names) = self, names.count == 1 { names[0] } else { nil }
+    }
+}
+
+/// Requests runs, and says what came of each: that it started, waits, or failed to start.
+struct RunOrder {
+    var connection: Connection
+    var isWaiting = false
+    /// Whether only jobs whose last run failed are meant, and nothing is said of the others.
+    var isAboutFailed = false
+    var body = OrderBody()
+
+    func give(_ verb: Order.Verb, _ jobs: JobSelection) throws {
+        guard let job = jobs.single else { return try giveMany(verb, jobs) }
+        let reply = try connection.ask(.order(verb, job, body), for: OrderReply.self)
+        guard let run = reply.run.flatMap({ Run.ID($0) }) else {
+            return try connection.show(reply) { Text.order(reply, done: "run requested") }
+        }
+        guard !isWaiting else { return try wait(for: run) }
+        let start = RunStart(connection).single(run)
+        if connection.json {
+            try connection.show(reply) { "" }
+        } else if start.failure == nil {
+            let left = reply.status.remainingUsec
+            print(Text.requested(reply.status.job, run: run.description, start, left: left))
+        }
+        guard let failure = start.failure else { return }
+        throw Connection.fail(1, "\(job): run \(run) \(failure)")
+    }
+
+    private func giveMany(_ verb: Order.Verb, _ jobs: JobSelection) throws {
+        var reply = try connection.ask(.orders(verb, jobs, body), for: OrdersReply.self)
+        if isAboutFailed { reply.results.removeAll { !$0.changed && $0.refused != true } }
+        let starts = RunStart(connection).all(reply.results.compactMap(\.run))
+        var complaints: [String] = []
+        var lines: [String] = []
+        for result in reply.results {
+            if result.refused == true {
+                complaints.append("job \"\(result.job)\": \(result.reason ?? "refused")")
+            } else if let run = result.run {
+                let start = starts[run] ?? .requested
+                if let failure = start.failure {
+                    complaints.append("\(result.job): run \(run) \(failure)")
+                } else {
+                    lines.append(
+                        Text.requested(result.job, run: run, start, left: result.remainingUsec))
+                }
+            } else {
+                lines.append(Text.order(result, done: "run requested"))
+            }
+        }
+        if connection.json {
+            try connection.show(reply) { "" }
+        } else if !lines.isEmpty {
+            print(lines.joined(separator: "\n"))
+        } else if complaints.isEmpty, isAboutFailed {
+            print("nothing to do: no job's last run failed")
+        }
+        guard !complaints.isEmpty else { return }
+        throw Connection.fail(1, complaints.joined(separator: "\ntimerctl: "))
+    }
+
+    private func wait(for run: Run.ID) throws {
+        // What was printed so far, before the lines of the run.
+        fflush(nil)
+        Interruption.explain(
+            "stopped waiting; run \(run) continues. `timerctl kill \(run)` ends it, and `timerctl log \(run) "
+                + "--follow` shows its output")
+        var watch = RunWatch(run, isQuiet: connection.json) {
+            [connection] request throws(Connection.Failure) in
+            try connection.response(to: request)
+        }
+        let reply: RunReply
+        do throws(Connection.Failure) { reply = try watch.finish() } catch { throw error.exit }
+        if connection.json {
+            try connection.show(reply) { "" }
+        } else {
+            Terminal.complain("timerctl: \(Text.ended(reply))")
+        }
+        throw ExitCode(RunWatch.exitStatus(of: reply))
+    }
+}
+
+/// Whether runs that were just requested have started.
+struct RunStart {
+    /// What became of one.
+    enum Start: Hashable {
+        /// Its process was started.
+        case started
+        /// It is being started, or what becomes of it is not known.
+        case requested
+        /// It waits, for this.
+        case waits(String)
+        /// It never started, for this reason.
+        case failed(String)
+
+        var failure: String? { if case .failed(let why) = self { why } else { nil } }
+    }
+
+    /// How often it is looked, at most; the time between is twice as long each time, up to 0.2 s: 10 s together.
+    private static let looksMax = 55
+    private static let pauseMax: UInt32 = 200_000
+
+    private let connection: Connection
+
+    init(_ connection: Connection) { self.connection = connection }
+
+    /// Waits until the run has started, waits for something, or has failed; not for very long.
+    func single(_ run: Run.ID) -> Start {
+        look {
+            guard let reply = try? connection.value(RunReply.self, of: .run(run)) else {
+                return nil
+            }
+            return Self.start(reply.status, live: reply.live, of: reply.maxConcurrent)
+        }
+    }
+
+    /// The same for many, by their identities.
+    func all(_ runs: [String]) -> [String: Start] {
+        var found: [String: Start] = [:]
+        guard !runs.isEmpty else { return found }
+        _ = look {
+            guard let table = try? connection.table() else { return nil }
+            for row in table.jobs {
+                for run in row.running + [row.last].compactMap(\.self) {
+                    found[run.run] = Self.start(run)
+                }
+            }
+            return runs.contains { found[$0] == .requested } ? .requested : .started
+        }
+        return found
+    }
+
+    private func look(_ once: () -> Start?) -> Start {
+        var pause: UInt32 = 2000
+        for _ in 0..<Self.looksMax {
+            guard let start = once() else { return .requested }
+            if start != .requested { return start }
+            usleep(pause)
+            pause = min(pause * 2, Self.pauseMax)
+        }
+        return .requested
+    }
+
+    /// - Parameters:
+    ///   - live: how many runs are active, of all jobs; nil if that is not known.
+    ///   - most: how many may be.
+    static func start(_ run: RunStatus, live: Int? = nil, of most: Int = 0) -> Start {
+        if let outcome = run.outcome {
+            return run.began == nil ? .failed(RunWords.end(outcome)) : .started
+        }
+        let wait =
+            live.map { Text.waits(run, live: $0, of: most) }
+            ?? RunWords.wait(run) { Text.instant($0) }
+        if let wait { return .waits(wait) }
+        return run.began == nil ? .requested : .started
+    }
+}
+
+extension Text {
+    /// What came of the request of a run that did not fail to start.
+    static func requested(
+        _ job: String, run: String, _ start: RunStart.Start, left: Int64?
+    ) -> String {
+        let what =
+            switch start {
+            case .started: "started"
+            case .requested: "is being started"
+            case .waits(let why): why
+            case .failed(let why): why
+            }
+        return "\(job): run \(run) \(what)" + (left.map { "; next run in \(span($0))" } ?? "")
+    }
+
+    /// `backup: run … ended: exit status 1, after 4.1s`.
+    static func ended(_ reply: RunReply) -> String {
+        let run = reply.status
+        let outcome = run.outcome.map { RunWords.end($0) } ?? "nothing is known of its end"
+        let next = reply.nextAttempt.map { next in
+            "; \(next.run) is the next attempt"
+                + (next.startsAt.map { ", at \(instant($0))" } ?? "")
+        }
+        let ended = run.began == nil ? "" : "ended: "
+        return
+            "\(reply.job): run \(run.run) \(ended)\(outcome)\(took(run, ", after "))\(next ?? "")"
+    }
+}

@@ -1,0 +1,160 @@
+// Copyright 2026 the timerd authors
+// SPDX-License-Identifier: Apache-2.0
+
+import Glibc
+import TimerControl
+import TimerCore
+
+/// Waits for the end of a run and passes on its output meanwhile. The daemon may stop and start again in between: the
+/// run goes on, and its end is in the history.
+struct RunWatch {
+    /// How long to wait between two looks, in microseconds: the longer nothing happens, the longer, up to this.
+    private static let pauseMin: UInt32 = 10_000
+    private static let pauseMax: UInt32 = 500_000
+    /// How often a run that the daemon does not know is asked for again: its end may not be written yet.
+    private static let unknownMax = 20
+
+    private let run: Run.ID
+    private let isQuiet: Bool
+    private let ask: (ControlRequest) throws(Connection.Failure) -> [UInt8]
+    /// Waits so many microseconds; writes a line of output; says something about it on standard error.
+    var pause: (UInt32) -> Void = { usleep($0) }
+    var put: (_ line: String, _ isError: Bool) -> Void = { line, isError in
+        Terminal.put(Terminal.shown(line, toError: isError) + "\n", toError: isError)
+    }
+    var say: (String) -> Void = { Terminal.complain("timerctl: \($0)") }
+
+    private var progress = LogProgress()
+    private var last: UInt64 = 0
+    private var since: String?
+    private var hasOutput = false
+    private var isAway = false
+    private var unknown = 0
+    private var announced: String?
+
+    /// - Parameter isQuiet: whether its output is not wanted.
+    init(
+        _ run: Run.ID, isQuiet: Bool = false,
+        ask: @escaping (ControlRequest) throws(Connection.Failure) -> [UInt8]
+    ) {
+        self.run = run
+        self.isQuiet = isQuiet
+        self.ask = ask
+    }
+
+    /// Waits for the end of the run.
+    ///
+    /// - Throws: if nothing is known of the run, now or any more.
+    mutating func finish() throws(Connection.Failure) -> RunReply {
+        var delay = Self.pauseMin
+        while true {
+            let before = last
+            if let reply = try look() { return reply }
+            delay = last > before ? Self.pauseMin : min(delay * 2, Self.pauseMax)
+            pause(delay)
+        }
+    }
+
+    /// The run, if it has ended; all of its output is passed on then.
+    private mutating func look() throws(Connection.Failure) -> RunReply? {
+        do throws(Connection.Failure) {
+            let reply = try decode(RunReply.self, .run(run))
+            announce(reply)
+            // Behind the state: what an ended run wrote came before its end.
+            if !isQuiet { try passOutput() }
+            (isAway, unknown) = (false, 0)
+            guard reply.state == "ended" else { return nil }
+            if !isQuiet { passTail(of: reply) }
+            return reply
+        } catch {
+            try note(error)
+            return nil
+        }
+    }
+
+    private func decode<Value: Decodable>(
+        _: Value.Type, _ request: ControlRequest
+    ) throws(Connection.Failure) -> Value {
+        let body = try ask(request)
+        do { return try ControlJSON.decode(Value.self, from: body) } catch {
+            throw Connection.unexpected
+        }
+    }
+
+    private mutating func note(_ failure: Connection.Failure) throws(Connection.Failure) {
+        if failure.isUnknown {
+            unknown += 1
+            guard unknown > Self.unknownMax else { return }
+            throw Connection.Failure(
+                status: 1,
+                message:
+                    "run \(run) is lost: timerd does not know it any more, and cannot say how it ended"
+            )
+        }
+        if failure.message == Connection.unexpected.message { throw failure }
+        if !isAway {
+            say("timerd does not answer (\(failure.message)); waiting for it. The run continues")
+        }
+        isAway = true
+    }
+
+    /// Says what it waits for, or that it has started, once for each.
+    private mutating func announce(_ reply: RunReply) {
+        let what: String
+        if let wait = Text.waits(reply.status, live: reply.live, of: reply.maxConcurrent) {
+            what = wait
+        } else if reply.status.began != nil {
+            what = "started"
+        } else {
+            return
+        }
+        // That fewer runs are active by now is nothing new.
+        let kind = reply.status.waits ?? "started"
+        guard kind != announced else { return }
+        announced = kind
+        say("run \(run) \(what)")
+    }
+
+    private mutating func passOutput() throws(Connection.Failure) {
+        var log = try decode(LogReply.self, .log(run.firing.job, run: run, after: last))
+        if let since, since != log.since {
+            // The lines of another daemon have numbers of their own, and start with it.
+            progress = LogProgress()
+            log = try decode(LogReply.self, .log(run.firing.job, run: run, after: 0))
+            say(
+                "timerd was restarted; output from before may be missing here: "
+                    + Text.journal(of: run.description))
+        }
+        since = log.since
+        for item in progress.items(of: log) {
+            switch item {
+            case .line(let line):
+                hasOutput = true
+                put(line.text, line.isError)
+            case .note(let what): say(what)
+            case .begin, .again, .kept, .end: break
+            }
+        }
+        last = log.last
+    }
+
+    /// The end of the output that is kept with the run, where nothing else of it is left.
+    private mutating func passTail(of reply: RunReply) {
+        guard !hasOutput, let output = reply.output, !output.isEmpty else { return }
+        for line in Text.lines(of: output) { put(line, false) }
+        say("this is the end of its output, on both streams: " + Text.journal(of: run.description))
+    }
+
+    /// The exit status of a program that waited for the run: that of the run, 128 and the number of the signal that
+    /// ended it, or 1 for everything else that is no success.
+    static func exitStatus(of reply: RunReply) -> Int32 {
+        let run = reply.status
+        guard run.failed != false || run.outcome.flatMap({ RunOutcome($0) })?.isIntended == true
+        else { return 0 }
+        switch run.outcome.flatMap({ RunOutcome($0) }) {
+        case .exited(let code): return code == 0 ? 1 : code
+        case .signalled(let name): return RunWords.number(ofSignal: name).map { 128 + $0 } ?? 1
+        case .timedOut, .replaced, .stopped, .spawnFailed, .lost, nil: return 1
+        }
+    }
+}

@@ -1,0 +1,111 @@
+// Copyright 2026 the timerd authors
+// SPDX-License-Identifier: Apache-2.0
+
+import TimerControl
+import TimerCore
+
+/// One run as people read it.
+extension Text {
+    /// The lines of `timerctl show RUN`.
+    ///
+    /// - Parameter output: what the daemon has of its output, if it was asked.
+    static func run(_ reply: RunReply, output: LogReply?, lines: Int) -> String {
+        let run = reply.status
+        var rows: [(String, String?)] = [
+            ("Run", run.run), ("Job", reply.job),
+            (
+                "Attempt",
+                reply.retries.map { $0 > 0 ? "\(reply.attempt) of \($0 + 1)" : nil }
+                    ?? (reply.attempt > 1 ? "\(reply.attempt)" : nil)
+            ),
+            ("Cause", run.cause.map { _ in RunWords.cause(of: run, missed: reply.missed) }),
+            ("Planned", instant(run.scheduled)), ("Began", began(run)),
+        ]
+        if let ended = reply.ended {
+            rows.append(("Ended", instant(ended) + took(run, ", after ")))
+        }
+        rows += [
+            ("State", reply.state == "ended" ? nil : state(reply)),
+            ("Result", run.outcome.map { RunWords.end($0) }),
+            ("Verdict", verdict(run)),
+            ("CPU", cpu(run)),
+            ("Peak memory", run.peakBytes.map { "\($0 / 1024) KiB" }),
+            ("Next attempt", reply.nextAttempt.map { nextAttempt($0) }),
+            ("Next run", reply.next.map { instant($0) }),
+        ]
+        let shown = rows.compactMap { name, value in value.map { (name, Printable.text($0)) } }
+        let width = shown.map(\.0.count).max() ?? 0
+        var text = shown.map { name, value in
+            String(repeating: " ", count: width - name.count) + "\(name): \(value)"
+        }
+        text += last(lines, of: reply, output)
+        return (text + ["", "`timerctl log \(run.run)` shows its output"]).joined(separator: "\n")
+    }
+
+    private static func began(_ run: RunStatus) -> String? {
+        guard let began = run.began else { return nil }
+        guard let late = late(run), late >= .milliseconds(1) else { return instant(began) }
+        return "\(instant(began)), \(span(late.wholeMicroseconds)) late"
+    }
+
+    /// How long after its time it began. Of a further attempt, that says nothing.
+    private static func late(_ run: RunStatus) -> Duration? {
+        guard RunWords.attempt(of: run.run) == 1, let planned = WallInstant(rfc3339: run.scheduled),
+            let began = run.began.flatMap({ WallInstant(rfc3339: $0) })
+        else { return nil }
+        return began - planned
+    }
+
+    /// `, after 4.1s`; nothing for a run without a process.
+    static func took(_ run: RunStatus, _ word: String) -> String {
+        guard let elapsed = run.elapsedUsec, elapsed > 0 else { return "" }
+        return word + span(elapsed)
+    }
+
+    private static func state(_ reply: RunReply) -> String {
+        if let wait = waits(reply.status, live: reply.live, of: reply.maxConcurrent) { return wait }
+        return switch reply.state {
+        case "starting": "is being started"
+        case "stopping": "is being stopped"
+        default: "is running"
+        }
+    }
+
+    /// What a run waits for; nil for one that does not wait.
+    static func waits(_ run: RunStatus, live: Int, of most: Int) -> String? {
+        RunWords.wait(run, instant: instant).map {
+            run.waits == "capacity" ? "\($0): \(live) of \(most) runs are active" : $0
+        }
+    }
+
+    private static func verdict(_ run: RunStatus) -> String? {
+        guard let failed = run.failed, let outcome = run.outcome.flatMap({ RunOutcome($0) }) else {
+            return nil
+        }
+        return failed ? "failed" : outcome.isIntended ? "did not fail" : "succeeded"
+    }
+
+    private static func cpu(_ run: RunStatus) -> String? {
+        guard let user = run.userUsec, let system = run.systemUsec, user + system > 0 else {
+            return nil
+        }
+        return "\(span(user)) user, \(span(system)) system"
+    }
+
+    private static func nextAttempt(_ run: RunStatus) -> String {
+        let how =
+            RunWords.wait(run, instant: instant) ?? run.outcome.map { RunWords.end($0) }
+            ?? run.began.map { "started \(instant($0))" } ?? "is being started"
+        return "\(run.run), \(how)"
+    }
+
+    private static func last(_ count: Int, of reply: RunReply, _ output: LogReply?) -> [String] {
+        let recent = output?.lines.filter { $0.run == reply.status.run } ?? []
+        let shown =
+            recent.isEmpty
+            ? lastLines(of: reply.output ?? "", count)
+            : recent.map(\.text).filter { !$0.isEmpty }.suffix(count).map { Terminal.shown($0) }
+        guard !shown.isEmpty else { return [] }
+        return ["", "The end of its output:"] + shown.map { "    | \($0)" }
+    }
+}

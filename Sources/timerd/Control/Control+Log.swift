@@ -1,0 +1,172 @@
+// Copyright 2026 the timerd authors
+// SPDX-License-Identifier: Apache-2.0
+
+import Dispatch
+import NIOHTTP1
+import TimerControl
+import TimerCore
+import TimerStore
+
+/// What runs wrote.
+extension Control {
+    /// What of the answer is known without the store.
+    private struct LogParts: Sendable {
+        var excerpt: RecentOutput.Excerpt
+        var active: [RunStatus] = []
+        var lastEnded: String?
+        var outputTail: Int?
+    }
+
+    /// Without a number to go on from: what there is of the run, or of the job's latest. With one: the lines
+    /// that came since.
+    func log(
+        of named: Job.Name, run: Run.ID?, after: UInt64?, _ reply: @escaping ControlAnswer.Reply
+    ) {
+        loop.later { loop in
+            let job = run.map { loop.owner(of: $0) } ?? named
+            let (snapshot, names) = loop.snapshot(of: job)
+            let live = snapshot?.live.filter { $0.wait == nil }.map(\.id) ?? []
+            // A run that ended is not known to belong to a job of another name any more.
+            let ended = snapshot?.lastRun?.id
+            let wanted = after == nil ? run ?? live.last : run
+            var parts = LogParts(
+                excerpt: recent.lines(after: after ?? 0) {
+                    ($0 == ended || loop.owner(of: $0) == job) && (wanted == nil || $0 == wanted)
+                })
+            if let snapshot {
+                parts.active = snapshot.live.map { RunStatus($0, at: snapshot.at) }
+                parts.lastEnded = ended?.description
+                parts.outputTail = snapshot.job.execution.outputTail
+            }
+            let isLive = wanted.map { live.contains($0) } == true
+            if isLive || (after != nil && (snapshot != nil || run != nil)) {
+                return answer(nil, parts, reply)
+            }
+            let found = parts
+            recorder.read { (store) throws(StoreError) in
+                guard let run else {
+                    return try store.history(of: job, since: nil, failed: false, limit: 1)
+                        .first
+                }
+                return try store.pastRun(run)
+            } _: { result in
+                switch result {
+                case .failure(let error): self.send(error, reply)
+                case .success(nil) where snapshot == nil: self.noSuchJob(job, among: names, reply)
+                case .success(nil) where run != nil: self.send(unknown: run, reply)
+                case .success(let past):
+                    self.answer(after == nil ? past : nil, found, reply)
+                }
+            }
+        }
+    }
+
+    private func answer(
+        _ past: Store.PastRun?, _ parts: LogParts, _ reply: @escaping ControlAnswer.Reply
+    ) {
+        Self.queue.async {
+            let excerpt = parts.excerpt
+            let shown = excerpt.lines.filter { past == nil || $0.run == past?.summary.id }.map {
+                LogReply.Line(
+                    run: $0.run.description, number: $0.ordinal, at: $0.at.rfc3339,
+                    isError: $0.toStderr, text: String(decoding: $0.text, as: UTF8.self))
+            }
+            let written = excerpt.written.filter { past == nil || $0.key == past?.summary.id }.map {
+                LogReply.Written(run: $0.key.description, lines: $0.value)
+            }
+            send(
+                .ok,
+                LogReply(
+                    past: past.map { PastRun($0) }, lines: shown,
+                    written: written.sorted { $0.run < $1.run }, last: excerpt.last,
+                    active: parts.active, lastEnded: parts.lastEnded, since: about.since.rfc3339,
+                    outputTail: parts.outputTail),
+                reply)
+        }
+    }
+
+    // MARK: - One run
+
+    /// Everything about a run, wherever it is.
+    func show(_ run: Run.ID, _ reply: @escaping ControlAnswer.Reply) {
+        loop.later { loop in
+            let view = loop.view(of: run)
+            let frame = RunFrame(run, view, since: about.since)
+            if let active = view.active {
+                return Self.queue.async { self.send(.ok, frame.reply(active, at: view.now), reply) }
+            }
+            let further = Run.ID(firing: run.firing, attempt: run.attempt + 1)
+            recorder.read { (store) throws(StoreError) in
+                (try store.pastRun(run), try store.pastRun(further))
+            } _: { result in
+                Self.queue.async {
+                    switch result {
+                    case .failure(let error): self.send(error, reply)
+                    case .success((let past?, let next)):
+                        self.send(.ok, frame.reply(past, next), reply)
+                    case .success((nil, _)):
+                        // Its end is known and not written yet.
+                        guard let last = view.snapshot?.lastRun, last.id == run else {
+                            return self.send(unknown: run, reply)
+                        }
+                        self.send(.ok, frame.reply(last), reply)
+                    }
+                }
+            }
+        }
+    }
+
+    private func send(unknown run: Run.ID?, _ reply: ControlAnswer.Reply) {
+        let what = run.map { "\($0)" } ?? ""
+        send(
+            .notFound,
+            ErrorReply(
+                "nothing is known of run \(what): it is not active, and the history does not have it; "
+                    + "`timerctl history` lists the runs that it has"), reply)
+    }
+}
+
+/// What is said of a run beside the run itself.
+private struct RunFrame: Sendable {
+    let run: Run.ID
+    let view: RunView
+    let since: WallInstant
+
+    init(_ run: Run.ID, _ view: RunView, since: WallInstant) {
+        self.run = run
+        self.view = view
+        self.since = since
+    }
+
+    func reply(_ active: ActiveRun, at now: Now) -> RunReply {
+        var reply = make(state: active.state.word, RunStatus(active, at: now))
+        reply.missed = active.firing.missed
+        return reply
+    }
+
+    func reply(_ past: Store.PastRun, _ next: Store.PastRun?) -> RunReply {
+        let whole = PastRun(past)
+        var reply = make(state: "ended", whole.status)
+        reply.job = whole.job
+        reply.missed = whole.missed
+        reply.ended = whole.ended
+        reply.output = whole.output
+        reply.nextAttempt = reply.nextAttempt ?? next.map { PastRun($0).status }
+        return reply
+    }
+
+    func reply(_ last: RunSummary) -> RunReply {
+        var reply = make(state: "ended", RunStatus(last))
+        reply.ended = last.began.map { ($0 + last.usage.elapsed).rfc3339 }
+        return reply
+    }
+
+    private func make(state: String, _ status: RunStatus) -> RunReply {
+        RunReply(
+            job: view.job.description, state: state, attempt: run.attempt,
+            retries: view.snapshot?.job.policy.retry.retries, status: status,
+            nextAttempt: view.further.map { RunStatus($0, at: view.now) },
+            next: view.snapshot?.next?.rfc3339, live: view.live, maxConcurrent: view.maxConcurrent,
+            now: view.now.wall.rfc3339, since: since.rfc3339)
+    }
+}

@@ -1,0 +1,205 @@
+// Copyright 2026 the timerd authors
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import Glibc
+import Testing
+import TimerControl
+import TimerCore
+
+/// `timerctl run`, `retry`, `log` and `show RUN` with the real programs.
+@Suite struct RunVerbTests {
+    /// What a program wrote on each stream, and how it ended.
+    private struct Spoken {
+        var status: Int32
+        var out: String
+        var err: String
+    }
+
+    /// A program that runs against a daemon.
+    private final class Client {
+        private let process = Process()
+        private let out = Pipe()
+        private let err = Pipe()
+
+        init(_ daemon: LiveDaemon, _ arguments: [String]) throws {
+            process.executableURL = URL(fileURLWithPath: "\(LiveDaemon.programs)/timerctl")
+            process.arguments = arguments + ["--socket", daemon.socket]
+            process.standardOutput = out
+            process.standardError = err
+            try process.run()
+        }
+
+        func signal(_ number: Int32) { Glibc.kill(process.processIdentifier, number) }
+
+        /// Waits until the next bytes of standard output.
+        func read() -> String {
+            String(decoding: out.fileHandleForReading.availableData, as: UTF8.self)
+        }
+
+        func finish() -> Spoken {
+            // What it writes here fits the pipes.
+            let (text, errors) = (
+                out.fileHandleForReading.readDataToEndOfFile(),
+                err.fileHandleForReading.readDataToEndOfFile()
+            )
+            process.waitUntilExit()
+            return Spoken(
+                status: process.terminationStatus, out: String(decoding: text, as: UTF8.self),
+                err: String(decoding: errors, as: UTF8.self))
+        }
+    }
+
+    private func run(_ daemon: LiveDaemon, _ arguments: String...) throws -> Spoken {
+        try Client(daemon, arguments).finish()
+    }
+
+    private static let jobs = """
+        [job.good]
+        every = "1h"
+        shell = "echo out; echo err >&2"
+        [job.bad]
+        every = "1h"
+        shell = "echo trying; exit 7"
+        [job.shot]
+        every = "1h"
+        shell = "kill -KILL $$"
+        [job.none]
+        every = "1h"
+        command = ["/nonexistent/program"]
+        [job.quiet]
+        every = "1h"
+        command = ["true"]
+        """
+
+    @Test func runSaysWhatBecameOfIt_andWaitExitsAsTheRunDid() throws {
+        let daemon = try LiveDaemon(Self.jobs)
+        try daemon.start()
+        let started = try run(daemon, "run", "quiet")
+        #expect(started.status == 0 && started.out.contains("quiet: run quiet:"))
+        #expect(started.out.contains(" started; next run in "))
+        let none = try run(daemon, "run", "none")
+        #expect(none.status == 1 && none.out.isEmpty)
+        #expect(
+            none.err.contains(
+                "failed to start: no such file or directory (exec /nonexistent/program)"))
+        let several = try run(daemon, "run", "none", "bad")
+        #expect(several.status == 1 && several.out.hasPrefix("bad: run bad:"))
+
+        let good = try run(daemon, "run", "good", "--wait")
+        #expect(good.status == 0 && good.out == "out\n" && good.err.contains("err\n"))
+        let bad = try run(daemon, "run", "bad", "--wait")
+        #expect(bad.status == 7 && bad.out == "trying\n" && bad.err.contains("exit status 7"))
+        #expect(try run(daemon, "run", "shot", "--wait").status == 137)
+        #expect(try run(daemon, "run", "none", "--wait").status == 1)
+
+        // What failed is run again, and nothing else.
+        let again = try run(daemon, "retry", "--failed")
+        #expect(again.out.contains("bad: run bad:") && !again.out.contains("good"))
+        #expect(again.status == 1 && again.err.contains("none: run none:"))
+        let well = try run(daemon, "retry", "good")
+        #expect(
+            well.status == 0 && well.out == "good: nothing to do: its last run succeeded\n")
+        #expect(daemon.stop() == 0)
+    }
+
+    @Test func aRunIsShownWithWhyAndHow() throws {
+        let daemon = try LiveDaemon(Self.jobs)
+        try daemon.start()
+        #expect(try run(daemon, "log", "good").out.contains("good has never run; it runs next at "))
+        let json = try run(daemon, "run", "bad", "--wait", "--json")
+        let reply = try ControlJSON.decode(RunReply.self, from: Array(json.out.utf8))
+        #expect(json.status == 7 && reply.state == "ended" && reply.output == "trying\n")
+        #expect(reply.status.cause == "requested" && reply.status.requestedBy != nil)
+        let name = reply.status.run
+        let shown = try run(daemon, "show", name).out
+        #expect(shown.contains("Result: exit status 7") && shown.contains("    | trying"))
+        #expect(shown.contains("Cause: requested by ") && shown.contains("Verdict: failed"))
+        let log = try run(daemon, "log", name).out
+        #expect(log.hasPrefix("── run \(name) began ") && log.contains(" | trying\n"))
+        #expect(log.contains("exit status 7, after "))
+        #expect(try run(daemon, "log", "bad", "-o", "cat").out == "trying\n")
+        _ = try run(daemon, "run", "quiet", "--wait")
+        #expect(try run(daemon, "log", "quiet").out.contains("(it printed nothing)"))
+        _ = try run(daemon, "run", "none")
+        #expect(try run(daemon, "log", "none").out.contains("failed to start: no such file"))
+        #expect(try run(daemon, "log", "bad", "-n", "1").out.contains("| trying"))
+        let unknown = try run(daemon, "show", "bad:20200101T000000.000000Z:1")
+        #expect(unknown.status == 4 && unknown.err.contains("nothing is known of run"))
+        // The next daemon knows them from the history alone.
+        #expect(daemon.stop() == 0)
+        try daemon.start()
+        #expect(try run(daemon, "log", name).out.contains("         : trying\n"))
+        #expect(try run(daemon, "show", name).out.contains("Cause: requested by "))
+        #expect(daemon.stop() == 0)
+    }
+
+    /// The run goes on while the daemon is killed and started again, and so does the one that waits for it.
+    @Test func aRestartOfTheDaemonDoesNotEndTheWaiting() throws {
+        let daemon = try LiveDaemon(
+            """
+            [job.long]
+            every = "1h"
+            shell = "echo begun; until [ -e FOLDER/go ]; do sleep 0.05; done; echo done; exit 5"
+            """)
+        let text = try String(contentsOfFile: daemon.config, encoding: .utf8)
+        try daemon.write(text.replacing("FOLDER", with: daemon.folder))
+        try daemon.start()
+        let client = try Client(daemon, ["run", "long", "--wait"])
+        #expect(client.read() == "begun\n")
+        _ = daemon.kill()
+        try daemon.start()
+        _ = FileManager.default.createFile(atPath: "\(daemon.folder)/go", contents: nil)
+        let end = client.finish()
+        #expect(end.status == 5 && end.out.contains("done\n"), "\(end.out) \(end.err)")
+        #expect(end.err.contains("exit status 5"))
+        #expect(daemon.stop() == 0)
+    }
+
+    @Test func ctrlCEndsTheWaiting_andNotTheRun() throws {
+        let daemon = try LiveDaemon(
+            """
+            [job.long]
+            every = "1h"
+            shell = "echo begun; exec sleep 600"
+            """)
+        try daemon.start()
+        let client = try Client(daemon, ["run", "long", "--wait"])
+        #expect(client.read() == "begun\n")
+        client.signal(SIGINT)
+        let end = client.finish()
+        #expect(end.status == 130 && end.err.contains("stopped waiting"), "\(end.err)")
+        let name = try #require(try daemon.show("long").running.first?.run)
+        #expect(end.err.contains("`timerctl kill \(name)` ends it"))
+        #expect(try run(daemon, "kill", name).status == 0)
+        #expect(daemon.stop() == 0)
+    }
+
+    /// A variable reaches the run it is set for and nothing else; nothing of it is written down.
+    @Test func aVariableIsForOneRun() throws {
+        let daemon = try LiveDaemon(
+            """
+            [job.say]
+            every = "1h"
+            shell = 'test -n "$A" || echo nothing; test "$A" = "$WANTED" && echo same'
+            environment = { WANTED = "hush-4711" }
+            run-environment = ["A"]
+            """)
+        try daemon.start()
+        let set = try run(daemon, "run", "say", "--env", "A=other-0815", "--wait")
+        #expect(set.out.isEmpty && set.err.contains("exit status 1"))
+        let same = try run(daemon, "run", "say", "--env", "A=hush-4711", "--wait")
+        #expect(same.out == "same\n" && same.status == 0)
+        #expect(try run(daemon, "run", "say", "--wait").out == "nothing\n")
+        let refused = try run(daemon, "run", "say", "--env", "B=1")
+        #expect(refused.status == 1 && refused.err.contains("does not allow \"B\""))
+        #expect(try run(daemon, "run", "say", "--env", "1=1").status == 2)
+        #expect(daemon.stop() == 0)
+        let files = FileManager.default.enumerator(atPath: "\(daemon.folder)/state")
+        for case let name as String in files?.allObjects ?? [] {
+            let bytes = FileManager.default.contents(atPath: "\(daemon.folder)/state/\(name)")
+            #expect(bytes?.range(of: Data("other-0815".utf8)) == nil, "\(name)")
+        }
+        #expect(!daemon.log.contains("other-0815"))
+    }
+}
