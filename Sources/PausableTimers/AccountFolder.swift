@@ -3,39 +3,42 @@
 
 import Glibc
 
-/// Accounts in a folder, a file for each name.
+/// Saves accounts in a folder, with one file for each name.
 ///
-/// A file has two places, which are written in turn, each with a number and a checksum: a program that is
-/// killed in the middle of a save, or a file that something else wrote to, costs one place, and the other one
-/// is used. By default what is saved outlives the program at once and a power cut some seconds later, as the
-/// kernel writes it; with `isDurable` it is on the disk before `save` returns.
+/// A file has two places, which are written alternately. Each contains a number and a checksum. If
+/// the program is killed during a save, or another program damages the file, at most one place is
+/// lost and the other one is used. By default a saved account survives the end of the program at
+/// once, and a power failure some seconds later, when the kernel has written it. With `isDurable`
+/// it is on the disk before `save` returns.
 ///
-/// One program at a time may have the folder open.
+/// Only one program at a time can open the folder.
 public final class AccountFolder: AccountStore {
-    /// The most bytes a name may have in UTF-8, a byte other than a letter, a digit, `-`, `_` or `.` counted
-    /// three times.
+    /// The maximum length of a name in bytes of UTF-8. A byte that is not a letter, a digit, `-`,
+    /// `_` or `.` counts three times.
     public static let nameBytesMax = 240
 
-    /// Where it is.
+    /// The path of the folder.
     public let path: String
     private let isDurable: Bool
     private let folder: Int32
-    /// Held while a place is chosen and written: two saves at once must not take one place.
+    /// The lock is held while a place is selected and written, so that two simultaneous saves
+    /// cannot use the same place.
     private let writing = Lock(())
 
-    /// Opens a folder, and makes it, for its owner alone, if there is none.
+    /// Opens a folder. Creates it with access for its owner only, if it does not exist.
     ///
     /// - Parameters:
-    ///   - path: where it is; its parent must exist.
+    ///   - path: the path of the folder; its parent must exist.
     ///   - isDurable: whether each save waits for the disk.
-    /// - Throws: `AccountStoreError` if it cannot be opened, or another program has it open.
+    /// - Throws: `AccountStoreError` if the folder cannot be opened, or if another program has
+    ///   opened it.
     public init(_ path: String, isDurable: Bool = false) throws(AccountStoreError) {
         self.path = path
         self.isDurable = isDurable
         if mkdir(path, 0o700) != 0, errno != EEXIST { throw .failed("make", path, errno) }
         folder = Glibc.open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
         guard folder >= 0 else { throw .failed("open", path, errno) }
-        // From here on `deinit` closes it, also when this throws.
+        // From here on `deinit` closes the descriptor, even if this initializer throws.
         guard flock(folder, LOCK_EX | LOCK_NB) == 0 else {
             let code = errno
             if code == EWOULDBLOCK {
@@ -47,8 +50,9 @@ public final class AccountFolder: AccountStore {
     }
 
     deinit {
-        // A child that another thread has just forked holds a copy of the descriptor until its exec, which would
-        // keep the lock (flock(2)): the lock is released for all copies.
+        // A child that another thread has just forked has a copy of the descriptor until its exec,
+        // and that copy would keep the lock (flock(2)). Therefore the lock is released explicitly,
+        // for all copies.
         flock(folder, LOCK_UN)
         close(folder)
     }
@@ -85,7 +89,8 @@ public final class AccountFolder: AccountStore {
             var bytes = [UInt8](repeating: 0, count: AccountPlace.bytesMax)
             let count = pread(file, &bytes, bytes.count, AccountPlace.offset(of: index))
             guard count > 0, let place = AccountPlace(bytes: bytes[..<count]),
-                // A place that was copied over the other one is not what was written there.
+                // If one place was copied over the other, its number does not match its position,
+                // and it is ignored.
                 place.number % 2 == index, latest.map({ place.number > $0.number }) ?? true
             else { continue }
             latest = place
@@ -93,7 +98,8 @@ public final class AccountFolder: AccountStore {
         return latest
     }
 
-    /// Opens the file of a name, and follows no link. Nil if it is to be read and there is none.
+    /// Opens the file of a name without following links. Returns nil if the file is opened for
+    /// reading and does not exist.
     private func open(_ name: String, _ flags: Int32) throws(AccountStoreError) -> Int32? {
         try check(name)
         let fileName = Self.fileName(name)
@@ -119,7 +125,8 @@ public final class AccountFolder: AccountStore {
         }
     }
 
-    /// The name with what is special in file names written as `%2F`. Two names never have one file.
+    /// The file name for a name: special bytes are written like `%2F`. Two different names never
+    /// have the same file.
     private static func fileName(_ name: String) -> String {
         var file = ""
         for byte in name.utf8 {

@@ -1,12 +1,12 @@
 // Copyright 2026 the timerd authors
 // SPDX-License-Identifier: Apache-2.0
 
-/// An account as it is written to one of the two places of a file: a line of words, the last of which is a
-/// checksum of all before it.
+/// An account as it is written to one of the two places of a file: a line of words that ends with a
+/// checksum.
 struct AccountPlace {
-    /// Room for the longest line.
+    /// The maximum length of a line in bytes.
     static let bytesMax = 512
-    /// Each in a block of the disk of its own, so that no power cut harms both.
+    /// The places are in different blocks of the disk, so that a power failure cannot damage both.
     private static let distance = 4096
     private static let magic = "pausable-timer"
 
@@ -20,7 +20,7 @@ struct AccountPlace {
         self.account = account
     }
 
-    /// `pausable-timer 1 NUMBER ACCOUNT SUM`, the sum over all before it.
+    /// `pausable-timer 1 NUMBER ACCOUNT SUM`. SUM is the checksum of everything before it.
     var bytes: [UInt8] {
         var line = Array("\(Self.magic) 1 \(number) ".utf8)
         line += account.line
@@ -28,7 +28,7 @@ struct AccountPlace {
         return line
     }
 
-    /// Reads what `bytes` is; nil for anything else.
+    /// Parses what `bytes` produces; nil for anything else.
     init?(bytes: ArraySlice<UInt8>) {
         guard let end = bytes.firstIndex(of: UInt8(ascii: "\n")) else { return nil }
         var words = Words(bytes[..<end])
@@ -44,8 +44,8 @@ struct AccountPlace {
         self.init(number: number, account: account)
     }
 
-    /// FNV-1a, 64 bits (http://www.isthe.com/chongo/tech/comp/fnv/): against half-written lines and other
-    /// accidents, not against an attacker.
+    /// FNV-1a with 64 bits (http://www.isthe.com/chongo/tech/comp/fnv/). It detects half-written
+    /// lines and other accidents, but not an attacker.
     private static func sum(of line: ArraySlice<UInt8>) -> String {
         var hash = UInt64(0xcbf2_9ce4_8422_2325)
         for byte in line { hash = (hash ^ UInt64(byte)) &* 0x100_0000_01b3 }
@@ -54,8 +54,8 @@ struct AccountPlace {
 }
 
 extension TimerAccount {
-    /// `STATE BASIS BOOT-ID ACTIVE ACCRUED PASSED TICKS MAX-LOSS SAVE-INTERVAL WALL-US AWAKE-NS BOOT-NS`, spans in
-    /// attoseconds.
+    /// `STATE BASIS BOOT-ID ACTIVE ACCRUED PASSED TICKS MAX-LOSS SAVE-INTERVAL WALL-US AWAKE-NS
+    /// BOOT-NS`, with spans in attoseconds.
     var line: [UInt8] {
         let numbers = [
             active.attoseconds, accrued.attoseconds, Int128(passed), Int128(ticks),
@@ -68,7 +68,8 @@ extension TimerAccount {
         return Array(line.utf8)
     }
 
-    /// Reads what `line` is; nil for anything else, and for what cannot be an account.
+    /// Parses what `line` produces; nil for anything else, and for values that an account cannot
+    /// have.
     init?(line: ArraySlice<UInt8>) {
         var words = Words(line)
         guard let state = State(rawValue: words.next()),
@@ -94,7 +95,7 @@ extension TimerAccount {
     }
 }
 
-/// Words with one space between two of them.
+/// Words that are separated by single spaces.
 private struct Words {
     private(set) var rest: ArraySlice<UInt8>
 
@@ -112,7 +113,7 @@ private struct Words {
 
     mutating func next(is word: String) -> Bool { next() == word }
 
-    /// The next word, if it is a decimal number of at most 38 digits.
+    /// The next word, if it is a decimal number of at most 38 digits; otherwise nil.
     mutating func nextNumber() -> Int128? {
         var word = nextBytes()
         let isNegative = word.first == UInt8(ascii: "-")

@@ -1,5 +1,5 @@
 // Copyright 2026 the timerd authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Instants and what counts as time are part of this library's own words.
+// Instants and time bases are part of the interface of this library.
 @_exported public import Timekeeping

@@ -4,12 +4,13 @@
 import Glibc
 import Synchronization
 
-// Thread Sanitizer does not see a Mutex on Linux, which is a futex of its own, and reports a race at every
-// value it guards. Built with PTHREAD_LOCKS, the locks are ones it knows.
+// On Linux, Thread Sanitizer does not know Mutex, which uses a futex directly, and reports a race
+// for every value that it protects. With PTHREAD_LOCKS, the locks are pthread locks, which it
+// knows.
 #if PTHREAD_LOCKS
-    /// Unchecked because the compiler does not know that a pthread lock guards the value.
+    /// Unchecked because the compiler does not know that a pthread lock protects the value.
     ///
-    /// A value and the lock that guards it.
+    /// A value and the lock that protects it.
     final class Lock<Value: ~Copyable>: @unchecked Sendable {
         private let mutex: UnsafeMutablePointer<pthread_mutex_t>
         private var value: Value
@@ -33,7 +34,7 @@ import Synchronization
         }
     }
 #else
-    /// A value and the lock that guards it.
+    /// A value and the lock that protects it.
     struct Lock<Value: ~Copyable>: ~Copyable, Sendable {
         private let mutex: Mutex<Value>
 

@@ -3,18 +3,18 @@
 
 public import Dispatch
 
-/// Time for tests: it passes only when the test says so, and each step is the same in every run.
+/// Time for tests. It passes only when the test says so, and all steps are the same in every run.
 ///
 /// ```swift
 /// let time = ManualTime()
 /// let queue = TimerQueue(time: time)
 /// let timer = try PausableTimer.every(.seconds(2), on: queue) { tick in … }
-/// time.advance(by: .seconds(5))   // returns when the handler has run at 2 s and at 4 s
+/// time.advance(by: .seconds(5))   // returns after the handler has run at 2 s and at 4 s
 /// ```
 public final class ManualTime: TimeSource {
     private struct State: ~Copyable {
         var now: Now
-        /// The wall clock in nanoseconds, which an instant of it is too coarse for.
+        /// The wall clock in nanoseconds. `WallInstant` has only microseconds.
         var wall: Int64
         var isAdvancing = false
         var alarms: [ManualAlarm] = []
@@ -30,13 +30,13 @@ public final class ManualTime: TimeSource {
 
     private let state: Lock<State>
 
-    /// Time that begins at a reading of the clocks; by default an hour after a boot, on 2026-01-01 by the
-    /// wall clock.
+    /// Creates a time that starts at a reading of the clocks; by default one hour after a boot, on
+    /// 2026-01-01 by the wall clock.
     public init(startingAt now: Now = ManualTime.start) {
         state = Lock(State(now: now, wall: now.wall.microsecondsSinceEpoch * 1000))
     }
 
-    /// The reading that time begins with unless told otherwise.
+    /// The default reading at which time starts.
     public static let start: Now = {
         guard let boot = BootID("00000000-0000-4000-8000-000000000001") else {
             preconditionFailure("A UUID is a boot id.")
@@ -57,12 +57,12 @@ public final class ManualTime: TimeSource {
         return alarm
     }
 
-    /// Lets so much time pass and handles what comes due at its instant, in the order in which it comes due.
-    /// Returns when every handler has returned.
+    /// Lets this much time pass, and handles each timer at the instant at which it is due, in that
+    /// order. Returns when all handlers have returned.
     ///
-    /// Not to be called in a handler, nor on the queue of a timer: there, use `stall(for:)`.
+    /// It must not be called in a handler or on the queue of a timer; use `stall(for:)` there.
     ///
-    /// - Parameter span: not negative; zero handles what is due already.
+    /// - Parameter span: not negative; zero handles the timers that are already due.
     public func advance(by span: Duration) {
         precondition(span >= .zero, "time does not run backwards")
         let end = state.withLock { state -> AwakeInstant in
@@ -82,8 +82,9 @@ public final class ManualTime: TimeSource {
         }
     }
 
-    /// Lets so much time pass in which nothing is handled, as if every queue was blocked. What came due
-    /// meanwhile is handled late, in the next `advance(by:)`. In a handler, it is the time the handler takes.
+    /// Lets this much time pass without handling anything, as if all queues were blocked. Timers
+    /// that are due meanwhile are handled late, in the next `advance(by:)`. In a handler, this
+    /// simulates the duration of the handler.
     ///
     /// - Parameter span: not negative.
     public func stall(for span: Duration) {
@@ -91,20 +92,20 @@ public final class ManualTime: TimeSource {
         state.withLock { $0.move(by: span.wholeNanoseconds) }
     }
 
-    /// Suspends the machine for so long: only the clocks that go on during a suspend move. What came due
-    /// meanwhile is handled in the next `advance(by:)`.
+    /// Suspends the machine for this long: only the clocks that advance during a suspend advance.
+    /// Timers that are due meanwhile are handled in the next `advance(by:)`.
     ///
     /// - Parameter span: not negative.
     public func sleep(for span: Duration) {
         precondition(span >= .zero, "time does not run backwards")
         state.withLock { state in
             state.move(by: span.wholeNanoseconds, isAwake: false)
-            // As the kernel's alarms do after a suspend: whoever set them looks at the clocks again.
+            // The kernel's alarms do the same after a suspend: their owners read the clocks again.
             for alarm in state.alarms { alarm.setAgain(at: state.now.awake) }
         }
     }
 
-    /// Sets the wall clock forwards, or backwards by a negative span. No other clock moves.
+    /// Sets the wall clock forward, or back with a negative span. The other clocks do not change.
     public func setWallClock(by span: Duration) {
         state.withLock { state in
             state.wall += span.wholeNanoseconds
@@ -112,12 +113,13 @@ public final class ManualTime: TimeSource {
         }
     }
 
-    /// Takes the alarm that rings first, if one does by `end`, and moves the clocks to its instant.
+    /// Returns the alarm that expires first, if one expires until `end`, and sets the clocks to its
+    /// instant.
     private static func takeNext(from state: inout State, until end: AwakeInstant) -> ManualAlarm? {
         var first: (alarm: ManualAlarm, instant: AwakeInstant)?
         for alarm in state.alarms {
             guard let instant = alarm.instant, instant <= end else { continue }
-            // Of two at one instant, the one that was made first.
+            // If two alarms expire at the same instant, the one that was created first is used.
             if first.map({ instant < $0.instant }) ?? true { first = (alarm, instant) }
         }
         guard let first else { return nil }
@@ -131,7 +133,7 @@ public final class ManualTime: TimeSource {
     }
 }
 
-/// An alarm of manual time: no more than the instant it is set to.
+/// An alarm of the manual time. It only stores the instant to which it is set.
 private final class ManualAlarm: Alarm {
     let queue: DispatchQueue
     let ring: @Sendable () -> Void

@@ -4,21 +4,26 @@
 public import Dispatch
 
 extension PausableTimer {
-    /// A timer that ticks again and again, on a grid that no late tick moves.
+    /// Creates a repeating timer. Its ticks are on a fixed grid, which late ticks do not move.
     ///
     /// - Parameters:
     ///   - interval: the time from each tick to the next; longer than zero.
     ///   - first: when the first tick is due; nil: after one interval.
     ///   - times: after how many ticks it is finished; nil: never. At least 1.
-    ///   - tolerance: how much later than due a tick may come, to share a wake-up with others of its queue. Not
-    ///     negative. Late ticks do not move the grid.
-    ///   - basis: what counts as its time. `active` and `uptime` do not count while the machine sleeps,
-    ///     `boottime` and `wall` do. They differ further in what counts between two runs of the program.
-    ///   - isPaused: whether it begins paused, to be resumed.
-    ///   - account: what it goes on from, also if that is paused or finished; nil: from zero.
-    ///   - queue: where its ticks are decided, and handled unless it has a `handlerQueue`.
-    ///   - handlerQueue: where its handler runs, and may be slow without making another timer late.
-    ///   - handler: called for each tick, never twice at once; nil: its `ticks` are awaited.
+    ///   - tolerance: how late a tick may be, so that it can share a wake-up with other timers of
+    ///     its queue. Not negative. Late ticks do not move the grid.
+    ///   - basis: which time counts. `active` and `uptime` do not count while the machine sleeps,
+    ///     `boottime` and `wall` do. They also differ in what counts between two runs of the
+    ///     program.
+    ///   - isPaused: whether it starts paused, and has to be resumed.
+    ///   - account: the account from which it continues, even if that is paused or finished; nil:
+    ///     it starts at zero.
+    ///   - queue: the queue that decides about its ticks, and that also runs the handler if there
+    ///     is no `handlerQueue`.
+    ///   - handlerQueue: the queue that runs its handler. A slow handler there does not delay other
+    ///     timers.
+    ///   - handler: called for each tick, and never twice at the same time; nil: the caller awaits
+    ///     its `ticks`.
     /// - Throws: `TimerArgumentError`.
     /// - Complexity: O(log *n*) in the number of timers of the queue.
     @inline(never)
@@ -43,18 +48,20 @@ extension PausableTimer {
             handlerQueue: handlerQueue, handler: handler)
     }
 
-    /// A timer that ticks once, and is finished then.
+    /// Creates a timer that ticks once and is then finished.
     ///
     /// - Parameters:
-    ///   - delay: its time before the tick; not negative.
-    ///   - tolerance: how much later than due the tick may come, to share a wake-up with others of its queue.
-    ///     Not negative.
-    ///   - basis: what counts as its time, as for `every`.
-    ///   - isPaused: whether it begins paused, to be resumed.
-    ///   - account: what it goes on from, also if that is paused or finished; nil: from zero.
-    ///   - queue: where its tick is decided, and handled unless it has a `handlerQueue`.
-    ///   - handlerQueue: where its handler runs.
-    ///   - handler: called for the tick; nil: its `ticks` are awaited.
+    ///   - delay: the time before the tick; not negative.
+    ///   - tolerance: how late the tick may be, so that it can share a wake-up with other timers of
+    ///     its queue. Not negative.
+    ///   - basis: which time counts, as for `every`.
+    ///   - isPaused: whether it starts paused, and has to be resumed.
+    ///   - account: the account from which it continues, even if that is paused or finished; nil:
+    ///     it starts at zero.
+    ///   - queue: the queue that decides about its tick, and that also runs the handler if there is
+    ///     no `handlerQueue`.
+    ///   - handlerQueue: the queue that runs its handler.
+    ///   - handler: called for the tick; nil: the caller awaits its `ticks`.
     /// - Throws: `TimerArgumentError`.
     /// - Complexity: O(log *n*) in the number of timers of the queue.
     @inline(never)
@@ -72,9 +79,9 @@ extension PausableTimer {
             handlerQueue: handlerQueue, handler: handler)
     }
 
-    /// A repeating timer that works for an object and does not keep it: once the object is gone, the timer is
-    /// cancelled at its next tick. The handler gets the owner with each tick. The other parameters are those
-    /// of `every` without an owner.
+    /// Creates a repeating timer that works for an object without retaining it: after the object
+    /// has been released, the timer is cancelled at its next tick. The handler gets the object with
+    /// each tick. The other parameters are those of `every` without an owner.
     public static func every<Owner: AnyObject & Sendable>(
         _ interval: Duration, for owner: Owner, first: FirstTick? = nil, times: Int? = nil,
         tolerance: Duration = .zero, counting basis: TimeBasis = .active,
@@ -88,9 +95,9 @@ extension PausableTimer {
             handler: forOwner(owner, handler))
     }
 
-    /// A timer that ticks once for an object and does not keep it: once the object is gone, the timer is
-    /// cancelled at its tick. The handler gets the owner with the tick. The other parameters are those of
-    /// `after` without an owner.
+    /// Creates a timer that ticks once for an object without retaining it: if the object has been
+    /// released, the timer is cancelled at its tick. The handler gets the object with the tick. The
+    /// other parameters are those of `after` without an owner.
     public static func after<Owner: AnyObject & Sendable>(
         _ delay: Duration, for owner: Owner, tolerance: Duration = .zero,
         counting basis: TimeBasis = .active, paused isPaused: Bool = false,
@@ -152,7 +159,7 @@ extension FirstTick {
         }
     }
 
-    /// The timer's time before the first tick.
+    /// The counted time before the first tick.
     @inline(never)
     fileprivate func delay(
         _ basis: TimeBasis, on queue: TimerQueue

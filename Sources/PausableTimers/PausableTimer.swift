@@ -1,71 +1,77 @@
 // Copyright 2026 the timerd authors
 // SPDX-License-Identifier: Apache-2.0
 
-/// A timer that can be paused and goes on with what was left, and that knows to the nanosecond how long it ran.
+/// A timer that can be paused and later continues with the remaining time, and that measures its
+/// active time to the nanosecond.
 ///
 /// | | `pause()` | `resume()` | `restart()` | `cancel()` | released |
 /// |---|---|---|---|---|---|
-/// | running | paused; no later tick begins | – | at zero | cancelled; handler freed | freed |
-/// | paused | – | goes on; what is due ticks at once | running, at zero | cancelled | freed |
-/// | finished | – | – | running, at zero | cancelled | freed |
+/// | running | paused; no later tick starts | – | from zero | cancelled; handler released | freed |
+/// | paused | – | continues; ticks at once if due | running, from zero | cancelled | freed |
+/// | finished | – | – | running, from zero | cancelled | freed |
 /// | cancelled | – | – | – | – | freed |
 ///
-/// A timer exists for as long as something holds it; its handler does not. It may be used from any thread, and
-/// never overlaps itself. A tick that comes late says how many it stands for (`Tick.missed`), and the next one
-/// is on the original grid.
+/// A timer exists as long as something references it; its handler does not count. It can be used
+/// from any thread, and its handler never runs twice at the same time. A late tick says how many
+/// ticks it stands for (`Tick.missed`), and the next tick is on the original grid.
 public final class PausableTimer: Sendable {
-    /// The timer, without keeping it alive.
+    /// A reference to the timer that does not keep it alive.
     public let reference: TimerReference
 
     init(_ reference: TimerReference) { self.reference = reference }
 
     deinit { reference.queue.release(Int(reference.slot), reference.generation) }
 
-    /// What the timer does now.
+    /// The current state of the timer.
     public var state: TimerState { reference.state }
 
-    /// What is left of its time until it is due, zero if it is; nil once it is finished or cancelled.
+    /// The time that is left until it is due, zero if it is due; nil if it is finished or
+    /// cancelled.
     public var remaining: Duration? { reference.remaining }
 
-    /// How long it was running in all since it was made or restarted; time in which it was paused left out.
+    /// How long it has been running in total since it was created or restarted, without pauses.
     public var activeTime: Duration { reference.activeTime }
 
-    /// The time from each tick to the next; of a timer that ticks once, the time before its tick.
+    /// The time from each tick to the next; for a timer that ticks once, the time before its tick.
     public var interval: Duration { reference.interval }
 
-    /// Its account as of now, to be saved and handed to a timer that goes on from there.
+    /// Its account as of now. It can be saved, and another timer can continue from it.
     public var account: TimerAccount { reference.account }
 
-    /// The ticks from now on. Ticks that come while the last one is not taken yet are one, which says how many
-    /// it stands for. The sequence keeps the timer, and ends when the timer is finished or cancelled.
+    /// The ticks from now on. If several ticks come before the reader takes one, they become one
+    /// tick that says how many it stands for. The sequence keeps the timer alive, and ends when the
+    /// timer is finished or cancelled.
     public var ticks: Ticks { Ticks(of: self) }
 
-    /// Stops its time, of which nothing is lost. Nothing happens to a timer that is not running.
+    /// Stops the time of the timer; its elapsed time is kept. Does nothing if the timer is not
+    /// running.
     public func pause() { reference.pause() }
 
-    /// Goes on after a pause. Nothing happens to a timer that is not paused.
+    /// Continues after a pause. Does nothing if the timer is not paused.
     ///
-    /// - Parameter policy: what becomes of the time it was paused; by default it goes on with what was left.
+    /// - Parameter policy: what to do about the time of the pause; by default the timer continues
+    ///   with the remaining time.
     public func resume(_ policy: ResumePolicy = .keepRemaining) { reference.resume(policy) }
 
-    /// Begins again as if it was just made: nothing accrued, no tick counted, running. Nothing happens to a
-    /// timer that is cancelled.
+    /// Starts the timer again, as if it was just created: without elapsed time and ticks, and
+    /// running. Does nothing if the timer is cancelled.
     public func restart() { reference.restart() }
 
-    /// Ends it for good and releases its handler.
+    /// Ends the timer permanently and releases its handler.
     ///
-    /// - Returns: whether it was not cancelled before.
+    /// - Returns: false if it was already cancelled.
     @discardableResult
     public func cancel() -> Bool { reference.cancel() }
 
-    /// Cancels it, and returns once its handler is not running. Not to be waited for in the handler.
+    /// Cancels the timer, and returns when its handler is not running. The handler itself must not
+    /// wait for this.
     public func finish() async { await reference.finish() }
 
-    /// Changes the interval while the timer goes on. What accrued counts towards the new one; if it is past
-    /// that already, the timer ticks at once.
+    /// Changes the interval while the timer continues. The elapsed time counts towards the new
+    /// interval. If it is already longer than that, the timer ticks at once.
     ///
-    /// - Parameter interval: longer than zero; of a timer that ticks once, not negative.
-    /// - Throws: `TimerArgumentError`; the timer goes on as before.
+    /// - Parameter interval: longer than zero; for a timer that ticks once, not negative.
+    /// - Throws: `TimerArgumentError`; the timer continues as before.
     public func setInterval(_ interval: Duration) throws(TimerArgumentError) {
         try reference.setInterval(interval)
     }

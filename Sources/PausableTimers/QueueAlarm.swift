@@ -1,44 +1,47 @@
 // Copyright 2026 the timerd authors
 // SPDX-License-Identifier: Apache-2.0
 
-/// The wake-up of a queue: set to the first of its timers, and left alone where it will ring in time anyway,
-/// since setting it costs more than a tick.
+/// The wake-up of a queue. It is set for the first timer of the queue. If it already expires in
+/// time, it is not set again, because setting it costs more than a tick.
 struct QueueAlarm: ~Copyable, Sendable {
-    /// How much later than wanted an alarm may ring that need not be set again for it. One that repeats does so after
-    /// whole nanoseconds, and 240 Hz is a third of one less: it falls behind by this in some seconds. It is a small
-    /// part of what the kernel and Dispatch add themselves.
+    /// How late an alarm may expire without being set again. A repeating alarm uses whole
+    /// nanoseconds, but the period of 240 Hz, for example, is not a whole number of them, so that
+    /// it would be late by this much after some seconds. The kernel and Dispatch add much longer
+    /// delays themselves.
     private static let slack: Int64 = 500
-    /// Timers of a longer interval set the alarm for each tick.
+    /// For timers with a longer interval the alarm is set for each tick.
     private static let repeatMax: Int64 = 3600 * 1_000_000_000
-    /// By how much the alarm of the wall clock comes later than that of the clock which stops while the machine
-    /// sleeps, so that it rings only after a sleep.
+    /// By how much the alarm by the wall clock is later than the one by CLOCK_MONOTONIC, so that it
+    /// expires first only after a sleep of the machine.
     private static let guardDelay: Duration = .milliseconds(10)
 
     private var alarm: (any Alarm)?
     private var systemAlarm: SystemAlarm?
-    /// When it rings, in nanoseconds of CLOCK_MONOTONIC; never: `.max`.
+    /// When it expires, in nanoseconds of CLOCK_MONOTONIC; `.max`: never.
     private var instant = Int64.max
-    /// After how many nanoseconds it rings again; 0: it does not.
+    /// After how many nanoseconds it expires again; 0: it does not repeat.
     private var interval: Int64 = 0
     private var sleepGuard: SystemAlarm?
     private var guarded: BootInstant?
 
-    /// Whether it was made.
+    /// Whether the alarm was created.
     var isMade: Bool { alarm != nil }
 
-    /// Takes the alarm it sets, and the one that rings after a sleep of the machine.
+    /// Stores the alarm to set.
     mutating func make(_ alarm: any Alarm) {
         self.alarm = alarm
         systemAlarm = alarm as? SystemAlarm
     }
 
-    /// Sees to it that the alarm rings.
+    /// Makes sure that the alarm expires at the right time.
     ///
     /// - Parameters:
-    ///   - wanted: when it has to ring; nil: never.
-    ///   - span: after how many nanoseconds it has to ring again if nothing is changed; 0: it has not.
-    ///   - isRinging: whether this is the end of a ring, in which an alarm that is set for once is spent. Else
-    ///     one that rings too early is left as it is: it sets itself again then.
+    ///   - wanted: when it must expire; nil: never.
+    ///   - span: after how many nanoseconds it must expire again if nothing changes; 0: it must not
+    ///     repeat.
+    ///   - isRinging: whether the alarm is just being handled. Then an alarm that does not repeat
+    ///     has to be set again. Otherwise an alarm that expires too early is left unchanged: it is
+    ///     set again when it expires.
     mutating func set(_ wanted: Int64?, span: Int64, now: Int64, isRinging: Bool) {
         guard let wanted else {
             if instant != .max { alarm?.set(nil) }
@@ -58,22 +61,22 @@ struct QueueAlarm: ~Copyable, Sendable {
         }
     }
 
-    /// When it rings next as it is set.
+    /// When it expires next, as it is set now.
     private func next(now: Int64, isRinging: Bool) -> Int64 {
-        // One that is set for once is spent, also if it rang too early.
+        // An alarm that does not repeat has to be set again, even if it expired too early.
         guard interval > 0 else { return isRinging ? .max : instant }
         guard instant <= now else { return instant }
         return instant + ((now - instant) / interval + 1) * interval
     }
 
-    /// Whether the alarm that notices a sleep of the machine has to be set for timers that count it. Time that is
-    /// not the machine's sees to its sleeps itself.
+    /// Whether the alarm that detects a sleep of the machine has to be set, for timers that count
+    /// during sleep. A time source other than the machine handles sleep itself.
     func needsGuard(for first: BootInstant, isRinging: Bool) -> Bool {
         systemAlarm != nil && (isRinging || guarded != first)
     }
 
-    /// Sets the alarm of the wall clock, which rings as soon as the machine wakes. Where somebody sets that
-    /// clock back meanwhile it rings later, and is no worse than none.
+    /// Sets the alarm by the wall clock, which expires as soon as the machine wakes up. If the
+    /// clock is set back meanwhile, it expires later, which is no worse than having no such alarm.
     mutating func setGuard(
         for first: BootInstant, at now: Now, makeAlarm: () -> SystemAlarm
     ) {
@@ -83,7 +86,7 @@ struct QueueAlarm: ~Copyable, Sendable {
         alarm.set(wall: now.wall + (first - now.boot) + Self.guardDelay)
     }
 
-    /// No timer counts the machine's sleep any more.
+    /// Removes the alarm, because no timer counts during sleep any more.
     mutating func dropGuard() {
         guard guarded != nil else { return }
         sleepGuard?.set(nil)

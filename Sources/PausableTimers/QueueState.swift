@@ -3,8 +3,7 @@
 
 import Dispatch
 
-/// The clocks as a queue needs them: that which goes on while the machine sleeps is read only if some timer
-/// counts by it.
+/// The clocks that a queue needs. CLOCK_BOOTTIME is read only if a timer counts by it.
 struct Reading: Sendable {
     var awake: AwakeInstant
     var boot: BootInstant
@@ -17,7 +16,8 @@ struct Reading: Sendable {
     }
 }
 
-/// What is released, resumed and called only after the lock was given back: it may lead back to the queue.
+/// Objects that are released, continuations that are resumed and functions that are called only
+/// after the lock was released, because they may call the queue again.
 struct Leftovers: ~Copyable, Sendable {
     private var handler: TickHandler?
     private var handlerQueue: DispatchQueue?
@@ -26,7 +26,7 @@ struct Leftovers: ~Copyable, Sendable {
     private var waiters: [CheckedContinuation<Void, Never>] = []
     var onChange: (@Sendable () -> Void)?
 
-    /// Takes what the row does not need any more.
+    /// Moves the handler of the row here, because the row does not need it any more.
     mutating func take(from row: inout Row) {
         handler = row.handler
         row.handler = nil
@@ -35,7 +35,7 @@ struct Leftovers: ~Copyable, Sendable {
         extras.streams = []
     }
 
-    /// Takes everything the row holds.
+    /// Moves everything that the row references here.
     mutating func takeAll(from row: inout Row) {
         takeWaiters(from: row)
         take(from: &row)
@@ -61,24 +61,24 @@ struct Leftovers: ~Copyable, Sendable {
     }
 }
 
-/// What may be ordered of a timer.
+/// The operations on a timer.
 enum Order: Sendable {
     case pause
     case resume(ResumePolicy)
     case restart
     case cancel
-    /// Cancel it, and let somebody know when its handler is not running.
+    /// Cancel it, and resume the continuation when its handler is not running.
     case finish(CheckedContinuation<Void, Never>)
-    /// Longer than zero, or zero for one that ticks once.
+    /// Longer than zero, or zero for a timer that ticks once.
     case setInterval(Duration)
-    /// Give it each tick from now on; it ends if there will be none.
+    /// Send each tick from now on to this stream; end the stream if there will be none.
     case add(TickStream)
     case remove(TickStream)
-    /// Call this after each order that changed the timer.
+    /// Call this function after each operation that changed the timer.
     case observe(@Sendable () -> Void)
 }
 
-/// What there is to see of a timer.
+/// The visible properties of a timer.
 struct TimerView: Sendable {
     var state: TimerState
     var remaining: Duration?
@@ -95,7 +95,7 @@ struct TimerView: Sendable {
     }
 }
 
-/// A tick that is to be handled now.
+/// A tick that has to be handled now.
 struct Delivery: ~Copyable, Sendable {
     var slot: Int
     var tick: Tick
@@ -112,18 +112,18 @@ struct Delivery: ~Copyable, Sendable {
     }
 }
 
-/// All timers of a queue. Guarded by the queue's lock.
+/// All timers of a queue. The lock of the queue protects it.
 struct QueueState: ~Copyable, Sendable {
     var rows = Rows()
-    /// Rows that wait, by the clocks they count by.
+    /// The rows that wait, by the clocks they count by.
     private var due = AlarmQueue<CountedInstant>()
     private var dueAsleep = AlarmQueue<CountedInstant>()
     private var lastGeneration: UInt32 = 0
-    /// How many timers count while the machine sleeps.
+    /// The number of timers that count while the machine sleeps.
     private(set) var sleepCounters = 0
     var alarm = QueueAlarm()
 
-    // MARK: - Making and freeing
+    // MARK: - Creating and freeing
 
     @inline(never)
     mutating func insert(_ made: consuming Row, at now: Reading) -> (Int, UInt32) {
@@ -136,7 +136,8 @@ struct QueueState: ~Copyable, Sendable {
         return (slot, lastGeneration)
     }
 
-    /// Nothing refers to the timer any more. While its handler runs the row stays.
+    /// Handles the release of the last reference to the timer. While its handler is running, the
+    /// row is kept.
     @inline(never)
     mutating func release(_ slot: Int, into leftovers: inout Leftovers) {
         unqueue(slot)
@@ -153,14 +154,14 @@ struct QueueState: ~Copyable, Sendable {
         if rows[slot].countsSleep { sleepCounters -= 1 }
         leftovers.takeAll(from: &rows[slot])
         rows.remove(slot)
-        // A crowd of timers that came and went leaves nothing behind.
+        // The memory of very many timers is freed when all of them are gone.
         guard rows.count == 0, rows.capacity > 1024 else { return }
         rows = Rows()
         due = AlarmQueue()
         dueAsleep = AlarmQueue()
     }
 
-    /// Does what is ordered of a timer. Whether that changed anything.
+    /// Executes an operation on a timer. Returns whether it changed anything.
     @inline(never)
     mutating func obey(
         _ order: Order, _ slot: Int, at now: Reading, into leftovers: inout Leftovers
@@ -204,7 +205,7 @@ struct QueueState: ~Copyable, Sendable {
         return true
     }
 
-    /// Ends the timer for good. Whether it was not ended before.
+    /// Cancels the timer. Returns false if it was already cancelled.
     private mutating func cancel(_ slot: Int, into leftovers: inout Leftovers) -> Bool {
         guard !rows[slot].flags.contains(.cancelled) else { return false }
         rows[slot].flags.insert(.cancelled)
@@ -213,9 +214,9 @@ struct QueueState: ~Copyable, Sendable {
         return true
     }
 
-    // MARK: - What is due
+    // MARK: - Due timers
 
-    /// Puts the row where its state has it: among those that wait, or out of them.
+    /// Adds the row to the queue of waiting rows or removes it, as its state requires.
     @inline(never)
     mutating func settle(_ slot: Int, at now: Reading) {
         let basis = rows[slot].basis
@@ -236,15 +237,15 @@ struct QueueState: ~Copyable, Sendable {
         if rows[slot].countsSleep { dueAsleep.remove(slot) } else { due.remove(slot) }
     }
 
-    /// A timer that is due by now: those that may not wait come first, then those that may, so that they need
-    /// no wake-up of their own.
+    /// A timer that is due by now. Timers that must not wait come first, then timers that are due
+    /// but could wait, so that they do not need a wake-up of their own.
     func nextDue(by now: Reading) -> Int? {
         let (awake, boot) = (now.counted(.active), now.counted(.boottime))
         return due.overdue(at: awake) ?? dueAsleep.overdue(at: boot) ?? due.ready(at: awake)
             ?? dueAsleep.ready(at: boot)
     }
 
-    /// Hands the row to the queue of its handler, where `take` is to be called.
+    /// Marks the row as handed over to the queue of its handler, which then must call `take`.
     mutating func handOver(_ slot: Int) -> UInt32 {
         rows[slot].flags.insert(.handedOver)
         unqueue(slot)
@@ -283,7 +284,7 @@ struct QueueState: ~Copyable, Sendable {
         return delivery
     }
 
-    /// The handler of the row has returned.
+    /// Handles the return of the handler of the row.
     mutating func complete(_ slot: Int, at now: Reading, into leftovers: inout Leftovers) {
         rows[slot].flags.remove(.handling)
         leftovers.takeWaiters(from: rows[slot])
@@ -316,7 +317,7 @@ struct QueueState: ~Copyable, Sendable {
             now: now.awake.nanoseconds, isRinging: isRinging)
     }
 
-    /// After how many nanoseconds the row is due again, rounded up; 0 if it may not be.
+    /// After how many nanoseconds the row is due again, rounded up; 0 if it ticks once.
     private func repeatSpan(of slot: Int) -> Int64 {
         rows[slot].flags.contains(.once) ? 0 : rows[slot].grid.span.nanosecondsRoundedUp
     }

@@ -1,28 +1,28 @@
 // Copyright 2026 the timerd authors
 // SPDX-License-Identifier: Apache-2.0
 
-/// Measures how often something happens: what came within a window of at least a second, divided by the time
-/// that really passed.
+/// Measures how often something happens: the number of events in a window of at least one second,
+/// divided by the real duration of the window.
 public struct RateMeter: Sendable {
-    /// How long the shortest window is.
+    /// The minimum duration of a window.
     public let window: Duration
-    /// Events a second in the last whole window; nil before there was one.
+    /// Events per second in the last complete window; nil before the first one.
     public private(set) var rate: Double?
 
     private var start: AwakeInstant?
     private var count = 0
 
-    /// A meter that has seen nothing.
+    /// Creates a meter without events.
     ///
-    /// - Parameter window: at least one nanosecond; what is shorter is taken for that.
+    /// - Parameter window: at least one nanosecond; a shorter value is replaced by one nanosecond.
     public init(window: Duration = .seconds(1)) {
         self.window = max(window, .nanoseconds(1))
     }
 
-    /// Something happened.
+    /// Records an event.
     ///
-    /// - Parameter instant: when; not earlier than what was recorded before.
-    /// - Returns: the rate if a window ended by it; else nil.
+    /// - Parameter instant: when it happened; not earlier than the previous event.
+    /// - Returns: the rate, if this event ended a window; otherwise nil.
     @discardableResult
     public mutating func record(at instant: AwakeInstant) -> Double? {
         guard let start else {
@@ -38,7 +38,7 @@ public struct RateMeter: Sendable {
         return rate
     }
 
-    /// Begins a new window with the next event, as after a pause. The rate stays.
+    /// Starts a new window with the next event, for example after a pause. The rate is kept.
     public mutating func interrupt() {
         start = nil
         count = 0

@@ -3,13 +3,14 @@
 
 import Dispatch
 
-/// What a tick calls.
+/// The function that a tick calls.
 typealias TickHandler = @Sendable (Tick) -> Void
 
-/// One timer, as its queue keeps it. As small as can be: a program may have many. Never copied, since a copy
-/// counts its references.
+/// One timer, as its queue stores it. It is as small as possible, because a program may have very
+/// many. It is never copied, because a copy would change its reference counts.
 struct Row: ~Copyable, Sendable {
-    /// Not an OptionSet, whose many conformances would be a tenth of the library.
+    /// This is not an OptionSet, whose many conformances would be a tenth of the size of the
+    /// library.
     struct Flags: Sendable {
         private var bits: UInt16 = 0
 
@@ -20,17 +21,18 @@ struct Row: ~Copyable, Sendable {
             case cancelled = 2
             /// Its handler is running.
             case handling = 4
-            /// It was handed to the queue of its handler, which has not looked at it yet.
+            /// It was handed over to the queue of its handler, which has not processed it yet.
             case handedOver = 8
-            /// Nothing refers to it any more but its handler, which is running.
+            /// Only its handler, which is running, still references it.
             case released = 16
-            /// It ticks at once, before its point is due.
+            /// It ticks at once, before its grid point is due.
             case atOnce = 32
-            /// The first tick has a time of its own, not that of the interval.
+            /// The time before the first tick is not the interval.
             case ownFirst = 64
-            /// That time was up to an instant, and means nothing after a restart.
+            /// The time before the first tick was given as an instant, so it is not used after a
+            /// restart.
             case absoluteFirst = 128
-            /// No timer has this row.
+            /// No timer uses this row.
             case free = 256
         }
 
@@ -42,20 +44,20 @@ struct Row: ~Copyable, Sendable {
     var ledger = Ledger()
     var grid: Grid
     var handler: TickHandler?
-    /// Where the handler runs; nil: on the queue of the timer.
+    /// The queue that runs the handler; nil: the queue of the timer.
     var handlerQueue: DispatchQueue?
-    /// What few timers have.
+    /// Properties that few timers have.
     var extras: Extras?
-    /// How much later than due it may tick, in nanoseconds.
+    /// How late it may tick, in nanoseconds.
     var tolerance: Int64
-    /// How often it ticked, and may tick, since it was made or restarted.
+    /// The number of ticks, and the maximum number, since it was created or restarted.
     var ticks = 0
     var ticksMax: Int
     var pausedAt = CountedInstant(nanoseconds: 0)
-    /// Tells the timers apart that have this row one after the other.
+    /// Distinguishes the timers that use this row one after the other.
     var generation: UInt32 = 0
     var flags = Flags()
-    /// Of one that is cancelled: what it was before.
+    /// The state; for a cancelled timer, the state before it was cancelled.
     var phase: Phase
     var basis: TimeBasis
 
@@ -70,8 +72,8 @@ struct Row: ~Copyable, Sendable {
         }
     }
 
-    /// Whether it belongs into the queue of what is due. One whose handler has a queue of its own does not
-    /// while it is there: it never overlaps itself.
+    /// Whether it belongs in the queue of due times. A timer whose handler has its own queue does
+    /// not while it is handed over, because its handler must not run twice at the same time.
     var isWaiting: Bool {
         phase == .running
             && !flags.contains(.cancelled) && !flags.contains(.free)
@@ -86,7 +88,7 @@ struct Row: ~Copyable, Sendable {
         flags.contains(.atOnce) ? now : ledger.instant(reaching: grid.next)
     }
 
-    /// What is left until it is due; nil if it does not tick any more.
+    /// The time that is left until it is due; nil if it does not tick any more.
     func remaining(at now: CountedInstant) -> Duration? {
         guard phase != .finished, !flags.contains(.cancelled) else { return nil }
         return flags.contains(.atOnce) ? .zero : max(.zero, grid.next - ledger.accrued(at: now))
@@ -94,8 +96,8 @@ struct Row: ~Copyable, Sendable {
 
     /// Passes the points that are due.
     ///
-    /// - Returns: how many there were before the last of them, and how long ago that was due; nil, with
-    ///   nothing changed, if none is due.
+    /// - Returns: how many points there were before the last of them, and how long ago the last one
+    ///   was due; nil, with nothing changed, if none is due.
     mutating func pass(at now: CountedInstant) -> (missed: Int, late: Duration)? {
         if flags.contains(.atOnce) {
             flags.remove(.atOnce)
@@ -104,7 +106,7 @@ struct Row: ~Copyable, Sendable {
             return (0, .zero)
         }
         let accrued = ledger.accrued(at: now)
-        // The interval of one that ticks once may be zero, and has no further points.
+        // The interval of a timer that ticks once may be zero, and there are no further points.
         let isOnce = flags.contains(.once)
         let due = isOnce ? (accrued >= grid.next ? 1 : 0) : grid.due(accrued: accrued)
         guard due > 0 else { return nil }
@@ -130,7 +132,7 @@ struct Row: ~Copyable, Sendable {
         ledger.open(at: now)
     }
 
-    /// Begins again as it was made.
+    /// Starts it again, as it was created.
     mutating func restart(at now: CountedInstant) {
         if flags.contains(.absoluteFirst) {
             grid.first = grid.span
@@ -146,8 +148,8 @@ struct Row: ~Copyable, Sendable {
         phase = .running
     }
 
-    /// Changes the interval. What accrued counts towards the new one; if it is past that already, one point
-    /// is due now, and none is missed.
+    /// Changes the interval. The elapsed time counts towards the new one. If it is already longer
+    /// than that, one point is due now, and none is missed.
     mutating func setInterval(_ span: Duration, at now: CountedInstant) {
         grid.span = span
         if !flags.contains(.ownFirst) { grid.first = span }
@@ -156,22 +158,23 @@ struct Row: ~Copyable, Sendable {
     }
 }
 
-/// Unchecked because the compiler does not know that the lock of the queue guards it, as it does the row.
+/// Unchecked because the compiler does not know that the lock of the queue protects it, like the
+/// row.
 ///
-/// What few timers have, kept apart from their rows.
+/// Properties that few timers have, stored outside the rows.
 final class Extras: @unchecked Sendable {
-    /// The sequences that get its ticks.
+    /// The sequences that receive its ticks.
     var streams: [TickStream] = []
-    /// Those who wait for its handler to return.
+    /// The tasks that wait for its handler to return.
     var waiters: [CheckedContinuation<Void, Never>] = []
-    /// Called after it was paused, resumed, restarted, cancelled or changed.
+    /// Called after the timer was paused, resumed, restarted, cancelled or changed.
     var onChange: (@Sendable () -> Void)?
-    /// How much of its time may be missing after restarts of the program.
+    /// The maximum of its time that may not have been counted because of restarts of the program.
     var maxLoss = Duration.zero
 }
 
 extension Row {
-    /// Its extras, which it has from now on.
+    /// Its extras, which are created if it has none.
     mutating func makeExtras() -> Extras {
         let made = extras ?? Extras()
         extras = made
@@ -179,9 +182,9 @@ extension Row {
     }
 }
 
-/// Unchecked because the memory of the blocks is its own, and reached through it alone.
+/// Unchecked because it owns the memory of the blocks, which nothing else can reach.
 ///
-/// Rows by their slots, in blocks, so that none is moved when there are more of them.
+/// Rows by their slots, in blocks, so that no row is moved when more are added.
 struct Rows: ~Copyable, @unchecked Sendable {
     private static let blockShift = 7
     private static let blockMask = 1 << blockShift - 1
@@ -190,7 +193,7 @@ struct Rows: ~Copyable, @unchecked Sendable {
     private var free: [Int32] = []
     private var end = 0
     private(set) var count = 0
-    /// How many slots were in use at once.
+    /// The maximum number of slots that were in use at the same time.
     var capacity: Int { end }
 
     deinit {
@@ -208,7 +211,7 @@ struct Rows: ~Copyable, @unchecked Sendable {
         return blocks[slot >> Self.blockShift] + (slot & Self.blockMask)
     }
 
-    /// Whether the slot has this timer still.
+    /// Whether the slot still contains this timer.
     func has(_ slot: Int, _ generation: UInt32) -> Bool {
         slot < end && self[slot].generation == generation && !self[slot].flags.contains(.free)
     }
@@ -225,7 +228,7 @@ struct Rows: ~Copyable, @unchecked Sendable {
         return end - 1
     }
 
-    /// Frees the slot, whose row holds nothing any more.
+    /// Frees the slot, whose row must not reference anything any more.
     mutating func remove(_ slot: Int) {
         self[slot].flags.insert(.free)
         free.append(Int32(slot))

@@ -4,13 +4,13 @@
 public import Dispatch
 import Glibc
 
-/// The machine's own clocks, and alarms by `DispatchSourceTimer`.
+/// The clocks of the machine, with alarms that use `DispatchSourceTimer`.
 public struct SystemTime: TimeSource {
-    /// The time of this machine.
+    /// Creates the time source of this machine.
     public init() {}
 
-    /// The boot of this process. Without /proc it is drawn at random, so that no account is taken for one
-    /// that was saved in this boot.
+    /// The boot of this process. Without /proc it is a random number, so that no account is
+    /// mistaken for one that was saved in this boot.
     public static let bootID: BootID = {
         let file = open("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC)
         if file >= 0 {
@@ -41,17 +41,17 @@ public struct SystemTime: TimeSource {
     }
 }
 
-/// Nanoseconds of one of the kernel's clocks.
+/// The reading of a kernel clock in nanoseconds.
 func read(_ clock: clockid_t) -> Int64 {
     var time = timespec()
     clock_gettime(clock, &time)
     return Int64(time.tv_sec) * 1_000_000_000 + Int64(time.tv_nsec)
 }
 
-/// One dispatch source. It is never suspended, and so it can be released at any time.
+/// A dispatch source. It is never suspended, so it can be released at any time.
 final class SystemAlarm: Alarm {
-    // Unchecked by the compiler because the class of all dispatch sources is not declared Sendable; its
-    // methods may be called from any thread (dispatch_source_set_timer(3)).
+    // The compiler cannot check this, because the class of all dispatch sources is not declared
+    // Sendable; its methods may be called from any thread (dispatch_source_set_timer(3)).
     private nonisolated(unsafe) let source: any DispatchSourceTimer
 
     init(on queue: DispatchQueue, _ ring: @escaping @Sendable () -> Void) {
@@ -64,11 +64,10 @@ final class SystemAlarm: Alarm {
 
     func set(_ instant: AwakeInstant?) { set(instant, repeating: 0) }
 
-    /// Sets it to ring at `instant` and then every `interval` nanoseconds; 0: once.
+    /// Sets it to expire at `instant` and then every `interval` nanoseconds; 0: only once.
     func set(_ instant: AwakeInstant?, repeating interval: Int64) {
         guard let instant else { return source.schedule(deadline: .distantFuture) }
-        // On Linux the uptime of dispatch is CLOCK_MONOTONIC, nanosecond for nanosecond. Zero would be read
-        // as "now".
+        // On Linux the uptime of Dispatch is CLOCK_MONOTONIC in nanoseconds. Zero would mean "now".
         let deadline = DispatchTime(uptimeNanoseconds: UInt64(max(1, instant.nanoseconds)))
         if interval > 0 {
             source.schedule(
@@ -78,7 +77,8 @@ final class SystemAlarm: Alarm {
         }
     }
 
-    /// Sets it to ring when the wall clock reads `instant`, also if the machine sleeps until then.
+    /// Sets it to expire when the wall clock reads `instant`, even if the machine sleeps until
+    /// then.
     func set(wall instant: WallInstant) {
         let second = instant.secondsSinceEpoch
         let microsecond = instant.microsecondsSinceEpoch - second * 1_000_000

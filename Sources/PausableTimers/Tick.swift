@@ -1,20 +1,21 @@
 // Copyright 2026 the timerd authors
 // SPDX-License-Identifier: Apache-2.0
 
-/// One tick of a timer, as its handler gets it.
+/// One tick of a timer, as it is passed to the handler.
 public struct Tick: Sendable {
     /// The number of the tick, from 1, since the timer was made or restarted.
     public let number: Int
-    /// How many earlier points of the timer's grid this tick also stands for: they came due while the queue
-    /// was busy. The next tick is on the original grid again.
+    /// How many earlier grid points this tick also stands for: they were due while the queue was
+    /// busy. The next tick is on the original grid again.
     public internal(set) var missed: Int
     /// When the tick was due.
     public let scheduled: AwakeInstant
     /// When its handler was called; not earlier than `scheduled`.
     public let actual: AwakeInstant
-    /// How long the timer was running in all, time in which it was paused left out.
+    /// How long the timer has been running in total, without pauses.
     public let active: Duration
-    /// The timer, which the handler may pause, cancel or change. It does not keep the timer alive.
+    /// The timer, which the handler may pause, cancel or change. This reference does not keep the
+    /// timer alive.
     public let timer: TimerReference
 
     /// How late the handler was called.
@@ -25,39 +26,39 @@ public struct Tick: Sendable {
 public enum FirstTick: Sendable {
     /// At once.
     case now
-    /// After so much of the timer's time; not negative.
+    /// After this much counted time; not negative.
     case after(Duration)
-    /// When CLOCK_MONOTONIC reads this; at once if it does already.
+    /// When CLOCK_MONOTONIC reads this; at once if that time has passed.
     case at(AwakeInstant)
-    /// When the wall clock reads this, as it is set when the timer is made; at once if it does already. A
-    /// clock that is set later does not move the tick.
+    /// When the wall clock, as it is set when the timer is created, would read this; at once if
+    /// that time has passed. If the clock is set later, the tick does not move.
     case atWall(WallInstant)
 }
 
-/// What a timer that is resumed does about the time it was paused.
+/// What a timer does about the time of a pause when it is resumed.
 public enum ResumePolicy: Sendable {
-    /// It goes on with what was left of its interval.
+    /// It continues with the remaining time.
     case keepRemaining
-    /// It ticks at once if it would have ticked during the pause, and then after a whole interval; else it
-    /// goes on with what was left.
+    /// It ticks at once if it would have ticked during the pause, and then after a whole interval.
+    /// Otherwise it continues with the remaining time.
     case tickIfDue
-    /// A whole interval begins.
+    /// It starts a whole interval.
     case restartInterval
 }
 
-/// What a timer does now.
+/// The state of a timer.
 public enum TimerState: Sendable {
     /// Its time counts, and it ticks when it is due.
     case running
-    /// Its time does not count, and nothing of it is lost.
+    /// Its time does not count, and its elapsed time is kept.
     case paused
-    /// It ticked for the last time. It can be restarted.
+    /// It has made its last tick. It can be restarted.
     case finished
     /// It never ticks again.
     case cancelled
 }
 
-/// Why a timer cannot be made or changed as asked.
+/// The reason why a timer cannot be created or changed.
 public struct TimerArgumentError: Error, Sendable, CustomStringConvertible {
     /// A sentence that says what is wrong and with which value.
     public let description: String

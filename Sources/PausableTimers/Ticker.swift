@@ -1,7 +1,7 @@
 // Copyright 2026 the timerd authors
 // SPDX-License-Identifier: Apache-2.0
 
-/// What a `Ticker` calls its handler with, once for each frame.
+/// One frame, as it is passed to the handler of a `Ticker`.
 public struct Frame: Sendable {
     /// The number of the frame, from 1.
     public let number: Int
@@ -9,7 +9,7 @@ public struct Frame: Sendable {
     public let dropped: Int
     /// When the frame was due.
     public let timestamp: AwakeInstant
-    /// When the next frame is due: what is drawn now should be ready by then.
+    /// When the next frame is due, so the time at which the current drawing should be ready.
     public let targetTimestamp: AwakeInstant
     /// The time from one frame to the next.
     public let duration: Duration
@@ -17,25 +17,25 @@ public struct Frame: Sendable {
     public let actual: AwakeInstant
 }
 
-/// Frames at a steady rate, as a display link gives them, without a display.
+/// Frames at a constant rate, like those of a display link, but without a display.
 ///
 /// ```swift
 /// let ticker = try Ticker(preferredRate: 60) { frame in draw(at: frame.targetTimestamp) }
 /// ticker.isPaused = true
 /// ```
 ///
-/// It exists for as long as something holds it.
+/// The ticker exists as long as something references it.
 public final class Ticker: Sendable {
     private let timer: PausableTimer
     private let meter: Meter
 
-    /// Makes a ticker.
+    /// Creates a ticker.
     ///
     /// - Parameters:
-    ///   - preferredRate: frames a second; from 10⁻⁹ to 10⁹.
-    ///   - isPaused: whether it begins paused.
-    ///   - queue: where the handler runs.
-    ///   - handler: called for each frame, never twice at once.
+    ///   - preferredRate: frames per second; from 10⁻⁹ to 10⁹.
+    ///   - isPaused: whether it starts paused.
+    ///   - queue: the queue that runs the handler.
+    ///   - handler: called for each frame, and never twice at the same time.
     /// - Throws: `TimerArgumentError`.
     public init(
         preferredRate: Double = 60, paused isPaused: Bool = false, on queue: TimerQueue = .shared,
@@ -53,22 +53,23 @@ public final class Ticker: Sendable {
         }
     }
 
-    /// Frames a second, as asked for.
+    /// The requested rate, in frames per second.
     public var preferredRate: Double { .seconds(1) / timer.interval }
 
-    /// Asks for another rate, from the next frame on.
+    /// Changes the requested rate, from the next frame on.
     ///
-    /// - Parameter rate: frames a second; from 10⁻⁹ to 10⁹.
-    /// - Throws: `TimerArgumentError`; the rate stays as it was.
+    /// - Parameter rate: frames per second; from 10⁻⁹ to 10⁹.
+    /// - Throws: `TimerArgumentError`; the rate does not change.
     public func setPreferredRate(_ rate: Double) throws(TimerArgumentError) {
         try timer.setInterval(Self.span(of: rate))
         meter.interrupt()
     }
 
-    /// Frames a second, as they came in the last whole window of a second; nil before there was one.
+    /// The measured rate, in frames per second, in the last complete window of one second; nil
+    /// before the first one.
     public var achievedRate: Double? { meter.rate }
 
-    /// Whether no frames come. A pause cuts no frame short: what was left of it comes after the pause.
+    /// Whether it is paused. After a pause the current frame continues with its remaining time.
     public var isPaused: Bool {
         get { timer.state == .paused }
         set {
@@ -77,10 +78,10 @@ public final class Ticker: Sendable {
         }
     }
 
-    /// How long it was running in all; pauses left out.
+    /// How long it has been running in total, without pauses.
     public var activeTime: Duration { timer.activeTime }
 
-    /// Ends it for good.
+    /// Ends it permanently.
     public func cancel() { timer.cancel() }
 
     private static func span(of rate: Double) throws(TimerArgumentError) -> Duration {
@@ -90,7 +91,8 @@ public final class Ticker: Sendable {
         return .seconds(1) / rate
     }
 
-    /// The meter, apart from the ticker that the handler must not hold.
+    /// The meter. It is separate from the ticker, because the handler must not reference the
+    /// ticker.
     private final class Meter: Sendable {
         let span: Duration
         private let state = Lock(RateMeter())

@@ -1,7 +1,7 @@
 // Copyright 2026 the timerd authors
 // SPDX-License-Identifier: Apache-2.0
 
-/// The ticks of a timer, to be awaited one after the other.
+/// The ticks of a timer as an asynchronous sequence.
 ///
 /// ```swift
 /// for await tick in try PausableTimer.every(.seconds(1)).ticks {
@@ -9,31 +9,33 @@
 /// }
 /// ```
 ///
-/// Each iterator gets every tick from when it was made. It holds at most one that was not taken yet.
+/// Each iterator receives all ticks since it was created. It stores at most one tick that was not
+/// read yet.
 public struct Ticks: AsyncSequence, Sendable {
-    /// What the sequence consists of.
+    /// The elements of the sequence.
     public typealias Element = Tick
-    /// It ends without an error.
+    /// The sequence never throws.
     public typealias Failure = Never
 
     private let timer: PausableTimer
 
     init(of timer: PausableTimer) { self.timer = timer }
 
-    /// Begins with the next tick.
+    /// Creates an iterator that starts with the next tick.
     public func makeAsyncIterator() -> Iterator { Iterator(timer) }
 
-    /// Takes the ticks one after the other.
+    /// Reads the ticks one after the other.
     public struct Iterator: AsyncIteratorProtocol {
         private let subscription: Subscription
 
         fileprivate init(_ timer: PausableTimer) { subscription = Subscription(timer) }
 
-        /// The next tick; nil when the timer is finished or cancelled, and when the task is cancelled.
+        /// The next tick; nil when the timer is finished or cancelled, and when the task is
+        /// cancelled.
         public mutating func next() async -> Tick? { await subscription.stream.next() }
     }
 
-    /// Ends the delivery when the iterator is gone.
+    /// Ends the subscription when the iterator is released.
     private final class Subscription: Sendable {
         let timer: PausableTimer
         let stream = TickStream()
@@ -47,7 +49,7 @@ public struct Ticks: AsyncSequence, Sendable {
     }
 }
 
-/// The latest tick that was not taken yet, and who waits for one.
+/// The latest tick that was not read yet, and the task that waits for one.
 final class TickStream: Sendable {
     private struct State: ~Copyable {
         var pending: Tick?
@@ -57,7 +59,8 @@ final class TickStream: Sendable {
 
     private let state = Lock(State())
 
-    /// Hands the tick over, or lets it stand for one that was not taken.
+    /// Passes the tick to the waiting task, or stores it, combined with a tick that was not read
+    /// yet.
     @inline(never)
     func send(_ tick: Tick) {
         let waiter = state.withLock { state -> CheckedContinuation<Tick?, Never>? in
@@ -74,7 +77,7 @@ final class TickStream: Sendable {
         waiter?.resume(returning: tick)
     }
 
-    /// No tick comes any more. One that was not taken still can be.
+    /// Ends the stream. A tick that was not read yet can still be read.
     @inline(never)
     func finish() {
         let waiter = state.withLock { state -> CheckedContinuation<Tick?, Never>? in
@@ -93,7 +96,8 @@ final class TickStream: Sendable {
                         state.pending = nil
                         return pending
                     }
-                    // Another task that waits for the same iterator would wait for ever.
+                    // A second task that waits with the same iterator would wait forever, so it
+                    // gets nil.
                     if state.isFinished || Task.isCancelled || state.waiter != nil {
                         return .some(nil)
                     }

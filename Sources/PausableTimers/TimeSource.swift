@@ -3,29 +3,31 @@
 
 public import Dispatch
 
-/// Where a `TimerQueue` gets the time and its wake-ups from: the machine (`SystemTime`), or a test
+/// The source of the time and the wake-ups of a `TimerQueue`: the machine (`SystemTime`) or a test
 /// (`ManualTime`).
 public protocol TimeSource: Sendable {
-    /// One reading of all clocks. Within one source `awake` and `boot` never run backwards.
+    /// One reading of all clocks. Within one source `awake` and `boot` never decrease.
     func now() -> Now
 
-    /// Makes an alarm that is not set.
+    /// Creates an alarm that is not set.
     ///
     /// - Parameters:
-    ///   - queue: where `ring` is called, never twice at once.
-    ///   - ring: what an alarm calls when it rings. It may be called too early or too often: it looks at the
-    ///     clocks and sets the alarm again.
+    ///   - queue: the queue that calls `ring`, and never twice at the same time.
+    ///   - ring: the function that an alarm calls when it expires. It may be called too early or
+    ///     too often: it reads the clocks and sets the alarm again.
     func makeAlarm(
         on queue: DispatchQueue, _ ring: @escaping @Sendable () -> Void
     ) -> any Alarm
 }
 
-/// Rings once for each time it is set. An alarm set to an instant that is past rings at once.
+/// An alarm that expires once each time it is set. An alarm that is set to an instant in the past
+/// expires at once.
 public protocol Alarm: Sendable {
-    /// Sets the alarm to ring when CLOCK_MONOTONIC reads `instant`, and no longer at an instant set before;
-    /// nil: not at all. Returns without calling `ring`, since it is called with a lock held.
+    /// Sets the alarm to expire when CLOCK_MONOTONIC reads `instant`, instead of the instant that
+    /// was set before; nil: never. It must return without calling `ring`, because the caller holds
+    /// a lock.
     func set(_ instant: AwakeInstant?)
 
-    /// The alarm is not needed any more and never rings again.
+    /// Ends the alarm, which is not needed any more. It never expires again.
     func cancel()
 }

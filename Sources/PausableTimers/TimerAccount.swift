@@ -1,43 +1,45 @@
 // Copyright 2026 the timerd authors
 // SPDX-License-Identifier: Apache-2.0
 
-/// What a timer's time amounts to at one reading of the clocks: enough to go on from in another run of the
-/// program, also after a restart of the machine.
+/// The saved time of a timer at one reading of the clocks. With it, a timer can continue in another
+/// run of the program, also after a restart of the machine.
 ///
-/// What counts between the runs is up to the basis: `active` time is what the program ran; `uptime` goes on
-/// while the machine is awake, `boottime` while it is switched on, `wall` always. Time is never gained: what
-/// may or may not have counted is left out, and told in `maxLoss`.
+/// The basis decides what counts between the runs: `active` time counts only while the program
+/// runs, `uptime` while the machine is awake, `boottime` while it is switched on, and `wall`
+/// always. Time is never gained: time that may or may not have counted is left out, and `maxLoss`
+/// says how much that may be.
 public struct TimerAccount: Equatable, Sendable {
-    /// What the timer did. One that was cancelled is kept as it was before.
+    /// The state of the timer. For a cancelled timer it is the state before it was cancelled.
     public enum State: String, Sendable {
         /// Its time counted.
         case running
-        /// It was paused, and is after it was restored.
+        /// It was paused, and is paused again after it is restored.
         case paused
-        /// It had ticked for the last time.
+        /// It had made its last tick.
         case finished
     }
 
-    /// What the timer did.
+    /// The state of the timer.
     public let state: State
-    /// Its active time in all.
+    /// Its total active time.
     public let active: Duration
-    /// Its active time since the last point of its grid.
+    /// Its active time since the last grid point.
     public let accrued: Duration
-    /// How many points of its grid were passed.
+    /// The number of grid points that were passed.
     public let passed: Int
-    /// How often it ticked.
+    /// The number of its ticks.
     public let ticks: Int
-    /// What counted as its time.
+    /// Which time counted.
     public let basis: TimeBasis
-    /// How much of its time may be missing at most, for the time between the last save and the end of a run.
+    /// The maximum of its time that may be missing, because it passed between the last save and the
+    /// end of a run.
     public let maxLoss: Duration
-    /// How often it is saved: so much may be missing if the program is killed.
+    /// How often it is saved: this much may be missing if the program is killed.
     public internal(set) var saveInterval: Duration
-    /// The clocks it holds for.
+    /// The reading of the clocks to which it applies.
     public let savedAt: Now
 
-    /// An account as described; by default that of a timer which has just begun.
+    /// Creates an account; by default that of a timer that has just started.
     public init(
         state: State = .running, active: Duration = .zero, accrued: Duration = .zero,
         passed: Int = 0, ticks: Int = 0, basis: TimeBasis = .active, maxLoss: Duration = .zero,
@@ -54,7 +56,8 @@ public struct TimerAccount: Equatable, Sendable {
         self.savedAt = savedAt
     }
 
-    /// Whether it can be one: nothing in it is negative, and no more accrued than was active.
+    /// Whether the values are possible: none is negative, and the time since the last grid point is
+    /// not more than the total.
     public var isValid: Bool {
         accrued >= .zero && active >= accrued && passed >= 0 && ticks >= 0 && ticks <= passed
             && maxLoss >= .zero && saveInterval >= .zero
@@ -78,10 +81,10 @@ extension TimerAccount {
 }
 
 extension Row {
-    /// Goes on from an account, with what counted since it was saved.
+    /// Continues from an account, with the time that counted since it was saved.
     ///
     /// - Returns: how much of the time may be missing.
-    /// - Throws: `TimerArgumentError` if it is no account.
+    /// - Throws: `TimerArgumentError` if the account is not valid.
     mutating func restore(
         _ account: TimerAccount, at now: Now
     ) throws(TimerArgumentError) -> Duration {
@@ -106,9 +109,10 @@ extension Row {
 }
 
 extension TimerAccount: Codable {
-    /// One string, the line that `AccountFolder` writes without its number and checksum.
+    /// Decodes an account from one string: the line that `AccountFolder` writes, without its number
+    /// and checksum.
     ///
-    /// - Throws: `DecodingError` for anything that cannot be an account.
+    /// - Throws: `DecodingError` for anything that is not a valid account.
     public init(from decoder: any Decoder) throws {
         let container = try decoder.singleValueContainer()
         guard let account = TimerAccount(line: Array(try container.decode(String.self).utf8)[...])

@@ -3,16 +3,17 @@
 
 public import Dispatch
 
-/// Timers by name, which are looked up, paused and resumed by it. With an `AccountStore`, each goes on where
-/// it was when the program ended, however that was.
+/// Timers with names, by which they can be found, paused and resumed. With an `AccountStore`, each
+/// timer continues where it was when the program ended, for whatever reason it ended.
 ///
-/// An account is saved when its timer is paused, resumed, restarted or changed, before that call returns; while
-/// it runs, every `saveInterval`; and at each tick, before its handler is called, if ticks are no more frequent
-/// than that. So a program that is killed loses at most about `saveInterval` of each timer's time.
+/// The account of a timer is saved when the timer is paused, resumed, restarted or changed, before
+/// that call returns; every `saveInterval` while it is running; and at each tick, before its
+/// handler is called, unless ticks are more frequent than that. So a program that is killed loses
+/// at most about `saveInterval` of the time of each timer.
 ///
-/// The group keeps its timers. A name that it does not know is harmless.
+/// The group keeps its timers alive. An unknown name is not an error.
 public final class TimerGroup: Sendable {
-    /// Where the timers tick.
+    /// The queue of the timers.
     public let queue: TimerQueue
     /// How often the accounts of running timers are saved.
     public let saveInterval: Duration
@@ -25,18 +26,18 @@ public final class TimerGroup: Sendable {
     private let store: (any AccountStore)?
     private let onSaveError: @Sendable (any Error) -> Void
     private let state = Lock(State())
-    /// Held while an account is taken and saved, so that none is replaced by an older one. Says whether the last
-    /// save failed.
+    /// The lock is held while an account is read and saved, so that an older account never replaces
+    /// a newer one. The value is whether the last save failed.
     private let saving = Lock(false)
 
-    /// A group without timers.
+    /// Creates a group without timers.
     ///
     /// - Parameters:
-    ///   - queue: where its timers tick.
-    ///   - store: where their accounts are saved; nil: nowhere.
-    ///   - saveInterval: how often those of running timers are; longer than zero.
-    ///   - onSaveError: called when accounts cannot be saved, and not again until they could be. The timers go
-    ///     on.
+    ///   - queue: the queue of its timers.
+    ///   - store: where their accounts are saved; nil: they are not saved.
+    ///   - saveInterval: how often the accounts of running timers are saved; longer than zero.
+    ///   - onSaveError: called when accounts cannot be saved, and again only after a save has
+    ///     succeeded meanwhile. The timers continue.
     /// - Throws: `TimerArgumentError`.
     public init(
         on queue: TimerQueue = .shared, accounts store: (any AccountStore)? = nil,
@@ -50,12 +51,12 @@ public final class TimerGroup: Sendable {
         self.onSaveError = onSaveError
     }
 
-    // MARK: - Making timers
+    // MARK: - Creating timers
 
-    /// A timer that ticks again and again, under a name. The parameters are those of `PausableTimer.every`.
+    /// Creates a repeating timer with a name. The parameters are those of `PausableTimer.every`.
     ///
-    /// - Throws: `TimerArgumentError` for an argument, or if a timer of this name exists that is not cancelled;
-    ///   what the store throws if the account cannot be loaded.
+    /// - Throws: `TimerArgumentError` for an invalid argument, or if a timer with this name exists
+    ///   that is not cancelled; the error of the store if the account cannot be loaded.
     @discardableResult
     public func every(
         _ name: String, _ interval: Duration, first: FirstTick? = nil, times: Int? = nil,
@@ -71,7 +72,8 @@ public final class TimerGroup: Sendable {
                 handler: savingFirst(name, isRare: interval >= saveInterval, handler)), name)
     }
 
-    /// A timer that ticks once, under a name. The parameters are those of `PausableTimer.after`.
+    /// Creates a timer with a name that ticks once. The parameters are those of
+    /// `PausableTimer.after`.
     ///
     /// - Throws: as `every`.
     @discardableResult
@@ -87,7 +89,7 @@ public final class TimerGroup: Sendable {
                 handler: savingFirst(name, isRare: true, handler)), name)
     }
 
-    /// What a new timer of this name goes on from.
+    /// The account from which a new timer with this name continues.
     private func account(of name: String) throws -> TimerAccount? {
         if let timer = self[name], timer.state != .cancelled { throw Self.taken(name) }
         return try store?.load(name)
@@ -104,7 +106,7 @@ public final class TimerGroup: Sendable {
             state.timers[name] = timer
             return (old, false)
         }
-        // Released here, outside the lock.
+        // The old timer is released here, outside the lock.
         withExtendedLifetime(old) {}
         guard !isTaken else { throw Self.taken(name) }
         guard store != nil else { return timer }
@@ -116,28 +118,29 @@ public final class TimerGroup: Sendable {
 
     // MARK: - Looking up and controlling
 
-    /// The timer of this name; nil if there is none.
+    /// The timer with this name; nil if there is none.
     public subscript(name: String) -> PausableTimer? { state.withLock { $0.timers[name] } }
 
-    /// The names of its timers, in no order.
+    /// The names of its timers, in no particular order.
     /// - Complexity: O(*n*).
     public var names: [String] { state.withLock { Array($0.timers.keys) } }
 
-    /// Pauses a timer. Whether there is one of this name.
+    /// Pauses a timer. Returns false if there is none with this name.
     @discardableResult
     public func pause(_ name: String) -> Bool { withTimer(name) { $0.pause() } }
 
-    /// Lets a timer go on. Whether there is one of this name.
+    /// Resumes a timer. Returns false if there is none with this name.
     @discardableResult
     public func resume(_ name: String, _ policy: ResumePolicy = .keepRemaining) -> Bool {
         withTimer(name) { $0.resume(policy) }
     }
 
-    /// Lets a timer begin again. Whether there is one of this name.
+    /// Restarts a timer. Returns false if there is none with this name.
     @discardableResult
     public func restart(_ name: String) -> Bool { withTimer(name) { $0.restart() } }
 
-    /// Ends a timer for good and forgets its account; the name is free again. Whether there was one.
+    /// Ends a timer permanently and deletes its account, so that the name can be used again.
+    /// Returns false if there is none with this name.
     @discardableResult
     public func cancel(_ name: String) -> Bool {
         let timer = state.withLock { $0.timers.removeValue(forKey: name) }
@@ -151,16 +154,16 @@ public final class TimerGroup: Sendable {
         return true
     }
 
-    /// Pauses all of them.
+    /// Pauses all timers.
     public func pauseAll() { forAll { pause($0) } }
 
-    /// Lets all of them go on.
+    /// Resumes all timers.
     public func resumeAll() { forAll { resume($0) } }
 
-    /// Ends all of them for good and forgets their accounts.
+    /// Ends all timers permanently and deletes their accounts.
     public func cancelAll() { forAll { cancel($0) } }
 
-    /// Saves every account now, as at the end of the program.
+    /// Saves all accounts now, for example before the program ends.
     public func save() { forAll { save($0) } }
 
     @inline(never)
@@ -177,7 +180,8 @@ public final class TimerGroup: Sendable {
 
     // MARK: - Saving
 
-    /// The handler, before which the tick is saved: a program that is killed does not tick twice for it.
+    /// Wraps the handler so that the tick is saved first. A program that is killed in the handler
+    /// then does not repeat the tick.
     private func savingFirst(
         _ name: String, isRare: Bool, _ handler: @escaping @Sendable (Tick) -> Void
     ) -> @Sendable (Tick) -> Void {
@@ -190,7 +194,7 @@ public final class TimerGroup: Sendable {
 
     private func changed(_ name: String) {
         save(name)
-        // The interval was checked when the group was made.
+        // The error is ignored because the interval was checked when the group was created.
         try? followRunning()
     }
 
@@ -213,8 +217,8 @@ public final class TimerGroup: Sendable {
         if let failure { onSaveError(failure) }
     }
 
-    /// Accounts are saved again and again while some timer runs, and not otherwise: a program whose timers are
-    /// paused is not woken.
+    /// Saves the accounts repeatedly while any timer is running, and only then: a program whose
+    /// timers are all paused is not woken up.
     @inline(never)
     private func followRunning() throws(TimerArgumentError) {
         let saver: PausableTimer

@@ -4,24 +4,26 @@
 public import Dispatch
 import Glibc
 
-/// A serial queue and all timers whose ticks it handles. One alarm wakes it for the earliest of them.
+/// A serial queue, with all timers whose ticks it handles. One alarm wakes it up for the earliest
+/// of them.
 ///
-/// Handlers run on the queue one after the other, so a slow one makes the other timers of its queue late. What
-/// must not wait for others gets a queue of its own: a `TimerQueue`, or a `handlerQueue` when its timer is
-/// made. Queues do not delay one another.
+/// Handlers run on the queue one after the other, so a slow handler delays the other timers of its
+/// queue. A handler that must not wait for others needs another queue: its own `TimerQueue`, or a
+/// `handlerQueue` for the timer. Queues do not delay one another.
 ///
-/// The timers keep their queue, and the queue keeps no timer.
+/// The timers keep their queue alive, and the queue does not keep the timers alive.
 public final class TimerQueue: Sendable {
-    /// The queue of timers that are not given one.
+    /// The queue of timers for which no queue is given.
     public static let shared = TimerQueue(label: "PausableTimers.shared")
-    /// The timers of the main queue. It runs in `dispatchMain()`, in a main run loop, and in `async` programs.
+    /// The queue of timers on the main queue. It runs in `dispatchMain()`, in a main run loop, and
+    /// in `async` programs.
     public static let main = TimerQueue(.main)
 
-    /// Where the handlers run.
+    /// The queue that runs the handlers.
     public let queue: DispatchQueue
 
     private enum Source: Sendable {
-        /// The machine's clocks, which are read without a detour.
+        /// The clocks of the machine, which are read directly, without a call through the protocol.
         case system
         case other(any TimeSource)
     }
@@ -30,12 +32,12 @@ public final class TimerQueue: Sendable {
     private let isManual: Bool
     private let state: Lock<QueueState>
 
-    /// A serial queue of its own.
+    /// Creates a queue.
     ///
     /// - Parameters:
-    ///   - label: what debuggers and profilers call its thread's work.
-    ///   - qos: how its work is scheduled.
-    ///   - time: the clock and the alarms; the machine's own by default.
+    ///   - label: the name of the queue in debuggers and profilers.
+    ///   - qos: the quality of service of its work.
+    ///   - time: the clocks and the alarms; by default those of the machine.
     public convenience init(
         label: String = "PausableTimers", qos: DispatchQoS = .default,
         time: any TimeSource = SystemTime()
@@ -43,7 +45,8 @@ public final class TimerQueue: Sendable {
         self.init(DispatchQueue(label: label, qos: qos), time: time)
     }
 
-    /// The timers of a queue that exists. On a concurrent queue, too, handlers run one after the other.
+    /// Creates a timer queue that uses an existing dispatch queue. Handlers run one after the
+    /// other, even if that queue is concurrent.
     public init(_ queue: DispatchQueue, time: any TimeSource = SystemTime()) {
         self.queue = queue
         source = time is SystemTime ? .system : .other(time)
@@ -74,7 +77,7 @@ public final class TimerQueue: Sendable {
         }
     }
 
-    /// Makes the alarm. The queue's lock is held.
+    /// Creates the alarm. The caller holds the lock of the queue.
     func makeAlarm() -> any Alarm {
         let ring: @Sendable () -> Void = { [weak self] in self?.ring() }
         switch source {
@@ -83,7 +86,7 @@ public final class TimerQueue: Sendable {
         }
     }
 
-    /// Sets the alarm that notices a sleep of the machine. The queue's lock is held.
+    /// Sets the alarm that detects a sleep of the machine. The caller holds the lock of the queue.
     func setGuard(for first: BootInstant, in alarm: inout QueueAlarm) {
         alarm.setGuard(for: first, at: now()) {
             SystemAlarm(on: queue) { [weak self] in self?.ring() }
@@ -93,7 +96,7 @@ public final class TimerQueue: Sendable {
     // MARK: - Timers
 
     func insert(_ row: consuming Row) -> TimerReference {
-        // What a closure takes in cannot be handed on, only taken out.
+        // A closure cannot consume a captured value, so the row is moved out of an optional.
         var made: Row? = row
         let (slot, generation) = state.withLock { state in
             var row = made.take()!
@@ -107,7 +110,7 @@ public final class TimerQueue: Sendable {
         return TimerReference(queue: self, slot: Int32(slot), generation: generation)
     }
 
-    /// What there is to see of a timer; nil if it was released.
+    /// The visible properties of a timer; nil if it was released.
     @inline(never)
     func look(_ slot: Int, _ generation: UInt32) -> TimerView? {
         state.withLock { state in
@@ -125,7 +128,7 @@ public final class TimerQueue: Sendable {
         }
     }
 
-    /// Changes a timer, unless it was released, and sets the alarm for it.
+    /// Executes an operation on a timer, unless it was released, and sets the alarm.
     ///
     /// - Returns: whether it changed anything.
     @discardableResult
@@ -148,7 +151,7 @@ public final class TimerQueue: Sendable {
         return isChanged
     }
 
-    /// Takes the timer out, or sees to it that it is taken out when its handler returns.
+    /// Removes the timer, or marks it to be removed when its handler returns.
     func release(_ slot: Int, _ generation: UInt32) {
         var leftovers = Leftovers()
         state.withLock { state in
@@ -160,7 +163,7 @@ public final class TimerQueue: Sendable {
         leftovers.settle()
     }
 
-    // MARK: - Ringing
+    // MARK: - Handling due timers
 
     private enum Step: ~Copyable, Sendable {
         case handle(Delivery)
@@ -168,8 +171,8 @@ public final class TimerQueue: Sendable {
         case done
     }
 
-    /// The alarm rang: handles every timer that is due by now, each once, so that what else waits for the
-    /// queue has its turn.
+    /// Handles the alarm: handles all timers that are due by now, each once, so that other work on
+    /// the queue can run in between.
     private func ring() {
         var bound: Reading?
         var handled: Int?

@@ -1,29 +1,32 @@
 // Copyright 2026 the timerd authors
 // SPDX-License-Identifier: Apache-2.0
 
-/// A timer, without keeping it alive: what its handler gets, and what closures may hold that must not. Of a
-/// timer that was released, every order is ignored and the state is `cancelled`.
+/// A reference that does not keep its timer alive. It is passed to the handler, and closures can
+/// use it if they must not keep the timer alive. After the timer was released, all operations are
+/// ignored and the state is `cancelled`.
 ///
-/// All of it may be called from any thread, also in the handler of the timer itself. After `pause()` or
-/// `cancel()` has returned no later tick begins; the handler of an earlier one may still be running.
+/// Everything can be called from any thread, also in the handler of the timer itself. After
+/// `pause()` or `cancel()` has returned, no later tick starts, but the handler of an earlier tick
+/// may still be running.
 public struct TimerReference: Sendable {
     let queue: TimerQueue
     let slot: Int32
     let generation: UInt32
 
-    /// What the timer does now.
+    /// The current state of the timer.
     public var state: TimerState { view?.state ?? .cancelled }
 
-    /// What is left of its time until it is due, zero if it is; nil once it is finished or cancelled.
+    /// The time that is left until it is due, zero if it is due; nil if it is finished or
+    /// cancelled.
     public var remaining: Duration? { view?.remaining }
 
-    /// How long it was running in all since it was made or restarted; time in which it was paused left out.
+    /// How long it has been running in total since it was created or restarted, without pauses.
     public var activeTime: Duration { view?.active ?? .zero }
 
-    /// The time from each tick to the next; of a timer that ticks once, the time before its tick.
+    /// The time from each tick to the next; for a timer that ticks once, the time before its tick.
     public var interval: Duration { view?.interval ?? .zero }
 
-    /// Its account as of now, to be saved and handed to a timer that goes on from there.
+    /// Its account as of now. It can be saved, and another timer can continue from it.
     public var account: TimerAccount {
         @inline(never)
         get {
@@ -31,34 +34,37 @@ public struct TimerReference: Sendable {
         }
     }
 
-    /// Stops its time, of which nothing is lost. Nothing happens to a timer that is not running.
+    /// Stops the time of the timer; its elapsed time is kept. Does nothing if the timer is not
+    /// running.
     public func pause() { obey(.pause) }
 
-    /// Goes on after a pause. Nothing happens to a timer that is not paused.
+    /// Continues after a pause. Does nothing if the timer is not paused.
     ///
-    /// - Parameter policy: what becomes of the time it was paused; by default it goes on with what was left.
+    /// - Parameter policy: what to do about the time of the pause; by default the timer continues
+    ///   with the remaining time.
     public func resume(_ policy: ResumePolicy = .keepRemaining) { obey(.resume(policy)) }
 
-    /// Begins again as if it was just made: nothing accrued, no tick counted, running. Nothing happens to a
-    /// timer that is cancelled.
+    /// Starts the timer again, as if it was just created: without elapsed time and ticks, and
+    /// running. Does nothing if the timer is cancelled.
     public func restart() { obey(.restart) }
 
-    /// Ends it for good and releases its handler.
+    /// Ends the timer permanently and releases its handler.
     ///
-    /// - Returns: whether it was not cancelled before.
+    /// - Returns: false if it was already cancelled.
     @discardableResult
     public func cancel() -> Bool { obey(.cancel) }
 
-    /// Cancels it, and returns once its handler is not running. Not to be waited for in the handler.
+    /// Cancels the timer, and returns when its handler is not running. The handler itself must not
+    /// wait for this.
     public func finish() async {
         await withCheckedContinuation { waiter in _ = obey(.finish(waiter)) }
     }
 
-    /// Changes the interval while the timer goes on. What accrued counts towards the new one; if it is past
-    /// that already, the timer ticks at once.
+    /// Changes the interval while the timer continues. The elapsed time counts towards the new
+    /// interval. If it is already longer than that, the timer ticks at once.
     ///
-    /// - Parameter interval: longer than zero; of a timer that ticks once, not negative.
-    /// - Throws: `TimerArgumentError`; the timer goes on as before.
+    /// - Parameter interval: longer than zero; for a timer that ticks once, not negative.
+    /// - Throws: `TimerArgumentError`; the timer continues as before.
     public func setInterval(_ interval: Duration) throws(TimerArgumentError) {
         guard interval > .zero || (interval == .zero && view?.isOnce != false) else {
             throw .interval(interval)

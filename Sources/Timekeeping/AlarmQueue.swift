@@ -1,28 +1,29 @@
 // Copyright 2026 the timerd authors
 // SPDX-License-Identifier: Apache-2.0
 
-/// Slots that are due at an instant and may be handled somewhat later: one wake-up serves every slot that is
-/// due by then. The wake-up is for the slot that may wait least; those that are due already come along.
+/// A queue of slots that are due at an instant and may be handled somewhat later, so that one
+/// wake-up can serve several slots. The wake-up is set for the slot that must be handled first.
+/// Other slots that are due at that time are handled in the same wake-up.
 ///
-/// Slots are small dense numbers, the caller's indices.
+/// Slots are small consecutive numbers, the indices of the caller.
 @frozen
 public struct AlarmQueue<Instant: Comparable & Sendable>: Sendable {
-    /// The latest instants at which the slots may be handled.
+    /// The latest instant at which each slot may be handled.
     @usableFromInline var latest: DueQueue<Instant>
-    /// When those slots are due that may be handled later than that.
+    /// When the slots are due whose latest instant is later than that.
     @usableFromInline var earliest: DueQueue<Instant>
 
-    /// An empty queue.
+    /// Creates an empty queue.
     @_alwaysEmitIntoClient
     public init() {
         latest = DueQueue()
         earliest = DueQueue()
     }
 
-    /// How many slots are in it.
+    /// The number of slots in the queue.
     @_alwaysEmitIntoClient public var count: Int { latest.count }
 
-    /// The slot for which the next wake-up is, and the wake-up's instant.
+    /// The slot for which the next wake-up is set, and the instant of the wake-up.
     /// - Complexity: O(1).
     @_alwaysEmitIntoClient public var first: (due: Instant, slot: Int)? { latest.first }
 
@@ -31,7 +32,7 @@ public struct AlarmQueue<Instant: Comparable & Sendable>: Sendable {
     @_alwaysEmitIntoClient
     public subscript(slot: Int) -> Instant? { latest[slot] }
 
-    /// A slot that must be handled now, the most urgent first; nil if none has to be.
+    /// The most urgent slot that must be handled now; nil if there is none.
     /// - Complexity: O(1).
     @_alwaysEmitIntoClient
     public func overdue(at now: Instant) -> Int? {
@@ -39,7 +40,7 @@ public struct AlarmQueue<Instant: Comparable & Sendable>: Sendable {
         return first.slot
     }
 
-    /// A slot that is due, though it may wait; nil if none is.
+    /// A slot that is due, although it could wait; nil if there is none.
     /// - Complexity: O(1).
     @_alwaysEmitIntoClient
     public func ready(at now: Instant) -> Int? {
@@ -47,7 +48,7 @@ public struct AlarmQueue<Instant: Comparable & Sendable>: Sendable {
         return first.slot
     }
 
-    /// Puts the slot into the queue, or moves it.
+    /// Adds the slot to the queue, or moves it.
     ///
     /// - Parameters:
     ///   - latest: the latest instant at which it may be handled.
@@ -59,7 +60,7 @@ public struct AlarmQueue<Instant: Comparable & Sendable>: Sendable {
         if let due { earliest.set(slot, due: due) } else { earliest.remove(slot) }
     }
 
-    /// Takes the slot out of the queue; one that is not in it is left alone.
+    /// Removes the slot from the queue. Does nothing if it is not in the queue.
     /// - Complexity: O(log *n*).
     @_alwaysEmitIntoClient
     public mutating func remove(_ slot: Int) {
@@ -67,7 +68,7 @@ public struct AlarmQueue<Instant: Comparable & Sendable>: Sendable {
         earliest.remove(slot)
     }
 
-    /// Makes room for so many, and for slots below that.
+    /// Reserves memory for this many slots, with numbers below that.
     @_alwaysEmitIntoClient
     public mutating func reserve(_ count: Int) { latest.reserve(count) }
 }

@@ -1,32 +1,33 @@
 // Copyright 2026 the timerd authors
 // SPDX-License-Identifier: Apache-2.0
 
-/// What is added to a saved account for the time since it was saved, when another process or another boot of
-/// the machine takes it up. Time is never gained: what may or may not have counted is not added, and its
-/// bound is told.
+/// The time that is added to a saved account for the time since it was saved, when another process
+/// or another boot of the machine restores it. Time is never gained: time that may or may not have
+/// counted is not added, and its maximum is reported.
 public struct Credit: Hashable, Sendable {
-    /// What is known to have counted: never more than really passed.
+    /// The time that certainly counted: never more than really passed.
     public var counted: Duration
-    /// How much more may have counted, at most.
+    /// The maximum of further time that may have counted.
     public var maxLoss: Duration
 
-    /// So much time, and such a bound.
+    /// Creates a credit with this time and this maximum.
     public init(counted: Duration = .zero, maxLoss: Duration = .zero) {
         self.counted = counted
         self.maxLoss = maxLoss
     }
 
-    /// What counted since an account was saved that was counting then.
+    /// Calculates the time that counted since an account was saved, if it was counting at that
+    /// time.
     ///
     /// - Parameters:
-    ///   - basis: what counts as its time.
+    ///   - basis: which clock its time is counted by.
     ///   - saved: the clocks when it was saved.
-    ///   - lastProven: the last reading of the clocks at which the process that saved it is known to have
-    ///     been running; nil if there is no proof later than `saved`.
-    ///   - later: what later processes are known to have counted, which saved nothing. Matters to active time
-    ///     alone: for the other bases the clocks tell.
-    ///   - now: the clocks as it is taken up.
-    ///   - lossBound: how long each process may have gone on after its last proof, at most, in all.
+    ///   - lastProven: the last reading of the clocks at which the process that saved it was
+    ///     certainly running; nil if there is no proof later than `saved`.
+    ///   - later: the time that later processes certainly counted without saving it. It is only
+    ///     used for active time: for the other bases the clocks show it.
+    ///   - now: the clocks when it is restored.
+    ///   - lossBound: how long all these processes together may have run after their last proofs.
     public init(
         _ basis: TimeBasis, since saved: Now, lastProven: Now?, later: Duration = .zero,
         at now: Now,
@@ -41,7 +42,7 @@ public struct Credit: Hashable, Sendable {
         switch basis {
         case .active:
             counted = provenTime + later
-            // Nothing is lost beyond what passed, where one boot's clock can tell.
+            // Within one boot, no more can be lost than the time that passed by its clock.
             maxLoss =
                 isSameBoot
                 ? max(.zero, min(lossBound, now.awake - saved.awake - counted)) : lossBound
@@ -55,20 +56,21 @@ public struct Credit: Hashable, Sendable {
             let known = provenTime + sinceBoot
             let passed = now.wall - saved.wall
             if basis == .wall {
-                // A calendar clock that was wrong at the boot does not take away what is known.
+                // A wall clock that was wrong at the boot does not reduce the time that is proven.
                 counted = max(known, passed)
             } else {
-                // How long the last boot went on after the proof is not known: at most for all the rest of
-                // the time that passed.
+                // How long the last boot continued after the proof is not known. The maximum is all
+                // the remaining time that passed.
                 counted = known
                 maxLoss = max(.zero, passed - known)
             }
         }
     }
 
-    /// What counted since this boot began, by a clock that begins at zero with it. No more than the wall clock says
-    /// passed since `last`, the last sign of the boot before: in a container both clocks are those of the machine, and
-    /// go on from boot to boot. Not negative.
+    /// The time that counted since this boot started, by a clock that is zero at the boot. It is
+    /// limited to the time since `last`, the last heartbeat of the previous boot, by the wall
+    /// clock: in a container these clocks are those of the host, and are not reset when the
+    /// container restarts. Not negative.
     public static func sinceBoot(
         _ basis: TimeBasis, notBefore last: WallInstant?, at now: Now
     ) -> Duration {

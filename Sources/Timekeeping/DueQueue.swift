@@ -1,10 +1,11 @@
 // Copyright 2026 the timerd authors
 // SPDX-License-Identifier: Apache-2.0
 
-/// Slots in the order they fall due: a binary heap that knows where each slot lies, so that a slot's
-/// instant can be moved or taken away. Slots due at one instant come in the order of their numbers.
+/// Slots in the order of their due times: a binary heap that knows the place of each slot, so that
+/// the instant of a slot can be changed or removed. Slots that are due at the same instant are
+/// ordered by their numbers.
 ///
-/// Slots are small dense numbers, the caller's indices.
+/// Slots are small consecutive numbers, the indices of the caller.
 @frozen
 public struct DueQueue<Instant: Comparable & Sendable>: Sendable {
     @usableFromInline @frozen
@@ -25,20 +26,20 @@ public struct DueQueue<Instant: Comparable & Sendable>: Sendable {
     }
 
     @usableFromInline var heap: [Node] = []
-    /// Where in the heap each slot lies; -1 for a slot that is not in it. Half as wide as an Int, for each of
-    /// many jobs.
+    /// The place of each slot in the heap; -1 for a slot that is not in it. It has 32 bits, because
+    /// that halves the memory for very many jobs.
     @usableFromInline var places: [Int32] = []
 
-    /// The earliest, if there is one.
+    /// The earliest slot; nil if the queue is empty.
     /// - Complexity: O(1).
     @_alwaysEmitIntoClient public var first: (due: Instant, slot: Int)? {
         heap.first.map { ($0.due, $0.slot) }
     }
 
-    /// How many slots are in it.
+    /// The number of slots in the queue.
     @_alwaysEmitIntoClient public var count: Int { heap.count }
 
-    /// An empty queue.
+    /// Creates an empty queue.
     @_alwaysEmitIntoClient public init() {}
 
     /// When the slot is due; nil if it is not in the queue.
@@ -49,7 +50,7 @@ public struct DueQueue<Instant: Comparable & Sendable>: Sendable {
         return heap[Int(places[slot])].due
     }
 
-    /// Puts the slot into the queue, or moves it to another instant.
+    /// Adds the slot to the queue, or changes its instant.
     /// - Complexity: O(log *n*).
     @_alwaysEmitIntoClient
     public mutating func set(_ slot: Int, due: Instant) {
@@ -63,14 +64,14 @@ public struct DueQueue<Instant: Comparable & Sendable>: Sendable {
         siftDown(siftUp(Int(places[slot])))
     }
 
-    /// Makes room for so many, and for slots below that.
+    /// Reserves memory for this many slots, with numbers below that.
     @_alwaysEmitIntoClient
     public mutating func reserve(_ count: Int) {
         heap.reserveCapacity(count)
         places.reserveCapacity(count)
     }
 
-    /// Takes the slot out of the queue; one that is not in it is left alone.
+    /// Removes the slot from the queue. Does nothing if it is not in the queue.
     /// - Complexity: O(log *n*).
     @_alwaysEmitIntoClient
     public mutating func remove(_ slot: Int) {

@@ -1,23 +1,24 @@
 // Copyright 2026 the timerd authors
 // SPDX-License-Identifier: Apache-2.0
 
-/// A reading of the calendar clock, CLOCK_REALTIME: microseconds since 1970-01-01T00:00:00Z.
+/// A reading of the wall clock, CLOCK_REALTIME: microseconds since 1970-01-01T00:00:00Z.
 ///
-/// It steps when somebody sets the clock, so a difference of two of these is elapsed time only as far
-/// as the clock was left alone between them. Range: some 292 000 years either side of 1970; arithmetic
-/// that would leave it, here and with the other instants, ends at its first or last instant.
+/// The clock jumps when it is set, so the difference of two readings is elapsed time only if the
+/// clock was not set between them. Range: approximately 292 000 years before and after 1970. A
+/// calculation with this or another instant type that would leave the range returns the first or
+/// last instant of the range.
 @frozen
 public struct WallInstant: Hashable, Comparable, Sendable {
     /// Microseconds since the Unix epoch; negative before it.
     public var microsecondsSinceEpoch: Int64
 
-    /// The instant so many microseconds after the Unix epoch.
+    /// The instant this many microseconds after the Unix epoch.
     @inlinable
     public init(microsecondsSinceEpoch: Int64) {
         self.microsecondsSinceEpoch = microsecondsSinceEpoch
     }
 
-    /// The instant so many whole seconds after the Unix epoch.
+    /// The instant this many whole seconds after the Unix epoch.
     @inlinable
     public init(secondsSinceEpoch: Int64) {
         self.microsecondsSinceEpoch = secondsSinceEpoch.multiplied(clampingBy: 1_000_000)
@@ -49,7 +50,7 @@ public struct WallInstant: Hashable, Comparable, Sendable {
                 clamping: span.wholeMicroseconds))
     }
 
-    /// What the clock says passed from `right` to `left`; negative if `left` is earlier.
+    /// The time that passed from `right` to `left` by this clock; negative if `left` is earlier.
     @inlinable
     public static func - (left: Self, right: Self) -> Duration {
         .microseconds(
@@ -57,8 +58,9 @@ public struct WallInstant: Hashable, Comparable, Sendable {
     }
 }
 
-/// A reading of CLOCK_MONOTONIC: nanoseconds this boot of the machine has been awake. It stands still
-/// while the machine is suspended, is never set, and starts again at each boot (clock_gettime(2)).
+/// A reading of CLOCK_MONOTONIC: the nanoseconds that the machine was awake in this boot. The clock
+/// does not advance while the machine is suspended, cannot be set, and starts again at each boot
+/// (clock_gettime(2)).
 @frozen
 public struct AwakeInstant: Hashable, Comparable, Sendable {
     /// Nanoseconds of CLOCK_MONOTONIC.
@@ -79,14 +81,15 @@ public struct AwakeInstant: Hashable, Comparable, Sendable {
         Self(nanoseconds: instant.nanoseconds.adding(clamping: span.wholeNanoseconds))
     }
 
-    /// What passed from `right` to `left`, both of one boot; negative if `left` is earlier.
+    /// The time that passed from `right` to `left`, which must be of one boot; negative if `left`
+    /// is earlier.
     @inlinable
     public static func - (left: Self, right: Self) -> Duration {
         .nanoseconds(left.nanoseconds.subtracting(clamping: right.nanoseconds))
     }
 }
 
-/// A reading of CLOCK_BOOTTIME: nanoseconds since this boot of the machine, suspended time included
+/// A reading of CLOCK_BOOTTIME: nanoseconds since the boot of the machine, including suspended time
 /// (clock_gettime(2)).
 @frozen
 public struct BootInstant: Hashable, Comparable, Sendable {
@@ -102,7 +105,8 @@ public struct BootInstant: Hashable, Comparable, Sendable {
     @inlinable
     public static func < (left: Self, right: Self) -> Bool { left.nanoseconds < right.nanoseconds }
 
-    /// What passed from `right` to `left`, both of one boot; negative if `left` is earlier.
+    /// The time that passed from `right` to `left`, which must be of one boot; negative if `left`
+    /// is earlier.
     @inlinable
     public static func - (left: Self, right: Self) -> Duration {
         .nanoseconds(left.nanoseconds.subtracting(clamping: right.nanoseconds))
@@ -110,13 +114,13 @@ public struct BootInstant: Hashable, Comparable, Sendable {
 }
 
 extension Duration {
-    /// The span in whole microseconds, rounded towards zero; beyond ±292 000 years, the nearest there is.
+    /// The span in whole microseconds, rounded towards zero; limited to ±292 000 years.
     @inlinable public var wholeMicroseconds: Int64 { whole(perSecond: 1_000_000) }
 
-    /// The span in whole nanoseconds, rounded towards zero; beyond ±292 years, the nearest there is.
+    /// The span in whole nanoseconds, rounded towards zero; limited to ±292 years.
     @inlinable public var wholeNanoseconds: Int64 { whole(perSecond: 1_000_000_000) }
 
-    /// The span in whole nanoseconds, rounded up; beyond ±292 years, the nearest there is.
+    /// The span in whole nanoseconds, rounded up; limited to ±292 years.
     @inlinable public var nanosecondsRoundedUp: Int64 {
         let (whole, rest) = attoseconds.quotientAndRemainder(dividingBy: 1_000_000_000)
         return Int64(clamping: rest > 0 ? whole + 1 : whole)
@@ -129,35 +133,35 @@ extension Duration {
 }
 
 extension Int64 {
-    /// The sum; where it does not fit, the nearest number there is.
+    /// The sum, limited to the range of the type.
     @inlinable
     public func adding(clamping other: Int64) -> Int64 {
         let (sum, overflow) = addingReportingOverflow(other)
         return overflow ? (other < 0 ? .min : .max) : sum
     }
 
-    /// The difference; where it does not fit, the nearest number there is.
+    /// The difference, limited to the range of the type.
     @inlinable
     public func subtracting(clamping other: Int64) -> Int64 {
         let (difference, overflow) = subtractingReportingOverflow(other)
         return overflow ? (other < 0 ? .max : .min) : difference
     }
 
-    /// The product; where it does not fit, the nearest number there is.
+    /// The product, limited to the range of the type.
     @inlinable
     public func multiplied(clampingBy factor: Int64) -> Int64 {
         let (product, overflow) = multipliedReportingOverflow(by: factor)
         return overflow ? ((self < 0) != (factor < 0) ? .min : .max) : product
     }
 
-    /// The quotient rounded towards the past, where `/` rounds towards zero.
+    /// The quotient rounded down, while `/` rounds towards zero.
     @inlinable
     public func quotient(flooringBy divisor: Int64) -> Int64 {
         let (quotient, remainder) = quotientAndRemainder(dividingBy: divisor)
         return remainder != 0 && (remainder < 0) != (divisor < 0) ? quotient - 1 : quotient
     }
 
-    /// What `quotient(flooringBy:)` leaves, never negative for a divisor above zero.
+    /// The remainder of `quotient(flooringBy:)`; never negative for a divisor above zero.
     @inlinable
     public func remainder(flooringBy divisor: Int64) -> Int64 {
         let rest = self % divisor

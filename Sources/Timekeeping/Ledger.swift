@@ -1,20 +1,20 @@
 // Copyright 2026 the timerd authors
 // SPDX-License-Identifier: Apache-2.0
 
-/// A job's account of active time: how much it had in all, how much it accrued since its last grid
-/// point, and whether it is counting now.
+/// The record of the active time of a job or timer: the total, the time since its last grid point,
+/// and whether time is counting now.
 ///
-/// Time counts only between `open` and `close`, so what the ledger says never exceeds what really passed.
-/// Every instant handed in is of one clock and one boot; a new life starts from the totals
-/// (`init(active:accrued:)`), and so does a ledger that is to count by another clock (`closed` first).
+/// Time counts only between `open` and `close`, so the result never exceeds the time that really
+/// passed. All instants must be of one clock and one boot. After a restart, or to count by another
+/// clock (after `close`), a ledger continues from its totals (`init(active:accrued:)`).
 @frozen
 public struct Ledger: Hashable, Sendable {
     @usableFromInline var settledActive: Duration
     @usableFromInline var settledAccrued: Duration
-    /// Where the open interval begins; nil while nothing counts.
+    /// The start of the open interval; nil while nothing counts.
     @usableFromInline var openedAt: CountedInstant?
 
-    /// A closed ledger with these totals.
+    /// Creates a closed ledger with these totals.
     @inlinable
     public init(active: Duration = .zero, accrued: Duration = .zero) {
         settledActive = active
@@ -24,7 +24,7 @@ public struct Ledger: Hashable, Sendable {
     /// Whether time counts now.
     @inlinable public var isOpen: Bool { openedAt != nil }
 
-    /// Active time in all.
+    /// The total active time.
     @inlinable
     public func active(at now: CountedInstant) -> Duration { settledActive + interval(to: now) }
 
@@ -32,20 +32,21 @@ public struct Ledger: Hashable, Sendable {
     @inlinable
     public func accrued(at now: CountedInstant) -> Duration { settledAccrued + interval(to: now) }
 
-    /// Starts counting; an open ledger stays as it is.
+    /// Starts counting. Does nothing if the ledger is open.
     @inlinable
     public mutating func open(at now: CountedInstant) {
         if openedAt == nil { openedAt = now }
     }
 
-    /// Counts what passed and stops; a closed ledger stays as it is.
+    /// Stops counting and keeps the time that passed. Does nothing if the ledger is closed.
     @inlinable
     public mutating func close(at now: CountedInstant) {
         settle(at: now)
         openedAt = nil
     }
 
-    /// Moves what passed into the totals and counts on from `now`. Changes no answer.
+    /// Adds the time that passed to the totals and continues counting from `now`. No result
+    /// changes.
     @inlinable
     public mutating func settle(at now: CountedInstant) {
         guard let openedAt, openedAt < now else { return }
@@ -55,30 +56,31 @@ public struct Ledger: Hashable, Sendable {
         self.openedAt = now
     }
 
-    /// Forgets what accrued; the grid starts anew at `now`. The active total stays.
+    /// Discards the time since the last grid point, so that the grid starts again at `now`. The
+    /// total active time is kept.
     @inlinable
     public mutating func dropAccrued(at now: CountedInstant) {
         settle(at: now)
         settledAccrued = .zero
     }
 
-    /// The instant at which the accrued time reaches `target`, in the past if it already has; nil while
-    /// nothing counts. Rounded up to the nanosecond, so that at that instant no part of the target is left.
-    /// Settling in between does not move it by a nanosecond.
+    /// The instant at which the time since the last grid point reaches `target`, in the past if it
+    /// already has; nil while nothing counts. It is rounded up to the nanosecond, so that the
+    /// target is fully reached at that instant. A call of `settle` in between does not change it.
     @inlinable
     public func instant(reaching target: Duration) -> CountedInstant? {
         openedAt.map { $0.advanced(by: target - settledAccrued) }
     }
 
-    /// Takes `counted` of what accrued away: the grid point at that much accrued time is passed, and what
-    /// accrued since then remains. Never below zero.
+    /// Subtracts `counted` from the time since the last grid point: the grid point at that time is
+    /// passed, and the time since then remains. The result is not negative.
     @inlinable
     public mutating func pass(_ counted: Duration, at now: CountedInstant) {
         settle(at: now)
         settledAccrued = max(.zero, settledAccrued - counted)
     }
 
-    /// Counts time that is known to have passed while the ledger was not open.
+    /// Adds time that certainly passed while the ledger was closed.
     @inlinable
     public mutating func credit(_ span: Duration) {
         settledActive += span

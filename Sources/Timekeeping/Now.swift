@@ -1,14 +1,14 @@
 // Copyright 2026 the timerd authors
 // SPDX-License-Identifier: Apache-2.0
 
-/// Which boot of the machine: the 128 bits of /proc/sys/kernel/random/boot_id. Monotonic clocks of
-/// different boots cannot be compared (random(4)).
+/// The identity of a boot of the machine: the 128 bits of /proc/sys/kernel/random/boot_id
+/// (random(4)). Monotonic clocks of different boots cannot be compared.
 @frozen
 public struct BootID: Hashable, Sendable, CustomStringConvertible {
     @usableFromInline let high: UInt64
     @usableFromInline let low: UInt64
 
-    /// No boot of any machine: what is said to be of it is compared with nothing.
+    /// The identity of no boot. It means that readings cannot be compared with those of any boot.
     public static let unknown = Self(high: 0, low: 0)
 
     private init(high: UInt64, low: UInt64) {
@@ -16,7 +16,7 @@ public struct BootID: Hashable, Sendable, CustomStringConvertible {
         self.low = low
     }
 
-    /// Nil unless `text` is a UUID: 32 hexadecimal digits, with or without hyphens.
+    /// Returns nil unless `text` is a UUID: 32 hexadecimal digits, with or without hyphens.
     public init?(_ text: String) {
         var (high, low, count) = (UInt64(0), UInt64(0), 0)
         for byte in text.utf8 where byte != UInt8(ascii: "-") {
@@ -38,7 +38,7 @@ public struct BootID: Hashable, Sendable, CustomStringConvertible {
 
     /// 32 lower-case hexadecimal digits.
     public var description: String {
-        // It is written with every account.
+        // This is fast because it is written with every record.
         String(unsafeUninitializedCapacity: 32) { digits in
             for place in 0..<32 {
                 let half = place < 16 ? high : low
@@ -50,8 +50,9 @@ public struct BootID: Hashable, Sendable, CustomStringConvertible {
     }
 }
 
-/// A reading of the clock a ledger counts by, in nanoseconds: CLOCK_MONOTONIC for active time and uptime,
-/// CLOCK_BOOTTIME for the others. Readings of different clocks or boots cannot be compared.
+/// A reading of the clock that a ledger counts by, in nanoseconds: CLOCK_MONOTONIC for active time
+/// and uptime, CLOCK_BOOTTIME for the others. Readings of different clocks or boots cannot be
+/// compared.
 @frozen
 public struct CountedInstant: Hashable, Comparable, Sendable {
     /// Nanoseconds of that clock.
@@ -72,13 +73,14 @@ public struct CountedInstant: Hashable, Comparable, Sendable {
         Self(nanoseconds: instant.nanoseconds.adding(clamping: span.wholeNanoseconds))
     }
 
-    /// What passed from `right` to `left`; negative if `left` is earlier.
+    /// The time that passed from `right` to `left`; negative if `left` is earlier.
     @inlinable
     public static func - (left: Self, right: Self) -> Duration {
         .nanoseconds(left.nanoseconds.subtracting(clamping: right.nanoseconds))
     }
 
-    /// The instant `span` later, rounded up to the nanosecond; beyond the clock's range, the last there is.
+    /// The instant `span` later, rounded up to the nanosecond; limited to the last instant of the
+    /// clock.
     @inlinable
     public func advanced(by span: Duration) -> Self {
         let (sum, overflow) = nanoseconds.addingReportingOverflow(span.nanosecondsRoundedUp)
@@ -86,20 +88,21 @@ public struct CountedInstant: Hashable, Comparable, Sendable {
     }
 }
 
-/// One reading of every clock, taken together by the shell and handed to the core, which never asks for
-/// the time itself. A clock step or a machine suspend shows as a difference between the clocks' deltas.
+/// One reading of all clocks. The caller takes it and passes it to the core, which never reads a
+/// clock. If the wall clock was set or the machine was suspended between two readings, the
+/// differences of the clocks are not equal.
 @frozen
 public struct Now: Hashable, Sendable {
-    /// The calendar clock.
+    /// The wall clock.
     public var wall: WallInstant
-    /// The clock that stops while the machine sleeps.
+    /// The clock that does not advance while the machine sleeps.
     public var awake: AwakeInstant
-    /// The clock that goes on while the machine sleeps.
+    /// The clock that advances while the machine sleeps.
     public var boot: BootInstant
     /// The boot that `awake` and `boot` belong to.
     public var bootID: BootID
 
-    /// A reading of the four.
+    /// Creates a reading from its four parts.
     @inlinable
     public init(wall: WallInstant, awake: AwakeInstant, boot: BootInstant, bootID: BootID) {
         self.wall = wall
@@ -110,7 +113,7 @@ public struct Now: Hashable, Sendable {
 }
 
 extension Now {
-    /// The reading of the clock that time of this basis is counted by.
+    /// The reading of the clock by which time of this basis is counted.
     @inlinable
     public func counted(_ basis: TimeBasis) -> CountedInstant {
         switch basis {
@@ -119,20 +122,20 @@ extension Now {
         }
     }
 
-    /// When CLOCK_MONOTONIC will read what that clock reads at `instant`, if the machine does not sleep
-    /// until then.
+    /// The reading of CLOCK_MONOTONIC at the time when the clock of this basis reads `instant`, if
+    /// the machine does not sleep until then.
     @inlinable
     public func awake(at instant: CountedInstant, _ basis: TimeBasis) -> AwakeInstant {
         awake + (instant - counted(basis))
     }
 
-    /// How long the machine has been awake, and switched on, since it booted.
+    /// How long the machine was awake, and how long it was switched on, since it booted.
     @inlinable
     public var sinceBoot: (awake: Duration, boot: Duration) {
         (.nanoseconds(awake.nanoseconds), .nanoseconds(boot.nanoseconds))
     }
 
-    /// How long the machine slept from `earlier` to this reading, both of one boot.
+    /// How long the machine slept between `earlier` and this reading, which must be of one boot.
     @inlinable
     public func slept(since earlier: Now) -> Duration {
         (boot - earlier.boot) - (awake - earlier.awake)

@@ -4,13 +4,14 @@
 import TimerCore
 
 extension ZoneRules {
-    /// The instants at which the local clock reads so many microseconds after 1970-01-01 00:00, the first one
-    /// first; if the clocks skip that time, the end of the gap alone. Never empty.
+    /// The instants at which the local clock reads this many microseconds after 1970-01-01 00:00,
+    /// in order. If the local time does not exist because the clocks skip it, the result is only
+    /// the end of the gap. Never empty.
     ///
-    /// - Parameter local: of the years 1 to 9999.
+    /// - Parameter local: a local time of the years 1 to 9999.
     /// - Complexity: O(*t* log *n*) for *t* changes of the offset within two days.
     func instants(atLocalMicroseconds local: Int64) -> [WallInstant] {
-        // No offset is more than 26 hours.
+        // No offset is longer than 26 hours.
         let margin = Duration.seconds(27 * 3600)
         let clock = WallInstant(microsecondsSinceEpoch: local)
         var found: [WallInstant] = []
@@ -31,11 +32,11 @@ extension ZoneRules {
 }
 
 extension CivilDate {
-    /// The weekdays' names, Monday first.
+    /// The names of the weekdays, starting with Monday.
     static let weekdayNames = [
         "Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday",
     ]
-    /// The same in short.
+    /// The abbreviated names of the weekdays.
     static let weekdays = weekdayNames.map { String($0.prefix(3)) }
 
     /// The weekday of a day, 0 for Monday.

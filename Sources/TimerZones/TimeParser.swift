@@ -3,14 +3,15 @@
 
 public import TimerCore
 
-/// Reads instants as people write them, in the time zone of the caller, and writes them so that they can be
-/// read again. Every option that takes a time is read here (timerctl(1), TIMES).
+/// Parses instants as people write them, in the time zone of the caller, and writes them so that
+/// they can be parsed again. All options that take a time use it (timerctl(1), TIMES).
 ///
-/// - A time of the local clock that a change of the clocks skips means the end of the gap; one that comes
-///   twice means the first, unless the zone behind it says which (`02:30 CET`). Schedules do the same.
+/// - A local time that does not exist because the clocks skip it means the end of the gap. One that
+///   occurs twice means the first, unless it is followed by a zone that makes it unique (`02:30
+///   CET`). Schedules do the same.
 /// - A day in a span (`2d`) has 24 hours.
 public struct TimeParser {
-    /// Which instants are taken, and which one is meant where a text leaves it open.
+    /// Which instants are accepted, and which one is meant if a text is ambiguous.
     public enum Sense: Sendable {
         /// After now: the next 18:00; `2h` is in two hours.
         case future
@@ -22,27 +23,28 @@ public struct TimeParser {
         case any
     }
 
-    /// The most bytes of a text.
+    /// The maximum length of a text in bytes.
     public static let bytesMax = 200
-    /// What a time may look like, for help and errors.
+    /// Examples of times, for help and errors.
     public static let examples =
         "18:00, \"tomorrow 03:00\", \"fri 18:00\", \"2026-12-24 18:00\", 2h or 2026-12-24T18:00:00+01:00"
 
-    /// What `now` and `2h` are relative to.
+    /// The instant to which `now` and `2h` refer.
     public let now: WallInstant
-    /// Whether that is the present, and not another instant that was chosen.
+    /// Whether `now` is the present, and not another instant that the caller selected.
     private var isNow = true
     /// The zone of the caller.
     let zone: ZoneRules
     private let abbreviation: (WallInstant) -> String?
     private let zoneNamed: (String) throws(ZoneFiles.Failure) -> ZoneRules
 
-    /// A parser for a caller.
+    /// Creates a parser for a caller.
     ///
     /// - Parameters:
-    ///   - now: what relative times are relative to; in the years 1 to 9999.
+    ///   - now: the instant to which relative times refer; in the years 1 to 9999.
     ///   - zone: the zone of the caller.
-    ///   - abbreviation: what that zone is called at an instant, such as `CET`; nil if that is not known.
+    ///   - abbreviation: the abbreviation of that zone at an instant, such as `CET`; nil if it is
+    ///     not known.
     ///   - zoneNamed: the rules of a zone that a text names.
     public init(
         now: WallInstant, zone: ZoneRules,
@@ -55,8 +57,8 @@ public struct TimeParser {
         self.zoneNamed = zoneNamed
     }
 
-    /// A parser for this process: in the zone of TZ, else of the machine (`ZoneFiles.local`); UTC if its file
-    /// cannot be read.
+    /// Creates a parser for this process. It uses the zone of TZ or otherwise that of the machine
+    /// (`ZoneFiles.local`), and UTC if its file cannot be read.
     public init(now: WallInstant) {
         let files = ZoneFiles()
         let local = try? files.local()
@@ -72,7 +74,7 @@ public struct TimeParser {
         }
     }
 
-    /// The same with times relative to another instant, of the years 1 to 9999.
+    /// The same parser with another instant to which relative times refer, of the years 1 to 9999.
     public func relative(to instant: WallInstant) -> Self {
         var other = Self(
             now: instant, zone: zone, abbreviation: abbreviation, zoneNamed: zoneNamed)
@@ -80,15 +82,16 @@ public struct TimeParser {
         return other
     }
 
-    /// The same in another zone than the caller's.
+    /// The same parser with another zone.
     public func inZone(_ zone: ZoneRules) -> Self {
         Self(now: now, zone: zone, zoneNamed: zoneNamed)
     }
 
-    /// Reads an instant.
+    /// Parses an instant.
     ///
-    /// - Returns: an instant of the years 1 to 9999, as the sense demands.
-    /// - Throws: what is wrong with the text, and where; or what was understood, if the sense excludes it.
+    /// - Returns: an instant of the years 1 to 9999 that the sense allows.
+    /// - Throws: what is wrong with the text, and where; or which instant was understood, if the
+    ///   sense does not allow it.
     /// - Complexity: O(*n*) in the length of the text, which is limited to `bytesMax`.
     public func parse(_ text: String, as sense: Sense) throws(TimeParserError) -> WallInstant {
         let words = try TimeWords(text)
@@ -147,11 +150,12 @@ public struct TimeParser {
         _ clock: TimeWords.Clock, in rules: ZoneRules, _ sense: Sense
     ) throws(TimeParserError) -> WallInstant {
         if let instant = find(clock, in: rules, called: nil, sense) { return instant }
-        // Only days near the ends of the calendar.
+        // This can only happen for days near the ends of the range.
         throw TimeParserError(offset: 0, "it lies outside the years 1 to 9999")
     }
 
-    /// - Parameter name: only instants at which the caller's zone is called so are meant; nil: any.
+    /// - Parameter name: only instants at which the caller's zone has this abbreviation are meant;
+    ///   nil: any.
     private func find(
         _ clock: TimeWords.Clock, in rules: ZoneRules, called name: String?, _ sense: Sense
     ) -> WallInstant? {
@@ -170,7 +174,7 @@ public struct TimeParser {
         return nil
     }
 
-    /// The days that may be meant, the first one first.
+    /// The days that may be meant, in order.
     private func daysSinceEpoch(
         _ day: TimeWords.Day, in rules: ZoneRules, _ sense: Sense
     ) -> [Int] {
@@ -191,8 +195,8 @@ public struct TimeParser {
 
     // MARK: - Writing
 
-    /// The instant in the zone of the caller: `Mon 2026-11-23 09:00:00 CET`, with a fraction only where it is
-    /// not zero. `parse` reads it as the same instant.
+    /// The instant in the zone of the caller: `Mon 2026-11-23 09:00:00 CET`, with a fraction only
+    /// if it is not zero. `parse` reads it as the same instant.
     public func text(of instant: WallInstant) -> String {
         let offset = zone.offset(at: instant)
         let local = instant + .seconds(offset)
@@ -205,14 +209,14 @@ public struct TimeParser {
         return "\(day) \(clock) \(Self.offsetText(offset))"
     }
 
-    /// The same without the fraction of the second, for answers.
+    /// The same without the fraction of the second, for answers to users.
     public func shortText(of instant: WallInstant) -> String {
         text(of: WallInstant(secondsSinceEpoch: instant.secondsSinceEpoch))
     }
 
-    /// Whether a zone's name behind a time of the local clock says which instant it is.
+    /// Whether the name of a zone after a local time makes clear which instant it is.
     private func isClear(_ name: String, at instant: WallInstant, local: WallInstant) -> Bool {
-        // TZ may call any zone UTC or +05.
+        // TZ can give any zone the name UTC or +05.
         let isWord = name.utf8.allSatisfy { $0 > 32 && $0 < 127 } && name.first?.isLetter == true
         guard isWord, name.lowercased() != "utc" || zone.offset(at: instant) == 0,
             name.lowercased() != "z"
@@ -221,7 +225,7 @@ public struct TimeParser {
         return same.first { abbreviation($0) == name } == instant
     }
 
-    /// `+01:00`, with seconds only where they are not zero.
+    /// `+01:00`, with seconds only if they are not zero.
     static func offsetText(_ offset: Int) -> String {
         func two(_ number: Int) -> String { number < 10 ? "0\(number)" : "\(number)" }
         let size = abs(offset)
@@ -229,7 +233,7 @@ public struct TimeParser {
         return (offset < 0 ? "-" : "+") + two(size / 3600) + ":" + two(size / 60 % 60) + seconds
     }
 
-    /// How far it is from now: `in 18h 12min`, `3h ago`, `now`.
+    /// The time from now to the instant: `in 18h 12min`, `3h ago`, `now`.
     public func distance(to instant: WallInstant) -> String {
         let microseconds = instant.microsecondsSinceEpoch - now.microsecondsSinceEpoch
         guard microseconds != 0 else { return "now" }
@@ -245,7 +249,7 @@ public struct TimeParser {
 
     // MARK: - Spans
 
-    /// Reads a span of time, such as `2h 30min`.
+    /// Parses a time span, such as `2h 30min`.
     ///
     /// - Throws: what is wrong with the text, and where; also if the span is out of range.
     public static func span(
@@ -269,11 +273,11 @@ public struct TimeParser {
     }
 }
 
-/// Why a text is no time.
+/// The reason why a text is not a valid time.
 public struct TimeParserError: Error, Hashable, Sendable, CustomStringConvertible {
-    /// The place in the text, in bytes from its start; nil if it is the text as a whole.
+    /// The place in the text, in bytes from its start; nil if the whole text is wrong.
     public let offset: Int?
-    /// What is wrong there.
+    /// The reason.
     public let message: String
 
     init(offset: Int?, _ message: String) {
@@ -286,8 +290,8 @@ public struct TimeParserError: Error, Hashable, Sendable, CustomStringConvertibl
 
     public var description: String { message }
 
-    /// The error for a value of an option: with the value, and below it a mark at the place if the value can be
-    /// printed on one line.
+    /// The error message for the value of an option. It contains the value and, if the value can be
+    /// printed on one line, a mark below the place of the error.
     public func text(option: String, value: String) -> String {
         let isPlain = value.utf8.count <= 100 && value.utf8.allSatisfy { $0 >= 32 && $0 < 127 }
         guard let offset, isPlain else {

@@ -3,11 +3,11 @@
 
 import TimerCore
 
-/// A text for an instant, in words: what it says, before it is known what now is.
+/// The words of a text that names an instant, parsed independently of the current time.
 struct TimeWords {
     struct Word: Hashable {
         var text: String
-        /// Bytes from the start of the text.
+        /// The place in the text, in bytes from its start.
         var offset: Int
 
         var lowercase: String { text.lowercased() }
@@ -22,20 +22,20 @@ struct TimeWords {
         case relative(Int)
         /// 0 is Monday.
         case weekday(Int)
-        /// No day is named.
+        /// The text does not name a day.
         case open
     }
 
     enum Zone {
         case fixed(ZoneRules)
-        /// A name, or an abbreviation of the caller's zone.
+        /// A name, or an abbreviation of the zone of the caller.
         case word(Word)
     }
 
     /// A time of a local clock.
     struct Clock {
         var day = Day.open
-        /// Since midnight by the clock.
+        /// The time since midnight by this clock.
         var microseconds: Int64 = 0
         var zone: Zone?
     }
@@ -68,7 +68,7 @@ struct TimeWords {
 
     private static let hint = "a time is such as \(TimeParser.examples)"
 
-    /// `2026-12-24T18:00:00+01:00` is a date, a time and a zone.
+    /// Splits a word like `2026-12-24T18:00:00+01:00` into a date, a time and a zone.
     private static func parts(of word: Word) -> [Word] {
         let bytes = Array(word.text.utf8)
         guard isDigit(bytes[0]), bytes.contains(UInt8(ascii: ":")) else { return [word] }
@@ -81,7 +81,7 @@ struct TimeWords {
             cuts.append(zone)
         }
         return cuts.enumerated().map { index, cut in
-            // Without the T between a date and a time.
+            // The T between date and time is left out.
             let next = index + 1 < cuts.count ? cuts[index + 1] : bytes.count
             let end = hasT && index == 0 ? 10 : next
             return Word(
@@ -93,7 +93,8 @@ struct TimeWords {
 
     // MARK: - Spans
 
-    /// The span, if it is one, and the sign that was given: `2h`, `+2h`, `-30min`, `in 2h`, `2h ago`.
+    /// The span, if the text is one, and the sign that was given: `2h`, `+2h`, `-30min`, `in 2h`,
+    /// `2h ago`.
     func span() throws(TimeParserError) -> (Duration, Sign?)? {
         var sign: Sign?
         var start = words[0].offset
@@ -123,7 +124,7 @@ struct TimeWords {
         return span.map { ($0, sign) }
     }
 
-    /// Whether there is a number first that no `:` or `-` follows.
+    /// Whether the text starts with a number that is not followed by `:` or `-`.
     private static func beginsAsSpan(_ bytes: ArraySlice<UInt8>) -> Bool {
         let rest = bytes.drop { $0 == 32 || $0 == 9 }
         guard let first = rest.first, isDigit(first) || first == UInt8(ascii: ".") else {
@@ -137,9 +138,9 @@ struct TimeWords {
         (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(byte)
     }
 
-    // MARK: - Times of a clock
+    // MARK: - Local times
 
-    /// The time of a clock: a day, a time or both, and a zone.
+    /// A local time: a day, a time or both, and a zone.
     func clock() throws(TimeParserError) -> Clock {
         var rest = words[...]
         var clock = Clock()
@@ -191,7 +192,7 @@ struct TimeWords {
             offset: word.offset, "that day is a \(CivilDate.weekdayNames[right])")
     }
 
-    /// Nil if it does not begin as a date.
+    /// Returns nil if the word does not start like a date.
     private static func date(_ word: Word) throws(TimeParserError) -> CivilDate? {
         let digits = word.text.utf8.prefix { isDigit($0) }.count
         guard digits > 0, word.text.utf8.dropFirst(digits).first == UInt8(ascii: "-") else {
@@ -208,7 +209,7 @@ struct TimeWords {
         return date
     }
 
-    /// In microseconds since midnight; nil if it does not begin as a time.
+    /// The time in microseconds since midnight; nil if the word does not start like a time.
     private static func time(_ word: Word) throws(TimeParserError) -> Int64? {
         guard isDigit(word.first) else { return nil }
         var parts = word.text.split(separator: ":", omittingEmptySubsequences: false)
@@ -236,7 +237,7 @@ struct TimeWords {
         return seconds * 1_000_000 + fraction
     }
 
-    /// A fixed offset, or a name that is looked up later.
+    /// A fixed offset, or a name that is resolved later.
     private static func zone(_ word: Word) throws(TimeParserError) -> Zone {
         guard !["z", "utc"].contains(word.lowercase) else { return .fixed(.utc) }
         guard word.first == UInt8(ascii: "+") || word.first == UInt8(ascii: "-") else {
@@ -248,7 +249,7 @@ struct TimeWords {
         }
         let parts = digits.split(separator: ":", omittingEmptySubsequences: false)
         let numbers = parts.compactMap { $0.utf8.count == 2 ? Int(digits: $0) : nil }
-        // A zone of POSIX counts to the west.
+        // In POSIX zones, positive offsets are west of Greenwich.
         let sign = word.first == UInt8(ascii: "+") ? "-" : ""
         guard numbers.count == parts.count, (1...3).contains(parts.count), numbers[0] < 24,
             numbers.dropFirst().allSatisfy({ $0 < 60 }),

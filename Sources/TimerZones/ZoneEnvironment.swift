@@ -4,29 +4,30 @@
 import Glibc
 public import TimerCore
 
-/// The environment variable TZ, which replaces the machine's own zone for one process (tzset(3)).
+/// The environment variable TZ, which replaces the zone of the machine for one process (tzset(3)).
 public enum ZoneEnvironment {
-    /// Its value; nil if it is not set.
+    /// The value of TZ; nil if it is not set.
     ///
-    /// It is read with getenv(3), so no other thread may change the environment meanwhile.
+    /// It is read with getenv(3), so no other thread may change the environment at the same time.
     public static var value: String? { getenv("TZ").map { String(cString: $0) } }
 
-    /// What the zone of this process is called at an instant, such as `CET`; nil if it is not known.
+    /// The abbreviation of the zone of this process at an instant, such as `CET`; nil if it is not
+    /// known.
     public static func abbreviation(at instant: WallInstant) -> String? {
         var second = time_t(instant.secondsSinceEpoch)
         var parts = tm()
         guard localtime_r(&second, &parts) != nil else { return nil }
-        // The name belongs to the C library, which keeps it for as long as the process lasts.
+        // The name is in memory of the C library, which keeps it until the process ends.
         return parts.tm_zone.map { String(cString: $0) }
     }
 
-    /// Takes a value that is no time zone out of the environment. What the C library makes of such a value is
-    /// UTC, without a word, so that the log would be in another zone than the jobs.
+    /// Removes a TZ that is not a valid time zone from the environment. The C library would
+    /// silently use UTC for it, so that the log would use another zone than the jobs.
     ///
-    /// To be called before there are other threads.
+    /// It must be called before other threads start.
     ///
-    /// - Returns: what is wrong with the value and what is used instead; nil if the value can be used, or
-    ///   there is none.
+    /// - Returns: what is wrong with the value and what is used instead; nil if the value is valid
+    ///   or not set.
     public static func dropUnusable(_ files: ZoneFiles = ZoneFiles()) -> String? {
         guard let value, let fault = files.environmentFault else { return nil }
         unsetenv("TZ")

@@ -4,13 +4,13 @@
 import Glibc
 public import TimerCore
 
-/// The machine's own time zones, read from its files, each once.
+/// The time zones of the machine. Each is read from its file once.
 public final class ZoneFiles {
-    /// Where the zone database is.
+    /// The folder of the zone database.
     public static let standardFolder = "/usr/share/zoneinfo"
-    /// The file of the machine's own zone.
+    /// The file that contains the zone of the machine.
     public static let standardLocal = "/etc/localtime"
-    /// The most bytes of a zone's file; the largest today has some 4 KiB.
+    /// The maximum size of a zone file in bytes; the largest today has about 4 KiB.
     public static let bytesMax = 1 << 20
 
     private let folder: String
@@ -18,10 +18,10 @@ public final class ZoneFiles {
     private let environment: String?
     private var known: [String: ZoneRules] = [:]
 
-    /// The zones below a folder, and the file of the machine's own.
+    /// Uses the zones in this folder, and this file for the zone of the machine.
     ///
-    /// - Parameter environment: what the environment variable TZ says, which goes before that file; nil: TZ
-    ///   is not set.
+    /// - Parameter environment: the value of the environment variable TZ, which has precedence over
+    ///   that file; nil: TZ is not set.
     public init(
         folder: String = ZoneFiles.standardFolder, local: String = ZoneFiles.standardLocal,
         environment: String? = ZoneEnvironment.value
@@ -31,9 +31,9 @@ public final class ZoneFiles {
         self.environment = environment
     }
 
-    /// Why there are no rules for a zone.
+    /// The reason why there are no rules for a zone.
     public struct Failure: Error, Hashable, Sendable, CustomStringConvertible {
-        /// What is wrong with it, and what to do next.
+        /// What is wrong, and what to do next.
         public let description: String
     }
 
@@ -58,8 +58,9 @@ public final class ZoneFiles {
         return rules
     }
 
-    /// The rules of the zone of this process: of the environment variable TZ, or if that is not set or no time
-    /// zone, of the machine. Without the machine's file it is UTC (localtime(5)).
+    /// The rules of the zone of this process: from the environment variable TZ, or from the machine
+    /// if TZ is not set or not valid. If the file of the machine does not exist, it is UTC
+    /// (localtime(5)).
     public func local() throws(Failure) -> ZoneRules {
         let own = environment.flatMap { try? ofEnvironment($0).get() }
         var rules = if let own { own } else { try ofMachine() }
@@ -67,8 +68,9 @@ public final class ZoneFiles {
         return rules
     }
 
-    /// The rules of a zone by the name that its rules have, which is not always that of a zone of the
-    /// database: the machine's own file may tell none, and TZ may be a rule of its own.
+    /// The rules with this value of `ZoneRules.name`, which is not always the name of a zone in the
+    /// database: the file of the machine may have no name, and TZ may contain a rule instead of a
+    /// name.
     public func rules(under name: String) throws(Failure) -> ZoneRules {
         if name == Self.nameless { return try ofMachine() }
         do throws(Failure) { return try rules(named: name) } catch {
@@ -77,7 +79,7 @@ public final class ZoneFiles {
         }
     }
 
-    /// Why what TZ says is no time zone; nil if it is one, or TZ is not set.
+    /// Why TZ is not a valid time zone; nil if it is valid or not set.
     var environmentFault: Failure? {
         guard let environment else { return nil }
         if case .failure(let fault) = ofEnvironment(environment) { return fault }
@@ -89,8 +91,8 @@ public final class ZoneFiles {
         return try read(localFile, as: localName)
     }
 
-    /// As the C library reads it: a colon may come first, nothing is UTC, and what is no file is a rule of
-    /// POSIX.
+    /// Interprets TZ like the C library: a colon may come first, an empty value is UTC, and a value
+    /// that is not the name of a file is a POSIX rule.
     private func ofEnvironment(_ value: String) -> Result<ZoneRules, Failure> {
         let text = value.hasPrefix(":") ? String(value.dropFirst()) : value
         guard !text.isEmpty else { return .success(.utc) }
@@ -104,7 +106,7 @@ public final class ZoneFiles {
         return named
     }
 
-    /// What the machine's own zone is called if its file tells no name.
+    /// The name for the zone of the machine if its file does not show one.
     private static let nameless = "localtime"
 
     /// The part of a path that names a zone.
@@ -112,7 +114,8 @@ public final class ZoneFiles {
         path.firstRange(of: "zoneinfo/").map { String(path[$0.upperBound...]) }
     }
 
-    /// The name of the machine's own zone, from where its file's link leads; `localtime` if that tells none.
+    /// The name of the zone of the machine, from the target of the symbolic link; `localtime` if
+    /// the link does not show one.
     private var localName: String {
         var buffer = [UInt8](repeating: 0, count: Int(PATH_MAX))
         let count = buffer.withUnsafeMutableBytes { bytes in
@@ -122,7 +125,7 @@ public final class ZoneFiles {
         return Self.name(inPath: path) ?? Self.nameless
     }
 
-    /// The database is root's, and full of links by its own right: they are followed.
+    /// Links are followed here: the database belongs to root and contains many links.
     private func read(_ path: String, as name: String) throws(Failure) -> ZoneRules {
         let file = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)
         guard file >= 0 else {

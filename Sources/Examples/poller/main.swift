@@ -5,11 +5,11 @@ import Dispatch
 import Glibc
 import PausableTimers
 
-// `swift run poller [TIMES]`: reads the machine's load every half second, TIMES times (10), in an async loop. Some
-// reads take longer than that: the next one comes at once, says how many it stands for, and the one after it is on
-// the old grid again.
+// `swift run poller [TIMES]`: reads the load of the machine every half second, TIMES times (default
+// 10), in an async loop. Some reads take longer than that. Then the next tick comes at once and
+// says how many ticks it stands for, and the one after it is on the original grid again.
 
-/// The load of the last minute.
+/// The load average of the last minute.
 func readLoad() -> String {
     let file = open("/proc/loadavg", O_RDONLY | O_CLOEXEC)
     guard file >= 0 else { return "unknown" }
@@ -27,7 +27,7 @@ do {
     for await tick in timer.ticks {
         let late = Int(tick.lateness / .milliseconds(1))
         print("poll \(tick.number): load \(readLoad()), \(late) ms late, \(tick.missed) missed")
-        // A server that is slow now and then.
+        // This simulates a server that is sometimes slow.
         if tick.number % 4 == 3 { try await Task.sleep(for: .milliseconds(1200)) }
     }
     print("active for \(timer.activeTime)")

@@ -5,10 +5,11 @@ import Dispatch
 import Glibc
 import PausableTimers
 
-// `swift run pomodoro [--work MINUTES] [--rest MINUTES] [--folder PATH] [--trace]`: work and rest in turn. Type `p`
-// and return to pause, `r` to resume, `n` to begin the round again, `q` to quit. However the program ends, by `q`, by
-// `kill -9` or with the machine, it goes on where it was: at most a second of a round is lost, and a round that was
-// paused is paused. `--trace` writes the account and the clock, for a test.
+// `swift run pomodoro [--work MINUTES] [--rest MINUTES] [--folder PATH] [--trace]`: work and rest
+// alternate. Type `p` and return to pause, `r` to resume, `n` to restart the round, `q` to quit.
+// However the program ends, by `q`, by `kill -9` or by a restart of the machine, the next start
+// continues where it was: at most one second of a round is lost, and a paused round is still
+// paused. `--trace` writes the account and the clock, for a test.
 
 var minutes = (work: 25.0, rest: 5.0)
 var folder = (getenv("XDG_STATE_HOME").map { String(cString: $0) } ?? "/tmp") + "/pomodoro"
@@ -28,7 +29,7 @@ while let option = arguments.popFirst() {
     if option != "--trace" { arguments.removeFirst() }
 }
 
-/// Whole lines, also through a pipe.
+/// Writes each line at once, without the buffering of `print`, also when the output is a pipe.
 @Sendable func show(_ line: String) {
     let bytes = Array((line + "\n").utf8)
     _ = write(STDOUT_FILENO, bytes, bytes.count)
@@ -40,7 +41,7 @@ while let option = arguments.popFirst() {
             + "\(account.state.rawValue)")
 }
 
-/// `24:07`
+/// Minutes and seconds: `24:07`.
 func clock(_ span: Duration) -> String {
     let seconds = Int(span / .seconds(1))
     return "\(seconds / 60):" + (seconds % 60 < 10 ? "0" : "") + "\(seconds % 60)"
@@ -49,7 +50,7 @@ func clock(_ span: Duration) -> String {
 do {
     let group = try TimerGroup(accounts: AccountFolder(folder)) { show("pomodoro: \($0)") }
     let (work, rest) = (Duration.seconds(minutes.work * 60), Duration.seconds(minutes.rest * 60))
-    // One round of both; the rest is told at its own grid point.
+    // Both timers have the interval of a whole round. The second one ticks when the rest starts.
     let round = try group.every("round", work + rest) { tick in
         show("Back to work (\(tick.number))")
     }

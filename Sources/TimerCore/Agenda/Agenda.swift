@@ -102,7 +102,6 @@ public struct Agenda: Sendable {
     /// - Complexity: O(*d* log *n*) for a wake-up with *d* due jobs among *n*, O(log *n*) for a
     ///   command or the end of a run, O(*p* log *n*) for a portion of *p* jobs of a reload or a
     ///   checkpoint, and O(*n* log *n*) for the other events.
-    ///   the rest.
     public mutating func handle(_ event: Event, at now: Now) -> [Action] {
         eventNumber += 1
         let stepped = noteClocks(at: now)

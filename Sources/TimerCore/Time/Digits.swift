@@ -8,7 +8,6 @@ extension FixedWidthInteger {
     /// This is for texts with a grammar of their own. The initializer of Swift also accepts a sign,
     /// so that a second sign would be accepted after a sign that the caller has already read.
     ///
-    ///
     /// - Parameter radix: from 2 to 36.
     public init?(digits text: some StringProtocol, radix: Int = 10) {
         guard let first = text.utf8.first, first != UInt8(ascii: "+"), first != UInt8(ascii: "-")
