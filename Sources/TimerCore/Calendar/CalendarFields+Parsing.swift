@@ -2,10 +2,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
 extension CalendarFields {
-    /// The most values a field may list, as systemd has it.
+    /// The maximum number of values in a field, as in systemd.
     static let componentsMax = 240
 
-    /// The words that stand for a whole event, with the event they stand for.
+    /// Words that replace a whole event, with the events they mean.
     private static let words: [String: String] = [
         "minutely": "*:*", "hourly": "*:0", "daily": "0:0", "monthly": "*-*-1", "weekly": "Mon",
         "quarterly": "*-1,4,7,10-1", "annually": "*-1-1", "yearly": "*-1-1", "anually": "*-1-1",
@@ -13,14 +13,14 @@ extension CalendarFields {
         "semi-annually": "*-1,7-1",
     ]
 
-    /// Names of files in the zone database that are abbreviations all the same.
+    /// Abbreviations that are also names of files in the zone database.
     private static let abbreviations: Set<String> = [
         "CET", "CEST", "EET", "EEST", "MET", "MEST", "WET", "WEST", "EST", "EDT", "CST", "CDT",
         "MST",
         "MDT", "PST", "PDT", "HST", "BST", "IST", "JST", "MSK",
     ]
 
-    /// Reads a calendar event.
+    /// Parses a calendar event.
     init(_ text: String) throws(ScheduleError) {
         var bytes = Array(text.utf8)
         try takeZone(&bytes)
@@ -39,7 +39,8 @@ extension CalendarFields {
         try check()
     }
 
-    /// Takes the zone off the end of the text: a last word that begins with a letter, behind others.
+    /// Removes the zone from the end of the text: the last of several words, if it starts with a
+    /// letter.
     private mutating func takeZone(_ bytes: inout [UInt8]) throws(ScheduleError) {
         guard let blank = bytes.lastIndex(of: UInt8(ascii: " ")), blank + 1 < bytes.count,
             CalendarReader.isLetter(bytes[blank + 1])
@@ -59,7 +60,7 @@ extension CalendarFields {
         guard !reader.isAtEnd else { return }
         let start = reader
         let first = try reader.field("year, month or hour")
-        // What ends here, or goes on with a colon, was no date but a time.
+        // If the text ends here or continues with a colon, it was a time and not a date.
         guard !reader.isAtEnd, !reader.isAt(":") else {
             reader = start
             return
@@ -110,8 +111,8 @@ extension CalendarFields {
     ) throws(ScheduleError) {
         let low = range.lowerBound
         for (index, part) in field.enumerated() {
-            // systemd lowers the limit by three days for each value that is listed before, and whoever
-            // moves a schedule from one to the other must not find that it means another thing.
+            // systemd lowers the limit by three days for each value that is listed before. timerd
+            // does the same, so that a schedule has the same meaning in both.
             let high = range.upperBound - (isReversed ? 3 * index : 0)
             guard (low...max(low, high)).contains(part.start), part.stop ?? low <= high,
                 part.stop ?? low >= low
@@ -139,7 +140,7 @@ extension CalendarFields {
     }
 }
 
-/// Reads the parts of a calendar event.
+/// A parser for the parts of a calendar event.
 struct CalendarReader {
     private let bytes: [UInt8]
     private var place = 0
@@ -173,7 +174,7 @@ struct CalendarReader {
         "saturday", "sat", "sunday", "sun",
     ].map { Array($0.utf8) }
 
-    /// The weekdays at the front, as bits; 0 if there are none.
+    /// The weekdays at the start, as bits; 0 if there are none.
     mutating func weekdays() throws(ScheduleError) -> UInt64 {
         var bits: UInt64 = 0
         var rangeStart: Int?
@@ -209,7 +210,7 @@ struct CalendarReader {
             } else {
                 place += 1
             }
-            // A comma may be left over at the end, a range may not.
+            // A comma is allowed at the end, but a range without an end is not.
             if isAtEnd || isAt(" ") {
                 guard rangeStart == nil else { throw error("the range of weekdays has no end") }
                 skipBlanks()
@@ -218,10 +219,10 @@ struct CalendarReader {
         }
     }
 
-    /// Whether the weekday just read ends a range.
+    /// Whether the weekday that was just read is the end of a range.
     private var hadRange = false
 
-    /// One weekday, 0 for Monday; nil if there is none here.
+    /// One weekday, 0 for Monday; nil if there is none at this place.
     private mutating func weekday() throws(ScheduleError) -> Int? {
         for (index, name) in Self.names.enumerated() {
             let end = place + name.count
@@ -238,7 +239,7 @@ struct CalendarReader {
 
     // MARK: - Fields
 
-    /// `@SECONDS` since 1970, which is a whole event.
+    /// `@SECONDS` since 1970, which is a complete event.
     mutating func timestamp(into fields: inout CalendarFields) throws(ScheduleError) -> Bool {
         guard skip("@") else { return false }
         let second = try number()
@@ -257,8 +258,8 @@ struct CalendarReader {
         return true
     }
 
-    /// What stands between the parts of a date.
-    /// - Returns: whether it counts the day from the month's end.
+    /// The separator between the parts of a date.
+    /// - Returns: whether the day is counted from the end of the month.
     mutating func dateSeparator() throws(ScheduleError) -> Bool {
         if skip("~") { return true }
         guard skip("-") else { throw error("not a number, a range, a list or a step") }
@@ -271,7 +272,7 @@ struct CalendarReader {
         return try list(name, unit: 1)
     }
 
-    /// The field of seconds, in microseconds.
+    /// The field for seconds, in microseconds.
     mutating func seconds() throws(ScheduleError) -> [ScheduleComponent] {
         if skip("*") { return [CalendarFields.everySecond] }
         return try list("second", unit: 1_000_000)
@@ -325,7 +326,7 @@ struct CalendarReader {
         return value
     }
 
-    /// Up to six digits behind the point count; a seventh rounds.
+    /// Up to six digits after the point; a seventh digit is rounded.
     private mutating func fraction() throws(ScheduleError) -> Int {
         let start = place
         var value = 0
@@ -346,7 +347,8 @@ struct CalendarReader {
         (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(byte)
     }
 
-    /// A whole number of up to some 2 billion, the most systemd takes for any field, or 10^11 seconds.
+    /// A whole number of up to about 2 billion, the maximum of systemd for any field, or 10^11 for
+    /// seconds.
     private mutating func number() throws(ScheduleError) -> Int {
         let start = place
         var value = 0

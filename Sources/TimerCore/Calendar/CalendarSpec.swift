@@ -1,11 +1,11 @@
 // Copyright 2026 the timerd authors
 // SPDX-License-Identifier: Apache-2.0
 
-/// Why a text is no schedule: the place in it, and what is wrong there.
+/// The reason why a text is not a valid schedule, with the place of the error.
 public struct ScheduleError: Error, Hashable, Sendable, CustomStringConvertible {
     /// The place in the text, in bytes from its start.
     public var offset: Int
-    /// What is wrong there.
+    /// The reason.
     public var message: String
 
     public var description: String { message }
@@ -16,23 +16,24 @@ public struct ScheduleError: Error, Hashable, Sendable, CustomStringConvertible 
     }
 }
 
-/// A calendar event as systemd writes it (systemd.time(7), "Calendar Events"): `Mon..Fri 08:30`,
-/// `*-*-1..7 18:00:00`, `*:0/15`, `daily Europe/Berlin`.
+/// A calendar event in the syntax of systemd (systemd.time(7), "Calendar Events"): `Mon..Fri
+/// 08:30`, `*-*-1..7 18:00:00`, `*:0/15`, `daily Europe/Berlin`.
 ///
-/// The same texts are taken as by systemd 252, but for abbreviations of zones, which name different
-/// offsets in different places and at different times of the year.
+/// It accepts the same texts as systemd 252, except abbreviations of zones, whose meaning depends
+/// on the place and the time of the year.
 public struct CalendarSpec: OccurrenceSource, Hashable, Sendable, CustomStringConvertible {
-    /// The zone the text itself names; nil leaves it to whoever uses the schedule.
+    /// The zone that the text names; nil: the caller selects the zone.
     public let zoneName: String?
     /// The normal form, as systemd prints it.
     public let description: String
-    /// What becomes of times that do not exist or come twice, if nobody says otherwise: a schedule whose
-    /// hour or minute is a wildcard or an open step follows the clock, any other is fixed.
+    /// What happens to times that do not exist or occur twice, unless the configuration says
+    /// otherwise. A schedule whose hour or minute is a wildcard or an open step follows the clock;
+    /// any other schedule is fixed.
     public let standardRule: DSTRule
 
     let pattern: OccurrencePattern
 
-    /// Reads a calendar event.
+    /// Parses a calendar event.
     ///
     /// - Throws: `ScheduleError`.
     /// - Complexity: O(*n*) in the length of the text.
@@ -49,7 +50,8 @@ public struct CalendarSpec: OccurrenceSource, Hashable, Sendable, CustomStringCo
 
     /// The first time after `instant`; nil if there is none before the year 2200.
     ///
-    /// - Parameter rule: what becomes of times that do not exist or come twice; nil: the schedule's own.
+    /// - Parameter rule: what happens to times that do not exist or occur twice; nil: the default
+    ///   of the schedule.
     /// - Complexity: O(*y*) for *y* years until then, at most 230.
     public func next(
         after instant: WallInstant, in zone: ZoneRules, rule: DSTRule? = nil
@@ -66,7 +68,7 @@ public struct CalendarSpec: OccurrenceSource, Hashable, Sendable, CustomStringCo
     }
 }
 
-/// The fields of a calendar event, read and put into normal form.
+/// The fields of a calendar event, parsed and converted to the normal form.
 struct CalendarFields {
     var zoneName: String?
     /// Bits 0 (Monday) to 6; 0 and all seven mean every day.
@@ -82,7 +84,8 @@ struct CalendarFields {
 
     static let everySecond = ScheduleComponent(start: 0, stop: nil, step: 1_000_000)
 
-    /// Whether a time that the clock skips is not missed, and one that it repeats is meant twice.
+    /// Whether occurrences follow the local clock: a time that the clock skips is not missed, and a
+    /// time that it repeats counts twice.
     var followsClock: Bool {
         func isOpen(_ field: [ScheduleComponent]) -> Bool {
             field.isEmpty || field.contains { $0.step > 0 && $0.stop == nil }
@@ -90,7 +93,7 @@ struct CalendarFields {
         return isOpen(hours) || isOpen(minutes)
     }
 
-    /// Sorts each field, takes out what is there twice, ends each range on a value it reaches, and
+    /// Sorts each field, removes duplicates, ends each range at a value that it contains, and
     /// completes years of two digits.
     mutating func normalize() {
         if weekdays == 0x7f { weekdays = 0 }
@@ -108,7 +111,7 @@ struct CalendarFields {
         hours = Self.normal(hours)
         minutes = Self.normal(minutes)
         seconds = Self.normal(seconds)
-        // Every second and some of them are every second.
+        // A list that contains every second and some single seconds means every second.
         if seconds.contains(Self.everySecond),
             seconds.allSatisfy({ $0.start % 1_000_000 == 0 && $0.step % 1_000_000 == 0 })
         {
@@ -120,7 +123,7 @@ struct CalendarFields {
         let trimmed = parts.map { part in
             guard let stop = part.stop, stop >= part.start, part.step > 0 else { return part }
             let last = stop - (stop - part.start) % part.step
-            // A range of one value is that value.
+            // A range with one value is a single value.
             return last == part.start
                 ? ScheduleComponent(start: last, stop: nil, step: 0)
                 : ScheduleComponent(start: part.start, stop: last, step: part.step)
@@ -154,7 +157,8 @@ struct CalendarFields {
             seconds: second)
     }
 
-    /// Days that are counted from the end, counted from the start of a month of this length.
+    /// Converts days that are counted from the end of the month to days from the start, for a month
+    /// of this length.
     private func daysOfMonth(_ length: Int) -> [ScheduleComponent] {
         guard isFromMonthEnd else { return days }
         return days.map { part in
@@ -179,7 +183,7 @@ struct CalendarFields {
 
     private static let weekdayNames = ["Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun"]
 
-    /// Runs of three and more days as ranges.
+    /// Writes three or more consecutive days as a range.
     private static func text(weekdays: UInt64) -> String {
         var parts: [String] = []
         var day = 0

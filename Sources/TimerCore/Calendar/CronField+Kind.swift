@@ -2,13 +2,14 @@
 // SPDX-License-Identifier: Apache-2.0
 
 extension CronField {
-    /// Which one: its name, its range, its names of values.
+    /// The kind of a field: its name, its range, and the names of its values.
     struct Kind {
         var name: String
         var range: ClosedRange<Int>
-        /// What is drawn from where no range is given: days that every month has, and each weekday once.
+        /// The range for random values if the line gives none: days that every month has, and each
+        /// weekday once.
         var drawn: ClosedRange<Int>
-        /// In full; three letters are enough.
+        /// The full names; three letters are enough in a line.
         var names: [String] = []
 
         static let minute = Kind(name: "minute", range: 0...59, drawn: 0...59)
@@ -25,7 +26,7 @@ extension CronField {
             names: [
                 "sunday", "monday", "tuesday", "wednesday", "thursday", "friday", "saturday",
             ])
-        /// In the order of a line.
+        /// The fields in the order of a crontab line.
         static let all = [minute, hour, day, month, weekday]
 
         var isWeekday: Bool { range.upperBound == 7 }

@@ -1,21 +1,21 @@
 // Copyright 2026 the timerd authors
 // SPDX-License-Identifier: Apache-2.0
 
-/// One field of a line of a crontab.
+/// One field of a crontab line.
 struct CronField {
-    /// The values; of weekdays bit 0 is Monday.
+    /// The values. For weekdays, bit 0 is Monday.
     private(set) var bits: UInt64 = 0
-    /// Whether it begins with `*`, which Debian's cron remembers apart from what it matches.
+    /// Whether it starts with `*`, which Debian's cron stores separately from the values.
     private(set) var hasStar = false
-    /// Whether it goes on to the end of its range, as `*`, `*/5` and `0/5` do.
+    /// Whether it continues to the end of its range, like `*`, `*/5` and `0/5`.
     private(set) var isOpen = false
-    /// Whether the month's last day is meant.
+    /// Whether it contains `L`, the last day of the month.
     private(set) var hasLast = false
-    /// As in `DayPattern`; empty without ordinals.
+    /// The same as in `DayPattern`; empty if there are no ordinals.
     private(set) var ordinals: [UInt64] = []
     /// The normal form.
     private(set) var text = ""
-    /// What of it Debian's cron reads in another way, or not at all.
+    /// The parts that Debian's cron interprets in another way, or refuses.
     private(set) var differences: [String] = []
 
     private let kind: Kind
@@ -23,7 +23,7 @@ struct CronField {
     private let end: Int
     private let drawing: CronSpec.Drawing?
     private var place: Int
-    /// How many values were drawn.
+    /// The number of random values that were drawn.
     private var draws = 0
 
     init(
@@ -43,13 +43,13 @@ struct CronField {
         }
         text = parts.joined(separator: ",")
         guard kind.isWeekday else { return }
-        // Bit 0 and bit 7 are Sunday, which is the last day here.
+        // Bits 0 and 7 both mean Sunday, which is the last weekday here.
         bits = (bits >> 1 & 0x3f) | ((bits | bits >> 7) & 1) << 6
     }
 
     // MARK: - Parts
 
-    /// One part of the list.
+    /// Parses one part of the list.
     /// - Returns: its normal form.
     private mutating func part() throws(ScheduleError) -> String {
         if isAt("?") { throw error("'?' is not known here; use '*'") }
@@ -83,7 +83,7 @@ struct CronField {
         return "\(first.value)/\(step)"
     }
 
-    /// The rest of a range, whose first value and hyphen are read.
+    /// Parses the rest of a range after the first value and the hyphen.
     private mutating func range(
         from first: (value: Int, isName: Bool), _ start: Int
     ) throws(ScheduleError) -> String {
@@ -106,10 +106,10 @@ struct CronField {
         return text
     }
 
-    /// Adds a range of names that runs over the end of the week or the year.
+    /// Adds a range of names that crosses the end of the week or of the year.
     /// - Returns: its normal form.
     private mutating func addOver(_ first: Int, _ last: Int, step: Int?) -> String {
-        // 7 is Sunday as well, so that a week that ends with it runs over no end.
+        // 7 also means Sunday, so a range that ends with Sunday does not cross the end of the week.
         if kind.isWeekday, last == 0 {
             add(first...7, step: step ?? 1)
             return "\(first)-7" + (step.map { "/\($0)" } ?? "")
@@ -132,8 +132,8 @@ struct CronField {
         return values.map(String.init).joined(separator: ",")
     }
 
-    /// `H`, `H(1-5)`, `~`, `1~5`, each with or without a step: a value that is drawn for each job; with a step
-    /// the first of them.
+    /// Parses `H`, `H(1-5)`, `~` or `1~5`, each with or without a step: a random value for each
+    /// job. With a step it is the first value.
     private mutating func drawnPart(
         from first: Int?, _ start: Int
     ) throws(ScheduleError) -> String {
@@ -149,7 +149,8 @@ struct CronField {
         draws += 1
         var text = "\(value)"
         if let step {
-            // Steps over the whole field go on to its end, also on days that are not drawn.
+            // Steps over the whole field continue to its end, even on days that cannot be drawn as
+            // the first value.
             let isWhole = range == kind.drawn
             let last = isWhole && !kind.isWeekday ? kind.range.upperBound : range.upperBound
             add(value...last, step: step)
@@ -162,7 +163,7 @@ struct CronField {
         return text
     }
 
-    /// What is drawn from: all behind `H` and around `~` but the step.
+    /// Parses the range of the random value: everything after `H` or around `~`, except the step.
     private mutating func drawnRange(
         from first: Int?, _ start: Int
     ) throws(ScheduleError) -> ClosedRange<Int> {
@@ -186,7 +187,7 @@ struct CronField {
         return low...high
     }
 
-    /// `5L` and `5#2` of a weekday.
+    /// Parses `5L` and `5#2` for a weekday.
     private mutating func ordinal(
         of weekday: Int, from start: Int
     ) throws(ScheduleError) -> String? {
@@ -240,13 +241,13 @@ struct CronField {
         ScheduleError(place, "\(kind.name): \(message)")
     }
 
-    /// Notes what Debian's cron makes of the part that began at `start` and ends here.
+    /// Records how Debian's cron interprets the part from `start` to the current place.
     private mutating func note(_ start: Int, _ what: String) {
         let part = String(decoding: bytes[start..<place], as: UTF8.self)
         differences.append("\(kind.name): \"\(part)\": Debian's cron \(what)")
     }
 
-    /// Notes names in full, which Debian's cron refuses.
+    /// Records full names, which Debian's cron refuses.
     private mutating func noteNames(_ start: Int) {
         let words = bytes[start..<place].split { !(97...122).contains($0 | 0x20) }
         guard words.contains(where: { $0.count > 3 }) else { return }
@@ -260,13 +261,14 @@ struct CronField {
         return step
     }
 
-    /// A number in range, or a name.
+    /// Parses a number in the range, or a name.
     private mutating func value() throws(ScheduleError) -> (value: Int, isName: Bool) {
         let start = place
         let letters = bytes[place..<end].prefix { (97...122).contains($0 | 0x20) }
         if !letters.isEmpty {
             var word = String(decoding: letters, as: UTF8.self).lowercased()
-            // Of `friL`, which is written with the number, the day is read and the letter refused.
+            // For `friL`, which must be written with the number of the day, the day is accepted
+            // here and the letter is refused later.
             if kind.isWeekday, word.utf8.count == 4, word.last == "l" { word.removeLast() }
             guard let index = kind.names.firstIndex(where: { $0 == word || $0.prefix(3) == word })
             else {

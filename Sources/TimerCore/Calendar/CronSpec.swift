@@ -1,41 +1,45 @@
 // Copyright 2026 the timerd authors
 // SPDX-License-Identifier: Apache-2.0
 
-/// A line of a crontab without its command, as Debian's cron reads it (crontab(5)): minute, hour, day of the
-/// month, month, day of the week; or `@daily` and its like.
+/// A crontab line without its command, as Debian's cron interprets it (crontab(5)): minute, hour,
+/// day of the month, month, day of the week; or a word like `@daily`.
 ///
-/// What Debian's cron ignores without a word, such as something behind a number, is an error here. What other
-/// crons read and Debian's does not is accepted, and `read` says so: `5/15`, names in full, ranges of names
-/// that run over the end of the week or year, `L` as the last day of the month, `5L` and `5#2` as the last and
-/// the second Friday, `H` and `~` for values that are drawn for each job.
+/// Text that Debian's cron silently ignores, such as characters after a number, is an error here.
+/// Syntax that other crons accept and Debian's cron does not is accepted, and `read` reports it:
+/// `5/15`, full names, ranges of names that cross the end of the week or year, `L` for the last day
+/// of the month, `5L` and `5#2` for the last and the second Friday, and `H` and `~` for a random
+/// value for each job.
 public struct CronSpec: OccurrenceSource, Hashable, Sendable, CustomStringConvertible {
-    /// The normal form: numbers for names and for what is drawn, one blank between fields.
+    /// The normal form: names and random values are replaced by numbers, with one blank between
+    /// fields.
     public let description: String
-    /// Whether it means each boot of the machine, `@reboot`, and no time at all.
+    /// Whether it is `@reboot`, which means each boot of the machine and no time.
     public let isReboot: Bool
-    /// As in `CalendarSpec`: the hour or minute of a schedule that follows the clock is `*`, `*/n` or `m/n`.
+    /// The same as in `CalendarSpec`. A schedule follows the clock if its hour or minute is `*`,
+    /// `*/n` or `m/n`.
     public let standardRule: DSTRule
 
     let pattern: OccurrencePattern
 
-    /// A line as it was written.
+    /// A parsed line.
     public struct Line: Hashable, Sendable {
-        /// What it means.
+        /// The meaning of the line.
         public let spec: CronSpec
-        /// What of it Debian's cron reads in another way or not at all, as sentences.
+        /// The parts that Debian's cron interprets in another way or refuses, as sentences.
         public let differences: [String]
     }
 
-    /// What values are drawn from where a line has `H` or `~`: the same for each reading of one job's lines on
-    /// one machine.
+    /// The source of the random values for `H` and `~`. They are the same each time the lines of
+    /// one job are read on one machine.
     public struct Drawing: Sendable {
         private let chance: Chance
 
         /// - Parameters:
-        ///   - seed: the machine's.
-        ///   - job: the job whose line is read.
+        ///   - seed: the seed of the machine.
+        ///   - job: the job to which the line belongs.
         public init(seed: UInt64, job: Job.Name) {
-            // Apart from the job's random delays, which are drawn from the seed itself.
+            // The seed differs from that of the random delays, so that the values are independent
+            // of the delays of the job.
             chance = Chance(seed: seed ^ 0x6372_6f6e, job: job)
         }
 
@@ -45,14 +49,14 @@ public struct CronSpec: OccurrenceSource, Hashable, Sendable, CustomStringConver
         }
     }
 
-    /// The words that stand for a whole line.
+    /// Words that replace a whole line.
     private static let words: [String: String] = [
         "@yearly": "0 0 1 1 *", "@annually": "0 0 1 1 *", "@monthly": "0 0 1 * *",
         "@weekly": "0 0 * * 0", "@daily": "0 0 * * *", "@midnight": "0 0 * * *",
         "@hourly": "0 * * * *",
     ]
 
-    /// Reads a line that is nobody's: one with `H` or `~` is an error.
+    /// Parses a line that does not belong to a job. `H` and `~` are errors.
     ///
     /// - Throws: `ScheduleError`.
     /// - Complexity: O(*n*) in the length of the text.
@@ -60,9 +64,9 @@ public struct CronSpec: OccurrenceSource, Hashable, Sendable, CustomStringConver
         self = try Self.read(text, drawing: nil).spec
     }
 
-    /// Reads a line, with what is to be said of it.
+    /// Parses a line, and reports how Debian's cron differs.
     ///
-    /// - Parameter drawing: what `H` and `~` are drawn from; nil: they are errors.
+    /// - Parameter drawing: the source of the values for `H` and `~`; nil: they are errors.
     /// - Throws: `ScheduleError`.
     /// - Complexity: O(*n*) in the length of the text.
     public static func read(_ text: String, drawing: Drawing?) throws(ScheduleError) -> Line {
@@ -127,7 +131,8 @@ public struct CronSpec: OccurrenceSource, Hashable, Sendable, CustomStringConver
                     day.bits & ((1 << (length + 1)) - 1) | (day.hasLast ? 1 << length : 0)
                 },
                 weekdays: weekday.bits, ordinals: weekday.ordinals,
-                // Where both are restricted one of them is enough (crontab(5)).
+                // If both day fields are restricted, it is enough that one of them matches
+                // (crontab(5)).
                 isEither: !day.hasStar && !weekday.hasStar),
             hours: hour.bits, minutes: minute.bits, seconds: .whole(1))
         description = fields.map(\.text).joined(separator: " ")
@@ -144,8 +149,8 @@ public struct CronSpec: OccurrenceSource, Hashable, Sendable, CustomStringConver
         return ScheduleError(places[min(5, places.count - 1)].lowerBound, message)
     }
 
-    /// A hint for what stands behind the fields of a line in a crontab: the user, in that of the system, and
-    /// the command. Nothing for what could be one more field.
+    /// A hint if the text after the fields looks like the rest of a crontab line: the user, in a
+    /// system crontab, and the command. There is no hint if the text could be one more field.
     private static func commandHint(_ bytes: [UInt8], _ place: Range<Int>) -> String {
         let word = String(decoding: bytes[place], as: UTF8.self)
         let isName = CronField.Kind.weekday.shortNames.contains(String(word.prefix(3).lowercased()))
@@ -165,7 +170,8 @@ public struct CronSpec: OccurrenceSource, Hashable, Sendable, CustomStringConver
 
     /// The first time after `instant`; nil if there is none before the year 2200.
     ///
-    /// - Parameter rule: what becomes of times that do not exist or come twice; nil: the schedule's own.
+    /// - Parameter rule: what happens to times that do not exist or occur twice; nil: the default
+    ///   of the schedule.
     /// - Complexity: O(*y*) for *y* years until then, at most 230.
     public func next(
         after instant: WallInstant, in zone: ZoneRules, rule: DSTRule? = nil

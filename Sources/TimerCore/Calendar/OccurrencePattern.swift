@@ -1,34 +1,35 @@
 // Copyright 2026 the timerd authors
 // SPDX-License-Identifier: Apache-2.0
 
-/// Which times of a local clock a schedule names: the common ground of calendar and cron. It knows nothing
-/// of zones; local times are microseconds since 1970-01-01T00:00 by the local clock.
+/// The times of a local clock at which a schedule occurs, for calendar events and crontab lines. It
+/// does not know time zones; a local time is in microseconds since 1970-01-01T00:00 by the local
+/// clock.
 struct OccurrencePattern: Hashable, Sendable {
-    /// The years looked at, as systemd has them: beyond lies never.
+    /// The years that are searched, as in systemd. There are no occurrences outside them.
     static let years = 1970...2199
     static let microsecondsPerDay: Int64 = 86_400_000_000
 
-    /// Empty: every year.
+    /// The years; empty means every year.
     var years: [ScheduleComponent] = []
-    /// Bits 1 to 12.
+    /// The months: bits 1 to 12.
     var months: UInt64
     var days: DayPattern
-    /// Bits 0 to 23.
+    /// The hours: bits 0 to 23.
     var hours: UInt64
-    /// Bits 0 to 59.
+    /// The minutes: bits 0 to 59.
     var minutes: UInt64
     var seconds: SecondPattern
 
     /// Which seconds of a minute.
     enum SecondPattern: Hashable, Sendable {
-        /// Whole ones: bits 0 to 59.
+        /// Whole seconds: bits 0 to 59.
         case whole(UInt64)
         /// In microseconds.
         case fractions([ScheduleComponent])
 
         private static let last = 59_999_999
 
-        /// The first at or after so many microseconds of the minute.
+        /// The first second at or after this many microseconds of the minute.
         func next(notBelow microsecond: Int64) -> Int64? {
             switch self {
             case .whole(let bits):
@@ -195,10 +196,11 @@ struct DayPattern: Hashable, Sendable {
     var byLength: [UInt64]
     /// Weekdays, bit 0 for Monday.
     var weekdays: UInt64 = 0x7f
-    /// Weekdays by their number in the month: `ordinals[n]` are those whose n-th is meant, and in
-    /// `ordinals[0]` those whose last is.
+    /// Weekdays by their number in the month: `ordinals[n]` has the weekdays whose n-th occurrence
+    /// in the month is meant, and `ordinals[0]` those whose last occurrence is meant.
     var ordinals: [UInt64] = []
-    /// Whether a day needs only one of the two, as cron has it where both are restricted.
+    /// Whether it is enough that the date or the weekday matches, as in cron if both are
+    /// restricted.
     var isEither = false
 
     /// Bits 1 to 31 of the days of this month.
@@ -219,7 +221,7 @@ struct DayPattern: Hashable, Sendable {
         for (number, weekdays) in ordinals.enumerated() where weekdays != 0 {
             let days = Self.repeated(weekdays, from: weekday)
             if number == 0 {
-                // The last seven days have each weekday once.
+                // Each weekday occurs once in the last seven days.
                 bits |= days & ~((UInt64(1) << (length - 6)) - 1)
             } else {
                 bits |= days & ((UInt64(0x7f) << 1) << (7 * (number - 1)))
@@ -228,7 +230,8 @@ struct DayPattern: Hashable, Sendable {
         return bits & all
     }
 
-    /// The weekdays' bits week after week, beginning at bit 1 with the weekday of the month's first.
+    /// The bits of the weekdays repeated for all weeks of a month. Bit 1 is the first day of the
+    /// month, whose weekday is `first`.
     private static func repeated(_ weekdays: UInt64, from first: Int) -> UInt64 {
         let week = (weekdays >> first | weekdays << (7 - first)) & 0x7f
         return (week | week << 7 | week << 14 | week << 21 | week << 28) << 1

@@ -1,43 +1,44 @@
 // Copyright 2026 the timerd authors
 // SPDX-License-Identifier: Apache-2.0
 
-/// What a schedule does with local times that do not exist, and with those that come twice.
+/// What a schedule does with local times that do not exist or occur twice.
 public struct DSTRule: Hashable, Sendable {
     /// Occurrences whose time does not exist.
     public enum Gap: String, CaseIterable, Hashable, Sendable {
-        /// Fire at the end of the gap; several of them fire once.
+        /// They fire at the end of the gap; several of them fire once.
         case runAfter = "run-after"
-        /// Do not fire.
+        /// They do not fire.
         case skip
     }
 
-    /// Occurrences whose time comes twice.
+    /// Occurrences whose local time occurs twice.
     public enum Overlap: String, CaseIterable, Hashable, Sendable {
-        /// Fire in the first pass alone.
+        /// They fire only the first time.
         case first
-        /// Fire in both.
+        /// They fire both times.
         case both
     }
 
-    /// What becomes of occurrences in a gap.
+    /// What happens to occurrences in a gap.
     public var gap: Gap
-    /// What becomes of occurrences in a repeated stretch.
+    /// What happens to occurrences in a repeated range.
     public var overlap: Overlap
 
-    /// A rule as described.
+    /// Creates a rule.
     public init(gap: Gap, overlap: Overlap) {
         self.gap = gap
         self.overlap = overlap
     }
 
-    /// For schedules that follow the clock, whose hour or minute is a wildcard: what is not there is not
-    /// missed, and what comes twice is meant twice.
+    /// For schedules that follow the clock, because their hour or minute is a wildcard: a time that
+    /// does not exist is not missed, and a time that occurs twice counts twice.
     public static let followsClock = DSTRule(gap: .skip, overlap: .both)
-    /// For all others: exactly once for each day they are due, as Debian's cron has it (cron(8)).
+    /// For all other schedules: exactly once on each day on which they are due, as in Debian's cron
+    /// (cron(8)).
     public static let fixed = DSTRule(gap: .runAfter, overlap: .first)
 }
 
-/// What names occurrences by a local clock, and says how it takes to daylight saving.
+/// A schedule with occurrences by a local clock and a default rule for daylight saving time.
 protocol OccurrenceSource {
     var pattern: OccurrencePattern { get }
     var standardRule: DSTRule { get }
@@ -59,20 +60,21 @@ extension OccurrenceSource {
     }
 }
 
-/// The search for occurrences in a zone: stretches of one offset are walked in the order of real time, so that
-/// what comes out always lies strictly after, or before, what went in.
+/// The search for occurrences in a zone. It goes through the ranges of constant offset in the order
+/// of real time, so that the result is always strictly after, or before, the given instant.
 struct OccurrenceSearch {
     let pattern: OccurrencePattern
     let zone: ZoneRules
     let rule: DSTRule
 
     private static let second: Int64 = 1_000_000
-    /// More than any two offsets differ by, and any change of offset moves the clock.
+    /// This is longer than the difference of any two offsets, and than any change of an offset.
     private static let margin: Int64 = 52 * 3600 * second
 
     /// The first instant after `instant`, in microseconds since 1970.
     ///
-    /// - Complexity: as `OccurrencePattern.next`, and O(1) stretches of the zone around the occurrence.
+    /// - Complexity: that of `OccurrencePattern.next` for each of the O(1) ranges of constant offset
+    ///   around the occurrence.
     func next(after instant: Int64) -> Int64? {
         guard var bound = Self.add(instant, 1) else { return nil }
         var segment = zone.segment(at: bound.quotient(flooringBy: Self.second))
@@ -87,20 +89,21 @@ struct OccurrenceSearch {
             if rule.overlap == .first, let seen = localEnd(before: segment) {
                 local = max(local, seen)
             }
-            // Nothing ahead by the local clock: nothing ahead in any later stretch.
+            // If there is no later occurrence by the local clock, there is none in any later range.
             guard let occurrence = pattern.next(notBefore: local) else { return nil }
             guard let end = segment.end.flatMap(Self.microseconds) else {
                 return occurrence - offset
             }
             if occurrence < end + offset { return occurrence - offset }
-            // Far ahead, and no repeated time in between: the stretches up to it hold nothing.
+            // If no time is repeated before the occurrence, the ranges between contain none. The
+            // search can continue near the occurrence.
             let isRepeated = rule.overlap == .both && local > end + offset - Self.margin
             bound = isRepeated ? end : max(end, occurrence - Self.margin)
             segment = zone.segment(at: bound.quotient(flooringBy: Self.second))
         }
     }
 
-    /// The last instant before `instant`; the mirror of `next`.
+    /// The last instant before `instant`. It works like `next` in the opposite direction.
     func previous(before instant: Int64) -> Int64? {
         guard var bound = Self.add(instant, -1) else { return nil }
         var segment = zone.segment(at: bound.quotient(flooringBy: Self.second))
@@ -116,12 +119,13 @@ struct OccurrenceSearch {
             if let occurrence, occurrence >= lowest ?? .min { return occurrence - offset }
             guard let start, let before = Self.add(start, -1) else { return nil }
             if start <= bound, hasOccurrenceInGap(before: segment) { return start }
-            // Near the start of a stretch, times ahead by the local clock may have been there in the one
-            // before it.
+            // Near the start of a range, later times of the local clock may already have occurred
+            // in the range before it.
             let isRepeated = rule.overlap == .both && high < start + offset + Self.margin
             bound = before
             if let occurrence {
-                // Far behind: the stretches down to it hold nothing, but for those near the bound.
+                // If the occurrence is far away, the ranges between contain none, except those near
+                // the bound. The search can continue near the occurrence.
                 let far = occurrence + Self.margin
                 if !isRepeated, far < bound - 2 * Self.margin { bound = far }
             } else if rule.gap == .skip, !isRepeated {
@@ -132,7 +136,7 @@ struct OccurrenceSearch {
         }
     }
 
-    /// Whether an occurrence lies in the gap that this stretch begins with.
+    /// Whether an occurrence is in the gap at the start of this range.
     private func hasOccurrenceInGap(before segment: ZoneRules.Segment) -> Bool {
         guard rule.gap == .runAfter, let start = segment.start else { return false }
         let before = zone.segment(at: start - 1).offset
@@ -142,12 +146,14 @@ struct OccurrenceSearch {
         return occurrence < gap + (segment.offset - before) * Self.second
     }
 
-    /// How far the local clock got before this stretch, where its first times are a second pass.
+    /// The latest time that the local clock had reached before this range, if the range repeats
+    /// times.
     private func localEnd(before segment: ZoneRules.Segment) -> Int64? {
         guard let start = segment.start else { return nil }
         let before = zone.segment(at: start - 1)
         var end = start + before.offset
-        // A stretch so short that the one before it reached further.
+        // The range before this one may be so short that an earlier range reached a later local
+        // time.
         if let earlier = before.start, start - earlier < 86_400 {
             end = max(end, earlier + zone.segment(at: earlier - 1).offset)
         }

@@ -1,12 +1,12 @@
 // Copyright 2026 the timerd authors
 // SPDX-License-Identifier: Apache-2.0
 
-/// A zone in the form of the environment variable TZ (POSIX.1, 8.3, with the extension of RFC 9636, 3.3.1:
-/// the times of changes from -167 to 167 hours).
+/// A zone in the format of the environment variable TZ (POSIX.1, 8.3, with the extension of RFC
+/// 9636, 3.3.1: times of changes from -167 to 167 hours).
 struct PosixZone: Hashable, Sendable {
     /// Seconds east of UTC in standard time.
     let standard: Int32
-    /// The other time of the year, if there is one.
+    /// The rules for daylight saving time, if there are any.
     let daylight: Daylight?
 
     struct Daylight: Hashable, Sendable {
@@ -15,7 +15,7 @@ struct PosixZone: Hashable, Sendable {
         var ends: Change
     }
 
-    /// A day of each year, and a time of it in seconds by the clock in force before the change.
+    /// A day of each year, and a time on that day in seconds by the clock before the change.
     struct Change: Hashable, Sendable {
         enum Day: Hashable, Sendable {
             /// `Jn`: 1 to 365; February 29 is never counted.
@@ -51,10 +51,11 @@ struct PosixZone: Hashable, Sendable {
         daylight = offset == standard ? nil : Daylight(offset: offset, begins: begins, ends: ends)
     }
 
-    /// The stretch of one offset an instant lies in, as if the rules had always held.
+    /// The range of constant offset that contains an instant, as if the rules were valid for all
+    /// time.
     func segment(at second: Int64) -> ZoneRules.Segment {
         guard let daylight else { return .init(start: nil, end: nil, offset: Int64(standard)) }
-        // Beyond this the calendar of years would overflow, and no clock gets there.
+        // Beyond this limit the calculation of the year would overflow. No clock has such a time.
         let clamped = min(max(second, -(1 << 50)), 1 << 50)
         let year = CivilDate(
             daysSinceEpoch: Int((clamped + Int64(standard)).quotient(flooringBy: 86_400))
@@ -65,7 +66,8 @@ struct PosixZone: Hashable, Sendable {
             let begins = daylight.begins.second(of: year) - Int64(standard)
             let ends = daylight.ends.second(of: year) - Int64(daylight.offset)
             for (at, isDaylight) in [(begins, true), (ends, false)] {
-                // Where one year's end is the next one's beginning, daylight saving time never ends.
+                // If daylight saving time ends at the moment at which the next one starts, it is
+                // permanent.
                 if at <= clamped {
                     if start.map({ ($0.at, $0.isDaylight ? 1 : 0) < (at, isDaylight ? 1 : 0) })
                         ?? true
@@ -81,7 +83,7 @@ struct PosixZone: Hashable, Sendable {
         }
         let isDaylight = start?.isDaylight ?? false
         let offset = Int64(isDaylight ? daylight.offset : standard)
-        // A change to what is in force already is none.
+        // A change to the current offset is not a change.
         guard let last = start, let next = end, next.isDaylight != isDaylight else {
             return .init(start: nil, end: nil, offset: offset)
         }
@@ -90,7 +92,7 @@ struct PosixZone: Hashable, Sendable {
 }
 
 extension PosixZone.Change {
-    /// The local second of the change in a year, counted as if local time were UTC.
+    /// The local second of the change in a year, calculated as if local time were UTC.
     func second(of year: Int) -> Int64 {
         let newYear = CivilDate(year: year, month: 1, day: 1).daysSinceEpoch
         let isLeap = CivilDate.isLeap(year)
@@ -130,7 +132,7 @@ extension CivilDate {
     }
 }
 
-/// Reads the parts of a POSIX zone.
+/// A parser for the parts of a POSIX zone.
 private struct PosixReader {
     private let text: String
     private let bytes: [UInt8]
@@ -155,7 +157,7 @@ private struct PosixReader {
         return true
     }
 
-    /// An abbreviation: letters, or anything of letters, digits and signs within `<>`.
+    /// Parses an abbreviation: letters, or letters, digits and signs in `<>`.
     mutating func name() throws(ZoneError) {
         let start = place
         if skip("<") {
@@ -182,7 +184,7 @@ private struct PosixReader {
         return value
     }
 
-    /// `[+-]hh[:mm[:ss]]` in seconds.
+    /// Parses `[+-]hh[:mm[:ss]]` and returns seconds.
     mutating func offset(hoursMax: Int) throws(ZoneError) -> Int32 {
         let isNegative = skip("-")
         if !isNegative { _ = skip("+") }
@@ -194,7 +196,7 @@ private struct PosixReader {
         return Int32(isNegative ? -seconds : seconds)
     }
 
-    /// `,day[/time]`.
+    /// Parses `,day[/time]`.
     mutating func change() throws(ZoneError) -> PosixZone.Change {
         guard skip(",") else { throw error("a comma and the day of a change are missing") }
         var change = PosixZone.Change(day: try day())

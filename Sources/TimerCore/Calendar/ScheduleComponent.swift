@@ -1,21 +1,21 @@
 // Copyright 2026 the timerd authors
 // SPDX-License-Identifier: Apache-2.0
 
-/// One part of a field of a schedule: a number, a range of them, or a number and every so many after it.
+/// One part of a field of a schedule: a number, a range of numbers, or a number with a step.
 struct ScheduleComponent: Hashable, Sendable, Comparable {
     /// The first value.
     var start: Int
-    /// The last it may reach; nil: as far as the field goes.
+    /// The last possible value; nil: the end of the field.
     var stop: Int?
-    /// How far the values are apart; 0 if there is only the first.
+    /// The difference between two values; 0 if there is only the first.
     var step: Int
 
-    /// The order of a normal form.
+    /// The order in the normal form.
     static func < (left: Self, right: Self) -> Bool {
         (left.start, left.stop ?? -1, left.step) < (right.start, right.stop ?? -1, right.step)
     }
 
-    /// Its first value not below `value`, and not above `limit`.
+    /// Its first value that is at least `value` and at most `limit`.
     func next(notBelow value: Int, limit: Int) -> Int? {
         let last = min(stop ?? limit, limit)
         guard value > start else { return start <= last ? start : nil }
@@ -25,7 +25,7 @@ struct ScheduleComponent: Hashable, Sendable, Comparable {
         return found <= last ? found : nil
     }
 
-    /// Its last value not above `value`, nor above `limit`.
+    /// Its last value that is at most `value` and at most `limit`.
     func previous(notAbove value: Int, limit: Int) -> Int? {
         let last = min(value, stop ?? limit, limit)
         guard last >= start else { return nil }
@@ -54,7 +54,8 @@ extension Array<ScheduleComponent> {
         return best
     }
 
-    /// The values up to `limit`, at most 63, as bits; all from `from` on if there is no component.
+    /// The values up to `limit`, at most 63, as bits; if there is no component, all values from
+    /// `from` on.
     func bits(from: Int, limit: Int) -> UInt64 {
         guard !isEmpty else { return (from...limit).reduce(0) { $0 | 1 << $1 } }
         var bits: UInt64 = 0
@@ -70,14 +71,14 @@ extension Array<ScheduleComponent> {
 }
 
 extension FixedWidthInteger {
-    /// The lowest bit set at or above `place`.
+    /// The lowest bit that is set at or above `place`.
     func bit(notBelow place: Int) -> Int? {
         guard place < Self.bitWidth else { return nil }
         let rest = self & (~0 << Swift.max(0, place))
         return rest == 0 ? nil : rest.trailingZeroBitCount
     }
 
-    /// The highest bit set at or below `place`.
+    /// The highest bit that is set at or below `place`.
     func bit(notAbove place: Int) -> Int? {
         guard place >= 0 else { return nil }
         let rest = place >= Self.bitWidth - 1 ? self : self & ~(~0 << (place + 1))

@@ -1,13 +1,13 @@
 // Copyright 2026 the timerd authors
 // SPDX-License-Identifier: Apache-2.0
 
-/// Something about a schedule that is no error and may still not be what was meant.
+/// A property of a schedule that is not an error, but may be unintended.
 public struct ScheduleFinding: Hashable, Sendable {
-    /// What kind of thing it is; the raw value is its name for people and programs.
+    /// The kind of finding; the raw value is its name for users and programs.
     public enum Code: String, CaseIterable, Hashable, Sendable {
-        /// No occurrence is ever to come.
+        /// There is no further occurrence.
         case neverFires = "never-fires"
-        /// A crontab line restricts both day fields, and either is enough (crontab(5)).
+        /// A crontab line restricts both day fields, and one of them is enough (crontab(5)).
         case dayFieldsBothRestricted = "day-fields-both-restricted"
         /// A step that does not divide its field evenly, so that one gap is shorter than the others.
         case unevenStep = "uneven-step"
@@ -15,25 +15,27 @@ public struct ScheduleFinding: Hashable, Sendable {
         case skippedMonths = "skipped-months"
         /// The 29th of February and no other day.
         case leapDayOnly = "leap-day-only"
-        /// An occurrence lies where daylight saving time skips or repeats.
+        /// An occurrence is in a range of local time that daylight saving time skips or repeats.
         case dstChange = "dst-change"
     }
 
-    /// What kind of thing it is.
+    /// The kind of finding.
     public var code: Code
-    /// Which source of the schedule it is about, by its index.
+    /// The index of the source of the schedule to which it applies.
     public var source: Int
-    /// What happens, and what to write if that is not meant.
+    /// What happens, and what to write if that is not intended.
     public var message: String
 }
 
 extension WallSchedule {
-    /// How far ahead changes of the clocks are looked at.
+    /// How far into the future changes of the clocks are checked.
     static let findingsAhead: Duration = .seconds(5 * 366 * 86_400)
 
-    /// What may not be meant, as of `now`; in the order of the sources, each code once for each. At the end what
-    /// daylight saving time does, once for all of them: one answer, `dst-gap` or `dst-overlap`, is for all.
-    /// - Complexity: O(*n*) in the number of sources, each as its `next` and O(1) changes of its zone.
+    /// What may be unintended, as of `now`, in the order of the sources. Each code occurs at most
+    /// once for each source. The effect of daylight saving time is the last finding and is reported
+    /// once for all sources, because one key, `dst-gap` or `dst-overlap`, applies to all.
+    /// - Complexity: O(*n*) in the number of sources; for each, the complexity of its `next` and
+    ///   O(1) changes of its zone.
     public func findings(at now: WallInstant) -> [ScheduleFinding] {
         sourceFindings(at: now) + [clockFinding(at: now)].compactMap(\.self)
     }
@@ -72,7 +74,7 @@ extension WallSchedule {
         )
     }
 
-    /// A field as written, with how many values it has and what it counts.
+    /// A field as it was written, with the number of its possible values and its unit.
     struct Field {
         var text: Substring
         var size: Int
@@ -103,8 +105,8 @@ extension WallSchedule {
         return []
     }
 
-    /// What daylight saving time does to occurrences, where no key says what it is to do: the first time that is
-    /// skipped, and the first that comes twice.
+    /// What daylight saving time does to occurrences if no key in the configuration says what to
+    /// do: the first time that is skipped, and the first that occurs twice.
     private func clockFinding(at now: WallInstant) -> ScheduleFinding? {
         var gapFound: (source: Int, String)?
         var overlapFound: (source: Int, String)?
@@ -131,8 +133,8 @@ extension WallSchedule {
 
     private typealias ClockChanges = (gap: String?, overlap: String?)
 
-    /// Occurrences of a fixed schedule where the clocks of the zone will skip or repeat, unless a key says what
-    /// becomes of them.
+    /// Occurrences of a fixed schedule in a range that the clocks of the zone will skip or repeat,
+    /// unless a key in the configuration says what to do.
     private func clockChanges(
         _ source: some OccurrenceSource, _ zone: ZoneRules, at now: WallInstant
     ) -> ClockChanges {
@@ -151,7 +153,7 @@ extension WallSchedule {
                     from: change + .seconds(min(before, after)),
                     to: change + .seconds(max(before, after)))
             else { continue }
-            // A local time, written as if it were UTC.
+            // This is a local time, formatted as if it were UTC.
             let text = local.rfc3339.dropLast().split(separator: "T")
             let then = (change + .seconds(after)).rfc3339.dropLast().split(separator: "T")
             let place = "in \(zone.name) on \(text[0]), \(text[1])"
@@ -166,7 +168,7 @@ extension WallSchedule {
 }
 
 extension OccurrencePattern {
-    /// The first occurrence of a stretch of the local clock, its end left out.
+    /// The first occurrence in a range of the local clock, excluding its end.
     fileprivate func occurrence(from start: WallInstant, to end: WallInstant) -> WallInstant? {
         next(notBefore: start.microsecondsSinceEpoch)
             .flatMap { $0 < end.microsecondsSinceEpoch ? $0 : nil }
@@ -178,11 +180,11 @@ extension OccurrencePattern {
         "October", "November", "December",
     ]
 
-    /// Months that do not have the day that is asked for.
+    /// Months that do not have the requested day.
     fileprivate var monthFindings: [(ScheduleFinding.Code, String)] {
         guard !days.isEither, days.ordinals.allSatisfy({ $0 == 0 }) else { return [] }
         let wanted = (1...12).filter { months & 1 << $0 != 0 }
-        // 2001 was no leap year, 2000 was.
+        // 2001 was not a leap year, 2000 was.
         func has(_ month: Int, of year: Int) -> Bool {
             days.byLength[CivilDate.days(in: month, of: year) - 28] != 0
         }
@@ -217,7 +219,7 @@ extension CronSpec {
 }
 
 extension CalendarSpec {
-    /// The fields of the time, of the month and of the day, from the normal form.
+    /// The fields of the time, the month and the day in the normal form.
     fileprivate var calendarFields: [WallSchedule.Field] {
         let parts = description.split(separator: " ")
         guard let time = parts.firstIndex(where: { $0.contains(":") }), time > 0 else { return [] }

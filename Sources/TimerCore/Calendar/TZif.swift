@@ -1,9 +1,10 @@
 // Copyright 2026 the timerd authors
 // SPDX-License-Identifier: Apache-2.0
 
-/// What a TZif file says (RFC 9636): the offset at first, each change of it, and the footer.
+/// The contents of a TZif file (RFC 9636): the initial offset, the changes of the offset, and the
+/// footer.
 struct TZif {
-    /// The most transitions a file may list: today's longest list has some 240.
+    /// The maximum number of transitions in a file. The longest list today has about 240.
     static let transitionsMax = 100_000
 
     private(set) var initial: Int32 = 0
@@ -19,7 +20,7 @@ struct TZif {
         var types: Int
         var characters: Int
 
-        /// The bytes of the block behind it, with times of so many bytes.
+        /// The number of bytes in the block after this header, with times of this many bytes.
         func blockBytes(time: Int) -> Int {
             times * time + times + types * 6 + characters + leaps * (time + 4) + standardFlags
                 + utcFlags
@@ -33,7 +34,8 @@ struct TZif {
             try readBlock(header, &reader, time: 4)
             return
         }
-        // Later versions repeat everything with times of 64 bits; the first block is for old readers.
+        // Files of later versions repeat everything with 64-bit times; the first block is for old
+        // readers.
         try reader.skip(header.blockBytes(time: 4))
         header = try Self.header(&reader)
         try readBlock(header, &reader, time: 8)
@@ -97,11 +99,11 @@ struct TZif {
             guard kind < offsets.count else {
                 throw ZoneError("not a usable TZif file: it uses a kind of local time it lacks")
             }
-            // Files under right/ count leap seconds; the clock here does not.
+            // Files in right/ count leap seconds; the system clock does not.
             let correction = leaps.last { $0.at <= at }?.correction ?? 0
             let (posix, overflow) = at.subtractingReportingOverflow(correction)
-            // A transition at the beginning of time, as some compilers write it, is no instant; 2^42 s are
-            // 139 000 years, and fit in microseconds.
+            // Some compilers write a transition at the beginning of time, which is not a real
+            // instant. 2^42 s are 139 000 years, which still fit in 64 bits as microseconds.
             guard !overflow, posix.magnitude < 1 << 42 else {
                 initial = changes.isEmpty ? offsets[Int(kind)] : initial
                 continue
@@ -119,7 +121,7 @@ struct TZif {
     }
 }
 
-/// Bytes taken from the front, with what is missing as an error.
+/// Reads bytes from the front, and throws an error if bytes are missing.
 struct ByteReader {
     let bytes: [UInt8]
     private var place = 0
@@ -141,13 +143,13 @@ struct ByteReader {
         return taken[taken.startIndex]
     }
 
-    /// A signed integer of 4 or 8 bytes, the highest first.
+    /// A signed integer of 4 or 8 bytes, with the most significant byte first.
     mutating func integer(_ width: Int) throws(ZoneError) -> Int64 {
         let value = try take(width).reduce(UInt64(0)) { $0 << 8 | UInt64($1) }
         return width == 4 ? Int64(Int32(truncatingIfNeeded: value)) : Int64(bitPattern: value)
     }
 
-    /// All up to the next newline, which is taken as well.
+    /// Everything up to the next newline, which is removed too.
     mutating func line() throws(ZoneError) -> ArraySlice<UInt8> {
         guard let end = bytes[place...].firstIndex(of: UInt8(ascii: "\n")) else {
             throw ZoneError("not a whole TZif file: its footer does not end")

@@ -1,29 +1,30 @@
 // Copyright 2026 the timerd authors
 // SPDX-License-Identifier: Apache-2.0
 
-/// A schedule by the calendar clock: every occurrence of any of its sources.
+/// A schedule by the wall clock, with the occurrences of all its sources.
 public struct WallSchedule: Hashable, Sendable {
-    /// The most occurrences counted as missed; beyond it the count says no more than "at least so many".
+    /// The maximum number of missed occurrences that are counted. Beyond it the count only means
+    /// "at least this many".
     public static let missedMax = 10_000
 
-    /// Where occurrences come from.
+    /// A source of occurrences.
     public enum Source: Hashable, Sendable {
         /// A calendar event, in a zone.
         case calendar(CalendarSpec, ZoneRules)
         /// A crontab line, in a zone.
         case cron(CronSpec, ZoneRules)
-        /// One instant.
+        /// A single instant.
         case at(WallInstant)
     }
 
     /// The sources; at least one.
     public var sources: [Source]
-    /// What becomes of times that do not exist; nil: by each source's own rule.
+    /// What happens to times that do not exist; nil: the default of each source.
     public var gap: DSTRule.Gap?
-    /// What becomes of times that come twice; nil: by each source's own rule.
+    /// What happens to times that occur twice; nil: the default of each source.
     public var overlap: DSTRule.Overlap?
 
-    /// A schedule of these sources.
+    /// Creates a schedule with these sources.
     public init(_ sources: [Source], gap: DSTRule.Gap? = nil, overlap: DSTRule.Overlap? = nil) {
         self.sources = sources
         self.gap = gap
@@ -31,7 +32,7 @@ public struct WallSchedule: Hashable, Sendable {
     }
 
     /// The first occurrence after `instant`; nil if there is none.
-    /// - Complexity: O(*n*) in the number of sources, each as its own `next`.
+    /// - Complexity: O(*n*) in the number of sources; for each, the complexity of its `next`.
     public func next(after instant: WallInstant) -> WallInstant? {
         sources.compactMap { source -> WallInstant? in
             switch source {
@@ -45,7 +46,7 @@ public struct WallSchedule: Hashable, Sendable {
     }
 
     /// The last occurrence before `instant`; nil if there is none since 1970.
-    /// - Complexity: O(*n*) in the number of sources, each as its own `previous`.
+    /// - Complexity: O(*n*) in the number of sources; for each, the complexity of its `previous`.
     public func previous(before instant: WallInstant) -> WallInstant? {
         sources.compactMap { source -> WallInstant? in
             switch source {
@@ -58,7 +59,7 @@ public struct WallSchedule: Hashable, Sendable {
         }.max()
     }
 
-    /// The zones its sources go by.
+    /// The zones of its sources.
     var zones: [ZoneRules] {
         sources.compactMap { source in
             switch source {
@@ -68,8 +69,8 @@ public struct WallSchedule: Hashable, Sendable {
         }
     }
 
-    /// Puts other rules in the place of those it goes by, where there are some.
-    /// - Returns: whether any are others than before.
+    /// Replaces the rules of its zones, if there are new ones.
+    /// - Returns: whether any rules changed.
     mutating func replaceZones(_ rules: (ZoneRules) -> ZoneRules?) -> Bool {
         var isChanged = false
         for index in sources.indices {

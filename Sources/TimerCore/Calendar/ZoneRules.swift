@@ -1,32 +1,34 @@
 // Copyright 2026 the timerd authors
 // SPDX-License-Identifier: Apache-2.0
 
-/// The rules of a time zone as a value: which offset from UTC is in force at each instant, for ever.
+/// The rules of a time zone as a value: the offset from UTC at each instant.
 ///
-/// It is read from the bytes of a TZif file (RFC 9636), including its footer, which rules the time after
-/// the last transition that is listed. Instants are whole seconds since 1970 here, as in the files.
+/// They are read from the bytes of a TZif file (RFC 9636), including its footer, which contains the
+/// rules for the time after the last listed transition. As in the file, instants are whole seconds
+/// since 1970.
 public struct ZoneRules: Hashable, Sendable {
-    /// The name it was read under, such as `Europe/Berlin`.
+    /// The name under which it was read, such as `Europe/Berlin`.
     public let name: String
-    /// Whether it was read as the machine's own zone, whatever its name, and so follows that one's changes.
+    /// Whether it was read as the zone of the machine, with whatever name. If so, it changes when
+    /// the machine gets another zone.
     public var isLocal = false
 
-    /// The instants at which the offset changes, ascending, and the offset from each of them on; before the
-    /// first it is `initial`.
+    /// The instants at which the offset changes, ascending, with the offset that starts at each.
+    /// Before the first instant the offset is `initial`.
     private let transitions: [Int64]
     private let offsets: [Int32]
     private let initial: Int32
     private let footer: PosixZone?
 
-    /// Universal time: no offset, ever.
+    /// Coordinated universal time, without an offset.
     public static let utc = ZoneRules(
         name: "UTC", transitions: [], offsets: [], initial: 0, footer: nil)
 
-    /// A stretch of time with one offset.
+    /// A range of time with a constant offset.
     struct Segment: Hashable {
-        /// Its first second; nil if it has none.
+        /// Its first second; nil if it has no start.
         var start: Int64?
-        /// The first second after it; nil if it never ends.
+        /// The first second after it; nil if it has no end.
         var end: Int64?
         /// Seconds east of UTC.
         var offset: Int64
@@ -42,9 +44,9 @@ public struct ZoneRules: Hashable, Sendable {
         self.footer = footer
     }
 
-    /// Reads a TZif file of any version.
+    /// Parses a TZif file of any version.
     ///
-    /// - Throws: `ZoneError` if the bytes are not one.
+    /// - Throws: `ZoneError` if the bytes are not a valid file.
     /// - Complexity: O(*n*) in the number of bytes.
     public init(tzif bytes: [UInt8], name: String) throws(ZoneError) {
         let file = try TZif(bytes)
@@ -53,16 +55,17 @@ public struct ZoneRules: Hashable, Sendable {
             footer: try file.footer.map { (text) throws(ZoneError) in try PosixZone(text) })
     }
 
-    /// Reads a zone in the form of the environment variable TZ, such as `CET-1CEST,M3.5.0,M10.5.0/3`
-    /// (POSIX.1, 8.3).
+    /// Parses a zone in the format of the environment variable TZ, such as
+    /// `CET-1CEST,M3.5.0,M10.5.0/3` (POSIX.1, 8.3).
     ///
-    /// - Throws: `ZoneError` if the text is not one.
+    /// - Throws: `ZoneError` if the text is not valid.
     public init(posix text: String) throws(ZoneError) {
         let zone = try PosixZone(text)
         self.init(name: text, initial: zone.standard, changes: [], footer: zone)
     }
 
-    /// Keeps only what changes the offset: transitions that change a name or a flag alone are left out.
+    /// Keeps only transitions that change the offset, and removes those that only change a name or
+    /// a flag.
     private init(
         name: String, initial: Int32, changes: [(at: Int64, offset: Int32)], footer: PosixZone?
     ) {
@@ -74,7 +77,8 @@ public struct ZoneRules: Hashable, Sendable {
             offsets.append(change.offset)
             current = change.offset
         }
-        // The footer holds from the last transition on, listed or not, that the file knows of.
+        // The footer is valid from the last transition that the file contains, even if that
+        // transition was removed.
         if let footer, let last = changes.last?.at {
             let segment = footer.segment(at: last)
             if Int32(segment.offset) != current {
@@ -99,7 +103,7 @@ public struct ZoneRules: Hashable, Sendable {
         segment(at: instant.secondsSinceEpoch).end.map { WallInstant(secondsSinceEpoch: $0) }
     }
 
-    /// The stretch of one offset an instant lies in.
+    /// The range of constant offset that contains an instant.
     func segment(at second: Int64) -> Segment {
         var low = 0
         var high = transitions.count
@@ -117,15 +121,15 @@ public struct ZoneRules: Hashable, Sendable {
             return Segment(start: start, end: nil, offset: Int64(offsets.last ?? initial))
         }
         var segment = footer.segment(at: second)
-        // What the footer says of the time before the last transition is not so.
+        // The footer is not valid for the time before the last transition.
         if let start, segment.start.map({ $0 < start }) ?? true { segment.start = start }
         return segment
     }
 }
 
-/// Why bytes or a text are no time zone.
+/// The reason why bytes or a text are not a valid time zone.
 public struct ZoneError: Error, Hashable, Sendable, CustomStringConvertible {
-    /// What is wrong with them.
+    /// The reason.
     public let description: String
 
     init(_ description: String) { self.description = description }
