@@ -6,16 +6,16 @@ import SeededRandom
 
 @testable import TimerCore
 
-/// Schedules and instants drawn by chance.
+/// Random schedules and instants.
 enum Draw {
-    /// Around changes of clocks of the last decades, to the microsecond now and then.
+    /// Instants near changes of clocks in the last decades, some with microseconds.
     static func instant(_ random: inout SeededRandom) -> WallInstant {
         let second = 946_684_800 + Int64(random.int(below: 1_200_000_000))
         let fraction = random.int(below: 3) == 0 ? Int64(random.int(below: 1_000_000)) : 0
         return WallInstant(microsecondsSinceEpoch: second * 1_000_000 + fraction)
     }
 
-    /// A crontab line; a dense one has slots within hours of any instant.
+    /// A crontab line. A dense one has occurrences within hours of any instant.
     static func cron(_ random: inout SeededRandom, isDense: Bool) -> String {
         func field(_ low: Int, _ high: Int) -> String {
             let first = low + random.int(below: high - low + 1)
@@ -35,14 +35,14 @@ enum Draw {
         return ([field(0, 59), hour] + days).joined(separator: " ")
     }
 
-    /// A calendar event in whole minutes.
+    /// A calendar event with whole minutes.
     static func calendar(_ random: inout SeededRandom, isDense: Bool) -> String {
         func field(_ low: Int, _ high: Int) -> String {
             let first = low + random.int(below: high - low + 1)
             let last = first + random.int(below: high - first + 1)
             switch random.int(below: 8) {
             case 0, 1, 2: return "*"
-            // A step that leads nowhere is refused.
+            // A step that is longer than its range is refused.
             case 3 where first < high: return "\(first)/\(1 + random.int(below: high - first))"
             case 4: return "\(first)..\(last)"
             case 5 where first < last:

@@ -8,7 +8,7 @@ import TimerZones
 
 @testable import TimerCore
 
-/// What holds of every schedule, zone and instant: a million cases of each law, drawn by chance.
+/// Laws that are true for every schedule, zone and instant, each with a million random cases.
 @Suite struct ScheduleLawTests {
     private static let zones = [
         "Europe/Berlin", "America/New_York", "Australia/Lord_Howe", "Pacific/Apia", "Europe/Dublin",
@@ -21,11 +21,11 @@ import TimerZones
         DSTRule(gap: .runAfter, overlap: .both),
     ]
 
-    /// TIMERD_TEST_CASES asks for more, or fewer.
+    /// TIMERD_TEST_CASES sets another number.
     private static let cases =
         ProcessInfo.processInfo.environment["TIMERD_TEST_CASES"].flatMap { Int($0) } ?? 1_000_000
 
-    /// A schedule of either grammar with the zone, the rule and the instant it is asked about.
+    /// A schedule in either grammar, with the zone, the rule and the instant for the query.
     private struct Case {
         var spec: any OccurrenceSource
         var text: String
@@ -65,7 +65,8 @@ import TimerZones
             spec: spec, text: text, zone: zone, rule: rules[random.int(below: rules.count)], at: at)
     }
 
-    /// next > t, nothing lies between t and next, and previous is its mirror.
+    /// `next` is after t, there is no occurrence between t and `next`, and `previous` is its
+    /// inverse.
     @Test func nextIsAhead_andPreviousIsItsMirror() throws {
         var random = SeededRandom()
         let zones = try Self.zones.map { try ZoneFiles().rules(named: $0) }
@@ -87,7 +88,8 @@ import TimerZones
         print("next and previous: \(Self.cases) cases, \(found) with a next one")
     }
 
-    /// In a short window, minute by minute: the first that fits by the words of the manual is the next.
+    /// Checks a short window minute by minute: the first minute that matches according to the
+    /// manual is `next`.
     @Test func noSlotLiesBetween_byBruteForce() throws {
         var random = SeededRandom()
         let zones = try Self.zones.map { try ZoneFiles().rules(named: $0) }
@@ -116,7 +118,7 @@ import TimerZones
         func offset(_ second: Int64) -> Int64 {
             Int64(zone.offset(at: WallInstant(secondsSinceEpoch: second)))
         }
-        // Only where the offset changed within two days can a local time have been there before.
+        // A local time can have occurred before only if the offset changed within two days.
         let twoDays: Int64 = 2880 * 60
         let start = (drawn.at.secondsSinceEpoch + 60).quotient(flooringBy: 60) * 60
         let change = zone.nextTransition(
@@ -141,7 +143,7 @@ import TimerZones
         return nil
     }
 
-    /// What is printed reads as what was printed, and prints the same.
+    /// The normal form is read with the same meaning, and its own normal form is the same text.
     @Test func theNormalFormIsAFixedPoint() throws {
         var random = SeededRandom()
         for _ in 0..<Self.cases {

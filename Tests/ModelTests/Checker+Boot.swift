@@ -1,9 +1,9 @@
 // Copyright 2026 the timerd authors
 // SPDX-License-Identifier: Apache-2.0
 
-/// Jobs that fire once in each boot, so long after it.
+/// Jobs that fire once in each boot, a certain time after it.
 extension Checker {
-    /// Something was saved.
+    /// Records that something was saved.
     func noteSign() {
         guard lastSign.boot == bootNumber, lastSign.awake == awake else {
             lastSign = (bootNumber, awake, wall...wall)
@@ -12,20 +12,23 @@ extension Checker {
         lastSign.walls = min(lastSign.walls.lowerBound, wall)...max(lastSign.walls.upperBound, wall)
     }
 
-    /// A job that the daemon knows for the first time in this boot is none that has nothing left to do in it.
+    /// Finishes a job without further firings, unless the daemon sees the job for the first time in
+    /// this boot.
     func finishUnlessNewInBoot(_ job: Int) {
         if states[job].spec.kind == .onBoot, states[job].isNewInBoot { return }
         finishWithoutSlots(job)
     }
 
-    /// How long ago the boot began: no longer than the daemon of the boot before is gone.
+    /// How long ago the boot started: at most as long as the daemon of the previous boot has been
+    /// gone.
     private var sinceBoot: ClosedRange<Int64> {
         guard lastSign.boot != 0, lastSign.boot != bootNumber else { return boot...boot }
         func since(_ sign: Int64) -> Int64 { max(0, min(boot, wall - sign)) }
         return since(lastSign.walls.upperBound)...since(lastSign.walls.lowerBound)
     }
 
-    /// Of a job that is new in this boot, what counts is the time since it began; none while it is paused.
+    /// For a job that is new in this boot, the time since the start of the boot counts, but not
+    /// while the job is paused.
     func followBoot(_ job: Int, _ seen: ArraySlice<Seen>) {
         guard states[job].isNewInBoot else { return }
         states[job].isNewInBoot = false
@@ -46,7 +49,8 @@ extension Checker {
         adoptTotal(job, account)
     }
 
-    /// The total goes on from what was saved, which may be less than what was, whatever becomes of what accrued.
+    /// The total continues from the saved value, which may be less than the real one, whatever
+    /// happens to the elapsed time.
     private func adoptTotal(_ job: Int, _ account: Seen) {
         let known = vague.filter { $0.job == job && !$0.isOfPause }
         guard !known.isEmpty else { return }

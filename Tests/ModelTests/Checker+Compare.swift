@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 extension Checker {
-    // MARK: - What has to be seen, and what was
+    // MARK: - What must be observed, and what was observed
 
     func compare(_ seen: ArraySlice<Seen>) {
         var cursor = (row: 0, start: 0, act: 0, token: 0, erased: 0)
@@ -29,7 +29,7 @@ extension Checker {
             }
             if fault != nil { return }
         }
-        // Of several in one transaction, the last one stays.
+        // If one transaction contains several records of a job, the last one counts.
         for (index, one) in accounts.enumerated()
         where !accounts[(index + 1)...].contains(where: { $0.job == one.job })
             && !erased.contains(one.job)
@@ -52,7 +52,7 @@ extension Checker {
         if one.kind == .skipped { skips += Int(one.value) }
     }
 
-    /// Puts a name to a difference.
+    /// Describes a difference.
     private func blame(_ one: Seen, _ wanted: Seen?) {
         let state = states[one.job]
         guard let wanted, wanted.kind == one.kind, wanted.job == one.job else {
@@ -75,7 +75,8 @@ extension Checker {
         fail(kind, "saw \(one), expected \(wanted)")
     }
 
-    /// What holds whatever else does, by what was seen alone: runs do not overlap, and no more live than may.
+    /// Rules that follow from the observations only: runs do not overlap, and no more runs are
+    /// active than allowed.
     private func tally(_ one: Seen) {
         guard one.kind == .start else {
             living.removeAll {
@@ -95,7 +96,7 @@ extension Checker {
         }
     }
 
-    /// Takes an account for what is not exactly known, if it lies within what is.
+    /// Accepts an account whose value is not exactly known, if it is in the possible range.
     func adoptVague(_ one: Seen) {
         let job = one.job
         for index in vague.indices where vague[index].job == job {
@@ -103,7 +104,7 @@ extension Checker {
             let isPaused = vague[index].isOfPause
             let difference = one.value - states[job].accrued - credited
             let isWithin = difference >= -vague[index].less && difference <= vague[index].more
-            // The parts cannot be known, only that both accounts tell the same.
+            // The two parts cannot be known separately; only both changed by the same amount.
             if isWithin, one.more - states[job].active - credited == difference {
                 states[job].creditedAfterPause += isPaused ? difference : 0
                 states[job].accrued += isPaused ? 0 : difference

@@ -2,12 +2,12 @@
 // SPDX-License-Identifier: Apache-2.0
 
 extension Checker {
-    /// What a killed daemon, and a power cut, may cost at most.
+    /// The maximum loss when a daemon is killed, and when the power fails.
     private static let lossAtKill = Unit.second
     private static let lossAtPowerCut = 30 * Unit.second
     private static let recordKept = 30 * 24 * Unit.hour
 
-    // MARK: - A life ends
+    // MARK: - An instance ends
 
     func die(_ death: Death, runsLiveOn: Bool) {
         self.death = death
@@ -28,26 +28,28 @@ extension Checker {
         }
     }
 
-    /// What counted since the end of a pause is on record, and is its own from now on.
+    /// The time that counted since the end of a pause is recorded, and is part of the elapsed time
+    /// from now on.
     private func settleCredit(_ job: Int) {
         states[job].accrued += states[job].creditedAfterPause
         states[job].active += states[job].creditedAfterPause
         states[job].creditedAfterPause = 0
     }
 
-    /// How much less may be known of a job's time for what befalls the machine while no daemon lives.
+    /// Widens the possible range of the time of a job for what happens to the machine while no
+    /// daemon runs.
     func widen(_ how: Passing, of job: Int) {
         guard how == .off, states[job].phase == .armed else { return }
         let unwritten = death == .stopped ? 0 : Self.lossAtPowerCut
         switch states[job].spec.basis {
         case .active: states[job].mayLose = unwritten
-        // How long the boot went on, nobody saw.
+        // How long the boot continued is not known.
         case .uptime, .boottime: states[job].mayLose = unwritten + states[job].sinceDeath
         case .wall: break
         }
     }
 
-    // MARK: - A life begins
+    // MARK: - An instance starts
 
     func load(_ jobs: [PlainJob], _ seen: ArraySlice<Seen>) {
         lives += 1
@@ -60,7 +62,7 @@ extension Checker {
         var open = takeOpenRuns()
         for job in states.indices where states[job].isKnown {
             states[job].lastLabel = states[job].writtenLabel
-            // Of an account that nobody takes up nothing is worked out, now or later.
+            // The saved state is not restored, so nothing is calculated from it, now or later.
             if jobs.contains(where: {
                 $0.name == job || ($0.renamedFrom == job && !states[$0.name].isKnown)
             }) {
@@ -71,8 +73,8 @@ extension Checker {
             }
             var (less, more) = (states[job].mayLose, states[job].mayGain)
             if wasOff, states[job].phase == .armed, states[job].spec.basis != .active {
-                // Across boots there is the calendar clock alone: it is all that `wall` counts, and no time
-                // is believed that it does not tell of.
+                // Across boots there is only the wall clock. The basis `wall` counts only by it,
+                // and no time counts that it does not show.
                 less += setWhileDown
                 if states[job].spec.basis == .wall { more += setWhileDown }
             }
@@ -93,7 +95,7 @@ extension Checker {
             guard let old else { continue }
             for index in open.indices where open[index].job == old {
                 open[index].job = spec.name
-                // What is still to be started is started under the new name.
+                // A run that has not started yet starts under the new name.
                 if !open[index].isBegun, open[index].boot == bootNumber {
                     open[index].name = spec.name
                 }
@@ -112,7 +114,7 @@ extension Checker {
         settle(open)
     }
 
-    /// The runs that were not seen to end, in the order of their labels.
+    /// The runs whose end was not observed, in the order of their scheduled times.
     private func takeOpenRuns() -> [Attempt] {
         var open = orphans
         orphans = []
@@ -124,11 +126,11 @@ extension Checker {
         return open
     }
 
-    /// A run that was begun is never begun again: it lives still, or it is lost. One that never was is begun
-    /// now, or waits as it did; but not over a boot.
+    /// A run that was spawned never starts again: it is still running, or it is lost. A run that
+    /// was not spawned starts now, or waits as it did before, but not after a reboot.
     private func settle(_ found: [Attempt]) {
         let isAlive = found.map { $0.isBegun && doRunsLiveOn && $0.boot == bootNumber }
-        // Whoever lives has his place, whatever is begun now.
+        // Runs that are still running keep their capacity before any other run starts.
         for index in found.indices where isAlive[index] { takeOver(found[index]) }
         var takenUp: [Int] = []
         for index in found.indices where !isAlive[index] {
@@ -173,7 +175,7 @@ extension Checker {
 
     // MARK: - The configuration
 
-    /// Gives the job the account of its name if there is one, or else that of the name it had, which is
+    /// Restores the saved state of the name of the job, or else of the name it had before, which is
     /// returned then.
     @discardableResult
     private func add(_ spec: PlainJob, isLoad: Bool) -> Int? {
@@ -203,8 +205,8 @@ extension Checker {
         return renamed
     }
 
-    /// All there is of a job goes to its new name, its runs with it. What waits is started under that; what was
-    /// started is known by the old one.
+    /// Moves the complete state of a job to its new name, including its runs. Waiting runs start
+    /// under the new name; started runs keep the old one.
     private func rename(_ old: Int, to job: Int) {
         states[job] = states[old]
         states[old] = State()
@@ -218,11 +220,11 @@ extension Checker {
         }
     }
 
-    /// A job that was gone for a while may have runs that live since before.
+    /// A job that was removed for a while may have runs from before that are still active.
     private func takeRunsBack(_ job: Int) {
         guard orphans.contains(where: { $0.job == job }) else { return }
         let runs = orphans.filter { $0.job == job }
-        // Those that were allowed beside each other still are, with their further attempts.
+        // Runs that were allowed to be active at the same time still are, and so are their retries.
         if runs.contains(where: { ($0.told?.concurrency ?? .allow) == .allow }) {
             states[job].mayOverlap = true
         }
@@ -231,14 +233,15 @@ extension Checker {
         orphans.removeAll { $0.job == job }
     }
 
-    /// What counted since the end of a pause, before this life, is known from now on.
+    /// The time that counted since the end of a pause, before this instance, is known from now on.
     private func noteEndOfPause(_ job: Int) {
         guard states[job].phase == .paused, states[job].removed == nil else { return }
         let counted = states[job].afterPause
         states[job].afterPause = 0
         states[job].creditedAfterPause += counted
         if states[job].isAfterPauseVague {
-            // A clock that was set in a boot no daemon knows says nothing of when the pause ended.
+            // If the clock was set in a boot without a daemon, it does not show when the pause
+            // ended.
             var more =
                 !wasOff || setWhileDown == 0
                 ? 0 : states[job].spec.basis == .wall ? setWhileDown + boot : boot
@@ -249,8 +252,8 @@ extension Checker {
         states[job].setBackInPause = 0
     }
 
-    /// Up to when a job has dealt with its slots by then: all up to that, unless one of them waits, or all
-    /// are to be looked at when its pause ends.
+    /// Up to which instant a job has processed its occurrences: up to `then`, unless one of them
+    /// waits, or all of them are checked when its pause ends.
     private func dealtWith(_ job: Int, by then: Int64) -> Int64 {
         let state = states[job]
         if state.spec.isCounted { return max(state.seen, then) }
@@ -265,7 +268,7 @@ extension Checker {
         let old = states[job].spec
         let wasAway =
             states[job].removed != nil && !states[job].isJustRemoved
-        // A record says so much for whatever schedule follows.
+        // A record contains this much, whatever schedule follows.
         let dealtWith = dealtWith(job, by: states[job].written)
         states[job].spec = spec
         states[job].isPresent = true
@@ -274,14 +277,14 @@ extension Checker {
         if old.concurrency == .allow { states[job].mayOverlap = true }
         let set = states[job].writtenBoot == bootNumber ? states[job].setSinceWritten : 0
         if abs(set) >= 3 * Unit.hour {
-            // The time before was wrong; what was missed since then was missed by the new time.
+            // The time before was wrong; occurrences since then were missed by the new time.
             let since = wasAway ? wall : wall - (boot - states[job].writtenAt)
             correct(job, to: since, isBackward: set < 0)
         } else if dealtWith - wall >= 3 * Unit.hour {
-            // A reading so far in the future was wrong.
+            // A reading that is so far in the future was wrong.
             correct(job, to: wall, isBackward: true)
         } else if wasAway {
-            // While it was not there, a job had no slots.
+            // While it was not configured, a job had no occurrences.
             states[job].seen = max(states[job].seen, wall)
         } else if isLoad {
             states[job].seen = dealtWith
@@ -312,7 +315,7 @@ extension Checker {
         states[job].afterPause = 0
     }
 
-    /// Follows `paused` of the configuration where that changed. Whether a pause is over by it.
+    /// Applies `paused` of the configuration if it changed. Returns whether this ended a pause.
     private func follow(_ paused: Bool, _ job: Int) -> Bool {
         guard states[job].isConfiguredPaused != paused else { return false }
         states[job].isConfiguredPaused = paused
@@ -325,7 +328,7 @@ extension Checker {
         return false
     }
 
-    /// A job that fired for the last time, and recurs now, begins at zero.
+    /// If a job has no more runs and its new schedule repeats, its timer restarts.
     func leaveFinished(_ job: Int) {
         guard states[job].phase == .finished, states[job].spec.kind != .after,
             states[job].spec.kind != .onBoot

@@ -57,7 +57,8 @@ extension Checker {
         }
     }
 
-    /// A pause whose end has come is over, and the job is paused anew; another one takes the terms that are named.
+    /// If the end of the pause has passed, the pause is over and the job is paused again; otherwise
+    /// the named terms change.
     private func pauseAgain(
         _ job: Int, until: Int64?, withRun: Bool, _ seen: ArraySlice<Seen>
     ) {
@@ -79,7 +80,7 @@ extension Checker {
         }
     }
 
-    /// What runs is asked to end, and further attempts that wait are closed.
+    /// Asks active runs to end, and closes waiting retries.
     private func kill(_ job: Int) {
         for index in states[job].runs.indices
         where states[job].runs[index].isBegun && states[job].runs[index].endsAs == nil {
@@ -115,12 +116,12 @@ extension Checker {
         for run in states[job].runs where run.isBegun { acts.append(act(.resume, run)) }
     }
 
-    /// A run apart from the schedule.
+    /// Makes a run independently of the schedule.
     private func run(_ job: Int) {
         let spec = states[job].spec
         let runs = states[job].runs
         let started = runs.count(where: \.isStarted)
-        // It takes the place of a further attempt that waits, unless runs may be beside each other.
+        // It replaces a waiting retry, unless runs may be active at the same time.
         let takesPlace =
             spec.concurrency != .allow && started == 0 && runs.contains(where: \.isRetry)
         let isRefused =
@@ -147,7 +148,8 @@ extension Checker {
 
     // MARK: - A pause ends
 
-    /// What counted since the end of the pause before this life is on record, and counts however it is left.
+    /// The time that counted since the end of the pause before this instance is recorded, and
+    /// counts however the pause is left.
     private func leavePause(_ job: Int) {
         states[job].accrued += states[job].creditedAfterPause
         states[job].active += states[job].creditedAfterPause
@@ -157,7 +159,7 @@ extension Checker {
         states[job].isAfterPauseVague = false
     }
 
-    /// - Parameter byItself: whether its end had come, and nobody ordered it.
+    /// - Parameter byItself: whether the pause reached its end, without a command.
     func unpause(_ job: Int, byItself: Bool, _ seen: ArraySlice<Seen>) {
         states[job].phase = .armed
         if states[job].isPausedWithRun { resumeRuns(job) }
@@ -175,7 +177,7 @@ extension Checker {
             }
         }
         leavePause(job)
-        // What the daemon takes it for has to be known before it is asked what is due.
+        // The decision of the daemon has to be known before its due time can be checked.
         if let account = seen.first(where: {
             $0.kind == .account && $0.job == job && $0.attempt != Phase.paused.rawValue
         }),
@@ -191,7 +193,7 @@ extension Checker {
         release(job)
     }
 
-    /// The slots of a pause are forgotten, or make one firing.
+    /// The occurrences during a pause are skipped, or make one firing.
     private func takeUpSlots(_ job: Int, end: Int64) -> (label: Int64, missed: Int)? {
         let since = max(states[job].seen, min(states[job].pausedSince, wall))
         states[job].seen = max(states[job].seen, end)
@@ -226,13 +228,13 @@ extension Checker {
             if isSinceBoot, !states[job].isDueThisBoot { return nil }
             let due = target(job) + delay(job, ordinal: states[job].firings)
             let left = due - states[job].accrued
-            // Before the boot there was nothing to hold up of what counts from then on.
+            // For time that counts from the boot, the pause delayed nothing before the boot.
             let most = isSinceBoot ? boot : Int64.max
             let real = min(states[job].pausedFor, most)
             let calendar = min(max(0, wall - states[job].pausedSince), most)
             var isDue = real >= left
             if isDue != (calendar >= left) {
-                // By which clock a pause is measured shows only where somebody set the calendar's.
+                // Which clock measures a pause only matters if the wall clock was set.
                 isDue = firedForPause(job, seen)
             }
             guard isDue else { return nil }
@@ -243,12 +245,13 @@ extension Checker {
         }
     }
 
-    /// Whether the job fired because its interval was over during the pause. A point that comes due behind the pause may
-    /// have the same label, where the clock was set back: then the accounts tell, of which the first is of the pause.
+    /// Whether the job fired because its interval ended during the pause. If the clock was set
+    /// back, a point after the pause may have the same scheduled time. Then the records show it:
+    /// the first one is from the end of the pause.
     private func firedForPause(_ job: Int, _ seen: ArraySlice<Seen>) -> Bool {
         let state = states[job]
         if state.spec.kind == .onBoot {
-            // One that fired has nothing left to do.
+            // A job that has fired once has nothing more to do.
             let first = seen.first {
                 $0.kind == .account && $0.job == job && $0.attempt != Phase.paused.rawValue
             }

@@ -1,7 +1,8 @@
 // Copyright 2026 the timerd authors
 // SPDX-License-Identifier: Apache-2.0
 
-/// Grid points or slots that have come due, in order: each `span` apart, or one by one.
+/// Grid points or occurrences that are due, in order: at a constant distance `span`, or listed one
+/// by one.
 struct Passed {
     var count: Int
     var label: Int64
@@ -17,11 +18,11 @@ struct Passed {
         list.isEmpty ? age - Int64(index) * span : list[index].age
     }
 
-    /// How many of those from `start` on, up to the first that is not, are older than `limit`.
+    /// How many points, from `start` to the first that is not, are older than `limit`.
     func countOlder(than limit: Int64, from start: Int) -> Int {
         var low = start
         if list.isEmpty {
-            // They grow younger by the same span each.
+            // Each point is younger than the one before it by the same span.
             guard age(start) > limit else { return 0 }
             if span == 0 { return 1 }
             return min(count - start, Int((age(start) - limit - 1) / span) + 1)
@@ -32,10 +33,10 @@ struct Passed {
 }
 
 extension Checker {
-    // MARK: - Chance
+    // MARK: - Jitter
 
-    /// What is drawn for a job is the same for ever on one machine: FNV-1a of its name into the seed, then
-    /// the finish of SplitMix64.
+    /// The random number for a job never changes on one machine: FNV-1a of its name into the seed,
+    /// then the last step of SplitMix64.
     private func draw(_ job: Int, _ ordinal: Int64, below bound: Int64) -> Int64 {
         let microseconds = UInt64(bound / Unit.microsecond)
         var mixed = (seed ^ 0xcbf2_9ce4_8422_2325) ^ UInt64(97 + job)
@@ -53,15 +54,15 @@ extension Checker {
         return most > 0 ? draw(job, .max, below: most) : 0
     }
 
-    /// By how much the point of this number, or of this slot in microseconds, is delayed.
+    /// By how much the point with this number, or the occurrence at this microsecond, is delayed.
     func delay(_ job: Int, ordinal: Int64) -> Int64 {
         let most = states[job].spec.randomDelay
         return most > 0 ? draw(job, ordinal, below: most) : 0
     }
 
-    // MARK: - Where the points lie
+    // MARK: - The points
 
-    /// The accrued time of the next grid point.
+    /// The elapsed time at the next grid point.
     func target(_ job: Int) -> Int64 {
         let state = states[job]
         switch state.spec.kind {
@@ -72,7 +73,7 @@ extension Checker {
         }
     }
 
-    /// The first slot after an instant, without the job's offset.
+    /// The first occurrence after an instant, without the offset of the job.
     private func plainSlot(_ spec: PlainJob, after instant: Int64) -> Int64? {
         if spec.kind == .at { return spec.instants.first { $0 > instant } }
         let since = instant - spec.phase
@@ -86,7 +87,7 @@ extension Checker {
         return plainSlot(states[job].spec, after: instant - shift).map { $0 + shift }
     }
 
-    /// When the next slot is due.
+    /// When the next occurrence is due.
     func dueSlot(_ job: Int) -> Int64? {
         slot(job, after: states[job].seen).map { due($0, job) }
     }
@@ -95,12 +96,12 @@ extension Checker {
         slot + delay(job, ordinal: slot / Unit.microsecond)
     }
 
-    /// Whether a job that is finished would have further slots.
+    /// Whether a finished job would have further occurrences.
     func hasSlots(_ job: Int) -> Bool {
         plainSlot(states[job].spec, after: states[job].seen) != nil
     }
 
-    /// A job that has no slots any more, or nothing left to do in this boot, is finished.
+    /// Finishes a job that has no more occurrences, or nothing more to do in this boot.
     func finishWithoutSlots(_ job: Int) {
         guard states[job].phase == .armed else { return }
         if states[job].spec.kind == .onBoot, !states[job].isDueThisBoot {
@@ -110,7 +111,7 @@ extension Checker {
         if slot(job, after: states[job].seen) == nil { states[job].phase = .finished }
     }
 
-    /// The slots between what is dealt with and now: the first, and how many.
+    /// The occurrences between the last processed instant and now: the first, and their number.
     func passedBySetting(_ job: Int) -> (first: Int64, count: Int)? {
         guard !states[job].spec.isCounted, let first = slot(job, after: states[job].seen) else {
             return nil
@@ -124,9 +125,9 @@ extension Checker {
         return (first, count)
     }
 
-    // MARK: - Points come due
+    // MARK: - Due points
 
-    /// So many points are told apart at once.
+    /// The maximum number of points that are listed at the same time.
     static let passedMax = 10_000
 
     func isDue(_ job: Int) -> Bool {
@@ -156,13 +157,13 @@ extension Checker {
         let span = state.spec.span
         let age = state.accrued - target - delay(job, ordinal: state.firings)
         var passed = Passed(count: 1, label: wall - (state.accrued - target), age: age, span: span)
-        // How many points are passed, if that is more than are told apart.
+        // The number of points that are passed, if it is more than the list has.
         var all: Int?
         if state.spec.kind == .every {
             if state.spec.randomDelay == 0 {
                 passed.count += Int(age / span)
             } else {
-                // Of very many, the first is told apart and the latest; all are passed.
+                // If there are very many, only the first and the latest are listed; all are passed.
                 let sure = state.accrued - state.spec.randomDelay - target
                 let sureCount = sure < 0 ? 0 : Int(sure / span) + 1
                 passed.list = [(passed.label, age)]
@@ -211,7 +212,7 @@ extension Checker {
             var next: Int64? = first
             let sure = wall - state.spec.randomDelay
             if state.spec.kind == .slots, first <= sure {
-                // Of very many, the first is told apart and the latest; all are passed.
+                // If there are very many, only the first and the latest are listed; all are passed.
                 let count = Int((sure - first) / state.spec.span) + 1
                 if count > Self.passedMax {
                     passed.list = [(first + shift, wall - due(first, job))]
@@ -226,7 +227,7 @@ extension Checker {
                 next = self.slot(job, after: slot)
             }
         }
-        // What comes next is known; what lies before is dealt with.
+        // The next one is known, so everything before it was processed.
         let next = slot(job, after: last)
         states[job].seen = max(
             state.seen, next.map { min($0 - Unit.microsecond, wall) } ?? wall)
@@ -234,7 +235,7 @@ extension Checker {
         return passed
     }
 
-    // MARK: - What becomes of them
+    // MARK: - What happens to them
 
     private func make(_ passed: Passed, _ job: Int) {
         let spec = states[job].spec
@@ -288,8 +289,8 @@ extension Checker {
         }
     }
 
-    /// A point is missed if it was due more than a second before the dark was over, or is more than a minute
-    /// late; what the clock was merely set over is not.
+    /// A point is missed if it was due more than a second before the end of the downtime, or is
+    /// more than a minute late. A point in a range that the clock was set past is not missed.
     private func countMissed(_ passed: Passed, from start: Int, accuracy: Int64) -> Int {
         let bound = min(60 * Unit.second, max(0, boot - darkUntil) + Unit.second)
         let count = passed.countOlder(than: bound + accuracy, from: start)
@@ -301,7 +302,7 @@ extension Checker {
         return count
     }
 
-    /// The label of a firing: never that of one before it, until the clock is corrected.
+    /// The scheduled time of a firing: never that of an earlier one, until the clock is corrected.
     func takeLabel(_ wanted: Int64, _ job: Int) -> Int64 {
         var label = wanted
         if let last = states[job].lastLabel, label <= last { label = last + Unit.microsecond }

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 extension Checker {
-    /// A firing that is to be: let go by order, or by a run that lives, or on record.
+    /// Handles a firing: it is skipped by request or because of an active run, or it is recorded.
     func begin(_ job: Int, _ label: Int64, missed: Int, isCatchUp: Bool) {
         if states[job].skips > 0 {
             states[job].skips -= 1
@@ -15,7 +15,7 @@ extension Checker {
             Seen(kind: .fired, job: job, label: label, attempt: 1, value: Int64(missed)))
     }
 
-    /// Puts a firing on record and starts it or has it wait. The reason if it is not to be.
+    /// Records a firing and starts it, or lets it wait. Returns the reason if it is skipped.
     func place(_ job: Int, _ label: Int64, missed: Int, isCatchUp: Bool) -> Int? {
         let spec = states[job].spec
         if !states[job].runs.isEmpty, !isCatchUp {
@@ -31,7 +31,7 @@ extension Checker {
                 if others.count >= spec.concurrencyMax ?? .max { return Seen.Reason.concurrencyMax }
             }
         }
-        // A further attempt that waits gives way to a firing where nothing may run beside it.
+        // A new firing replaces a waiting retry, if runs may not be active at the same time.
         if spec.concurrency == .forbid, states[job].runs.allSatisfy(\.isRetry) {
             callOff(job, .replaced)
         }
@@ -41,7 +41,7 @@ extension Checker {
         return nil
     }
 
-    /// Puts a first attempt on record, that waits for its turn.
+    /// Records a first attempt that waits for the previous run.
     func add(_ job: Int, _ label: Int64, missed: Int) -> Int {
         rows.append(Seen(kind: .row, job: job, label: label, attempt: 1, value: Int64(missed)))
         numbers += 1
@@ -53,14 +53,14 @@ extension Checker {
         return numbers
     }
 
-    /// Whether as many runs of the job have begun, or wait for a place, as may be beside each other.
+    /// Whether the maximum number of runs of the job have started or wait for capacity.
     private func isFull(_ job: Int) -> Bool {
         let spec = states[job].spec
         guard spec.concurrency == .allow, let most = spec.concurrencyMax else { return false }
         return states[job].runs.count(where: \.isStarted) >= most
     }
 
-    /// Those that only wait are closed, those that live are asked to end.
+    /// Closes the waiting runs, and asks the active ones to end.
     private func replace(_ job: Int) {
         callOff(job, .replaced)
         for index in states[job].runs.indices where states[job].runs[index].endsAs == nil {
@@ -89,7 +89,7 @@ extension Checker {
         states[job].runs.firstIndex { $0.number == number }
     }
 
-    /// Takes a place, or gets in line for one: first come, first served.
+    /// Starts the run if there is capacity, or queues it: first come, first served.
     func admit(_ number: Int, _ job: Int) {
         guard let index = index(of: number, job) else { return }
         guard places < runsMax, waiting.isEmpty, !isShutDown else {
@@ -107,7 +107,8 @@ extension Checker {
         starts.append(act(.start, states[job].runs[index]))
     }
 
-    /// A place is free: it goes to whoever waits longest. A paused job's run waits for its turn instead.
+    /// Gives free capacity to the run that has waited longest. A run of a paused job waits for the
+    /// end of the pause instead.
     private func fillPlaces() {
         while !isShutDown, places < runsMax, !waiting.isEmpty {
             let number = waiting.removeFirst()
@@ -122,7 +123,7 @@ extension Checker {
         }
     }
 
-    /// A first attempt that waited past its starting deadline is closed.
+    /// Closes a first attempt that waited past its starting deadline.
     private func lapse(_ index: Int, _ job: Int) -> Bool {
         let run = states[job].runs[index]
         guard run.attempt == 1, let told = run.told, let deadline = told.deadline,
@@ -134,8 +135,8 @@ extension Checker {
         return true
     }
 
-    /// Starts what of the job's waiting runs may start: further attempts whose time has come, and the oldest
-    /// of those that wait for their turn if no other lives.
+    /// Starts the waiting runs of the job that may start: retries whose time has come, and the
+    /// oldest run that waits for the previous run, if no other is active.
     func release(_ job: Int) {
         guard !isShutDown, states[job].isPresent, states[job].phase != .paused else { return }
         for run in states[job].runs {
@@ -195,16 +196,16 @@ extension Checker {
         release(job)
     }
 
-    // MARK: - The daemon is woken
+    // MARK: - A timer of the daemon expires
 
-    /// Fires whatever is due. In which order jobs that are due by one reading of the clocks come is not laid
-    /// down, so it is taken from what is told.
+    /// Fires everything that is due. The order of jobs that are due at one reading of the clocks is
+    /// not defined, so it is taken from the observations.
     func wake(_ seen: ArraySlice<Seen>) {
         var isDueJob = 0
         for job in roster where isDue(job) || isPauseOver(job) { isDueJob |= 1 << job }
         var told = 0
         for one in seen where isToken(one) {
-            // What was said of the job's step before this one.
+            // This skips the observations of the previous step of the job.
             if told < tokens.count {
                 told += 1
                 continue
@@ -239,8 +240,8 @@ extension Checker {
         return until <= wall
     }
 
-    /// Begins the further attempts whose time has come: in the order of their times, and of those of one time
-    /// in the order that is told, which is not laid down.
+    /// Starts the retries whose time has come, in the order of their times. For equal times the
+    /// order is not defined, so it is taken from the observations.
     private func releaseRetries(_ seen: ArraySlice<Seen>) {
         func place(_ job: Int) -> Int {
             seen.firstIndex { $0.kind == .start && $0.job == job && $0.attempt > 1 } ?? .max

@@ -1,7 +1,7 @@
 // Copyright 2026 the timerd authors
 // SPDX-License-Identifier: Apache-2.0
 
-/// What is wrong with what was seen.
+/// A difference between the observations and the definitions.
 struct Fault {
     enum Kind: String {
         case missed, extra, early, late, overlapping, whilePaused = "run of a paused or stopped job"
@@ -11,7 +11,7 @@ struct Fault {
     }
 
     var kind: Kind
-    /// The line of the timeline it shows at.
+    /// The line of the timeline at which it was found.
     var line = 0
     var text: String
 }
@@ -24,22 +24,24 @@ extension Checker {
         case retry(Int64)
     }
 
-    /// A run on record that has not ended.
+    /// A recorded run that has not ended.
     struct Attempt {
         var number: Int
-        /// The job it belongs to, and the one whose name is in its identity: that of the job as it was then.
+        /// The job it belongs to, and the job whose name its identity contains: the name at the
+        /// time when it started.
         var job: Int
         var name: Int
         var label: Int64
         var attempt: Int
         var missed: Int64
-        /// The job as it was then; nil: of a former life, and unknown now.
+        /// The definition of the job at that time; nil: the run is of an earlier instance, and the
+        /// definition is not known.
         var told: PlainJob?
         var wait = Wait.none
         var recorded: Int64
         var boot: Int
         var isBegun = false
-        /// What it is recorded as when it ends, if it was told to end.
+        /// The outcome that is recorded when it ends, if it was asked to end.
         var endsAs: PlainOutcome?
 
         var isRetry: Bool { if case .retry = wait { true } else { false } }
@@ -48,66 +50,66 @@ extension Checker {
 
     struct State {
         var spec = PlainJob()
-        /// Whether the configuration names it, and whether there is a record of it.
+        /// Whether it is in the configuration, and whether there is a record of it.
         var isPresent = false
         var isKnown = false
         var phase = Phase.armed
         var accrued: Int64 = 0
         var active: Int64 = 0
         var firings: Int64 = 0
-        /// Up to when its slots are dealt with.
+        /// All occurrences up to this instant were processed.
         var seen: Int64 = 0
         var lastLabel: Int64?
-        /// How often the calendar clock was corrected backwards since it was there.
+        /// How often the wall clock was corrected backwards since the job was added.
         var corrections: Int64 = 0
         var skips = 0
-        /// Whether the firing it has once in each boot is still to come in this one.
+        /// Whether the firing of this boot has not happened yet.
         var isDueThisBoot = false
-        /// Whether the daemon that begins is the first to know it in this boot.
+        /// Whether the starting daemon is the first in this boot to know the job.
         var isNewInBoot = false
         var isConfiguredPaused = false
         var pausedSince: Int64 = 0
-        /// How long the pause has really lasted.
+        /// The real duration of the pause so far.
         var pausedFor: Int64 = 0
         var pausedUntil: Int64?
         var isPausedByConfiguration = false
         var isPausedWithRun = false
-        /// What counted since the pause was over, before that was noticed.
+        /// The time that counted after the end of the pause, before the end was noticed.
         var afterPause: Int64 = 0
-        /// What counted since the pause was over, before this life.
+        /// The time that counted after the end of the pause, before this instance.
         var creditedAfterPause: Int64 = 0
-        /// The same where the clock was set back to before the end of a pause that was over by then.
+        /// The same, if the clock was set back to before the end of a pause that was already over.
         var afterPauseMost: Int64 = 0
-        /// By how much the clock was set back since the pause was written down: that hides as much of a step
-        /// forward from whoever sees only both.
+        /// By how much the clock was set back since the pause was saved. It hides the same amount
+        /// of a step forward, if only the sum of both can be observed.
         var setBackInPause: Int64 = 0
-        /// Whether nobody but this checker can know that exactly.
+        /// Whether only this checker can know that exactly.
         var isAfterPauseVague = false
         var removed: Int64?
-        /// Whether the configuration lost it just now.
+        /// Whether the job was removed from the configuration just now.
         var isJustRemoved = false
-        /// When its account was written last, and the label it had then.
+        /// When its account was last written, and its scheduled time at that moment.
         var written: Int64 = 0
         var writtenLabel: Int64?
-        /// In which boot that was, what its clock that runs in sleep too read, and by how much the calendar
-        /// clock was set since.
+        /// The boot in which that was, the reading of the clock that advances during sleep, and by
+        /// how much the wall clock was set since then.
         var writtenBoot = 0
         var writtenAt: Int64 = 0
         var setSinceWritten: Int64 = 0
-        /// Whether runs of it may live on from a time when they might overlap.
+        /// Whether it may have active runs from a time when runs were allowed to overlap.
         var mayOverlap = false
-        /// Its runs that live or wait, oldest first.
+        /// Its active and waiting runs, oldest first.
         var runs: [Attempt] = []
 
-        // While no daemon lives:
-        /// How much its account may be too small, and too large, when it is taken up again.
+        // While no daemon runs: by how much its account may be too small, and too large, when it is
+        // restored.
         var mayLose: Int64 = 0
         var mayGain: Int64 = 0
-        /// What counted since the last life ended.
+        /// The time that counted since the last instance ended.
         var sinceDeath: Int64 = 0
     }
 
-    /// What a run is known by, and the job it belongs to.
+    /// The name in the identity of a run, and the job it belongs to.
     struct RunName {
         var name: Int
         var label: Int64

@@ -1,17 +1,18 @@
 // Copyright 2026 the timerd authors
 // SPDX-License-Identifier: Apache-2.0
 
-/// Goes through a timeline and holds every run that was seen against those the definitions demand.
+/// Goes through a timeline and compares every observed run with those that the definitions require.
 ///
-/// It is written from the definitions (what counts as a job's time, when a grid point or a slot is due, what
-/// each policy does with it), follows the timeline by itself, and shares nothing with the agenda but the
-/// words. Where the definitions leave room (how much a killed daemon may lose; which of two jobs due at one
-/// instant comes first) it takes what it saw, after it made sure that it lies within.
+/// It is written from the definitions (which time counts for a job, when a grid point or an
+/// occurrence is due, what each policy does with it). It follows the timeline independently, and
+/// uses no code of the agenda. If the definitions leave room (how much a killed daemon may lose;
+/// which of two jobs that are due at one instant comes first), it accepts the observation after it
+/// has checked that it is in the possible range.
 final class Checker {
     var states: [State]
-    /// The runs that were seen to start and not to end.
+    /// The runs whose start was observed and whose end was not.
     var living: [RunName] = []
-    /// The order of the configuration.
+    /// The order of the jobs in the configuration.
     var roster: [Int] = []
     let runsMax: Int
     let seed: UInt64
@@ -22,31 +23,33 @@ final class Checker {
     var isUp = false
     var isShutDown = false
     var lives = 0
-    /// Until when nothing could fire, by the clock that runs in sleep too.
+    /// Until when nothing could fire, by the clock that advances during sleep.
     var darkUntil: Int64 = 0
-    /// Since the daemon was told something last: how long the machine slept, and by how much its calendar
-    /// clock was set.
+    /// Since the last event that was passed to the daemon: how long the machine slept, and by how
+    /// much its wall clock was set.
     var slept: Int64 = 0
     var stepped: Int64 = 0
     var steppedOver: (after: Int64, through: Int64)?
     var numbers = 0
-    /// The runs that wait for a place, and how many have one.
+    /// The runs that wait for capacity, and how many runs use it.
     var waiting: [Int] = []
     var places = 0
-    /// Runs of jobs the configuration does not name.
+    /// Runs of jobs that are not in the configuration.
     var orphans: [Attempt] = []
     var death = Death.stopped
     var doRunsLiveOn = false
-    /// While no daemon lives: by how much the calendar clock was set in all, and whether the machine was off.
+    /// While no daemon runs: by how much the wall clock was set in total, and whether the machine
+    /// was off.
     var setWhileDown: Int64 = 0
     var wasOff = false
-    /// The boot in which the last life began.
+    /// The boot in which the last instance started.
     var bootOfLife = 0
-    /// When the daemon saved something last, or ended: in which boot, and the wall clock. If that was set at this very
-    /// moment of the other clock, nobody can tell which of two readings is the last.
+    /// When the daemon last saved something, or ended: the boot, and the range of the wall clock.
+    /// If the wall clock was set at the same moment, it is not known which of two readings is the
+    /// last.
     var lastSign = (boot: 0, awake: Int64(0), walls: Int64(0)...0)
 
-    /// What has to be seen of the event at hand.
+    /// What must be observed for the current event.
     var rows: [Seen] = []
     var starts: [Seen] = []
     var acts: [Seen] = []
@@ -54,11 +57,11 @@ final class Checker {
     var answer: Int64 = 0
     var erased: [Int] = []
     var accounts: [Seen] = []
-    /// Jobs whose account may be other than it is thought, by up to so much less and more.
+    /// Jobs whose account may differ from the expected one, by up to this much less and more.
     var vague: [(job: Int, less: Int64, more: Int64, isOfPause: Bool)] = []
 
     var fault: Fault?
-    /// How many firings were judged: started, and let go.
+    /// The number of firings that were checked: started and skipped.
     var firings = 0
     var skips = 0
 
@@ -71,7 +74,7 @@ final class Checker {
         boot = timeline.awake
     }
 
-    /// The first thing that is wrong with a timeline.
+    /// The first fault in a timeline.
     static func judge(_ timeline: Timeline, names: Int) -> (
         fault: Fault?, firings: Int, skips: Int
     ) {
@@ -98,7 +101,7 @@ final class Checker {
         if fault == nil { fault = Fault(kind: kind, text: text) }
     }
 
-    // MARK: - Time goes by
+    // MARK: - Time passes
 
     private func counts(_ basis: PlainJob.Basis, _ how: Passing) -> Bool {
         switch how {
@@ -162,7 +165,7 @@ final class Checker {
         if !isUp { widen(how, of: job) }
     }
 
-    /// Whoever has to start within this time has not.
+    /// Reports a job that should have started within this time and has not.
     private func findLate(within span: Int64) {
         for job in roster {
             let left = leftToDeadline(job)
@@ -179,7 +182,7 @@ final class Checker {
         }
     }
 
-    /// How long until the job's timer has to ring at the latest.
+    /// How long until the timer of the job must expire at the latest.
     private func leftToDeadline(_ job: Int) -> Int64? {
         let state = states[job]
         switch state.phase {
@@ -189,7 +192,7 @@ final class Checker {
         }
     }
 
-    /// How long until the job's next grid point or slot is due.
+    /// How long until the next grid point or occurrence of the job is due.
     func leftToDue(_ job: Int) -> Int64? {
         switch states[job].spec.kind {
         case .onBoot where !states[job].isDueThisBoot: nil
@@ -199,7 +202,7 @@ final class Checker {
         }
     }
 
-    // MARK: - The daemon is told something
+    // MARK: - Events for the daemon
 
     func follow(_ told: Told, _ seen: ArraySlice<Seen>) {
         rows.removeAll(keepingCapacity: true)
@@ -231,7 +234,7 @@ final class Checker {
         stepped = 0
     }
 
-    /// Half a second is the least that is a sleep or a step; three hours the least that is a correction.
+    /// Half a second is the minimum for a sleep or a step, and three hours for a correction.
     private func noteClocks() {
         if slept >= Unit.second / 2 { darkUntil = boot }
         guard abs(stepped) >= Unit.second / 2 else { return }

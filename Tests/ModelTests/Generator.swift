@@ -1,7 +1,8 @@
 // Copyright 2026 the timerd authors
 // SPDX-License-Identifier: Apache-2.0
 
-/// Draws small rosters and what befalls them. What is drawn depends on the number alone.
+/// Generates small random sets of jobs and the events that happen to them. The result depends only
+/// on the number of the case.
 struct Generator {
     private var state: UInt64
 
@@ -19,7 +20,7 @@ struct Generator {
 
     private mutating func oneIn(_ count: Int) -> Bool { below(count) == 0 }
 
-    /// From `low` up to `high` seconds; mostly to the microsecond, sometimes whole.
+    /// From `low` up to `high` seconds; most values have microseconds, some are whole seconds.
     private mutating func seconds(_ low: Int64, _ high: Int64) -> Int64 {
         let whole = low + Int64(next() % UInt64(high - low + 1))
         return whole * Unit.second
@@ -46,7 +47,7 @@ struct Generator {
         return script
     }
 
-    /// About how many seconds there are between two firings of a job.
+    /// The approximate number of seconds between two firings of a job.
     private func pace(of job: PlainJob) -> Int64 {
         job.kind == .at ? 120 : max(1, job.span / Unit.second)
     }
@@ -105,7 +106,7 @@ struct Generator {
         if !oneIn(3) { job.concurrency = [.forbid, .queue, .replace, .allow][below(4)] }
         if job.concurrency == .allow, oneIn(2) { job.concurrencyMax = 1 + below(3) }
         if oneIn(3) { job.accuracy = seconds(1, 90) }
-        // Delays make every point a case of its own; very many of those take long.
+        // With delays every point is a separate case, and very many of those take long.
         if oneIn(4), job.kind != .every || job.span >= 20 * Unit.second {
             job.randomDelay = seconds(1, 120)
         }
@@ -138,7 +139,7 @@ struct Generator {
         }
     }
 
-    /// Long enough for something to happen, short enough for not too much.
+    /// Long enough for something to happen, and short enough to limit the number of events.
     private mutating func time(_ pace: Int64) -> Int64 {
         switch below(6) {
         case 0: seconds(0, 2)
@@ -202,7 +203,7 @@ struct Generator {
     }
 
     private mutating func reboot(_ pace: Int64) -> Gap {
-        // So long that a record is dropped, where that is no more than so many points.
+        // This is long enough for a record to be erased, if the number of points stays small.
         let span =
             oneIn(20) && pace >= 600 ? seconds(31 * 86_400, 40 * 86_400) : seconds(10, 1200)
         return .reboot(span, isWrongBy: oneIn(4) ? seconds(0, 120) - 60 * Unit.second : 0)

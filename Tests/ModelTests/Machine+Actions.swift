@@ -4,12 +4,12 @@
 import TimerCore
 
 extension Machine {
-    /// Tells the daemon something and does what it says.
+    /// Passes an event to the daemon and executes the actions.
     func tell(_ event: Event, _ told: Told) {
         tell(told) { agenda.handle(event, at: now) }
     }
 
-    /// The same; what was told depends on what came of it.
+    /// The same, if the observation depends on the result.
     func tell(_ event: Event, told: () -> Told) {
         carryOut({ agenda.handle(event, at: now) }, told: told)
     }
@@ -147,9 +147,10 @@ extension Machine {
     private func record(_ run: Run) {
         timeline.seen.append(seen(.row, run.id, Int64(run.firing.missed)))
         if !recorded.insert(run.id).inserted {
-            // Such a label may be one that was raised, and be a slot's after the clock was corrected backwards.
+            // Such a scheduled time may have been increased, and may be that of an occurrence after
+            // the clock was corrected backwards.
             let isRaised = run.id.firing.scheduled.microsecondsSinceEpoch % 1_000_000 != 0
-            // And another job may have had the name before.
+            // Another job may also have had the name before.
             let isReused = renamed.contains(index(run.id.firing.job))
             let isCorrected = counts.corrections > 0 || setBack >= 3 * Unit.hour
             if isReused || (isRaised && isCorrected) { return isSpoilt = true }
@@ -188,7 +189,7 @@ extension Machine {
         rows[row].isBegun = true
         let job = index(run.id.firing.job)
         let span = run.job.schedule.plainSpan
-        // Most are over soon; some outlast several firings.
+        // Most runs end soon; some are longer than the time between several firings.
         var length: Int64
         switch draw(below: 8) {
         case 0: length = 0
@@ -267,7 +268,7 @@ extension Machine {
 }
 
 extension Schedule {
-    /// How long a run may take to be a slow one.
+    /// The duration of a slow run.
     fileprivate var plainSpan: Int64 {
         switch self {
         case .every(let span), .after(let span), .onBoot(let span): span.wholeNanoseconds
@@ -276,10 +277,10 @@ extension Schedule {
     }
 }
 
-// MARK: - The roster, as the configuration's reader would have it
+// MARK: - The set of jobs, as the configuration parser would create it
 
 extension Job {
-    /// The job of a plain description.
+    /// The job for a plain description.
     init(_ plain: PlainJob) {
         var policy = Policy()
         policy.onMissed = [.runOnce, .skip, .runAll][Int(plain.onMissed.rawValue)]
@@ -320,8 +321,8 @@ extension Job {
     }
 }
 
-/// Slots of the day so simple that whoever checks them needs no calendar: each so far from the one before,
-/// from some time after midnight UTC on.
+/// Daily occurrences that are so simple that the checker needs no calendar: a constant distance
+/// apart, from a certain time after midnight UTC on.
 struct WallPattern {
     let schedule: WallSchedule
     let span: Int64

@@ -4,13 +4,13 @@
 import TimerCore
 
 extension Machine {
-    /// Lets awake time go by: every timer rings when it is due, and runs end.
+    /// Lets awake time pass: all timers expire when they are due, and runs end.
     func pass(_ span: Int64) {
         let end = awake + span
         while counts.told < budget * 2, atOnce < 2000 {
             let ring = nextRing()
             let ending = nextEnd()
-            // Both may be due by now; then either may be heard first.
+            // If both are due by now, either may be handled first.
             let rings = ring.map { max(awake, $0.at) } ?? .max
             let ends = ending.map { max(awake, alive[$0].ends) } ?? .max
             guard min(rings, ends) <= end else {
@@ -58,7 +58,7 @@ extension Machine {
         awake += span
         wall += span
         guard agenda.isCounting else { return }
-        // A sign of life twice a second; after a standstill at once.
+        // There is a heartbeat twice a second, and at once after a standstill.
         let since = how == .blocked ? 0 : (awake - began.awake.nanoseconds) % (Unit.second / 2)
         if since < span { beat(before: since) }
     }

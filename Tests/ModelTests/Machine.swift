@@ -3,8 +3,8 @@
 
 import TimerCore
 
-/// A machine around an agenda: its clocks, its timers, its store and the processes of its runs. It does what
-/// the actions say and writes down what befell and what was seen. It decides nothing.
+/// A simulated machine around an agenda: its clocks, its timers, its store and the processes of its
+/// runs. It executes the actions and records all events and observations. It makes no decisions.
 final class Machine {
     /// A row of a run that was not closed.
     struct Row {
@@ -21,7 +21,7 @@ final class Machine {
         var job: Int
         var ends: Int64
         var outcome: PlainOutcome
-        /// What it had left when it was told to stand still.
+        /// The remaining time when it was suspended.
         var left: Int64?
     }
 
@@ -30,10 +30,10 @@ final class Machine {
     static let author = Author.user("ada")
 
     var timeline = Timeline()
-    /// How many things of each kind befell it.
+    /// The number of events of each kind.
     var counts = Counts()
 
-    /// Only while no daemon lives there is none.
+    /// It is nil only while no daemon runs.
     var agenda: Agenda!
     var random: UInt64
     var wall: Int64
@@ -48,7 +48,7 @@ final class Machine {
     var beat: Heartbeat?
     var records: [JobRecord?] = Array(repeating: nil, count: Machine.names)
     var rows: [Row] = []
-    /// The labels of attempts that were recorded, lest one is twice.
+    /// The identities of the attempts that were recorded, so that a duplicate is detected.
     var recorded: Set<Run.ID> = []
 
     var timers: [Int64?] = Array(repeating: nil, count: Machine.names)
@@ -59,21 +59,23 @@ final class Machine {
     var jobs: [PlainJob]
     var edited: [PlainJob]
     var isStirred = false
-    /// Whether the clock was set and nobody has read it since.
+    /// Whether the clock was set and has not been read since.
     var isSet = false
-    /// By how much the clock was set back in all. A daemon that starts takes several small steps for one correction.
+    /// By how much the clock was set back in total. A starting daemon sees several small steps as
+    /// one correction.
     var setBack: Int64 = 0
     /// Names whose records were removed.
     var renamed: Set<Int> = []
-    /// Whether a label came again that may: no more can be said of this machine.
+    /// Whether a scheduled time was repeated where that is allowed: then this machine cannot be
+    /// checked further.
     var isSpoilt = false {
         didSet { counts.told += budget * 2 }
     }
-    /// How often something happened at one instant.
+    /// How many events happened at one instant.
     var atOnce = 0
     let budget: Int
 
-    /// How many things the daemon was told, and how many of what kind befell it.
+    /// The number of events that were passed to the daemon, and the number of each kind.
     struct Counts {
         var told = 0, wakes = 0, orders = 0, ends = 0, failures = 0, loads = 0, checkpoints = 0
         var blocks = 0, sleeps = 0, sets = 0, corrections = 0, reloads = 0
@@ -104,8 +106,8 @@ final class Machine {
         return BootID(String(repeating: "0", count: 32 - digits.count) + digits)!
     }
 
-    /// What becomes of a script: everything that befell and was seen. It ends early once the daemon was told
-    /// so many things.
+    /// Executes a script and returns all events and observations. It ends early after this many
+    /// events for the daemon.
     static func run(_ script: Script, budget: Int = 300) -> (timeline: Timeline, counts: Counts) {
         let machine = Machine(script, budget: budget)
         machine.load()
@@ -135,7 +137,7 @@ final class Machine {
 
     var now: Now { reading(before: 0) }
 
-    /// What the clocks read so much awake time ago.
+    /// The reading of the clocks this much awake time ago.
     func reading(before span: Int64) -> Now {
         Now(
             wall: WallInstant(microsecondsSinceEpoch: (wall - span) / Unit.microsecond),
@@ -170,7 +172,8 @@ final class Machine {
             isStirred = true
             if !quiet { stir() }
         case .set(let span, let quiet):
-            // Nobody could tell two from their sum: where the clock stood in between is seen.
+            // Two changes could not be distinguished from their sum, so the reading between them is
+            // observed.
             if isSet { stir() }
             isSet = true
             counts.sets += 1
@@ -197,8 +200,8 @@ final class Machine {
         }
     }
 
-    /// Some reloads are done in portions, with time between them. To whoever checks it, each portion is a reload of
-    /// its own: to a configuration in which some jobs are new already.
+    /// Some reloads are divided into portions, with time between them. For the checker each portion
+    /// is a separate reload, to a configuration in which some jobs are already new.
     private func reload() {
         let old = jobs
         configure()
@@ -221,10 +224,11 @@ final class Machine {
         }
     }
 
-    /// The configuration is read as it was edited.
+    /// Uses the configuration as it was edited.
     private func configure() {
         jobs = edited
-        // As its reader demands: an account has one heir, and none while its job is there.
+        // The configuration parser requires this: only one job can take over the state of a name,
+        // and none while a job of that name exists.
         var heirs: [Int] = []
         for index in jobs.indices {
             guard let old = jobs[index].renamedFrom else { continue }
@@ -235,8 +239,8 @@ final class Machine {
         }
     }
 
-    /// The word that the machine slept, or that its clock was set, comes before any time goes by; but a timer
-    /// that is overdue by then may ring first.
+    /// The report that the machine slept or that its clock was set comes before any time passes,
+    /// but a timer that is overdue may expire first.
     func stir() {
         guard isStirred else { return }
         isStirred = false
@@ -269,7 +273,7 @@ final class Machine {
             .order(verb, job, until: until, withRun: withRun, count: count))
     }
 
-    // MARK: - Lives
+    // MARK: - Daemon instances
 
     func load() {
         counts.loads += 1
@@ -306,7 +310,7 @@ final class Machine {
             tell(.shutdown, .shutdown)
             configure()
         } else {
-            // There is one every 25 s.
+            // There is one checkpoint every 25 s.
             tell(.checkpoint(), .checkpoint)
             pass(sinceCheckpoint)
             stir()

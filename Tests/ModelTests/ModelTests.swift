@@ -4,10 +4,11 @@
 import Foundation
 import Testing
 
-/// Random rosters and what befalls them, held against the definitions by a checker that owes nothing to the
-/// agenda. TIMERD_TEST_CASES says how many (10 000), or TIMERD_TEST_HOURS for how long. TIMERD_TEST_SEED
-/// repeats them, TIMERD_TEST_FAILURES goes on to so many failures, and TIMERD_TEST_TRIES says how much is
-/// done to make a failing case small (4000).
+/// Random sets of jobs and events, compared with the definitions by a checker that is independent
+/// of the agenda. TIMERD_TEST_CASES sets the number of cases (10 000), or TIMERD_TEST_HOURS the
+/// duration. TIMERD_TEST_SEED repeats a test, TIMERD_TEST_FAILURES is the number of failures after
+/// which the test stops, and TIMERD_TEST_TRIES limits the attempts to make a failing case smaller
+/// (4000).
 @Suite struct ModelTests {
     private static func number(_ name: String) -> Double? {
         ProcessInfo.processInfo.environment[name].flatMap { Double($0) }
@@ -20,7 +21,7 @@ import Testing
         return seed
     }
 
-    /// The case of this number; the first is drawn from the seed itself.
+    /// The case with this number; the first one uses the seed itself.
     private static func script(_ seed: UInt64, _ number: Int) -> Script {
         Generator.script(seed &+ UInt64(number) &* 0x9e37_79b9)
     }
@@ -52,11 +53,11 @@ import Testing
         if failed == 0 { Self.expectMany(counts, firings: firings, skips: skips, of: done) }
     }
 
-    /// That each kind of thing really befell the rosters, and often.
+    /// Checks that each kind of event really happened, and often.
     private static func expectMany(
         _ counts: Machine.Counts, firings: Int, skips: Int, of cases: Int
     ) {
-        // Of few cases nothing can be expected.
+        // A small number of cases is not enough for this check.
         guard cases >= 1000 else { return }
         #expect(counts.told >= 100 * cases, "a million events in ten thousand rosters")
         #expect(firings >= 20 * cases && skips >= 10 * cases)
@@ -81,7 +82,7 @@ import Testing
             """)
     }
 
-    /// The last lines of what was seen.
+    /// The last lines of the observations.
     private static func tail(of script: Script, upTo line: Int) -> String {
         let timeline = Machine.run(script).timeline
         return timeline.lines.prefix(line + 1).suffix(14).map { line in
@@ -91,8 +92,8 @@ import Testing
         }.joined(separator: "\n")
     }
 
-    /// The checker is no use if it takes anything: of what was seen, one thing is left out, told twice, or
-    /// told otherwise.
+    /// Checks that the checker does not accept everything: one observation is removed, repeated or
+    /// changed.
     @Test func whatWasTamperedWithIsNotTaken() {
         let seed = Self.seed()
         var tried = 0
@@ -142,7 +143,7 @@ import Testing
         return cases
     }
 
-    /// A case that fails for two of its steps and one of its jobs is made so small.
+    /// A case that fails because of two of its steps and one of its jobs is reduced to these.
     @Test func aFailingCaseIsMadeSmall() {
         let seed = Self.seed()
         var tried = 0

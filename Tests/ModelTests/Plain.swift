@@ -1,16 +1,16 @@
 // Copyright 2026 the timerd authors
 // SPDX-License-Identifier: Apache-2.0
 
-/// The words in which a roster, what befell the machine and what was seen of the daemon are written down:
-/// plain numbers, so that the checker owes nothing to what it checks. Every span and every instant is in
-/// nanoseconds and a whole number of microseconds; the calendar's are since 1970.
+/// The types for a set of jobs, the events of the machine and the observations: plain numbers, so
+/// that the checker is independent of the code that it checks. All spans and instants are in
+/// nanoseconds and whole numbers of microseconds; instants of the wall clock are since 1970.
 enum Unit {
     static let microsecond: Int64 = 1000
     static let second: Int64 = 1_000_000_000
     static let hour: Int64 = 3600 * second
 }
 
-/// A job, as the configuration would have it.
+/// A job, as the configuration would define it.
 struct PlainJob: Equatable {
     enum Kind: UInt8 { case every, after, onBoot, slots, at }
     enum Basis: UInt8 { case active, uptime, boottime, wall }
@@ -18,18 +18,19 @@ struct PlainJob: Equatable {
     enum Resume: UInt8 { case keepRemaining, nextSlot, fireIfDue, restart }
     enum Concurrency: UInt8 { case forbid, queue, replace, allow }
 
-    /// Its name: one letter, `a` for 0.
+    /// Its name as a number: `a` is 0.
     var name = 0
     var kind = Kind.every
-    /// Of an interval: how long. Of one since the boot: how long, and the basis is `boottime`. Of slots: how far apart.
+    /// For an interval: its length. For one since the boot: its length, with the basis `boottime`.
+    /// For occurrences: their distance.
     var span = 60 * Unit.second
-    /// Of an interval: the time to the first grid point, if it is another.
+    /// For an interval: the time to the first grid point, if it differs.
     var first: Int64?
-    /// Of slots: which of `WallPattern.all` it is.
+    /// For occurrences: the index in `WallPattern.all`.
     var pattern = 0
-    /// Of slots: how far from midnight UTC they are, less than the span.
+    /// For occurrences: their distance from midnight UTC, less than the span.
     var phase: Int64 = 0
-    /// Of `at`: the instants, rising.
+    /// For `at`: the instants, ascending.
     var instants: [Int64] = []
     var basis = Basis.active
     var paused = false
@@ -43,7 +44,7 @@ struct PlainJob: Equatable {
     var randomOffset: Int64 = 0
     var retries = 0
     var retryDelay = 10 * Unit.second
-    /// In halves: 2 leaves every delay as long as the first.
+    /// In halves: 2 means that all delays are as long as the first.
     var backoffHalves: Int64 = 4
     var retryMax = 600 * Unit.second
     /// Whether an exit code of 2 is a success too.
@@ -52,7 +53,7 @@ struct PlainJob: Equatable {
 
     var isCounted: Bool { kind == .every || kind == .after || kind == .onBoot }
 
-    /// Whether two definitions have the same slots.
+    /// Whether two definitions have the same occurrences.
     func hasSchedule(of other: PlainJob) -> Bool {
         kind == other.kind && (kind == .at || span == other.span) && instants == other.instants
             && (kind != .slots || pattern == other.pattern)
@@ -78,7 +79,7 @@ enum PlainOutcome: Int64 {
         self == .fine || (self == .two && job?.isTwoFine == true)
     }
 
-    /// Whether a further attempt may follow.
+    /// Whether a retry may follow.
     func isRetried(_ job: PlainJob) -> Bool {
         switch self {
         case .failed, .two, .signalled, .timedOut, .spawnFailed: !isSuccess(job)
@@ -87,12 +88,12 @@ enum PlainOutcome: Int64 {
     }
 }
 
-/// What somebody orders.
+/// A command of a user.
 enum PlainVerb: UInt8 { case pause, resume, start, stop, run, skipNext, kill }
 
-/// What the daemon was told.
+/// An event that was passed to the daemon.
 enum Told: Equatable {
-    /// A life begins with this roster.
+    /// An instance starts with this set of jobs.
     case load([PlainJob])
     case reload([PlainJob])
     case wake(Int)
@@ -103,20 +104,20 @@ enum Told: Equatable {
     case shutdown
 }
 
-/// How time went by.
+/// How time passed.
 enum Passing: UInt8 {
-    /// The machine is awake, and the daemon, if it lives, answers every timer at once.
+    /// The machine is awake, and the daemon, if it runs, handles every timer at once.
     case awake
-    /// The machine is awake, and the daemon lives and stands still.
+    /// The machine is awake, and the daemon is running but blocked.
     case blocked
     case asleep
     /// The machine is switched off.
     case off
-    /// No time goes by: the calendar clock is set.
+    /// No time passes: the wall clock is set.
     case step
 }
 
-/// How a life ends.
+/// How an instance ends.
 enum Death: UInt8 {
     case stopped, killed, powerCut
 }
@@ -124,34 +125,36 @@ enum Death: UInt8 {
 /// One line of the timeline.
 enum Line {
     case passed(Passing, Int64)
-    /// The daemon was told something, and this is what was seen to come of it: a range of `Timeline.seen`.
+    /// An event was passed to the daemon, with the observations that followed: a range of
+    /// `Timeline.seen`.
     case told(Told, seen: Range<Int>)
-    /// The daemon is gone; whether the processes of its runs live on.
+    /// The daemon has ended; whether the processes of its runs continue.
     case died(Death, runsLiveOn: Bool)
-    /// The machine starts anew: the clocks that are not the calendar's begin at zero.
+    /// The machine restarts: the clocks start at zero, except the wall clock.
     case booted
 }
 
-/// One thing the daemon was seen to do.
+/// One observed action of the daemon.
 struct Seen: Equatable {
     enum Kind: UInt8 {
-        /// A run was put on record; `value` is how many firings are folded into it.
+        /// A run was recorded; `value` is the number of firings that are combined with it.
         case row
         case start
-        /// A run was told to end, to stand still, to go on.
+        /// A run was asked to end, was suspended, or was continued.
         case end, suspend, resume
         /// A row was closed; `value` is the outcome.
         case close
-        /// It was told that a firing came due, was let go (`value` of them, by `reason`), that a pause ended.
+        /// A notice: a firing was due, firings were skipped (`value` of them, because of `reason`),
+        /// or a pause ended.
         case fired, skipped, resumed
-        /// An account was written: `value` is what accrued, `more` the total, `attempt` the phase,
-        /// `reason` the firings that are to be let go.
+        /// A time record was written: `value` is the elapsed time, `more` the total, `attempt` the
+        /// phase, and `reason` the number of firings that will be skipped.
         case account
-        /// An order was answered; `value` says how.
+        /// A command was answered; `value` is the answer.
         case answer
         /// The record of a job was removed.
         case erased
-        /// A run was recorded or told to start twice, or a timer rings without end.
+        /// A run was recorded or started twice, or a timer expires endlessly.
         case nonsense
     }
     enum Reason {
@@ -180,11 +183,11 @@ struct Seen: Equatable {
     var reason = 0
 }
 
-/// Everything that befell the machine and the daemon, and what was seen of it, in order.
+/// All events and observations, in order.
 struct Timeline {
     var lines: [Line] = []
     var seen: [Seen] = []
-    /// What the clocks read when it begins.
+    /// The readings of the clocks at the start.
     var wall: Int64 = 0
     var awake: Int64 = 0
     var runsMax = 1

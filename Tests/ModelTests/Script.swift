@@ -1,48 +1,49 @@
 // Copyright 2026 the timerd authors
 // SPDX-License-Identifier: Apache-2.0
 
-/// One case: a roster, and what befalls it.
+/// One case: a set of jobs, and the events.
 struct Script {
     var jobs: [PlainJob] = []
     var steps: [Step] = []
     var runsMax = 64
-    /// What chance is drawn by: that of the jobs, and that of how long runs take and how they end.
+    /// The seed for the jitter of the jobs, and for how long runs take and how they end.
     var seed: UInt64 = 0
-    /// What the calendar reads at the start.
+    /// The reading of the wall clock at the start.
     var wall: Int64 = 0
 }
 
-/// One thing that befalls the machine or the daemon.
+/// One event of the machine or the daemon.
 enum Step: Equatable {
     case pass(Int64)
-    /// Time passes and the daemon stands still.
+    /// Time passes while the daemon is blocked.
     case block(Int64)
-    /// The machine sleeps. If `quiet`, the next order comes before the word of it.
+    /// The machine sleeps. If `quiet`, the next command comes before the report of the sleep.
     case sleep(Int64, quiet: Bool)
-    /// The calendar clock is set.
+    /// The wall clock is set.
     case set(Int64, quiet: Bool)
-    /// The daemon goes down, and comes up after this. Its last checkpoint was so long before.
+    /// The daemon ends, and starts again after the gaps. Its last checkpoint was this long before
+    /// the end.
     case down(Death, sinceCheckpoint: Int64, [Gap], runsLiveOn: Bool)
-    /// `until`: so much later.
+    /// `until` is relative: this much later.
     case order(PlainVerb, Int, until: Int64?, withRun: Bool, count: Int)
     case checkpoint
-    /// The configuration is edited: a job changed or added, or removed.
+    /// The configuration is edited: a job is changed, added or removed.
     case edit(PlainJob)
     case remove(Int)
     case reload
 }
 
-/// What befalls the machine while no daemon lives.
+/// What happens to the machine while no daemon runs.
 enum Gap: Equatable {
     case awake(Int64)
     case asleep(Int64)
     case set(Int64)
-    /// Off, and on again; the calendar clock that comes back may be wrong.
+    /// The machine is switched off and on again; the wall clock may be wrong afterwards.
     case reboot(Int64, isWrongBy: Int64)
 }
 
 extension Script {
-    /// The case in words, one line each.
+    /// The case as text, one line for each step.
     var text: String {
         var lines = ["seed \(seed), at most \(runsMax) runs, it is \(Script.span(wall))"]
         for job in jobs { lines.append("  job " + Script.text(of: job)) }
@@ -124,7 +125,7 @@ extension Script {
 }
 
 extension Seen {
-    /// The same in words.
+    /// The step as text.
     var text: String {
         var words = ["\(kind) \(Script.letter(job))"]
         if label != 0 { words.append("of \(Script.span(label))") }

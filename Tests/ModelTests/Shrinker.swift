@@ -1,8 +1,8 @@
 // Copyright 2026 the timerd authors
 // SPDX-License-Identifier: Apache-2.0
 
-/// Makes a failing case small: drops steps and jobs, takes policies back, and rounds times, for as long as
-/// it fails in the same way.
+/// Makes a failing case smaller: it removes steps and jobs, resets policies to their defaults, and
+/// rounds times, as long as the case fails in the same way.
 struct Shrinker {
     private var best: Script
     private var fault: Fault
@@ -19,7 +19,8 @@ struct Shrinker {
         self.judge = judge
     }
 
-    /// The smallest script found that fails as `script` does, and how, after so many tries at most.
+    /// The smallest script that was found to fail like `script`, and its fault, after at most
+    /// `triesMax` attempts.
     static func shrink(
         _ script: Script, _ fault: Fault, triesMax: Int, judge: @escaping (Script) -> Fault?
     ) -> (Script, Fault) {
@@ -35,7 +36,7 @@ struct Shrinker {
         return (shrinker.best, shrinker.fault)
     }
 
-    /// Takes the other script if it fails in the same way.
+    /// Accepts the other script if it fails in the same way.
     private mutating func attempt(_ other: Script) -> Bool {
         tries += 1
         guard tries < triesMax, let found = judge(other), found.kind == fault.kind
@@ -51,7 +52,7 @@ struct Shrinker {
         return size
     }
 
-    /// First many at once, then one by one.
+    /// Removes many steps at once first, then one by one.
     private mutating func dropSteps() {
         var length = max(1, best.steps.count / 2)
         while true {
@@ -119,7 +120,7 @@ struct Shrinker {
         }
     }
 
-    /// Whole minutes, else whole seconds.
+    /// Rounds to whole minutes, or else to whole seconds.
     private mutating func round() {
         for unit in [60 * Unit.second, Unit.second] {
             func whole(_ span: Int64) -> Int64 {

@@ -8,9 +8,9 @@ import SeededRandom
 import Synchronization
 import Testing
 
-/// Timers that come and go at the wrong moment, on real queues.
+/// Timers that are created and released at critical moments, on real queues.
 @Suite struct LifetimeTests {
-    /// TIMERD_TEST_CASES for more; `make test-library` takes a million.
+    /// TIMERD_TEST_CASES sets another number; `make test-library` uses a million.
     static let rounds =
         ProcessInfo.processInfo.environment["TIMERD_TEST_CASES"].flatMap { Int($0) } ?? 2000
 
@@ -90,7 +90,8 @@ import Testing
         #expect(timers.allSatisfy { $0.state == .cancelled })
     }
 
-    /// `actual` is read with the lock held that pausing takes: a later one is a tick that began later.
+    /// `actual` is read while the lock is held that `pause` also takes: a later value is a tick
+    /// that started after the pause.
     @Test func afterAPauseOrACancelNoTickBegins() throws {
         let latest = Shared(Mutex(Int64(0)))
         let queue = TimerQueue()
@@ -140,7 +141,8 @@ import Testing
         }
     }
 
-    /// Every order from four threads at once. Thread Sanitizer watches in `make test-library`.
+    /// All operations from four threads at the same time. `make test-library` runs this with Thread
+    /// Sanitizer.
     @Test func callsFromFourThreads() throws {
         let queue = TimerQueue()
         let slow = DispatchQueue(label: "slow")
@@ -173,14 +175,16 @@ import Testing
         #expect(shared.allSatisfy { $0.state == .cancelled })
     }
 
-    /// Shows that Thread Sanitizer would see a race in a handler. Run by `make test-library` alone.
+    /// Shows that Thread Sanitizer would detect a race in a handler. Only `make test-library` runs
+    /// it.
     @Test(.enabled(if: ProcessInfo.processInfo.environment["TIMERD_TEST_RACE"] != nil))
     func aRaceIsReported() throws {
-        // Unchecked because it is a race on purpose.
+        // Unchecked because the race is intentional.
         final class Racy: @unchecked Sendable { var count = 0 }
         let racy = Racy()
         let timers = try (0..<2).map { _ in
-            // Long enough that both handlers run at once, however busy the machine is.
+            // The handler is long enough that both handlers run at the same time, however busy the
+            // machine is.
             try PausableTimer.every(.microseconds(20), on: TimerQueue()) { _ in
                 for _ in 0..<10_000 { racy.count += 1 }
             }
@@ -200,7 +204,7 @@ import Testing
     }
 }
 
-/// What several closures share.
+/// A value that several closures share.
 final class Shared<Value: ~Copyable & Sendable>: Sendable {
     let value: Value
     init(_ value: consuming Value) { self.value = value }

@@ -6,7 +6,8 @@ import PausableTimers
 import Synchronization
 import Testing
 
-/// The mistakes that published wrappers of DispatchSourceTimer make, each as a test that this library does not.
+/// The mistakes of published wrappers of DispatchSourceTimer. Each test shows that this library
+/// does not make the mistake.
 @Suite struct MistakeTests {
     @Test func mistake_theIntervalIsIgnoredOnARepeat() throws {
         let bench = Bench()

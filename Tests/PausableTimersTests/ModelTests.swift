@@ -6,7 +6,8 @@ import PausableTimers
 import SeededRandom
 import Testing
 
-/// Random orders at random instants against a model in whole nanoseconds, written from the documentation.
+/// Random operations at random instants, compared with a model in whole nanoseconds that was
+/// written from the documentation.
 @Suite struct TimerModelTests {
     private struct Model {
         var state = TimerState.running
@@ -15,7 +16,7 @@ import Testing
         var passed = 0
         var ticks = 0
         var missed = 0
-        /// What was passed or dropped of the accrued time.
+        /// The part of the elapsed time that was passed or discarded.
         var spent = 0
         var span: Int
         var first: Int
@@ -25,7 +26,7 @@ import Testing
 
         var target: Int { passed == 0 ? first : span }
 
-        /// Time passes in which nothing is handled.
+        /// Lets time pass without handling anything.
         mutating func stall(_ time: Int) {
             if state == .running {
                 accrued += time
@@ -35,7 +36,7 @@ import Testing
             }
         }
 
-        /// What is due is handled.
+        /// Handles the due ticks.
         mutating func serve() {
             guard state == .running else { return }
             if isDueNow {
@@ -124,7 +125,8 @@ import Testing
         }
     }
 
-    /// To the nanosecond: what was active is what was passed and what accrued.
+    /// To the nanosecond: the active time is the passed time plus the elapsed time since the last
+    /// point.
     @Test func theLawHoldsAndTheModelAgrees() throws {
         var random = SeededRandom()
         let time = ManualTime()
@@ -194,7 +196,8 @@ import Testing
         }
     }
 
-    /// The same for spans that are no whole number of nanoseconds, of one interval: by the definition alone.
+    /// The same for spans that are not a whole number of nanoseconds, with one interval: by the
+    /// definition only.
     @Test func activeIsSpanTimesPassedPlusAccrued() throws {
         var random = SeededRandom()
         let time = ManualTime()

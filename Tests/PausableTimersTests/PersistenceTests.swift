@@ -7,9 +7,9 @@ import SeededRandom
 import Synchronization
 import Testing
 
-/// Accounts that outlive the program.
+/// Accounts that survive the end of the program.
 @Suite struct PersistenceTests {
-    /// A folder that is gone after the test.
+    /// A folder that is deleted after the test.
     private final class Folder {
         let path = NSTemporaryDirectory() + "/pausable-timers-\(UUID().uuidString)"
 
@@ -19,7 +19,7 @@ import Testing
             Array(FileManager.default.contents(atPath: "\(path)/\(file)") ?? Data())
         }
         func write(_ bytes: [UInt8], _ file: String) throws {
-            // Not by way of another file, which would wait for the disk.
+            // The data is not written to a temporary file first, which would wait for the disk.
             try Data(bytes).write(to: URL(fileURLWithPath: "\(path)/\(file)"), options: [])
         }
         deinit { try? FileManager.default.removeItem(atPath: path) }
@@ -31,7 +31,7 @@ import Testing
             savedAt: ManualTime.start)
     }
 
-    /// The clocks so long after `ManualTime.start`, of the same boot or the next one.
+    /// The clocks this long after `ManualTime.start`, in the same boot or the next one.
     private func later(_ span: Duration, isNextBoot: Bool = false) -> Now {
         var now = ManualTime.start
         now.wall = now.wall + span
@@ -57,7 +57,7 @@ import Testing
         let first = try bench.every(10_000, counting: basis)
         bench.advance(300)
         let account = first.account
-        // So long the program did not run, or the machine was off.
+        // For this long the program did not run, or the machine was off.
         let away = Duration.milliseconds(600)
         let time = ManualTime(startingAt: later(.milliseconds(300) + away, isNextBoot: isNextBoot))
         let timer = try PausableTimer.every(
@@ -147,10 +147,11 @@ import Testing
             try folder.write(forged, "a")
             #expect(try folder.open().load("a") == account(1), "byte \(place)")
         }
-        // The older place copied over the newer one, or the newer one over both, is nothing new.
+        // The older place copied over the newer one, or the newer one over both, is not accepted as
+        // new.
         try folder.write(Array(whole[4096...]), "a")
         #expect(try folder.open().load("a") == nil)
-        // After it, saving goes on.
+        // After this, saving still works.
         try folder.write(Array(whole[..<100]) + whole[100...].map { _ in 0 }, "a")
         try { try folder.open().save(account(3), as: "a") }()
         #expect(try folder.open().load("a") == account(3))
@@ -194,8 +195,9 @@ import Testing
         #expect(throws: AccountStoreError.self) { try AccountFolder("/nowhere/at/all") }
     }
 
-    /// An initialiser that throws once all is set runs `deinit`, which closes the descriptor: closing it there
-    /// as well closes what another thread has just opened.
+    /// An initializer that throws after all properties are set runs `deinit`, which closes the
+    /// descriptor. If the initializer closed it too, it would close a descriptor that another
+    /// thread has just opened.
     @Test func aFolderThatIsInUseClosesItsDescriptorOnce() throws {
         let folder = Folder()
         let store = try folder.open()
@@ -216,7 +218,8 @@ import Testing
         withExtendedLifetime(store) {}
     }
 
-    /// Between fork and exec a child has copies of all descriptors, of those that close on exec too.
+    /// Between fork and exec a child has copies of all descriptors, even of those that are closed
+    /// on exec.
     @Test func aChildThatIsJustForkedDoesNotKeepTheLock() throws {
         let folder = Folder()
         let copy: Int32
@@ -249,7 +252,7 @@ import Testing
             bench.advance(3000)
             group.pause("rest")
             bench.advance(1300)
-            // Killed here: what came after the last save is lost.
+            // The program is killed here: everything after the last save is lost.
         }
         let group = try TimerGroup(on: bench.queue, accounts: folder.open())
         let work = try group.every("work", .seconds(10)) { bench.log.append($0) }
@@ -259,7 +262,7 @@ import Testing
         #expect(rest.activeTime == .seconds(3) && rest.state == .paused)
         bench.advance(6000)
         #expect(bench.log.count == 1)
-        // A name that was cancelled begins at zero.
+        // A name that was cancelled starts with no elapsed time.
         group.cancel("work")
         let new = try group.every("work", .seconds(10)) { _ in }
         #expect(new.activeTime == .zero && new.state == .running)

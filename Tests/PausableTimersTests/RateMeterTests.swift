@@ -4,7 +4,8 @@
 import PausableTimers
 import Testing
 
-/// S17: the rate is what came within a window of at least a second, divided by the time that really passed.
+/// S17: the rate is the number of events in a window of at least a second, divided by the real
+/// duration of the window.
 @Suite struct RateMeterTests {
     @Test func s17_countsWholeWindowsOfAtLeastASecond() {
         var meter = RateMeter()
@@ -17,7 +18,7 @@ import Testing
         #expect(meter.rate == rates.last)
     }
 
-    /// A stall makes the window longer, and not the rate of a second that had none.
+    /// A stall makes the window longer; the rate is not zero for a second without events.
     @Test func s17_dividesByWhatReallyPassed() {
         var meter = RateMeter()
         meter.record(at: AwakeInstant(nanoseconds: 0))
@@ -34,7 +35,7 @@ import Testing
         #expect(ticker.achievedRate == nil)
         bench.advance(3000)
         #expect(abs((ticker.achievedRate ?? 0) / 240 - 1) < 0.001)
-        // Time in which it was paused is no part of any window.
+        // The time of a pause is not part of any window.
         ticker.isPaused = true
         bench.advance(10_000)
         ticker.isPaused = false

@@ -6,7 +6,7 @@ import PausableTimers
 import Synchronization
 import Testing
 
-/// What the library promises, one test or more for each row S1 to S16 of its table.
+/// The guarantees of the library: at least one test for each row S1 to S16 of its table.
 @Suite struct RowTests {
     // MARK: S1 to S4
 
@@ -94,7 +94,8 @@ import Testing
         let timer = try PausableTimer.every(.seconds(1), on: bench.queue)
         #expect(timer.state == .running && timer.account.basis == .active)
         #expect(timer.remaining == .seconds(1) && timer.interval == .seconds(1))
-        // Without a tolerance it is on time though another timer is awake earlier.
+        // Without a tolerance it is on time, although there is an earlier wake-up for another
+        // timer.
         bench.advance(999)
         #expect(timer.remaining == .milliseconds(1))
     }
@@ -105,7 +106,7 @@ import Testing
         var owner: Owner? = Owner(gone)
         weak var timer: PausableTimer?
         do {
-            // The handler holds the owner, which the timer's release frees.
+            // The handler references the owner, which is released with the timer.
             let kept = try PausableTimer.every(.seconds(1), on: bench.queue) { [owner] _ in
                 withExtendedLifetime(owner) {}
             }
@@ -280,11 +281,11 @@ import Testing
         bench.advance(1300)
         #expect(bench.log.scheduled == [250, 1250, 1500, 2500])
         byWall.cancel()
-        // One that is past is due at once, and none before it is missed.
+        // An instant in the past is due at once, and no earlier points are missed.
         let past = try bench.every(1000, first: .at(start.awake))
         bench.advance(0)
         #expect(bench.log.scheduled.last == 2600 && bench.log.missed.last == 0)
-        // An instant means nothing after a restart.
+        // The given instant has no effect after a restart.
         past.restart()
         #expect(past.remaining == .seconds(1))
     }
@@ -408,7 +409,7 @@ import Testing
         for _ in 0..<10 { #expect(ticked.wait(timeout: .now() + 10) == .success) }
         slow.cancel()
         for _ in 0..<10 { unblock.signal() }
-        // Though its queue is concurrent, it never overlapped itself.
+        // Although the queue is concurrent, the handler never ran twice at the same time.
         #expect(running.withLock { $0.most } <= 1)
         withExtendedLifetime(other) {}
     }
@@ -420,7 +421,7 @@ import Testing
             bench.time.stall(for: .milliseconds(350))
         }
         bench.advance(400)
-        // Each tick is late by the one before it, and says what it stands for.
+        // Each tick is delayed by the one before it, and says how many ticks it stands for.
         #expect(bench.log.actual == [100, 450] && bench.log.missed == [0, 2])
         withExtendedLifetime(timer) {}
     }

@@ -4,7 +4,7 @@
 import PausableTimers
 import Testing
 
-/// What counts while the machine sleeps.
+/// Which time counts while the machine sleeps.
 @Suite struct SleepTests {
     @Test(arguments: [
         (TimeBasis.active, 400, 1000), (.uptime, 400, 1000), (.boottime, 3400, 3000),

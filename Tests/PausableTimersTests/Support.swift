@@ -5,7 +5,7 @@ import Dispatch
 import PausableTimers
 import Synchronization
 
-/// What handlers leave, in order.
+/// What the handlers recorded, in order.
 final class Log<Element: Sendable>: Sendable {
     private let elements = Mutex<[Element]>([])
 
@@ -16,7 +16,7 @@ final class Log<Element: Sendable>: Sendable {
 }
 
 extension Log<Tick> {
-    /// The ticks in milliseconds since manual time began.
+    /// The ticks in milliseconds since the start of the manual time.
     var scheduled: [Int] { all.map { ($0.scheduled - ManualTime.start.awake).milliseconds } }
     var actual: [Int] { all.map { ($0.actual - ManualTime.start.awake).milliseconds } }
     var missed: [Int] { all.map(\.missed) }
@@ -26,7 +26,7 @@ extension Duration {
     var milliseconds: Int { Int(self / .milliseconds(1)) }
 }
 
-/// A queue whose time passes only as the test says.
+/// A queue whose time passes only when the test says so.
 struct Bench {
     let time = ManualTime()
     let queue: TimerQueue
@@ -57,7 +57,7 @@ struct Bench {
     func stall(_ milliseconds: Int) { time.stall(for: .milliseconds(milliseconds)) }
 }
 
-/// An object that says when it is gone.
+/// An object that records when it is released.
 final class Owner: Sendable {
     let gone: Log<Bool>
 

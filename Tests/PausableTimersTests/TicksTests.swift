@@ -5,11 +5,11 @@ import Dispatch
 import PausableTimers
 import Testing
 
-/// The ticks of a timer as a sequence.
+/// The ticks of a timer as an asynchronous sequence.
 @Suite struct TicksTests {
     @Test func theyComeOneAfterTheOther_andEndWithTheTimer() async throws {
         var numbers: [Int] = []
-        // Paused until somebody takes them: else it may be finished before.
+        // It starts paused, because otherwise it might be finished before the iterator exists.
         let timer = try PausableTimer.every(.microseconds(100), times: 3, paused: true)
         var ticks = timer.ticks.makeAsyncIterator()
         timer.resume()

@@ -4,12 +4,12 @@
 import Testing
 import Timekeeping
 
-/// What an account is credited with when it is taken up again.
+/// What is added to an account when it is restored.
 @Suite struct CreditTests {
     private static let boot = BootID("0123456789abcdef0123456789abcdef")!
     private static let nextBoot = BootID("0123456789abcdef0123456789abcdf0")!
 
-    /// The clocks so many seconds after an arbitrary beginning, of which the machine slept some.
+    /// The clocks this many seconds after an arbitrary start, with some time asleep.
     private static func now(
         _ wall: Int64, awake: Int64, slept: Int64 = 0, _ boot: BootID = boot
     ) -> Now {
@@ -62,7 +62,7 @@ import Timekeeping
         }
     }
 
-    /// A clock that runs backwards between two boots takes nothing away, and adds nothing.
+    /// A clock that is set back between two boots neither removes nor adds time.
     @Test(arguments: TimeBasis.allCases)
     func aWrongCalendarNeitherGainsNorTakes(basis: TimeBasis) {
         let credit = Credit(

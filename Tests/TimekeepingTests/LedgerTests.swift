@@ -6,7 +6,8 @@ import Testing
 import Timekeeping
 
 @Suite struct LedgerTests {
-    /// Rounded towards zero, the instant came a nanosecond early, and nothing was due at it.
+    /// If the instant was rounded towards zero, it would be a nanosecond too early, and nothing
+    /// would be due at it.
     @Test(arguments: [1, 3, 7, 60, 240, 999])
     func aFractionOfANanosecondIsReached(rate: Int) throws {
         let span = Duration.seconds(1) / rate
@@ -21,7 +22,7 @@ import Timekeeping
             now = due
             #expect(grid.due(accrued: ledger.accrued(at: now)) == 1)
             grid.pass(1, of: &ledger, at: now)
-            // The error does not add up: each instant is within a nanosecond of its exact place.
+            // The error does not accumulate: each instant is within a nanosecond of the exact one.
             let exact = span * point
             #expect(now - CountedInstant(nanoseconds: 5) >= exact)
             #expect(now - CountedInstant(nanoseconds: 5) - exact < .nanoseconds(1))
@@ -66,7 +67,7 @@ import Timekeeping
 @Suite struct GridTests {
     @Test func countsThePointsOfAnySpanExactly() {
         let grid = Grid(first: .zero, span: .seconds(1) / 3)
-        // In whole nanoseconds a year would hold 31 points too many at a rate of 3 Hz.
+        // With whole nanoseconds, a year would have 31 points too many at a rate of 3 Hz.
         #expect(grid.due(accrued: .seconds(31_536_000)) == 3 * 31_536_000 + 1)
         #expect(Grid(first: .zero, span: .seconds(1)).due(accrued: .seconds(86_400)) == 86_401)
     }
@@ -98,7 +99,8 @@ import Timekeeping
 }
 
 @Suite struct AlarmQueueTests {
-    /// Slots due by one instant are handled in the wake-up of the one that may wait least.
+    /// Slots that are due by an instant are handled in the wake-up of the slot that must be handled
+    /// first.
     @Test func whatIsDueComesAlongWithWhatMustNotWait() {
         var queue = AlarmQueue<AwakeInstant>()
         func at(_ nanoseconds: Int64) -> AwakeInstant { AwakeInstant(nanoseconds: nanoseconds) }
@@ -112,7 +114,7 @@ import Timekeeping
         #expect(queue.overdue(at: at(70)) == nil && queue.ready(at: at(70)) == 0)
         queue.remove(0)
         #expect(queue.ready(at: at(70)) == nil && queue.first?.due == at(200))
-        // Without a tolerance it is due at one instant only.
+        // Without a tolerance it is due at exactly one instant.
         queue.set(2, latest: at(71))
         #expect(queue.ready(at: at(500)) == nil && queue.overdue(at: at(71)) == 2)
         queue.remove(2)

@@ -7,7 +7,7 @@ import Testing
 
 @testable import TimerCore
 
-/// Whatever is accepted from outside can be calculated with: nothing overflows, which would end the daemon.
+/// Calculations with any accepted number do not overflow, which would end the daemon.
 @Suite struct AcceptedTests {
     @Test func whatLiesOutOfItsRangeIsRefused() {
         let wall = Accepted.wallMicroseconds
@@ -22,7 +22,8 @@ import Testing
         #expect(Int(kept: -1) == nil && Int(kept: .max) == nil && Int(kept: 7) == 7)
     }
 
-    /// What arithmetic makes of accepted numbers is written so that it is accepted again.
+    /// The result of a calculation with accepted numbers is written so that it is accepted when it
+    /// is read again.
     @Test func whatIsWrittenIsAcceptedWhenItIsRead() {
         for microseconds in [Int64.min, -1, 0, 1, .max] {
             let instant = WallInstant(microsecondsSinceEpoch: microseconds).keepable
@@ -68,12 +69,14 @@ import Testing
         )
     }
 
-    /// Any rows that are accepted, loaded with any configuration and driven by any clock: a trap ends the test.
+    /// Loads all kinds of accepted rows with all kinds of configurations and runs them with all
+    /// kinds of clocks. A trap ends the test.
     @Test func noAcceptedRowsOverflowInAnAgenda() throws {
         var random = SeededRandom()
         let asked =
             ProcessInfo.processInfo.environment["TIMERD_TEST_CASES"].flatMap { Int($0) }
-        // Unless a number of cases is asked for, as many as there is time for.
+        // Unless the environment sets the number of cases, the test runs as many as fit into its
+        // time.
         let deadline = ContinuousClock.now + .seconds(4)
         for _ in 0..<(asked ?? 1000) where asked != nil || ContinuousClock.now < deadline {
             var draw = AcceptedDraw(random: random)
@@ -83,7 +86,7 @@ import Testing
     }
 }
 
-/// Rows, configurations and readings of the clocks, mostly at the ends of their ranges.
+/// Random rows, configurations and readings of the clocks, mostly at the ends of their ranges.
 private struct AcceptedDraw {
     var random: SeededRandom
 
@@ -94,7 +97,7 @@ private struct AcceptedDraw {
         case 1: return range.upperBound - near
         case 2: return max(range.lowerBound, min(range.upperBound, near))
         default:
-            // Every order of magnitude.
+            // The shift produces numbers of all orders of magnitude.
             let number = Int64(bitPattern: random.next()) >> Int64(random.int(below: 63))
             return max(range.lowerBound, min(range.upperBound, number))
         }
@@ -122,7 +125,7 @@ private struct AcceptedDraw {
             boot: BootInstant(nanoseconds: any(Accepted.bootNanoseconds)), bootID: boot())
     }
 
-    /// A hundred years, the longest the configuration takes, or less.
+    /// A span of up to a hundred years, the maximum in the configuration.
     private mutating func configured() -> Duration {
         chance(3)
             ? .seconds(100 * 365 * 86_400)
@@ -179,7 +182,8 @@ private struct AcceptedDraw {
             wasBegun: chance(2), recorded: wall(), isLive: chance(3))
     }
 
-    /// The clocks of one boot: the two that count never run backwards, the wall clock is set now and then.
+    /// Advances the clocks of one boot: the two monotonic clocks never decrease, and the wall clock
+    /// is sometimes set.
     private mutating func move(_ now: inout Now) {
         let most = Accepted.bootNanoseconds.upperBound
         let passed = any(0...most) % (most - max(now.awake.nanoseconds, now.boot.nanoseconds) + 1)
@@ -241,7 +245,7 @@ private struct AcceptedDraw {
         take(agenda.handle(.shutdown, at: now), &started)
     }
 
-    /// What would be written is what the store can keep.
+    /// Checks that the store can keep everything that would be written.
     private func take(_ actions: [Action], _ started: inout [Run.ID]) {
         for action in actions {
             switch action {
@@ -263,7 +267,7 @@ private struct AcceptedDraw {
         }
     }
 
-    /// What is shown of it is worked out as well.
+    /// Reads the state for display, because it contains calculations too.
     private func look(at agenda: Agenda, _ now: Now) {
         for job in agenda.snapshot(at: now).jobs {
             _ = (job.next?.rfc3339, job.remaining?.wholeMicroseconds)

@@ -5,7 +5,8 @@ import Testing
 
 @testable import TimerCore
 
-/// What `concurrency` makes of one more run, for each reason to make one and each kind of run that has not ended.
+/// What `concurrency` decides about one more run, for each reason to make it and each kind of run
+/// that has not ended.
 @Suite struct AdmissionTests {
     private enum Beside: String, CaseIterable {
         case none, running, capacity, previousRun, retryDelay
@@ -39,7 +40,7 @@ import Testing
         }
     }
 
-    /// One word for each of `Beside`, in its order.
+    /// One word for each case of `Beside`, in their order.
     @Test(arguments: [
         (Policy.Concurrency.forbid, "due", "start skip skip skip instead"),
         (.forbid, "caught up", "start wait wait wait instead"),
@@ -76,7 +77,8 @@ import Testing
         #expect(words.joined(separator: " ") == expected)
     }
 
-    /// A run from before all firings that are caught up with is in the way of each of them, where none may be beside it.
+    /// A run that is older than all missed firings prevents each of them, if runs may not be active
+    /// at the same time.
     @Test func aRunFromBeforeForbidsWhatIsCaughtUp() throws {
         let before = try #require(Beside.running.runs.first)
         let admission = Policy().admission(of: .caughtUp(after: before.id), beside: [before])

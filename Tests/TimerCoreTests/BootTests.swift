@@ -5,8 +5,8 @@ import Testing
 
 @testable import TimerCore
 
-/// `on-boot`: once in each boot of the machine, so long after it. The machine of these tests was switched on 1000 s
-/// before they begin.
+/// `on-boot`: fires once in each boot of the machine, a certain time after it. In these tests the
+/// machine was switched on 1000 s before the test begins.
 @Suite struct BootTests {
     private func job(
         _ span: Duration, _ name: Job.Name = "boot", renamedFrom: Job.Name? = nil,
@@ -35,7 +35,7 @@ import Testing
         #expect(world.started.count == 1 && !world.agenda.isCounting)
     }
 
-    /// At the daemon's first start in a boot nothing is missed and nothing is old.
+    /// At the first start of the daemon in a boot, no firing counts as missed or old.
     @Test(arguments: [Duration.zero, .seconds(1), .seconds(999), .seconds(1000)])
     func whatShouldHaveFiredBeforeTheDaemonCouldFiresAtItsStart(span: Duration) {
         var world = World()
@@ -99,7 +99,8 @@ import Testing
         #expect(world.show("boot").phase == .finished)
     }
 
-    /// What had passed in one boot counts for nothing in the next, whether it fired there or not.
+    /// The time that passed in one boot does not count in the next one, whether the job fired in
+    /// the first one or not.
     @Test(arguments: [0, 400, 600], Death.allCases)
     func theNextBootBeginsItAnew(passed: Int, death: Death) {
         var world = World()
@@ -124,7 +125,7 @@ import Testing
         #expect(world.started.count == before + 1)
     }
 
-    /// The clocks of a container are those of a machine that was switched on long ago.
+    /// The clocks of a container are those of a host that was booted long ago.
     @Test func aContainersBootBeginsAfterTheOneBefore() {
         var world = World()
         let jobs = [job(.seconds(300))]
@@ -149,7 +150,8 @@ import Testing
         #expect(world.show("boot").phase == .finished && world.show("boot").remaining == nil)
         world.pass(.seconds(1000))
         world.stopCleanly()
-        // It was not there at the first start in this boot; neither was the other.
+        // The job was not configured at the first start in this boot, and neither was the other
+        // one.
         world.load([job(.seconds(1500)), job(.seconds(5000), "other")])
         world.pass(.seconds(10_000))
         #expect(world.started.isEmpty)
@@ -158,7 +160,7 @@ import Testing
         world.load([job(.seconds(1500)), job(.seconds(5000), "other")])
         world.pass(.seconds(10_000))
         #expect(world.started.map(\.id.firing.job) == ["boot", "other"])
-        // One that was removed and comes back is added later too.
+        // A job that was removed and returns is also added later.
         world.handle(.reload(Roster([])))
         world.handle(.reload(Roster([job(.seconds(20_000))])))
         world.pass(.seconds(20_000))
@@ -183,14 +185,15 @@ import Testing
         world.load([job(.seconds(1500))])
         world.pass(.seconds(1500))
         #expect(world.started.count == 1)
-        // And back: an interval begins at zero.
+        // With an interval again, the job starts with no elapsed time.
         world.handle(.reload(Roster([.every(.seconds(3600), "boot")])))
         #expect(world.show("boot").remaining == .seconds(3600))
     }
 
     @Test(
         arguments: [
-            // To wait for how long, after so long, is changed to what; then it is due after so long.
+            // The columns: the span, the time that passed, the new span, and after which time the
+            // job is due then.
             (1500, 100, 2000, 900), (1500, 100, 1050, 0), (1500, 600, 5000, nil),
         ] as [(Int64, Int64, Int64, Int64?)])
     func anotherSpan(span: Int64, passed: Int64, other: Int64, left: Int64?) {
@@ -227,7 +230,7 @@ import Testing
         #expect(world.started.count == 1)
         world.stopCleanly()
         world.reboot(away: Self.minute)
-        // Over a boot as well.
+        // This also works across a reboot.
         world.load([job(.seconds(1500), "again", renamedFrom: "start")])
         #expect(world.show("again").remaining == .seconds(1495))
     }
@@ -265,7 +268,7 @@ import Testing
         #expect(world.started.count == 1)
     }
 
-    /// A pause outlives the boot, and holds the job from the first moment of the next one on.
+    /// A pause continues over a reboot and delays the job from the start of the next boot.
     @Test(arguments: [nil, Policy.Resume.fireIfDue])
     func aPauseOverABoot(onResume: Policy.Resume?) {
         var world = World()
@@ -297,7 +300,7 @@ import Testing
         }
         let before = world.started.count
         world.stopCleanly()
-        // The pause ends 2 s after the boot, and the daemon starts 3 s later.
+        // The pause ends 2 s after the boot, and the daemon starts 3 s after that.
         world.reboot(away: .seconds(63))
         world.load(jobs)
         world.pass(.zero)
@@ -329,7 +332,7 @@ import Testing
 
     // MARK: - Clocks
 
-    /// The boot is where it was, whatever the wall clock is set to.
+    /// The boot does not move, whatever the wall clock is set to.
     @Test(arguments: [Duration.seconds(7200), .seconds(-7200), .seconds(86_400), .seconds(-86_400)])
     func aSetClockChangesNothing(step: Duration) {
         var world = World()
@@ -374,7 +377,8 @@ import Testing
 
     // MARK: - @reboot
 
-    /// A job that waits for its delay is due still after a restart, a new name or a set clock.
+    /// A job that waits for its delay is still due after a restart, a renaming or a change of the
+    /// clock.
     @Test(arguments: ["restart", "kill", "rename", "step", "correction"])
     func aDelayedRebootIsNotLost(by fault: String) throws {
         func reboot(_ name: Job.Name, renamedFrom: Job.Name? = nil) throws -> Job {

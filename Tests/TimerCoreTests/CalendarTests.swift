@@ -21,8 +21,8 @@ import Testing
         }
     }
 
-    /// What systemd 252 says of each: the normal form, the refusals, and the next five times, to the
-    /// microsecond, where it follows its own rule.
+    /// The results of systemd 252 for each row: the normal form, the refusals, and the next five
+    /// times, to the microsecond, if the schedule uses systemd's rule for daylight saving time.
     @Test func agreesWithSystemdOnEveryRow() throws {
         let table = try Table("oncalendar_public.tsv")
         var zones: [String: ZoneRules] = [:]

@@ -5,7 +5,7 @@ import Testing
 
 @testable import TimerCore
 
-/// Chance, and wake-ups that are shared.
+/// Jitter, and wake-ups that several jobs share.
 @Suite struct ChanceTests {
     @Test func aDelayIsDrawnForEachFiring_andTheGridStays() {
         var world = World(seed: 7)
@@ -50,7 +50,8 @@ import Testing
         #expect(world.wallTimers["backup"] == instant)
     }
 
-    /// 100 jobs, each minute, at phases of their own: an accuracy of half a minute lets them share.
+    /// 100 jobs that fire each minute, each at its own time: with an accuracy of half a minute they
+    /// share wake-ups.
     @Test func jobsShareAWakeUp() {
         func rings(_ accuracy: Duration) -> (rings: Int, started: Int) {
             var world = World()

@@ -5,7 +5,7 @@ import Testing
 
 @testable import TimerCore
 
-/// A wrong clock is corrected: by three hours and more, so that the new time counts.
+/// Corrections of a wrong wall clock, by three hours or more, after which the new time counts.
 @Suite struct ClockCorrectionTests {
     private static let day = Duration.seconds(86_400)
 
@@ -13,7 +13,7 @@ import Testing
         Job(name: name, command: .arguments(["true"]), schedule: .wall(WallSchedule([source])))
     }
 
-    /// Jobs that run once, an hour after a world begins: at 12:06:40.
+    /// Jobs that run once, an hour after the test begins: at 12:06:40.
     private func once() throws -> [Job] {
         [
             job(.at(World().now.wall + .seconds(3600))),
@@ -73,7 +73,8 @@ import Testing
         #expect(world.started.count { $0.id.firing.job != "minutely" } == 2)
     }
 
-    /// What was saved under the wrong clock does not keep the jobs from the new time: in one boot, and over one.
+    /// State that was saved under the wrong clock does not prevent runs by the new time, in one
+    /// boot and after a reboot.
     @Test(arguments: [false, true])
     func aCorrectionWhileNoDaemonRunsIsFollowed(isReboot: Bool) throws {
         var world = World()
@@ -101,7 +102,7 @@ import Testing
                 || world.notices.contains(
                     .clockStepped(by: .zero - Self.day, isCorrection: true))
         )
-        // 11:19:30 or so: the next of every ten minutes is that of 11:20.
+        // It is about 11:19:30, and the next of the occurrences every ten minutes is at 11:20.
         world.pass(.seconds(100))
         #expect(world.started.count == ran + 1)
         let label = try #require(world.started.last?.id.firing.scheduled)
@@ -111,15 +112,15 @@ import Testing
         #expect(world.started.count { $0.id.firing.job != "often" } == 2)
     }
 
-    /// The clock is set forward while no daemon runs: what lies between was not missed, but what was due since
-    /// the daemon was gone, by the new time, was.
+    /// The clock is set forward while no daemon runs. The occurrences in the skipped range were not
+    /// missed, but occurrences since the daemon ended, by the new time, were.
     @Test func aCorrectionForwardWhileNoDaemonRunsMissesNothing() throws {
         var world = World()
         world.load([try Job.cron("*/10 * * * *", "often")])
         world.pass(.seconds(10))
         world.stopCleanly()
         world.wall += Self.day.wholeMicroseconds
-        // From 11:06:50 to 11:11:50.
+        // This is the time from 11:06:50 to 11:11:50.
         world.block(.seconds(300))
         world.load([try Job.cron("*/10 * * * *", "often")])
         world.pass(.seconds(1))

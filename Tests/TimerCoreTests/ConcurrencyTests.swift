@@ -5,7 +5,7 @@ import Testing
 
 @testable import TimerCore
 
-/// A firing while a run of the job lives.
+/// What happens to a firing while a run of the job is active.
 @Suite struct ConcurrencyTests {
     private func world(_ policy: Policy.Concurrency) -> World {
         var world = World()
@@ -97,7 +97,7 @@ import Testing
         world.beat()
         world.kill()
         world.load([job])
-        // The first run may have done its work; the second never began.
+        // The first run may have done its work, so it is lost; the second never started.
         #expect(world.closed[world.started[0].id] == .lost(.daemon))
         #expect(world.started.count == 2)
     }
@@ -113,7 +113,8 @@ import Testing
         #expect(world.started.map(\.id.firing.job) == ["a", "b"])
         world.beat()
         world.kill()
-        // Labels that went back, as after a correction of the clock: what waits comes first by its label.
+        // After a correction of the clock the scheduled times may go back. The run with the earlier
+        // scheduled time then comes first.
         world.load(Array(jobs.reversed()))
         #expect(world.started.count == 2 && world.agenda.liveRuns == 2)
         world.end(world.started[0])
@@ -208,7 +209,7 @@ import Testing
         world.pass(.seconds(10))
         world.end(world.started[0], .exited(1))
         world.pass(.seconds(29))
-        // Two others began meanwhile: what waits for its delay counts for nothing.
+        // Two others started meanwhile: a retry that waits for its delay does not count.
         #expect(world.attempts == [1, 1, 1])
         #expect(world.show("backup").live.map(\.wait) == [.previousRun, nil, nil])
         world.end(world.started[1])

@@ -7,16 +7,16 @@ import Testing
 @testable import TimerCore
 
 @Suite struct CronTests {
-    /// What cronsim and Debian's cron say of each. Where the two differ: a line that Debian takes and that
-    /// means nothing is an error; of two starts in one minute there is one; where the offsets differ by
-    /// half an hour, Debian is right.
+    /// The results of cronsim and Debian's cron for each row. If they differ: a line that Debian's
+    /// cron accepts but that has no meaning is an error; if there are two starts in one minute, one
+    /// counts; and if the offsets differ by half an hour, Debian's cron is right.
     @Test func agreesWithTheOraclesOnEveryRow() throws {
         let table = try Table("cron_public.tsv")
         var compared = 0
         for row in table.rows {
             let text = row["expression"].unescaped
             let place = "row \(row["id"]): \"\(text)\" in \(row["tz"])"
-            // Debian's cron refuses words in capitals, which mean the same to everybody.
+            // Debian's cron refuses words in capitals, which have an obvious meaning.
             if text.hasPrefix("@"), text != text.lowercased(),
                 let spec = try? CronSpec(text.lowercased())
             {
@@ -47,8 +47,9 @@ import Testing
         #expect(table.rows.count == 360)
     }
 
-    /// What both refuse or never run, and is taken here as everybody means it: ranges of names that run over
-    /// the end of the week, and names in full. From Thursday, 2026-01-15, 10:30 UTC.
+    /// Lines that both refuse or never run, and that are accepted here with their obvious meaning:
+    /// ranges of names that cross the end of the week, and full names. The search starts on
+    /// Thursday, 2026-01-15, 10:30 UTC.
     private static let accepted = [
         "0 0 1 january *": ["2027-01-01T00:00:00Z", "2028-01-01T00:00:00Z"],
         "0 0 * * sat-sun": [
@@ -60,14 +61,14 @@ import Testing
         ],
     ]
 
-    /// What is expected of a row: its instants, or nil for a refusal.
+    /// The expected result of a row: its instants, or nil for a refusal.
     private func expectation(_ row: Table.Row, _ text: String) -> [String]? {
         let own = (1...5).map { row["next\($0)"] }.filter { !$0.isEmpty }
         if let accepted = Self.accepted[text] { return accepted }
         switch row["debian"] {
         case "same": return row["status"] == "ERROR" ? nil : own
         case "NEVER": return text.contains("-") ? nil : []
-        // Extensions that are taken: L, 5L and 5#2, and a step behind a number, as in cronie.
+        // These extensions are accepted: L, 5L and 5#2, and a step after a number, as in cronie.
         case "ERROR" where text.lowercased().contains("l") && row["status"] == "OK": return own
         case "ERROR" where text.contains("/") && row["status"] == "OK": return own
         case "ERROR", "n/a": return nil
@@ -149,11 +150,11 @@ import Testing
     }
 }
 
-/// The rule for times that do not exist or come twice, where the world has them.
+/// The rule for times that do not exist or occur twice, with examples of real zones.
 @Suite struct DaylightSavingTests {
-    /// A schedule, a zone, an instant, and the times that follow by the schedule's own rule.
+    /// A schedule, a zone, an instant, and the next times by the default rule of the schedule.
     @Test(arguments: [
-        // Berlin: 02:00 to 03:00 is missing on March 29, and comes twice on October 25.
+        // In Berlin, 02:00 to 03:00 does not exist on March 29 and occurs twice on October 25.
         (
             "02:30", "Europe/Berlin", "2026-03-28T12:00:00Z",
             ["2026-03-29T01:00:00Z", "2026-03-30T00:30:00Z"]
@@ -170,7 +171,7 @@ import Testing
             "*:30", "Europe/Berlin", "2026-10-25T00:00:00Z",
             ["2026-10-25T00:30:00Z", "2026-10-25T01:30:00Z", "2026-10-25T02:30:00Z"]
         ),
-        // Several times in the gap are one firing.
+        // Several times in the gap make one firing.
         (
             "02:00,15,30,45", "Europe/Berlin", "2026-03-29T00:30:00Z",
             ["2026-03-29T01:00:00Z", "2026-03-30T00:00:00Z"]
@@ -183,7 +184,7 @@ import Testing
             "01:30", "America/New_York", "2026-10-31T12:00:00Z",
             ["2026-11-01T05:30:00Z", "2026-11-02T06:30:00Z"]
         ),
-        // Lord Howe moves by half an hour.
+        // Lord Howe changes its clocks by half an hour.
         (
             "02:15", "Australia/Lord_Howe", "2026-10-03T12:00:00Z",
             ["2026-10-03T15:30:00Z", "2026-10-04T15:15:00Z"]
@@ -201,7 +202,7 @@ import Testing
             "*:00", "Pacific/Apia", "2011-12-30T08:30:00Z",
             ["2011-12-30T09:00:00Z", "2011-12-30T10:00:00Z"]
         ),
-        // Dublin calls its winter the saving, an hour behind.
+        // Dublin's daylight saving time is in winter, one hour behind standard time.
         (
             "01:30", "Europe/Dublin", "2026-03-28T12:00:00Z",
             ["2026-03-29T01:00:00Z", "2026-03-30T00:30:00Z"]
@@ -210,7 +211,7 @@ import Testing
             "01:30", "Europe/Dublin", "2026-10-24T12:00:00Z",
             ["2026-10-25T00:30:00Z", "2026-10-26T01:30:00Z"]
         ),
-        // Midnight is missing.
+        // Midnight does not exist on this day.
         (
             "daily", "Africa/Cairo", "2026-04-23T12:00:00Z",
             ["2026-04-23T22:00:00Z", "2026-04-24T21:00:00Z"]
@@ -227,7 +228,7 @@ import Testing
             "daily", "America/Sao_Paulo", "2018-11-03T12:00:00Z",
             ["2018-11-04T03:00:00Z", "2018-11-05T02:00:00Z"]
         ),
-        // Casablanca goes back an hour for Ramadan.
+        // Casablanca sets its clocks back by an hour for Ramadan.
         (
             "02:30", "Africa/Casablanca", "2026-02-14T12:00:00Z",
             ["2026-02-15T01:30:00Z", "2026-02-16T02:30:00Z"]

@@ -6,11 +6,11 @@ import Testing
 
 @testable import TimerCore
 
-/// What lines of real crontabs have and Debian's cron does not know.
+/// Syntax that real crontabs contain and Debian's cron does not accept.
 @Suite struct CrontabGrammarTests {
     private let drawing = CronSpec.Drawing(seed: 42, job: "backup")
 
-    /// A line, its normal form, and what is said of it.
+    /// A line, its normal form, and the reported differences.
     @Test(
         arguments: [
             (
@@ -63,7 +63,7 @@ import Testing
         #expect(line.differences == [difference].compactMap { $0 })
     }
 
-    /// A schedule whose minute or hour goes on to the end of its range follows the clock.
+    /// A schedule whose minute or hour continues to the end of its range follows the clock.
     @Test func anOpenStepFollowsTheClock() throws {
         for (text, follows) in [
             ("0/15 * * * *", true), ("0/15 3 * * *", true), ("0 2/3 * * *", true),
@@ -156,7 +156,8 @@ import Testing
         }
     }
 
-    /// Every line that is read has a normal form that says the same, and a place for each error.
+    /// Every line that is accepted has a normal form with the same meaning, and every error has a
+    /// place in the line.
     @Test func anyTextIsReadOrRefusedWithAPlaceInIt() {
         var random = SeededRandom()
         let pieces = [
@@ -172,7 +173,7 @@ import Testing
         var read = 0
         for _ in 0..<200_000 {
             let fields = (0..<(random.int(below: 20) == 0 ? random.int(below: 8) : 5)).map { _ in
-                // Mostly what is right by itself, and now and then anything.
+                // Most parts are valid, and some are random.
                 guard random.int(below: 5) == 0 else {
                     return good[random.int(below: good.count)]
                 }

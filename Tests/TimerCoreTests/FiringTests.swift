@@ -56,8 +56,8 @@ import Testing
         #expect(world.started.count == 2)
     }
 
-    /// A queue blocked for 5 s under a 2 s job: one late firing that counts the missed ones, then the old
-    /// phase.
+    /// A queue is blocked for 5 s with a job every 2 s: the result is one late firing that counts
+    /// the missed ones, and then the original grid.
     @Test func missedPeriodsBecomeOneFiring_andThePhaseIsKept() {
         var world = World()
         world.load([.every(.seconds(2))])

@@ -5,7 +5,7 @@ import Testing
 
 @testable import TimerCore
 
-/// Runs that are ended by order.
+/// Runs that a user ends.
 @Suite struct KillTests {
     private var world: World {
         var world = World()
@@ -30,7 +30,7 @@ import Testing
         #expect(kill(&world) == .killed([run], cancelled: []))
         #expect(world.asked == [run])
         #expect(world.notices.last == .killed(run, by: .user("ada"), signal: nil))
-        // It is recorded as stopped, however it took the signal.
+        // It is recorded as stopped, however the process reacted to the signal.
         world.end(world.started[0], .exited(1))
         #expect(world.closed[run] == .stopped && world.verdicts[run] == false)
         #expect(world.retryTimers.isEmpty)

@@ -5,9 +5,9 @@ import Testing
 
 @testable import TimerCore
 
-/// Slots that passed while nothing could fire.
+/// Occurrences that were missed.
 @Suite struct MissedTests {
-    /// The machine sleeps over five slots of a job each minute.
+    /// A machine that sleeps during five occurrences of a job that is due each minute.
     private func slept(_ job: Job) -> World {
         var world = World()
         world.load([job])
@@ -104,7 +104,8 @@ import Testing
         #expect(world.show("backup").accrued == .seconds(10))
     }
 
-    /// A clock set forward by less than three hours is caught up with once, whatever the policy.
+    /// If the clock is set forward by less than three hours, the skipped occurrences are caught up
+    /// once, with every policy.
     @Test(arguments: Policy.Missed.allCases)
     func aClockSetForwardIsCaughtUpWithOnce(policy: Policy.Missed) throws {
         var world = World()
@@ -190,7 +191,7 @@ import Testing
         world.load([job])
         world.pass(.seconds(30_000))
         world.endRuns()
-        // The world itself refuses a run of an identity that was there before.
+        // `World` itself refuses a run with an identity that was used before.
         #expect(world.started.count >= 2)
     }
 

@@ -5,8 +5,8 @@ import Testing
 
 @testable import TimerCore
 
-/// Numbers in each text that is read by hand. Swift's own initializers take a sign, so that behind a sign
-/// that was read already a second one would count.
+/// Numbers in all texts that have their own parser. The initializers of Swift accept a sign, so
+/// that a second sign would be accepted after one that was already read.
 @Suite struct NumberTests {
     @Test(arguments: [
         ("2026-11-21T05:38:52+01:00", true), ("2026-11-21T05:38:52-00:00", true),
@@ -22,7 +22,7 @@ import Testing
         #expect((WallInstant(rfc3339: text) != nil) == isGood, "\(text)")
     }
 
-    /// One sign is what systemd takes, since strtoll(3) does.
+    /// One sign is accepted as in systemd, because strtoll(3) accepts it.
     @Test(arguments: [
         ("+5s", true), ("++5s", false), ("+-5s", false), ("-5s", false), ("5.+5s", false),
         ("1h +5min", true), ("1h ++5min", false), ("+", false), ("0x5s", false), ("٥s", false),
@@ -79,7 +79,7 @@ import Testing
     }
 }
 
-/// Instants at the ends of what 64 bits hold, as a broken clock or a damaged file would have them.
+/// Instants at the ends of the 64-bit range, which a broken clock or a damaged file could produce.
 @Suite struct InstantRangeTests {
     @Test func arithmeticEndsAtTheFirstAndTheLastInstant() {
         let first = WallInstant(microsecondsSinceEpoch: .min)

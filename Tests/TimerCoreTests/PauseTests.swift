@@ -5,7 +5,7 @@ import Testing
 
 @testable import TimerCore
 
-/// Pauses that end, and what resuming does.
+/// Pauses that end, and the effect of resuming.
 @Suite struct PauseTests {
     private func order(_ until: Order.PauseEnd, withRun: Bool = false) -> Event {
         .order(Order(.pause, "backup", by: .user("ada"), until: until, withRun: withRun))
@@ -33,7 +33,8 @@ import Testing
         guard case .refused = world.answers.last else { Issue.record("not refused"); return }
     }
 
-    /// The daemon is down when the pause ends: what counts without it counts from then on.
+    /// No daemon runs when the pause ends: time that counts without a daemon counts from the end of
+    /// the pause.
     @Test(arguments: [
         (TimeBasis.active, 20), (.uptime, 20 + 40), (.boottime, 20 + 40), (.wall, 20 + 40),
     ])
@@ -60,7 +61,7 @@ import Testing
         #expect(world.show("backup").phase == .armed && world.show("backup").accrued == .zero)
     }
 
-    /// The least there can be, where the machine slept while the daemon was down.
+    /// The smallest possible time counts, if the machine slept while no daemon ran.
     @Test(arguments: [(TimeBasis.uptime, 150), (.boottime, 250)])
     func aSleepAfterTheEndOfAPauseWithoutTheDaemon(basis: TimeBasis, accrued: Int) {
         var world = World()
@@ -169,7 +170,7 @@ import Testing
         #expect(world.skipped.map(\.reason) == ["by-order", "by-order"])
     }
 
-    // MARK: - A pause that is given other terms
+    // MARK: - Changing the terms of a pause
 
     private func pause(
         _ world: inout World, by author: String = "bob", note: String? = nil,
@@ -263,9 +264,10 @@ import Testing
             world.show("backup").phase == .paused(Pause(since: world.now.wall, by: .user("bob"))))
     }
 
-    // MARK: - What comes after a pause
+    // MARK: - The next firing after a pause
 
-    /// The next firing of a job whose pause has an end is the one that then comes.
+    /// For a job whose pause has an end, the next firing that is shown is the one that then
+    /// happens.
     @Test(
         arguments: [
             (nil, 40, 140), (.keepRemaining, 40, 140), (.restart, 40, 160), (.fireIfDue, 40, 100),
@@ -278,7 +280,7 @@ import Testing
         world.load([Job.every(.seconds(60)).with { $0.onResume = policy }])
         let begin = world.now.wall
         world.pass(.seconds(20))
-        // 40 s are left; the pause ends at 100 s, or at 40 s.
+        // 40 s remain; the pause ends at 100 s, or at 40 s.
         let end = begin + .seconds(60 + later)
         world.handle(
             .order(Order(.pause, "backup", by: .user("ada"), until: .at(end))))
@@ -292,7 +294,7 @@ import Testing
     @Test(arguments: [(nil, 200), (.fireIfDue, 150)] as [(Policy.Resume?, Int64)])
     func theNextSlotOfAPausedJobIsThatAfterItsEnd(policy: Policy.Resume?, due: Int64) throws {
         var world = World()
-        // From 11:06:40 on; the minute comes 20 s later.
+        // The test starts at 11:06:40; the next full minute is 20 s later.
         let job = try Job.cron("* * * * *").with { $0.onResume = policy }
         world.load([job, .every(.seconds(900), "b")])
         let begin = world.now.wall

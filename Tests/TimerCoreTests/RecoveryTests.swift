@@ -6,9 +6,9 @@ import Testing
 
 @testable import TimerCore
 
-/// What a life makes of what the one before it left.
+/// What a daemon instance restores of the state of the previous one.
 @Suite struct RecoveryTests {
-    /// A runner tells it again to a daemon that comes later.
+    /// The runner reports the start again to a daemon that starts later.
     @Test func aRunLivesSinceItBegan_wheneverThatIsTold() {
         var world = World()
         world.load([Job.every(.seconds(10))])
@@ -93,8 +93,8 @@ import Testing
         #expect(away == .seconds(520))
     }
 
-    /// A life that dies before its first heartbeat must not count the time it was down by the heartbeat of
-    /// the one before it, nor count a credit twice.
+    /// An instance that dies before its first heartbeat must not use the heartbeat of the previous
+    /// instance to count its downtime, and must not count a credit twice.
     @Test func aHeartbeatCountsForItsOwnLifeAlone() {
         var world = World()
         world.load([job])
@@ -108,7 +108,8 @@ import Testing
         #expect(world.show("backup").accrued == .seconds(20))
     }
 
-    /// Each instance has its heartbeats, but the store is locked by another process, or the disk is full.
+    /// Each instance writes heartbeats, but another process has locked the store, or the disk is
+    /// full.
     @Test(arguments: [1, 2, 5])
     func killsBeforeAnythingIsSaved_costOneHeartbeatEach(kills: Int) {
         var world = World()
@@ -141,7 +142,7 @@ import Testing
         world.pass(.seconds(20))
         world.beat()
         world.kill()
-        // Before its first heartbeat, and after it.
+        // The daemon is killed before its first heartbeat, and after it.
         world.load([Job.every(.seconds(3600))], canSave: false)
         world.kill()
         world.load([Job.every(.seconds(3600))], canSave: false)
@@ -228,8 +229,8 @@ import Testing
         #expect(world.closed.count == 2 && world.openRuns.isEmpty)
     }
 
-    /// No sequence of lives, however they end, makes a job older than the time it really was counted, or
-    /// younger by more than what its kills may cost.
+    /// No sequence of instances, however they end, counts more than the time that really passed, or
+    /// loses more than the kills may cost.
     @Test func accountsStayWithinTheirBounds_overRandomLives() {
         var random = SeededRandom()
         for _ in 0..<500 {

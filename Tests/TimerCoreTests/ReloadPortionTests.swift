@@ -6,7 +6,7 @@ import Testing
 
 @testable import TimerCore
 
-/// A reload of many jobs, done in portions.
+/// A reload of many jobs, divided into portions.
 @Suite struct ReloadPortionTests {
     private func name(_ number: Int) -> Job.Name { Job.Name("j\(number)")! }
 
@@ -14,7 +14,7 @@ import Testing
         numbers.map { .every(.seconds(seconds), name($0)) }
     }
 
-    /// Begins a reload; nothing but its first portion is done.
+    /// Starts a reload, and executes only its first portion.
     private func begin(_ jobs: [Job], portion: Int, in world: inout World) {
         world.handle(.reload(Roster(jobs), portion: portion))
     }
@@ -28,7 +28,7 @@ import Testing
         return portions
     }
 
-    /// Jobs that stay, change, come, go, are paused or finished, and get other names.
+    /// Jobs that stay unchanged, change, are added, removed, paused, finished or renamed.
     private func draw(_ random: inout SeededRandom, _ old: [Job]) -> [Job] {
         var jobs: [Job] = []
         var numbers = Set(old.compactMap { Int($0.name.description.dropFirst()) })
@@ -56,7 +56,7 @@ import Testing
         return jobs
     }
 
-    /// Everything there is to show, but for the numbers of events.
+    /// The complete visible state, except the numbers of events.
     private func looks(_ world: World) -> [JobSnapshot] {
         world.agenda.snapshot(at: world.now).jobs.map { job in
             var job = job
@@ -98,7 +98,8 @@ import Testing
         world.pass(.seconds(50))
         begin(jobs(0..<10, every: 55), portion: 3, in: &world)
         #expect(world.agenda.isReloading && world.started.isEmpty)
-        // Looking at all ten took the time of one change. Of each job the time that passed counts: those that changed are due at 55 s, the others at 60 s.
+        // Comparing all ten cost as much as one change. The elapsed time of each job is kept: the
+        // changed jobs are due at 55 s, the others at 60 s.
         world.pass(.seconds(6))
         #expect(world.started.count == 2)
         world.pass(.seconds(5))
@@ -115,7 +116,7 @@ import Testing
         world.load(jobs(0..<64))
         let timers = world.timers
         begin(jobs(0..<64), portion: 2, in: &world)
-        // Eight of them take as long as one that changes.
+        // Eight comparisons cost as much as one change.
         #expect(finish(&world) == 7)
         #expect(world.timers == timers)
         #expect(world.notices.last == .reloaded(added: [], changed: [], removed: [], kept: 64))
@@ -135,7 +136,7 @@ import Testing
         }
         #expect(world.agenda.names == (20..<40).map(name))
         world.handle(.reload(Roster(jobs(40..<60))))
-        // No more slots than two configurations have.
+        // There are no more slots than two configurations have jobs.
         #expect(world.agenda.entries.count == 40)
         #expect(world.records.values.count { $0.removed == nil } == 20)
     }
@@ -162,7 +163,8 @@ import Testing
         #expect(world.agenda.names == (5..<15).map(name))
     }
 
-    /// Each portion is written by itself: what a kill leaves of them is as good as any of them.
+    /// Each portion is written separately, so the state after a kill between two portions is as
+    /// good as before or after.
     @Test func afterAKillInTheMiddleTheNextStartGoesOnFromWhatIsThere() {
         for portions in 0..<12 {
             var world = World()
@@ -198,7 +200,7 @@ import Testing
         #expect(world.agenda.handle(.checkpoint(10..<Int.max), at: world.now).isEmpty)
     }
 
-    /// What the shell sets its timers by.
+    /// The instants by which the shell sets its timers.
     @Test func anAlarmIsWhatTheTimersWereToldLast() throws {
         var world = World()
         world.load([

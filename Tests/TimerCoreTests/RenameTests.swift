@@ -5,7 +5,7 @@ import Testing
 
 @testable import TimerCore
 
-/// Names that change.
+/// Jobs that are renamed.
 @Suite struct RenameTests {
     private var heir: Job {
         Job(
@@ -59,7 +59,7 @@ import Testing
 
     // MARK: - With runs
 
-    /// A job with another name is the same job: what runs under the old name counts as its run.
+    /// A renamed job is the same job: a run that is active under the old name counts as its run.
     private func isHeldBack(_ world: inout World) {
         let run = world.started[0]
         #expect(world.show("vault").live.map(\.id) == [run.id])
@@ -103,7 +103,8 @@ import Testing
         isHeldBack(&world)
     }
 
-    /// The name is free again while a run that began under it goes on under the new name.
+    /// The old name can be used again while a run that started under it continues under the new
+    /// name.
     @Test func anotherJobOfTheOldNameHasNothingToDoWithItsRun() {
         var world = World()
         world.load([.every(.seconds(60))])
@@ -121,7 +122,7 @@ import Testing
         #expect(world.show("vault").lastRun?.id == world.started[0].id)
     }
 
-    /// Active runs of jobs that were removed are no business of a job that gets another name.
+    /// Active runs of removed jobs are not affected when another job is renamed.
     @Test func theRunsOfARenamedJobKeepTheirOrder() {
         var world = World()
         let queued = Job.every(.seconds(60)).with {
@@ -140,7 +141,8 @@ import Testing
         #expect(world.show("vault").live.map(\.id.attempt) == [1, 2])
     }
 
-    /// Its saved state was lost, and its run goes on: the place it takes is free once it has ended.
+    /// The saved state of the job was lost, and its run continues: the capacity it uses is free
+    /// when it has ended.
     @Test func aRunOfAJobWithoutASavedStateIsThatOfTheJobWhichTakesItsName() throws {
         var world = World(concurrentRunsMax: 1)
         world.hasRunner = true
@@ -158,7 +160,8 @@ import Testing
         #expect(world.show("vault").lastRun?.id == run.id)
     }
 
-    /// A run that waits for the one before it, and one that waits for a place, are started under the new name.
+    /// A run that waits for the previous run, and one that waits for capacity, start under the new
+    /// name.
     @Test(arguments: [1, 64]) func runsThatWaitTakeTheNewName(runsMax: Int) {
         var world = World(concurrentRunsMax: runsMax)
         let queued = heir.with { $0.concurrency = .queue }
@@ -210,7 +213,7 @@ import Testing
         #expect(world.started[1].id.firing.job == "vault" && world.started[1].job.name == "vault")
     }
 
-    /// A pause with its run stays one: nothing is resumed because of the name.
+    /// A pause that includes the active run continues: a renaming does not resume anything.
     @Test func aPauseWithItsRunGoesOnUnderTheNewName() {
         var world = World()
         world.load([.every(.seconds(60))])
@@ -223,7 +226,7 @@ import Testing
         #expect(world.suspended.isEmpty)
     }
 
-    // MARK: - Jobs that come back
+    // MARK: - Jobs that return
 
     @Test func aJobThatComesBackKnowsItsLastRun() {
         var world = World()

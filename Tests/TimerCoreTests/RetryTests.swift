@@ -5,7 +5,7 @@ import Testing
 
 @testable import TimerCore
 
-/// Further attempts at a firing.
+/// Retries of a firing.
 @Suite struct RetryTests {
     private var job: Job {
         Job.every(.seconds(600), first: .zero).with {
@@ -105,8 +105,8 @@ import Testing
         #expect(world.attempts == [1, 2])
     }
 
-    /// A firing that comes due while a further attempt waits, by each policy: the attempts that are started then and
-    /// at the attempt's time, and what becomes of the further attempt.
+    /// A firing is due while a retry waits, for each policy: the attempts that start then and at
+    /// the time of the retry, and what happens to the retry.
     @Test(
         arguments: [
             (.forbid, [1, 1], [1, 1], .replaced), (.queue, [1], [1, 2], nil),
@@ -131,7 +131,7 @@ import Testing
         world.pass(.seconds(5))
         #expect(world.attempts == later && world.closed[retry] == closed)
         #expect(world.skipped.isEmpty)
-        // What took its place has all attempts of its own.
+        // The firing that replaced it has all its own attempts.
         if policy == .forbid { world.end(world.started[1], .exited(1)) }
         if policy == .forbid { #expect(world.retryTimers["backup"] != nil) }
     }

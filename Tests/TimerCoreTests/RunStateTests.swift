@@ -36,7 +36,7 @@ import Testing
         }
     }
 
-    /// The table of the map: state, then column, then the states it names.
+    /// The table in docs/ARCHITECTURE.md: state, then column, then the states in the cell.
     private static func documented() throws -> [String: [String: Set<String>]] {
         let map = URL(filePath: #filePath).deletingLastPathComponent()
             .appending(path: "../../docs/ARCHITECTURE.md").standardizedFileURL
@@ -84,7 +84,7 @@ import Testing
         #expect(Set(taking) == ["starting", "running", "stopping", "stoppingAtStart"])
     }
 
-    /// The counts by which `max-concurrent` is kept are those of the runs in the table, whatever is done to them.
+    /// The counts for `max-concurrent` always match the runs in the table, after any operation.
     @Test func theCountsOfTheTableAreThoseOfItsRuns() {
         var random = SeededRandom()
         let jobs: [Job] = [.every(.seconds(60), "a"), .every(.seconds(60), "b")]

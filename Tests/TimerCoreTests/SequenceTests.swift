@@ -7,9 +7,10 @@ import Testing
 
 @testable import TimerCore
 
-/// Random orders in any order from any state, held against a model written from the definitions alone.
+/// Random commands in any order from any state, compared with a model that was written from the
+/// definitions only.
 @Suite struct SequenceTests {
-    /// One job as the manual has it: a phase, a number and a few sentences.
+    /// One job as the manual describes it: a phase, a number and a few rules.
     private struct Model {
         var phase = "armed"
         var accrued: Int64 = 0
@@ -22,7 +23,7 @@ import Testing
 
         mutating func pass(_ span: Int64) { if phase == "armed" { accrued += span } }
 
-        /// The timer rings.
+        /// Handles the expiry of the timer.
         mutating func ring() {
             guard phase == "armed", accrued >= target else { return }
             fired += 1
@@ -55,7 +56,8 @@ import Testing
         }
     }
 
-    /// A million sequences by default of one to six steps each; the state carries over from one to the next.
+    /// A million sequences by default, of one to six steps each. Each sequence starts in the state
+    /// in which the one before it ended.
     @Test func aMillionRandomSequencesAgreeWithTheModel() {
         let cases =
             ProcessInfo.processInfo.environment["TIMERD_TEST_CASES"].flatMap { Int($0) }

@@ -6,7 +6,7 @@ import Testing
 
 @testable import TimerCore
 
-/// The index against a dictionary, which it stands in for.
+/// Compares the index with a dictionary, which it replaces.
 @Suite struct SlotIndexTests {
     private static let now = Now(
         wall: WallInstant(secondsSinceEpoch: 1_795_000_000), awake: AwakeInstant(nanoseconds: 0),
@@ -26,7 +26,7 @@ import Testing
             var entries: [JobEntry?] = []
             var free: [Int] = []
             var wanted: [Job.Name: Int] = [:]
-            // Few names at first, so that the table is small and its places collide.
+            // Only few names are used at first, so that the table is small and has collisions.
             for step in 1...1000 {
                 let name = names[random.int(below: min(step, names.count))]
                 if wanted.removeValue(forKey: name) != nil {
@@ -51,8 +51,8 @@ import Testing
         }
     }
 
-    /// The benchmarks measure what a job costs; here, what is easily lost: a field that is new belongs behind a
-    /// reference unless most jobs have it.
+    /// The benchmarks measure the memory of a job. This test protects it: a new field belongs
+    /// behind a reference unless most jobs need it.
     @Test func whatThereIsOfEveryJobStaysSmall() {
         #expect(MemoryLayout<JobEntry?>.stride <= 168)
         #expect(MemoryLayout<Job>.stride <= 112)

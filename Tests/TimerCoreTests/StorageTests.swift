@@ -6,9 +6,10 @@ import Testing
 
 @testable import TimerCore
 
-/// What becomes of firings while the store cannot be written.
+/// What happens to firings while the store cannot be written.
 @Suite struct StorageTests {
-    /// A job of every second whose runs take no time, over twelve seconds in which nothing is written.
+    /// A job that fires each second and whose runs end at once, during twelve seconds in which
+    /// nothing can be written.
     private func afterAnOutage(
         _ change: (inout Policy) -> Void = { _ in }, endsRuns: Bool = true
     ) -> World {
@@ -56,7 +57,8 @@ import Testing
     @Test func skipRecordsWhatWasMissed() {
         let world = afterAnOutage { $0.onMissed = .skip }
         #expect(world.skipped.map(\.reason) == ["missed"])
-        // Of the twelve the first was decided on before, and what is a second old at most is not missed.
+        // Of the thirteen firings, the first was decided before the outage. A firing that is at
+        // most one second old is not missed.
         #expect(world.started.count + (world.skipped.first?.count ?? 0) + 1 == 13)
         #expect(world.started.last?.firing.missed == 1)
     }
@@ -85,7 +87,7 @@ import Testing
             $0.onMissed = .runAll
             $0.startingDeadline = .seconds(5)
         }
-        // The one that was decided on, and those that were held.
+        // These are the firing that was decided before, and those that were delayed.
         #expect(world.closed.values.count { $0 == .lost(.deadline) } == 2)
         #expect(world.skipped.map(\.reason) == ["deadline", "deadline"])
         #expect(world.skipped.map(\.count).reduce(0, +) + world.started.count - 1 == 12)
@@ -167,9 +169,10 @@ import Testing
         }
     }
 
-    // MARK: - At random
+    // MARK: - Random cases
 
-    /// A job with some of everything that decides about firings, and that is never skipped on purpose.
+    /// A job with random settings for all policies that affect firings, except those that skip on
+    /// purpose.
     private func randomJob(_ random: inout SeededRandom) -> Job {
         let concurrency = Policy.Concurrency.allCases[random.int(below: 4)]
         let most = random.int(below: 4)
@@ -185,7 +188,7 @@ import Testing
         }
     }
 
-    /// One thing that happens; how many runs were ordered.
+    /// One random event; returns how many runs were requested.
     private func step(_ world: inout World, _ random: inout SeededRandom) -> Int {
         switch random.int(below: 20) {
         case 0...7: world.pass(.milliseconds(random.int(below: 6000)))
@@ -204,9 +207,10 @@ import Testing
         return 0
     }
 
-    /// Whatever happens to the store: each grid point is accounted for once, as a firing, folded into one or skipped
-    /// on record; no run is started twice; no more run at once than may; and, which `World` sees to, nothing is
-    /// skipped because of a run that itself only waits for the store.
+    /// Whatever happens to the store: each grid point is counted exactly once, as a firing, as part
+    /// of one, or as skipped on record; no run starts twice; the maximum number of runs is kept;
+    /// and, as `World` checks, nothing is skipped because of a run that itself only waits for the
+    /// store.
     @Test func eachPointIsAccountedForOnce_whateverHappensToTheStore() {
         var random = SeededRandom()
         for _ in 0..<2000 {
@@ -237,7 +241,7 @@ import Testing
             #expect(shown.active / job.schedule.span! >= Double(shown.firings))
             #expect(shown.accrued < job.schedule.span!, "nothing that is due is left")
             #expect(Set(world.started.map(\.id)).count == world.started.count)
-            // What was recorded is running, waits, or is closed; and nothing that was closed is begun.
+            // Each recorded run is running, waiting or closed, and no closed run has started.
             #expect(world.openRuns.count == shown.live.count)
             let firings = world.started.count { $0.id.attempt == 1 }
             #expect(firings <= accounted + ordered)

@@ -4,7 +4,7 @@
 import Foundation
 import Testing
 
-/// A table of tab-separated values in `Data`, its first line the names of the columns.
+/// A table of tab-separated values in `Data`. Its first line contains the names of the columns.
 struct Table {
     struct Row {
         let columns: [String: Int]
@@ -29,7 +29,7 @@ struct Table {
 }
 
 extension String {
-    /// The text with `\t`, `\n` and `\\` as what they stand for.
+    /// The text in which `\t`, `\n` and `\\` are replaced by their meanings.
     var unescaped: String {
         var result = ""
         var isEscaped = false

@@ -5,12 +5,12 @@ import Testing
 
 @testable import TimerCore
 
-/// The four bases of time, against everything that can happen to a machine.
+/// The four time bases, with everything that can happen to a machine.
 @Suite struct TimeBasisTests {
     enum Fault: String, CaseIterable, Sendable { case stop, kill, reboot, sleep, step, pause }
 
-    /// 20 s count, then 100 s of the fault, then 5 s count: what is there at the end. The clocks of the new
-    /// boot stand at 5 s when the daemon begins.
+    /// 20 s count, then the fault lasts 100 s, then 5 s count: the elapsed time at the end. The
+    /// clocks of the new boot read 5 s when the daemon starts.
     @Test(arguments: [
         (
             TimeBasis.active,
@@ -88,7 +88,7 @@ import Testing
         #expect(world.records["backup"]?.uncertain == .seconds(995))
     }
 
-    /// The clocks of a container go on while its boot id changes.
+    /// The clocks of a container continue while its boot ID changes.
     @Test(arguments: [TimeBasis.uptime, .boottime, .wall])
     func aContainersBootGainsNothing(basis: TimeBasis) {
         var world = World()
@@ -117,7 +117,8 @@ import Testing
         #expect(world.show("backup").accrued == .seconds(120))
     }
 
-    /// A timer that trembles by less than a millisecond stays where it is; an interval that is so much shorter counts.
+    /// A timer does not move if its due time varies by less than a millisecond, but an interval
+    /// that becomes shorter by that much does count.
     @Test(arguments: [TimeBasis.boottime, .active])
     func anIntervalThatIsALittleShorterCounts(basis: TimeBasis) {
         var world = World()

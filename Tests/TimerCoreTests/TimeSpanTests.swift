@@ -8,7 +8,7 @@ import Testing
 @testable import TimerCore
 
 @Suite struct TimeSpanTests {
-    /// What `systemd-analyze timespan` says of each, systemd 252.
+    /// The results of `systemd-analyze timespan` of systemd 252 for each row.
     @Test func agreesWithSystemdOnEveryRow() throws {
         let table = try Table("timespan_public.tsv")
         for row in table.rows {
@@ -47,7 +47,7 @@ import Testing
         #expect(error?.offset == offset, "\(text): \(error?.message ?? "")")
     }
 
-    /// What systemd 252 reads by way of strtoll(3), and shows of the longest spans.
+    /// What systemd 252 accepts because it uses strtoll(3), and how it shows the longest spans.
     @Test(arguments: [
         ("\u{b}5s", "5s"), ("1min\u{c}5", "1min 5s"), ("\u{b}-0", "0"), ("\u{b} +1", "1s"),
         ("584541y", "584541y"), ("584542y", nil), ("18446744073709551613us", nil),

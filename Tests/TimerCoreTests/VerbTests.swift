@@ -32,7 +32,8 @@ import Testing
         #expect(world.records["backup"]?.phase == .paused(pause))
     }
 
-    /// Who ends a pause means the one that was seen: another one, or one with other terms, goes on.
+    /// A user who ends a pause means the pause that was shown: another pause, or one with other
+    /// terms, continues.
     @Test func onlyThePauseThatIsMeantIsEnded() {
         var world = World()
         world.load([.every(.seconds(60))])
@@ -93,7 +94,7 @@ import Testing
         #expect(world.started.isEmpty && world.show("backup").phase == .stopped)
     }
 
-    /// What each verb does in each phase: the phase it leads to, and whether anything changed.
+    /// The effect of each verb in each phase: the new phase, and whether anything changed.
     @Test(arguments: [
         ("armed", Order.Verb.pause, "paused", true), ("armed", .resume, "armed", false),
         ("armed", .start, "armed", false), ("armed", .stop, "stopped", true),

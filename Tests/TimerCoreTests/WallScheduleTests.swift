@@ -5,7 +5,7 @@ import Testing
 
 @testable import TimerCore
 
-/// Jobs that fire by the calendar clock, through whatever happens to it.
+/// Jobs that fire by the wall clock, with everything that can happen to it.
 @Suite struct WallScheduleTests {
     private func world(at text: String) -> World {
         var world = World()
@@ -114,7 +114,8 @@ import Testing
         #expect(world.started.count == 2)
     }
 
-    /// Once in each boot, at the daemon's first start in it: a job that is added later waits for the next one.
+    /// Such a job fires once in each boot, at the first start of the daemon in it. A job that is
+    /// added later waits for the next boot.
     @Test func rebootDoesNotFireForAJobThatIsAddedLater() throws {
         let schedule = WallSchedule([.cron(try CronSpec("@reboot"), .utc)])
         let job = Job(name: "boot", command: .arguments(["true"]), schedule: .wall(schedule))
@@ -125,7 +126,7 @@ import Testing
         #expect(world.started.isEmpty && world.show("boot").phase == .finished)
         world.handle(.reload(Roster([])))
         world.stopCleanly()
-        // In the same boot, but it was not there at the first start.
+        // It is the same boot, but the job was not configured at the first start.
         world.load([job])
         world.pass(.seconds(60))
         #expect(world.started.isEmpty)
@@ -193,7 +194,8 @@ import Testing
         world.load([try job("hourly")])
         world.pass(.seconds(120))
         world.endRuns()
-        // A correction, and two steps that are none, to before where it was; the next life sees one.
+        // A correction, and two smaller steps, back to before the original time; the next instance
+        // sees one step.
         world.step(.seconds(4 * 3600))
         world.step(.seconds(-2 * 3600))
         world.step(.seconds(-2 * 3600 - 600))

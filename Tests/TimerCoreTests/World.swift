@@ -5,10 +5,10 @@ import Testing
 
 @testable public import TimerCore
 
-/// A machine around an agenda: clocks that move only when told, timers, and a store that keeps what it is
-/// given. It does what the actions say, as the shell would, and nothing else.
+/// A simulated machine around an agenda: clocks that advance only when the test says so, timers,
+/// and a store that keeps what is written. It only executes the actions, like the shell.
 struct World {
-    /// Only between `kill` and the next `load` there is none.
+    /// It is nil only between `kill` and the next `load`.
     var agenda: Agenda!
     let concurrentRunsMax: Int
     let seed: UInt64
@@ -26,26 +26,27 @@ struct World {
     var timers: [Job.Name: AwakeInstant] = [:]
     var wallTimers: [Job.Name: WallInstant] = [:]
     var retryTimers: [Job.Name: AwakeInstant] = [:]
-    /// Runs told to end, and those that stand still.
+    /// The runs that were asked to end, and those that are suspended.
     var asked: [Run.ID] = []
     var suspended: Set<Run.ID> = []
-    /// Whether runs outlive the daemon.
+    /// Whether runs continue when the daemon ends.
     var hasRunner = false
-    /// How often a timer rang.
+    /// How often a timer expired.
     var rings = 0
     var started: [Run] = []
     var closed: [Run.ID: RunOutcome] = [:]
-    /// Of those that were closed, whether they failed.
+    /// For the closed runs, whether they failed.
     var verdicts: [Run.ID: Bool] = [:]
     var recorded: [Run.ID: WallInstant] = [:]
-    /// The jobs runs belong to.
+    /// The jobs to which the runs belong.
     var owners: [Run.ID: Job.Name] = [:]
     var lastRuns: [Job.Name: RunSummary] = [:]
     var notices: [Notice] = []
     var answers: [Answer] = []
-    /// Signals that were sent.
+    /// The signals that were sent.
     var signals: [String] = []
-    /// Whether the store cannot be written, and what waits for it, with the number of its event and its time.
+    /// Whether the store cannot be written, and the actions that wait for it, with the number of
+    /// their event and its time.
     var isStoreDown = false
     var unwritten: [(action: Action, event: UInt64, at: AwakeInstant)] = []
 
@@ -66,7 +67,7 @@ struct World {
             boot: BootInstant(nanoseconds: awake + slept), bootID: boot)
     }
 
-    /// - Parameter canSave: whether the daemon that starts gets to save anything before it is gone again.
+    /// - Parameter canSave: whether the starting daemon can save anything before it ends again.
     mutating func load(_ jobs: [Job], canSave: Bool = true) {
         let previous = lives[lives.keys.max() ?? 0]
         life += 1
@@ -97,7 +98,7 @@ struct World {
         return actions
     }
 
-    /// The store takes what waits, in its order, and what comes of that behind it.
+    /// The store writes the waiting actions in their order, followed by the consequences.
     mutating func restoreStore() {
         while !unwritten.isEmpty {
             let (action, event, at) = unwritten.removeFirst()
@@ -117,7 +118,7 @@ struct World {
         if agenda.isHolding { handle(.stored) }
     }
 
-    /// From now on nothing is written until `restoreStore`.
+    /// Nothing is written from now on until `restoreStore`.
     mutating func breakStore() {
         isStoreDown = true
         agenda.storedThrough = agenda.eventNumber
@@ -134,7 +135,7 @@ struct World {
         write(action)
     }
 
-    /// No firing is skipped because of a run that is not on record yet.
+    /// Checks that no firing is skipped because of a run that is not recorded yet.
     private func judge(_ firing: Firing, _ reason: Notice.SkipReason) {
         switch reason {
         case .stillRunning(let run), .queueFull(let run):
@@ -221,7 +222,7 @@ struct World {
         }
     }
 
-    /// Lets awake time pass and rings every timer when it is due.
+    /// Lets awake time pass, and expires every timer when it is due.
     mutating func pass(_ span: Duration) {
         let end = awake + span.wholeNanoseconds
         while let next = nextRing(), next.at <= end {
@@ -231,7 +232,7 @@ struct World {
         move(to: end)
     }
 
-    /// The timer that is due rings once.
+    /// Expires the due timer once.
     private mutating func ring(_ job: Job.Name) {
         if let instant = timers[job], instant <= now.awake { timers[job] = nil }
         if let instant = wallTimers[job], instant <= now.wall { wallTimers[job] = nil }
@@ -240,7 +241,7 @@ struct World {
         handle(.wake(job))
     }
 
-    /// The next timer to ring, by the awake clock, as the calendar clock stands now.
+    /// The next timer to expire, by the awake clock, if the wall clock is not set.
     private func nextRing() -> (job: Job.Name, at: Int64)? {
         let counted = timers.map { ($0.key, $0.value.nanoseconds) }
         let slots = wallTimers.map {
@@ -253,13 +254,13 @@ struct World {
     /// Lets awake time pass while the worker queue is blocked.
     mutating func block(_ span: Duration) { move(to: awake + span.wholeNanoseconds) }
 
-    /// Lets the machine sleep: the calendar goes on, the awake clock does not.
+    /// Lets the machine sleep: the wall clock advances, the awake clock does not.
     mutating func sleep(_ span: Duration) {
         wall += span.wholeMicroseconds
         slept += span.wholeNanoseconds
     }
 
-    /// Sets the calendar clock, and tells of it.
+    /// Sets the wall clock, and reports it.
     mutating func step(_ span: Duration) {
         wall += span.wholeMicroseconds
         handle(.clockChanged)
@@ -275,7 +276,7 @@ struct World {
             life: life, at: now, unstored: unstored.map { $0.0.counting(now.awake - $0.since) })
     }
 
-    /// The daemon is gone at once, and nothing it had in memory remains.
+    /// Ends the daemon at once; everything it had in memory is lost.
     mutating func kill() {
         agenda = nil
         timers = [:]
@@ -290,7 +291,7 @@ struct World {
         kill()
     }
 
-    /// The machine goes down and comes up: another boot, whose clock starts again.
+    /// Restarts the machine: a new boot, whose clocks start again.
     mutating func reboot(away span: Duration) {
         kill()
         heartbeat = nil
@@ -345,7 +346,7 @@ extension Job {
         return job
     }
 
-    /// Every so many minutes of the hour, in UTC.
+    /// A job with this crontab line, in UTC.
     static func cron(_ line: String, _ name: Job.Name = "backup") throws -> Job {
         let schedule = WallSchedule([.cron(try CronSpec(line), .utc)])
         return Job(name: name, command: .arguments(["true"]), schedule: .wall(schedule))
@@ -353,7 +354,7 @@ extension Job {
 }
 
 extension World {
-    /// What was let go, and why.
+    /// The skipped firings, and the reasons.
     var skipped: [(count: Int, reason: String)] {
         notices.compactMap {
             if case .skipped(let firing, let reason) = $0 {
@@ -364,7 +365,7 @@ extension World {
         }
     }
 
-    /// The attempts that were started, of all firings.
+    /// The numbers of the attempts that were started, for all firings.
     var attempts: [Int] { started.map(\.id.attempt) }
 
     mutating func end(_ run: Run, _ outcome: RunOutcome = .exited(0)) {
@@ -374,7 +375,7 @@ extension World {
 }
 
 extension Agenda {
-    /// What a reload would do, looked up a few jobs at a time.
+    /// The preview of a reload, compared a few jobs at a time.
     func preview(_ roster: Roster, at now: Now) -> ReloadPreview {
         var preview = ReloadPreview(roster)
         while preview.advance(in: self, count: 2, at: now) {}

@@ -5,7 +5,7 @@ import Foundation
 import Testing
 import TimerCore
 
-/// What is said of a command line that is wrong, and a log as JSON.
+/// The error messages for a wrong command line, and a log as JSON.
 @Suite struct WrongUsageTests {
     @Test(arguments: [
         (

@@ -5,7 +5,7 @@ import Testing
 
 @testable import TimerCore
 
-/// Zones whose rules change under a running daemon.
+/// Zones whose rules change while a daemon is running.
 @Suite struct ZoneChangeTests {
     private func job(_ name: Job.Name, _ zone: ZoneRules) throws -> Job {
         let schedule = WallSchedule([.cron(try CronSpec("0 12 * * *"), zone)])
@@ -40,7 +40,7 @@ import Testing
         world.handle(.zonesChanged([:], local: other))
         #expect(world.wallTimers["b"] == slot)
         let moved = try #require(world.wallTimers["a"])
-        // Noon of the new zone is yet to come today; that of the old one was.
+        // Noon in the new zone has not passed today; noon in the old zone has.
         #expect(moved - slot == .seconds(-18 * 3600))
         #expect(world.show("a").next == moved)
     }

@@ -6,8 +6,8 @@ import Testing
 
 @testable import TimerCore
 
-/// A zone file may hold anything: it is refused, or every question about it has an answer. By default for a few
-/// seconds; TIMERD_FUZZ_SECONDS says for how long, TIMERD_TEST_SEED with what.
+/// Zone files with random contents: the file is refused, or every query returns. By default this
+/// runs for a few seconds; TIMERD_FUZZ_SECONDS sets the duration, and TIMERD_TEST_SEED the seed.
 @Suite struct ZoneFuzzTests {
     @Test func noZoneFileTraps() throws {
         var fuzzing = try Fuzzing("tzif")

@@ -10,8 +10,8 @@ import Testing
 @Suite struct ZoneTests {
     private static let folder = "/usr/share/zoneinfo"
 
-    /// The names of all zone files, without those that say the same under posix/ and count leap seconds
-    /// under right/.
+    /// The names of all zone files, except those in posix/, which are equal, and those in right/,
+    /// which count leap seconds.
     static func names(below prefix: String? = nil) -> [String] {
         let root = prefix.map { "\(folder)/\($0)" } ?? folder
         guard let files = FileManager.default.enumerator(atPath: root) else { return [] }
@@ -30,7 +30,8 @@ import Testing
         return try ZoneRules(tzif: [UInt8](bytes), name: name)
     }
 
-    /// Every change of offset from 1970 to 2200 as zdump(8) lists it, in every zone of this machine.
+    /// Every change of offset from 1970 to 2200, as zdump(8) lists it, in every zone of this
+    /// machine.
     @Test func everyZoneAgreesWithZdump() throws {
         let names = Self.names()
         var transitions = 0
@@ -58,7 +59,7 @@ import Testing
         #expect(names.count > 300)
     }
 
-    /// `zdump -v` lists each change as its last second before and its first second after.
+    /// `zdump -v` lists each change twice: the last second before it and the first second after it.
     private static func zdump(_ names: [String]) throws -> [String: [String]] {
         let process = Process()
         process.executableURL = URL(fileURLWithPath: "/usr/bin/zdump")
@@ -99,7 +100,7 @@ import Testing
         let plain = try Self.rules("Europe/Berlin")
         let right = try Self.rules("right/Europe/Berlin")
         var instant = WallInstant(secondsSinceEpoch: 0)
-        // These files say nothing of the time after their leap seconds are known.
+        // These files contain no rules for the time after the last known leap second.
         var compared = 0
         while let next = right.nextTransition(after: instant) {
             #expect(plain.nextTransition(after: instant) == next)

@@ -4,9 +4,10 @@
 import Dispatch
 import Glibc
 
-/// `BareTimers ARMED FIRING PERIOD PROGRAM FILE`: so many DispatchSourceTimers, of which FIRING ring every PERIOD
-/// milliseconds, each at a point of its own, and have posix_spawn(3) start PROGRAM FILE; the others are due in a day.
-/// Ends are taken and nothing is kept of them: the least a scheduler made of such timers can do. Until it is killed.
+/// `BareTimers ARMED FIRING PERIOD PROGRAM FILE`: creates ARMED DispatchSourceTimers. FIRING of
+/// them fire every PERIOD milliseconds, each at a different time, and start PROGRAM FILE with
+/// posix_spawn(3); the others are due in a day. It reaps the processes and records nothing, so it
+/// does the minimum that a scheduler with such timers can do. It runs until it is killed.
 @main
 struct BareTimers {
     static func main() {
@@ -41,7 +42,8 @@ struct BareTimers {
     }
 }
 
-/// A program and its argument as posix_spawn takes them; for as long as this process lives.
+/// A program and its argument in the form that posix_spawn needs. It exists until this process
+/// ends.
 private struct Command: Sendable {
     private nonisolated(unsafe) let words: UnsafeMutablePointer<UnsafeMutablePointer<CChar>?>
 

@@ -4,7 +4,8 @@
 import TimerCore
 import Workload
 
-/// The agenda among many jobs: loading them, waking one, ending its run, looking at one and at all.
+/// The agenda with many jobs: loading them, waking one, ending its run, and reading the state of
+/// one job and of all.
 struct AgendaCase {
     static let counts = [1000, 10_000, 100_000]
     static let wakes = 20_000
@@ -44,7 +45,7 @@ struct AgendaCase {
         ])
     }
 
-    /// Wakes one job after the other at the instant it is due, and ends its run.
+    /// Wakes one job after the other at the instant at which it is due, and ends its run.
     private func wake(
         _ agenda: inout Agenda, _ crowd: Crowd
     ) throws -> (wakes: [Double], ends: [Double], now: Now) {

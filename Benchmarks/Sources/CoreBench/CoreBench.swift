@@ -27,7 +27,7 @@ struct CoreBench {
         }
     }
 
-    /// The slowest call there is, over every zone of this machine.
+    /// The slowest call over all zones of this machine.
     private static func everyZone(_ expressions: [Expression]) throws {
         var slowest = (ns: 0.0, text: "", zone: "")
         let zones = try Timetable.zoneNames()

@@ -4,9 +4,9 @@
 import TimerCore
 import Workload
 
-/// The time of one `next(after:)`, over a walk from slot to slot.
+/// The time of one `next(after:)`, measured while going from occurrence to occurrence.
 struct NextCase {
-    /// 2026-01-01T00:00:00Z; where the last slot is reached, the walk begins again here.
+    /// 2026-01-01T00:00:00Z. After the last occurrence the measurement continues from here.
     static let start = WallInstant(secondsSinceEpoch: 1_767_225_600)
     static let steps = 2000
     static let rounds = 7
@@ -37,7 +37,7 @@ struct NextCase {
         ])
     }
 
-    /// The slowest call of all expressions in the zone, and whose it was.
+    /// The slowest call of all expressions in the zone, and its expression.
     func slowest() throws -> (ns: Double, text: String) {
         let rules = try Timetable.zone(zone)
         var slowest = (ns: 0.0, text: "")
@@ -60,8 +60,8 @@ struct NextCase {
         return Double(passed) / Double(steps)
     }
 
-    /// The slowest call of the walk, where a call's time is the least of three: what interrupted it is not
-    /// its own.
+    /// The slowest call, where the time of a call is the minimum of three measurements, so that
+    /// interruptions do not count.
     private func worstStep(_ table: Timetable) -> Double {
         var at = Self.start
         var worst: Int64 = 0
@@ -79,7 +79,8 @@ struct NextCase {
         return Double(worst)
     }
 
-    /// The first slots, folded into one number, to compare with what others say.
+    /// The first occurrences, combined into one number, to compare them with the results of other
+    /// implementations.
     private func slots(_ table: Timetable) -> String {
         var at = Self.start
         var folded: UInt64 = 14_695_981_039_346_656_037

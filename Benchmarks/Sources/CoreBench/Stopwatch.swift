@@ -11,12 +11,13 @@ func nanoseconds() -> Int64 {
     return Int64(time.tv_sec) * 1_000_000_000 + Int64(time.tv_nsec)
 }
 
-/// Lets nobody conclude at compile time that a result is not used.
+/// Prevents the compiler from removing a calculation whose result is not used.
 @inline(never)
 func keep<Value>(_ value: Value) { withUnsafePointer(to: value) { _ in } }
 
 extension [Double] {
-    /// The value below which this part of all lies, 0 to 1. The array is not empty.
+    /// The quantile: the value below which this part of all values is, 0 to 1. The array must not
+    /// be empty.
     func quantile(_ part: Double) -> Double {
         let sorted = sorted()
         return sorted[Swift.min(sorted.count - 1, Int(Double(sorted.count) * part))]
@@ -25,7 +26,7 @@ extension [Double] {
     var median: Double { quantile(0.5) }
 }
 
-/// One line of JSON on standard output, keys in the order given.
+/// Prints one line of JSON on standard output, with the keys in the given order.
 func report(_ fields: [(String, any Sendable)]) {
     let parts = fields.map { key, value in
         switch value {

@@ -4,8 +4,8 @@
 import TimerCore
 import Workload
 
-/// One path of the core, to be run under callgrind, which counts the instructions of `callMeasured`
-/// alone: `PathGuard next EXPRESSIONS | wake | load`.
+/// One code path of the core, to run under callgrind, which counts only the instructions of
+/// `callMeasured`: `PathGuard next EXPRESSIONS | wake | load`.
 @main
 struct PathGuard {
     static func main() {
@@ -22,7 +22,7 @@ struct PathGuard {
         }
     }
 
-    /// Twenty slots of every expression in a zone with daylight saving time.
+    /// Twenty occurrences of each expression in a zone with daylight saving time.
     private static func next(_ expressions: [Expression]) throws {
         let zone = try Timetable.zone("Europe/Berlin")
         let tables =
@@ -39,11 +39,12 @@ struct PathGuard {
         measured(walk)
     }
 
-    /// One wake among 10 000 jobs.
+    /// One wake-up with 10 000 jobs.
     private static func wake() throws {
         let crowd = try Crowd(10_000, .every)
         var agenda = crowd.agenda()
-        // The first wake, and the end of its run, have the language's runtime look up what it keeps.
+        // The first wake-up and end of a run fill caches of the Swift runtime, so they are not
+        // measured.
         if let first = crowd.nextWake(of: agenda, at: crowd.start) {
             for run in agenda.handle(.wake(first.job), at: first.now).started {
                 _ = agenda.handle(.ended(run.id, .exited(0), RunUsage()), at: first.now)
@@ -57,7 +58,7 @@ struct PathGuard {
         guard started == 1 else { throw Failure("a wake started \(started) runs, not 1") }
     }
 
-    /// Loading 1000 jobs.
+    /// Loading of 1000 jobs.
     private static func load() throws {
         let crowd = try Crowd(1000, .calendar)
         var count = try Crowd(10, .calendar).agenda().jobCount
@@ -74,5 +75,5 @@ struct PathGuard {
 /// One thread sets it, calls it and ends.
 private nonisolated(unsafe) var work: () -> Void = {}
 
-/// Known to callgrind by this name (--toggle-collect).
+/// Callgrind finds it by this name (--toggle-collect).
 @inline(never) func callMeasured() { work() }

@@ -5,7 +5,8 @@ import Dispatch
 import Glibc
 import Synchronization
 
-/// Processor time of the whole process, its threads and the kernel's work for them, in nanoseconds.
+/// CPU time of the whole process, including its threads and the kernel's work for them, in
+/// nanoseconds.
 func processorTime() -> Int64 { read(CLOCK_PROCESS_CPUTIME_ID) }
 
 func now() -> Int64 { read(CLOCK_MONOTONIC) }
@@ -25,7 +26,7 @@ func giveUp(_ why: String) -> Never {
     exit(1)
 }
 
-/// Counts ticks, and wakes who waits for half of them and for all.
+/// Counts ticks, and wakes the thread that waits for half of them or for all.
 final class Counter: Sendable {
     private let goal: Int
     private let value = Atomic(0)
@@ -60,7 +61,8 @@ final class Instants: Sendable {
     func append(_ instant: Int64) { values.withLock { $0.append(instant) } }
 }
 
-/// How often a thread of the process, also of those that have ended, waited for something and was woken.
+/// How often a thread of the process, including threads that have ended, waited for something and
+/// was woken up.
 func wakeUps() -> Int {
     var usage = rusage()
     getrusage(__rusage_who_t(RUSAGE_SELF.rawValue), &usage)

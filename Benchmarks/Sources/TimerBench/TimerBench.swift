@@ -6,12 +6,14 @@ import Dispatch
 import Glibc
 import PausableTimers
 
-/// `TimerBench KIND CASE [N]`: one measurement of PausableTimers (`ours`) or of bare DispatchSourceTimers (`bare`),
-/// as a line of figures. Each runs in a process of its own, so that neither finds what the other left.
+/// `TimerBench KIND CASE [N]`: one measurement of PausableTimers (`ours`) or of bare
+/// DispatchSourceTimers (`bare`), printed as a line of figures. Each measurement runs in its own
+/// process, so that it is not affected by an earlier one.
 ///
-/// `memory N`: heap bytes a timer, and processor nanoseconds to make one · `churn N`: heap bytes left after N were
-/// made and released · `one`, `together`, `apart`, `apart-tolerant`: processor nanoseconds a tick · `rate HZ SECONDS`:
-/// lateness and missed frames · `paused N SECONDS`: wake-ups of the process.
+/// `memory N`: heap bytes per timer, and CPU nanoseconds to create one · `churn N`: heap bytes that
+/// are left after N timers were created and released · `one`, `together`, `apart`,
+/// `apart-tolerant`: CPU nanoseconds per tick · `rate HZ SECONDS`: lateness and missed frames ·
+/// `paused N SECONDS`: wake-ups of the process.
 @main
 struct TimerBench {
     static func main() {
@@ -40,9 +42,9 @@ struct TimerBench {
     }
 }
 
-/// What is measured.
+/// An implementation that is measured.
 protocol Subject {
-    /// Makes a timer on the one queue and keeps it, in nanoseconds from now.
+    /// Creates a timer on the only queue and keeps it alive. Times are in nanoseconds from now.
     mutating func make(
         first: Int, span: Int, tolerance: Int, _ handler: @escaping @Sendable () -> Void)
     mutating func pauseAll()
@@ -91,7 +93,7 @@ struct Bare: Subject {
     }
 }
 
-/// Timers and their ticks.
+/// A number of timers and their ticks.
 struct Load {
     var timers: Int
     var span: Int
@@ -106,7 +108,8 @@ func memory(_ subject: any Subject, _ count: Int) {
     let before = cmalloc_in_use()
     let began = processorTime()
     for index in 0..<count {
-        // As each has something to do, each has a closure of its own.
+        // Each timer has its own closure, because in a real program each would do something
+        // different.
         subject.make(
             first: 1_000_000_000_000 + index, span: 1_000_000_000_000, tolerance: 0
         ) { consume(index) }
@@ -142,7 +145,7 @@ func ticks(_ subject: any Subject, _ load: Load) {
             span: load.span, tolerance: load.tolerance
         ) { counter.tick() }
     }
-    // The first ticks find cold caches and threads that are not there yet.
+    // The first ticks are not measured: caches are cold, and some threads have to be created.
     counter.waitForHalf()
     let began = processorTime()
     let before = counter.count
@@ -155,7 +158,7 @@ func rate(_ subject: any Subject, _ hertz: Int, _ seconds: Int) {
     var subject = subject
     let span = 1_000_000_000 / hertz
     let instants = Instants(room: hertz * seconds + 1000)
-    // The first timer of a process makes what all of them need: it would begin its grid later than it was asked.
+    // The first timer of a process creates what all of them need, so its grid would start late.
     subject.make(first: 1_000_000_000_000, span: 1_000_000_000_000, tolerance: 0) {}
     let began = now()
     subject.make(first: span, span: span, tolerance: 0) { instants.append(now()) }
@@ -177,11 +180,11 @@ func paused(_ subject: any Subject, _ count: Int, _ seconds: Int) {
     }
     usleep(300_000)
     subject.pauseAll()
-    // Dispatch ends a thread that had nothing to do for 5 s.
+    // Dispatch ends a thread that was idle for 5 s.
     sleep(7)
     let before = wakeUps()
     sleep(UInt32(seconds))
-    // Less the one of this thread, which slept.
+    // The wake-up of this thread, which slept, is subtracted.
     print("{\"wake_ups\": \(wakeUps() - before - 1)}")
     if subject is Bare { exit(0) }
 }

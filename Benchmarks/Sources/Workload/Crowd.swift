@@ -3,23 +3,23 @@
 
 public import TimerCore
 
-/// A great many jobs and the clocks that go with them, for measuring an agenda without a daemon.
+/// Very many jobs and their clocks, to measure an agenda without a daemon.
 public struct Crowd {
-    /// What the jobs' schedules are.
+    /// The kind of schedules.
     public enum Kind: String, CaseIterable, Sendable {
-        /// `every = "1h"`, spread over the hour.
+        /// `every = "1h"`, distributed over the hour.
         case every
-        /// `calendar`, each at a second of its own of each day.
+        /// `calendar`, each at a different second of the day.
         case calendar
     }
 
     /// The jobs.
     public let roster: Roster
-    /// The clocks as the measurement begins.
+    /// The clocks at the start of the measurement.
     public let start: Now
     private let bootID: BootID
 
-    /// So many jobs of a kind.
+    /// Creates this many jobs of a kind.
     public init(_ count: Int, _ kind: Kind) throws {
         guard let bootID = BootID("0123456789abcdef0123456789abcdef") else {
             throw Failure("no boot id")
@@ -29,7 +29,7 @@ public struct Crowd {
         roster = Roster(
             try (0..<count).map { index in
                 guard let name = Job.Name("job-\(index)") else { throw Failure("no name") }
-                // Of no order the heap could profit from, and no two alike.
+                // The due times are different and in an order that does not help the heap.
                 let place = index * 7919 % count
                 return Job(
                     name: name, command: .arguments(["/bin/true"]),
@@ -48,11 +48,12 @@ public struct Crowd {
     }
 
     private static func first(_ kind: Kind, _ place: Int, _ count: Int) -> Duration? {
-        // Whole microseconds, which is what an agenda tells of its next firing.
+        // These are whole microseconds, like the instants of the next firing that an agenda
+        // returns.
         kind == .every ? .microseconds(3_600_000_000 / count * (place + 1)) : nil
     }
 
-    /// All clocks, so much after the start.
+    /// All clocks, this long after the start.
     public func now(after span: Duration) -> Now { Self.now(after: span, bootID) }
 
     private static func now(after span: Duration, _ bootID: BootID) -> Now {
@@ -62,12 +63,12 @@ public struct Crowd {
             boot: BootInstant(nanoseconds: 2_000_000_000 + span.wholeNanoseconds), bootID: bootID)
     }
 
-    /// An agenda that has loaded the jobs.
+    /// An agenda with the jobs loaded.
     public func agenda() -> Agenda {
         Agenda.load(roster, Recollection(life: 1), concurrentRunsMax: 64, at: start).agenda
     }
 
-    /// The job that comes due next and the clocks at that instant.
+    /// The job that is due next, and the clocks at that instant.
     public func nextWake(of agenda: Agenda, at now: Now) -> (job: Job.Name, now: Now)? {
         agenda.next(at: now).map { next in
             (next.job, self.now(after: next.instant - start.wall))
@@ -76,7 +77,7 @@ public struct Crowd {
 }
 
 extension [Action] {
-    /// The runs among the actions that are to be started.
+    /// The runs that the actions start.
     public var started: [Run] {
         flatMap { action -> [Run] in
             if case .begin(_, let start, _) = action { start } else { [] }

@@ -7,22 +7,22 @@ import TimerZones
 
 /// One line of `expressions.tsv`: a schedule as a calendar event and as a crontab line.
 public struct Expression {
-    /// What is asked of it.
+    /// The purpose of the expression.
     public enum Class: String, Sendable {
-        /// As people write them.
+        /// Schedules that people write.
         case ordinary
-        /// Dates that are rare or never come, fractions of seconds, far years.
+        /// Dates that are rare or never occur, fractions of seconds, and years in the far future.
         case worst
     }
 
-    /// What is asked of it.
+    /// The purpose of the expression.
     public var kind: Class
-    /// As a calendar event; nil if it has no word for it.
+    /// The schedule as a calendar event; nil if that syntax cannot express it.
     public var calendar: String?
-    /// As a crontab line; nil if it has no word for it.
+    /// The schedule as a crontab line; nil if that syntax cannot express it.
     public var cron: String?
 
-    /// Reads the lines of the file.
+    /// Parses the lines of the file.
     public static func read(_ path: String) throws(Failure) -> [Expression] {
         var found: [Expression] = []
         for line in try text(of: path).split(separator: "\n") where !line.hasPrefix("#") {
@@ -54,9 +54,9 @@ public struct Expression {
     }
 }
 
-/// A schedule with its zone, ready to be asked.
+/// A schedule with its zone.
 public struct Timetable {
-    /// Which grammar it was written in.
+    /// The grammar in which it was written.
     public enum Grammar: String, Sendable {
         /// systemd.time(7).
         case calendar
@@ -64,9 +64,9 @@ public struct Timetable {
         case cron
     }
 
-    /// Which grammar it was written in.
+    /// The grammar in which it was written.
     public var grammar: Grammar
-    /// As written.
+    /// The text as it was written.
     public var text: String
     private let spec: Spec
     private let zone: ZoneRules
@@ -76,7 +76,7 @@ public struct Timetable {
         case cron(CronSpec)
     }
 
-    /// Reads a calendar event.
+    /// Parses a calendar event.
     public init(calendar text: String, in zone: ZoneRules) throws {
         grammar = .calendar
         self.text = text
@@ -84,7 +84,7 @@ public struct Timetable {
         spec = .calendar(try CalendarSpec(text))
     }
 
-    /// Reads a crontab line.
+    /// Parses a crontab line.
     public init(cron text: String, in zone: ZoneRules) throws {
         grammar = .cron
         self.text = text
@@ -92,7 +92,7 @@ public struct Timetable {
         spec = .cron(try CronSpec(text))
     }
 
-    /// The first slot after `instant`.
+    /// The first occurrence after `instant`.
     @inline(__always)
     public func next(after instant: WallInstant) -> WallInstant? {
         switch spec {
@@ -106,27 +106,27 @@ public struct Timetable {
         try ZoneFiles().rules(named: name)
     }
 
-    /// The names of all zones of this machine, as its own table lists them.
+    /// The names of all zones of this machine, as its zone table lists them.
     public static func zoneNames() throws(Failure) -> [String] {
         try Expression.text(of: ZoneFiles.standardFolder + "/tzdata.zi").split(separator: "\n")
             .compactMap { line in
-                // "Z NAME ..." begins a zone, "L TARGET NAME" is another name of one (zic(8)).
+                // "Z NAME ..." starts a zone, and "L TARGET NAME" is another name of one (zic(8)).
                 let words = line.split(separator: " ")
                 return words.first == "Z" && words.count > 1 ? String(words[1]) : nil
             }
     }
 }
 
-/// Why there is nothing to measure.
+/// The reason why nothing can be measured.
 public struct Failure: Error, CustomStringConvertible {
-    /// What is wrong.
+    /// The reason.
     public let description: String
 
-    /// A failure as described.
+    /// Creates a failure.
     public init(_ description: String) { self.description = description }
 }
 
-/// Says on standard error what kept a program from its work, and ends it.
+/// Prints the error on standard error and ends the program.
 public func fail(_ program: String, _ error: any Error) -> Never {
     let line = "\(program): \(error)\n"
     _ = write(2, line, line.utf8.count)
