@@ -67,7 +67,7 @@ import TimerZones
 
     /// `next` is after t, there is no occurrence between t and `next`, and `previous` is its
     /// inverse.
-    @Test func nextIsAhead_andPreviousIsItsMirror() throws {
+    @Test func nextIsLater_andPreviousIsItsInverse() throws {
         var random = SeededRandom()
         let zones = try Self.zones.map { try ZoneFiles().rules(named: $0) }
         var found = 0
@@ -90,7 +90,7 @@ import TimerZones
 
     /// Checks a short window minute by minute: the first minute that matches according to the
     /// manual is `next`.
-    @Test func noSlotLiesBetween_byBruteForce() throws {
+    @Test func noOccurrenceIsBetween_byBruteForce() throws {
         var random = SeededRandom()
         let zones = try Self.zones.map { try ZoneFiles().rules(named: $0) }
         var found = 0
@@ -160,7 +160,7 @@ import TimerZones
         print("normal forms: \(Self.cases) calendar events, \(Self.cases) crontab lines")
     }
 
-    @Test func impossibleDatesEndSoon() throws {
+    @Test func impossibleDatesReturnQuickly() throws {
         let clock = ContinuousClock()
         var worst = Duration.zero
         for text in [

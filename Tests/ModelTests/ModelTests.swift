@@ -30,7 +30,7 @@ import Testing
         Checker.judge(Machine.run(script).timeline, names: Machine.names).fault
     }
 
-    @Test func whatIsSeenIsWhatTheDefinitionsDemand() {
+    @Test func theObservationsMatchTheDefinitions() {
         let seed = Self.seed()
         let end = Self.number("TIMERD_TEST_HOURS").map { Date().addingTimeInterval($0 * 3600) }
         let cases = end == nil ? Int(Self.number("TIMERD_TEST_CASES") ?? 10_000) : .max
@@ -94,7 +94,7 @@ import Testing
 
     /// Checks that the checker does not accept everything: one observation is removed, repeated or
     /// changed.
-    @Test func whatWasTamperedWithIsNotTaken() {
+    @Test func changedObservationsAreRefused() {
         let seed = Self.seed()
         var tried = 0
         for number in 0..<400 {
@@ -144,7 +144,7 @@ import Testing
     }
 
     /// A case that fails because of two of its steps and one of its jobs is reduced to these.
-    @Test func aFailingCaseIsMadeSmall() {
+    @Test func aFailingCaseIsReduced() {
         let seed = Self.seed()
         var tried = 0
         for number in 0..<20 {

@@ -28,7 +28,7 @@ import Testing
         }
     }
 
-    @Test func madeAnewWhilePaused() throws {
+    @Test func createdAgainWhilePaused() throws {
         var timer = try PausableTimer.every(.microseconds(1)) { _ in }
         for _ in 0..<min(Self.rounds, 10_000) {
             timer.pause()
@@ -69,7 +69,7 @@ import Testing
         }
     }
 
-    @Test func ownersAreFreed_andTheirTimersEnd() throws {
+    @Test func ownersAreReleased_andTheirTimersEnd() throws {
         let time = ManualTime()
         let queue = TimerQueue(time: time)
         let count = min(Self.rounds, 100_000)
@@ -92,7 +92,7 @@ import Testing
 
     /// `actual` is read while the lock is held that `pause` also takes: a later value is a tick
     /// that started after the pause.
-    @Test func afterAPauseOrACancelNoTickBegins() throws {
+    @Test func afterAPauseOrACancelNoTickStarts() throws {
         let latest = Shared(Mutex(Int64(0)))
         let queue = TimerQueue()
         for round in 0..<min(Self.rounds, 100_000) {
@@ -192,7 +192,7 @@ import Testing
         while timers.contains(where: { $0.account.ticks < 100 }) { usleep(1000) }
     }
 
-    @Test func aPausedOrReleasedQueueIsNoLeak() throws {
+    @Test func aPausedOrReleasedQueueDoesNotLeak() throws {
         weak var queue: TimerQueue?
         do {
             let kept = TimerQueue(time: ManualTime())

@@ -26,7 +26,7 @@ import Testing
         #expect(bench.log.all.map(\.active) == [.milliseconds(100)])
     }
 
-    @Test func mistake_accountingByTheWallClock() throws {
+    @Test func mistake_countingByTheWallClock() throws {
         let bench = Bench()
         let timer = try bench.every(1000)
         bench.advance(400)

@@ -50,7 +50,7 @@ import Testing
         (TimeBasis.active, false, 300, 1000), (.uptime, false, 900, 0), (.wall, false, 900, 0),
         (.active, true, 300, 1000), (.uptime, true, 900, 0), (.wall, true, 900, 0),
     ])
-    func aTimerGoesOnWhereItWas(
+    func aTimerContinuesWhereItWas(
         basis: TimeBasis, isNextBoot: Bool, active: Int, maxLoss: Int
     ) throws {
         let bench = Bench()
@@ -68,7 +68,7 @@ import Testing
         #expect(timer.account.maxLoss == .milliseconds(bound))
     }
 
-    @Test func whatWasPausedStaysPaused_andWhatFinishedStaysSo() throws {
+    @Test func pausedAndFinishedTimersKeepTheirStates() throws {
         let bench = Bench()
         let timer = try bench.every(100, counting: .wall)
         bench.advance(130)
@@ -88,14 +88,14 @@ import Testing
         #expect(again.state == .finished)
     }
 
-    @Test func aShorterIntervalKeepsWhatAccrued() throws {
+    @Test func aShorterIntervalKeepsTheElapsedTime() throws {
         let bench = Bench()
         let timer = try bench.every(100, restoring: account(5))
         bench.advance(0)
         #expect(bench.log.count == 1 && timer.activeTime == .seconds(5))
     }
 
-    @Test func whatCannotBeIsNotRestored() throws {
+    @Test func anInvalidAccountIsNotRestored() throws {
         let bench = Bench()
         let wrong = TimerAccount(
             active: .seconds(5), accrued: .seconds(6), savedAt: ManualTime.start)
@@ -126,7 +126,7 @@ import Testing
     }
 
     /// Whatever happens to one place, the other one is used.
-    @Test func aHalfWrittenOrForgedPlaceCostsOneSave() throws {
+    @Test func aHalfWrittenOrForgedPlaceLosesOneSave() throws {
         var random = SeededRandom()
         let folder = Folder()
         try { try folder.open().save(account(1), as: "a") }()
@@ -160,7 +160,7 @@ import Testing
     }
 
     @Test(arguments: ["a", "..", ".", "a/b", "ä ö", "%2E", "x\n\u{0}", ".hidden", "-"])
-    func everyNameHasAFileOfItsOwn(name: String) throws {
+    func everyNameHasItsOwnFile(name: String) throws {
         let folder = Folder()
         let store = try folder.open()
         try store.save(account(1), as: "other")
@@ -172,7 +172,7 @@ import Testing
         #expect(try store.load(name) == nil && folder.files == ["other"])
     }
 
-    @Test func refusesWhatIsNoName_andFollowsNoLink() throws {
+    @Test func refusesInvalidNames_andFollowsNoLink() throws {
         let folder = Folder()
         let store = try folder.open()
         for name in ["", String(repeating: "x", count: 241), String(repeating: "/", count: 81)] {
@@ -187,7 +187,7 @@ import Testing
         #expect(throws: AccountStoreError.self) { try store.load("directory") }
     }
 
-    @Test func oneProgramAtATimeHasTheFolder() throws {
+    @Test func onlyOneProgramCanOpenTheFolder() throws {
         let folder = Folder()
         let store = try folder.open()
         #expect(throws: AccountStoreError.self) { try folder.open() }
@@ -242,7 +242,7 @@ import Testing
         #expect(throws: Never.self) { try folder.open() }
     }
 
-    @Test func aGroupKeepsItsTimersOverARestart() throws {
+    @Test func aGroupRestoresItsTimersAfterARestart() throws {
         let folder = Folder()
         let bench = Bench()
         do {
@@ -282,7 +282,7 @@ import Testing
         #expect(bench.log.count == 1 && timer.state == .finished)
     }
 
-    @Test func aStoreThatFailsIsToldOnce_andTheTimersGoOn() throws {
+    @Test func aStoreThatFailsIsReportedOnce_andTheTimersContinue() throws {
         struct Broken: AccountStore {
             func load(_ name: String) -> TimerAccount? { nil }
             func save(_ account: TimerAccount, as name: String) throws { throw CancellationError() }

@@ -40,7 +40,7 @@ import Testing
         #expect(bench.log.count == 1)
     }
 
-    @Test func s1_pausedWithAFractionLeft_itTicksThatLongAfterTheResume() throws {
+    @Test func s1_pausedWithAFractionLeft_itTicksAfterThatTime() throws {
         let bench = Bench()
         let timer = try bench.every(200)
         bench.time.advance(by: .microseconds(100_400))
@@ -100,7 +100,7 @@ import Testing
         #expect(timer.remaining == .milliseconds(1))
     }
 
-    @Test func s3_nothingKeepsTheTimer_andTheTimerKeepsNothing() throws {
+    @Test func s3_nothingKeepsTheTimerAlive_andTheTimerKeepsNothingAlive() throws {
         let bench = Bench()
         let gone = Log<Bool>()
         var owner: Owner? = Owner(gone)
@@ -117,7 +117,7 @@ import Testing
         #expect(timer == nil && gone.count == 1)
     }
 
-    @Test func s3_theFormForAnOwnerDoesNotKeepIt() throws {
+    @Test func s3_theFormForAnOwnerDoesNotKeepItAlive() throws {
         let bench = Bench()
         let gone = Log<Bool>()
         let seen = Log<Bool>()
@@ -152,7 +152,7 @@ import Testing
         #expect(timer.state == .cancelled && bench.log.count == 2)
     }
 
-    @Test func s4_oneThatTicksSoManyTimesEndsItself() throws {
+    @Test func s4_aTimerWithALimitOfTicksEndsItself() throws {
         let bench = Bench()
         let timer = try bench.every(100, first: .now, times: 3)
         bench.advance(1000)
@@ -183,7 +183,7 @@ import Testing
         withExtendedLifetime(timer) {}
     }
 
-    @Test func s5_aToleranceSharesWakeUps_andMovesNoGrid() throws {
+    @Test func s5_aToleranceSharesWakeUps_andKeepsTheGrid() throws {
         let bench = Bench()
         let exact = try bench.every(100)
         let tolerant = try bench.every(95, tolerance: 20)
@@ -192,7 +192,7 @@ import Testing
         withExtendedLifetime((exact, tolerant)) {}
     }
 
-    @Test func s5_aloneATolerantTimerComesAsLateAsItMay() throws {
+    @Test func s5_aTolerantTimerAloneIsAsLateAsItMayBe() throws {
         let bench = Bench()
         let timer = try bench.every(95, tolerance: 20)
         bench.advance(300)
@@ -260,7 +260,7 @@ import Testing
 
     // MARK: S9 to S12
 
-    @Test func s9_madeButNotRunning_orAtOnce() throws {
+    @Test func s9_createdPaused_orTickingAtOnce() throws {
         let bench = Bench()
         let timer = try bench.every(100, paused: true)
         bench.advance(1000)
@@ -290,7 +290,7 @@ import Testing
         #expect(past.remaining == .seconds(1))
     }
 
-    @Test func s11_refusesWhatCannotBe_withASentence() throws {
+    @Test func s11_refusesInvalidArguments_withASentence() throws {
         let bench = Bench()
         func sentence(_ make: () throws -> PausableTimer) -> String {
             do {
@@ -350,7 +350,7 @@ import Testing
 
     // MARK: S13 to S16
 
-    @Test func s13_theTimerEndsItselfOnceItsOwnerIsGone() throws {
+    @Test func s13_theTimerEndsItselfAfterItsOwnerWasReleased() throws {
         let bench = Bench()
         var owner: Owner? = Owner(Log())
         let every = try PausableTimer.every(.seconds(1), for: owner!, on: bench.queue) {
@@ -377,7 +377,7 @@ import Testing
         #expect(timer.cancel() && !timer.cancel())
     }
 
-    @Test func s14_releasedOrMadeAnewWhilePaused() throws {
+    @Test func s14_releasedOrCreatedAgainWhilePaused() throws {
         let bench = Bench()
         for round in 0..<100 {
             var timer: PausableTimer? = try bench.every(100)
@@ -389,7 +389,7 @@ import Testing
         #expect(bench.log.count == 0)
     }
 
-    @Test func s15_aSlowHandlerWithAQueueOfItsOwnMakesOnlyItselfLate() throws {
+    @Test func s15_aSlowHandlerOnItsOwnQueueDelaysOnlyItself() throws {
         let unblock = DispatchSemaphore(value: 0)
         let ticked = DispatchSemaphore(value: 0)
         let queue = TimerQueue()
@@ -414,7 +414,7 @@ import Testing
         withExtendedLifetime(other) {}
     }
 
-    @Test func s15_aSlowHandlerIsNotCaughtUpWithAgainAndAgain() throws {
+    @Test func s15_ticksMissedByASlowHandlerAreNotRepeated() throws {
         let bench = Bench()
         let timer = try PausableTimer.every(.milliseconds(100), on: bench.queue) { tick in
             bench.log.append(tick)
@@ -426,7 +426,7 @@ import Testing
         withExtendedLifetime(timer) {}
     }
 
-    @Test func s16_theRateChangesWhileRunning_andDroppedFramesAreTold() throws {
+    @Test func s16_theRateChangesWhileRunning_andDroppedFramesAreReported() throws {
         let bench = Bench()
         let frames = Log<Frame>()
         let ticker = try Ticker(on: bench.queue) { frames.append($0) }

@@ -17,7 +17,7 @@ import Testing
         #expect(numbers.last == 3 && numbers == numbers.sorted())
     }
 
-    @Test func ticksThatAreNotTakenAreOne_whichSaysSo() async throws {
+    @Test func ticksThatAreNotReadAreCombinedIntoOne() async throws {
         let bench = Bench()
         let timer = try bench.every(100, times: 5)
         var ticks = timer.ticks.makeAsyncIterator()
@@ -60,7 +60,7 @@ import Testing
         #expect(timer.state == .running)
     }
 
-    @Test func theSequenceKeepsTheTimer() async throws {
+    @Test func theSequenceKeepsTheTimerAlive() async throws {
         let bench = Bench()
         weak var timer: PausableTimer?
         do {

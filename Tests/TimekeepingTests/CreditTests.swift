@@ -42,7 +42,7 @@ import Timekeeping
         #expect(credit == Credit(counted: .seconds(counted), maxLoss: .seconds(maxLoss)))
     }
 
-    @Test func nothingIsLostBeyondWhatPassed() {
+    @Test func noMoreIsLostThanPassed() {
         let credit = Credit(
             .active, since: Self.saved, lastProven: nil, at: Self.now(2, awake: 102),
             lossBound: .seconds(30))
@@ -50,7 +50,7 @@ import Timekeeping
     }
 
     @Test(arguments: TimeBasis.allCases)
-    func aProofOfAnotherBootOrBeforeTheRecordIsNone(basis: TimeBasis) {
+    func aProofOfAnotherBootOrBeforeTheRecordIsIgnored(basis: TimeBasis) {
         let now = Self.now(10, awake: 110)
         let none = Credit(
             basis, since: Self.saved, lastProven: nil, at: now, lossBound: .seconds(1))
@@ -64,7 +64,7 @@ import Timekeeping
 
     /// A clock that is set back between two boots neither removes nor adds time.
     @Test(arguments: TimeBasis.allCases)
-    func aWrongCalendarNeitherGainsNorTakes(basis: TimeBasis) {
+    func aWrongWallClockNeitherAddsNorRemovesTime(basis: TimeBasis) {
         let credit = Credit(
             basis, since: Self.saved, lastProven: Self.now(20, awake: 120),
             at: Self.now(-500, awake: 30, Self.nextBoot), lossBound: .seconds(1))

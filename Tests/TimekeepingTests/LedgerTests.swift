@@ -29,7 +29,7 @@ import Timekeeping
         }
     }
 
-    @Test func settlingDoesNotMoveWhatIsDue() throws {
+    @Test func settlingDoesNotMoveTheDueInstant() throws {
         var random = SeededRandom()
         for _ in 0..<1000 {
             let span = Duration(attoseconds: Int128(random.next() % 1_000_000_000_000_000_000))
@@ -77,7 +77,7 @@ import Timekeeping
         (0, .milliseconds(1299), 1), (0, .milliseconds(1300), 2), (1, .milliseconds(999), 0),
         (1, .seconds(1), 1), (1, .seconds(5), 5),
     ])
-    func theFirstPointHasAPlaceOfItsOwn(passed: Int, accrued: Duration, due: Int) {
+    func theFirstPointHasItsOwnTime(passed: Int, accrued: Duration, due: Int) {
         let grid = Grid(first: .milliseconds(300), span: .seconds(1), passed: passed)
         #expect(grid.due(accrued: accrued) == due)
     }
@@ -101,7 +101,7 @@ import Timekeeping
 @Suite struct AlarmQueueTests {
     /// Slots that are due by an instant are handled in the wake-up of the slot that must be handled
     /// first.
-    @Test func whatIsDueComesAlongWithWhatMustNotWait() {
+    @Test func dueSlotsAreHandledWithASlotThatMustNotWait() {
         var queue = AlarmQueue<AwakeInstant>()
         func at(_ nanoseconds: Int64) -> AwakeInstant { AwakeInstant(nanoseconds: nanoseconds) }
         queue.set(0, latest: at(100), due: at(50))

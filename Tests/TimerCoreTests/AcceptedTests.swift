@@ -9,7 +9,7 @@ import Testing
 
 /// Calculations with any accepted number do not overflow, which would end the daemon.
 @Suite struct AcceptedTests {
-    @Test func whatLiesOutOfItsRangeIsRefused() {
+    @Test func numbersOutsideTheirRangesAreRefused() {
         let wall = Accepted.wallMicroseconds
         #expect(WallInstant(kept: wall.lowerBound)?.basicISO8601 == "00010101T000000.000000Z")
         #expect(WallInstant(kept: wall.upperBound)?.basicISO8601 == "99991231T235959.999999Z")
@@ -24,7 +24,7 @@ import Testing
 
     /// The result of a calculation with accepted numbers is written so that it is accepted when it
     /// is read again.
-    @Test func whatIsWrittenIsAcceptedWhenItIsRead() {
+    @Test func writtenNumbersAreAcceptedWhenTheyAreRead() {
         for microseconds in [Int64.min, -1, 0, 1, .max] {
             let instant = WallInstant(microsecondsSinceEpoch: microseconds).keepable
             #expect(WallInstant(kept: instant.microsecondsSinceEpoch) == instant)
@@ -37,7 +37,7 @@ import Testing
         (0, "19700101T000000.000005Z"), (9_214_646_399, "22611231T235959.000005Z"),
         (9_214_646_400, "22611231T235959.999999Z"), (.max, "22611231T235959.999999Z"),
     ])
-    func aClockReadsAsTheNearestInstantOfItsYears(seconds: Int64, text: String) {
+    func aClockOutsideItsRangeReadsAsTheNearestInstant(seconds: Int64, text: String) {
         #expect(WallInstant(clockSeconds: seconds, nanoseconds: 5000).basicISO8601 == text)
     }
 

@@ -79,7 +79,7 @@ import Testing
 
     /// A run that is older than all missed firings prevents each of them, if runs may not be active
     /// at the same time.
-    @Test func aRunFromBeforeForbidsWhatIsCaughtUp() throws {
+    @Test func anOlderRunPreventsCaughtUpFirings() throws {
         let before = try #require(Beside.running.runs.first)
         let admission = Policy().admission(of: .caughtUp(after: before.id), beside: [before])
         guard case .skip(.stillRunning(let other)) = admission else {

@@ -21,7 +21,7 @@ import Testing
 
     private static let minute: Duration = .seconds(60)
 
-    @Test func itFiresOnceSoLongAfterTheBoot() {
+    @Test func itFiresOnceThisLongAfterTheBoot() {
         var world = World()
         world.load([job(.seconds(1500))])
         #expect(world.show("boot").remaining == .seconds(500))
@@ -37,7 +37,7 @@ import Testing
 
     /// At the first start of the daemon in a boot, no firing counts as missed or old.
     @Test(arguments: [Duration.zero, .seconds(1), .seconds(999), .seconds(1000)])
-    func whatShouldHaveFiredBeforeTheDaemonCouldFiresAtItsStart(span: Duration) {
+    func aFiringThatWasDueBeforeTheStartOfTheDaemonFiresAtItsStart(span: Duration) {
         var world = World()
         world.load([
             job(span) {
@@ -85,7 +85,7 @@ import Testing
     @Test(arguments: [
         (Policy.Missed.runOnce, 1), (.runAll, 1), (.skip, 0),
     ])
-    func oneThatCameDueWhileTheDaemonWasDownIsMissed(onMissed: Policy.Missed, runs: Int) {
+    func aFiringThatWasDueWhileNoDaemonRanIsMissed(onMissed: Policy.Missed, runs: Int) {
         var world = World()
         let jobs = [job(.seconds(1500)) { $0.onMissed = onMissed }]
         world.load(jobs)
@@ -102,7 +102,7 @@ import Testing
     /// The time that passed in one boot does not count in the next one, whether the job fired in
     /// the first one or not.
     @Test(arguments: [0, 400, 600], Death.allCases)
-    func theNextBootBeginsItAnew(passed: Int, death: Death) {
+    func theNextBootRestartsIt(passed: Int, death: Death) {
         var world = World()
         let jobs = [job(.seconds(1500))]
         world.load(jobs, canSave: death != .unsaved)
@@ -126,7 +126,7 @@ import Testing
     }
 
     /// The clocks of a container are those of a host that was booted long ago.
-    @Test func aContainersBootBeginsAfterTheOneBefore() {
+    @Test func theBootOfAContainerStartsAfterThePreviousOne() {
         var world = World()
         let jobs = [job(.seconds(300))]
         world.load(jobs)
@@ -242,7 +242,7 @@ import Testing
             (nil, 400), (Policy.Resume.keepRemaining, 400), (.nextSlot, 400), (.fireIfDue, 400),
             (.restart, 1500),
         ] as [(Policy.Resume?, Int64)])
-    func aPauseOfAMinuteHoldsIt(onResume: Policy.Resume?, left: Int64) {
+    func aPauseOfAMinuteDelaysIt(onResume: Policy.Resume?, left: Int64) {
         var world = World()
         world.load([job(.seconds(1500)) { $0.onResume = onResume }])
         world.pass(.seconds(100))
@@ -254,7 +254,7 @@ import Testing
         #expect(world.started.count == 1)
     }
 
-    @Test func aPauseOverItsTimeFiresAtOnceIfThatIsWanted() {
+    @Test func aPauseOverItsTimeFiresAtOnceIfConfigured() {
         var world = World()
         world.load([job(.seconds(1500)) { $0.onResume = .fireIfDue }])
         world.pass(.seconds(100))
@@ -270,7 +270,7 @@ import Testing
 
     /// A pause continues over a reboot and delays the job from the start of the next boot.
     @Test(arguments: [nil, Policy.Resume.fireIfDue])
-    func aPauseOverABoot(onResume: Policy.Resume?) {
+    func aPauseAcrossABoot(onResume: Policy.Resume?) {
         var world = World()
         let jobs = [job(.seconds(1500)) { $0.onResume = onResume }]
         world.load(jobs)
@@ -308,7 +308,7 @@ import Testing
         #expect(world.show("later").remaining == .seconds(12))
     }
 
-    @Test func startBeginsItAtZero_andAStoppedJobStaysSoOverABoot() {
+    @Test func startRestartsIt_andAStoppedJobStaysStoppedAcrossABoot() {
         var world = World()
         let jobs = [job(.seconds(1500))]
         world.load(jobs)
@@ -357,7 +357,7 @@ import Testing
         #expect(world.show("boot").remaining == .seconds(100))
     }
 
-    @Test func aDelayIsDrawnForEachBoot() {
+    @Test func eachBootHasItsOwnRandomDelay() {
         var world = World()
         let jobs = [job(.seconds(1500)) { $0.randomDelay = .seconds(3600) }]
         world.load(jobs)

@@ -7,7 +7,7 @@ import Testing
 
 /// Jitter, and wake-ups that several jobs share.
 @Suite struct ChanceTests {
-    @Test func aDelayIsDrawnForEachFiring_andTheGridStays() {
+    @Test func eachFiringHasItsOwnRandomDelay_andTheGridIsKept() {
         var world = World(seed: 7)
         world.load([Job.every(.seconds(60)).with { $0.randomDelay = .seconds(20) }])
         let start = world.now.awake
@@ -40,7 +40,7 @@ import Testing
         #expect(try first(1, "a") != first(1, "b"))
     }
 
-    @Test func aDrawnDelayOutlivesARestart() throws {
+    @Test func aRandomDelayIsKeptAcrossARestart() throws {
         var world = World(seed: 3)
         let job = try Job.cron("0 * * * *").with { $0.randomDelay = .seconds(1800) }
         world.load([job])
@@ -52,7 +52,7 @@ import Testing
 
     /// 100 jobs that fire each minute, each at its own time: with an accuracy of half a minute they
     /// share wake-ups.
-    @Test func jobsShareAWakeUp() {
+    @Test func jobsShareWakeUps() {
         func rings(_ accuracy: Duration) -> (rings: Int, started: Int) {
             var world = World()
             let jobs = (0..<100).map { index in
@@ -81,7 +81,7 @@ import Testing
         #expect(shared.started >= exact.started - 100)
     }
 
-    @Test func neverEarly_whoeverElseIsAwake() {
+    @Test func neverEarly_evenIfAnotherJobWakesTheDaemon() {
         var world = World()
         world.load([
             Job.every(.seconds(10), "a"),

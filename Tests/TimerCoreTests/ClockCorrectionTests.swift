@@ -21,7 +21,7 @@ import Testing
         ]
     }
 
-    @Test func aClockThatIsWrongForASecondCostsNoRun() throws {
+    @Test func aClockThatIsWrongForASecondLosesNoRun() throws {
         var world = World()
         world.load(try once())
         world.pass(.seconds(10))
@@ -43,7 +43,7 @@ import Testing
         #expect(world.started.count == 2)
     }
 
-    @Test func whatRanBeforeTheClockWasWrongDoesNotRunAgain() throws {
+    @Test func aRunFromBeforeTheClockWasWrongIsNotRepeated() throws {
         var world = World()
         world.load(try once())
         world.pass(.seconds(3700))
@@ -55,7 +55,7 @@ import Testing
         #expect(world.started.count == 2 && world.show("once").phase == .finished)
     }
 
-    @Test func aDaemonThatFirstStartsWithAWrongClockRunsItAtItsTime() throws {
+    @Test func aDaemonThatFirstStartsWithAWrongClockRunsTheJobAtItsTime() throws {
         var world = World()
         let wrong = WallInstant(secondsSinceEpoch: 4_065_000_000) - world.now.wall
         let jobs = try once() + [try Job.cron("* * * * *", "minutely")]
@@ -76,7 +76,7 @@ import Testing
     /// State that was saved under the wrong clock does not prevent runs by the new time, in one
     /// boot and after a reboot.
     @Test(arguments: [false, true])
-    func aCorrectionWhileNoDaemonRunsIsFollowed(isReboot: Bool) throws {
+    func aCorrectionWhileNoDaemonRunsIsApplied(isReboot: Bool) throws {
         var world = World()
         let jobs = try once() + [try Job.cron("*/10 * * * *", "often")]
         world.load(jobs)

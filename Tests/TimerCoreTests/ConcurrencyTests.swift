@@ -13,7 +13,7 @@ import Testing
         return world
     }
 
-    @Test func queueHoldsOne_andLetsFurtherOnesGo() {
+    @Test func queueKeepsOneFiring_andSkipsFurtherOnes() {
         var world = world(.queue)
         world.pass(.seconds(30))
         #expect(world.started.count == 1)
@@ -25,7 +25,7 @@ import Testing
         #expect(world.started.count == 2 && world.show("backup").live.isEmpty)
     }
 
-    @Test func replaceEndsTheRun_andBeginsWhenItHasEnded() {
+    @Test func replaceEndsTheRun_andStartsAfterItsEnd() {
         var world = world(.replace)
         world.pass(.seconds(20))
         #expect(world.asked == [world.started[0].id] && world.started.count == 1)
@@ -48,7 +48,7 @@ import Testing
     }
 
     @Test(arguments: [Policy.Concurrency.queue, .replace])
-    func aReloadThatAllowsRunsBesideEachOtherStartsWhatWaits(before: Policy.Concurrency) {
+    func aReloadThatAllowsConcurrentRunsStartsWaitingRuns(before: Policy.Concurrency) {
         var world = world(before)
         world.pass(.seconds(20))
         #expect(world.started.count == 1)
@@ -56,7 +56,7 @@ import Testing
         #expect(world.started.count == 2)
     }
 
-    @Test func whatWaitedPastItsDeadlineIsLost() {
+    @Test func aRunThatWaitedPastItsDeadlineIsLost() {
         var world = World()
         world.load([
             Job.every(.seconds(10)).with {
@@ -71,7 +71,7 @@ import Testing
         #expect(world.show("backup").lastSkip?.reason == .deadline)
     }
 
-    @Test func aPauseHoldsWhatIsQueued() {
+    @Test func aPauseDelaysQueuedRuns() {
         var world = world(.queue)
         world.pass(.seconds(20))
         _ = world.order(.pause, "backup")
@@ -81,7 +81,7 @@ import Testing
         #expect(world.started.count == 2)
     }
 
-    @Test func stopCallsOffWhatWaits() {
+    @Test func stopCancelsWaitingRuns() {
         var world = world(.queue)
         world.pass(.seconds(20))
         _ = world.order(.stop, "backup")
@@ -90,7 +90,7 @@ import Testing
         #expect(world.closed.values.filter { $0 == .stopped }.count == 1)
     }
 
-    @Test func whatIsQueuedOutlivesTheDaemon() {
+    @Test func queuedRunsAreKeptAcrossARestart() {
         var world = world(.queue)
         let job = Job.every(.seconds(10)).with { $0.concurrency = .queue }
         world.pass(.seconds(20))
@@ -102,7 +102,7 @@ import Testing
         #expect(world.started.count == 2)
     }
 
-    @Test func runsThatOutliveTheDaemonKeepTheirPlaces() {
+    @Test func runsThatKeepRunningAcrossARestartCountForTheLimit() {
         var world = World(concurrentRunsMax: 2)
         world.hasRunner = true
         let jobs = [
@@ -121,7 +121,7 @@ import Testing
         #expect(world.started.map(\.id.firing.job) == ["a", "b", "c"])
     }
 
-    @Test func aJobThatComesBackKnowsTheRunThatLivesSinceBefore() {
+    @Test func aJobThatReturnsHasItsRunThatIsStillActive() {
         var world = World()
         let job = Job.every(.seconds(10))
         world.load([job])
@@ -135,7 +135,7 @@ import Testing
         #expect(world.started.count == 2)
     }
 
-    @Test func whatIsHeldKeepsItsOrderThroughAPause() {
+    @Test func queuedRunsKeepTheirOrderDuringAPause() {
         var world = World(concurrentRunsMax: 1)
         let queued = Job.every(.seconds(10), "a").with { $0.concurrency = .queue }
         world.load([.every(.seconds(1000), "z", first: .seconds(1)), queued])
@@ -149,7 +149,7 @@ import Testing
         #expect(own.count == 2 && own == own.sorted())
     }
 
-    @Test func callingOffAWaitingRunGivesItsPlaceToTheNext() {
+    @Test func cancellingAWaitingRunLetsTheNextOneStart() {
         var world = World(concurrentRunsMax: 1)
         world.load([
             .every(.seconds(10), "a"), .every(.seconds(11), "b"), .every(.seconds(12), "c"),
@@ -170,7 +170,7 @@ import Testing
         $0.concurrencyMax = 2
     }
 
-    @Test func aFiringBeyondItsOwnMaximumIsSkipped() {
+    @Test func aFiringAboveTheMaximumOfTheJobIsSkipped() {
         var world = World()
         world.load([Self.atMostTwo])
         world.pass(.seconds(40))
@@ -186,7 +186,7 @@ import Testing
         #expect(world.started.count == 3)
     }
 
-    @Test func whatIsCaughtUpWithWaitsForItsTurn_beyondItsOwnMaximum() {
+    @Test func caughtUpFiringsWait_aboveTheMaximumOfTheJob() {
         var world = World()
         world.load([Self.atMostTwo.with { $0.onMissed = .runAll }])
         world.block(.seconds(100))
@@ -198,7 +198,7 @@ import Testing
         }
     }
 
-    @Test func aFurtherAttemptWaitsForItsTurn_beyondItsOwnMaximum() {
+    @Test func aRetryWaits_aboveTheMaximumOfTheJob() {
         var world = World()
         world.load([
             Self.atMostTwo.with {
@@ -216,7 +216,7 @@ import Testing
         #expect(world.attempts == [1, 1, 1, 2])
     }
 
-    @Test func aHigherMaximumCountsAtOnce() {
+    @Test func aHigherMaximumIsUsedAtOnce() {
         var world = World()
         world.load([Self.atMostTwo.with { $0.onMissed = .runAll }])
         world.block(.seconds(100))

@@ -79,7 +79,7 @@ import Testing
         ("H", 0...59), ("~", 0...59), ("H(0-29)", 0...29), ("10~20", 10...20), ("~20", 0...20),
         ("40~", 40...59), ("H(5-5)", 5...5), ("7~7", 7...7),
     ])
-    func aDrawnMinuteIsInItsRange_andAlwaysTheSame(field: String, range: ClosedRange<Int>) throws {
+    func aRandomMinuteIsInItsRange_andAlwaysTheSame(field: String, range: ClosedRange<Int>) throws {
         var seen: Set<Int> = []
         for job in 0..<500 {
             let drawing = CronSpec.Drawing(seed: 7, job: Job.Name(stringLiteral: "job-\(job)"))
@@ -94,7 +94,7 @@ import Testing
         #expect(seen.count == range.count, "every value comes up in 500 jobs")
     }
 
-    @Test func aDrawnDayIsOneThatEveryMonthHas_andADrawnWeekdayIsOneOfSeven() throws {
+    @Test func aRandomDayExistsInEveryMonth_andARandomWeekdayIsOneOfSeven() throws {
         var days: Set<Substring> = []
         var weekdays: Set<Substring> = []
         for job in 0..<1000 {
@@ -110,7 +110,7 @@ import Testing
         #expect(try CronSpec.read("0 0 * * 7~", drawing: drawing).spec.description == "0 0 * * 7")
     }
 
-    @Test func aDrawnStepBeginsWithinTheFirstStep() throws {
+    @Test func aRandomStepStartsWithinTheFirstStep() throws {
         for job in 0..<200 {
             let drawing = CronSpec.Drawing(seed: 9, job: Job.Name(stringLiteral: "job-\(job)"))
             let fields = try CronSpec.read("H/15 H(8-17)/3 ~/10 * H/2", drawing: drawing).spec
@@ -126,7 +126,7 @@ import Testing
         }
     }
 
-    @Test func eachDrawIsItsOwn() throws {
+    @Test func eachRandomValueIsIndependent() throws {
         var differ = 0
         for job in 0..<100 {
             let drawing = CronSpec.Drawing(seed: 3, job: Job.Name(stringLiteral: "job-\(job)"))
@@ -150,7 +150,7 @@ import Testing
         "~~", "H~", "~H", "1-5~", "1~5-6", "H/0", "H/", "~/", "h", "H(+1-5)", "H(1-5", "*~", "*H",
         "H(a-b)",
     ])
-    func whatIsNoDrawIsRefused(field: String) {
+    func anInvalidRandomPartIsRefused(field: String) {
         #expect(throws: ScheduleError.self, "\(field)") {
             try CronSpec.read("\(field) * * * *", drawing: drawing)
         }
@@ -158,7 +158,7 @@ import Testing
 
     /// Every line that is accepted has a normal form with the same meaning, and every error has a
     /// place in the line.
-    @Test func anyTextIsReadOrRefusedWithAPlaceInIt() {
+    @Test func anyTextIsAcceptedOrRefusedWithAPlace() {
         var random = SeededRandom()
         let pieces = [
             "*", "/", "-", ",", "~", "H", "(", ")", "L", "#", "1", "5", "59", "12", "Fri", "monday",

@@ -58,7 +58,7 @@ import Testing
 
     /// A queue is blocked for 5 s with a job every 2 s: the result is one late firing that counts
     /// the missed ones, and then the original grid.
-    @Test func missedPeriodsBecomeOneFiring_andThePhaseIsKept() {
+    @Test func missedPeriodsBecomeOneFiring_andTheGridIsKept() {
         var world = World()
         world.load([.every(.seconds(2))])
         let phase = world.timers["backup"]!.nanoseconds
@@ -98,7 +98,7 @@ import Testing
         #expect(world.started.count == 2)
     }
 
-    @Test func allJobsDueAreOneBatch_whicheverTimerRang() {
+    @Test func allDueJobsAreOneBatch_whicheverTimerExpired() {
         var world = World()
         world.load((0..<50).map { .every(.seconds(5), Job.Name("job\($0)")!) })
         world.block(.seconds(5))
@@ -109,7 +109,7 @@ import Testing
         #expect(world.handle(.wake("job8")) == [.arm("job8", world.timers["job8"]!)])
     }
 
-    @Test func skipsFiring_whenThePreviousRunStillLives() {
+    @Test func skipsFiring_whileThePreviousRunIsActive() {
         var world = World()
         world.load([.every(.seconds(10))])
         world.pass(.seconds(35))
@@ -121,7 +121,7 @@ import Testing
         #expect(world.started.count == 2)
     }
 
-    @Test func runsBeyondTheLimitWaitInTheOrderTheyCameDue() {
+    @Test func runsAboveTheLimitWaitInTheOrderOfTheirDueTimes() {
         var world = World(concurrentRunsMax: 2)
         world.load((0..<5).map { .every(.seconds(5), Job.Name("job\($0)")!) })
         world.pass(.seconds(5))
@@ -137,7 +137,7 @@ import Testing
         #expect(world.started.count == 5 && world.openRuns.isEmpty)
     }
 
-    @Test func aClockSetBackMakesNoFiringTwice() {
+    @Test func aClockSetBackRepeatsNoFiring() {
         var world = World()
         world.load([.every(.seconds(1))])
         var ids: Set<Run.ID> = []
@@ -150,7 +150,7 @@ import Testing
         #expect(world.started.count == 200 && ids.count == 200)
     }
 
-    @Test func aSleepingMachineAgesNoInterval() {
+    @Test func intervalsDoNotCountWhileTheMachineSleeps() {
         var world = World()
         world.load([.every(.seconds(10))])
         world.pass(.seconds(4))

@@ -24,7 +24,7 @@ import Testing
         return world.answers.last
     }
 
-    @Test func aRunIsEndedByOrder_andNotTriedAgain() throws {
+    @Test func aRunThatAUserEndsIsNotRetried() throws {
         var world = world
         let run = world.started[0].id
         #expect(kill(&world) == .killed([run], cancelled: []))
@@ -36,7 +36,7 @@ import Testing
         #expect(world.retryTimers.isEmpty)
     }
 
-    @Test func toKillTwiceIsToKillOnce() {
+    @Test func killIsIdempotent() {
         var world = world
         let run = world.started[0].id
         _ = kill(&world)
@@ -47,7 +47,7 @@ import Testing
         #expect(kill(&world, run: run) == .unchanged("run \(run) is not running"))
     }
 
-    @Test func anAttemptThatWaitsIsCancelled() throws {
+    @Test func aWaitingRetryIsCancelled() throws {
         var world = world
         world.end(world.started[0], .exited(1))
         let retry = try #require(world.show("backup").live.first?.id)
@@ -61,7 +61,7 @@ import Testing
         #expect(world.started.count == 2, "the schedule goes on")
     }
 
-    @Test func aSignalGoesToWhatRuns_eachTime() {
+    @Test func aSignalIsSentToTheActiveRuns_eachTime() {
         var world = world
         let run = world.started[0].id
         for _ in 0..<2 { #expect(kill(&world, signal: "SIGHUP") == .killed([run], cancelled: [])) }
@@ -72,7 +72,7 @@ import Testing
         #expect(world.retryTimers["backup"] != nil, "a signal cancels nothing")
     }
 
-    @Test func whatIsQueuedBegins_unlessItIsNamed() throws {
+    @Test func aQueuedRunStarts_unlessItIsNamed() throws {
         for isNamed in [false, true] {
             var world = World()
             world.load([Job.every(.seconds(10)).with { $0.concurrency = .queue }])
@@ -92,7 +92,7 @@ import Testing
         #expect(kill(&world) == .killed([world.started[0].id], cancelled: []))
     }
 
-    @Test func whoOrderedARunIsTold() {
+    @Test func theInitiatorOfARunIsReported() {
         var world = world
         world.end(world.started[0])
         _ = world.order(.run, "backup")
@@ -106,7 +106,7 @@ import Testing
     }
 
     @Test(arguments: [(RunOutcome.exited(2), false), (.exited(1), true), (.timedOut, true)])
-    func theVerdictIsThatOfTheExitCodesThen(outcome: RunOutcome, failed: Bool) {
+    func theExitCodesAtTheTimeOfTheEndDecideWhetherARunFailed(outcome: RunOutcome, failed: Bool) {
         var world = World()
         var job = Job.every(.seconds(60), first: .zero)
         job.execution.successExitCodes = [0, 2]

@@ -24,7 +24,7 @@ import Testing
         #expect(world.skipped.isEmpty)
     }
 
-    @Test func skipMakesNone_andTheNextSlotFires() throws {
+    @Test func skipMakesNone_andTheNextOccurrenceFires() throws {
         var world = slept(try Job.cron("* * * * *").with { $0.onMissed = .skip })
         #expect(world.started.isEmpty)
         #expect(world.skipped.map(\.count) == [5] && world.skipped.map(\.reason) == ["missed"])
@@ -64,7 +64,7 @@ import Testing
         #expect((40...52).contains(world.rings), "\(world.rings)")
     }
 
-    @Test func whatTheDaemonIsAMomentLateForIsNotMissed() throws {
+    @Test func aFiringThatIsSlightlyLateIsNotMissed() throws {
         var world = World()
         world.load([try Job.cron("* * * * *").with { $0.onMissed = .skip }])
         world.block(.seconds(80))
@@ -80,7 +80,7 @@ import Testing
     }
 
     @Test(arguments: [(Policy.Missed.runOnce, 1), (.skip, 0), (.runAll, 1)])
-    func whatPassedWhileTheDaemonWasDown(policy: Policy.Missed, started: Int) throws {
+    func occurrencesWhileNoDaemonRuns(policy: Policy.Missed, started: Int) throws {
         var world = World()
         let job = try Job.cron("* * * * *").with { $0.onMissed = policy }
         world.load([job])
@@ -92,7 +92,7 @@ import Testing
     }
 
     @Test(arguments: [(Policy.Missed.runOnce, [2]), (.skip, []), (.runAll, [0])])
-    func intervalsThatWentOnWithoutTheDaemon(policy: Policy.Missed, missed: [Int]) {
+    func intervalsThatContinueWithoutTheDaemon(policy: Policy.Missed, missed: [Int]) {
         var world = World()
         let job = Job.every(.seconds(60)).counting(.uptime).with { $0.onMissed = policy }
         world.load([job])
@@ -107,14 +107,14 @@ import Testing
     /// If the clock is set forward by less than three hours, the skipped occurrences are caught up
     /// once, with every policy.
     @Test(arguments: Policy.Missed.allCases)
-    func aClockSetForwardIsCaughtUpWithOnce(policy: Policy.Missed) throws {
+    func aClockSetForwardIsCaughtUpOnce(policy: Policy.Missed) throws {
         var world = World()
         world.load([try Job.cron("* * * * *").with { $0.onMissed = policy }])
         world.step(.seconds(3600))
         #expect(world.started.map(\.firing.missed) == [59])
     }
 
-    @Test func aFiringOlderThanItsDeadlineIsLetGoOnRecord() throws {
+    @Test func aFiringOlderThanItsDeadlineIsSkippedAndRecorded() throws {
         var world = World()
         let job = try Job.cron("* * * * *").with { $0.startingDeadline = .seconds(90) }
         world.load([job])
@@ -129,7 +129,7 @@ import Testing
         #expect(age <= .seconds(90))
     }
 
-    @Test func slotsThatWereFoundMissedOutliveAnotherKill() throws {
+    @Test func missedOccurrencesAreKeptAcrossAnotherKill() throws {
         var world = World()
         let job = try Job.cron("*/5 * * * *")
         world.load([job])
@@ -142,7 +142,7 @@ import Testing
         #expect(world.started.map(\.firing.missed) == [2])
     }
 
-    @Test func aSlotThatWaitsToShareAWakeUpOutlivesAStop() throws {
+    @Test func anOccurrenceThatWaitsToShareAWakeUpIsKeptAcrossAStop() throws {
         var world = World()
         let job = try Job.cron("*/5 * * * *").with { $0.accuracy = .seconds(90) }
         world.load([job])
@@ -154,7 +154,7 @@ import Testing
         #expect(world.started.count == 1)
     }
 
-    @Test func slotsThatWereDoneAreNotDoneAgain_afterAClockSetBackAndAKill() throws {
+    @Test func processedOccurrencesAreNotRepeated_afterAClockSetBackAndAKill() throws {
         var world = World()
         let job = try Job.cron("*/5 * * * *")
         world.load([job])
@@ -169,7 +169,7 @@ import Testing
         #expect(world.started.count == count)
     }
 
-    @Test func whatTheConfigurationDidNotNameWasNotMissed() throws {
+    @Test func aJobThatWasNotConfiguredMissedNothing() throws {
         var world = World()
         let job = try Job.cron("* * * * *")
         world.load([job])
@@ -180,7 +180,7 @@ import Testing
         #expect(world.started.isEmpty)
     }
 
-    @Test func slotsOfACorrectedClockAreLabelledApart_evenOverAKill() throws {
+    @Test func occurrencesOfACorrectedClockHaveDifferentIdentities_evenAfterAKill() throws {
         var world = World()
         let job = try Job.cron("0 */2 * * *")
         world.load([job])
@@ -195,7 +195,7 @@ import Testing
         #expect(world.started.count >= 2)
     }
 
-    @Test func aScheduleThatIsNewAfterARestartMissedNothingBeforeTheStop() throws {
+    @Test func aScheduleThatIsNewAfterARestartMissedNothingBefore() throws {
         var world = World()
         world.load([.every(.seconds(6000))])
         world.pass(.seconds(3060))
@@ -207,7 +207,7 @@ import Testing
         #expect(world.started.isEmpty)
     }
 
-    @Test func aCorrectionIsKeptOverAKill() throws {
+    @Test func aCorrectionIsKeptAcrossAKill() throws {
         var world = World()
         let schedule = WallSchedule([.at(world.now.wall + .seconds(60))])
         let job = Job(name: "backup", command: .arguments(["true"]), schedule: .wall(schedule))
@@ -221,7 +221,7 @@ import Testing
         #expect(world.started.isEmpty)
     }
 
-    @Test func aStampFarInTheFutureIsClamped() throws {
+    @Test func anInstantFarInTheFutureIsClamped() throws {
         var world = World()
         let job = try Job.cron("* * * * *")
         world.load([job])

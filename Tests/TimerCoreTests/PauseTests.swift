@@ -11,7 +11,7 @@ import Testing
         .order(Order(.pause, "backup", by: .user("ada"), until: until, withRun: withRun))
     }
 
-    @Test func aPauseEndsByItself_andTheRestIsWaitedFor() {
+    @Test func aPauseEndsByItself_andTheRemainingTimeIsKept() {
         var world = World()
         world.load([.every(.seconds(60))])
         world.pass(.seconds(20))
@@ -77,7 +77,7 @@ import Testing
         #expect(world.show("backup").accrued == .seconds(accrued))
     }
 
-    @Test func whatCountedAfterAPauseOutlivesAnotherStop() {
+    @Test func timeCountedAfterAPauseIsKeptAcrossAnotherStop() {
         var world = World()
         let job = Job.every(.seconds(6000)).counting(.wall)
         world.load([job])
@@ -92,7 +92,7 @@ import Testing
         #expect(world.show("backup").accrued == .seconds(504))
     }
 
-    @Test func fireIfDueRemembersThePauseOverARestart() throws {
+    @Test func fireIfDueUsesThePauseAcrossARestart() throws {
         var world = World()
         let job = try Job.cron("* * * * *").with { $0.onResume = .fireIfDue }
         world.load([job])
@@ -105,7 +105,7 @@ import Testing
         #expect(world.started.map(\.firing.missed) == [1])
     }
 
-    @Test func runsStandStillWithTheJob_ifItIsOrderedSo() {
+    @Test func runsAreSuspendedWithTheJob_ifRequested() {
         var world = World()
         world.load([.every(.seconds(60))])
         world.pass(.seconds(60))
@@ -154,7 +154,7 @@ import Testing
         #expect(world.started.map(\.firing.missed) == missed)
     }
 
-    @Test func theNextFiringsAreLetGoByOrder() {
+    @Test func theNextFiringsAreSkippedByRequest() {
         var world = World()
         world.load([.every(.seconds(10))])
         let order = Event.order(Order(.skipNext, "backup", by: .user("ada"), count: 2))
@@ -184,7 +184,7 @@ import Testing
         return world.answers.last
     }
 
-    @Test func aPauseTakesTheTermsThatAreNamed_andKeepsTheOthers() {
+    @Test func pauseChangesTheNamedTerms_andKeepsTheOthers() {
         var world = World()
         world.load([.every(.seconds(60), first: .zero)])
         world.pass(.seconds(10))
@@ -220,7 +220,7 @@ import Testing
         #expect(world.show("backup").accrued == .seconds(10), "nothing of its time is lost")
     }
 
-    @Test func toPauseAgainWithoutTermsChangesNothing() {
+    @Test func pauseWithoutTermsIsIdempotent() {
         var world = World()
         world.load([.every(.seconds(60))])
         _ = pause(&world, by: "ada", note: "disk swap", until: .after(.seconds(100)))
@@ -230,7 +230,7 @@ import Testing
     }
 
     @Test(arguments: ["armed", "paused", "stopped"])
-    func anEndInThePastIsRefused_andSaysWhatWasUnderstood(phase: String) {
+    func anEndInThePastIsRefused_andTheAnswerNamesTheInstant(phase: String) {
         var world = World()
         world.load([.every(.seconds(60))])
         if phase == "paused" { _ = pause(&world) }
@@ -245,7 +245,7 @@ import Testing
         #expect(world.show("backup").phase == before)
     }
 
-    @Test func aPauseOfTheConfigurationThatIsGivenTermsIsThatPersons() {
+    @Test func aConfiguredPauseWithChangedTermsBelongsToTheUser() {
         var world = World()
         world.load([.every(.seconds(60), paused: true)])
         _ = pause(&world, note: "not yet")
@@ -253,7 +253,7 @@ import Testing
         #expect(world.show("backup").phase.word == "paused")
     }
 
-    @Test func aPauseThatIsOverBeforeItsTimerRangIsANewOne() {
+    @Test func aPauseAfterAnEndedPauseIsNew_evenBeforeTheTimerExpires() {
         var world = World()
         world.load([Job.every(.seconds(60)).with { $0.onResume = .fireIfDue }])
         _ = pause(&world, by: "ada", until: .after(.seconds(100)))
@@ -292,7 +292,7 @@ import Testing
     }
 
     @Test(arguments: [(nil, 200), (.fireIfDue, 150)] as [(Policy.Resume?, Int64)])
-    func theNextSlotOfAPausedJobIsThatAfterItsEnd(policy: Policy.Resume?, due: Int64) throws {
+    func theNextOccurrenceOfAPausedJobIsThatAfterItsEnd(policy: Policy.Resume?, due: Int64) throws {
         var world = World()
         // The test starts at 11:06:40; the next full minute is 20 s later.
         let job = try Job.cron("* * * * *").with { $0.onResume = policy }

@@ -9,7 +9,7 @@ import Testing
 /// What a daemon instance restores of the state of the previous one.
 @Suite struct RecoveryTests {
     /// The runner reports the start again to a daemon that starts later.
-    @Test func aRunLivesSinceItBegan_wheneverThatIsTold() {
+    @Test func aRunIsActiveSinceItsStart_wheneverThatIsReported() {
         var world = World()
         world.load([Job.every(.seconds(10))])
         world.pass(.seconds(10))
@@ -29,7 +29,7 @@ import Testing
         #expect(world.started.isEmpty && world.show("backup").remaining == .seconds(60))
     }
 
-    @Test func aCleanStopForfeitsNothing_andTimeAwayDoesNotCount() {
+    @Test func aCleanStopLosesNothing_andDowntimeDoesNotCount() {
         var world = World()
         world.load([job])
         world.pass(.seconds(20))
@@ -43,7 +43,7 @@ import Testing
         #expect(!world.notices.contains { if case .recovered = $0 { true } else { false } })
     }
 
-    @Test func aKillCostsTheTimeSinceTheLastHeartbeat_andIsExplained() {
+    @Test func aKillLosesTheTimeSinceTheLastHeartbeat_andIsReported() {
         var world = World()
         world.load([job])
         world.pass(.seconds(20))
@@ -66,7 +66,7 @@ import Testing
         #expect(world.started.count == 1)
     }
 
-    @Test func aPowerCutCostsTheTimeSinceTheLastCheckpoint() {
+    @Test func aPowerFailureLosesTheTimeSinceTheLastCheckpoint() {
         var world = World()
         world.load([job])
         world.pass(.seconds(25))
@@ -95,7 +95,7 @@ import Testing
 
     /// An instance that dies before its first heartbeat must not use the heartbeat of the previous
     /// instance to count its downtime, and must not count a credit twice.
-    @Test func aHeartbeatCountsForItsOwnLifeAlone() {
+    @Test func aHeartbeatCountsOnlyForItsOwnInstance() {
         var world = World()
         world.load([job])
         world.pass(.seconds(20))
@@ -111,7 +111,7 @@ import Testing
     /// Each instance writes heartbeats, but another process has locked the store, or the disk is
     /// full.
     @Test(arguments: [1, 2, 5])
-    func killsBeforeAnythingIsSaved_costOneHeartbeatEach(kills: Int) {
+    func killsBeforeAnythingIsSaved_loseOneHeartbeatEach(kills: Int) {
         var world = World()
         world.load([Job.every(.seconds(3600))])
         world.pass(.seconds(20))
@@ -136,7 +136,7 @@ import Testing
         #expect(recovered.last == .seconds(1 + kills))
     }
 
-    @Test func killsAtOnceAfterTheStart_costNothingMore() {
+    @Test func killsDirectlyAfterTheStart_loseNothingMore() {
         var world = World()
         world.load([Job.every(.seconds(3600))])
         world.pass(.seconds(20))
@@ -188,7 +188,7 @@ import Testing
         #expect(world.show("backup").accrued == .seconds(29))
     }
 
-    @Test func aRunThatWasBegunIsLost_neverBegunAgain() {
+    @Test func aStartedRunIsLost_andNeverStartedAgain() {
         var world = World()
         world.load([job])
         world.pass(.seconds(60))
@@ -199,7 +199,7 @@ import Testing
         #expect(world.show("backup").lastRun?.outcome == .lost(.daemon))
     }
 
-    @Test func aRunThatLivedAtAPowerCutIsLostToTheReboot() {
+    @Test func aRunThatWasActiveAtAPowerFailureIsLost() {
         var world = World()
         world.load([job])
         world.pass(.seconds(60))
@@ -209,7 +209,7 @@ import Testing
         #expect(world.closed[run] == .lost(.reboot))
     }
 
-    @Test func aRunThatWasRecordedAndNeverBegunIsBegunNow() {
+    @Test func aRecordedRunThatNeverStartedStartsNow() {
         var world = World(concurrentRunsMax: 1)
         world.load([.every(.seconds(5), "a"), .every(.seconds(5), "b")])
         world.pass(.seconds(5))
@@ -220,7 +220,7 @@ import Testing
         #expect(world.notices.contains(.runRecovered(world.started[1].id)))
     }
 
-    @Test func aRunOfAJobThatIsGoneIsLost() {
+    @Test func aRunOfARemovedJobIsLost() {
         var world = World(concurrentRunsMax: 1)
         world.load([.every(.seconds(5), "a"), .every(.seconds(5), "b")])
         world.pass(.seconds(5))
@@ -231,7 +231,7 @@ import Testing
 
     /// No sequence of instances, however they end, counts more than the time that really passed, or
     /// loses more than the kills may cost.
-    @Test func accountsStayWithinTheirBounds_overRandomLives() {
+    @Test func elapsedTimeStaysWithinItsBounds_overRandomInstances() {
         var random = SeededRandom()
         for _ in 0..<500 {
             var world = World()
@@ -291,7 +291,7 @@ import Testing
         #expect(actions == [.tell(.reloaded(added: [], changed: [], removed: [], kept: 2))])
     }
 
-    @Test func aChangedCommandKeepsTheAccount_andTheTimer() {
+    @Test func aChangedCommandKeepsTheElapsedTime_andTheTimer() {
         var world = World()
         world.load([.every(.seconds(60))])
         world.pass(.seconds(17))
@@ -304,7 +304,7 @@ import Testing
         #expect(world.started[0].job.command == .shell("false"))
     }
 
-    @Test func aChangedIntervalKeepsWhatAccrued() {
+    @Test func aChangedIntervalKeepsTheElapsedTime() {
         var world = World()
         world.load([.every(.seconds(60))])
         world.pass(.seconds(30))
@@ -316,7 +316,7 @@ import Testing
         #expect(world.started.count == 1 && world.show("backup").accrued == .seconds(10))
     }
 
-    @Test func aRemovedJobsAccountComesBackWithItsName_forThirtyDays() {
+    @Test func theStateOfARemovedJobIsKeptForItsName_forThirtyDays() {
         var world = World()
         world.load([.every(.seconds(60))])
         world.pass(.seconds(30))
@@ -341,7 +341,7 @@ import Testing
         #expect(world.records["backup"] == nil)
     }
 
-    @Test func aRunOfARemovedJobGoesOn_andItsEndIsRecorded() {
+    @Test func aRunOfARemovedJobContinues_andItsEndIsRecorded() {
         var world = World(concurrentRunsMax: 1)
         world.load([.every(.seconds(5), "a"), .every(.seconds(7), "b")])
         world.pass(.seconds(5))
@@ -353,7 +353,7 @@ import Testing
         #expect(world.closed[run] == .exited(0) && world.started.count == 2)
     }
 
-    @Test func aPauseMadeAtRunTimeHoldsAgainstTheConfiguration_andTheConfigurationsOwnFollowsIt() {
+    @Test func aPauseByAUserIsKeptByAReload_andAConfiguredPauseFollowsTheConfiguration() {
         var world = World()
         world.load([.every(.seconds(60))])
         _ = world.order(.pause, "backup")
@@ -377,7 +377,7 @@ import Testing
         #expect(world.show("backup").phase == .armed)
     }
 
-    @Test func aFinishedJobThatIsToRecurBeginsAtZero() {
+    @Test func aFinishedJobWithARepeatingScheduleRestarts() {
         var world = World()
         world.load([.after(.seconds(5))])
         world.pass(.seconds(5))

@@ -65,7 +65,7 @@ import Testing
         }
     }
 
-    @Test func portionsComeToTheSameAsAllAtOnce() {
+    @Test func portionsHaveTheSameResultAsOneStep() {
         var random = SeededRandom()
         for _ in 0..<200 {
             var whole = World(seed: 7)
@@ -92,7 +92,7 @@ import Testing
         }
     }
 
-    @Test func whatComesDueBetweenTwoPortionsFires_byTheDefinitionInForceForItsJob() {
+    @Test func dueJobsFireBetweenTwoPortions_byTheirCurrentDefinition() {
         var world = World()
         world.load(jobs(0..<10))
         world.pass(.seconds(50))
@@ -111,7 +111,7 @@ import Testing
             })
     }
 
-    @Test func jobsThatStayAreOnlyLookedAt() {
+    @Test func unchangedJobsAreOnlyCompared() {
         var world = World()
         world.load(jobs(0..<64))
         let timers = world.timers
@@ -122,7 +122,7 @@ import Testing
         #expect(world.notices.last == .reloaded(added: [], changed: [], removed: [], kept: 64))
     }
 
-    @Test func whatIsGoneIsNotSeen_andItsSlotIsUsedAgainOnlyBehindTheReload() {
+    @Test func removedJobsAreNotShown_andTheirSlotsAreUsedAgainAfterTheReload() {
         var world = World()
         world.load(jobs(0..<20))
         begin(jobs(20..<40), portion: 5, in: &world)
@@ -141,7 +141,7 @@ import Testing
         #expect(world.records.values.count { $0.removed == nil } == 20)
     }
 
-    @Test func ofTwoReloadsTheFirstIsFinishedBeforeTheSecond() {
+    @Test func aReloadIsFinishedBeforeTheNextOneStarts() {
         var world = World()
         world.load(jobs(0..<10))
         begin(jobs(5..<15), portion: 1, in: &world)
@@ -152,7 +152,7 @@ import Testing
         #expect(told.count == 2)
     }
 
-    @Test func aStopInTheMiddleKeepsEveryAccount() {
+    @Test func aStopInTheMiddleKeepsTheStateOfEachJob() {
         var world = World()
         world.load(jobs(0..<10))
         world.pass(.seconds(20))
@@ -165,7 +165,7 @@ import Testing
 
     /// Each portion is written separately, so the state after a kill between two portions is as
     /// good as before or after.
-    @Test func afterAKillInTheMiddleTheNextStartGoesOnFromWhatIsThere() {
+    @Test func afterAKillInTheMiddleTheNextStartUsesTheSavedPortions() {
         for portions in 0..<12 {
             var world = World()
             world.load(jobs(0..<10))
@@ -189,7 +189,7 @@ import Testing
         }
     }
 
-    @Test func aCheckpointInPortionsIsThatOfAllJobs() {
+    @Test func aCheckpointInPortionsSavesAllJobs() {
         var world = World()
         world.load(jobs(0..<10))
         world.pass(.seconds(20))
@@ -201,7 +201,7 @@ import Testing
     }
 
     /// The instants by which the shell sets its timers.
-    @Test func anAlarmIsWhatTheTimersWereToldLast() throws {
+    @Test func alarmReturnsTheInstantOfTheLastTimerAction() throws {
         var world = World()
         world.load([
             .every(.seconds(60), "a"), try .cron("* * * * *", "b"), .every(.seconds(60), "c"),

@@ -13,7 +13,7 @@ import Testing
             renamedFrom: "backup")
     }
 
-    @Test func aRenamedJobTakesItsAccountAlong_atAReload() {
+    @Test func aRenamedJobKeepsItsState_atAReload() {
         var world = World()
         world.load([.every(.seconds(60))])
         world.pass(.seconds(20))
@@ -28,7 +28,7 @@ import Testing
         #expect(world.started.count == 1)
     }
 
-    @Test func aRenamedJobTakesItsAccountAlong_overARestart() {
+    @Test func aRenamedJobKeepsItsState_acrossARestart() {
         var world = World()
         world.load([.every(.seconds(60))])
         world.pass(.seconds(20))
@@ -37,7 +37,7 @@ import Testing
         #expect(world.show("vault").accrued == .seconds(20) && world.records["backup"] == nil)
     }
 
-    @Test func anAccountOfItsOwnIsNotGivenUpForAnOldOne() {
+    @Test func theOwnStateIsNotReplacedByThatOfTheOldName() {
         var world = World()
         world.load([.every(.seconds(60)), .every(.seconds(60), "vault")])
         world.pass(.seconds(20))
@@ -76,7 +76,7 @@ import Testing
         #expect(world.started.map(\.id.firing.job) == ["backup", "vault"])
     }
 
-    @Test func aRunThatIsActiveMovesWithTheName_atAReload() {
+    @Test func anActiveRunMovesToTheNewName_atAReload() {
         var world = World()
         world.load([.every(.seconds(60))])
         world.pass(.seconds(61))
@@ -84,7 +84,7 @@ import Testing
         isHeldBack(&world)
     }
 
-    @Test func aRunThatIsActiveMovesWithTheName_overARestart() {
+    @Test func anActiveRunMovesToTheNewName_acrossARestart() {
         var world = World()
         world.hasRunner = true
         world.load([.every(.seconds(60))])
@@ -94,7 +94,7 @@ import Testing
         isHeldBack(&world)
     }
 
-    @Test func aRunOfARemovedJobMovesWithTheName() {
+    @Test func aRunOfARemovedJobMovesToTheNewName() {
         var world = World()
         world.load([.every(.seconds(60))])
         world.pass(.seconds(61))
@@ -105,7 +105,7 @@ import Testing
 
     /// The old name can be used again while a run that started under it continues under the new
     /// name.
-    @Test func anotherJobOfTheOldNameHasNothingToDoWithItsRun() {
+    @Test func anotherJobWithTheOldNameDoesNotGetItsRun() {
         var world = World()
         world.load([.every(.seconds(60))])
         world.pass(.seconds(61))
@@ -143,7 +143,7 @@ import Testing
 
     /// The saved state of the job was lost, and its run continues: the capacity it uses is free
     /// when it has ended.
-    @Test func aRunOfAJobWithoutASavedStateIsThatOfTheJobWhichTakesItsName() throws {
+    @Test func aRunOfAJobWithoutSavedStateBelongsToTheJobWithItsName() throws {
         var world = World(concurrentRunsMax: 1)
         world.hasRunner = true
         world.load([.every(.seconds(60), "vault"), .every(.seconds(3600))])
@@ -162,7 +162,7 @@ import Testing
 
     /// A run that waits for the previous run, and one that waits for capacity, start under the new
     /// name.
-    @Test(arguments: [1, 64]) func runsThatWaitTakeTheNewName(runsMax: Int) {
+    @Test(arguments: [1, 64]) func waitingRunsGetTheNewName(runsMax: Int) {
         var world = World(concurrentRunsMax: runsMax)
         let queued = heir.with { $0.concurrency = .queue }
         world.load([
@@ -181,7 +181,7 @@ import Testing
         #expect(world.openRuns.isEmpty)
     }
 
-    @Test func aRunThatWaitsTakesTheNewName_overARestart() {
+    @Test func aWaitingRunGetsTheNewName_acrossARestart() {
         var world = World()
         world.load([Job.every(.seconds(60)).with { $0.concurrency = .queue }])
         world.pass(.seconds(121))
@@ -195,7 +195,7 @@ import Testing
         #expect(world.openRuns.isEmpty)
     }
 
-    @Test func aFurtherAttemptIsMadeUnderTheNewName() {
+    @Test func aRetryIsMadeUnderTheNewName() {
         var world = World()
         let job = Job.every(.seconds(600)).with {
             $0.retry.retries = 1
@@ -214,7 +214,7 @@ import Testing
     }
 
     /// A pause that includes the active run continues: a renaming does not resume anything.
-    @Test func aPauseWithItsRunGoesOnUnderTheNewName() {
+    @Test func aPauseThatIncludesTheRunContinuesUnderTheNewName() {
         var world = World()
         world.load([.every(.seconds(60))])
         world.pass(.seconds(61))
@@ -228,7 +228,7 @@ import Testing
 
     // MARK: - Jobs that return
 
-    @Test func aJobThatComesBackKnowsItsLastRun() {
+    @Test func aJobThatReturnsHasItsLastRun() {
         var world = World()
         world.load([.every(.seconds(60))])
         world.pass(.seconds(61))
@@ -238,7 +238,7 @@ import Testing
         #expect(world.show("backup").lastRun?.outcome == .exited(3))
     }
 
-    @Test func aJobThatComesBackKnowsTheRunThatEndedMeanwhile() {
+    @Test func aJobThatReturnsHasTheRunThatEndedMeanwhile() {
         var world = World()
         world.load([.every(.seconds(60))])
         world.pass(.seconds(61))
@@ -248,7 +248,7 @@ import Testing
         #expect(world.show("backup").lastRun?.outcome == .exited(3))
     }
 
-    @Test func aJobThatComesBackAfterARestartKnowsItsLastRun() {
+    @Test func aJobThatReturnsAfterARestartHasItsLastRun() {
         var world = World()
         world.load([.every(.seconds(60))])
         world.pass(.seconds(61))

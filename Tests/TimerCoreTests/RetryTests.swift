@@ -14,7 +14,7 @@ import Testing
         }
     }
 
-    @Test func aFailedRunIsTriedAgain_laterEachTime() {
+    @Test func aFailedRunIsRetried_withIncreasingDelays() {
         var world = World()
         world.load([job])
         world.pass(.zero)
@@ -36,7 +36,7 @@ import Testing
         (.spawnFailed(errno: "ENOENT", what: "exec"), true), (.exited(0), false),
         (.exited(75), false), (.stopped, false), (.lost(.daemon), false),
     ])
-    func whatIsTriedAgain(outcome: RunOutcome, again: Bool) {
+    func outcomesThatAreRetried(outcome: RunOutcome, again: Bool) {
         var world = World()
         var job = job
         job.execution.successExitCodes = [0, 75]
@@ -46,7 +46,7 @@ import Testing
         #expect((world.retryTimers["backup"] != nil) == again)
     }
 
-    @Test func whatReplacesAFurtherAttemptTakesItsTimerDown() {
+    @Test func aRunThatReplacesARetryCancelsItsTimer() {
         var world = World()
         world.load([
             Job.every(.seconds(10)).with {
@@ -62,7 +62,7 @@ import Testing
         #expect(world.started.count == 2 && world.retryTimers["backup"] == nil)
     }
 
-    @Test func aRunByOrderThatReplacesItTakesItsTimerDownToo() {
+    @Test func aRequestedRunThatReplacesARetryCancelsItsTimerToo() {
         var world = World()
         world.load([
             job.with {
@@ -77,7 +77,7 @@ import Testing
         #expect(world.started.count == 2 && world.retryTimers["backup"] == nil)
     }
 
-    @Test func aPauseHoldsAFurtherAttempt_untilItIsResumed() {
+    @Test func aPauseDelaysARetry_untilTheJobIsResumed() {
         var world = World()
         world.load([job])
         world.pass(.zero)
@@ -89,7 +89,7 @@ import Testing
         #expect(world.attempts == [1, 2])
     }
 
-    @Test func aFurtherAttemptOutlivesTheDaemon_andItsDelayGoesOn() {
+    @Test func aRetryIsKeptAcrossARestart_andItsDelayContinues() {
         var world = World()
         world.load([job])
         world.pass(.zero)
@@ -112,7 +112,7 @@ import Testing
             (.forbid, [1, 1], [1, 1], .replaced), (.queue, [1], [1, 2], nil),
             (.replace, [1, 1], [1, 1], .replaced), (.allow, [1, 1], [1, 1, 2], nil),
         ] as [(Policy.Concurrency, [Int], [Int], RunOutcome?)])
-    func aFiringWhileAnAttemptWaits(
+    func aFiringWhileARetryWaits(
         policy: Policy.Concurrency, atOnce: [Int], later: [Int], closed: RunOutcome?
     ) throws {
         var world = World()
@@ -136,7 +136,7 @@ import Testing
         if policy == .forbid { #expect(world.retryTimers["backup"] != nil) }
     }
 
-    @Test func whatWaitsInTheQueueBeginsAfterTheLastAttempt() {
+    @Test func aQueuedRunStartsAfterTheLastAttempt() {
         var world = World()
         world.load([
             Job.every(.seconds(10)).with {
@@ -154,7 +154,7 @@ import Testing
     }
 
     @Test(arguments: Policy.Concurrency.allCases)
-    func aRunByOrderTakesThePlaceOfAnAttemptThatWaits(policy: Policy.Concurrency) throws {
+    func aRequestedRunReplacesAWaitingRetry(policy: Policy.Concurrency) throws {
         var world = World()
         world.load([job.with { $0.concurrency = policy }])
         world.pass(.zero)
@@ -171,7 +171,7 @@ import Testing
         }
     }
 
-    @Test func aRunByOrderGoesBeforeWhatWaitsBehindAnAttempt() {
+    @Test func aRequestedRunStartsBeforeRunsThatWaitForARetry() {
         var world = World()
         world.load([
             Job.every(.seconds(10)).with {
@@ -191,7 +191,7 @@ import Testing
         #expect(world.started[2].id.firing.scheduled < world.started[1].id.firing.scheduled)
     }
 
-    @Test func missedFiringsTakeThePlaceOfAnAttemptThatWaits() {
+    @Test func missedFiringsReplaceAWaitingRetry() {
         var world = World()
         world.load([
             Job.every(.seconds(10)).with {
@@ -209,7 +209,7 @@ import Testing
     }
 
     @Test(arguments: [(1, 10.0), (2, 20.0), (7, 600.0), (1000, 600.0)])
-    func theDelayGrowsUpToItsMost(attempt: Int, seconds: Double) {
+    func theDelayGrowsUpToItsMaximum(attempt: Int, seconds: Double) {
         #expect(Policy.Retry().delay(after: attempt) == .seconds(seconds))
     }
 }

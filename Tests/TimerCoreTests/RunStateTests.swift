@@ -59,7 +59,7 @@ import Testing
         return table
     }
 
-    @Test func theMapHasEveryStep() throws {
+    @Test func theTableInTheDocumentsHasEveryTransition() throws {
         var steps: [String: [String: Set<String>]] = [:]
         for (from, state) in Self.states {
             for (what, transition) in Self.transitions {
@@ -70,7 +70,7 @@ import Testing
         #expect(try Self.documented() == steps)
     }
 
-    @Test func aRunThatIsBeingStoppedEndsAsItWasStopped() {
+    @Test func aStoppedRunEndsWithTheOutcomeOfItsStop() {
         for (_, state) in Self.states where state.isStopping {
             for transition in [RunTransition.end(.exited(3)), .cancel(.lost(.deadline))] {
                 let after = state.after(transition)
@@ -79,13 +79,13 @@ import Testing
         }
     }
 
-    @Test func aRunTakesAPlaceFromItsStartToItsEnd() {
+    @Test func aRunCountsForMaxConcurrentFromItsStartToItsEnd() {
         let taking = Self.states.filter(\.state.takesPlace).map(\.name)
         #expect(Set(taking) == ["starting", "running", "stopping", "stoppingAtStart"])
     }
 
     /// The counts for `max-concurrent` always match the runs in the table, after any operation.
-    @Test func theCountsOfTheTableAreThoseOfItsRuns() {
+    @Test func theCountsOfTheTableMatchItsRuns() {
         var random = SeededRandom()
         let jobs: [Job] = [.every(.seconds(60), "a"), .every(.seconds(60), "b")]
         var table = RunTable()

@@ -144,7 +144,7 @@ import Testing
         return isSame
     }
 
-    @Test func aDueQueueIsASortedListByAnotherName() {
+    @Test func aDueQueueBehavesLikeASortedList() {
         var random = SeededRandom()
         var queue = DueQueue<AwakeInstant>()
         var model: [Int: Int64] = [:]
@@ -186,7 +186,7 @@ import Testing
     }
 
     @Test(arguments: ["", "exited()", "exited(x)", "lost(love)", "signalled()", "spawn-failed(x)"])
-    func refusesWhatIsNoOutcome(text: String) { #expect(RunOutcome(text) == nil) }
+    func refusesATextThatIsNotAnOutcome(text: String) { #expect(RunOutcome(text) == nil) }
 
     @Test(arguments: ["a", "A-1.b_c@d", "_x", String(repeating: "x", count: 64)])
     func takesAName(text: String) { #expect(Job.Name(text)?.description == text) }

@@ -18,7 +18,7 @@ import Testing
             seed: 0)
     }
 
-    @Test func findsWhatIsInIt_andNothingElse_whateverComesAndGoes() {
+    @Test func findsItsElements_andNothingElse_afterAnyChanges() {
         var random = SeededRandom()
         let names = (0..<300).map { Job.Name("job-\($0)")! }
         for _ in 0..<20 {
@@ -53,13 +53,13 @@ import Testing
 
     /// The benchmarks measure the memory of a job. This test protects it: a new field belongs
     /// behind a reference unless most jobs need it.
-    @Test func whatThereIsOfEveryJobStaysSmall() {
+    @Test func theMemoryOfAJobStaysSmall() {
         #expect(MemoryLayout<JobEntry?>.stride <= 168)
         #expect(MemoryLayout<Job>.stride <= 112)
         #expect(MemoryLayout<Phase>.size == 8)
     }
 
-    @Test func anEmptyOneHasNothing_andWhatIsNotInItIsNotTakenOut() {
+    @Test func anEmptyIndexFindsNothing_andAnUnknownNameIsNotRemoved() {
         var index = SlotIndex()
         let name = Job.Name("a")
         #expect(index.slot(of: name, in: []) == nil)

@@ -27,7 +27,7 @@ import Testing
         return world
     }
 
-    @Test func runOnceMakesOneRunOfWhatCameDueMeanwhile() {
+    @Test func runOnceMakesOneRunOfTheFiringsDuringTheOutage() {
         let world = afterAnOutage { $0.onMissed = .runOnce }
         #expect(world.started.map(\.firing.missed) == [0, 0, 10])
         #expect(world.skipped.isEmpty)
@@ -54,7 +54,7 @@ import Testing
         #expect(world.skipped.map(\.count) == [50])
     }
 
-    @Test func skipRecordsWhatWasMissed() {
+    @Test func skipReportsTheMissedFirings() {
         let world = afterAnOutage { $0.onMissed = .skip }
         #expect(world.skipped.map(\.reason) == ["missed"])
         // Of the thirteen firings, the first was decided before the outage. A firing that is at
@@ -73,7 +73,7 @@ import Testing
         #expect(Set(world.started.map(\.id)).count == 13)
     }
 
-    @Test func theTimeOfTheJobGoesOn_andTheGridStays() {
+    @Test func theTimeOfTheJobContinues_andTheGridIsKept() {
         var world = afterAnOutage()
         #expect(world.show("backup").active == .seconds(13))
         world.endRuns()
@@ -82,7 +82,7 @@ import Testing
         #expect(world.started[3].id.firing.scheduled == world.now.wall)
     }
 
-    @Test func whatIsOlderThanItsDeadlineIsRecordedAndNotStarted() {
+    @Test func aFiringOlderThanItsDeadlineIsRecordedAndNotStarted() {
         let world = afterAnOutage {
             $0.onMissed = .runAll
             $0.startingDeadline = .seconds(5)
@@ -94,7 +94,7 @@ import Testing
         #expect(world.started.dropFirst().allSatisfy { $0.job.policy.startingDeadline != nil })
     }
 
-    @Test func aRunThatHasNotBegunIsEndedByOrder_andNeverBegins() throws {
+    @Test func aRunThatIsEndedBeforeItsStartNeverStarts() throws {
         var world = World()
         world.load([.every(.seconds(60), first: .zero)])
         world.breakStore()
@@ -108,7 +108,7 @@ import Testing
         #expect(world.agenda.liveRuns == 0)
     }
 
-    @Test func aRunThatIsWrittenSoonAfterItWasToBeEndedIsEndedWhenItBegins() throws {
+    @Test func aRunThatIsWrittenSoonAfterItWasEndedIsEndedWhenItStarts() throws {
         var world = World()
         world.load([.every(.seconds(60), first: .zero)])
         world.breakStore()
@@ -121,7 +121,7 @@ import Testing
         #expect(world.asked == [run])
     }
 
-    @Test func aJobThatIsPausedMeanwhileKeepsWhatAccrued_andItsRunWaits() {
+    @Test func aJobThatIsPausedMeanwhileKeepsItsElapsedTime_andItsRunWaits() {
         var world = World()
         world.load([.every(.seconds(10), first: .zero)])
         world.breakStore()
@@ -211,7 +211,7 @@ import Testing
     /// of one, or as skipped on record; no run starts twice; the maximum number of runs is kept;
     /// and, as `World` checks, nothing is skipped because of a run that itself only waits for the
     /// store.
-    @Test func eachPointIsAccountedForOnce_whateverHappensToTheStore() {
+    @Test func eachPointIsCountedOnce_whateverHappensToTheStore() {
         var random = SeededRandom()
         for _ in 0..<2000 {
             var world = World()

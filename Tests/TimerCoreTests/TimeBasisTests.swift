@@ -60,7 +60,7 @@ import Testing
         }
     }
 
-    @Test func aSleepBringsAGridPointOfBoottimeNearer() {
+    @Test func aSleepBringsAGridPointOfBoottimeCloser() {
         var world = World()
         world.load([Job.every(.seconds(600)).counting(.boottime)])
         world.pass(.seconds(100))
@@ -72,7 +72,7 @@ import Testing
         #expect(world.started.count == 1)
     }
 
-    @Test func whatNobodyWitnessedIsSaid() {
+    @Test func timeThatMayNotHaveBeenCountedIsReported() {
         var world = World()
         let job = Job.every(.seconds(6000)).counting(.uptime)
         world.load([job])
@@ -103,7 +103,7 @@ import Testing
         #expect(world.show("backup").accrued <= .seconds(23))
     }
 
-    @Test func anotherBasisKeepsWhatAccrued() {
+    @Test func anotherBasisKeepsTheElapsedTime() {
         var world = World()
         world.load([Job.every(.seconds(600))])
         world.pass(.seconds(20))

@@ -54,7 +54,7 @@ import Testing
         ("\u{b}-5", nil), ("-0", nil), ("\u{b}.5", nil), ("5\u{b}6", nil), ("5s\u{b}", nil),
         ("+.5", nil), ("+-1", nil),
     ])
-    func takesWhatSystemdTakes(text: String, shown: String?) {
+    func acceptsWhatSystemdAccepts(text: String, shown: String?) {
         let span = (try? TimeSpan.parse(text)) ?? nil
         #expect(span.map { TimeSpan.text($0) } == shown)
     }

@@ -6,7 +6,7 @@ import Testing
 @testable import TimerCore
 
 @Suite struct VerbTests {
-    @Test func resumeArmsTheRemainingTime() {
+    @Test func resumeSetsTheTimerToTheRemainingTime() {
         var world = World()
         world.load([.every(.seconds(60))])
         world.pass(.seconds(20))
@@ -34,7 +34,7 @@ import Testing
 
     /// A user who ends a pause means the pause that was shown: another pause, or one with other
     /// terms, continues.
-    @Test func onlyThePauseThatIsMeantIsEnded() {
+    @Test func onlyTheNamedPauseIsEnded() {
         var world = World()
         world.load([.every(.seconds(60))])
         _ = world.order(.pause, "backup", note: "disk swap")
@@ -68,7 +68,7 @@ import Testing
         #expect(world.answers.last == .unchanged("not paused"))
     }
 
-    @Test func stopDropsWhatAccrued_andStartBeginsAtZero() {
+    @Test func stopDiscardsTheElapsedTime_andStartRestartsTheTimer() {
         var world = World()
         world.load([.every(.seconds(60))])
         world.pass(.seconds(59))
@@ -84,7 +84,7 @@ import Testing
         #expect(world.started.count == 1)
     }
 
-    @Test func aStoppedJobStaysStoppedOverRestarts() {
+    @Test func aStoppedJobStaysStoppedAcrossRestarts() {
         var world = World()
         world.load([.every(.seconds(60))])
         _ = world.order(.stop, "backup")
@@ -124,7 +124,7 @@ import Testing
         #expect((world.timers["once"] != nil) == (expected == "armed"))
     }
 
-    @Test func anOrderIsOnTheDiskBeforeItIsAnswered_andTheTimerDoesNotWaitForIt() throws {
+    @Test func aCommandIsOnTheDiskBeforeItIsAnswered_andTheTimerDoesNotWaitForIt() throws {
         var world = World()
         world.load([.every(.seconds(60))])
         let order = Order(.pause, "backup", by: .user("ada"))
@@ -138,7 +138,7 @@ import Testing
         #expect(try #require(save) < #require(answer))
     }
 
-    @Test func runNowTouchesNeitherLedgerNorTimer() {
+    @Test func runNowChangesNeitherLedgerNorTimer() {
         var world = World()
         world.load([.every(.seconds(60))])
         world.pass(.seconds(10))
@@ -155,13 +155,13 @@ import Testing
         #expect(world.order(.run, "backup")?.run != nil, "a paused job runs when told to")
     }
 
-    @Test func anUnknownJobIsSaidToBeUnknown() {
+    @Test func anUnknownJobIsReported() {
         var world = World()
         world.load([])
         #expect(world.order(.pause, "nosuch") == .noSuchJob)
     }
 
-    @Test func nothingIsOrderedOfADaemonThatStops() {
+    @Test func aDaemonThatStopsRefusesCommands() {
         var world = World()
         world.load([.every(.seconds(60))])
         world.handle(.shutdown)

@@ -22,7 +22,7 @@ import Testing
         world.started.map(\.id.firing.scheduled.rfc3339)
     }
 
-    @Test func firesAtItsSlots_neverEarly() throws {
+    @Test func firesAtItsOccurrences_neverEarly() throws {
         var world = world(at: "2026-11-21T04:38:52Z")
         world.load([try job("*:0/15")])
         world.pass(.seconds(367))
@@ -35,7 +35,7 @@ import Testing
         #expect(world.show("report").next?.rfc3339 == "2026-11-21T05:30:00Z")
     }
 
-    @Test func aFirstStartMissesNothing_andLaterOnesAreCaughtUpWithOnce() throws {
+    @Test func aFirstStartMissesNothing_andLaterOccurrencesAreCaughtUpOnce() throws {
         var world = world(at: "2026-11-21T04:38:52Z")
         world.load([try job("hourly")])
         world.pass(.zero)
@@ -49,7 +49,7 @@ import Testing
         #expect(world.show("report").next?.rfc3339 == "2026-11-21T10:00:00Z")
     }
 
-    @Test func aMachineThatSleptFiresOnceForWhatItMissed() throws {
+    @Test func occurrencesDuringASleepAreCaughtUpOnce() throws {
         var world = world(at: "2026-11-21T04:38:52Z")
         world.load([try job("hourly")])
         world.sleep(.seconds(10 * 3600))
@@ -58,7 +58,7 @@ import Testing
         #expect(!world.notices.contains { if case .clockStepped = $0 { true } else { false } })
     }
 
-    @Test func aResumedJobWaitsForItsNextSlot() throws {
+    @Test func aResumedJobWaitsForItsNextOccurrence() throws {
         var world = world(at: "2026-11-21T04:38:52Z")
         world.load([try job("hourly")])
         _ = world.order(.pause, "report")
@@ -70,7 +70,7 @@ import Testing
         #expect(world.show("report").next?.rfc3339 == "2026-11-21T08:00:00Z")
     }
 
-    @Test func anInstantIsFiredAtOnce_orLate_orNeverIfItWasPastAtTheFirstStart() throws {
+    @Test func anInstantFiresOnce_orLate_orNeverIfItHadPassedAtTheFirstStart() throws {
         let at = WallInstant(rfc3339: "2026-11-21T06:00:00Z")!
         let job = Job(
             name: "once", command: .arguments(["true"]), schedule: .wall(WallSchedule([.at(at)])))
@@ -159,7 +159,7 @@ import Testing
 
     // MARK: - The clock is set
 
-    @Test func anHourForwardIsCaughtUpWithOnce_anHourBackRepeatsNothing() throws {
+    @Test func anHourForwardIsCaughtUpOnce_anHourBackRepeatsNothing() throws {
         var world = world(at: "2026-11-21T04:38:52Z")
         world.load([try job("*:0/15")])
         world.step(.seconds(3600))
@@ -189,7 +189,7 @@ import Testing
         #expect(ids.count == world.started.count, "the same hour again is another firing")
     }
 
-    @Test func aClockFoundSetBackByMoreThanAStepRepeatsNoFiringsNames() throws {
+    @Test func aClockThatWasSetBackRepeatsNoIdentityOfAFiring() throws {
         var world = world(at: "2026-11-21T04:58:52Z")
         world.load([try job("hourly")])
         world.pass(.seconds(120))
@@ -208,7 +208,7 @@ import Testing
             "the same hour again is another firing")
     }
 
-    @Test func a1970ClockThatIsSetRightFiresNoStorm() throws {
+    @Test func aClockThatIsCorrectedFrom1970CausesNoStormOfRuns() throws {
         var world = world(at: "1970-01-01T00:00:10Z")
         world.load([try job("minutely")])
         world.pass(.seconds(60))
@@ -233,7 +233,7 @@ import Testing
         #expect(Set(scheduled(world)).count == 10)
     }
 
-    @Test func aChangedScheduleTakesItsOwnNextSlot_anUnchangedOneStays() throws {
+    @Test func aChangedScheduleUsesItsNextOccurrence_anUnchangedOneIsKept() throws {
         var world = world(at: "2026-11-21T04:38:52Z")
         world.load([try job("hourly"), try job("daily", "other")])
         let before = world.wallTimers["other"]

@@ -30,7 +30,7 @@ import TimerCore
         (". Did you mean '", ". Did you mean '"), ("'. Did you mean ''?", "'. Did you mean ''?"),
         ("", ""), ("\n\n", "\n\n"),
     ])
-    func onlyANearSuggestionIsMade(message: String, said: String) {
+    func onlySimilarNamesAreSuggested(message: String, said: String) {
         #expect(WrongUsage.text(message) == said)
     }
 

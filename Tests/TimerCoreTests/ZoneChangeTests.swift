@@ -12,7 +12,7 @@ import Testing
         return Job(name: name, command: .arguments(["true"]), schedule: .wall(schedule))
     }
 
-    @Test func onlyJobsOfTheZoneAreWorkedOutAnew() throws {
+    @Test func onlyJobsOfTheZoneAreCalculatedAgain() throws {
         let old = try ZoneRules(posix: "CET-1")
         let new = try ZoneRules(posix: "CET-2")
         var renamed = try ZoneRules(posix: "XXX5")
@@ -28,7 +28,7 @@ import Testing
         #expect(world.handle(.zonesChanged([:], local: nil)).isEmpty)
     }
 
-    @Test func theMachinesOwnZoneIsFollowed_evenToAnotherName() throws {
+    @Test func theZoneOfTheMachineIsFollowed_evenToAnotherName() throws {
         var local = try ZoneRules(posix: "CET-1")
         local.isLocal = true
         var other = try ZoneRules(posix: "EST5")

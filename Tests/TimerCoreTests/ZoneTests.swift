@@ -131,7 +131,7 @@ import Testing
         "EST5EDT,M1.6.0,M1.1.0",
         "EST5EDT,J366,J1", "EST5EDT,M1.1.0,M1.1.0,x", "<EST5", "EST5EDT,M1.1.0/168,M1.1.0",
     ])
-    func whatIsNoRuleIsRefused(text: String) {
+    func aTextThatIsNotARuleIsRefused(text: String) {
         #expect(throws: ZoneError.self) { try ZoneRules(posix: text) }
     }
 
