@@ -5,7 +5,7 @@ import Testing
 
 @testable import TimerCore
 
-/// Jobs that are made by a command, run once, and are removed.
+/// Jobs that a command creates, that run once, and that are then removed.
 @Suite struct OneOffTests {
     private static let start = WallInstant(rfc3339: "2026-11-22T12:00:00Z")!
     private static let name: Job.Name = "restic-1"
@@ -71,8 +71,8 @@ import Testing
         #expect(runs(agenda.handle(.wake(Self.name), at: Self.now(80))).isEmpty)
     }
 
-    /// It took a moment until it was loaded, or the daemon was killed before that.
-    @Test func runsIfItsTimeIsOverWhenItIsLoaded() throws {
+    /// Loading took a moment, or the daemon was killed before it loaded the job.
+    @Test func runsIfItsTimeHasPassedWhenItIsLoaded() throws {
         var (agenda, _) = Self.agenda(at: Self.now(0))
         _ = agenda.handle(.include(Self.job(at: 10)), at: Self.now(11))
         #expect(runs(agenda.handle(.wake(Self.name), at: Self.now(11))).count == 1)
@@ -90,7 +90,7 @@ import Testing
         let late = runs(actions)
         #expect(late.count == 1)
         _ = later.handle(.ended(late[0].id, .exited(0), RunUsage()), at: Self.now(601))
-        // And not a second time, whether its definition is gone by then or not.
+        // It does not run a second time, whether its definition still exists or not.
         let saved = records(actions)
         var (last, more) = Self.agenda(
             [Self.job(at: 60)], records: saved, life: 3, at: Self.now(700))
@@ -110,8 +110,8 @@ import Testing
         #expect(runs(agenda.handle(.wake(Self.name), at: Self.now(30))).count == 1)
     }
 
-    /// A definition whose removal a crash prevented is there again when the daemon starts.
-    @Test func whatIsOverDoesNotRunAgainIfItsDefinitionComesBack() throws {
+    /// If a crash prevented the removal of the definition, it still exists when the daemon starts.
+    @Test func aFinishedJobDoesNotRunAgainIfItsDefinitionStillExists() throws {
         var (agenda, _) = Self.agenda(at: Self.now(0))
         _ = agenda.handle(.include(Self.job(at: 10)), at: Self.now(1))
         let run = try #require(runs(agenda.handle(.wake(Self.name), at: Self.now(10))).first)
@@ -135,7 +135,7 @@ import Testing
         let actions = agenda.handle(.exclude([others[1]]), at: Self.now(2))
         #expect(actions.contains(.disarm(others[1])))
         #expect(agenda.names == [Self.configured.name, others[0], others[2]])
-        // The place is used again.
+        // The slot is used again.
         _ = agenda.handle(.include(Self.job(at: 90, named: Self.name)), at: Self.now(3))
         #expect(agenda.names == [Self.configured.name, others[0], others[2], Self.name])
         #expect(runs(agenda.handle(.wake(others[0]), at: Self.now(60))).count == 2)
@@ -148,7 +148,7 @@ import Testing
         #expect(agenda.expiredOneOffs(at: Self.now(1).wall).next == Self.now(10 + day).wall)
         let run = try #require(runs(agenda.handle(.wake(Self.name), at: Self.now(10))).first)
         _ = agenda.handle(.began(run.id, at: Self.now(10).wall), at: Self.now(10))
-        // It is active for two days.
+        // Its run is active for two days.
         let end = 10 + 2 * day
         #expect(agenda.expiredOneOffs(at: Self.now(end).wall).jobs.isEmpty)
         _ = agenda.handle(
@@ -165,7 +165,7 @@ import Testing
             guard let name else { return }
             _ = agenda.handle(.include(Self.job(at: 60, named: name)), at: Self.now(1))
         }
-        // Its history is still there.
+        // Its history still exists, so its number is not free.
         _ = agenda.handle(.exclude([Job.Name("restic-7")]), at: Self.now(2))
         #expect(agenda.freeName("restic") == Job.Name("restic-41"))
     }

@@ -1,12 +1,12 @@
 // Copyright 2026 the timerd authors
 // SPDX-License-Identifier: Apache-2.0
 
-/// Jobs that come and go without a reload.
+/// One-off jobs, which are added and removed without a reload.
 extension Agenda {
     /// How long a one-off job is shown after its last run has ended.
     public static let oneOffKept: Duration = .seconds(86_400)
 
-    /// Adds a one-off job. Nothing is done if a job has its name, or while a reload is half done.
+    /// Adds a one-off job. Does nothing if its name is in use, or while a reload is not finished.
     mutating func include(_ job: Job, at now: Now) -> [Action] {
         guard !isShutDown, !isReloading, slot(of: job.name) == nil else { return [] }
         var change = RosterChange()
@@ -17,8 +17,8 @@ extension Agenda {
         return [.adopt(change, durable: true)] + timers
     }
 
-    /// Removes one-off jobs and keeps what is saved of them, as of a job that the configuration does not name any
-    /// more. Active runs go on. Other jobs are left alone.
+    /// Removes one-off jobs and keeps their saved state, as for a job that was removed from the
+    /// configuration. Active runs continue. Jobs that are not one-off jobs are not removed.
     mutating func exclude(_ jobs: [Job.Name], at now: Now) -> [Action] {
         guard !isShutDown, !isReloading else { return [] }
         var change = RosterChange()
@@ -35,7 +35,8 @@ extension Agenda {
         return [.adopt(change, durable: true)] + batch.actions
     }
 
-    /// A name may be used again: what is saved of an earlier one-off job is none of the new one's.
+    /// Discards the saved state of an earlier one-off job with the same name: a name may be used
+    /// again, and the new job must not take over that state.
     mutating func forgetFormerOneOff(of job: Job) {
         guard job.isOneOff, let at = job.schedule.at, let record = archived[job.name]?.record,
             record.removed != nil, (record.seen ?? record.at.wall) < at || record.phase != .finished
@@ -43,8 +44,8 @@ extension Agenda {
         archived[job.name] = nil
     }
 
-    /// The one-off jobs that are finished since so long that they are not shown any more, and when to look again; nil
-    /// if there is no other.
+    /// The one-off jobs that finished so long ago that they are not shown any more, and when to
+    /// check again; nil if there are no other one-off jobs.
     /// - Complexity: O(*n*) in the number of jobs.
     public func expiredOneOffs(at now: WallInstant) -> (jobs: [Job.Name], next: WallInstant?) {
         var found: [Job.Name] = []
@@ -67,7 +68,8 @@ extension Agenda {
         slot(of: job).flatMap { entries[$0]?.job.isOneOff }
     }
 
-    /// A free name for a one-off job: `restic-1`, or the first number after it that was not used lately.
+    /// A free name for a one-off job: `restic-1`, or the first later number that was not used
+    /// recently.
     ///
     /// - Parameter base: 1 to 40 characters of a name.
     /// - Complexity: O(log *n*) in the numbers that are in use, if they are in use without a gap.
@@ -91,7 +93,7 @@ extension Agenda {
 }
 
 extension JobEntry {
-    /// When the last run ended of a job that is finished, or its time came without one.
+    /// When the last run of a finished job ended, or when the job was due if it had no run.
     fileprivate var finishedAt: WallInstant {
         var end = max(job.schedule.at ?? seen, seen)
         if let last = lastRun {

@@ -27,7 +27,7 @@ public struct Agenda: Sendable {
     public internal(set) var life: Life.ID = 0
     /// Whether the shutdown was handled. After it, nothing fires.
     public internal(set) var isShutDown = false
-    /// How many jobs are one-off jobs.
+    /// The number of one-off jobs.
     public internal(set) var oneOffs = 0
     /// The jobs by slot. The slot of a removed job is used again.
     var entries: [JobEntry?] = []

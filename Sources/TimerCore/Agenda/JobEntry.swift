@@ -34,7 +34,7 @@ struct JobEntry: Sendable {
         configuredPaused = job.paused
         checkpoint = now.wall
         seen = now.wall
-        // It runs, however long it took until it was loaded.
+        // A one-off job runs even if its time passed before it was loaded.
         if job.isOneOff, let at = job.schedule.at { seen = min(seen, at - .microseconds(1)) }
     }
 

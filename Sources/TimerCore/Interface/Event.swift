@@ -9,9 +9,9 @@ public enum Event: Sendable {
     /// It is time for the next portion of a reload. The shell sends it as long as
     /// `Agenda.isReloading` is true.
     case reloadMore
-    /// A one-off job was made. Its name is free, and no reload is half done.
+    /// A one-off job was created. Its name is not in use, and no reload is in progress.
     case include(Job)
-    /// These one-off jobs are over or not wanted any more. No reload is half done.
+    /// These one-off jobs have finished or were cancelled. No reload is in progress.
     case exclude([Job.Name])
     /// A timer of this job expired.
     case wake(Job.Name)

@@ -63,8 +63,8 @@ extension Job {
         var isOneOff = false
     }
 
-    /// Whether it runs once and is then removed with its definition: it was made by a command and not written by a
-    /// person (`at`, timerctl(1)).
+    /// Whether it runs once and is then removed together with its definition. A command created it
+    /// (`at`, timerctl(1)), not the author of the configuration.
     public var isOneOff: Bool {
         get { rare.isOneOff }
         set { rare.isOneOff = newValue }
@@ -157,7 +157,7 @@ public enum Schedule: Hashable, Sendable {
     /// At times of the wall clock.
     case wall(WallSchedule)
 
-    /// The instant of a schedule that has no other.
+    /// The instant of a schedule that consists of a single instant; nil for any other schedule.
     public var at: WallInstant? {
         guard case .wall(let schedule) = self, schedule.sources.count == 1,
             case .at(let instant) = schedule.sources[0]
