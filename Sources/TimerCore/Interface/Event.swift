@@ -90,7 +90,7 @@ public struct Order: Hashable, Sendable {
     public var run: Run.ID?
     /// For `kill`: the name of the signal to send, such as `SIGHUP`; nil: end the runs.
     public var signal: String?
-    /// Of `run`: what is set for that run alone.
+    /// For `run`: the variables of this run only.
     public var variables: RunVariables
 
     /// Creates a request.
@@ -156,7 +156,7 @@ public enum Answer: Hashable, Sendable {
     /// The job was already paused, and the terms of its pause were changed. These are the previous
     /// terms.
     case pauseChanged(from: Pause)
-    /// This run was recorded. It starts now, or waits.
+    /// This run was recorded. It starts now or waits.
     case requested(Run.ID)
     /// The first runs are being ended or were sent a signal. The second, which were waiting, were
     /// cancelled.
@@ -168,7 +168,7 @@ public enum Answer: Hashable, Sendable {
     /// There is no job of this name.
     case noSuchJob
 
-    /// The run that was requested; nil of other answers.
+    /// The requested run; nil for other answers.
     public var run: Run.ID? {
         if case .requested(let run) = self { run } else { nil }
     }

@@ -115,7 +115,7 @@ public struct Execution: Hashable, Sendable {
     /// The variables that its runs inherit from the environment of the runner, if they are set
     /// there. Variables that the job sets have precedence.
     public var passEnvironment: Set<String> = []
-    /// The variables that may be set for a run that is requested; what is set goes before everything else.
+    /// The variables that a user may set for a requested run. They have precedence over all others.
     public var runVariables: Set<String> = []
     /// The file mode creation mask, 0 to 0o777.
     public var umask: UInt32 = 0o022

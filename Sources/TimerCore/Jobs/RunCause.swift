@@ -2,26 +2,26 @@
 // SPDX-License-Identifier: Apache-2.0
 
 extension Firing {
-    /// Why a run is made. The text is the same in the store and in JSON: `schedule`, `catch-up`, `resume`,
-    /// `requested(ada)`, and `requested-with-variables(ada)`.
+    /// The reason for a run. The text is the same in the store and in JSON: `schedule`, `catch-up`,
+    /// `resume`, `requested(ada)`, and `requested-with-variables(ada)`.
     public enum Cause: Hashable, Sendable, LosslessStringConvertible {
         /// Its schedule.
         case schedule
-        /// Its schedule, for a time at which nothing could start: the daemon was down or the machine suspended.
+        /// Its schedule, for a missed occurrence: no daemon ran, or the machine was suspended.
         case catchUp
         /// The end of a pause, with `on-resume = "fire-if-due"`.
         case resume
-        /// Somebody asked for it. The box keeps a run that nobody asked for small.
+        /// A user requested it. The box keeps the memory of all other runs small.
         case requested(Boxed<Request>)
 
-        /// What somebody asked for.
+        /// The request of a user.
         public struct Request: Hashable, Sendable {
-            /// Who it was.
+            /// Who requested the run.
             public var by: Author
-            /// What they set for the run.
+            /// The variables for this run.
             public var variables: RunVariables
 
-            /// A request as described.
+            /// Creates a request.
             public init(by: Author, variables: RunVariables = RunVariables()) {
                 self.by = by
                 self.variables = variables
@@ -35,7 +35,7 @@ extension Firing {
             .requested(Boxed(wrappedValue: Request(by: author, variables: variables)))
         }
 
-        /// Who asked for it; nil if nobody did.
+        /// Who requested it; nil if the run was not requested.
         public var requester: String? {
             if case .requested(let request) = self {
                 request.wrappedValue.by.description
@@ -44,7 +44,7 @@ extension Firing {
             }
         }
 
-        /// What is set for the run alone.
+        /// The variables that were set only for this run.
         public var variables: RunVariables {
             if case .requested(let request) = self {
                 request.wrappedValue.variables
@@ -72,7 +72,7 @@ extension Firing {
             if case .requested = self { "requested" } else { description }
         }
 
-        /// Reads what `description` writes; nil for anything else.
+        /// Parses the text that `description` produces; nil for any other text.
         public init?(_ text: String) {
             switch text {
             case "schedule": self = .schedule

@@ -1,45 +1,45 @@
 // Copyright 2026 the timerd authors
 // SPDX-License-Identifier: Apache-2.0
 
-/// The variables that somebody sets for one run, beside those of its job. They may be secrets: they are kept in memory
-/// alone, and no text has their values.
+/// The variables that a user sets for one run, in addition to those of its job. They may contain
+/// secrets, so they are kept only in memory, and their values are never printed.
 public struct RunVariables: Hashable, Sendable, CustomStringConvertible, CustomReflectable {
-    /// The most of them.
+    /// The maximum number of variables.
     public static let countMax = 64
-    /// The most bytes of all names and values together.
+    /// The maximum total size of all names and values in bytes.
     public static let bytesMax = 32 << 10
 
-    /// By their names.
+    /// The values by the names of the variables.
     public let values: [String: String]
-    /// Whether there were some in an earlier instance of the daemon, which are gone with it: the run is not started
-    /// without them, and neither is a further attempt at it.
+    /// Whether the run had variables in an earlier daemon instance, which lost them when it ended:
+    /// neither the run nor a retry of it is started without them.
     public let areLost: Bool
 
-    /// None.
+    /// No variables.
     public init() { (values, areLost) = ([:], false) }
 
-    /// These.
+    /// These variables.
     public init(_ values: [String: String]) { (self.values, areLost) = (values, false) }
 
     private init(areLost: Bool) { (values, self.areLost) = ([:], areLost) }
 
-    /// Those of a run that was recorded with some.
+    /// The lost variables of a run of an earlier daemon instance.
     public static let lost = RunVariables(areLost: true)
 
     /// Whether the run has none and never had.
     public var isEmpty: Bool { values.isEmpty && !areLost }
 
-    /// How many bytes they take, roughly.
+    /// The approximate memory in bytes.
     public var cost: Int { values.reduce(0) { $0 + $1.key.utf8.count + $1.value.utf8.count + 64 } }
 
     public var description: String {
         isEmpty ? "none" : areLost ? "lost" : plural(values.count, "variable")
     }
 
-    /// Without the values, for whatever prints what it holds.
+    /// It has no children, so that code that prints a value with its properties shows no secret.
     public var customMirror: Mirror { Mirror(self, children: []) }
 
-    /// Why a run may not have them; nil if it may.
+    /// Why a run must not have these variables; nil if it may.
     ///
     /// - Parameter allowed: the names that its job allows.
     public func fault(allowed: Set<String>) -> String? {
@@ -61,8 +61,8 @@ public struct RunVariables: Hashable, Sendable, CustomStringConvertible, CustomR
     }
 
     private static let reservedPrefixes = ["LD_", "BASH_FUNC_", "DYLD_"]
-    /// What a program loads or runs by the value of a variable: the dynamic linker and the C library (ld.so(8)), shells,
-    /// and the usual interpreters. It is no list of everything.
+    /// Variables that decide what a program loads or runs: those of the dynamic linker and the C
+    /// library (ld.so(8)), of shells, and of common interpreters. The list is not complete.
     private static let reserved: Set<String> = [
         "PATH", "HOME", "SHELL", "USER", "LOGNAME", "IFS", "ENV", "BASH_ENV", "SHELLOPTS",
         "BASHOPTS",
