@@ -262,8 +262,8 @@ extension Agenda {
         return batch.actions + [.answer(.requested(run.id))]
     }
 
-    /// Why a run cannot be made with these variables; nil if it can. Variables are not saved, so the
-    /// run must start without waiting.
+    /// Why a run cannot be made with these variables; nil if it can. Variables are not saved, so
+    /// the run must start without waiting.
     private func reasonAgainst(
         _ variables: RunVariables, _ slot: Int, _ entry: JobEntry
     ) -> String? {
