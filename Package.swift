@@ -89,7 +89,8 @@ let package = Package(
         .target(name: "TimerCore", dependencies: ["Timekeeping"], swiftSettings: optimised),
         .target(name: "TimerZones", dependencies: ["TimerCore"], swiftSettings: settings),
         .target(
-            name: "TimerConfig", dependencies: ["TimerCore", "TimerZones", "CTomlPlusPlus"],
+            name: "TimerConfig",
+            dependencies: ["TimerCore", "TimerZones", "CTomlPlusPlus", "CLinux"],
             swiftSettings: settings),
         .target(
             name: "TimerStore", dependencies: ["TimerCore", "CSQLite"], swiftSettings: settings),

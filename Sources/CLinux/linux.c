@@ -12,6 +12,7 @@
 #include <malloc.h>
 #include <pthread.h>
 #include <signal.h>
+#include <spawn.h>
 #include <stdint.h>
 #include <sys/eventfd.h>
 #include <sys/ioctl.h>
@@ -20,6 +21,8 @@
 #include <sys/socket.h>
 #include <sys/timerfd.h>
 #include <sys/vfs.h>
+#include <sys/wait.h>
+#include <sys/xattr.h>
 #include <time.h>
 #include <unistd.h>
 #include <wchar.h>
@@ -127,3 +130,45 @@ int clinux_accept(int listening, struct clinux_peer *peer) {
 int clinux_eventfd(void) { return eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK); }
 
 void clinux_name_thread(const char *name) { pthread_setname_np(pthread_self(), name); }
+
+int clinux_has_access_list(const char *path) {
+    if (getxattr(path, "system.posix_acl_access", NULL, 0) >= 0) return 1;
+    // The file system has none, or the file.
+    return errno != ENODATA && errno != EOPNOTSUPP;
+}
+
+int clinux_run(const char *const *arguments) {
+    struct sigaction ignore = {.sa_handler = SIG_IGN}, interrupt, quit;
+    sigset_t none, defaults;
+    sigemptyset(&ignore.sa_mask);
+    sigemptyset(&none);
+    sigemptyset(&defaults);
+    sigaddset(&defaults, SIGINT);
+    sigaddset(&defaults, SIGQUIT);
+    sigaction(SIGINT, &ignore, &interrupt);
+    sigaction(SIGQUIT, &ignore, &quit);
+    posix_spawnattr_t attributes;
+    posix_spawnattr_init(&attributes);
+    posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETSIGMASK);
+    posix_spawnattr_setsigdefault(&attributes, &defaults);
+    posix_spawnattr_setsigmask(&attributes, &none);
+    pid_t process;
+    int code = posix_spawnp(
+        &process, arguments[0], NULL, &attributes, (char *const *)arguments, environ);
+    posix_spawnattr_destroy(&attributes);
+    int status = 0;
+    if (code == 0) {
+        while (waitpid(process, &status, 0) < 0) {
+            if (errno == EINTR) continue;
+            code = errno;
+            break;
+        }
+    }
+    sigaction(SIGINT, &interrupt, NULL);
+    sigaction(SIGQUIT, &quit, NULL);
+    if (code != 0) {
+        errno = code;
+        return -1;
+    }
+    return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+}

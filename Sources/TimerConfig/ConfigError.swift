@@ -79,6 +79,10 @@ public struct ConfigWarning: Hashable, Sendable, CustomStringConvertible {
         public static let missingProgram = Code(rawValue: "missing-program")
         /// The working directory is not there.
         public static let missingDirectory = Code(rawValue: "missing-directory")
+        /// The machine did not answer in time.
+        public static let notChecked = Code(rawValue: "not-checked")
+        /// A program or directory cannot be looked at with the rights of this process.
+        public static let notExamined = Code(rawValue: "not-examined")
         /// The job names no user, so its runs have the user root.
         public static let runsAsRoot = Code(rawValue: "runs-as-root")
         /// An empty or relative part of PATH leads to the working directory, where others may put programs.
@@ -92,11 +96,14 @@ public struct ConfigWarning: Hashable, Sendable, CustomStringConvertible {
             + [
                 unknownUser, unknownGroup, unknownPamService, missingProgram, missingDirectory,
                 runsAsRoot,
-                relativePath, differsFromCron,
+                relativePath, notChecked, notExamined, differsFromCron,
             ]
 
         /// Whether it is worth knowing and nothing to be warned of.
-        public var isNote: Bool { self == .differsFromCron }
+        public var isNote: Bool { Self.notes.contains(self) }
+
+        /// Those that are notes.
+        public static let notes = [notExamined, differsFromCron]
     }
 
     /// What kind of thing it is.
@@ -111,6 +118,17 @@ public struct ConfigWarning: Hashable, Sendable, CustomStringConvertible {
     public var message: String
     /// The line and the caret.
     public var excerpt: String?
+
+    /// A warning as described.
+    public init(
+        code: Code, file: String, mark: SourceMark, message: String, excerpt: String? = nil
+    ) {
+        self.code = code
+        self.file = file
+        self.mark = mark
+        self.message = message
+        self.excerpt = excerpt
+    }
 
     public var description: String {
         "\(file):\(mark.line):\(mark.column): \(isNote ? "note" : "warning"): \(message) [\(code.rawValue)]"

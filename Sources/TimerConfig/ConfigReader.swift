@@ -67,15 +67,17 @@ public struct DaemonSettings: Hashable, Sendable {
 public struct ConfigChecks: Sendable {
     /// As of when schedules are looked over for what may not be meant.
     public var now: WallInstant
-    /// Whether this machine is asked for the users, groups, directories and programs that jobs name.
-    public var asksMachine: Bool
+    /// What is asked for the users, groups, directories and programs that jobs name; nil: nothing is.
+    public var machine: (any MachineQueries)?
     /// Whether jobs that name no user run as root: a warning for each.
     public var runsAsRoot: Bool
 
     /// Checks as described.
-    public init(at now: WallInstant, asksMachine: Bool = false, runsAsRoot: Bool = false) {
+    public init(
+        at now: WallInstant, asking machine: (any MachineQueries)? = nil, runsAsRoot: Bool = false
+    ) {
         self.now = now
-        self.asksMachine = asksMachine
+        self.machine = machine
         self.runsAsRoot = runsAsRoot
     }
 }
@@ -96,21 +98,41 @@ public enum ConfigReader {
     ///   - checks: what is looked for beside errors; nil: nothing.
     ///   - concurrentRunsMax: how many runs of all jobs may be active at once in a daemon that is running, whatever
     ///     the files say by now; nil: `max-concurrent`.
+    ///   - replacing: a file that is not read, but taken to have other contents.
     /// - Throws: `ConfigError` if the main file cannot be read or is no TOML; every lesser error is in what
     ///   is returned.
     public static func load(
         path: String, ownerUID: UInt32, zones: ZoneFiles = ZoneFiles(), seed: UInt64 = 0,
-        checks: ConfigChecks? = nil, concurrentRunsMax: Int? = nil
+        checks: ConfigChecks? = nil, concurrentRunsMax: Int? = nil,
+        replacing: (file: String, bytes: [UInt8])? = nil
     ) throws(ConfigError) -> ConfigReading {
-        let files = ConfigFiles(main: path, ownerUID: ownerUID)
         var decoder = Decoder(
             zones: zones, seed: seed, checks: checks, concurrentRunsMax: concurrentRunsMax)
-        decoder.take(try Document(bytes: try files.readMain(), file: path))
+        try read(
+            ConfigFiles(main: path, ownerUID: ownerUID), replacing: replacing, into: &decoder)
+        return decoder.reading()
+    }
+
+    private static func read(
+        _ files: ConfigFiles, replacing: (file: String, bytes: [UInt8])?,
+        into decoder: inout Decoder
+    ) throws(ConfigError) {
+        func bytes(
+            of file: String, _ read: () throws(ConfigError) -> [UInt8]
+        ) throws(ConfigError) -> [UInt8] {
+            guard let replacing, replacing.file == file else { return try read() }
+            return replacing.bytes
+        }
+        let main = try bytes(of: files.main) { () throws(ConfigError) in try files.readMain() }
+        decoder.take(try Document(bytes: main, file: files.main))
         let (others, error) = files.others()
         if let error { decoder.leaveOutFolder(error) }
         for other in others {
             do throws(ConfigError) {
-                decoder.take(try Document(bytes: try files.read(other), file: other.path))
+                let bytes = try bytes(of: other.path) { () throws(ConfigError) in
+                    try files.read(other)
+                }
+                decoder.take(try Document(bytes: bytes, file: other.path))
             } catch {
                 decoder.leaveOut(file: other.path, error)
             }
@@ -127,7 +149,17 @@ public enum ConfigReader {
                 decoder.leaveOut(file: file.path, error)
             }
         }
-        return decoder.reading()
+    }
+
+    /// Where a job is written, errors or not; nil if no file that can be read has it.
+    ///
+    /// - Throws: `ConfigError` if the main file cannot be read or is no TOML.
+    public static func place(
+        of job: Job.Name, path: String, ownerUID: UInt32
+    ) throws(ConfigError) -> (file: String, line: Int)? {
+        var decoder = Decoder(zones: ZoneFiles(), seed: 0, checks: nil)
+        try read(ConfigFiles(main: path, ownerUID: ownerUID), replacing: nil, into: &decoder)
+        return decoder.places[job.description].map { ($0.file, $0.mark.line) }
     }
 
     /// A number that is another one, all but certainly, when the contents of the files change, or what keeps them from

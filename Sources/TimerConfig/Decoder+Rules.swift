@@ -115,7 +115,7 @@ extension Decoder {
         _ kept: inout [Job], _ errors: inout [ConfigError], _ rejected: inout [String]
     ) -> Int {
         guard let allowed = settings.allowedUsers else { return 0 }
-        var machine = checks?.asksMachine == true ? machine : nil
+        let machine = checks?.machine
         return leaveOut(from: &kept, &errors, &rejected, at: users) { job in
             guard let user = job.execution.user else {
                 return

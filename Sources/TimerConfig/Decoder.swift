@@ -34,7 +34,6 @@ struct Decoder {
     private let zones: ZoneFiles
     private let seed: UInt64
     let concurrentRunsMax: Int?
-    private(set) var machine = MachineLook()
 
     /// - Parameters:
     ///   - checks: what is looked for beside errors; nil: nothing.
@@ -293,8 +292,7 @@ struct Decoder {
                 "PATH has \(what), which is looked up from the working directory: users who may write there can choose the program"
             )
         }
-        guard checks.asksMachine else { return }
-        for finding in machine.findings(of: job) {
+        for finding in checks.machine?.findings(of: job) ?? [] {
             warn(finding.code, finding.key, place(of: finding.key), finding.message)
         }
     }

@@ -4,26 +4,40 @@
 import Glibc
 import TimerCore
 
-/// Looks on this machine for what the runs of jobs need: users, groups, directories and programs. What cannot
-/// be looked up, for want of permission or because a directory service is silent, is not said to be missing.
-struct MachineLook {
+/// Looks on this machine for what the runs of jobs need: users, groups, directories and programs, with the rights of the
+/// job's user as far as the mode of files says. What cannot be looked up, because a directory is closed to this process
+/// or a directory service does not answer, is not said to be missing.
+public struct MachineLook: Sendable {
     /// What a job names and this machine does not have.
-    struct Finding {
+    public struct Finding: Sendable {
         var code: ConfigWarning.Code
         /// The key that names it.
         var key: String
         var message: String
     }
 
+    /// As whom the runs of jobs execute that name no user.
+    private let standardUser: FileRights
+    /// Directories of which this process has its own, other than the runs of jobs.
+    private let hidden: [String]
+
     private var users: [String: User] = [:]
     private var groups: [String: Group] = [:]
     /// The groups of each user, by their numbers.
     private var memberships: [String: Set<gid_t>] = [:]
     /// What was found of a program, by all that it was looked for with.
-    private var programs: [[String]: String?] = [:]
+    private var programs: [[String]: FileLook] = [:]
+
+    /// - Parameters:
+    ///   - runsAsRoot: whether jobs that name no user run as root, and not as the user of this process.
+    ///   - hidden: directories in which nothing is looked at, since this process has others in their place than jobs.
+    public init(runsAsRoot: Bool = false, hidden: [String] = []) {
+        standardUser = runsAsRoot ? FileRights(uid: 0, groups: []) : .own
+        self.hidden = hidden
+    }
 
     private enum User {
-        case known(home: String, group: gid_t)
+        case known(home: String, uid: uid_t, group: gid_t)
         case missing
         case unknown
     }
@@ -38,9 +52,13 @@ struct MachineLook {
     mutating func findings(of job: Job) -> [Finding] {
         var found: [Finding] = []
         var home: String?
+        var rights: FileRights? = standardUser
         if let name = job.execution.user {
+            rights = nil
             switch user(name) {
-            case .known(let path, _): home = path
+            case .known(let path, let uid, let group):
+                home = path
+                rights = self.rights(of: name, uid, group, in: job.execution.group)
             case .unknown: break
             case .missing:
                 found.append(
@@ -64,18 +82,47 @@ struct MachineLook {
                         "there is no PAM service \"\(name)\" on this machine: neither /etc/pam.d/\(name) nor "
                         + "/usr/lib/pam.d/\(name) exists; its runs will fail"))
         }
-        if let path = job.workingDirectory, let fault = Self.fault(ofDirectory: path) {
-            found.append(
-                Finding(
-                    code: .missingDirectory, key: "working-directory",
-                    message: "\"\(path)\" \(fault); its runs will fail"))
+        // With capabilities the mode of files may not count.
+        if job.execution.confinement.capabilities != nil { rights = nil }
+        if let path = job.workingDirectory {
+            found += finding(
+                FileLook(directory: path, with: rights, hidden: hidden), .missingDirectory,
+                "working-directory", job)
         }
-        if let fault = fault(ofProgramOf: job, home: home) {
-            found.append(
-                Finding(
-                    code: .missingProgram, key: "command", message: "\(fault); its runs will fail"))
-        }
+        found += finding(lookForProgram(of: job, home, rights), .missingProgram, "command", job)
         return found
+    }
+
+    private func finding(
+        _ look: FileLook, _ code: ConfigWarning.Code, _ key: String, _ job: Job
+    ) -> [Finding] {
+        switch look {
+        case .good: []
+        case .unknown(let why):
+            [Finding(code: .notExamined, key: key, message: why)]
+        case .missing(let fault), .bad(let fault):
+            [Finding(code: code, key: key, message: "\(fault); its runs will fail")]
+        case .closed(let fault):
+            [
+                Finding(
+                    code: code, key: key,
+                    message: fault.replacingUser(with: job.execution.user)
+                        + "; its runs will fail")
+            ]
+        }
+    }
+
+    /// The rights of a user, with those of a group that its job names.
+    private mutating func rights(
+        of name: String, _ uid: uid_t, _ group: gid_t, in other: String?
+    ) -> FileRights? {
+        guard uid != 0 else { return FileRights(uid: 0, groups: []) }
+        guard var groups = memberships(of: name, with: group) else { return nil }
+        if let other {
+            guard case .known(let id) = self.group(other) else { return nil }
+            groups.insert(id)
+        }
+        return FileRights(uid: uid, groups: groups)
     }
 
     // MARK: - Users and groups
@@ -87,11 +134,16 @@ struct MachineLook {
         let code = Self.withBuffer {
             getpwnam_r(name, &entry, $0.baseAddress!, $0.count, &found)
         } after: {
-            found.map { (home: String(cString: $0.pointee.pw_dir), group: $0.pointee.pw_gid) }
+            found.map {
+                (
+                    home: String(cString: $0.pointee.pw_dir), uid: $0.pointee.pw_uid,
+                    group: $0.pointee.pw_gid
+                )
+            }
         }
         let user: User =
             if let found = code.value {
-                .known(home: found.home, group: found.group)
+                .known(home: found.home, uid: found.uid, group: found.group)
             } else {
                 code.error == 0 ? .missing : .unknown
             }
@@ -118,7 +170,7 @@ struct MachineLook {
     mutating func isMember(_ name: String, of groups: [String]) -> Bool? {
         let primary: gid_t
         switch user(name) {
-        case .known(_, let group): primary = group
+        case .known(_, _, let group): primary = group
         case .missing: return false
         case .unknown: return nil
         }
@@ -171,74 +223,56 @@ struct MachineLook {
         }
     }
 
-    private static func fault(ofDirectory path: String) -> String? {
-        var status = stat()
-        guard stat(path, &status) == 0 else { return isAbsent ? "is not there" : nil }
-        return status.st_mode & S_IFMT == S_IFDIR ? nil : "is not a directory"
-    }
-
     /// What keeps the program of a job from being executed, as the runner looks for it: by its path, or in
     /// the directories of the job's own PATH.
-    private mutating func fault(ofProgramOf job: Job, home: String?) -> String? {
+    private mutating func lookForProgram(
+        of job: Job, _ home: String?, _ rights: FileRights?
+    ) -> FileLook {
         guard case .arguments(let arguments) = job.command, let name = arguments.first else {
-            return nil
+            return .good
         }
         let directory = job.workingDirectory ?? home
         // A file of variables may have another PATH.
         let path =
             job.execution.environmentFile == nil
             ? job.environment["PATH"] ?? Execution.searchPath : nil
-        let key = [name, directory ?? "", path ?? ""]
+        let groups = rights.map { "\($0.uid) \($0.groups.sorted())" } ?? ""
+        let key = [name, directory ?? "", path ?? "", groups]
         if let known = programs[key] { return known }
-        let found = Self.fault(of: name, in: directory, path: path)
-        programs[key] = .some(found)
+        let found = look(for: name, in: directory, path: path, with: rights)
+        programs[key] = found
         return found
     }
 
     /// - Parameters:
     ///   - directory: where the job runs; nil: not known.
     ///   - path: its own PATH; nil: not known.
-    private static func fault(of name: String, in directory: String?, path: String?) -> String? {
+    private func look(
+        for name: String, in directory: String?, path: String?, with rights: FileRights?
+    ) -> FileLook {
         guard !name.utf8.contains(UInt8(ascii: "/")) else {
-            guard let path = absolute(name, in: directory) else { return nil }
-            switch look(at: path) {
-            case .good, .unknown: return nil
-            case .missing: return "there is no program \"\(path)\""
-            case .bad(let fault): return "\"\(path)\" \(fault)"
-            }
+            guard let path = Self.absolute(name, in: directory) else { return .good }
+            return FileLook(program: path, with: rights, hidden: hidden)
         }
-        guard let path else { return nil }
-        var fault: String?
+        guard let path else { return .good }
+        var other: FileLook?
         for folder in path.split(separator: ":", omittingEmptySubsequences: false) {
-            guard
-                let file = absolute(
-                    folder.isEmpty ? "./\(name)" : "\(folder)/\(name)", in: directory)
-            else { return nil }
-            switch look(at: file) {
-            case .good, .unknown: return nil
+            let relative = folder.isEmpty ? "./\(name)" : "\(folder)/\(name)"
+            guard let file = Self.absolute(relative, in: directory) else { return .good }
+            switch FileLook(program: file, with: rights, hidden: hidden) {
+            case .good: return .good
             case .missing: break
-            case .bad(let found): fault = fault ?? "\"\(file)\" \(found)"
+            // The program may be there.
+            case .unknown(let why): return .unknown(why)
+            case .bad(let found): other = other ?? .bad(found)
+            case .closed(let found): other = other ?? .closed(found)
             }
         }
-        return fault ?? "there is no program \"\(name)\" in the job's PATH, \(path)"
+        return other ?? .missing("there is no program \"\(name)\" in the job's PATH, \(path)")
     }
 
     private static func absolute(_ path: String, in directory: String?) -> String? {
         path.hasPrefix("/") ? path : directory.map { "\($0)/\(path)" }
-    }
-
-    private enum Look {
-        case good
-        case missing
-        case unknown
-        case bad(String)
-    }
-
-    private static func look(at path: String) -> Look {
-        var status = stat()
-        guard stat(path, &status) == 0 else { return isAbsent ? .missing : .unknown }
-        guard status.st_mode & S_IFMT == S_IFREG else { return .bad("is not a program") }
-        return status.st_mode & 0o111 != 0 ? .good : .bad("is not executable; chmod +x it")
     }
 
     /// Whether `errno` says that there is no such file.

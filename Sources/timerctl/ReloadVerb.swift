@@ -31,9 +31,14 @@ struct ReloadVerb: ParsableCommand {
                     ? "a reload would be refused"
                     : "would be refused; its jobs would stay as they are")
         }
-        let reply = try connection.ask(strict ? .strictReload : .reload, for: ReloadReply.self)
+        try Self.reload(over: connection, isStrict: strict)
+    }
+
+    /// Reloads, and shows what came of it.
+    static func reload(over connection: Connection, isStrict: Bool) throws {
+        let reply = try connection.ask(isStrict ? .strictReload : .reload, for: ReloadReply.self)
         try connection.show(reply) { Text.reload(reply) }
-        try Self.complain(of: reply.refused, reply.errors, "was refused; its jobs stay as they are")
+        try complain(of: reply.refused, reply.errors, "was refused; its jobs stay as they are")
     }
 
     /// What was used is told already; what was not makes the command fail.

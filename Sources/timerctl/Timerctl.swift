@@ -25,7 +25,7 @@ struct Timerctl: ParsableCommand {
             NextVerb.self,
             HistoryVerb.self, LogVerb.self, KillVerb.self, AtVerb.self, InVerb.self,
             CancelVerb.self,
-            ReloadVerb.self,
+            ReloadVerb.self, EditVerb.self,
         ])
 
     /// For the help and the shells' completions alone: what comes before the verb is read behind it.

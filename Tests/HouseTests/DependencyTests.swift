@@ -34,7 +34,10 @@ import Testing
             // For any program: no Foundation, and nothing of the daemon.
             ("PausableTimers", ["Timekeeping", "Dispatch", "Glibc", "Synchronization"]),
             // The four middle rooms know the core and each its own library, and nothing of each other.
-            ("TimerConfig", ["TimerCore", "TimerZones", "CTomlPlusPlus", "Glibc"]),
+            (
+                "TimerConfig",
+                ["TimerCore", "TimerZones", "CTomlPlusPlus", "CLinux", "Glibc", "Synchronization"]
+            ),
             // The machine's zone files, for whoever reads schedules.
             ("TimerZones", ["TimerCore", "Glibc"]),
             ("TimerStore", ["TimerCore", "CSQLite", "Glibc"]),

@@ -13,7 +13,7 @@ import TimerCore
         let now = try #require(WallInstant(rfc3339: "2026-11-21T08:00:00Z"))
         return try ConfigReader.read(
             Array(text.utf8), file: "t.toml",
-            checks: asksMachine ? ConfigChecks(at: now, asksMachine: true) : nil)
+            checks: asksMachine ? ConfigChecks(at: now, asking: Machine()) : nil)
     }
 
     private func job(_ keys: String) throws -> Job {

@@ -16,7 +16,7 @@ import TimerCore
         let now = try #require(WallInstant(rfc3339: "2026-11-21T08:00:00Z"))
         let text = "[job.j]\nevery = \"1h\"\n\(table.replacing("FOLDER", with: folder))\n"
         let reading = try ConfigReader.read(
-            Array(text.utf8), file: "t.toml", checks: ConfigChecks(at: now, asksMachine: true))
+            Array(text.utf8), file: "t.toml", checks: ConfigChecks(at: now, asking: Machine()))
         #expect(reading.errors.isEmpty, "\(reading.errors)")
         return reading.warnings
     }
@@ -90,7 +90,7 @@ import TimerCore
         #expect(found.map(\.description) == [expected])
         let now = try #require(WallInstant(rfc3339: "2026-11-21T08:00:00Z"))
         let text = "[defaults]\nuser = \"no-such-user-1\"\n[job.a]\nevery = \"1h\"\nshell = \"x\"\n"
-        let checks = ConfigChecks(at: now, asksMachine: true)
+        let checks = ConfigChecks(at: now, asking: Machine())
         let reading = try ConfigReader.read(Array(text.utf8), file: "t.toml", checks: checks)
         #expect(reading.warnings.map(\.mark) == [SourceMark(line: 3, column: 6)])
         let unasked = try ConfigReader.read(
@@ -121,5 +121,92 @@ import TimerCore
                 """
             #expect(found.map(\.description) == (runsAsRoot ? [expected] : []))
         }
+    }
+
+    // MARK: - With the rights of the job's user
+
+    /// As root alone is there another user whose rights can be told from one's own.
+    @Test(
+        .enabled(if: geteuid() == 0 && getpwnam("nobody") != nil, "needs root and the user nobody"))
+    func whatIsClosedToTheUserOfTheJobIsSaid_withTheDirectoryThatIsClosed() throws {
+        let cases: [(String, String?)] = [
+            ("command = [\"FOLDER/good\"]", nil),
+            ("command = [\"FOLDER/own\"]", "user \"nobody\" may not execute \"FOLDER/own\""),
+            (
+                "command = [\"FOLDER/closed/in/x\"]",
+                "user \"nobody\" may not enter FOLDER/closed, and so cannot reach \"FOLDER/closed/in/x\""
+            ),
+            (
+                "shell = \"x\"\nworking-directory = \"FOLDER/closed\"",
+                "user \"nobody\" may not enter \"FOLDER/closed\""
+            ),
+            (
+                "shell = \"x\"\nworking-directory = \"FOLDER/closed/in\"",
+                "may not enter FOLDER/closed,"
+            ),
+            ("shell = \"x\"\nworking-directory = \"FOLDER/bin\"", nil),
+            // A link is in an open directory, and leads through a closed one.
+            ("command = [\"FOLDER/bin/through\"]", "may not enter FOLDER/closed,"),
+            // The first that can be executed counts.
+            ("command = [\"own\"]\nenvironment = { PATH = \"FOLDER:/bin\" }", "may not execute"),
+            ("command = [\"ls\"]\nenvironment = { PATH = \"FOLDER/closed:/bin:/usr/bin\" }", nil),
+            ("command = [\"FOLDER/group\"]", "may not execute"),
+            ("command = [\"FOLDER/group\"]\ngroup = \"root\"", nil),
+            // With these the mode does not count.
+            ("command = [\"FOLDER/own\"]\ncapabilities = [\"CAP_DAC_OVERRIDE\"]", nil),
+        ]
+        try withFolder {
+            mkdir("\(folder)/closed", 0o700)
+            mkdir("\(folder)/closed/in", 0o755)
+            for (name, mode) in [("own", 0o744), ("group", 0o750), ("closed/in/x", 0o755)]
+                as [(String, mode_t)]
+            {
+                try Data("#!/bin/sh\n".utf8).write(to: URL(fileURLWithPath: "\(folder)/\(name)"))
+                chmod("\(folder)/\(name)", mode)
+            }
+            symlink("../closed/in/x", "\(folder)/bin/through")
+            for (table, expected) in cases {
+                let found = try warnings(table + "\nuser = \"nobody\"")
+                guard let expected = expected?.replacing("FOLDER", with: folder) else {
+                    #expect(found.isEmpty, "\(table): \(found)")
+                    continue
+                }
+                #expect(found.count == 1, "\(table): \(found)")
+                #expect(found.first?.message.contains(expected) == true, "\(table): \(found)")
+            }
+            // Root may enter everything.
+            #expect(try warnings("command = [\"FOLDER/closed/in/x\"]\nuser = \"root\"").isEmpty)
+        }
+    }
+
+    @Test func rightsAreThoseOfTheOwner_thenOfTheGroups_thenOfTheOthers() throws {
+        mkdir(folder, 0o755)
+        defer { try? FileManager.default.removeItem(atPath: folder) }
+        var status = stat()
+        func may(_ mode: mode_t, uid: uid_t, groups: Set<gid_t>, isDirectory: Bool = false) -> Bool?
+        {
+            status.st_mode = mode | (isDirectory ? S_IFDIR : S_IFREG)
+            status.st_uid = 10
+            status.st_gid = 20
+            return FileRights(uid: uid, groups: groups).mayExecute(status, folder)
+        }
+        #expect(
+            may(0o100, uid: 10, groups: []) == true && may(0o011, uid: 10, groups: [20]) == false)
+        #expect(
+            may(0o010, uid: 11, groups: [20]) == true && may(0o101, uid: 11, groups: [20]) == false)
+        #expect(
+            may(0o001, uid: 11, groups: [21]) == true && may(0o110, uid: 11, groups: []) == false)
+        #expect(may(0o001, uid: 0, groups: []) == true && may(0, uid: 0, groups: []) == false)
+        #expect(may(0, uid: 0, groups: [], isDirectory: true) == true)
+    }
+
+    @Test func whatIsHiddenFromThisProcessIsNotSaidToBeMissing() throws {
+        for look in [
+            FileLook(program: "/tmp/no/such", with: nil, hidden: ["/tmp"]),
+            FileLook(directory: "/tmp/no", with: nil, hidden: ["/tmp"]),
+        ] {
+            #expect(look == .good)
+        }
+        #expect(FileLook(directory: "/tmpx", with: nil, hidden: ["/tmp"]) != .good)
     }
 }

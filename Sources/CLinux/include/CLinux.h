@@ -41,6 +41,15 @@ int clinux_columns(uint32_t scalar);
 /// Returns 1 if the file is on tmpfs or ramfs (statfs(2)), so that no write to it waits for a disk; otherwise 0.
 int clinux_is_in_memory(int file);
 
+/// Returns 1 if a file has an access control list beside its mode (acl(5)), or if that cannot be found out because the path
+/// is wrong; else 0.
+int clinux_has_access_list(const char *path);
+
+/// Starts a program of this user with the terminal and the environment of this process, and waits for its end. Signals of
+/// the keyboard are meanwhile for it alone, as with system(3). A name without a slash is looked up in PATH. Returns its
+/// exit status, 128 and the signal that ended it, or -1 with errno set if it could not be started.
+int clinux_run(const char *const *arguments);
+
 /// Keeps the heap of a process with several threads close to the size that is in use (mallopt(3)): it limits malloc to
 /// two arenas instead of eight for each core, and allocates large blocks, such as a long response, with mmap, so that
 /// they are returned to the system when they are freed. Without this, glibc raises its mmap threshold when a large

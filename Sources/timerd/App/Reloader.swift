@@ -42,12 +42,13 @@ final class Reloader: Sendable {
     private let supervision: Supervision
     private let clocks: Clocks
     private let log: Logger
-    /// Whether the jobs run as the daemon's user, with the same view of the machine; a runner that is a service
-    /// of its own sees users and files that this process may not.
+    /// Whether the jobs run as the daemon's user, with the same view of the machine. A runner that is a service of its own
+    /// runs jobs as root, and sees directories that the service of this process has of its own.
     private let runsJobs: Bool
     /// How many runs may be active at once: as when the daemon started, whatever the configuration says by now.
     private let concurrentRunsMax: Int
     private let queue = DispatchQueue(label: "timerd.config", qos: .default)
+    private let lookUps = DispatchQueue(label: "timerd.look-ups", qos: .utility)
     private let state: Mutex<State>
 
     /// What is in use when there was no reload yet.
@@ -233,16 +234,26 @@ final class Reloader: Sendable {
         }
     }
 
+    /// The machine as it is now. What is on the way to a home directory is closed to the service of this process
+    /// (ProtectHome=), so that nothing there is taken for missing; these directories are of its own.
+    private func machine() -> PatientMachine {
+        let own = ["/tmp", "/var/tmp", "/dev"]
+        let look = MachineLook(runsAsRoot: !runsJobs, hidden: runsJobs ? [] : own)
+        return PatientMachine(Machine(look), on: lookUps)
+    }
+
     private func digest() -> Int { ConfigReader.digest(path: path, ownerUID: user) }
 
     /// Reads the configuration.
     private func read(isStrict: Bool) -> Result<Readable, Errors> {
         defer { Heap.giveBackSoon() }
         do throws(ConfigError) {
-            let reading = try ConfigReader.load(
+            let machine = machine()
+            var reading = try ConfigReader.load(
                 path: path, ownerUID: user, seed: MachineID.seed,
-                checks: ConfigChecks(at: clocks.now().wall, asksMachine: runsJobs),
+                checks: ConfigChecks(at: clocks.now().wall, asking: machine),
                 concurrentRunsMax: concurrentRunsMax)
+            if machine.isSilent { reading.warnUnchecked(in: path) }
             guard !reading.errors.isEmpty else { return .success(Readable(reading, part: nil)) }
             if !isStrict, let part = reading.part(over: state.withLock(\.origins)) {
                 return .success(Readable(reading, part: part))
@@ -390,6 +401,16 @@ extension Reloader {
 extension ConfigReading {
     /// How many warnings of one reload are told.
     static let warningsMax = 100
+
+    /// Adds that not everything was checked.
+    fileprivate mutating func warnUnchecked(in file: String) {
+        warningCount += 1
+        warnings.insert(
+            ConfigWarning(
+                code: .notChecked, file: file, mark: SourceMark(line: 1, column: 1),
+                message: PatientMachine.complaint),
+            at: 0)
+    }
 
     /// The warnings without the notes; of very many the first, and how many others there are.
     var warningSentences: [String] {

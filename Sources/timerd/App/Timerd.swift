@@ -16,7 +16,7 @@ struct Timerd: ParsableCommand {
         version: versionNumber,
         subcommands: [
             RunCommand.self, CheckCommand.self, SimulateCommand.self, RestoreCommand.self,
-            SchemaCommand.self,
+            SchemaCommand.self, EditCommand.self,
         ])
 
     static func main() {

@@ -13,8 +13,8 @@ struct CheckCommand: ParsableCommand {
         discussion: """
             With - it reads standard input, and no other files. What is not an error but may not be intended \
             is a warning, with a code in brackets: \
-            \(ConfigWarning.Code.all.filter { $0 != .differsFromCron }.map(\.rawValue).joined(separator: ", ")). \
-            What Debian's cron would read in another way is a note: \(ConfigWarning.Code.differsFromCron.rawValue).
+            \(ConfigWarning.Code.all.filter { !$0.isNote }.map(\.rawValue).joined(separator: ", ")). \
+            What is only worth knowing is a note: \(ConfigWarning.Code.notes.map(\.rawValue).joined(separator: ", ")).
             """)
 
     @Option(
@@ -43,8 +43,10 @@ struct CheckCommand: ParsableCommand {
             throw ValidationError(error.description)
         }
         // The system's daemon has root's runner.
+        let runsAsRoot = file == Standard.config && geteuid() == 0
         let checks = ConfigChecks(
-            at: clocks.now().wall, asksMachine: true, runsAsRoot: file == Standard.config)
+            at: clocks.now().wall, asking: Machine(MachineLook(runsAsRoot: runsAsRoot)),
+            runsAsRoot: file == Standard.config)
         let reading: ConfigReading
         do throws(ConfigError) { reading = try read(checks) } catch {
             report("\(error)")

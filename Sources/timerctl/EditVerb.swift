@@ -1,0 +1,83 @@
+// Copyright 2026 the timerd authors
+// SPDX-License-Identifier: Apache-2.0
+
+import ArgumentParser
+import CLinux
+import Glibc
+import TimerControl
+import TimerCore
+
+struct EditVerb: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "edit",
+        abstract:
+            "Edit the configuration: the file of a job, or the main file; check and reload it.",
+        discussion: """
+            A copy is opened with $VISUAL, $EDITOR, sensible-editor or vi. If it has an error, the file is not \
+            changed, and you can edit the copy again.
+            """)
+
+    @OptionGroup var connection: Connection
+
+    @Option(
+        help: ArgumentHelp(
+            "The file to edit, such as one of jobs.d that has an error.", valueName: "file"),
+        completion: .file())
+    var file: String?
+
+    @Argument(
+        help: "The job whose file is edited, at its line.", completion: .jobNames,
+        transform: JobArgument.name)
+    var job: Job.Name?
+
+    func validate() throws {
+        if job != nil, file != nil {
+            throw ValidationError("<job> and --file exclude each other; keep one")
+        }
+    }
+
+    /// The status with which `timerd edit` says that there is nothing to reload.
+    private static let unchanged: Int32 = 99
+
+    func run() throws {
+        let config: String
+        do throws(Connection.Failure) { config = try connection.table().config } catch {
+            throw error.exit
+        }
+        var arguments = [
+            Self.program, "edit", "--config", config, "--unchanged-status", "\(Self.unchanged)",
+        ]
+        if let file { arguments += ["--file", file] }
+        if let job { arguments += ["--", job.description] }
+        let status = Self.run(arguments)
+        switch status {
+        case 0: break
+        case Self.unchanged: return
+        case -1:
+            throw Connection.fail(
+                1, "\(Self.program) cannot be started: \(String(cString: strerror(errno)))")
+        default: throw ExitCode(status)
+        }
+        try ReloadVerb.reload(over: connection, isStrict: false)
+    }
+
+    /// `timerd`, which is installed beside this program.
+    private static var program: String {
+        var bytes = [UInt8](repeating: 0, count: Int(PATH_MAX))
+        let length = bytes.withUnsafeMutableBytes { buffer in
+            buffer.withMemoryRebound(to: CChar.self) {
+                readlink("/proc/self/exe", $0.baseAddress!, $0.count)
+            }
+        }
+        let own = String(decoding: bytes[..<max(0, length)], as: UTF8.self)
+        guard let slash = own.lastIndex(of: "/") else { return "timerd" }
+        return "\(own[..<slash])/timerd"
+    }
+
+    private static func run(_ arguments: [String]) -> Int32 {
+        var pointers: [UnsafePointer<CChar>?] = arguments.map { UnsafePointer(strdup($0)) }
+        defer { for pointer in pointers { free(UnsafeMutablePointer(mutating: pointer)) } }
+        pointers.append(nil)
+        return clinux_run(&pointers)
+    }
+}

@@ -1,0 +1,134 @@
+// Copyright 2026 the timerd authors
+// SPDX-License-Identifier: Apache-2.0
+
+import Glibc
+
+/// A file that is to be replaced as a whole, if nobody else changes it meanwhile.
+struct EditedFile {
+    /// What the path leads to: a link stays one.
+    let path: String
+    let bytes: [UInt8]
+    private let status: stat
+
+    private var folder: String { String(path[..<(path.lastIndex(of: "/") ?? path.startIndex)]) }
+    var name: String {
+        String(path[path.index(after: path.lastIndex(of: "/") ?? path.startIndex)...])
+    }
+
+    init(_ file: String) throws(ConfigEditor.Failure) {
+        guard let resolved = realpath(file, nil) else { throw Self.failure(file, "cannot be read") }
+        defer { free(resolved) }
+        path = String(cString: resolved)
+        (bytes, status) = try Self.read(path)
+        guard faccessat(AT_FDCWD, folder.isEmpty ? "/" : folder, W_OK | X_OK, AT_EACCESS) == 0
+        else {
+            throw Self.failure(
+                path, "cannot be replaced",
+                errno == EACCES ? "; run this command as root, such as with sudo" : "")
+        }
+    }
+
+    static func read(_ path: String) throws(ConfigEditor.Failure) -> (bytes: [UInt8], status: stat)
+    {
+        let file = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)
+        guard file >= 0 else { throw failure(path, "cannot be read") }
+        defer { close(file) }
+        var status = stat()
+        guard fstat(file, &status) == 0, status.st_mode & S_IFMT == S_IFREG else {
+            throw ConfigEditor.Failure(description: "\(path) is not a regular file")
+        }
+        var bytes: [UInt8] = []
+        var buffer = [UInt8](repeating: 0, count: 65_536)
+        while bytes.count <= 8 << 20 {
+            let count = Glibc.read(file, &buffer, buffer.count)
+            if count == 0 { return (bytes, status) }
+            if count < 0 {
+                if errno == EINTR { continue }
+                throw failure(path, "cannot be read")
+            }
+            bytes += buffer[..<count]
+        }
+        throw ConfigEditor.Failure(description: "\(path) is too large")
+    }
+
+    /// Puts these bytes in the place of the file, with its owner and mode; at every moment there is the old file or the
+    /// new one.
+    func replace(with new: [UInt8]) throws(ConfigEditor.Failure) {
+        let now = try Self.read(path)
+        guard now.bytes == bytes, now.status.st_ino == status.st_ino,
+            now.status.st_dev == status.st_dev
+        else {
+            throw ConfigEditor.Failure(
+                description:
+                    "\(path) was changed by somebody else meanwhile, and is as they left it")
+        }
+        // Hidden, so that nobody takes it for a file of the configuration.
+        let beside = "\(folder)/.\(name).\(getpid()).edit"
+        let file = open(beside, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0o600)
+        guard file >= 0 else { throw Self.failure(beside, "cannot be made") }
+        defer { close(file) }
+        var own = stat()
+        fstat(file, &own)
+        let isOthers = own.st_uid != status.st_uid || own.st_gid != status.st_gid
+        guard !isOthers || fchown(file, status.st_uid, status.st_gid) == 0,
+            fchmod(file, status.st_mode & 0o7777) == 0, Self.write(new, to: file), fsync(file) == 0,
+            rename(beside, path) == 0
+        else {
+            let failure = Self.failure(
+                beside, "cannot be written with the owner and mode of \(name)")
+            unlink(beside)
+            throw failure
+        }
+        let directory = open(folder.isEmpty ? "/" : folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
+        guard directory >= 0 else { return }
+        fsync(directory)
+        close(directory)
+    }
+
+    static func write(_ bytes: [UInt8], to file: Int32) -> Bool {
+        var rest = bytes[...]
+        while !rest.isEmpty {
+            let count = rest.withUnsafeBytes { Glibc.write(file, $0.baseAddress, $0.count) }
+            guard count > 0 || errno == EINTR else { return false }
+            rest = rest.dropFirst(max(0, count))
+        }
+        return true
+    }
+
+    static func failure(
+        _ path: String, _ what: String, _ hint: String = ""
+    ) -> ConfigEditor.Failure {
+        let why = systemError()
+        return ConfigEditor.Failure(description: "\(path): \(what): \(why)\(hint)")
+    }
+}
+
+/// The copy that the editor opens, in a directory of its own.
+struct EditedCopy {
+    let path: String
+    private let folder: String
+
+    init(of file: EditedFile) throws(ConfigEditor.Failure) {
+        let parent = getenv("TMPDIR").map { String(cString: $0) } ?? "/tmp"
+        var template = Array("\(parent)/timerd-edit.XXXXXX".utf8CString)
+        guard mkdtemp(&template) != nil else {
+            throw EditedFile.failure(parent, "a copy cannot be made")
+        }
+        folder = String(decoding: template.dropLast().map { UInt8(bitPattern: $0) }, as: UTF8.self)
+        path = "\(folder)/\(file.name)"
+        let copy = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0o600)
+        guard copy >= 0 else { throw EditedFile.failure(path, "cannot be made") }
+        defer { close(copy) }
+        guard EditedFile.write(file.bytes, to: copy) else {
+            throw EditedFile.failure(path, "cannot be written")
+        }
+    }
+
+    func read() throws(ConfigEditor.Failure) -> [UInt8] { try EditedFile.read(path).bytes }
+
+    func remove() {
+        unlink(path)
+        // What an editor leaves beside it, such as a backup, is kept.
+        rmdir(folder)
+    }
+}
