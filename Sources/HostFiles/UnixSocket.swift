@@ -6,7 +6,7 @@ import Glibc
 /// Creates and connects unix sockets.
 public enum UnixSocket {
     /// The peer that may connect, in addition to the owner and root.
-    public enum Guest: Hashable, Sendable {
+    public enum AllowedPeer: Hashable, Sendable {
         /// The members of this group, if it exists.
         case group(String)
         /// The user with this id.
@@ -20,7 +20,7 @@ public enum UnixSocket {
     /// The socket of a daemon that has ended is replaced. Any other file, and a socket on which a
     /// process listens, is not changed and an error.
     public static func bind(
-        at path: String, admitting guest: Guest
+        at path: String, allowing peer: AllowedPeer
     ) throws(Directory.Failure) -> Int32 {
         let parts = path.utf8.split(separator: UInt8(ascii: "/")).map { String(Substring($0)) }
         guard let name = parts.last else {
@@ -47,7 +47,7 @@ public enum UnixSocket {
                 description: "\(path): cannot be bound: \(systemError(code)); "
                     + "choose another path with --socket")
         }
-        admit(guest, to: name, in: directory)
+        allow(peer, to: name, in: directory)
         return socket
     }
 
@@ -115,10 +115,10 @@ public enum UnixSocket {
 
     /// Sets the socket's group or owner to the allowed peer; without this, only the owner and root
     /// can connect.
-    private static func admit(_ guest: Guest, to name: String, in directory: Directory) {
+    private static func allow(_ peer: AllowedPeer, to name: String, in directory: Directory) {
         guard geteuid() == 0 else { return }
         let flags = AT_SYMLINK_NOFOLLOW
-        switch guest {
+        switch peer {
         case .user(let user): fchownat(directory.descriptor, name, user, getegid(), flags)
         case .group(let group):
             var entry = Glibc.group()

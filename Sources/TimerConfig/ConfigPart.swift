@@ -27,7 +27,7 @@ public struct ConfigOrigins: Sendable {
     /// - Complexity: O(*n*) in the number of jobs.
     public init(of reading: ConfigReading) {
         settings = reading.settingsFiles
-        var rest = reading.roster.jobs[...]
+        var rest = reading.jobSet.jobs[...]
         for (index, share) in reading.shares.enumerated() {
             if index > 0 { jobs[share.file] = rest.prefix(share.jobs).map(\.name) }
             rest = rest.dropFirst(share.jobs)
@@ -60,7 +60,7 @@ public struct ConfigPart: Sendable {
     /// - Parameter kept: those that are in use, by their names.
     /// - Throws: `ConfigError` if they do not go together with the others.
     /// - Complexity: O(*n*) in the number of jobs.
-    public func roster(keeping kept: [Job.Name: Job]) throws(ConfigError) -> Roster {
+    public func jobSet(keeping kept: [Job.Name: Job]) throws(ConfigError) -> JobSet {
         var jobs: [Job] = []
         for piece in pieces {
             switch piece {
@@ -86,7 +86,7 @@ public struct ConfigPart: Sendable {
                     "its job \"\(old)\" stays as it is, so job \"\(job.name)\" cannot be renamed from it; "
                     + "correct this file first")
         }
-        return Roster(jobs)
+        return JobSet(jobs)
     }
 
     fileprivate init(
@@ -96,7 +96,7 @@ public struct ConfigPart: Sendable {
         refused = files.sorted()
         var read: [String: ArraySlice<Job>] = [:]
         var order: [String] = []
-        var rest = reading.roster.jobs[...]
+        var rest = reading.jobSet.jobs[...]
         for share in reading.shares {
             order.append(share.file)
             if !files.contains(share.file) { read[share.file] = rest.prefix(share.jobs) }

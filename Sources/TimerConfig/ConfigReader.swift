@@ -7,7 +7,7 @@ public import TimerZones
 /// What came of reading a configuration: what is good, and everything that is not.
 public struct ConfigReading: Sendable {
     /// The jobs without an error, in the order of the files.
-    public var roster: Roster
+    public var jobSet: JobSet
     /// How many jobs of the roster each file has, by its path, in the order of the files.
     public var shares: [(file: String, jobs: Int)]
     /// The daemon's own settings; the default where one is in error.
@@ -206,7 +206,7 @@ public enum ConfigReader {
             try Document(bytes: try files.read(file), file: file.path), named: file.name)
         let reading = decoder.reading()
         if let error = reading.errors.first { throw error }
-        return reading.roster.jobs[0]
+        return reading.jobSet.jobs[0]
     }
 
     /// Reads one text as if it were the only file.

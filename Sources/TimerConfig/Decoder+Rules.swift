@@ -29,7 +29,7 @@ extension Decoder {
         }
         leavePlaces(&kept)
         return ConfigReading(
-            roster: Roster(kept), shares: shares(of: kept), settings: settings, errors: errors,
+            jobSet: JobSet(kept), shares: shares(of: kept), settings: settings, errors: errors,
             errorCount: errors.count + untold, rejected: rejected, warnings: warnings,
             warningCount: warningCount, noteCount: noteCount, faults: faults,
             settingsFiles: settingsFiles)
@@ -76,11 +76,11 @@ extension Decoder {
     private func leaveOutHeirs(
         _ kept: inout [Job], _ errors: inout [ConfigError], _ rejected: inout [String]
     ) -> Int {
-        var heirs: [Job.Name: Job.Name] = [:]
+        var renames: [Job.Name: Job.Name] = [:]
         let names = Set(jobs.map(\.name))
         let more = leaveOut(from: &kept, &errors, &rejected, at: renamings) { job in
             guard let old = job.renamedFrom else { return nil }
-            if let other = heirs.updateValue(job.name, forKey: old) {
+            if let other = renames.updateValue(job.name, forKey: old) {
                 return
                     "renamed-from: \"\(old)\" is already the earlier name of \"\(other)\"; only one job can be renamed from it"
             }

@@ -104,9 +104,9 @@ public struct Explanation {
         } else {
             say("It runs next at \(when).")
         }
-        if let uncertain = job.uncertainUsec {
+        if let maxLoss = job.uncertainUsec {
             say(
-                "Up to \(span(uncertain)) of its elapsed time may not have been counted (crash or power loss)."
+                "Up to \(span(maxLoss)) of its elapsed time may not have been counted (crash or power loss)."
             )
         }
         if let later = job.policy?.accuracyUsec {

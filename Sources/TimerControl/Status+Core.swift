@@ -34,7 +34,7 @@ extension JobStatus {
         last = snapshot.lastRun.map { RunStatus($0) }
         checkpoint = snapshot.checkpoint.rfc3339
         if job.schedule.counts { count = job.count.rawValue }
-        if snapshot.uncertain > .zero { uncertainUsec = snapshot.uncertain.wholeMicroseconds }
+        if snapshot.maxLoss > .zero { uncertainUsec = snapshot.maxLoss.wholeMicroseconds }
         if job.isOneOff { oneOff = true }
         if snapshot.skips > 0 { skips = snapshot.skips }
         skipped = snapshot.lastSkip.map { SkipStatus($0) }

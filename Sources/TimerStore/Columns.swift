@@ -35,7 +35,8 @@ struct Columns<C: Column> {
 enum JobColumn: Int32, Column {
     case name, phase, pauseSinceUs, pauseBy, pauseNote, pauseUntilUs, pauseWithRun
     case activeNs, accruedNs, counting, firings, lastScheduledUs, configuredPaused, removedUs
-    case atUs, atAwakeNs, atBootNs, bootId, life, basis, uncertainNs, skips, seenUs, corrections
+    case atUs, atAwakeNs, atBootNs, bootId, instance, basis, maxLossNs, skips, processedThroughUs,
+        clockEpoch
     case dueThisBoot
 }
 

@@ -19,19 +19,19 @@ enum Schema {
             (basis = 'active' OR basis = 'uptime' OR basis = 'boottime' OR basis = 'wall'),
         active_ns INTEGER NOT NULL CHECK (active_ns >= 0),
         accrued_ns INTEGER NOT NULL CHECK (accrued_ns >= 0),
-        uncertain_ns INTEGER NOT NULL CHECK (uncertain_ns >= 0),
+        max_loss_ns INTEGER NOT NULL CHECK (max_loss_ns >= 0),
         counting INTEGER NOT NULL,
         firings INTEGER NOT NULL,
         skips INTEGER NOT NULL CHECK (skips >= 0),
         last_scheduled_us INTEGER,
-        seen_us INTEGER,
-        corrections INTEGER NOT NULL CHECK (corrections >= 0),
+        processed_through_us INTEGER,
+        clock_epoch INTEGER NOT NULL CHECK (clock_epoch >= 0),
         due_this_boot INTEGER NOT NULL,
         configured_paused INTEGER NOT NULL,
         removed_us INTEGER,
         at_us INTEGER NOT NULL, at_awake_ns INTEGER NOT NULL, at_boot_ns INTEGER NOT NULL,
         boot_id TEXT NOT NULL,
-        life INTEGER NOT NULL
+        instance INTEGER NOT NULL
         """
 
     /// The names contain the units: `_us` microseconds since 1970, `_ns` nanoseconds. STRICT and
@@ -53,7 +53,7 @@ enum Schema {
             generation INTEGER NOT NULL CHECK (generation >= 0)
         ) STRICT;
         INSERT INTO identity VALUES (1, lower(hex(randomblob(16))), 0);
-        CREATE TABLE life (
+        CREATE TABLE instance (
             id INTEGER PRIMARY KEY,
             boot_id TEXT NOT NULL,
             began_us INTEGER NOT NULL, began_awake_ns INTEGER NOT NULL, began_boot_ns INTEGER NOT NULL,

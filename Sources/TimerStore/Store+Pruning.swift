@@ -91,7 +91,7 @@ extension Store {
     private func pruneLives() throws(StoreError) {
         try setDurable(false)
         try connection.run(
-            "DELETE FROM life WHERE id <= ?", [.integer(life - Self.livesKept)],
+            "DELETE FROM instance WHERE id <= ?", [.integer(instance - Self.instancesKept)],
             doing: "prune the daemon's starts")
     }
 

@@ -39,8 +39,8 @@ extension Store {
     }
 
     /// The runs without a recorded end. The store does not know whether they were started.
-    func openRuns() throws(StoreError) -> [Recollection.OpenRun] {
-        var runs: [Recollection.OpenRun] = []
+    func openRuns() throws(StoreError) -> [RecoveredState.OpenRun] {
+        var runs: [RecoveredState.OpenRun] = []
         try connection.run(
             """
             SELECT \(OpenRunColumn.list) FROM run
@@ -69,12 +69,12 @@ extension Store {
                 note("the saved data of run \(id) is damaged; the damaged part is ignored")
             }
             runs.append(
-                Recollection.OpenRun(
+                RecoveredState.OpenRun(
                     id: id, of: owner ?? id.firing.job,
                     firing: Firing(
                         id: id.firing, missed: missed ?? 0, active: active ?? .zero,
                         cause: row.text(.cause).flatMap { Firing.Cause($0) } ?? .schedule),
-                    bootID: bootID ?? .unknown, wasBegun: true, recorded: recorded))
+                    bootID: bootID ?? .unknown, wasSpawned: true, recorded: recorded))
         }
         return runs
     }
@@ -119,12 +119,12 @@ extension Store {
     }
 
     /// The previous instance of the daemon. If its row is damaged, only its existence is known.
-    func previousLife() throws(StoreError) -> Recollection.PreviousLife? {
-        var previous: Recollection.PreviousLife?
+    func previousInstance() throws(StoreError) -> RecoveredState.PreviousInstance? {
+        var previous: RecoveredState.PreviousInstance?
         try connection.run(
             """
             SELECT \(LifeColumn.list)
-            FROM life WHERE id BETWEEN \(Accepted.life.lowerBound) AND \(Accepted.life.upperBound - 1)
+            FROM instance WHERE id BETWEEN \(Accepted.instance.lowerBound) AND \(Accepted.instance.upperBound - 1)
             ORDER BY id DESC LIMIT 1
             """, doing: "read the daemon's last start"
         ) { row in
@@ -142,7 +142,7 @@ extension Store {
                 )
             }
             previous = .init(
-                life: row.integer(.id) ?? 1, began: began ?? .unknown(wall: nil), ended: ended)
+                instance: row.integer(.id) ?? 1, began: began ?? .unknown(wall: nil), ended: ended)
         }
         return previous
     }
@@ -166,29 +166,32 @@ extension JobRecord {
             let removed = row.instant(.removedUs),
             let bootID = row.text(.bootId).flatMap({ BootID($0) }),
             let at = row.now(.atUs, awake: .atAwakeNs, boot: .atBootNs, bootID: bootID),
-            let life = row.integer(.life), Accepted.life.contains(life),
+            let instance = row.integer(.instance), Accepted.instance.contains(instance),
             let basis = row.text(.basis).flatMap({ TimeBasis(rawValue: $0) }),
-            let uncertain = span(.uncertainNs), let skips = count(.skips),
-            let seen = row.instant(.seenUs), let corrections = count(.corrections),
+            let maxLoss = span(.maxLossNs), let skips = count(.skips),
+            let processedThrough = row.instant(.processedThroughUs),
+            let clockEpoch = count(.clockEpoch),
             let isDueThisBoot = row.integer(.dueThisBoot)
         else { return nil }
         self.init(
             job: name, phase: phase, active: active, accrued: accrued, isCounting: counting != 0,
             firings: firings, lastScheduled: lastScheduled.value,
-            configuredPaused: configuredPaused != 0, removed: removed.value, at: at, life: life,
-            basis: basis, uncertain: uncertain, skips: skips, seen: seen.value,
-            corrections: corrections, isDueThisBoot: isDueThisBoot != 0)
+            configuredPaused: configuredPaused != 0, removed: removed.value, at: at,
+            instance: instance,
+            basis: basis, maxLoss: maxLoss, skips: skips, processedThrough: processedThrough.value,
+            clockEpoch: clockEpoch, isDueThisBoot: isDueThisBoot != 0)
     }
 
     /// The valid range of a column of numbers; nil for other columns.
     private static func range(of column: JobColumn) -> ClosedRange<Int64>? {
         switch column {
-        case .pauseSinceUs, .pauseUntilUs, .removedUs, .atUs, .seenUs: Accepted.wallMicroseconds
+        case .pauseSinceUs, .pauseUntilUs, .removedUs, .atUs, .processedThroughUs:
+            Accepted.wallMicroseconds
         case .atAwakeNs, .atBootNs: Accepted.bootNanoseconds
-        case .activeNs, .accruedNs, .uncertainNs: Accepted.spanNanoseconds
-        case .firings, .skips, .corrections: Accepted.count
+        case .activeNs, .accruedNs, .maxLossNs: Accepted.spanNanoseconds
+        case .firings, .skips, .clockEpoch: Accepted.count
         case .lastScheduledUs: Accepted.scheduledMicroseconds
-        case .life: Accepted.life
+        case .instance: Accepted.instance
         case .name, .phase, .pauseBy, .pauseNote, .pauseWithRun, .counting, .configuredPaused,
             .bootId, .basis, .dueThisBoot:
             nil
@@ -225,7 +228,7 @@ extension JobRecord {
         func count(_ column: JobColumn) -> Int {
             row.integer(column).flatMap { Int(kept: $0) } ?? 0
         }
-        let known = instant(.atUs) ?? instant(.seenUs) ?? instant(.lastScheduledUs)
+        let known = instant(.atUs) ?? instant(.processedThroughUs) ?? instant(.lastScheduledUs)
         let at = row.text(.bootId).flatMap { BootID($0) }.flatMap {
             row.now(.atUs, awake: .atAwakeNs, boot: .atBootNs, bootID: $0)
         }
@@ -241,10 +244,11 @@ extension JobRecord {
             lastScheduled: row.integer(.lastScheduledUs).flatMap { WallInstant(keptSchedule: $0) },
             configuredPaused: (row.integer(.configuredPaused) ?? 0) != 0,
             removed: instant(.removedUs), at: at ?? .unknown(wall: known),
-            life: Accepted.life.lowerBound,
+            instance: Accepted.instance.lowerBound,
             basis: row.text(.basis).flatMap { TimeBasis(rawValue: $0) } ?? .active,
-            uncertain: span(.uncertainNs), skips: count(.skips), seen: instant(.seenUs),
-            corrections: count(.corrections),
+            maxLoss: span(.maxLossNs), skips: count(.skips),
+            processedThrough: instant(.processedThroughUs),
+            clockEpoch: count(.clockEpoch),
             isDueThisBoot: (row.integer(.dueThisBoot) ?? 0) != 0)
     }
 }
@@ -269,7 +273,7 @@ extension Pause {
             let until = row.instant(.pauseUntilUs)
         else { return nil }
         self.init(
-            since: since, by: Author(stored: by), note: row.text(.pauseNote), until: until.value,
+            since: since, by: Initiator(stored: by), note: row.text(.pauseNote), until: until.value,
             withRun: row.integer(.pauseWithRun) ?? 0 != 0)
     }
 }

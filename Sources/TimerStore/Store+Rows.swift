@@ -131,18 +131,18 @@ extension JobRecord {
         case .atAwakeNs: .integer(at.awake.nanoseconds)
         case .atBootNs: .integer(at.boot.nanoseconds)
         case .bootId: .text(at.bootID.description)
-        case .life: .integer(life)
+        case .instance: .integer(instance)
         case .basis: .text(basis.rawValue)
-        case .uncertainNs: .integer(uncertain.wholeNanoseconds)
+        case .maxLossNs: .integer(maxLoss.wholeNanoseconds)
         case .skips: .integer(skips.keepable)
-        case .seenUs: Value(seen)
-        case .corrections: .integer(corrections.keepable)
+        case .processedThroughUs: Value(processedThrough)
+        case .clockEpoch: .integer(clockEpoch.keepable)
         case .dueThisBoot: Value(isDueThisBoot)
         }
     }
 }
 
-extension Author {
+extension Initiator {
     /// A user name cannot contain a colon (passwd(5)), so a word with a colon means the
     /// configuration.
     private static let configurationWord = ":configuration"

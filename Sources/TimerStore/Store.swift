@@ -18,10 +18,10 @@ public final class Store {
     public static let fileNames = ["", "-wal", "-shm", "-journal"].map { fileName + $0 }
 
     /// How many starts of the daemon are stored.
-    public static let livesKept: Int64 = 1000
+    public static let instancesKept: Int64 = 1000
 
     let connection: Connection
-    var life: Life.ID = 0
+    var instance: DaemonInstance.ID = 0
     private var bootID: BootID?
     private var isDurable = true
     /// How many pages the log may have before they are written into the database; 0: not set yet.
@@ -128,31 +128,32 @@ public final class Store {
     }
 
     /// Reads what earlier instances of the daemon stored, and chooses the number of the new
-    /// instance. Nothing is written: `Change.beginLife` does that, in one transaction with the
+    /// instance. Nothing is written: `Change.beginInstance` does that, in one transaction with the
     /// first records, so that no instance is stored without its records. The caller adds the
     /// heartbeat and which open runs were started.
     ///
     /// - Parameter latest: the highest number of any known instance, stored or not.
     /// - Complexity: O(*n*) in the number of jobs and open runs.
-    public func recover(after latest: Life.ID = 0) throws(StoreError) -> Recollection {
-        let previous = try previousLife()
+    public func recover(after latest: DaemonInstance.ID = 0) throws(StoreError) -> RecoveredState {
+        let previous = try previousInstance()
         let records = try jobRecords()
         let openRuns = try openRuns()
         let lastRuns = try lastRuns()
-        life = max(previous?.life ?? 0, latest) + 1
-        return Recollection(
-            life: life, previous: previous, records: records, openRuns: openRuns, lastRuns: lastRuns
+        instance = max(previous?.instance ?? 0, latest) + 1
+        return RecoveredState(
+            instance: instance, previous: previous, records: records, openRuns: openRuns,
+            lastRuns: lastRuns
         )
     }
 
     /// Continues for an instance of the daemon whose number is known, after the store could not be
     /// opened earlier.
-    public func resume(as life: Life.ID) { self.life = life }
+    public func resume(as instance: DaemonInstance.ID) { self.instance = instance }
 
     /// A change to store.
     public enum Change: Hashable, Sendable {
         /// The new instance of the daemon starts.
-        case beginLife(Now)
+        case beginInstance(Now)
         /// A run that is about to start.
         case begin(Run, at: WallInstant)
         /// A job's time record.
@@ -175,7 +176,7 @@ public final class Store {
         /// Increments the generation of the database.
         case mark
         /// The current instance of the daemon ends cleanly.
-        case endLife(Now)
+        case endInstance(Now)
     }
 
     /// Writes the changes in one transaction, in their order.
@@ -230,7 +231,7 @@ public final class Store {
     /// - Returns: the run that was refused because a run with its identity is already stored.
     private func write(_ change: Change) throws(StoreError) -> Run.ID? {
         switch change {
-        case .beginLife(let now):
+        case .beginInstance(let now):
             try settleStaged()
             try insertLife(at: now)
         case .begin(let run, let at): return try insert(run, at: at) ? nil : run.id
@@ -249,7 +250,7 @@ public final class Store {
         case .mark:
             try connection.run(
                 "UPDATE identity SET generation = generation + 1", doing: "write its generation")
-        case .endLife(let now): try endLife(at: now)
+        case .endInstance(let now): try endInstance(at: now)
         }
         return nil
     }
@@ -292,11 +293,11 @@ public final class Store {
         bootID = now.bootID
         try connection.run(
             """
-            INSERT INTO life (id, boot_id, began_us, began_awake_ns, began_boot_ns)
+            INSERT INTO instance (id, boot_id, began_us, began_awake_ns, began_boot_ns)
             VALUES (?, ?, ?, ?, ?)
             """,
             [
-                .integer(life), .text(now.bootID.description),
+                .integer(instance), .text(now.bootID.description),
                 .integer(now.wall.microsecondsSinceEpoch), .integer(now.awake.nanoseconds),
                 .integer(now.boot.nanoseconds),
             ], doing: "write the daemon's start")
@@ -355,12 +356,12 @@ public final class Store {
         }
     }
 
-    private func endLife(at now: Now) throws(StoreError) {
+    private func endInstance(at now: Now) throws(StoreError) {
         try connection.run(
-            "UPDATE life SET ended_us = ?, ended_awake_ns = ?, ended_boot_ns = ? WHERE id = ?",
+            "UPDATE instance SET ended_us = ?, ended_awake_ns = ?, ended_boot_ns = ? WHERE id = ?",
             [
                 .integer(now.wall.microsecondsSinceEpoch), .integer(now.awake.nanoseconds),
-                .integer(now.boot.nanoseconds), .integer(life),
+                .integer(now.boot.nanoseconds), .integer(instance),
             ], doing: "write the daemon's stop")
     }
 

@@ -68,7 +68,7 @@ final class ConfigTrace: Sendable {
 
     /// Call this with the result after the files were read.
     func note(_ reading: ConfigReading) {
-        let (shares, jobs) = (reading.shares, reading.roster.jobs)
+        let (shares, jobs) = (reading.shares, reading.jobSet.jobs)
         var files: [Job.Name: UInt32] = [:]
         files.reserveCapacity(jobs.count)
         var rest = jobs[...]

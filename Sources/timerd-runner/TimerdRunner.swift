@@ -185,7 +185,7 @@ struct TimerdRunner: ParsableCommand {
         // others.
         fchmod(credentials.descriptor, 0o711)
         let socket = try UnixSocket.bind(
-            at: socket ?? "\(runtime)/\(RunnerSocket.fileName)", admitting: .user(user))
+            at: socket ?? "\(runtime)/\(RunnerSocket.fileName)", allowing: .user(user))
         let path = config
         let trace = ConfigTrace(path)
         var settings = RunnerServer.Settings(
@@ -247,7 +247,7 @@ struct TimerdRunner: ParsableCommand {
             let reading = try ConfigReader.load(path: path, ownerUID: geteuid())
             trace.note(reading)
             return .success(
-                Dictionary(reading.roster.jobs.map { ($0.name, Definition($0)) }) { first, _ in
+                Dictionary(reading.jobSet.jobs.map { ($0.name, Definition($0)) }) { first, _ in
                     first
                 })
         } catch {

@@ -23,71 +23,71 @@ import TimerCore
     }
 
     @Test(arguments: Loss.allCases) func aStartWithoutTheSavedStateIsRefused(_ loss: Loss) throws {
-        let life = try Life(Self.jobs)
-        try life.startAndStop()
-        let older = try life.contents()
-        try life.startAndStop()
-        try life.remove("timerd.db-wal")
-        if loss != .withoutLog { try life.remove("timerd.db", "timerd.db-shm") }
+        let instance = try Life(Self.jobs)
+        try instance.startAndStop()
+        let older = try instance.contents()
+        try instance.startAndStop()
+        try instance.remove("timerd.db-wal")
+        if loss != .withoutLog { try instance.remove("timerd.db", "timerd.db-shm") }
         switch loss {
         case .deleted, .withoutLog: break
-        case .emptied: life.write("timerd.db", Data())
-        case .unreadable: life.write("timerd.db", Data(repeating: 7, count: 9000))
-        case .olderCopy: for (name, data) in older { life.write(name, data) }
+        case .emptied: instance.write("timerd.db", Data())
+        case .unreadable: instance.write("timerd.db", Data(repeating: 7, count: 9000))
+        case .olderCopy: for (name, data) in older { instance.write(name, data) }
         }
         for _ in 0..<2 {
-            let refused = try life.end("run")
+            let refused = try instance.end("run")
             #expect(refused.status == 1)
             #expect(refused.text.contains("Cannot start: "), "\(refused.text)")
             #expect(refused.text.contains("`timerd restore`"), "\(refused.text)")
         }
-        let accepted = try life.startAndStop("--accept-data-loss")
+        let accepted = try instance.startAndStop("--accept-data-loss")
         #expect(accepted.contains("as --accept-data-loss says"), "\(accepted)")
-        try life.startAndStop()
+        try instance.startAndStop()
     }
 
     @Test func restoreBringsTheLastGoodCopyBackAndKeepsWhatWasThere() throws {
-        let life = try Life(Self.jobs)
-        try life.startAndStop()
-        try life.remove("timerd.db-wal", "timerd.db-shm")
-        life.write("timerd.db", Data(repeating: 7, count: 9000))
-        #expect(try life.end("run").status == 1)
-        let restored = try life.end("restore")
+        let instance = try Life(Self.jobs)
+        try instance.startAndStop()
+        try instance.remove("timerd.db-wal", "timerd.db-shm")
+        instance.write("timerd.db", Data(repeating: 7, count: 9000))
+        #expect(try instance.end("run").status == 1)
+        let restored = try instance.end("restore")
         #expect(restored.status == 0, "\(restored.text)")
-        #expect(try life.names().contains { $0.hasPrefix("timerd.db.replaced-") })
-        let log = try life.startAndStop()
+        #expect(try instance.names().contains { $0.hasPrefix("timerd.db.replaced-") })
+        let log = try instance.startAndStop()
         #expect(log.contains("Started with 1 job; the previous instance"), "\(log)")
     }
 
     @Test func restoreIsRefusedWhileADaemonRunsAndForADamagedCopy() throws {
-        let life = try Life(Self.jobs)
-        let daemon = try life.begin("run")
-        #expect(life.waitForLog("Started with 1 job"))
-        #expect(try life.end("restore").status == 1)
+        let instance = try Life(Self.jobs)
+        let daemon = try instance.begin("run")
+        #expect(instance.waitForLog("Started with 1 job"))
+        #expect(try instance.end("restore").status == 1)
         daemon.signal(SIGTERM)
         #expect(daemon.wait() == 0)
-        life.write("timerd.backup.db", Data(repeating: 7, count: 9000))
-        #expect(try life.end("restore").status == 1)
-        try life.startAndStop()
+        instance.write("timerd.backup.db", Data(repeating: 7, count: 9000))
+        #expect(try instance.end("restore").status == 1)
+        try instance.startAndStop()
     }
 
     /// A heartbeat of a daemon that could not write anything yet is no sign of state that was lost.
     @Test(.enabled(if: geteuid() == 0, "mounts a file system"))
     func aFirstStartOnAFullDiskIsNoReasonToRefuseTheNext() throws {
-        let life = try Life(Self.jobs)
-        mkdir(life.state, 0o700)
-        try #require(mount("tmpfs", life.state, "tmpfs", 0, "size=256k,mode=0700") == 0)
-        defer { umount2(life.state, 2) }
-        life.write("filler", Data(count: 255 * 1024))
-        life.write("filler2", Data(count: 4096))
-        let first = try life.begin("run")
-        #expect(life.waitForLog("no run starts until there is room"))
-        #expect(life.waitForLog("jobs that come due wait"))
+        let instance = try Life(Self.jobs)
+        mkdir(instance.state, 0o700)
+        try #require(mount("tmpfs", instance.state, "tmpfs", 0, "size=256k,mode=0700") == 0)
+        defer { umount2(instance.state, 2) }
+        instance.write("filler", Data(count: 255 * 1024))
+        instance.write("filler2", Data(count: 4096))
+        let first = try instance.begin("run")
+        #expect(instance.waitForLog("no run starts until there is room"))
+        #expect(instance.waitForLog("jobs that come due wait"))
         first.signal(SIGTERM)
         #expect(first.wait() == 0)
-        try life.remove("filler")
-        let second = try life.begin("run")
-        #expect(life.waitForLog("Started with 1 job"), "\(life.log)")
+        try instance.remove("filler")
+        let second = try instance.begin("run")
+        #expect(instance.waitForLog("Started with 1 job"), "\(instance.log)")
         second.signal(SIGTERM)
         #expect(second.wait() == 0)
     }
@@ -95,68 +95,70 @@ import TimerCore
     /// Whether it was the first start that was killed, or one that had a whole database before it.
     @Test(arguments: [true, false])
     func aLogThatIsDeletedAfterAKillIsNoticed(isFirstStart: Bool) throws {
-        let life = try Life(Self.jobs)
+        let instance = try Life(Self.jobs)
         if !isFirstStart {
-            try life.startAndStop()
+            try instance.startAndStop()
             // What was in the log is in the database.
-            try life.change("PRAGMA wal_checkpoint(TRUNCATE)")
+            try instance.change("PRAGMA wal_checkpoint(TRUNCATE)")
         }
-        let before = life.marker
-        let daemon = try life.begin("run")
-        #expect(life.waitForLog("Started with"), "\(life.log)")
-        #expect(life.wait { life.marker != nil && life.marker != before }, "\(life.log)")
+        let before = instance.marker
+        let daemon = try instance.begin("run")
+        #expect(instance.waitForLog("Started with"), "\(instance.log)")
+        #expect(
+            instance.wait { instance.marker != nil && instance.marker != before }, "\(instance.log)"
+        )
         _ = daemon.end()
-        try life.remove("timerd.db-wal")
-        let refused = try life.end("run")
+        try instance.remove("timerd.db-wal")
+        let refused = try instance.end("run")
         #expect(refused.status == 1)
         for part in ["Cannot start: ", "timerd.db", "`timerd restore`", "--accept-data-loss"] {
             #expect(refused.text.contains(part), "\(part) in \(refused.text)")
         }
         if !isFirstStart { #expect(refused.text.contains("its log timerd.db-wal is gone")) }
-        let accepted = try life.startAndStop("--accept-data-loss")
+        let accepted = try instance.startAndStop("--accept-data-loss")
         #expect(accepted.contains("as --accept-data-loss says"), "\(accepted)")
-        try life.startAndStop()
+        try instance.startAndStop()
     }
 
     @Test func aJobWhoseRowIsDamagedIsPaused_andTheOthersGoOn() throws {
-        let life = try Life(Self.jobs + "\n[job.b]\nevery = \"1h\"\nshell = \"true\"\n")
-        try life.startAndStop()
-        try life.change("UPDATE job SET firings = -1 WHERE name = 'a'")
-        let daemon = try life.begin("run")
-        #expect(life.waitForLog("Started with 2 jobs"), "\(life.log)")
+        let instance = try Life(Self.jobs + "\n[job.b]\nevery = \"1h\"\nshell = \"true\"\n")
+        try instance.startAndStop()
+        try instance.change("UPDATE job SET firings = -1 WHERE name = 'a'")
+        let daemon = try instance.begin("run")
+        #expect(instance.waitForLog("Started with 2 jobs"), "\(instance.log)")
         #expect(
-            life.log.contains(
-                #"error: \#(life.state)/timerd.db: the saved state of job "a" is damaged (firings = -1); the job is paused"#
-            ), "\(life.log)")
-        let damaged = try life.show("a")
+            instance.log.contains(
+                #"error: \#(instance.state)/timerd.db: the saved state of job "a" is damaged (firings = -1); the job is paused"#
+            ), "\(instance.log)")
+        let damaged = try instance.show("a")
         #expect(damaged.state == "paused" && damaged.paused?.by == "timerd")
         #expect(damaged.paused?.note?.contains("damaged: firings = -1") == true)
-        #expect(try life.show("b").state == "armed")
-        let resumed = try ControlClient(path: life.socket).send(
+        #expect(try instance.show("b").state == "armed")
+        let resumed = try ControlClient(path: instance.socket).send(
             .order(.resume, Job.Name("a")!, OrderBody()))
         #expect(resumed.status == 200)
         daemon.signal(SIGTERM)
         #expect(daemon.wait() == 0)
-        let log = try life.startAndStop()
+        let log = try instance.startAndStop()
         #expect(!log.contains("damaged"), "it was written whole again: \(log)")
     }
 
     /// The most important property: whatever moment a daemon ends at, its state is there for the next.
     @Test func noStartIsRefusedAfterAKillAtAnyMoment() throws {
-        let life = try Life(Self.jobs)
+        let instance = try Life(Self.jobs)
         var random = SeededRandom()
         for round in 0..<30 {
-            let daemon = try life.begin("run")
+            let daemon = try instance.begin("run")
             usleep(UInt32(random.int(below: round < 15 ? 50_000 : 150_000)))
-            #expect(!daemon.isOver, "round \(round): \(life.log)")
+            #expect(!daemon.isOver, "round \(round): \(instance.log)")
             _ = daemon.end()
-            if round % 3 == 0 { try? FileManager.default.removeItem(atPath: life.runtime) }
+            if round % 3 == 0 { try? FileManager.default.removeItem(atPath: instance.runtime) }
             if round % 5 == 4 {
-                try? FileManager.default.removeItem(atPath: life.state)
-                try? FileManager.default.removeItem(atPath: life.runtime)
+                try? FileManager.default.removeItem(atPath: instance.state)
+                try? FileManager.default.removeItem(atPath: instance.runtime)
             }
         }
-        try life.startAndStop()
+        try instance.startAndStop()
     }
 }
 

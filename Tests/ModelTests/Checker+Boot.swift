@@ -5,11 +5,12 @@
 extension Checker {
     /// Records that something was saved.
     func noteSign() {
-        guard lastSign.boot == bootNumber, lastSign.awake == awake else {
-            lastSign = (bootNumber, awake, wall...wall)
+        guard lastHeartbeat.boot == bootNumber, lastHeartbeat.awake == awake else {
+            lastHeartbeat = (bootNumber, awake, wall...wall)
             return
         }
-        lastSign.walls = min(lastSign.walls.lowerBound, wall)...max(lastSign.walls.upperBound, wall)
+        lastHeartbeat.walls =
+            min(lastHeartbeat.walls.lowerBound, wall)...max(lastHeartbeat.walls.upperBound, wall)
     }
 
     /// Finishes a job without further firings, unless the daemon sees the job for the first time in
@@ -22,9 +23,9 @@ extension Checker {
     /// How long ago the boot started: at most as long as the daemon of the previous boot has been
     /// gone.
     private var sinceBoot: ClosedRange<Int64> {
-        guard lastSign.boot != 0, lastSign.boot != bootNumber else { return boot...boot }
+        guard lastHeartbeat.boot != 0, lastHeartbeat.boot != bootNumber else { return boot...boot }
         func since(_ sign: Int64) -> Int64 { max(0, min(boot, wall - sign)) }
-        return since(lastSign.walls.upperBound)...since(lastSign.walls.lowerBound)
+        return since(lastHeartbeat.walls.upperBound)...since(lastHeartbeat.walls.lowerBound)
     }
 
     /// For a job that is new in this boot, the time since the start of the boot counts, but not

@@ -15,7 +15,7 @@ extension Checker {
         isUp = false
         setWhileDown = 0
         wasOff = false
-        if death == .stopped { lastSign = (bootNumber, awake, wall...wall) }
+        if death == .stopped { lastHeartbeat = (bootNumber, awake, wall...wall) }
         for job in states.indices {
             states[job].mayLose = 0
             states[job].mayGain = 0
@@ -55,8 +55,8 @@ extension Checker {
         lives += 1
         isUp = true
         isShutDown = false
-        darkUntil = boot
-        steppedOver = nil
+        downtimeEnd = boot
+        skippedWallRange = nil
         waiting = []
         places = 0
         var open = takeOpenRuns()
@@ -81,8 +81,8 @@ extension Checker {
             if less > 0 || more > 0 { vague.append((job, less, more, false)) }
             states[job].mayLose = 0
         }
-        let before = roster
-        roster = []
+        let before = jobSet
+        jobSet = []
         for job in before where !jobs.contains(where: { $0.name == job }) {
             states[job].seen = dealtWith(job, by: states[job].written)
             states[job].isPresent = false
@@ -102,7 +102,7 @@ extension Checker {
             }
         }
         bootOfLife = bootNumber
-        lastSign = (bootNumber, awake, wall...wall)
+        lastHeartbeat = (bootNumber, awake, wall...wall)
         for job in states.indices { states[job].isJustRemoved = false }
         for job in states.indices where states[job].isKnown && !states[job].isPresent {
             guard let removed = states[job].removed, wall - removed > Self.recordKept else {
@@ -180,7 +180,7 @@ extension Checker {
     @discardableResult
     private func add(_ spec: PlainJob, isLoad: Bool) -> Int? {
         let job = spec.name
-        roster.append(job)
+        jobSet.append(job)
         var renamed: Int?
         if !states[job].isKnown, let old = spec.renamedFrom, states[old].isKnown,
             !states[old].isPresent
@@ -340,8 +340,8 @@ extension Checker {
     }
 
     func reload(_ jobs: [PlainJob], _ seen: ArraySlice<Seen>) {
-        let before = roster
-        roster = []
+        let before = jobSet
+        jobSet = []
         for job in before where !jobs.contains(where: { $0.name == job }) {
             if let heir = jobs.first(where: { $0.renamedFrom == job }), !states[heir.name].isKnown {
                 rename(job, to: heir.name)
@@ -355,7 +355,7 @@ extension Checker {
                 add(spec, isLoad: false)
                 continue
             }
-            roster.append(job)
+            jobSet.append(job)
             if states[job].spec != spec { change(spec, seen) }
         }
         for job in states.indices { states[job].isJustRemoved = false }
@@ -364,7 +364,7 @@ extension Checker {
     private func remove(_ job: Int) {
         states[job].seen = dealtWith(job, by: wall)
         if states[job].phase == .paused, states[job].isPausedWithRun { resumeRuns(job) }
-        callOff(job, .stopped)
+        cancelPending(job, .stopped)
         orphans += states[job].runs
         states[job].runs = []
         states[job].isPresent = false

@@ -46,7 +46,7 @@ extension Checker {
             states[job].accrued = 0
             states[job].isDueThisBoot = false
             states[job].skips = 0
-            callOff(job, .stopped)
+            cancelPending(job, .stopped)
             answer = Seen.Answer.done
         case .run: run(job)
         case .skipNext:
@@ -89,7 +89,7 @@ extension Checker {
             answer = Seen.Answer.done
         }
         guard states[job].runs.contains(where: \.isRetry) else { return }
-        callOff(job, .stopped) { $0.isRetry }
+        cancelPending(job, .stopped) { $0.isRetry }
         release(job)
         answer = Seen.Answer.done
     }
@@ -136,7 +136,7 @@ extension Checker {
             return
         }
         let label = takeLabel(wall, job)
-        if takesPlace { callOff(job, .replaced) { $0.isRetry } }
+        if takesPlace { cancelPending(job, .replaced) { $0.isRetry } }
         if takesPlace || spec.concurrency == .allow {
             admit(add(job, label, missed: 0), job)
         } else {

@@ -250,7 +250,7 @@ extension Checker {
                     Seen(
                         kind: .close, job: job, label: label, attempt: 1,
                         value: PlainOutcome.lostDeadline.rawValue))
-                letGo(job, label, old, Seen.Reason.deadline)
+                skip(job, label, old, Seen.Reason.deadline)
             }
             at = old
             if at == passed.count { return }
@@ -260,7 +260,7 @@ extension Checker {
         if missed == 0 || spec.onMissed == .runOnce {
             begin(job, takeLabel(passed.label(at), job), missed: rest - 1, isCatchUp: false)
         } else if spec.onMissed == .skip {
-            letGo(job, takeLabel(passed.label(at), job), missed, Seen.Reason.missed)
+            skip(job, takeLabel(passed.label(at), job), missed, Seen.Reason.missed)
             if missed == rest { return }
             let label = takeLabel(passed.label(at + missed), job)
             begin(job, label, missed: rest - missed - 1, isCatchUp: false)
@@ -273,7 +273,7 @@ extension Checker {
         var at = start
         let over = passed.count - at - 100
         if over > 0 {
-            letGo(job, takeLabel(passed.label(at), job), over, Seen.Reason.catchUpMax)
+            skip(job, takeLabel(passed.label(at), job), over, Seen.Reason.catchUpMax)
             at += over
         }
         let isForbidden =
@@ -282,7 +282,7 @@ extension Checker {
         for index in at..<passed.count {
             let label = takeLabel(passed.label(index), job)
             if isForbidden {
-                letGo(job, label, 1, Seen.Reason.stillRunning)
+                skip(job, label, 1, Seen.Reason.stillRunning)
             } else {
                 begin(job, label, missed: 0, isCatchUp: true)
             }
@@ -292,12 +292,14 @@ extension Checker {
     /// A point is missed if it was due more than a second before the end of the downtime, or is
     /// more than a minute late. A point in a range that the clock was set past is not missed.
     private func countMissed(_ passed: Passed, from start: Int, accuracy: Int64) -> Int {
-        let bound = min(60 * Unit.second, max(0, boot - darkUntil) + Unit.second)
+        let bound = min(60 * Unit.second, max(0, boot - downtimeEnd) + Unit.second)
         let count = passed.countOlder(than: bound + accuracy, from: start)
-        guard count > 0, let steppedOver, steppedOver.through <= wall else { return count }
+        guard count > 0, let skippedWallRange, skippedWallRange.through <= wall else {
+            return count
+        }
         for index in 0..<count {
             let due = wall - passed.age(start + index)
-            if due > steppedOver.after, due <= steppedOver.through { return index }
+            if due > skippedWallRange.after, due <= skippedWallRange.through { return index }
         }
         return count
     }
@@ -310,7 +312,7 @@ extension Checker {
         return label
     }
 
-    func letGo(_ job: Int, _ label: Int64, _ count: Int, _ reason: Int) {
+    func skip(_ job: Int, _ label: Int64, _ count: Int, _ reason: Int) {
         tokens.append(
             Seen(kind: .skipped, job: job, label: label, value: Int64(count), reason: reason))
     }

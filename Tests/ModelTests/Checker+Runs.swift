@@ -6,10 +6,10 @@ extension Checker {
     func begin(_ job: Int, _ label: Int64, missed: Int, isCatchUp: Bool) {
         if states[job].skips > 0 {
             states[job].skips -= 1
-            return letGo(job, label, missed + 1, Seen.Reason.byOrder)
+            return skip(job, label, missed + 1, Seen.Reason.byOrder)
         }
         if let reason = place(job, label, missed: missed, isCatchUp: isCatchUp) {
-            return letGo(job, label, missed + 1, reason)
+            return skip(job, label, missed + 1, reason)
         }
         tokens.append(
             Seen(kind: .fired, job: job, label: label, attempt: 1, value: Int64(missed)))
@@ -33,7 +33,7 @@ extension Checker {
         }
         // A new firing replaces a waiting retry, if runs may not be active at the same time.
         if spec.concurrency == .forbid, states[job].runs.allSatisfy(\.isRetry) {
-            callOff(job, .replaced)
+            cancelPending(job, .replaced)
         }
         let isFirst = states[job].runs.isEmpty
         let number = add(job, label, missed: missed)
@@ -62,14 +62,14 @@ extension Checker {
 
     /// Closes the waiting runs, and asks the active ones to end.
     private func replace(_ job: Int) {
-        callOff(job, .replaced)
+        cancelPending(job, .replaced)
         for index in states[job].runs.indices where states[job].runs[index].endsAs == nil {
             states[job].runs[index].endsAs = .replaced
             acts.append(act(.end, states[job].runs[index]))
         }
     }
 
-    func callOff(
+    func cancelPending(
         _ job: Int, _ outcome: PlainOutcome, where isChosen: (Attempt) -> Bool = { _ in true }
     ) {
         for run in states[job].runs where run.wait != .none && isChosen(run) {
@@ -112,26 +112,26 @@ extension Checker {
     private func fillPlaces() {
         while !isShutDown, places < runsMax, !waiting.isEmpty {
             let number = waiting.removeFirst()
-            guard let job = roster.first(where: { index(of: number, $0) != nil }),
+            guard let job = jobSet.first(where: { index(of: number, $0) != nil }),
                 let index = index(of: number, job)
             else { continue }
             if states[job].phase == .paused {
                 states[job].runs[index].wait = .turn
-            } else if !lapse(index, job) {
+            } else if !expire(index, job) {
                 start(index, job)
             }
         }
     }
 
     /// Closes a first attempt that waited past its starting deadline.
-    private func lapse(_ index: Int, _ job: Int) -> Bool {
+    private func expire(_ index: Int, _ job: Int) -> Bool {
         let run = states[job].runs[index]
         guard run.attempt == 1, let told = run.told, let deadline = told.deadline,
             wall - run.label > deadline + told.accuracy + told.randomDelay
         else { return false }
         states[job].runs.remove(at: index)
         acts.append(act(.close, run, .lostDeadline))
-        letGo(job, run.label, Int(run.missed) + 1, Seen.Reason.deadline)
+        skip(job, run.label, Int(run.missed) + 1, Seen.Reason.deadline)
         return true
     }
 
@@ -151,7 +151,7 @@ extension Checker {
             states[job].spec.concurrency == .allow
                 ? !isFull(job) : states[job].runs.allSatisfy({ $0.wait == .turn })
         {
-            if !lapse(index, job) { admit(states[job].runs[index].number, job) }
+            if !expire(index, job) { admit(states[job].runs[index].number, job) }
         }
     }
 
@@ -202,7 +202,7 @@ extension Checker {
     /// not defined, so it is taken from the observations.
     func wake(_ seen: ArraySlice<Seen>) {
         var isDueJob = 0
-        for job in roster where isDue(job) || isPauseOver(job) { isDueJob |= 1 << job }
+        for job in jobSet where isDue(job) || isPauseOver(job) { isDueJob |= 1 << job }
         var told = 0
         for one in seen where isToken(one) {
             // This skips the observations of the previous step of the job.
@@ -222,7 +222,7 @@ extension Checker {
             told += 1
         }
         if isDueJob != 0 {
-            for job in roster where isDueJob & (1 << job) != 0 {
+            for job in jobSet where isDueJob & (1 << job) != 0 {
                 fail(.missed, "job \(job) is due and was passed over")
             }
         }
@@ -247,7 +247,7 @@ extension Checker {
             seen.firstIndex { $0.kind == .start && $0.job == job && $0.attempt > 1 } ?? .max
         }
         var due: [(at: Int64, job: Int)] = []
-        for job in roster where states[job].phase != .paused {
+        for job in jobSet where states[job].phase != .paused {
             for run in states[job].runs {
                 if case .retry(let at) = run.wait, at <= awake { due.append((at, job)) }
             }

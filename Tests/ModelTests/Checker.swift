@@ -13,7 +13,7 @@ final class Checker {
     /// The runs whose start was observed and whose end was not.
     var living: [RunName] = []
     /// The order of the jobs in the configuration.
-    var roster: [Int] = []
+    var jobSet: [Int] = []
     let runsMax: Int
     let seed: UInt64
     var wall: Int64
@@ -24,12 +24,12 @@ final class Checker {
     var isShutDown = false
     var lives = 0
     /// Until when nothing could fire, by the clock that advances during sleep.
-    var darkUntil: Int64 = 0
+    var downtimeEnd: Int64 = 0
     /// Since the last event that was passed to the daemon: how long the machine slept, and by how
     /// much its wall clock was set.
     var slept: Int64 = 0
     var stepped: Int64 = 0
-    var steppedOver: (after: Int64, through: Int64)?
+    var skippedWallRange: (after: Int64, through: Int64)?
     var numbers = 0
     /// The runs that wait for capacity, and how many runs use it.
     var waiting: [Int] = []
@@ -47,7 +47,7 @@ final class Checker {
     /// When the daemon last saved something, or ended: the boot, and the range of the wall clock.
     /// If the wall clock was set at the same moment, it is not known which of two readings is the
     /// last.
-    var lastSign = (boot: 0, awake: Int64(0), walls: Int64(0)...0)
+    var lastHeartbeat = (boot: 0, awake: Int64(0), walls: Int64(0)...0)
 
     /// What must be observed for the current event.
     var rows: [Seen] = []
@@ -167,7 +167,7 @@ final class Checker {
 
     /// Reports a job that should have started within this time and has not.
     private func findLate(within span: Int64) {
-        for job in roster {
+        for job in jobSet {
             let left = leftToDeadline(job)
             if let left, left < span {
                 let late = span - left
@@ -229,18 +229,18 @@ final class Checker {
             }
         }
         if fault == nil { compare(seen) }
-        for job in roster where states[job].runs.isEmpty { states[job].mayOverlap = false }
+        for job in jobSet where states[job].runs.isEmpty { states[job].mayOverlap = false }
         slept = 0
         stepped = 0
     }
 
     /// Half a second is the minimum for a sleep or a step, and three hours for a correction.
     private func noteClocks() {
-        if slept >= Unit.second / 2 { darkUntil = boot }
+        if slept >= Unit.second / 2 { downtimeEnd = boot }
         guard abs(stepped) >= Unit.second / 2 else { return }
         if abs(stepped) >= 3 * Unit.hour {
-            steppedOver = nil
-            for job in roster {
+            skippedWallRange = nil
+            for job in jobSet {
                 states[job].lastLabel = nil
                 let past = states[job].phase == .armed ? passedBySetting(job) : nil
                 if stepped < 0 {
@@ -251,11 +251,11 @@ final class Checker {
                 states[job].seen = wall
                 finishWithoutSlots(job)
                 if let past, states[job].phase == .finished {
-                    letGo(job, past.first, past.count, Seen.Reason.clockSet)
+                    skip(job, past.first, past.count, Seen.Reason.clockSet)
                 }
             }
         } else if stepped > 0 {
-            steppedOver = (after: wall - stepped, through: wall)
+            skippedWallRange = (after: wall - stepped, through: wall)
         }
     }
 }

@@ -82,7 +82,7 @@ extension Machine {
             timeline.seen.append(seen(.close, run, plain(outcome).rawValue))
             rows.removeAll { $0.run.id == run }
         case .save(let records, _): for record in records { keep(record) }
-        case .adopt(let change, _):
+        case .storeJobSet(let change, _):
             for renaming in change.renamed { rename(renaming) }
             for record in change.records { keep(record) }
             for job in change.erased { erase(job) }

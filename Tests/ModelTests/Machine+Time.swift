@@ -64,7 +64,7 @@ extension Machine {
     }
 
     func beat(before span: Int64) {
-        beat = Heartbeat(life: life, at: reading(before: span))
+        beat = Heartbeat(instance: instance, at: reading(before: span))
     }
 
     func rouse(_ job: Int) {

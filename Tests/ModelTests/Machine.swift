@@ -27,7 +27,7 @@ final class Machine {
 
     static let names = 8
     static let allNames: [Job.Name] = (0..<names).compactMap { Job.Name(Script.letter($0)) }
-    static let author = Author.user("ada")
+    static let initiator = Initiator.user("ada")
 
     var timeline = Timeline()
     /// The number of events of each kind.
@@ -42,8 +42,8 @@ final class Machine {
     var bootNumber = 1
     var boot = Machine.bootID(1)
 
-    var life: Life.ID = 0
-    var previous: Recollection.PreviousLife?
+    var instance: DaemonInstance.ID = 0
+    var previous: RecoveredState.PreviousInstance?
     var began: Now
     var beat: Heartbeat?
     var records: [JobRecord?] = Array(repeating: nil, count: Machine.names)
@@ -58,7 +58,7 @@ final class Machine {
 
     var jobs: [PlainJob]
     var edited: [PlainJob]
-    var isStirred = false
+    var clocksJumped = false
     /// Whether the clock was set and has not been read since.
     var isSet = false
     /// By how much the clock was set back in total. A starting daemon sees several small steps as
@@ -169,7 +169,7 @@ final class Machine {
             append(.passed(.asleep, span))
             asleep += span
             wall += span
-            isStirred = true
+            clocksJumped = true
             if !quiet { stir() }
         case .set(let span, let quiet):
             // Two changes could not be distinguished from their sum, so the reading between them is
@@ -181,7 +181,7 @@ final class Machine {
             setBack += max(0, -span)
             append(.passed(.step, span))
             wall += span
-            isStirred = true
+            clocksJumped = true
             if !quiet { stir() }
         case .down(let death, let since, let gaps, let runsLiveOn):
             goDown(death, since, gaps, runsLiveOn: runsLiveOn)
@@ -207,7 +207,7 @@ final class Machine {
         configure()
         let new = jobs
         let isWhole = draw(below: 3) == 0
-        var event = Event.reload(Roster(new.map(Job.init)), portion: isWhole ? .max : 1)
+        var event = Event.reload(JobSet(new.map(Job.init)), portion: isWhole ? .max : 1)
         while true {
             tell(event) { .reload(agenda.isReloading ? mixture(of: old, new) : new) }
             guard agenda.isReloading, !isSpoilt else { return }
@@ -242,8 +242,8 @@ final class Machine {
     /// The report that the machine slept or that its clock was set comes before any time passes,
     /// but a timer that is overdue may expire first.
     func stir() {
-        guard isStirred else { return }
-        isStirred = false
+        guard clocksJumped else { return }
+        clocksJumped = false
         if let ring = nextRing(), ring.at <= awake, draw(below: 3) == 0 { rouse(ring.job) }
         tell(.clockChanged, .clockChanged)
     }
@@ -268,7 +268,7 @@ final class Machine {
         tell(
             .order(
                 Order(
-                    real, Self.allNames[job], by: Self.author, until: end, withRun: withRun,
+                    real, Self.allNames[job], by: Self.initiator, until: end, withRun: withRun,
                     count: count)),
             .order(verb, job, until: until, withRun: withRun, count: count))
     }
@@ -282,19 +282,20 @@ final class Machine {
             return ($0.run.id.firing.scheduled, $0.run.id.firing.job, $0.run.id.attempt)
                 < ($1.run.id.firing.scheduled, $1.run.id.firing.job, $1.run.id.attempt)
         }.map { row in
-            Recollection.OpenRun(
+            RecoveredState.OpenRun(
                 id: row.run.id, of: row.owner, firing: row.run.firing, bootID: row.boot,
-                wasBegun: row.isBegun,
+                wasSpawned: row.isBegun,
                 recorded: row.recorded, isLive: isAlive(row))
         }
-        life += 1
+        instance += 1
         began = now
-        let past = Recollection(
-            life: life, previous: previous, heartbeat: beat, records: records.compactMap(\.self),
+        let past = RecoveredState(
+            instance: instance, previous: previous, heartbeat: beat,
+            records: records.compactMap(\.self),
             openRuns: open)
         tell(.load(jobs)) {
             let (agenda, actions) = Agenda.load(
-                Roster(jobs.map(Job.init)), past, concurrentRunsMax: timeline.runsMax,
+                JobSet(jobs.map(Job.init)), past, concurrentRunsMax: timeline.runsMax,
                 seed: timeline.seed, at: now)
             self.agenda = agenda
             return actions
@@ -316,8 +317,8 @@ final class Machine {
             stir()
             if death == .killed { counts.kills += 1 } else { counts.powerCuts += 1 }
         }
-        previous = Recollection.PreviousLife(
-            life: life, began: began, ended: death == .stopped ? now : nil)
+        previous = RecoveredState.PreviousInstance(
+            instance: instance, began: began, ended: death == .stopped ? now : nil)
         let liveOn = runsLiveOn && death != .powerCut
         append(.died(death, runsLiveOn: liveOn))
         if !liveOn { alive = [] }

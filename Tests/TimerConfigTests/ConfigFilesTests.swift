@@ -31,7 +31,7 @@ import TimerCore
     private func load() -> String {
         do throws(ConfigError) {
             let reading = try ConfigReader.load(path: main, ownerUID: geteuid())
-            return (reading.roster.jobs.map(\.name.description) + reading.errors.map(\.description))
+            return (reading.jobSet.jobs.map(\.name.description) + reading.errors.map(\.description))
                 .joined(separator: "|")
         } catch {
             return error.description

@@ -16,7 +16,7 @@ import TimerCore
     private func load(_ path: String = "timerd.toml") -> String {
         do throws(ConfigError) {
             let reading = try ConfigReader.load(path: "\(folder)/\(path)", ownerUID: geteuid())
-            return (reading.roster.jobs.map(\.name.description) + reading.errors.map(\.description))
+            return (reading.jobSet.jobs.map(\.name.description) + reading.errors.map(\.description))
                 .joined(separator: "|").replacing(folder, with: "")
         } catch {
             return error.description.replacing(folder, with: "")

@@ -34,21 +34,21 @@ import TimerCore
     /// The roster after a reload from some files to others, each job with its interval; nil if the whole is refused.
     private func reload(
         from old: [String: String], to new: [String: String]
-    ) throws -> (roster: String, origins: ConfigOrigins, refused: String)? {
+    ) throws -> (jobSet: String, origins: ConfigOrigins, refused: String)? {
         defer { try? FileManager.default.removeItem(atPath: folder) }
         try write(old)
         let before = try load()
         try write(new)
         guard let part = try load().part(over: ConfigOrigins(of: before)) else { return nil }
         let kept = Dictionary(
-            uniqueKeysWithValues: before.roster.jobs.filter { job in
+            uniqueKeysWithValues: before.jobSet.jobs.filter { job in
                 part.kept.contains { $0.job == job.name }
             }.map { ($0.name, $0) })
-        let roster = try part.roster(keeping: kept).jobs.map { job in
+        let jobSet = try part.jobSet(keeping: kept).jobs.map { job in
             job.schedule == .every(.seconds(3600)) ? "\(job.name)" : "\(job.name)*"
         }
         let refused = part.refused.map { $0.split(separator: "/").last ?? "" }
-        return (roster.joined(separator: " "), part.origins, refused.joined(separator: " "))
+        return (jobSet.joined(separator: " "), part.origins, refused.joined(separator: " "))
     }
 
     @Test func theJobsOfAFileWithAnErrorStayAsTheyAre_inTheirPlaces() throws {
@@ -56,7 +56,7 @@ import TimerCore
         for bad in ["[!", "[job.a]\nevry = 1\n" + job("b").replacing("1h", with: "2h"), "[x]\n"] {
             let new = files.merging(["1": bad, "2": job("c").replacing("1h", with: "2h")]) { $1 }
             let found = try #require(try reload(from: files, to: new))
-            #expect(found.roster == "m a b c* d" && found.refused == "1.toml", "\(bad)")
+            #expect(found.jobSet == "m a b c* d" && found.refused == "1.toml", "\(bad)")
             #expect(
                 found.origins.jobs(of: "\(folder)/jobs.d/1.toml").map(\.description) == ["a", "b"])
         }
@@ -86,7 +86,7 @@ import TimerCore
         let files = ["main": job("m")]
         let found = try #require(
             try reload(from: files, to: files.merging(["1": "[!", "2": job("b")]) { $1 }))
-        #expect(found.roster == "m b" && found.refused == "1.toml")
+        #expect(found.jobSet == "m b" && found.refused == "1.toml")
     }
 
     @Test func aJobThatIsMovedOutOfARefusedFileIsWhereItIsNow_andOneMovedInIsNotLost() throws {
@@ -95,13 +95,13 @@ import TimerCore
             try reload(
                 from: files,
                 to: ["main": job("m"), "1": "[!", "2": job("a").replacing("1h", with: "2h")]))
-        #expect(out.roster == "m b a*")
+        #expect(out.jobSet == "m b a*")
         #expect(out.origins.jobs(of: "\(folder)/jobs.d/1.toml").map(\.description) == ["b"])
         let into = try #require(
             try reload(
                 from: files.merging(["2": job("c")]) { $1 },
                 to: ["main": job("m"), "1": job("a"), "2": job("b") + "[job.c]\nx = 1\n"]))
-        #expect(into.roster == "m a c b" && into.refused == "2.toml")
+        #expect(into.jobSet == "m a c b" && into.refused == "2.toml")
     }
 
     @Test func twoFilesOfOneName_andAJobThatStays_doNotGoTogetherWithANewName() throws {
@@ -109,7 +109,7 @@ import TimerCore
         let twice = try #require(
             try reload(
                 from: files, to: files.merging(["2": job("a").replacing("1h", with: "2h")]) { $1 }))
-        #expect(twice.roster == "m a" && twice.refused == "2.toml")
+        #expect(twice.jobSet == "m a" && twice.refused == "2.toml")
         do {
             _ = try reload(
                 from: files,

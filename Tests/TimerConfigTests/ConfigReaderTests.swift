@@ -31,7 +31,7 @@ import TimerZones
             command: .arguments(["restic", "backup", "/srv"]), schedule: .every(.seconds(21_600)),
             description: "Nightly", first: .zero, count: .active, paused: true,
             environment: ["RESTIC_HOST": "nas"], workingDirectory: "/srv")
-        #expect(reading.errors.isEmpty && reading.roster.jobs == [expected])
+        #expect(reading.errors.isEmpty && reading.jobSet.jobs == [expected])
     }
 
     @Test func readsSchedulesByTheCalendarClock() throws {
@@ -64,7 +64,7 @@ import TimerZones
                 ], gap: .skip),
             WallSchedule([.cron(try CronSpec("*/5 * * * *"), kathmandu)]), WallSchedule([.at(at)]),
         ]
-        #expect(reading.roster.jobs.map(\.schedule) == expected.map { .wall($0) })
+        #expect(reading.jobSet.jobs.map(\.schedule) == expected.map { .wall($0) })
     }
 
     /// Whatever counts for others: it is the time since the boot, in which the machine is on.
@@ -81,8 +81,8 @@ import TimerZones
             on-boot = "0s"
             """)
         #expect(reading.errors.isEmpty)
-        #expect(reading.roster.jobs.map(\.schedule) == [.onBoot(.seconds(120)), .onBoot(.zero)])
-        #expect(reading.roster.jobs.allSatisfy { $0.count == .boottime })
+        #expect(reading.jobSet.jobs.map(\.schedule) == [.onBoot(.seconds(120)), .onBoot(.zero)])
+        #expect(reading.jobSet.jobs.allSatisfy { $0.count == .boottime })
     }
 
     @Test func jobsComeInTheOrderOfTheFile_andTakeTheDefaults() throws {
@@ -104,7 +104,7 @@ import TimerZones
             max-concurrent = 3
             history = "1w"
             """)
-        let jobs = reading.roster.jobs
+        let jobs = reading.jobSet.jobs
         #expect(reading.errors.isEmpty)
         #expect(jobs.map(\.name.description) == ["zebra", "ant"])
         #expect(jobs.map(\.paused) == [true, false])
@@ -364,7 +364,7 @@ import TimerZones
         let first = reading.errors[0].description.split(separator: "\n")[0]
         #expect(first == "timerd.toml:\(message)")
         #expect(reading.rejected == ["j"])
-        #expect(reading.roster.jobs.map(\.name.description) == ["good"], "the others run")
+        #expect(reading.jobSet.jobs.map(\.name.description) == ["good"], "the others run")
     }
 
     @Test func aMaximumOfTheDefaultsIsForTheJobsItCanBeFor() throws {
@@ -382,7 +382,7 @@ import TimerZones
             concurrency = "allow"
             """)
         #expect(reading.errors.isEmpty)
-        #expect(reading.roster.jobs.map(\.policy.concurrencyMax) == [nil, 3])
+        #expect(reading.jobSet.jobs.map(\.policy.concurrencyMax) == [nil, 3])
     }
 
     @Test func aJobMayWriteSoManyLinesInASpan() throws {
@@ -408,7 +408,7 @@ import TimerZones
             log-rate-limit-interval = "none"
             """)
         #expect(reading.errors.isEmpty)
-        let jobs = reading.roster.jobs.map(\.execution)
+        let jobs = reading.jobSet.jobs.map(\.execution)
         #expect(
             jobs.map(\.logRateLimitInterval) == [.seconds(30), .seconds(60), nil, nil])
         #expect(jobs.map(\.logRateLimitBurst) == [500, 7, 500, 500])
@@ -439,7 +439,7 @@ import TimerZones
             every = "1s"
             """)
         #expect(reading.errors.isEmpty)
-        #expect(reading.roster.jobs.map(\.policy.concurrencyMax) == [places, most, nil])
+        #expect(reading.jobSet.jobs.map(\.policy.concurrencyMax) == [places, most, nil])
     }
 
     /// What a job takes of the places, another finds there.
@@ -467,7 +467,7 @@ import TimerZones
                 bootID: BootID(String(repeating: "0", count: 32))!)
         }
         var (agenda, _) = Agenda.load(
-            reading.roster, Recollection(life: 1),
+            reading.jobSet, RecoveredState(instance: 1),
             concurrentRunsMax: reading.settings.maxConcurrent, at: now(0))
         var started: [Run] = []
         var skipped: [Notice.SkipReason] = []
@@ -563,7 +563,7 @@ import TimerZones
     @Test func tooManyJobsAreLeftOutLoudly() throws {
         let jobs = (0..<5).map { "[job.j\($0)]\nshell = \"true\"\nevery = \"1h\"\n" }.joined()
         let reading = try read("[daemon]\njobs-max = 3\n" + jobs)
-        #expect(reading.roster.jobs.count == 3 && reading.rejected == ["j3", "j4"])
+        #expect(reading.jobSet.jobs.count == 3 && reading.rejected == ["j3", "j4"])
         #expect(reading.errors.count == 1)
     }
 
@@ -587,7 +587,7 @@ import TimerZones
         let text = try shipped("timerd.toml")
         let reading = try read(text)
         #expect(reading.errors.isEmpty && reading.rejected.isEmpty)
-        #expect(reading.roster.jobs.count >= 2)
+        #expect(reading.jobSet.jobs.count >= 2)
         let lines = text.split(separator: "\n").map { $0.drop { $0 == "#" } }
         for key in ConfigReader.knownKeys.daemon + ConfigReader.knownKeys.job {
             #expect(lines.contains { $0.hasPrefix("\(key) = ") }, "\(key) is not in it")
@@ -598,13 +598,13 @@ import TimerZones
     @Test func theInstalledConfigurationHasNoJob_andIsGoodWithItsCommentsTakenOff() throws {
         let text = try shipped("system.toml")
         let reading = try read(text)
-        #expect(reading.errors.isEmpty && reading.roster.jobs.isEmpty)
+        #expect(reading.errors.isEmpty && reading.jobSet.jobs.isEmpty)
         let lines = text.split(separator: "\n").map { line in
             line.hasPrefix("#") && !line.hasPrefix("# ") && !line.hasPrefix("#:")
                 ? line.dropFirst() : line
         }
         let suggested = try read(lines.joined(separator: "\n"))
-        #expect(suggested.errors.isEmpty && suggested.roster.jobs.count == 1)
+        #expect(suggested.errors.isEmpty && suggested.jobSet.jobs.count == 1)
     }
 
     private func shipped(_ name: String) throws -> String {

@@ -19,7 +19,7 @@ import TimerCore
     private func job(_ keys: String) throws -> Job {
         let reading = try read("[job.j]\nevery = \"1h\"\nshell = \"x\"\n\(keys)\n")
         #expect(reading.errors.isEmpty, "\(reading.errors)")
-        return try #require(reading.roster.jobs.first)
+        return try #require(reading.jobSet.jobs.first)
     }
 
     @Test func areWhatTheySay() throws {
@@ -51,7 +51,7 @@ import TimerCore
             token = "/etc/own"
             """)
         #expect(
-            reading.roster.jobs.first?.execution.credentials
+            reading.jobSet.jobs.first?.execution.credentials
                 == ["token": "/etc/own", "a.b@c-d_E": "/etc/other"])
     }
 
@@ -70,7 +70,7 @@ import TimerCore
             capabilities = []
             no-new-privileges = false
             """)
-        let found = reading.roster.jobs.map(\.execution.confinement)
+        let found = reading.jobSet.jobs.map(\.execution.confinement)
         #expect(found.map(\.capabilities?.bits) == [1 << 5, 0])
         #expect(found.map(\.noNewPrivileges) == [true, false])
     }
@@ -171,7 +171,7 @@ import TimerCore
     ])
     func whatIsWrongIsToldWithItsPlace(keys: String, message: String) throws {
         let reading = try read("[job.j]\nevery = \"1h\"\nshell = \"x\"\n\(keys)\n")
-        #expect(reading.roster.jobs.isEmpty && reading.errors.count == 1)
+        #expect(reading.jobSet.jobs.isEmpty && reading.errors.count == 1)
         let text = try #require(reading.errors.first).description
         #expect(text.hasPrefix("t.toml:\(message)"), "\(text)")
     }
@@ -205,7 +205,7 @@ import TimerCore
         let rule = "[daemon]\nallowed-users = [\"alice\", \"backup\"]\n"
         for (text, line) in [("\(rule)\(Self.jobs)\n", 2), ("\(Self.jobs)\n\(rule)", 0)] {
             let reading = try read(text)
-            #expect(reading.roster.jobs.map(\.name.description) == ["a"])
+            #expect(reading.jobSet.jobs.map(\.name.description) == ["a"])
             #expect(reading.rejected == ["r", "none"] && reading.errorCount == 2)
             #expect(
                 reading.errors.map(\.description) == [
@@ -228,7 +228,7 @@ import TimerCore
         let text = rule + jobs.joined()
         #expect(try read(text).errors.isEmpty)
         let reading = try read(text, asksMachine: true)
-        #expect(reading.roster.jobs.map(\.name.description) == ["root", "alice"])
+        #expect(reading.jobSet.jobs.map(\.name.description) == ["root", "alice"])
         #expect(
             reading.settings.allowedUsers
                 == AllowedUsers(users: ["alice"], groups: ["root", "no-such-group"]))
@@ -237,7 +237,7 @@ import TimerCore
     @Test func moreErrorsThanCanBeShownAreCounted() throws {
         let jobs = (0..<250).map { "[job.j\($0)]\nevery = \"1h\"\nshell = \"x\"\nuser = \"u\"\n" }
         let reading = try read("[daemon]\nallowed-users = [\"v\"]\n\(jobs.joined())")
-        #expect(reading.roster.jobs.isEmpty && reading.rejected.count == 250)
+        #expect(reading.jobSet.jobs.isEmpty && reading.rejected.count == 250)
         #expect(reading.errors.count == 100 && reading.errorCount == 250)
     }
 

@@ -121,7 +121,7 @@ import TimerCore
             ("pausd = true", "2:1: [defaults]: unknown key \"pausd\" (did you mean \"paused\"?)"),
         ] {
             let reading = try read("[defaults]\n\(fault)\n\(job)[job.b]\nq = 1\n")
-            #expect(reading.roster.jobs.isEmpty && reading.rejected == ["a", "b"])
+            #expect(reading.jobSet.jobs.isEmpty && reading.rejected == ["a", "b"])
             #expect(
                 reading.errors.map(firstLine) == [
                     "timerd.toml:\(said); no job of this file runs until this is right",

@@ -101,7 +101,7 @@ import TimerCore
         func schedules(_ seed: UInt64) throws -> [Schedule] {
             let reading = try ConfigReader.read(Array(text.utf8), file: "t.toml", seed: seed)
             #expect(reading.errors.isEmpty)
-            return reading.roster.jobs.map(\.schedule)
+            return reading.jobSet.jobs.map(\.schedule)
         }
         let first = try schedules(1)
         #expect(try schedules(1) == first)

@@ -39,7 +39,7 @@ import TimerCore
 
     @Test func aByteOrderMarkIsNoPartOfTheText() throws {
         let reading = try read("\u{feff}[job.a]\nshell = \"true\"\nevery = \"1h\"\n")
-        #expect(reading.errors.isEmpty && reading.roster.jobs.count == 1)
+        #expect(reading.errors.isEmpty && reading.jobSet.jobs.count == 1)
         #expect(fault(of: "\u{feff}a = !").hasPrefix("t.toml:1:5: "))
         #expect(try read("\u{feff}x = 1").errors.map(\.mark) == [SourceMark(line: 1, column: 1)])
         #expect(try read("\u{feff}").errors.isEmpty)
@@ -57,7 +57,7 @@ import TimerCore
         #expect(reading?.errorCount == 19_999 && reading?.rejected.count == 19_999)
         #expect(reading?.errors.count == ConfigReading.errorsMax + 1)
         #expect(reading?.errors.last?.message == "and 19899 more errors of renamed-from")
-        #expect(reading?.roster.jobs.map(\.name.description) == ["j19999"])
+        #expect(reading?.jobSet.jobs.map(\.name.description) == ["j19999"])
     }
 
     @Test func aFalseRenameIsSaidWhereItIs() throws {
@@ -88,7 +88,7 @@ import TimerCore
         let reading = try read("[job.a]\nevery = \"\(text)\"\nshell = \"true\"\n")
         #expect(reading.errors.isEmpty == isGood, "\(reading.errors)")
         if isGood {
-            #expect(reading.roster.jobs.first?.schedule == .every(.seconds(3_155_760_000)))
+            #expect(reading.jobSet.jobs.first?.schedule == .every(.seconds(3_155_760_000)))
         }
     }
 

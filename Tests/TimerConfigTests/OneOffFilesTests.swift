@@ -47,9 +47,9 @@ import TimerCore
         try folder.write("one-off.d/.restic-2.7.new", "[job.")
         let reading = try folder.load()
         #expect(reading.errors.isEmpty)
-        #expect(reading.roster.jobs.map(\.name.description) == ["backup", "restic-1"])
-        #expect(reading.roster.jobs.map(\.isOneOff) == [false, true])
-        #expect(try folder.loadOneOff("restic-1") == reading.roster.jobs[1])
+        #expect(reading.jobSet.jobs.map(\.name.description) == ["backup", "restic-1"])
+        #expect(reading.jobSet.jobs.map(\.isOneOff) == [false, true])
+        #expect(try folder.loadOneOff("restic-1") == reading.jobSet.jobs[1])
     }
 
     @Test func aDirectoryThatIsNotThereIsFine() throws {
@@ -74,7 +74,7 @@ import TimerCore
         let reading = try folder.load()
         #expect(reading.errorCount == 1)
         #expect(reading.errors.first?.file.hasSuffix("/one-off.d/restic-1.toml") == true)
-        #expect(reading.roster.jobs.map(\.name.description) == ["backup"])
+        #expect(reading.jobSet.jobs.map(\.name.description) == ["backup"])
         #expect(throws: ConfigError.self) { try folder.loadOneOff("restic-1") }
     }
 
@@ -93,7 +93,7 @@ import TimerCore
             Self.good.replacingOccurrences(of: "restic-1", with: "backup"))
         let reading = try folder.load()
         #expect(reading.errors.first?.message.contains("is in") == true)
-        #expect(reading.roster.jobs.map(\.isOneOff) == [false])
+        #expect(reading.jobSet.jobs.map(\.isOneOff) == [false])
     }
 
     @Test func theUsersThatAreAllowedCount() throws {

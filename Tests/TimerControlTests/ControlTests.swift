@@ -278,7 +278,7 @@ private enum SeenPauses {
             name: Job.Name("backup")!, command: .arguments(["restic"]),
             schedule: .every(.seconds(60)))
         let agenda = Agenda.load(
-            Roster([job]), Recollection(life: 1), concurrentRunsMax: 1, at: clock
+            JobSet([job]), RecoveredState(instance: 1), concurrentRunsMax: 1, at: clock
         ).agenda
         let snapshot = try #require(agenda.snapshot(of: job.name, at: clock))
         let text = String(decoding: try ControlJSON.encode(JobStatus(snapshot)), as: UTF8.self)

@@ -17,7 +17,7 @@ import TimerCore
         init(_ jobs: [Job], max: Int = 64) {
             let actions: [Action]
             (agenda, actions) = Agenda.load(
-                Roster(jobs), Recollection(life: 1), concurrentRunsMax: max,
+                JobSet(jobs), RecoveredState(instance: 1), concurrentRunsMax: max,
                 at: Self.now(seconds))
             take(actions)
         }
@@ -115,7 +115,7 @@ import TimerCore
         var paused = job(.onBoot(.seconds(60)))
         paused.paused = true
         machine = Machine([])
-        machine.handle(.reload(Roster([paused])))
+        machine.handle(.reload(JobSet([paused])))
         #expect(
             machine.why()[1]
                 == "No run is left in this boot of the machine: after it is resumed, it runs 1min after the "

@@ -215,7 +215,7 @@ import TimerCore
                 first: name == "c" ? .zero : nil)
         }
         var agenda = Agenda.load(
-            Roster(jobs), Recollection(life: 1), concurrentRunsMax: 1, at: now()
+            JobSet(jobs), RecoveredState(instance: 1), concurrentRunsMax: 1, at: now()
         ).agenda
         _ = agenda.handle(
             .order(Order(.pause, jobs[1].name, by: .user("me"), note: "why")), at: now())

@@ -169,17 +169,17 @@ private struct AcceptedDraw {
             job: name, phase: phase, active: span(), accrued: span(), isCounting: chance(2),
             firings: count(), lastScheduled: chance(2) ? scheduled() : nil,
             configuredPaused: chance(2), removed: chance(4) ? wall() : nil, at: reading(),
-            life: any(Accepted.life), basis: TimeBasis.allCases[random.int(below: 4)],
-            uncertain: span(), skips: count(), seen: chance(2) ? wall() : nil,
-            corrections: count(), isDueThisBoot: random.int(below: 2) == 0)
+            instance: any(Accepted.instance), basis: TimeBasis.allCases[random.int(below: 4)],
+            maxLoss: span(), skips: count(), processedThrough: chance(2) ? wall() : nil,
+            clockEpoch: count(), isDueThisBoot: random.int(below: 2) == 0)
     }
 
-    private mutating func openRun(_ name: Job.Name) -> Recollection.OpenRun {
+    private mutating func openRun(_ name: Job.Name) -> RecoveredState.OpenRun {
         let id = Run.ID(
             firing: Firing.ID(job: name, scheduled: scheduled()), attempt: max(1, count()))
-        return Recollection.OpenRun(
+        return RecoveredState.OpenRun(
             id: id, firing: Firing(id: id.firing, missed: count(), active: span()), bootID: boot(),
-            wasBegun: chance(2), recorded: wall(), isLive: chance(3))
+            wasSpawned: chance(2), recorded: wall(), isLive: chance(3))
     }
 
     /// Advances the clocks of one boot: the two monotonic clocks never decrease, and the wall clock
@@ -205,7 +205,7 @@ private struct AcceptedDraw {
         case 2: return .clockChanged
         case 3: return .checkpoint()
         case 4:
-            return .reload(Roster(try jobs.map { chance(2) ? $0 : try job($0.name) }))
+            return .reload(JobSet(try jobs.map { chance(2) ? $0 : try job($0.name) }))
         case 5:
             guard let run = started.last else { return .wake(name) }
             return .ended(run, .exited(1), RunUsage())
@@ -223,18 +223,19 @@ private struct AcceptedDraw {
         let names: [Job.Name] = ["a", "b", "c"]
         let jobs = try names.map { try job($0) }
         let began = reading()
-        var past = Recollection(life: any(Accepted.life), records: names.map { record($0) })
+        var past = RecoveredState(
+            instance: any(Accepted.instance), records: names.map { record($0) })
         past.openRuns = names.filter { _ in chance(3) }.map { openRun($0) }
         if chance(2) {
             past.previous = .init(
-                life: any(Accepted.life), began: began, ended: chance(2) ? reading() : nil)
+                instance: any(Accepted.instance), began: began, ended: chance(2) ? reading() : nil)
         }
-        if chance(2) { past.heartbeat = Heartbeat(life: any(Accepted.life), at: reading()) }
+        if chance(2) { past.heartbeat = Heartbeat(instance: any(Accepted.instance), at: reading()) }
         var now = reading()
         now.wall = WallInstant(microsecondsSinceEpoch: any(Accepted.clockMicroseconds))
         now.bootID = World.bootID(1)
         var (agenda, actions) = Agenda.load(
-            Roster(jobs), past, concurrentRunsMax: 2, seed: random.next(), at: now)
+            JobSet(jobs), past, concurrentRunsMax: 2, seed: random.next(), at: now)
         var started: [Run.ID] = []
         for _ in 0..<20 {
             take(actions, &started)
@@ -262,8 +263,8 @@ private struct AcceptedDraw {
 
     private func check(_ records: [JobRecord]) {
         for record in records {
-            #expect(record.active >= .zero && record.accrued >= .zero && record.uncertain >= .zero)
-            #expect(record.firings >= 0 && record.skips >= 0 && record.corrections >= 0)
+            #expect(record.active >= .zero && record.accrued >= .zero && record.maxLoss >= .zero)
+            #expect(record.firings >= 0 && record.skips >= 0 && record.clockEpoch >= 0)
         }
     }
 
@@ -274,6 +275,6 @@ private struct AcceptedDraw {
             _ = (job.accrued.wholeMicroseconds, job.checkpoint.rfc3339)
         }
         _ = (agenda.next(at: now)?.instant.rfc3339, agenda.nextRing(at: now))
-        _ = (agenda.lateness(at: now), agenda.accounts(at: now), agenda.isStirred(at: now))
+        _ = (agenda.lateness(at: now), agenda.accounts(at: now), agenda.clocksJumped(at: now))
     }
 }

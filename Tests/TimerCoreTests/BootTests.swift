@@ -115,7 +115,7 @@ import Testing
         let told = world.notices.count
         world.load(jobs)
         #expect(
-            world.show("boot").remaining == .seconds(1495) && world.show("boot").uncertain == .zero)
+            world.show("boot").remaining == .seconds(1495) && world.show("boot").maxLoss == .zero)
         #expect(
             !world.notices[told...].contains { if case .recovered = $0 { true } else { false } },
             "nothing of the boot before is taken up")
@@ -146,7 +146,7 @@ import Testing
     @Test func aJobThatIsAddedLaterWaitsForTheNextBoot() {
         var world = World()
         world.load([])
-        world.handle(.reload(Roster([job(.seconds(1500))])))
+        world.handle(.reload(JobSet([job(.seconds(1500))])))
         #expect(world.show("boot").phase == .finished && world.show("boot").remaining == nil)
         world.pass(.seconds(1000))
         world.stopCleanly()
@@ -161,8 +161,8 @@ import Testing
         world.pass(.seconds(10_000))
         #expect(world.started.map(\.id.firing.job) == ["boot", "other"])
         // A job that was removed and returns is also added later.
-        world.handle(.reload(Roster([])))
-        world.handle(.reload(Roster([job(.seconds(20_000))])))
+        world.handle(.reload(JobSet([])))
+        world.handle(.reload(JobSet([job(.seconds(20_000))])))
         world.pass(.seconds(20_000))
         #expect(world.started.count == 2)
     }
@@ -173,7 +173,7 @@ import Testing
         world.load([.every(.seconds(3600), "boot").counting(.boottime)])
         world.pass(.seconds(100))
         if byReload {
-            world.handle(.reload(Roster([job(.seconds(1500))])))
+            world.handle(.reload(JobSet([job(.seconds(1500))])))
         } else {
             world.stopCleanly()
             world.load([job(.seconds(1500))])
@@ -186,7 +186,7 @@ import Testing
         world.pass(.seconds(1500))
         #expect(world.started.count == 1)
         // With an interval again, the job starts with no elapsed time.
-        world.handle(.reload(Roster([.every(.seconds(3600), "boot")])))
+        world.handle(.reload(JobSet([.every(.seconds(3600), "boot")])))
         #expect(world.show("boot").remaining == .seconds(3600))
     }
 
@@ -202,7 +202,7 @@ import Testing
         world.pass(.seconds(passed))
         world.endRuns()
         let before = world.started.count
-        world.handle(.reload(Roster([job(.seconds(other))])))
+        world.handle(.reload(JobSet([job(.seconds(other))])))
         #expect(world.show("boot").remaining == left.map { .seconds($0) })
         world.pass(.seconds(left ?? 10_000))
         #expect(world.started.count == before + (left == nil ? 0 : 1))
@@ -215,7 +215,7 @@ import Testing
         world.pass(.seconds(100))
         let renamed = job(.seconds(1500), "start", renamedFrom: "boot")
         if byReload {
-            world.handle(.reload(Roster([renamed])))
+            world.handle(.reload(JobSet([renamed])))
         } else {
             world.stopCleanly()
             world.load([renamed])
@@ -401,7 +401,7 @@ import Testing
             world.load([try reboot("boot")])
         case "rename":
             name = "start"
-            world.handle(.reload(Roster([try reboot("start", renamedFrom: "boot")])))
+            world.handle(.reload(JobSet([try reboot("start", renamedFrom: "boot")])))
         case "step": world.step(.seconds(-60))
         default: world.step(.seconds(86_400))
         }

@@ -52,7 +52,7 @@ import Testing
         var world = world(before)
         world.pass(.seconds(20))
         #expect(world.started.count == 1)
-        world.handle(.reload(Roster([Job.every(.seconds(10)).with { $0.concurrency = .allow }])))
+        world.handle(.reload(JobSet([Job.every(.seconds(10)).with { $0.concurrency = .allow }])))
         #expect(world.started.count == 2)
     }
 
@@ -126,8 +126,8 @@ import Testing
         let job = Job.every(.seconds(10))
         world.load([job])
         world.pass(.seconds(10))
-        world.handle(.reload(Roster()))
-        world.handle(.reload(Roster([job])))
+        world.handle(.reload(JobSet()))
+        world.handle(.reload(JobSet([job])))
         world.pass(.seconds(10))
         #expect(world.started.count == 1 && world.skipped.map(\.reason) == ["still-running"])
         world.endRuns()
@@ -221,7 +221,7 @@ import Testing
         world.load([Self.atMostTwo.with { $0.onMissed = .runAll }])
         world.block(.seconds(100))
         world.pass(.zero)
-        world.handle(.reload(Roster([Self.atMostTwo.with { $0.concurrencyMax = 5 }])))
+        world.handle(.reload(JobSet([Self.atMostTwo.with { $0.concurrencyMax = 5 }])))
         #expect(world.started.count == 5)
     }
 }

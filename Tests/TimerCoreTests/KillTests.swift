@@ -113,7 +113,7 @@ import Testing
         world.load([job])
         world.pass(.zero)
         job.execution.successExitCodes = [0]
-        world.handle(.reload(Roster([job])))
+        world.handle(.reload(JobSet([job])))
         world.end(world.started[0], outcome)
         #expect(world.verdicts[world.started[0].id] == failed)
         #expect(world.show("backup").lastRun?.failed == failed)

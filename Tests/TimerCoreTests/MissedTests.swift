@@ -173,9 +173,9 @@ import Testing
         var world = World()
         let job = try Job.cron("* * * * *")
         world.load([job])
-        world.handle(.reload(Roster()))
+        world.handle(.reload(JobSet()))
         world.pass(.seconds(600))
-        world.handle(.reload(Roster([job])))
+        world.handle(.reload(JobSet([job])))
         world.pass(.zero)
         #expect(world.started.isEmpty)
     }
@@ -230,7 +230,7 @@ import Testing
         world.stopCleanly()
         let future = world.now.wall + .seconds(86_400)
         world.records["backup"]?.lastScheduled = future
-        world.records["backup"]?.seen = future
+        world.records["backup"]?.processedThrough = future
         world.load([job])
         world.pass(.seconds(120))
         #expect(world.started.count == 2)

@@ -29,10 +29,11 @@ import Testing
     }
 
     private static func agenda(
-        _ jobs: [Job] = [configured], records: [JobRecord] = [], life: Int64 = 1, at now: Now
+        _ jobs: [Job] = [configured], records: [JobRecord] = [], instance: Int64 = 1, at now: Now
     ) -> (Agenda, [Action]) {
         Agenda.load(
-            Roster(jobs), Recollection(life: life, records: records), concurrentRunsMax: 8,
+            JobSet(jobs), RecoveredState(instance: instance, records: records),
+            concurrentRunsMax: 8,
             seed: 0, at: now)
     }
 
@@ -45,7 +46,7 @@ import Testing
     private func records(_ actions: [Action]) -> [JobRecord] {
         actions.flatMap { action -> [JobRecord] in
             switch action {
-            case .adopt(let change, _): change.records
+            case .storeJobSet(let change, _): change.records
             case .save(let records, _): records
             case .begin(_, _, let records): records
             default: []
@@ -56,7 +57,7 @@ import Testing
     @Test func isSavedBeforeItIsAnswered_andRunsOnce() throws {
         var (agenda, _) = Self.agenda(at: Self.now(0))
         let made = agenda.handle(.include(Self.job(at: 60)), at: Self.now(1))
-        guard case .adopt(let change, durable: true)? = made.first else {
+        guard case .storeJobSet(let change, durable: true)? = made.first else {
             Issue.record("\(made)")
             return
         }
@@ -85,7 +86,8 @@ import Testing
         var (agenda, _) = Self.agenda(at: Self.now(0))
         let made = agenda.handle(.include(Self.job(at: 60)), at: Self.now(1))
         var (later, actions) = Self.agenda(
-            [Self.configured, Self.job(at: 60)], records: records(made), life: 2, at: Self.now(600))
+            [Self.configured, Self.job(at: 60)], records: records(made), instance: 2,
+            at: Self.now(600))
         actions += later.handle(.wake(Self.name), at: Self.now(600))
         let late = runs(actions)
         #expect(late.count == 1)
@@ -93,7 +95,7 @@ import Testing
         // It does not run a second time, whether its definition still exists or not.
         let saved = records(actions)
         var (last, more) = Self.agenda(
-            [Self.job(at: 60)], records: saved, life: 3, at: Self.now(700))
+            [Self.job(at: 60)], records: saved, instance: 3, at: Self.now(700))
         more += last.handle(.wake(Self.name), at: Self.now(700))
         #expect(runs(more).isEmpty)
     }
@@ -118,7 +120,7 @@ import Testing
         _ = agenda.handle(.ended(run.id, .exited(0), RunUsage()), at: Self.now(11))
         let gone = agenda.handle(.exclude([Self.name]), at: Self.now(12))
         var (later, actions) = Self.agenda(
-            [Self.job(at: 10)], records: records(gone), life: 2, at: Self.now(20))
+            [Self.job(at: 10)], records: records(gone), instance: 2, at: Self.now(20))
         actions += later.handle(.wake(Self.name), at: Self.now(20))
         #expect(runs(actions).isEmpty)
         #expect(later.snapshot(of: Self.name, at: Self.now(20))?.phase == .finished)

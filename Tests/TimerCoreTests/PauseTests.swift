@@ -173,13 +173,14 @@ import Testing
     // MARK: - Changing the terms of a pause
 
     private func pause(
-        _ world: inout World, by author: String = "bob", note: String? = nil,
+        _ world: inout World, by initiator: String = "bob", note: String? = nil,
         until: Order.PauseEnd? = nil, withRun: Bool = false
     ) -> Answer? {
         world.handle(
             .order(
                 Order(
-                    .pause, "backup", by: .user(author), note: note, until: until, withRun: withRun)
+                    .pause, "backup", by: .user(initiator), note: note, until: until,
+                    withRun: withRun)
             ))
         return world.answers.last
     }
@@ -249,7 +250,7 @@ import Testing
         var world = World()
         world.load([.every(.seconds(60), paused: true)])
         _ = pause(&world, note: "not yet")
-        world.handle(.reload(Roster([.every(.seconds(60))])))
+        world.handle(.reload(JobSet([.every(.seconds(60))])))
         #expect(world.show("backup").phase.word == "paused")
     }
 

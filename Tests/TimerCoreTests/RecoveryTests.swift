@@ -25,7 +25,8 @@ import Testing
     @Test func theVeryFirstStartMissesNothing() {
         var world = World()
         world.load([job])
-        #expect(world.notices.first == .lifeBegan(.firstStart, away: nil, jobs: 1, wereCounting: 0))
+        #expect(
+            world.notices.first == .daemonStarted(.firstStart, away: nil, jobs: 1, wereCounting: 0))
         #expect(world.started.isEmpty && world.show("backup").remaining == .seconds(60))
     }
 
@@ -38,8 +39,8 @@ import Testing
         world.load([job])
         #expect(world.show("backup").accrued == .seconds(20))
         #expect(
-            world.notices.last { if case .lifeBegan = $0 { true } else { false } }
-                == .lifeBegan(.clean, away: .seconds(3600), jobs: 1, wereCounting: 0))
+            world.notices.last { if case .daemonStarted = $0 { true } else { false } }
+                == .daemonStarted(.clean, away: .seconds(3600), jobs: 1, wereCounting: 0))
         #expect(!world.notices.contains { if case .recovered = $0 { true } else { false } })
     }
 
@@ -59,7 +60,7 @@ import Testing
         #expect(world.notices.contains(recovered))
         #expect(
             world.notices.contains(
-                .lifeBegan(
+                .daemonStarted(
                     .killed, away: .seconds(100) + .milliseconds(400), jobs: 1, wereCounting: 1,
                     lostAtMost: .seconds(1))))
         world.pass(.seconds(40))
@@ -83,8 +84,8 @@ import Testing
                     .active)
             ))
         guard
-            case .lifeBegan(.reboot, let away, _, 1, _)? = world.notices.last(where: {
-                if case .lifeBegan = $0 { true } else { false }
+            case .daemonStarted(.reboot, let away, _, 1, _)? = world.notices.last(where: {
+                if case .daemonStarted = $0 { true } else { false }
             })
         else {
             Issue.record("\(world.notices)")
@@ -167,9 +168,10 @@ import Testing
         world.load([Job.every(.seconds(3600))])
         #expect(world.show("backup").accrued == .seconds(50))
         guard
-            case .lifeBegan(.killed, away: .seconds(100), _, _, _)? = world.notices.last(where: {
-                if case .lifeBegan = $0 { true } else { false }
-            })
+            case .daemonStarted(.killed, away: .seconds(100), _, _, _)? = world.notices.last(
+                where: {
+                    if case .daemonStarted = $0 { true } else { false }
+                })
         else {
             Issue.record("\(world.notices)")
             return
@@ -286,7 +288,7 @@ import Testing
         world.pass(.seconds(17))
         let before = world.timers
         let actions = world.handle(
-            .reload(Roster([.every(.seconds(60), "a"), .every(.seconds(60), "b")])))
+            .reload(JobSet([.every(.seconds(60), "a"), .every(.seconds(60), "b")])))
         #expect(world.timers == before)
         #expect(actions == [.tell(.reloaded(added: [], changed: [], removed: [], kept: 2))])
     }
@@ -296,7 +298,7 @@ import Testing
         world.load([.every(.seconds(60))])
         world.pass(.seconds(17))
         let before = world.timers
-        world.handle(.reload(Roster([.every(.seconds(60), command: .shell("false"))])))
+        world.handle(.reload(JobSet([.every(.seconds(60), command: .shell("false"))])))
         #expect(world.timers == before && world.show("backup").accrued == .seconds(17))
         #expect(
             world.notices.last == .reloaded(added: [], changed: ["backup"], removed: [], kept: 0))
@@ -308,9 +310,9 @@ import Testing
         var world = World()
         world.load([.every(.seconds(60))])
         world.pass(.seconds(30))
-        world.handle(.reload(Roster([.every(.seconds(40))])))
+        world.handle(.reload(JobSet([.every(.seconds(40))])))
         #expect(world.show("backup").remaining == .seconds(10))
-        world.handle(.reload(Roster([.every(.seconds(20))])))
+        world.handle(.reload(JobSet([.every(.seconds(20))])))
         #expect(world.show("backup").remaining == .zero)
         world.pass(.zero)
         #expect(world.started.count == 1 && world.show("backup").accrued == .seconds(10))
@@ -320,13 +322,13 @@ import Testing
         var world = World()
         world.load([.every(.seconds(60))])
         world.pass(.seconds(30))
-        world.handle(.reload(Roster()))
+        world.handle(.reload(JobSet()))
         #expect(world.timers.isEmpty && !world.agenda.isCounting)
         world.pass(.seconds(3600))
-        world.handle(.reload(Roster([.every(.seconds(60))])))
+        world.handle(.reload(JobSet([.every(.seconds(60))])))
         #expect(world.show("backup").accrued == .seconds(30))
 
-        world.handle(.reload(Roster()))
+        world.handle(.reload(JobSet()))
         world.stopCleanly()
         world.sleep(.seconds(29 * 86_400))
         world.load([])
@@ -334,7 +336,7 @@ import Testing
         world.load([.every(.seconds(60))])
         #expect(world.show("backup").accrued == .seconds(30))
 
-        world.handle(.reload(Roster()))
+        world.handle(.reload(JobSet()))
         world.stopCleanly()
         world.sleep(.seconds(31 * 86_400))
         world.load([])
@@ -346,7 +348,7 @@ import Testing
         world.load([.every(.seconds(5), "a"), .every(.seconds(7), "b")])
         world.pass(.seconds(5))
         let run = world.started[0].id
-        world.handle(.reload(Roster([.every(.seconds(7), "b")])))
+        world.handle(.reload(JobSet([.every(.seconds(7), "b")])))
         world.pass(.seconds(2))
         #expect(world.started.count == 1, "its place is still taken")
         world.handle(.ended(run, .exited(0), RunUsage()))
@@ -357,11 +359,11 @@ import Testing
         var world = World()
         world.load([.every(.seconds(60))])
         _ = world.order(.pause, "backup")
-        world.handle(.reload(Roster([.every(.seconds(60), command: .shell("x"))])))
+        world.handle(.reload(JobSet([.every(.seconds(60), command: .shell("x"))])))
         #expect(world.show("backup").phase.word == "paused")
         _ = world.order(.resume, "backup")
 
-        world.handle(.reload(Roster([.every(.seconds(60), paused: true)])))
+        world.handle(.reload(JobSet([.every(.seconds(60), paused: true)])))
         #expect(
             world.show("backup").phase == .paused(Pause(since: world.now.wall, by: .configuration)))
         _ = world.order(.resume, "backup")
@@ -370,10 +372,10 @@ import Testing
         #expect(
             world.show("backup").phase == .armed, "resumed against `paused = true`, it stays so")
 
-        world.handle(.reload(Roster([.every(.seconds(60))])))
-        world.handle(.reload(Roster([.every(.seconds(60), paused: true)])))
+        world.handle(.reload(JobSet([.every(.seconds(60))])))
+        world.handle(.reload(JobSet([.every(.seconds(60), paused: true)])))
         #expect(world.show("backup").phase.word == "paused")
-        world.handle(.reload(Roster([.every(.seconds(60))])))
+        world.handle(.reload(JobSet([.every(.seconds(60))])))
         #expect(world.show("backup").phase == .armed)
     }
 
@@ -382,7 +384,7 @@ import Testing
         world.load([.after(.seconds(5))])
         world.pass(.seconds(5))
         world.endRuns()
-        world.handle(.reload(Roster([.every(.seconds(5), "once")])))
+        world.handle(.reload(JobSet([.every(.seconds(5), "once")])))
         #expect(world.show("once").phase == .armed && world.show("once").accrued == .zero)
     }
 
@@ -391,9 +393,9 @@ import Testing
         for round in 0..<50 {
             world.load([])
             let jobs = (0..<10).map { Job.every(.seconds(60), Job.Name("j\(round * 10 + $0)")!) }
-            world.handle(.reload(Roster(jobs)))
+            world.handle(.reload(JobSet(jobs)))
             #expect(world.agenda.jobCount == 10 && world.agenda.due.count == 10)
-            world.handle(.reload(Roster()))
+            world.handle(.reload(JobSet()))
             #expect(world.agenda.entries.count == 10)
             #expect(world.timers.isEmpty)
             world.stopCleanly()

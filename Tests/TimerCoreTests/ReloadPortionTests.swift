@@ -16,7 +16,7 @@ import Testing
 
     /// Starts a reload, and executes only its first portion.
     private func begin(_ jobs: [Job], portion: Int, in world: inout World) {
-        world.handle(.reload(Roster(jobs), portion: portion))
+        world.handle(.reload(JobSet(jobs), portion: portion))
     }
 
     private func finish(_ world: inout World) -> Int {
@@ -47,10 +47,12 @@ import Testing
             if random.int(below: 8) > 0 { jobs.append(job) }
         }
         let names = Set(jobs.map(\.name))
-        var heirs: Set<Job.Name> = []
+        var renames: Set<Job.Name> = []
         for index in jobs.indices {
             guard let old = jobs[index].renamedFrom else { continue }
-            if names.contains(old) || !heirs.insert(old).inserted { jobs[index].renamedFrom = nil }
+            if names.contains(old) || !renames.insert(old).inserted {
+                jobs[index].renamedFrom = nil
+            }
         }
         if random.int(below: 2) == 0 { jobs.shuffle(using: &random) }
         return jobs
@@ -75,7 +77,7 @@ import Testing
             var parts = whole
             for _ in 0..<3 {
                 let new = draw(&random, old)
-                whole.handle(.reload(Roster(new)))
+                whole.handle(.reload(JobSet(new)))
                 begin(new, portion: 1 + random.int(below: 3), in: &parts)
                 _ = finish(&parts)
                 #expect(looks(whole) == looks(parts))
@@ -135,7 +137,7 @@ import Testing
             world.handle(.reloadMore)
         }
         #expect(world.agenda.names == (20..<40).map(name))
-        world.handle(.reload(Roster(jobs(40..<60))))
+        world.handle(.reload(JobSet(jobs(40..<60))))
         // There are no more slots than two configurations have jobs.
         #expect(world.agenda.entries.count == 40)
         #expect(world.records.values.count { $0.removed == nil } == 20)
@@ -172,12 +174,12 @@ import Testing
             world.pass(.seconds(20))
             world.handle(.checkpoint())
             world.beat()
-            let heirs = (20..<25).map { number in
+            let renames = (20..<25).map { number in
                 var job = Job.every(.seconds(90), name(number))
                 job.renamedFrom = name(number - 20)
                 return job
             }
-            let new = jobs(5..<10, every: 90) + heirs
+            let new = jobs(5..<10, every: 90) + renames
             begin(new, portion: 1, in: &world)
             for _ in 0..<portions { world.handle(.reloadMore) }
             world.kill()

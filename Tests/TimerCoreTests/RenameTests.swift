@@ -17,10 +17,10 @@ import Testing
         var world = World()
         world.load([.every(.seconds(60))])
         world.pass(.seconds(20))
-        let preview = world.agenda.preview(Roster([heir]), at: world.now)
+        let preview = world.agenda.preview(JobSet([heir]), at: world.now)
         #expect(preview.added == [.init(job: "vault", accrued: .seconds(20))])
         #expect(preview.removed == [.init(job: "backup", accrued: .seconds(20))])
-        world.handle(.reload(Roster([heir])))
+        world.handle(.reload(JobSet([heir])))
         #expect(world.show("vault").accrued == .seconds(20))
         #expect(world.records["backup"] == nil && world.records["vault"]?.accrued == .seconds(20))
         #expect(world.notices.contains(.renamed("vault", from: "backup")))
@@ -42,7 +42,7 @@ import Testing
         world.load([.every(.seconds(60)), .every(.seconds(60), "vault")])
         world.pass(.seconds(20))
         _ = world.order(.stop, "backup")
-        world.handle(.reload(Roster([heir])))
+        world.handle(.reload(JobSet([heir])))
         #expect(world.show("vault").accrued == .seconds(20) && world.show("vault").phase == .armed)
     }
 
@@ -52,7 +52,7 @@ import Testing
         world.pass(.seconds(20))
         let before = world.agenda.snapshot(at: world.now)
         let preview = world.agenda.preview(
-            Roster([.every(.seconds(60)), .every(.seconds(91), "other")]), at: world.now)
+            JobSet([.every(.seconds(60)), .every(.seconds(91), "other")]), at: world.now)
         #expect(preview.kept.map(\.job) == ["backup"] && preview.changed.map(\.job) == ["other"])
         #expect(world.agenda.snapshot(at: world.now) == before)
     }
@@ -80,7 +80,7 @@ import Testing
         var world = World()
         world.load([.every(.seconds(60))])
         world.pass(.seconds(61))
-        world.handle(.reload(Roster([heir])))
+        world.handle(.reload(JobSet([heir])))
         isHeldBack(&world)
     }
 
@@ -98,8 +98,8 @@ import Testing
         var world = World()
         world.load([.every(.seconds(60))])
         world.pass(.seconds(61))
-        world.handle(.reload(Roster([])))
-        world.handle(.reload(Roster([heir])))
+        world.handle(.reload(JobSet([])))
+        world.handle(.reload(JobSet([heir])))
         isHeldBack(&world)
     }
 
@@ -109,10 +109,10 @@ import Testing
         var world = World()
         world.load([.every(.seconds(60))])
         world.pass(.seconds(61))
-        world.handle(.reload(Roster([heir])))
+        world.handle(.reload(JobSet([heir])))
         var renamed = heir
         renamed.renamedFrom = nil
-        world.handle(.reload(Roster([renamed, .every(.seconds(40))])))
+        world.handle(.reload(JobSet([renamed, .every(.seconds(40))])))
         #expect(world.show("backup").live.isEmpty && world.show("vault").live.count == 1)
         world.pass(.seconds(41))
         #expect(world.started.map(\.id.firing.job) == ["backup", "backup"])
@@ -137,7 +137,7 @@ import Testing
         var renamed = queued
         renamed.name = "vault"
         renamed.renamedFrom = "backup"
-        world.handle(.reload(Roster([renamed])))
+        world.handle(.reload(JobSet([renamed])))
         #expect(world.show("vault").live.map(\.id.attempt) == [1, 2])
     }
 
@@ -153,7 +153,7 @@ import Testing
         world.records["vault"] = nil
         world.load([.every(.seconds(3600))])
         #expect(world.agenda.liveRuns == 1)
-        world.handle(.reload(Roster([heir])))
+        world.handle(.reload(JobSet([heir])))
         #expect(world.show("vault").live.map(\.id) == [run.id])
         world.end(run)
         #expect(world.closed[run.id] == .exited(0) && world.agenda.liveRuns == 0)
@@ -169,7 +169,7 @@ import Testing
             Job.every(.seconds(60)).with { $0.concurrency = .queue }, .every(.seconds(50), "other"),
         ])
         world.pass(.seconds(121))
-        world.handle(.reload(Roster([queued])))
+        world.handle(.reload(JobSet([queued])))
         #expect(world.closed.isEmpty)
         #expect(world.show("vault").live.count == 2)
         for run in world.started where run.id.firing.job == "other" { world.end(run) }
@@ -206,7 +206,7 @@ import Testing
         var renamed = job
         renamed.name = "vault"
         renamed.renamedFrom = "backup"
-        world.handle(.reload(Roster([renamed])))
+        world.handle(.reload(JobSet([renamed])))
         world.end(world.started[0], .exited(1))
         world.pass(.seconds(6))
         #expect(world.started.map(\.id.attempt) == [1, 2])
@@ -220,7 +220,7 @@ import Testing
         world.pass(.seconds(61))
         world.handle(
             .order(Order(.pause, "backup", by: .user("ada"), withRun: true)))
-        world.handle(.reload(Roster([heir])))
+        world.handle(.reload(JobSet([heir])))
         #expect(world.suspended == [world.started[0].id])
         _ = world.order(.resume, "vault")
         #expect(world.suspended.isEmpty)
@@ -233,8 +233,8 @@ import Testing
         world.load([.every(.seconds(60))])
         world.pass(.seconds(61))
         world.endRuns(.exited(3))
-        world.handle(.reload(Roster([])))
-        world.handle(.reload(Roster([.every(.seconds(60))])))
+        world.handle(.reload(JobSet([])))
+        world.handle(.reload(JobSet([.every(.seconds(60))])))
         #expect(world.show("backup").lastRun?.outcome == .exited(3))
     }
 
@@ -242,9 +242,9 @@ import Testing
         var world = World()
         world.load([.every(.seconds(60))])
         world.pass(.seconds(61))
-        world.handle(.reload(Roster([])))
+        world.handle(.reload(JobSet([])))
         world.endRuns(.exited(3))
-        world.handle(.reload(Roster([.every(.seconds(60))])))
+        world.handle(.reload(JobSet([.every(.seconds(60))])))
         #expect(world.show("backup").lastRun?.outcome == .exited(3))
     }
 
@@ -255,7 +255,7 @@ import Testing
         world.endRuns(.exited(3))
         world.stopCleanly()
         world.load([])
-        world.handle(.reload(Roster([.every(.seconds(60))])))
+        world.handle(.reload(JobSet([.every(.seconds(60))])))
         #expect(world.show("backup").lastRun?.outcome == .exited(3))
     }
 }

@@ -134,7 +134,7 @@ import Testing
         #expect(world.agenda.activeRun(first)?.state == .starting)
         #expect(world.agenda.activeRun(second)?.wait == .previousRun)
         // Its job is gone, and it is not.
-        world.handle(.reload(Roster([])))
+        world.handle(.reload(JobSet([])))
         #expect(world.agenda.activeRun(first)?.id == first)
         world.endRuns()
         #expect(world.agenda.activeRun(first) == nil)

@@ -79,7 +79,7 @@ import Testing
         var model = Model(target: isOnce ? span : first, span: span, first: first, isOnce: isOnce)
         var now = World().now
         var (agenda, actions) = Agenda.load(
-            Roster([job]), Recollection(life: 1), concurrentRunsMax: 4, at: now)
+            JobSet([job]), RecoveredState(instance: 1), concurrentRunsMax: 4, at: now)
         var timer: AwakeInstant?
         var fired = 0
         var missed = 0

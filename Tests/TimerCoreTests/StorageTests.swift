@@ -160,7 +160,7 @@ import Testing
             if isStopped {
                 _ = world.order(.stop, "backup")
             } else {
-                world.handle(.reload(Roster([.every(.seconds(60), "other")])))
+                world.handle(.reload(JobSet([.every(.seconds(60), "other")])))
             }
             world.restoreStore()
             #expect(!world.agenda.isHolding && world.timers["backup"] == nil)

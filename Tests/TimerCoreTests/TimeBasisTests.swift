@@ -84,8 +84,8 @@ import Testing
             "backup", accrued: .seconds(25), credited: .seconds(5), forfeitedAtMost: .seconds(995),
             .uptime)
         #expect(world.notices.contains(recovered))
-        #expect(world.show("backup").uncertain == .seconds(995))
-        #expect(world.records["backup"]?.uncertain == .seconds(995))
+        #expect(world.show("backup").maxLoss == .seconds(995))
+        #expect(world.records["backup"]?.maxLoss == .seconds(995))
     }
 
     /// The clocks of a container continue while its boot ID changes.
@@ -107,11 +107,11 @@ import Testing
         var world = World()
         world.load([Job.every(.seconds(600))])
         world.pass(.seconds(20))
-        world.handle(.reload(Roster([Job.every(.seconds(600)).counting(.boottime)])))
+        world.handle(.reload(JobSet([Job.every(.seconds(600)).counting(.boottime)])))
         world.sleep(.seconds(100))
         world.handle(.clockChanged)
         #expect(world.show("backup").accrued == .seconds(120))
-        world.handle(.reload(Roster([Job.every(.seconds(600))])))
+        world.handle(.reload(JobSet([Job.every(.seconds(600))])))
         world.sleep(.seconds(100))
         world.handle(.clockChanged)
         #expect(world.show("backup").accrued == .seconds(120))
@@ -126,7 +126,7 @@ import Testing
         world.load([Job.every(span)])
         world.sleep(.seconds(100))
         world.pass(.milliseconds(500))
-        world.handle(.reload(Roster([Job.every(.seconds(2)).counting(basis)])))
+        world.handle(.reload(JobSet([Job.every(.seconds(2)).counting(basis)])))
         #expect(world.timers["backup"] == world.now.awake + .milliseconds(1500))
     }
 }

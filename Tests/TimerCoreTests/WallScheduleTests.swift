@@ -121,10 +121,10 @@ import Testing
         let job = Job(name: "boot", command: .arguments(["true"]), schedule: .wall(schedule))
         var world = World()
         world.load([])
-        world.handle(.reload(Roster([job])))
+        world.handle(.reload(JobSet([job])))
         world.pass(.seconds(60))
         #expect(world.started.isEmpty && world.show("boot").phase == .finished)
-        world.handle(.reload(Roster([])))
+        world.handle(.reload(JobSet([])))
         world.stopCleanly()
         // It is the same boot, but the job was not configured at the first start.
         world.load([job])
@@ -136,8 +136,8 @@ import Testing
         world.pass(.zero)
         #expect(world.started.count == 1)
         world.endRuns()
-        world.handle(.reload(Roster([])))
-        world.handle(.reload(Roster([job])))
+        world.handle(.reload(JobSet([])))
+        world.handle(.reload(JobSet([job])))
         world.pass(.seconds(60))
         #expect(world.started.count == 1)
     }
@@ -147,7 +147,7 @@ import Testing
         let job = Job(name: "backup", command: .arguments(["true"]), schedule: .wall(schedule))
         var world = World()
         world.load([.every(.seconds(3600))])
-        world.handle(.reload(Roster([job])))
+        world.handle(.reload(JobSet([job])))
         world.pass(.seconds(60))
         #expect(world.started.isEmpty)
         world.stopCleanly()
@@ -237,12 +237,12 @@ import Testing
         var world = world(at: "2026-11-21T04:38:52Z")
         world.load([try job("hourly"), try job("daily", "other")])
         let before = world.wallTimers["other"]
-        world.handle(.reload(Roster([try job("*:0/15"), try job("daily", "other")])))
+        world.handle(.reload(JobSet([try job("*:0/15"), try job("daily", "other")])))
         #expect(world.wallTimers["report"]?.rfc3339 == "2026-11-21T04:45:00Z")
         #expect(world.wallTimers["other"] == before)
-        world.handle(.reload(Roster([.every(.seconds(60), "report"), try job("daily", "other")])))
+        world.handle(.reload(JobSet([.every(.seconds(60), "report"), try job("daily", "other")])))
         #expect(world.wallTimers["report"] == nil && world.timers["report"] != nil)
-        world.handle(.reload(Roster([try job("hourly"), try job("daily", "other")])))
+        world.handle(.reload(JobSet([try job("hourly"), try job("daily", "other")])))
         #expect(world.timers["report"] == nil && world.wallTimers["report"] != nil)
     }
 }

@@ -17,10 +17,10 @@ struct World {
     var slept: Int64 = 0
     var boot = World.bootID(1)
     var heartbeat: Heartbeat?
-    var life: Life.ID = 0
+    var instance: DaemonInstance.ID = 0
     private var canSave = true
     private var unstored: (Heartbeat.Unstored, since: AwakeInstant)?
-    var lives: [Life.ID: Recollection.PreviousLife] = [:]
+    var lives: [DaemonInstance.ID: RecoveredState.PreviousInstance] = [:]
     var records: [Job.Name: JobRecord] = [:]
     var openRuns: [Run.ID: (Run, begun: Bool, BootID)] = [:]
     var timers: [Job.Name: AwakeInstant] = [:]
@@ -70,24 +70,25 @@ struct World {
     /// - Parameter canSave: whether the starting daemon can save anything before it ends again.
     mutating func load(_ jobs: [Job], canSave: Bool = true) {
         let previous = lives[lives.keys.max() ?? 0]
-        life += 1
+        instance += 1
         self.canSave = canSave
         if canSave {
-            lives[life] = Recollection.PreviousLife(life: life, began: now, ended: nil)
+            lives[instance] = RecoveredState.PreviousInstance(
+                instance: instance, began: now, ended: nil)
         }
         let open = openRuns.values.sorted { $0.0.id.description < $1.0.id.description }.map {
-            Recollection.OpenRun(
+            RecoveredState.OpenRun(
                 id: $0.0.id, of: owners[$0.0.id], firing: $0.0.firing, bootID: $0.2,
-                wasBegun: $0.begun,
+                wasSpawned: $0.begun,
                 recorded: recorded[$0.0.id], isLive: hasRunner && $0.begun)
         }
-        let past = Recollection(
-            life: life, previous: previous, heartbeat: heartbeat,
+        let past = RecoveredState(
+            instance: instance, previous: previous, heartbeat: heartbeat,
             records: Array(records.values), openRuns: open, lastRuns: lastRuns)
         unstored = canSave ? nil : (past.unstored(), now.awake)
         let actions: [Action]
         (agenda, actions) = Agenda.load(
-            Roster(jobs), past, concurrentRunsMax: concurrentRunsMax, seed: seed, at: now)
+            JobSet(jobs), past, concurrentRunsMax: concurrentRunsMax, seed: seed, at: now)
         for action in actions { perform(action) }
     }
 
@@ -127,7 +128,7 @@ struct World {
     private mutating func perform(_ action: Action) {
         if isStoreDown {
             switch action {
-            case .begin, .start, .close, .save, .adopt:
+            case .begin, .start, .close, .save, .storeJobSet:
                 return unwritten.append((action, agenda.eventNumber, now.awake))
             default: break
             }
@@ -179,7 +180,7 @@ struct World {
             lastRuns[owners[run] ?? run.firing.job] = RunSummary(id: run, outcome: outcome)
             openRuns[run] = nil
         case .save(let records, _): keep(records)
-        case .adopt(let change, _):
+        case .storeJobSet(let change, _):
             for renaming in change.renamed { rename(renaming) }
             keep(change.records)
             for job in change.erased { records[job] = nil }
@@ -273,7 +274,8 @@ struct World {
 
     mutating func beat() {
         heartbeat = Heartbeat(
-            life: life, at: now, unstored: unstored.map { $0.0.counting(now.awake - $0.since) })
+            instance: instance, at: now,
+            unstored: unstored.map { $0.0.counting(now.awake - $0.since) })
     }
 
     /// Ends the daemon at once; everything it had in memory is lost.
@@ -287,7 +289,7 @@ struct World {
     mutating func stopCleanly() {
         handle(.shutdown)
         let end = now
-        lives[life]?.ended = end
+        lives[instance]?.ended = end
         kill()
     }
 
@@ -376,8 +378,8 @@ extension World {
 
 extension Agenda {
     /// The preview of a reload, compared a few jobs at a time.
-    func preview(_ roster: Roster, at now: Now) -> ReloadPreview {
-        var preview = ReloadPreview(roster)
+    func preview(_ jobSet: JobSet, at now: Now) -> ReloadPreview {
+        var preview = ReloadPreview(jobSet)
         while preview.advance(in: self, count: 2, at: now) {}
         return preview
     }

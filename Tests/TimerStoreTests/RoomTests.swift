@@ -51,7 +51,7 @@ import TimerCore
         try onDisk(512) { path in
             let store = try Store(path: path)
             _ = try store.recover()
-            try store.commit([.beginLife(now(0))], durable: true)
+            try store.commit([.beginInstance(now(0))], durable: true)
             try fire(1..<1000, in: store)
             let found = try Store(path: path).history(
                 of: nil, since: nil, failed: false, limit: 5000)
@@ -65,7 +65,7 @@ import TimerCore
         try onDisk(20_480) { path in
             let store = try Store(path: path)
             _ = try store.recover()
-            try store.commit([.beginLife(now(0))], durable: true)
+            try store.commit([.beginInstance(now(0))], durable: true)
             try save(0..<1, in: store)
             try store.checkpoint()
             try save(1..<20, in: store)
@@ -88,7 +88,7 @@ import TimerCore
                 job: Job.Name("a")!, phase: .armed, active: .zero, accrued: .zero, isCounting: true,
                 firings: count, lastScheduled: nil, configuredPaused: false, removed: nil,
                 at: now(1),
-                life: 1)
+                instance: 1)
             try store.commit([.save(record)], durable: false)
         }
     }

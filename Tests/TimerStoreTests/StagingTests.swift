@@ -21,7 +21,7 @@ import TimerCore
         JobRecord(
             job: Job.Name("j\(number)")!, phase: .armed, active: .zero, accrued: .zero,
             isCounting: true, firings: firings, lastScheduled: nil, configuredPaused: false,
-            removed: nil, at: now, life: 1)
+            removed: nil, at: now, instance: 1)
     }
 
     private func open() throws -> Store {
@@ -34,7 +34,7 @@ import TimerCore
         let read = try open().recover().records.map(\.firings)
         let store = try open()
         #expect(try store.recover().records.map(\.firings) == read)
-        try store.commit([.beginLife(now)], durable: true)
+        try store.commit([.beginInstance(now)], durable: true)
         #expect(try store.recover().records.map(\.firings) == read)
         #expect(try open().recover().records.map(\.firings) == read)
         return read
@@ -51,7 +51,8 @@ import TimerCore
             [.mergeStaged(max: 2)],
         ]
         var store: Store? = try open()
-        try store?.commit([.beginLife(now)] + (0..<4).map { .save(record($0, 0)) }, durable: true)
+        try store?.commit(
+            [.beginInstance(now)] + (0..<4).map { .save(record($0, 0)) }, durable: true)
         for step in all.prefix(steps) { try store?.commit(step, durable: false) }
         store = nil
         let expected = steps < 4 ? [0, 0, 0, 0] : [1, 2, 1, steps < 6 ? 1 : 5]
@@ -62,11 +63,11 @@ import TimerCore
         defer { try? FileManager.default.removeItem(at: folder) }
         var store: Store? = try open()
         try store?.commit(
-            [.beginLife(now), .save(record(0, 0)), .save(record(1, 0))], durable: true)
+            [.beginInstance(now), .save(record(0, 0)), .save(record(1, 0))], durable: true)
         try store?.commit([.stage(record(0, 9))], durable: true)
         store = try open()
         _ = try store?.recover()
-        try store?.commit([.beginLife(now)], durable: true)
+        try store?.commit([.beginInstance(now)], durable: true)
         try store?.commit([.stage(record(1, 2)), .applyStaged], durable: true)
         store = nil
         #expect(try found() == [0, 2])
@@ -75,7 +76,7 @@ import TimerCore
     @Test func anErasedJobIsRemoved() throws {
         defer { try? FileManager.default.removeItem(at: folder) }
         let store = try open()
-        try store.commit([.beginLife(now), .save(record(0, 0))], durable: true)
+        try store.commit([.beginInstance(now), .save(record(0, 0))], durable: true)
         try store.commit(
             [.stage(record(0, 1)), .stage(record(1, 1)), .applyStaged], durable: true)
         try store.commit([.erase(Job.Name("j0")!)], durable: true)
@@ -85,7 +86,7 @@ import TimerCore
     @Test func veryManyAreMergedAFewAtATime_andFurtherOnesCanBeStaged() throws {
         defer { try? FileManager.default.removeItem(at: folder) }
         let store = try open()
-        try store.commit([.beginLife(now)], durable: true)
+        try store.commit([.beginInstance(now)], durable: true)
         for round in 1...2 {
             try store.commit(
                 (0..<1000).map { .stage(record($0, round)) } + [.applyStaged], durable: false)

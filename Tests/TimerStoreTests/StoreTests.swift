@@ -33,11 +33,14 @@ import TimerCore
         return Run(firing: firing, attempt: attempt, job: job)
     }
 
-    private func record(_ name: String, phase: Phase = .armed, life: Life.ID = 1) -> JobRecord {
+    private func record(_ name: String, phase: Phase = .armed, instance: DaemonInstance.ID = 1)
+        -> JobRecord
+    {
         JobRecord(
             job: Job.Name(name)!, phase: phase, active: .nanoseconds(7_000_000_001),
             accrued: .nanoseconds(5), isCounting: phase == .armed, firings: 4,
-            lastScheduled: now(3).wall, configuredPaused: true, removed: nil, at: now(9), life: life
+            lastScheduled: now(3).wall, configuredPaused: true, removed: nil, at: now(9),
+            instance: instance
         )
     }
 
@@ -57,28 +60,28 @@ import TimerCore
             waiting,
         ]
         let store = try Store(path: path)
-        let first = try store.beginLife(at: now(0))
-        #expect(first.life == 1 && first.previous == nil && first.records.isEmpty)
+        let first = try store.beginInstance(at: now(0))
+        #expect(first.instance == 1 && first.previous == nil && first.records.isEmpty)
         try store.commit(records.map { .save($0) }, durable: true)
-        let again = try Store(path: path).beginLife(at: now(10))
+        let again = try Store(path: path).beginInstance(at: now(10))
         #expect(again.records == records)
-        #expect(again.life == 2)
-        #expect(again.previous == .init(life: 1, began: now(0), ended: nil))
+        #expect(again.instance == 2)
+        #expect(again.previous == .init(instance: 1, began: now(0), ended: nil))
     }
 
     @Test func aCleanEndIsStored() throws {
         defer { clean() }
         let store = try Store(path: path)
-        _ = try store.beginLife(at: now(0))
-        try store.commit([.endLife(now(5))], durable: true)
-        let past = try Store(path: path).beginLife(at: now(10))
+        _ = try store.beginInstance(at: now(0))
+        try store.commit([.endInstance(now(5))], durable: true)
+        let past = try Store(path: path).beginInstance(at: now(10))
         #expect(past.previous?.ended == now(5) && past.ending(at: now(10)) == .clean)
     }
 
     @Test func aRunIsWrittenOnce_openUntilItIsClosed() throws {
         defer { clean() }
         let store = try Store(path: path)
-        _ = try store.beginLife(at: now(0))
+        _ = try store.beginInstance(at: now(0))
         let runs = [run("a", at: 1), run("a", at: 2), run("b", at: 1)]
         #expect(try store.commit(runs.map { .begin($0, at: now(1).wall) }, durable: false).isEmpty)
         #expect(
@@ -93,7 +96,7 @@ import TimerCore
         let outcome = RunOutcome.spawnFailed(errno: "ENOENT", what: "exec x")
         try store.commit(
             [.close(runs[1].id, outcome, usage, failed: true, at: now(6).wall)], durable: false)
-        let past = try Store(path: path).beginLife(at: now(10))
+        let past = try Store(path: path).beginInstance(at: now(10))
         #expect(
             past.openRuns.map(\.id.description).sorted()
                 == [
@@ -110,7 +113,7 @@ import TimerCore
     @Test func failedRunsAreThoseThatWereJudgedAsFailed() throws {
         defer { clean() }
         let store = try Store(path: path)
-        _ = try store.beginLife(at: now(0))
+        _ = try store.beginInstance(at: now(0))
         for second in 1...6 {
             let run = run(second % 2 == 0 ? "a" : "b", at: Int64(second))
             // The exit code alone does not decide this.
@@ -144,7 +147,7 @@ import TimerCore
         defer { clean() }
         let cause = try #require(Firing.Cause(text))
         let store = try Store(path: path)
-        _ = try store.beginLife(at: now(0))
+        _ = try store.beginInstance(at: now(0))
         var ended = run("a", at: 1)
         ended.firing.cause = cause
         var open = run("b", at: 2)
@@ -157,39 +160,39 @@ import TimerCore
         #expect(try store.pastRun(ended.id)?.cause == cause)
         #expect(
             try store.history(of: nil, since: nil, failed: false, limit: 9).map(\.cause) == [cause])
-        let past = try Store(path: path).beginLife(at: now(4))
+        let past = try Store(path: path).beginInstance(at: now(4))
         #expect(past.openRuns.map(\.firing.cause) == [cause])
     }
 
     @Test func aTextWithANULCharacterIsReadUnchanged() throws {
         defer { clean() }
         let store = try Store(path: path)
-        _ = try store.beginLife(at: now(0))
+        _ = try store.beginInstance(at: now(0))
         let note = "disk\0swap"
         let pause = Pause(since: now(1).wall, by: .user("ada"), note: note)
         try store.commit([.save(record("a", phase: .paused(pause)))], durable: true)
-        let past = try Store(path: path).beginLife(at: now(2))
+        let past = try Store(path: path).beginInstance(at: now(2))
         #expect(past.records.map(\.phase) == [.paused(pause)])
     }
 
     @Test func aTransactionIsStoredCompletelyOrNotAtAll() throws {
         defer { clean() }
         let store = try Store(path: path)
-        _ = try store.beginLife(at: now(0))
+        _ = try store.beginInstance(at: now(0))
         var bad = record("bad")
         bad.accrued = .nanoseconds(-1)
         #expect(throws: StoreError.self) {
             try store.commit([.save(record("good")), .save(bad)], durable: true)
         }
-        #expect(try Store(path: path).beginLife(at: now(1)).records.isEmpty)
+        #expect(try Store(path: path).beginInstance(at: now(1)).records.isEmpty)
         try store.commit([.save(record("good"))], durable: true)
-        #expect(try Store(path: path).beginLife(at: now(2)).records.count == 1)
+        #expect(try Store(path: path).beginInstance(at: now(2)).records.count == 1)
     }
 
     @Test func theHistoryIsPruned_exceptEachJobsLatestRun() throws {
         defer { clean() }
         let store = try Store(path: path)
-        _ = try store.beginLife(at: now(0))
+        _ = try store.beginInstance(at: now(0))
         for second in 1...10 {
             let run = run("a", at: Int64(second))
             try store.commit(
@@ -201,7 +204,7 @@ import TimerCore
         }
         try store.commit([.begin(run("b", at: 1), at: now(1).wall)], durable: false)
         try store.prune(endedBefore: now(100).wall)
-        let past = try Store(path: path).beginLife(at: now(200))
+        let past = try Store(path: path).beginInstance(at: now(200))
         #expect(past.lastRuns.values.map(\.id) == [run("a", at: 10).id])
         #expect(past.openRuns.count == 1, "open runs are not in the history")
     }
@@ -210,7 +213,7 @@ import TimerCore
     @Test func aRenamedJobKeepsItsRuns() throws {
         defer { clean() }
         let store = try Store(path: path)
-        _ = try store.beginLife(at: now(0))
+        _ = try store.beginInstance(at: now(0))
         let (old, new) = (Job.Name("a")!, Job.Name("b")!)
         let (ended, active, waiting) = (run("a", at: 1), run("a", at: 2), run("a", at: 3))
         try store.commit(
@@ -234,7 +237,7 @@ import TimerCore
         #expect(try history(of: new) == [ended.id])
         #expect(try history(of: old) == [run("a", at: 4).id])
         #expect(try store.pastRun(ended.id)?.summary.outcome == .exited(3))
-        let past = try Store(path: path).beginLife(at: now(10))
+        let past = try Store(path: path).beginInstance(at: now(10))
         #expect(past.records.map(\.job) == [new])
         #expect(past.lastRuns[new]?.id == ended.id)
         #expect(past.openRuns.map(\.id) == [active.id, renamed])
@@ -250,7 +253,7 @@ import TimerCore
     @Test func aLongHistoryIsPrunedInSteps_andTheFileShrinks() throws {
         defer { clean() }
         let store = try Store(path: path)
-        _ = try store.beginLife(at: now(0))
+        _ = try store.beginInstance(at: now(0))
         let tail = [UInt8](repeating: 65, count: 1000)
         for second in 1...3000 {
             let run = run("job-\(second % 300)", at: Int64(second))
@@ -292,7 +295,7 @@ import TimerCore
     @Test func aChangeThatIsNeverAcceptedIsSkipped_andNoOther() throws {
         defer { clean() }
         let store = try Store(path: path)
-        _ = try store.beginLife(at: now(0))
+        _ = try store.beginInstance(at: now(0))
         var bad = record("bad")
         bad.accrued = .nanoseconds(-1)
         let old = run("a", at: 1)
@@ -304,7 +307,7 @@ import TimerCore
         ])
         #expect(refused == [old.id])
         #expect(leftOut.map(\.change) == [.save(bad)] && leftOut.first?.error.code == .refused)
-        let past = try Store(path: path).beginLife(at: now(3))
+        let past = try Store(path: path).beginInstance(at: now(3))
         #expect(past.records == [record("good")])
         #expect(past.openRuns.map(\.id) == [old.id, new.id])
     }
@@ -314,7 +317,7 @@ import TimerCore
     @Test func ifTheDiskIsFullNothingIsStored() throws {
         defer { clean() }
         let store = try Store(path: path)
-        _ = try store.beginLife(at: now(0))
+        _ = try store.beginInstance(at: now(0))
         try store.connection.execute("PRAGMA max_page_count = 20", doing: "shrink")
         var bad = record("bad")
         bad.accrued = .nanoseconds(-1)
@@ -357,10 +360,11 @@ import TimerCore
     @Test func erasesARecord() throws {
         defer { clean() }
         let store = try Store(path: path)
-        _ = try store.beginLife(at: now(0))
+        _ = try store.beginInstance(at: now(0))
         try store.commit([.save(record("a")), .save(record("b"))], durable: true)
         try store.commit([.erase(Job.Name("a")!)], durable: true)
-        #expect(try Store(path: path).beginLife(at: now(1)).records.map(\.job.description) == ["b"])
+        #expect(
+            try Store(path: path).beginInstance(at: now(1)).records.map(\.job.description) == ["b"])
     }
 
     /// Copies the files as they would be after a power failure, as far as they are written.
@@ -376,37 +380,37 @@ import TimerCore
     @Test func commitsAreInTheSyncedLog() throws {
         defer { clean() }
         let store = try Store(path: path)
-        _ = try store.beginLife(at: now(0))
+        _ = try store.beginInstance(at: now(0))
         let log = try store.log()
         for name in ["a", "b"] {
             try store.commit([.save(record(name))], durable: false)
             try log.sync()
         }
         let copy = try copy(["", "-wal"])
-        let names = try Store(path: copy).beginLife(at: now(1)).records.map(\.job.description)
+        let names = try Store(path: copy).beginInstance(at: now(1)).records.map(\.job.description)
         #expect(names.sorted() == ["a", "b"])
     }
 
     @Test func aCheckpointWritesEverythingIntoTheDatabaseItself() throws {
         defer { clean() }
         let store = try Store(path: path)
-        _ = try store.beginLife(at: now(0))
+        _ = try store.beginInstance(at: now(0))
         try store.commit([.save(record("a"))], durable: false)
         try store.checkpoint()
         let copy = try copy([""])
         #expect(
-            try Store(path: copy).beginLife(at: now(1)).records.map(\.job.description) == ["a"])
+            try Store(path: copy).beginInstance(at: now(1)).records.map(\.job.description) == ["a"])
         // The log continues from its beginning, and is the same file.
         let log = try store.log()
         try store.commit([.save(record("b"))], durable: false)
         try log.sync()
-        #expect(try Store(path: path).beginLife(at: now(2)).records.count == 2)
+        #expect(try Store(path: path).beginInstance(at: now(2)).records.count == 2)
     }
 
     @Test func aLogThatIsALinkIsNotFollowed() throws {
         defer { clean() }
         let store = try Store(path: path)
-        _ = try store.beginLife(at: now(0))
+        _ = try store.beginInstance(at: now(0))
         unlink("\(path)-wal")
         symlink("/etc/passwd", "\(path)-wal")
         #expect(throws: StoreError.self) { try store.log() }
@@ -450,7 +454,7 @@ import TimerCore
         defer { clean() }
         do {
             let old = try Store(path: path, steps: Array(Self.laterSteps.prefix(version)))
-            _ = try old.beginLife(at: now(0))
+            _ = try old.beginInstance(at: now(0))
             try old.commit([.save(record("a"))], durable: true)
         }
         for _ in 0..<2 {
@@ -462,7 +466,7 @@ import TimerCore
                 try store.connection.integer(
                     "SELECT sum(more) FROM later WHERE word = 'a'", doing: "look") == 7,
                 "each step is executed once")
-            #expect(try store.beginLife(at: now(1)).records == [record("a")])
+            #expect(try store.beginInstance(at: now(1)).records == [record("a")])
         }
     }
 
@@ -470,13 +474,13 @@ import TimerCore
         defer { clean() }
         do {
             let old = try Store(path: path)
-            _ = try old.beginLife(at: now(0))
+            _ = try old.beginInstance(at: now(0))
             try old.commit([.save(record("a"))], durable: true)
         }
         let steps = Self.laterSteps + ["ALTER TABLE nowhere ADD COLUMN more INTEGER;"]
         #expect(throws: StoreError.self) { try Store(path: path, steps: steps) }
         let store = try Store(path: path)
-        #expect(try store.beginLife(at: now(1)).records == [record("a")])
+        #expect(try store.beginInstance(at: now(1)).records == [record("a")])
     }
 
     @Test func aNewDatabaseCanReturnItsFreePages() throws {
@@ -492,12 +496,12 @@ import TimerCore
     func refusesAnUnknownWord(column: String) throws {
         defer { clean() }
         let store = try Store(path: path)
-        _ = try store.beginLife(at: now(0))
+        _ = try store.beginInstance(at: now(0))
         try store.commit([.save(record("a"))], durable: true)
         #expect(throws: StoreError.self) {
             try store.connection.execute("UPDATE job SET \(column) = 'odd'", doing: "tamper")
         }
-        #expect(try Store(path: path).beginLife(at: now(1)).records == [record("a")])
+        #expect(try Store(path: path).beginInstance(at: now(1)).records == [record("a")])
     }
 
     /// The statements for each firing create no temporary table.
@@ -521,8 +525,10 @@ import TimerCore
         ("at_awake_ns", "-1", false), ("at_awake_ns", "9223372036854775807", false),
         ("at_boot_ns", "9223372036854775807", false), ("firings", "9223372036854775807", false),
         ("firings", "-1", false), ("skips", "9223372036854775807", false),
-        ("corrections", "9223372036854775807", false), ("seen_us", "9223372036854775807", false),
-        ("life", "0", false), ("life", "9223372036854775807", false), ("boot_id", "'x'", false),
+        ("clock_epoch", "9223372036854775807", false),
+        ("processed_through_us", "9223372036854775807", false),
+        ("instance", "0", false), ("instance", "9223372036854775807", false),
+        ("boot_id", "'x'", false),
         ("phase", "'paused'", false), ("pause_until_us", "9223372036854775807", true),
     ])
     func aDamagedJobIsPausedAndReported_andTheOthersAreUnchanged(
@@ -530,12 +536,12 @@ import TimerCore
     ) throws {
         defer { clean() }
         let store = try Store(path: path)
-        _ = try store.beginLife(at: now(0))
+        _ = try store.beginInstance(at: now(0))
         try store.commit(["a", "b", "c"].map { .save(record($0)) }, durable: true)
         try store.connection.execute(
             "UPDATE job SET \(column) = \(value) WHERE name = 'b'", doing: "tamper")
         let again = try Store(path: path)
-        let past = try again.beginLife(at: now(10))
+        let past = try again.beginInstance(at: now(10))
         #expect(past.records.map(\.job.description) == ["a", "b", "c"])
         #expect(past.records[0] == record("a") && past.records[2] == record("c"))
         if isAccepted {
@@ -560,11 +566,11 @@ import TimerCore
     @Test func aJobWithoutANameIsReported_andNotChanged() throws {
         defer { clean() }
         let store = try Store(path: path)
-        _ = try store.beginLife(at: now(0))
+        _ = try store.beginInstance(at: now(0))
         try store.commit(["a", "b"].map { .save(record($0)) }, durable: true)
         try store.connection.execute("UPDATE job SET name = '/' WHERE name = 'b'", doing: "tamper")
         let again = try Store(path: path)
-        #expect(try again.beginLife(at: now(10)).records.map(\.job.description) == ["a"])
+        #expect(try again.beginInstance(at: now(10)).records.map(\.job.description) == ["a"])
         #expect(again.damage.count == 1)
         #expect(try again.connection.integer("SELECT count(*) FROM job", doing: "count") == 2)
     }
@@ -577,11 +583,11 @@ import TimerCore
     func aDamagedOpenRunIsReported(column: String, value: String, left: Int) throws {
         defer { clean() }
         let store = try Store(path: path)
-        _ = try store.beginLife(at: now(0))
+        _ = try store.beginInstance(at: now(0))
         try store.commit([.begin(run("a", at: 1), at: now(1).wall)], durable: true)
         try store.connection.execute("UPDATE run SET \(column) = \(value)", doing: "tamper")
         let again = try Store(path: path)
-        #expect(try again.beginLife(at: now(10)).openRuns.count == left)
+        #expect(try again.beginInstance(at: now(10)).openRuns.count == left)
         #expect(again.damage.count == 1)
     }
 
@@ -592,12 +598,12 @@ import TimerCore
     func aDamagedStartOfTheDaemonIsReported(column: String, value: String) throws {
         defer { clean() }
         let store = try Store(path: path)
-        _ = try store.beginLife(at: now(0))
-        try store.commit([.endLife(now(5))], durable: true)
-        try store.connection.execute("UPDATE life SET \(column) = \(value)", doing: "tamper")
+        _ = try store.beginInstance(at: now(0))
+        try store.commit([.endInstance(now(5))], durable: true)
+        try store.connection.execute("UPDATE instance SET \(column) = \(value)", doing: "tamper")
         let again = try Store(path: path)
-        let past = try again.beginLife(at: now(10))
-        #expect(past.life == 2 && past.previous?.life == 1)
+        let past = try again.beginInstance(at: now(10))
+        #expect(past.instance == 2 && past.previous?.instance == 1)
         #expect(again.damage.count == 1)
         _ = (past.ending(at: now(10)), past.previous)
     }
@@ -606,19 +612,19 @@ import TimerCore
     func aStartWithAnInvalidNumberIsIgnored(id: String) throws {
         defer { clean() }
         let store = try Store(path: path)
-        _ = try store.beginLife(at: now(0))
+        _ = try store.beginInstance(at: now(0))
         try store.connection.execute(
             """
-            INSERT INTO life (id, boot_id, began_us, began_awake_ns, began_boot_ns)
+            INSERT INTO instance (id, boot_id, began_us, began_awake_ns, began_boot_ns)
             VALUES (\(id), '0123456789abcdef0123456789abcdef', 1, 1, 1)
             """, doing: "tamper")
-        #expect(try Store(path: path).beginLife(at: now(10)).life == 2)
+        #expect(try Store(path: path).beginInstance(at: now(10)).instance == 2)
     }
 
     @Test func theLatestEndedRunOfEachJobIsFound() throws {
         defer { clean() }
         let store = try Store(path: path)
-        _ = try store.beginLife(at: now(0))
+        _ = try store.beginInstance(at: now(0))
         for name in ["a", "b", "c.d", "e"] {
             for second in 1...3 {
                 let runs = [run(name, at: Int64(second)), run(name, at: Int64(second), attempt: 2)]
@@ -632,7 +638,7 @@ import TimerCore
                     durable: false)
             }
         }
-        let last = try Store(path: path).beginLife(at: now(10)).lastRuns
+        let last = try Store(path: path).beginInstance(at: now(10)).lastRuns
         #expect(
             last.sorted { $0.key < $1.key }.map(\.value.id) == [
                 run("a", at: 3).id, run("b", at: 3).id, run("c.d", at: 3).id,
@@ -649,20 +655,20 @@ import TimerCore
     @Test func aFullDiskIsReportedAsFull() throws {
         defer { clean() }
         let store = try Store(path: path)
-        _ = try store.beginLife(at: now(0))
+        _ = try store.beginInstance(at: now(0))
         try store.connection.execute("PRAGMA max_page_count = 20", doing: "shrink")
         let error = #expect(throws: StoreError.self) {
             try store.commit((0..<2000).map { .save(record("job\($0)")) }, durable: true)
         }
         #expect(error?.code == .full && error?.description.contains("free space") == true)
-        #expect(try Store(path: path).beginLife(at: now(1)).records.isEmpty)
+        #expect(try Store(path: path).beginInstance(at: now(1)).records.isEmpty)
     }
 
     @Test func aFlippedBitDoesNotCrash() throws {
         defer { clean() }
         do {
             let store = try Store(path: path)
-            _ = try store.beginLife(at: now(0))
+            _ = try store.beginInstance(at: now(0))
             try store.commit((0..<50).map { .save(record("job\($0)")) }, durable: true)
             try store.connection.execute("PRAGMA wal_checkpoint(TRUNCATE)", doing: "settle")
         }
@@ -680,7 +686,7 @@ import TimerCore
             unlink(path + "-wal")
             unlink(path + "-shm")
             do throws(StoreError) {
-                _ = try Store(path: path).beginLife(at: now(10))
+                _ = try Store(path: path).beginInstance(at: now(10))
             } catch {
                 #expect(!error.description.isEmpty)
             }
@@ -694,7 +700,7 @@ import TimerCore
     func theLogIsEmptyAfterACheckpoint(hasCheckpointer: Bool) throws {
         defer { clean() }
         let store = try Store(path: path)
-        _ = try store.beginLife(at: now(0))
+        _ = try store.beginInstance(at: now(0))
         let checkpointer = hasCheckpointer ? try LogCheckpointer(path: path) : nil
         let log = try store.log()
         #expect(store.logBytes == 4 << 20)
@@ -715,7 +721,7 @@ import TimerCore
     @Test func commitsDuringACheckpointAreKept() throws {
         defer { clean() }
         let store = try Store(path: path)
-        _ = try store.beginLife(at: now(0))
+        _ = try store.beginInstance(at: now(0))
         let path = path
         let isOver = Atomic(false)
         let done = DispatchSemaphore(value: 0)
@@ -741,9 +747,9 @@ import TimerCore
 
 extension Store {
     /// Starts an instance of the daemon without records.
-    fileprivate func beginLife(at now: Now) throws(StoreError) -> Recollection {
+    fileprivate func beginInstance(at now: Now) throws(StoreError) -> RecoveredState {
         let past = try recover()
-        try commit([.beginLife(now)], durable: true)
+        try commit([.beginInstance(now)], durable: true)
         return past
     }
 

@@ -106,7 +106,7 @@ private enum Samples {
     private static let run = Run(
         firing: firing,
         job: Job(name: job, command: .shell("true"), schedule: .every(.seconds(60))))
-    private static let author = Author.user("root")
+    private static let initiator = Initiator.user("root")
 
     static let remarks: [Remark] = [
         .commanded(.pause, [], by: "root", note: nil), .stateLost(Failure()),
@@ -121,15 +121,16 @@ private enum Samples {
         schedule: .wall(WallSchedule([.at(WallInstant(secondsSinceEpoch: 0))])))
 
     static let all: [Notice] = [
-        .lifeBegan(.firstStart, away: nil, jobs: 0, wereCounting: 0),
+        .daemonStarted(.firstStart, away: nil, jobs: 0, wereCounting: 0),
         .recovered(job, accrued: .zero, credited: .zero, forfeitedAtMost: .zero, .active),
         .fired(run, late: .zero, remaining: nil),
-        .runOrdered(run, by: author, remaining: nil),
-        .killed(run.id, by: author, signal: nil), .killed(run.id, by: author, signal: "SIGHUP"),
-        .cancelled(run.id, by: author), .skipped(firing, .concurrencyMax(2)),
+        .runOrdered(run, by: initiator, remaining: nil),
+        .killed(run.id, by: initiator, signal: nil),
+        .killed(run.id, by: initiator, signal: "SIGHUP"),
+        .cancelled(run.id, by: initiator), .skipped(firing, .concurrencyMax(2)),
         .pauseChanged(
-            job, from: Pause(since: WallInstant(secondsSinceEpoch: 0), by: author),
-            to: Pause(since: WallInstant(secondsSinceEpoch: 0), by: author, note: "longer")),
+            job, from: Pause(since: WallInstant(secondsSinceEpoch: 0), by: initiator),
+            to: Pause(since: WallInstant(secondsSinceEpoch: 0), by: initiator, note: "longer")),
         .skipped(firing, .stillRunning(run.id)), .skipped(firing, .queueFull(run.id)),
         .skipped(firing, .missed), .skipped(firing, .catchUpMax), .skipped(firing, .deadline),
         .skipped(firing, .byOrder(left: 0)),
@@ -141,12 +142,12 @@ private enum Samples {
         .runEnded(run.id, .lost(.daemon), RunUsage(), failed: true),
         .runRecovered(run.id), .runReattached(run.id),
         .paused(
-            job, Pause(since: WallInstant(secondsSinceEpoch: 0), by: author), accrued: .zero,
+            job, Pause(since: WallInstant(secondsSinceEpoch: 0), by: initiator), accrued: .zero,
             remaining: nil),
-        .resumed(job, by: author, accrued: .zero, remaining: nil),
-        .started(job, by: author, remaining: nil),
-        .stopped(job, by: author, dropped: .zero),
-        .skipsSet(job, 1, by: author),
+        .resumed(job, by: initiator, accrued: .zero, remaining: nil),
+        .started(job, by: initiator, remaining: nil),
+        .stopped(job, by: initiator, dropped: .zero),
+        .skipNextSet(job, 1, by: initiator),
         .renamed(job, from: Job.Name("rapport")!),
         .finished(job, firesAtBoot: false),
         .reloaded(added: [], changed: [], removed: [], kept: 0),

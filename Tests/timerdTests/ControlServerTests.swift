@@ -91,7 +91,7 @@ private let guest: UInt32 = 4_000_000_000
         _ service: StubService, as users: @escaping @Sendable (Int) -> UInt32
     ) throws -> ControlServer {
         mkdir(folder, 0o700)
-        let socket = try UnixSocket.bind(at: path, admitting: .user(geteuid()))
+        let socket = try UnixSocket.bind(at: path, allowing: .user(geteuid()))
         let number = Mutex(0)
         return try ControlServer.listen(on: socket, for: service) { peer in
             let index = number.withLock { number in

@@ -28,7 +28,7 @@ private final class TimerBench: @unchecked Sendable {
         clocks = try Clocks()
         let actions: [Action]
         (agenda, actions) = Agenda.load(
-            Roster(jobs), Recollection(life: 1), concurrentRunsMax: 8, at: clocks.now())
+            JobSet(jobs), RecoveredState(instance: 1), concurrentRunsMax: 8, at: clocks.now())
         queue.sync { take(actions) }
     }
 
@@ -130,17 +130,17 @@ private final class TimerBench: @unchecked Sendable {
 
     @Test(
         arguments: [
-            Heartbeat(life: 7, at: now),
+            Heartbeat(instance: 7, at: now),
             Heartbeat(
-                life: 7, at: now,
-                unstored: .init(storedLife: 6, proven: now, counted: .seconds(9), instances: 1)),
+                instance: 7, at: now,
+                unstored: .init(storedInstance: 6, proven: now, counted: .seconds(9), instances: 1)),
             Heartbeat(
-                life: 7, at: now,
-                unstored: .init(storedLife: 0, proven: nil, counted: .zero, instances: 2)),
+                instance: 7, at: now,
+                unstored: .init(storedInstance: 0, proven: nil, counted: .zero, instances: 2)),
             Heartbeat(
-                life: Accepted.life.upperBound, at: latest,
+                instance: Accepted.instance.upperBound, at: latest,
                 unstored: .init(
-                    storedLife: .max, proven: latest, counted: .nanoseconds(Int64.max),
+                    storedInstance: .max, proven: latest, counted: .nanoseconds(Int64.max),
                     instances: .max)),
         ])
     func aLineIsReadBack_andAnyOtherIsNot(heartbeat: Heartbeat) {
@@ -161,7 +161,7 @@ private final class TimerBench: @unchecked Sendable {
             wall: WallInstant(microsecondsSinceEpoch: 1_800_000_000_000_000),
             awake: AwakeInstant(nanoseconds: 5), boot: BootInstant(nanoseconds: 6),
             bootID: BootID("0123456789abcdef0123456789abcdef")!)
-        let words = Heartbeat(life: 3, at: at).line.split(separator: " ").map(String.init)
+        let words = Heartbeat(instance: 3, at: at).line.split(separator: " ").map(String.init)
         func line(_ words: [String]) -> String {
             let text = words.dropLast().joined(separator: " ")
             let sum = text.utf8.reduce(UInt64(0xcbf2_9ce4_8422_2325)) {
@@ -186,7 +186,7 @@ private final class TimerBench: @unchecked Sendable {
         for second in 1...5 {
             var at = now
             at.awake.nanoseconds = Int64(second)
-            #expect(file.write(Heartbeat(life: 1, at: at)) == nil)
+            #expect(file.write(Heartbeat(instance: 1, at: at)) == nil)
             #expect(try HeartbeatFile(in: directory).read()?.at.awake == at.awake)
         }
         // A kill in the middle of the next: half of one place is new.
@@ -221,8 +221,9 @@ private final class TimerBench: @unchecked Sendable {
         let directory = try Directory.open(folder)
         let file = try HeartbeatFile(in: directory)
         guard file.isInMemory else { return }
-        Pulse(file: file, log: Logger(label: "test")).beat(Heartbeat(life: 4, at: now))
-        #expect(try HeartbeatFile(in: directory).read() == Heartbeat(life: 4, at: now))
+        HeartbeatWriter(file: file, log: Logger(label: "test")).write(
+            Heartbeat(instance: 4, at: now))
+        #expect(try HeartbeatFile(in: directory).read() == Heartbeat(instance: 4, at: now))
     }
 }
 
@@ -337,14 +338,14 @@ private final class TimerBench: @unchecked Sendable {
     @Test func aStaleSocketIsReplaced_andNothingElseIs() throws {
         defer { clean() }
         let path = "\(folder)/control.sock"
-        let first = try UnixSocket.bind(at: path, admitting: .group("nobody-has-this"))
+        let first = try UnixSocket.bind(at: path, allowing: .group("nobody-has-this"))
         #expect(Glibc.listen(first, 1) == 0)
         #expect(
             failure { () throws(Directory.Failure) in
-                _ = try UnixSocket.bind(at: path, admitting: .group("x"))
+                _ = try UnixSocket.bind(at: path, allowing: .group("x"))
             }.contains("another daemon listens there"))
         close(first)
-        let second = try UnixSocket.bind(at: path, admitting: .group("x"))
+        let second = try UnixSocket.bind(at: path, allowing: .group("x"))
         var status = stat()
         #expect(lstat(path, &status) == 0 && status.st_mode & S_IFMT == S_IFSOCK)
         close(second)
@@ -352,7 +353,7 @@ private final class TimerBench: @unchecked Sendable {
         _ = FileManager.default.createFile(atPath: path, contents: nil)
         #expect(
             failure { () throws(Directory.Failure) in
-                _ = try UnixSocket.bind(at: path, admitting: .group("x"))
+                _ = try UnixSocket.bind(at: path, allowing: .group("x"))
             }.contains("is there and is no socket"))
     }
 }
@@ -388,7 +389,7 @@ private final class TimerBench: @unchecked Sendable {
         bootID: BootID("00112233445566778899aabbccddeeff")!)
 
     private func agenda(_ jobs: [Job]) -> (Agenda, [Action]) {
-        Agenda.load(Roster(jobs), Recollection(life: 1), concurrentRunsMax: 1, at: now)
+        Agenda.load(JobSet(jobs), RecoveredState(instance: 1), concurrentRunsMax: 1, at: now)
     }
 
     private func later(_ seconds: Int64) -> Now {
@@ -410,7 +411,7 @@ private final class TimerBench: @unchecked Sendable {
         let notice = try #require(
             actions.lazy.compactMap { if case .tell(let notice) = $0 { notice } else { nil } }.first
         )
-        let standing = Standing(for: notice, in: agenda, at: later(20))
+        let account = AccountSnapshot(for: notice, in: agenda, at: later(20))
         // It may be told after further events; what it says is of its own time.
         _ = agenda.handle(.order(Order(.resume, name, by: .user("ada"))), at: later(21))
         var expected: [String: String] = [
@@ -419,8 +420,9 @@ private final class TimerBench: @unchecked Sendable {
             "TIMERD_MONOTONIC_USEC": "25000000",
         ]
         if basis == .boottime || basis == .wall { expected["TIMERD_BOOTTIME_USEC"] = "27000000" }
-        #expect(standing.fields.mapValues(\.description) == expected)
-        #expect(Standing(for: .zonesChanged([name]), in: agenda, at: later(20)).fields.isEmpty)
+        #expect(account.fields.mapValues(\.description) == expected)
+        #expect(
+            AccountSnapshot(for: .zonesChanged([name]), in: agenda, at: later(20)).fields.isEmpty)
     }
 
     @Test(arguments: [0, 1, 700, 5000])
@@ -431,8 +433,9 @@ private final class TimerBench: @unchecked Sendable {
                 command: .shell("true"), schedule: .every(.seconds(60)))
         }
         let (agenda, _) = agenda(jobs)
-        let notice = Notice.lifeBegan(.firstStart, away: nil, jobs: count, wereCounting: 0)
-        let fields = Standing(for: notice, in: agenda, at: now).fields.mapValues(\.description)
+        let notice = Notice.daemonStarted(.firstStart, away: nil, jobs: count, wereCounting: 0)
+        let fields = AccountSnapshot(for: notice, in: agenda, at: now).fields.mapValues(
+            \.description)
         #expect(fields["TIMERD_MONOTONIC_USEC"] == "5000000")
         #expect(fields["TIMERD_BOOTTIME_USEC"] == "7000000")
         var text = try #require(fields["TIMERD_ACCOUNTS"])
@@ -442,7 +445,7 @@ private final class TimerBench: @unchecked Sendable {
             number += 1
         }
         #expect(fields.count == number + 1)
-        #expect(fields.values.allSatisfy { $0.utf8.count <= Standing.listingBytesMax })
+        #expect(fields.values.allSatisfy { $0.utf8.count <= AccountSnapshot.listingBytesMax })
         #expect(
             text.split(separator: ";").map(String.init)
                 == jobs.map { "\($0.name) armed active 0 0" })
@@ -457,12 +460,13 @@ private final class TimerBench: @unchecked Sendable {
         }
         let (agenda, _) = agenda(jobs)
         let notice = Notice.shutDown(counting: 0, live: 0)
-        let fields = Standing(for: notice, in: agenda, at: now).fields.mapValues(\.description)
+        let fields = AccountSnapshot(for: notice, in: agenda, at: now).fields.mapValues(
+            \.description)
         let listed = fields.filter { $0.key != "TIMERD_ACCOUNTS_LEFT" }.values
             .reduce(0) { count, text in count + text.utf8.count { $0 == UInt8(ascii: ";") } }
         let left = try #require(fields["TIMERD_ACCOUNTS_LEFT"].flatMap { Int($0) })
         #expect(left > 0 && listed + left == 120_000)
-        #expect(fields.count == Standing.listingsMax + 3)
+        #expect(fields.count == AccountSnapshot.listingsMax + 3)
         #expect(fields.count < Journal.fieldsMax)
     }
 }

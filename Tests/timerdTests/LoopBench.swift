@@ -71,18 +71,18 @@ final class LoopBench: Sendable {
         launcher = Launcher(clocks: clocks)
         let loadedAt = clocks.now()
         let (agenda, actions) = Agenda.load(
-            Roster(jobs), past, concurrentRunsMax: 64, at: loadedAt)
+            JobSet(jobs), past, concurrentRunsMax: 64, at: loadedAt)
         let isReady = isReady
         let beginning = Loop.Beginning(
             agenda: agenda, actions: actions, at: loadedAt, unstored: past.unstored(), rejected: []
         ) {
             isReady.signal()
-        } delayed: { _ in
+        } onDelayed: { _ in
         }
         loop = Loop.started(
             with: beginning, clocks: clocks, recorder: recorder,
-            pulse: Pulse(file: try HeartbeatFile(in: directory), log: log),
-            teller: Teller(log: log, hasFields: false),
+            heartbeatWriter: HeartbeatWriter(file: try HeartbeatFile(in: directory), log: log),
+            eventLogger: EventLogger(log: log, hasFields: false),
             supervision: Supervision(
                 notify: Notify(address: nil), watchdogInterval: nil, log: log),
             launcher: launcher)
@@ -104,7 +104,7 @@ final class LoopBench: Sendable {
     func reload(_ jobs: [Job]) async -> Notice? {
         await withCheckedContinuation { continuation in
             loop.later {
-                $0.reload(.init(Roster(jobs), rejected: [])) { continuation.resume(returning: $0) }
+                $0.reload(.init(JobSet(jobs), rejected: [])) { continuation.resume(returning: $0) }
             }
         }
     }

@@ -25,7 +25,7 @@ import TimerCore
     ) async -> Notice? {
         await withCheckedContinuation { continuation in
             bench.loop.later { loop in
-                loop.reload(.init(Roster(jobs), rejected: [])) {
+                loop.reload(.init(JobSet(jobs), rejected: [])) {
                     continuation.resume(returning: $0)
                 }
                 bench.loop.later(begun)
@@ -59,7 +59,7 @@ import TimerCore
         let notice = await reload(bench, new) { loop in
             #expect(loop.agenda.isReloading)
             loop.gather { snapshot, _ in listed.withLock { $0 = snapshot.jobs.map(\.job.name) } }
-            loop.obey(nil) {
+            loop.handle(nil) {
                 Order(.pause, $0, by: .user("ann"))
             } unknown: { _, _ in
             } done: { results in
@@ -88,7 +88,7 @@ import TimerCore
         await bench.waitUntilReady()
         let second = Mutex<Notice?>(nil)
         let first = await reload(bench, jobs(900)) { loop in
-            loop.reload(.init(Roster(jobs(800)), rejected: [])) { notice in
+            loop.reload(.init(JobSet(jobs(800)), rejected: [])) { notice in
                 second.withLock { $0 = notice }
             }
         }
@@ -109,7 +109,7 @@ import TimerCore
         _ = await bench.order(.pause, nil, by: .user("ann")) {
             bench.loop.later { loop in
                 for names in [[Job.Name("nobody")!], nil] {
-                    loop.obey(names) {
+                    loop.handle(names) {
                         Order(.resume, $0, by: .user("ann"))
                     } unknown: { _, _ in
                         refused.withLock { $0 += 1 }
@@ -172,7 +172,7 @@ import TimerCore
             ]
         let preview = await withCheckedContinuation { continuation in
             bench.loop.later { loop in
-                loop.preview(Roster(new)) { continuation.resume(returning: $0) }
+                loop.preview(JobSet(new)) { continuation.resume(returning: $0) }
             }
         }
         #expect(preview.kept.count == 500 && preview.changed.count == 250)

@@ -49,7 +49,7 @@ import TimerCore
         #expect(try Self.definition(command).write(as: name, place))
         let reading = try ConfigReader.load(path: folder.config, ownerUID: geteuid())
         #expect(reading.errors.isEmpty)
-        let job = try #require(reading.roster.jobs.last)
+        let job = try #require(reading.jobSet.jobs.last)
         #expect(job.name == name && job.isOneOff)
         #expect(job.command == .arguments(command))
         #expect(job.schedule.at == WallInstant(rfc3339: "2026-12-24T17:00:00.25Z"))

@@ -9,7 +9,7 @@ import TimerCore
 
 /// One order for many jobs: all or none, and nothing else waits for it.
 @Suite struct OrdersTests {
-    private let author = Author.user("ann")
+    private let initiator = Initiator.user("ann")
 
     private func job(_ number: Int) -> Job {
         Job(
@@ -29,9 +29,9 @@ import TimerCore
 
     @Test func allJobsArePaused_andSaidSoOfEach() async throws {
         let bench = try await bench(1000)
-        let first = await bench.order(.stop, (0..<3).map(job).map(\.name), by: author)
+        let first = await bench.order(.stop, (0..<3).map(job).map(\.name), by: initiator)
         #expect(first.results.map(\.answer) == [.done, .done, .done])
-        let all = await bench.order(.pause, nil, by: author)
+        let all = await bench.order(.pause, nil, by: initiator)
         #expect(all.results.map(\.order.job) == (0..<1000).map(job).map(\.name))
         #expect(all.results.prefix(3).allSatisfy { $0.answer != .done })
         #expect(all.results.dropFirst(3).allSatisfy { $0.answer == .done })
@@ -42,21 +42,21 @@ import TimerCore
     @Test func withOneUnknownNameNothingIsChanged() async throws {
         let bench = try await bench(3)
         let names = [job(0).name, job(7).name, job(1).name, job(8).name]
-        let reply = await bench.order(.pause, names, by: author)
+        let reply = await bench.order(.pause, names, by: initiator)
         #expect(reply.results.isEmpty && reply.unknown == [job(7).name, job(8).name])
         #expect(await bench.snapshot().jobs.allSatisfy { $0.phase == .armed })
     }
 
     @Test func forNoJobAtAllItIsAnswered() async throws {
         let bench = try await bench(0)
-        #expect(await bench.order(.pause, nil, by: author).results.isEmpty)
+        #expect(await bench.order(.pause, nil, by: initiator).results.isEmpty)
     }
 
     /// What was handed over behind it has its turn before the last of the jobs has.
     @Test func otherThingsHaveTheirTurnBetweenTheJobs() async throws {
         let bench = try await bench(2000)
         let paused = Mutex(-1)
-        async let reply = bench.order(.pause, nil, by: author) {
+        async let reply = bench.order(.pause, nil, by: initiator) {
             bench.loop.later { loop in paused.withLock { $0 = loop.agenda.pausedCount } }
         }
         #expect(await reply.results.count == 2000)
@@ -68,7 +68,7 @@ import TimerCore
     func aStopOrAReloadComesBehindIt(isStop: Bool) async throws {
         let bench = try await bench(2000)
         let closed = Mutex(false)
-        let reply = await bench.order(.pause, nil, by: author) {
+        let reply = await bench.order(.pause, nil, by: initiator) {
             bench.loop.later { loop in
                 if isStop {
                     loop.shutDown { _ in
@@ -76,7 +76,7 @@ import TimerCore
                     } drained: {
                     }
                 } else {
-                    loop.reload(.init(Roster([job(0)]), rejected: [])) { _ in
+                    loop.reload(.init(JobSet([job(0)]), rejected: [])) { _ in
                         closed.withLock { $0 = true }
                     }
                 }
@@ -88,21 +88,23 @@ import TimerCore
 
     @Test func ordersAtTheSameTimeComeOneAfterTheOther() async throws {
         let bench = try await bench(1500)
-        async let paused = bench.order(.pause, nil, by: author) {
+        async let paused = bench.order(.pause, nil, by: initiator) {
             bench.loop.later { loop in
                 for verb in [Order.Verb.stop, .start] {
-                    loop.obey(nil) {
-                        Order(verb, $0, by: self.author)
+                    loop.handle(nil) {
+                        Order(verb, $0, by: self.initiator)
                     } unknown: { _, _ in
                     } done: { _ in
                     }
                 }
                 // One of its own comes behind what was decided before about its job, too.
-                loop.obey(Order(.skipNext, self.job(5).name, by: self.author, count: 7)) { _, _ in }
+                loop.handle(Order(.skipNext, self.job(5).name, by: self.initiator, count: 7)) {
+                    _, _ in
+                }
             }
         }
         #expect(await paused.results.allSatisfy { $0.answer == .done })
-        let last = await bench.order(.run, [job(3).name], by: author)
+        let last = await bench.order(.run, [job(3).name], by: initiator)
         #expect(last.results.map { $0.answer.run != nil } == [true])
         let records = try await bench.records()
         #expect(records.count == 1500 && records.allSatisfy { $0.phase == .armed })
@@ -111,15 +113,15 @@ import TimerCore
     /// Somebody takes over the pause of one job while the others are being resumed.
     @Test func aPauseThatChangesMeanwhileIsNotEnded() async throws {
         let bench = try await bench(2000)
-        _ = await bench.order(.pause, nil, by: author)
+        _ = await bench.order(.pause, nil, by: initiator)
         var pauses: [Job.Name: SeenPause] = [:]
         for job in await bench.snapshot().jobs {
             if case .paused(let pause) = job.phase { pauses[job.job.name] = SeenPause(pause) }
         }
         let last = job(1999).name
-        let reply = await bench.order(.resume, nil, by: author, pauses: pauses) {
+        let reply = await bench.order(.resume, nil, by: initiator, pauses: pauses) {
             bench.loop.later { loop in
-                loop.obey(Order(.pause, last, by: .user("bob"), note: "mine")) { _, _ in }
+                loop.handle(Order(.pause, last, by: .user("bob"), note: "mine")) { _, _ in }
             }
         }
         #expect(pauses.count == 2000 && reply.results.dropLast().allSatisfy { $0.answer == .done })
@@ -135,10 +137,10 @@ import TimerCore
     @Test func runsStartOnceTheyAreRecorded() async throws {
         let bench = try await bench(200)
         let names = (0..<200).map(job).map(\.name)
-        let first = await bench.order(.run, names, by: author)
+        let first = await bench.order(.run, names, by: initiator)
         #expect(first.results.allSatisfy { $0.answer.run?.firing.job == $0.order.job })
         #expect(Set(bench.launcher.started.map(\.run.id.firing.job)).count == 64)
-        let again = await bench.order(.run, names, by: author)
+        let again = await bench.order(.run, names, by: initiator)
         #expect(again.results.allSatisfy { $0.answer.run == nil })
     }
 }
@@ -153,14 +155,14 @@ extension LoopBench {
     ///
     /// - Parameter begun: called behind the decision about the first of them.
     func order(
-        _ verb: Order.Verb, _ jobs: [Job.Name]?, by author: Author,
+        _ verb: Order.Verb, _ jobs: [Job.Name]?, by initiator: Initiator,
         pauses: [Job.Name: SeenPause] = [:],
         begun: @escaping @Sendable () -> Void = {}
     ) async -> OrdersAnswer {
         await withCheckedContinuation { continuation in
             loop.later { loop in
-                loop.obey(jobs) {
-                    var order = Order(verb, $0, by: author)
+                loop.handle(jobs) {
+                    var order = Order(verb, $0, by: initiator)
                     order.onlyPause = pauses[$0]
                     return order
                 } unknown: { others, _ in

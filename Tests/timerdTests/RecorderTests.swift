@@ -43,7 +43,7 @@ private final class RecorderBench: Sendable {
         if isThere {
             let store = try Store(path: path)
             _ = try store.recover()
-            try store.commit([.beginLife(Self.now(0))], durable: true)
+            try store.commit([.beginInstance(Self.now(0))], durable: true)
             try prepare(store)
             // The store goes where the test cannot follow.
             nonisolated(unsafe) let handed = store
@@ -84,14 +84,14 @@ private final class RecorderBench: Sendable {
         JobRecord(
             job: Job.Name(name)!, phase: .armed, active: .nanoseconds(7),
             accrued: .nanoseconds(accrued), isCounting: true, firings: 4, lastScheduled: nil,
-            configuredPaused: false, removed: nil, at: now(9), life: 1)
+            configuredPaused: false, removed: nil, at: now(9), instance: 1)
     }
 
     /// Hands changes over; what becomes of them is said under this name.
     func keep(_ name: String, _ changes: [Store.Change], durable: Bool = false) {
-        recorder.keep(changes, durable: durable) { [self] refused in
+        recorder.write(changes, durable: durable) { [self] refused in
             say(refused.isEmpty ? name : "\(name) without \(refused.count)")
-        } delayed: { [self] _ in
+        } onDelayed: { [self] _ in
             say("\(name) delayed")
         }
     }
@@ -178,7 +178,7 @@ private final class RecorderBench: Sendable {
             if isFirst { began.wait() }
             let kept = DispatchSemaphore(value: 0)
             for number in 0..<200 {
-                bench.recorder.keep([.save(RecorderBench.record("j\(number)"))], durable: true) {
+                bench.recorder.write([.save(RecorderBench.record("j\(number)"))], durable: true) {
                     _ in
                     kept.signal()
                 }
@@ -351,7 +351,7 @@ private final class RecorderBench: Sendable {
             (0..<100_000).map { [.save(RecorderBench.record("job-\($0)"))] }, durable: true
         ) { _ in
             done.signal()
-        } delayed: { _ in
+        } onDelayed: { _ in
         }
         let end = DispatchTime.now() + .seconds(60)
         while done.wait(timeout: .now()) != .success, DispatchTime.now() < end {
@@ -384,7 +384,7 @@ private final class RecorderBench: Sendable {
         #expect(bench.heard(1) == ["large delayed"])
         let count = 130_000
         for number in 0..<count {
-            bench.recorder.keep([.save(RecorderBench.record("job-\(number % 10)"))])
+            bench.recorder.write([.save(RecorderBench.record("job-\(number % 10)"))])
         }
         bench.keep("run", [.begin(RecorderBench.run("a", at: 1), at: RecorderBench.now(1).wall)])
         #expect(bench.heard(2).last == "run delayed")
@@ -401,13 +401,13 @@ private final class RecorderBench: Sendable {
     @Test func aStoreThatCannotBeOpenedYetIsOpenedLater() throws {
         let bench = try RecorderBench(isThere: false)
         bench.keep(
-            "begin", [.beginLife(RecorderBench.now(0)), .save(RecorderBench.record("a"))],
+            "begin", [.beginInstance(RecorderBench.now(0)), .save(RecorderBench.record("a"))],
             durable: true)
         #expect(bench.heard(1) == ["begin delayed"])
         #expect(throws: (any Error).self) { try bench.count("SELECT 1") }
         bench.isOpenable.value.store(true, ordering: .relaxed)
         #expect(bench.heard(2) == ["begin delayed", "begin"])
-        #expect(try bench.count("SELECT count(*) FROM life WHERE id = 1") == 1)
+        #expect(try bench.count("SELECT count(*) FROM instance WHERE id = 1") == 1)
     }
 
     /// What would be lost if the daemon ended now.

@@ -24,12 +24,12 @@ import TimerZones
     /// When each job fired, by the calendar clock.
     private func firings(
         _ jobs: [Job], from start: String, to end: String,
-        faults: [(String, Simulation.Fault)] = [], runTime: Duration = .zero,
+        faults: [(String, Simulation.SimulatedEvent)] = [], runTime: Duration = .zero,
         fails: Set<Job.Name> = []
     ) -> [String] {
         var fired: [String] = []
         var simulation = Simulation(
-            Roster(jobs), from: instant(start), concurrentRunsMax: 64, seed: 1,
+            JobSet(jobs), from: instant(start), concurrentRunsMax: 64, seed: 1,
             runTime: { _ in runTime }, fails: fails
         ) { line in
             if case .told(.fired(let run, _, _), let at) = line {
@@ -60,7 +60,7 @@ import TimerZones
     }
 
     @Test func timeInWhichTheMachineSleepsOrIsOff_byItsBasis() {
-        let faults: [(String, Simulation.Fault)] = [
+        let faults: [(String, Simulation.SimulatedEvent)] = [
             ("2027-01-01T00:10:00Z", .sleep(.seconds(1800))),
             ("2027-01-01T01:00:00Z", .reboot(.seconds(3600))),
         ]
@@ -116,7 +116,7 @@ import TimerZones
         var attempts = 0
         let failing = job("b", .after(.seconds(60))) { $0.policy.retry.retries = 2 }
         var simulation = Simulation(
-            Roster([failing]), from: instant("2027-01-01T00:00:00Z"), concurrentRunsMax: 64,
+            JobSet([failing]), from: instant("2027-01-01T00:00:00Z"), concurrentRunsMax: 64,
             seed: 1,
             runTime: { _ in .seconds(1) }, fails: [name("b")]
         ) { line in

@@ -26,7 +26,7 @@ import TimerZones
         var job = Job(name: name, command: .arguments(["true"]), schedule: schedule)
         change(&job.policy)
         var (agenda, _) = Agenda.load(
-            Roster([job]), Recollection(life: 1), concurrentRunsMax: 64, at: Self.now)
+            JobSet([job]), RecoveredState(instance: 1), concurrentRunsMax: 64, at: Self.now)
         var now = Self.now
         now.wall = now.wall + .seconds(seconds)
         now.awake = now.awake + .seconds(seconds)

@@ -27,7 +27,7 @@ struct AgendaCase {
         let (wakes, ends, now) = try wake(&agenda, crowd)
         var ones: [Double] = []
         for index in 0..<1000 {
-            let name = crowd.roster.jobs[index * 7919 % count].name
+            let name = crowd.jobSet.jobs[index * 7919 % count].name
             let began = nanoseconds()
             let found = agenda.snapshot(of: name, at: now)
             ones.append(Double(nanoseconds() - began))

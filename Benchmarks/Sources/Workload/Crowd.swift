@@ -14,7 +14,7 @@ public struct Crowd {
     }
 
     /// The jobs.
-    public let roster: Roster
+    public let jobSet: JobSet
     /// The clocks at the start of the measurement.
     public let start: Now
     private let bootID: BootID
@@ -26,7 +26,7 @@ public struct Crowd {
         }
         self.bootID = bootID
         start = Self.now(after: .zero, bootID)
-        roster = Roster(
+        jobSet = JobSet(
             try (0..<count).map { index in
                 guard let name = Job.Name("job-\(index)") else { throw Failure("no name") }
                 // The due times are different and in an order that does not help the heap.
@@ -65,7 +65,7 @@ public struct Crowd {
 
     /// An agenda with the jobs loaded.
     public func agenda() -> Agenda {
-        Agenda.load(roster, Recollection(life: 1), concurrentRunsMax: 64, at: start).agenda
+        Agenda.load(jobSet, RecoveredState(instance: 1), concurrentRunsMax: 64, at: start).agenda
     }
 
     /// The job that is due next, and the clocks at that instant.

@@ -91,7 +91,7 @@ extension Policy {
         case .requested:
             if Self.isOnlyRetried(runs) { return .replaceRetries }
             return runs.last { !$0.isRetry }.map { .skip(.stillRunning($0)) } ?? .start
-        case .firstInLine: return Self.followUp(runs)
+        case .firstInLine: return Self.next(runs)
         case .retry: return .start
         }
     }
@@ -105,7 +105,7 @@ extension Policy {
             }
             return runs.isEmpty ? .start : .wait
         case .caughtUp: return runs.isEmpty ? .start : .wait
-        case .firstInLine: return Self.followUp(runs)
+        case .firstInLine: return Self.next(runs)
         case .retry: return .start
         }
     }
@@ -117,7 +117,7 @@ extension Policy {
             if Self.isOnlyRetried(runs) { return .replaceRetries }
             return runs.isEmpty ? .start : .replaceAll
         case .caughtUp: return runs.isEmpty ? .start : .wait
-        case .firstInLine: return Self.followUp(runs)
+        case .firstInLine: return Self.next(runs)
         case .retry: return .start
         }
     }
@@ -142,7 +142,7 @@ extension Policy {
     }
 
     /// The first run in the queue starts when all runs that are left wait in the same queue.
-    private static func followUp(_ runs: [ActiveRun]) -> Admission {
+    private static func next(_ runs: [ActiveRun]) -> Admission {
         runs.allSatisfy { $0.wait == .previousRun } ? .start : .wait
     }
 }

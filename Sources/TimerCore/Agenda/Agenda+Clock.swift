@@ -20,7 +20,7 @@ extension Agenda {
 
     /// Whether a timer may be wrong because the wall clock was set or the machine slept. No timer
     /// expires when that happens.
-    public func isStirred(at now: Now) -> Bool {
+    public func clocksJumped(at now: Now) -> Bool {
         guard let lastNow, lastNow.bootID == now.bootID else { return false }
         return step(at: now) != nil || now.slept(since: lastNow) >= Self.stepMin
     }
@@ -34,22 +34,22 @@ extension Agenda {
         guard let previousNow, previousNow.bootID == now.bootID else { return [] }
         var actions: [Action] = []
         if now.slept(since: previousNow) >= Self.stepMin {
-            darkUntil = now
-            actions += followSleep(at: now)
+            downtimeEnd = now
+            actions += applySleep(at: now)
         }
         guard let step else { return actions }
         let isCorrection = step.length >= Self.correctionMin
         if isCorrection {
             actions += correct(by: step, at: now)
         } else if step > .zero {
-            steppedOver = (after: now.wall - step, through: now.wall)
+            skippedWallRange = (after: now.wall - step, through: now.wall)
         }
         return actions + [.tell(.clockStepped(by: step, isCorrection: isCorrection))]
     }
 
     /// Sets the timers of jobs again whose time counts while the machine sleeps. The sleep brought
     /// their grid points closer, but CLOCK_MONOTONIC, by which the timers run, did not advance.
-    private mutating func followSleep(at now: Now) -> [Action] {
+    private mutating func applySleep(at now: Now) -> [Action] {
         var timers: [Action] = []
         for slot in jobSlots {
             guard var entry = entries[slot], entry.ledger.isOpen,
@@ -62,7 +62,7 @@ extension Agenda {
 
     /// Continues from the new time, because the old time was wrong.
     private mutating func correct(by step: Duration, at now: Now) -> [Action] {
-        steppedOver = nil
+        skippedWallRange = nil
         var batch = Batch()
         var records: [JobRecord] = []
         for slot in jobSlots {
@@ -80,7 +80,7 @@ extension Agenda {
             }
             // Without this record, a daemon that starts later would search for occurrences after
             // the wrong time.
-            records.append(entry.record(at: now, life: life))
+            records.append(entry.record(at: now, instance: instance))
             entries[slot] = entry
         }
         return batch.timers + batch.notices
@@ -97,7 +97,7 @@ extension Agenda {
         }
         var count = 1
         var last = first
-        while count < Points.max, let next = before.occurrence(after: last, schedule),
+        while count < DueOccurrences.max, let next = before.occurrence(after: last, schedule),
             next <= now.wall
         {
             last = next
@@ -105,12 +105,12 @@ extension Agenda {
         }
         let id = Firing.ID(job: before.job.name, scheduled: first)
         let firing = Firing(id: id, missed: count - 1, active: before.active(at: now))
-        letGo(firing, .clockSet, &entry, at: now, into: &batch)
+        skip(firing, .clockSet, &entry, at: now, into: &batch)
         batch.notices.append(.tell(before.finished))
     }
 
     /// Fires what is due by the clocks as they are now, and sets all wall clock timers again.
-    mutating func followClock(at now: Now) -> [Action] {
+    mutating func applyClockChange(at now: Now) -> [Action] {
         guard !isShutDown else { return [] }
         var actions = fireDue(at: now).actions
         for slot in jobSlots {
@@ -133,7 +133,7 @@ extension Agenda {
 
     /// Applies the current rules of time zones to the schedules. A schedule whose zones did not
     /// change keeps its timer, and a zone that is not given keeps its rules.
-    mutating func followZones(
+    mutating func applyZoneChange(
         _ zones: [String: ZoneRules], local: ZoneRules?, at now: Now
     ) -> [Action] {
         guard !isShutDown else { return [] }
@@ -144,7 +144,9 @@ extension Agenda {
                 schedule.replaceZones({ $0.isLocal ? local : zones[$0.name] })
             else { continue }
             entry.job.schedule = .wall(schedule)
-            if !entry.isDueThisBoot { entry.seen = max(entry.seen, now.wall) }
+            if !entry.isDueThisBoot {
+                entry.processedThrough = max(entry.processedThrough, now.wall)
+            }
             entry.dropOccurrence()
             timers += updateTimer(slot, &entry, at: now)
             entries[slot] = entry
@@ -161,7 +163,9 @@ extension Agenda {
         var records: [JobRecord] = []
         for slot in jobSlots[places.clamped(to: jobSlots.indices)]
         where entries[slot]?.ledger.isOpen == true {
-            if let record = entries[slot]?.record(at: now, life: life) { records.append(record) }
+            if let record = entries[slot]?.record(at: now, instance: instance) {
+                records.append(record)
+            }
         }
         return records.isEmpty ? [] : [.save(records, durable: false)]
     }
@@ -179,7 +183,7 @@ extension Agenda {
         for slot in jobSlots {
             guard var entry = entries[slot] else { continue }
             timers += updateTimer(slot, &entry, at: now) + updateRetryTimer(slot, entry)
-            records.append(entry.record(at: now, life: life))
+            records.append(entry.record(at: now, instance: instance))
             entries[slot] = entry
         }
         return timers + [
@@ -216,8 +220,8 @@ extension JobEntry {
         // it for as long as the clock was wrong.
         lastScheduled = nil
         // An occurrence that comes again after the clock was set back is a new firing.
-        if isBackward { corrections += 1 }
-        seen = instant
+        if isBackward { clockEpoch += 1 }
+        processedThrough = instant
         occurrence = nil
         // The firing at boot has no calendar time: it is still due at once, by the new time.
         if isDueThisBoot, !job.schedule.isSinceBoot { occurrence = instant + .microseconds(1) }

@@ -7,7 +7,7 @@ extension Agenda {
     mutating func replace(
         _ slot: Int, _ entry: inout JobEntry, by run: Run, into batch: inout Batch
     ) {
-        callOff(slot, &entry, .replaced, into: &batch)
+        cancelPending(slot, &entry, .replaced, into: &batch)
         for active in runs[slot] where !active.state.isStopping {
             end(active, as: .replaced, slot, entry, into: &batch)
             batch.notices.append(.tell(.replacing(active.id, by: run.id)))
@@ -18,7 +18,8 @@ extension Agenda {
     mutating func replaceRetries(
         _ slot: Int, _ entry: inout JobEntry, by run: Run, into batch: inout Batch
     ) {
-        callOff(slot, &entry, .replaced, into: &batch, notice: { .replacing($0, by: run.id) }) {
+        cancelPending(slot, &entry, .replaced, into: &batch, notice: { .replacing($0, by: run.id) })
+        {
             $0.isRetry
         }
     }
@@ -39,7 +40,7 @@ extension Agenda {
     /// Closes the runs of the job that wait, or a selection of them. They do not count as failed.
     ///
     /// - Parameter notice: the notice for each run; by default that it ended with this outcome.
-    mutating func callOff(
+    mutating func cancelPending(
         _ slot: Int, _ entry: inout JobEntry, _ outcome: RunOutcome, into batch: inout Batch,
         notice: ((Run.ID) -> Notice)? = nil, where isChosen: (ActiveRun) -> Bool = { _ in true }
     ) {
@@ -82,7 +83,7 @@ extension Agenda {
         if order.signal == nil {
             cancelled = asked.filter { $0.isRetry || (order.run != nil && $0.wait != nil) }
                 .map(\.id)
-            callOff(
+            cancelPending(
                 slot, &entry, .stopped, into: &batch, notice: { .cancelled($0, by: order.by) }
             ) { cancelled.contains($0.id) }
         }

@@ -73,11 +73,11 @@ extension Agenda {
         let wasHeld = !heldUp.isEmpty && heldUp.remove(slot) != nil
         if case .paused(let pause) = entry.phase {
             unpause(slot, &entry, pause, by: .pauseEnd, at: now, into: &batch)
-            batch.records.append(entry.record(at: now, life: life))
+            batch.records.append(entry.record(at: now, instance: instance))
             entries[slot] = entry
             return
         }
-        let points: Points? =
+        let points: DueOccurrences? =
             if case .wall(let schedule) = entry.job.schedule {
                 entry.passOccurrences(of: schedule, at: now)
             } else {
@@ -96,7 +96,7 @@ extension Agenda {
         batch.timers += updateTimer(slot, &entry, at: now)
         make(points, slot, &entry, wasHeld: wasHeld, at: now, into: &batch)
         if entry.phase == .finished { batch.notices.append(.tell(entry.finished)) }
-        batch.records.append(entry.record(at: now, life: life))
+        batch.records.append(entry.record(at: now, instance: instance))
         entries[slot] = entry
     }
 
@@ -105,7 +105,7 @@ extension Agenda {
     /// - Parameter wasHeld: whether these firings were delayed because a run of the job was not
     ///   recorded yet. Then they are caught up after that run.
     private mutating func make(
-        _ passed: Points, _ slot: Int, _ entry: inout JobEntry, wasHeld: Bool, at now: Now,
+        _ passed: DueOccurrences, _ slot: Int, _ entry: inout JobEntry, wasHeld: Bool, at now: Now,
         into batch: inout Batch
     ) {
         let policy = entry.job.policy
@@ -113,7 +113,7 @@ extension Agenda {
         var points = passed
         if let deadline = policy.startingDeadline {
             let old = points.count(olderThan: deadline + accuracy)
-            if old > 0 { giveUp(old, of: points, &entry, at: now, into: &batch) }
+            if old > 0 { skipOverdue(old, of: points, &entry, at: now, into: &batch) }
             guard let rest = points.dropping(old) else { return }
             points = rest
         }
@@ -128,7 +128,7 @@ extension Agenda {
                 cause: missed > 0 ? .catchUp : .schedule, into: &batch)
         case .skip:
             let firing = entry.firing(points[0], missed: missed - 1, at: now)
-            letGo(firing, .missed, &entry, at: now, into: &batch)
+            skip(firing, .missed, &entry, at: now, into: &batch)
             guard let rest = points.dropping(missed) else { return }
             makeOne(rest, slot, &entry, wasHeld: wasHeld, at: now, into: &batch)
         }
@@ -136,7 +136,7 @@ extension Agenda {
 
     /// Makes one firing for all these occurrences.
     private mutating func makeOne(
-        _ points: Points, _ slot: Int, _ entry: inout JobEntry, wasHeld: Bool, at now: Now,
+        _ points: DueOccurrences, _ slot: Int, _ entry: inout JobEntry, wasHeld: Bool, at now: Now,
         cause: Firing.Cause = .schedule, into batch: inout Batch
     ) {
         let firing = entry.firing(points[0], missed: points.count - 1, at: now, cause: cause)
@@ -150,7 +150,7 @@ extension Agenda {
     ///
     /// - Parameter missed: how many of the first were missed.
     private mutating func makeEach(
-        _ passed: Points, missed: Int, _ slot: Int, _ entry: inout JobEntry, wasHeld: Bool,
+        _ passed: DueOccurrences, missed: Int, _ slot: Int, _ entry: inout JobEntry, wasHeld: Bool,
         at now: Now,
         into batch: inout Batch
     ) {
@@ -161,7 +161,7 @@ extension Agenda {
         {
             let dropped = points.count - Self.catchUpMax
             let firing = entry.firing(points[0], missed: dropped - 1, at: now)
-            letGo(firing, .catchUpMax, &entry, at: now, into: &batch)
+            skip(firing, .catchUpMax, &entry, at: now, into: &batch)
             points = rest
             missed -= dropped
         }
@@ -173,7 +173,7 @@ extension Agenda {
             let firing = entry.firing(
                 points[index], missed: 0, at: now, cause: index < missed ? .catchUp : .schedule)
             if before != nil, case .skip(let obstacle) = admission(of: candidate, slot, entry) {
-                letGo(firing, obstacle.skipReason, &entry, at: now, into: &batch)
+                skip(firing, obstacle.skipReason, &entry, at: now, into: &batch)
                 continue
             }
             begin(
@@ -183,8 +183,8 @@ extension Agenda {
     }
 
     /// Skips the occurrences that are older than the starting deadline, and records that.
-    private mutating func giveUp(
-        _ count: Int, of points: Points, _ entry: inout JobEntry, at now: Now,
+    private mutating func skipOverdue(
+        _ count: Int, of points: DueOccurrences, _ entry: inout JobEntry, at now: Now,
         into batch: inout Batch
     ) {
         let firing = entry.firing(points[count - 1], missed: count - 1, at: now)
@@ -192,10 +192,10 @@ extension Agenda {
         batch.runs.append(run)
         batch.ends.append(.close(run.id, .lost(.deadline), RunUsage(), failed: true))
         entry.lastRun = RunSummary(id: run.id, outcome: .lost(.deadline), failed: true)
-        letGo(firing, .deadline, &entry, at: now, into: &batch)
+        skip(firing, .deadline, &entry, at: now, into: &batch)
     }
 
-    func letGo(
+    func skip(
         _ firing: Firing, _ reason: Notice.SkipReason, _ entry: inout JobEntry, at now: Now,
         into batch: inout Batch
     ) {
@@ -206,27 +206,29 @@ extension Agenda {
     /// How many of the first occurrences were missed, which means that they were due while nothing
     /// could fire. Occurrences in a range that the wall clock was set past were not missed.
     private func countMissed(
-        _ points: Points, accuracy: Duration, wasHeld: Bool, at now: Now
+        _ points: DueOccurrences, accuracy: Duration, wasHeld: Bool, at now: Now
     ) -> Int {
-        var bound = wasHeld ? Self.darkMax : Self.lateMax
-        if let darkUntil {
-            bound = min(bound, max(.zero, now.boot - darkUntil.boot) + Self.darkMax)
+        var bound = wasHeld ? Self.downtimeMargin : Self.lateMax
+        if let downtimeEnd {
+            bound = min(bound, max(.zero, now.boot - downtimeEnd.boot) + Self.downtimeMargin)
         }
         let count = points.count(olderThan: bound + accuracy)
-        guard count > 0, let steppedOver, steppedOver.through <= now.wall else { return count }
+        guard count > 0, let skippedWallRange, skippedWallRange.through <= now.wall else {
+            return count
+        }
         func due(_ index: Int) -> WallInstant { now.wall - points[index].age }
-        // More than `Points.max` occurrences are always a grid, so they are ordered by age. A
+        // More than `DueOccurrences.max` occurrences are always a grid, so they are ordered by age. A
         // binary search is needed because there may be billions of them.
-        if count > Points.max {
+        if count > DueOccurrences.max {
             var (first, end) = (0, count)
             while first < end {
                 let middle = first + (end - first) / 2
-                if due(middle) > steppedOver.after { end = middle } else { first = middle + 1 }
+                if due(middle) > skippedWallRange.after { end = middle } else { first = middle + 1 }
             }
-            return first < count && due(first) <= steppedOver.through ? first : count
+            return first < count && due(first) <= skippedWallRange.through ? first : count
         }
         return (0..<count).first { index in
-            due(index) > steppedOver.after && due(index) <= steppedOver.through
+            due(index) > skippedWallRange.after && due(index) <= skippedWallRange.through
         } ?? count
     }
 }
@@ -234,10 +236,10 @@ extension Agenda {
 extension JobEntry {
     /// The firing of one occurrence, with a scheduled time that no earlier firing of the job has.
     mutating func firing(
-        _ point: Points.Point, missed: Int, at now: Now, cause: Firing.Cause = .schedule
+        _ point: DueOccurrences.Point, missed: Int, at now: Now, cause: Firing.Cause = .schedule
     ) -> Firing {
         Firing(
-            id: Firing.ID(job: job.name, scheduled: schedule(at: point.label)), missed: missed,
+            id: Firing.ID(job: job.name, scheduled: schedule(at: point.scheduled)), missed: missed,
             active: active(at: now), cause: cause)
     }
 }

@@ -8,15 +8,15 @@ extension Agenda {
 
     /// Starts a daemon instance: restores the time records of all jobs, and decides about the runs
     /// that the previous instance left open.
-    mutating func load(_ roster: Roster, _ past: Recollection, at now: Now) -> [Action] {
-        life = past.life
-        darkUntil = now
+    mutating func load(_ jobSet: JobSet, _ past: RecoveredState, at now: Now) -> [Action] {
+        instance = past.instance
+        downtimeEnd = now
         let ending = past.ending(at: now)
         var records = Dictionary(past.records.map { ($0.job, $0) }) { _, later in later }
         var notices: [Action] = []
         // Jobs that count from the boot restart at zero in a new boot: their saved time is from the
         // previous boot.
-        let newInBoot = roster.newInBoot(past.records, at: now)
+        let newInBoot = jobSet.newInBoot(past.records, at: now)
         var wereCounting = 0
         var lostAtMost = Duration.zero
         for record in past.records where past.mayCount(record) {
@@ -39,16 +39,16 @@ extension Agenda {
 
         let start = past.start(at: now)
         var timers: [Action] = []
-        var change = RosterChange()
+        var change = JobSetChange()
         // An array that grows step by step may reserve twice the memory it needs.
-        entries.reserveCapacity(roster.jobs.count)
-        jobSlots.reserveCapacity(roster.jobs.count)
-        runs.reserve(roster.jobs.count)
-        slots.reserve(roster.jobs.count, in: entries)
-        let counting = roster.jobs.count { $0.schedule.span != nil }
+        entries.reserveCapacity(jobSet.jobs.count)
+        jobSlots.reserveCapacity(jobSet.jobs.count)
+        runs.reserve(jobSet.jobs.count)
+        slots.reserve(jobSet.jobs.count, in: entries)
+        let counting = jobSet.jobs.count { $0.schedule.span != nil }
         if counting > 0 { due.reserve(counting) }
-        if counting < roster.jobs.count { wallDue.reserve(roster.jobs.count - counting) }
-        for job in roster.jobs {
+        if counting < jobSet.jobs.count { wallDue.reserve(jobSet.jobs.count - counting) }
+        for job in jobSet.jobs {
             timers += add(job, at: now, start: start, into: &change)
             if let slot = slot(of: job.name), entries[slot]?.lastRun == nil {
                 entries[slot]?.lastRun = past.lastRuns[job.name]
@@ -59,17 +59,20 @@ extension Agenda {
         archived = Dictionary(uniqueKeysWithValues: archived.map { ($0.key, $0.value) })
         let kept = archiveOthers(at: now, into: &change)
         let (settled, taken) = recoverRuns(past.openRuns, at: now, into: &change)
-        change.records = jobSlots.compactMap { entries[$0]?.record(at: now, life: life) } + kept
+        change.records =
+            jobSlots.compactMap { entries[$0]?.record(at: now, instance: instance) } + kept
         let began = Action.tell(
-            .lifeBegan(
-                ending, away: past.away(until: now), jobs: roster.jobs.count,
+            .daemonStarted(
+                ending, away: past.away(until: now), jobs: jobSet.jobs.count,
                 wereCounting: wereCounting, lostAtMost: lostAtMost))
         var clock: [Action] = []
-        if let previous = past.previous, let step = now.step(since: past.lastSign(of: previous)) {
+        if let previous = past.previous,
+            let step = now.step(since: past.lastHeartbeat(of: previous))
+        {
             let isCorrection = step.length >= Self.correctionMin
             clock = [.tell(.clockStepped(by: step, isCorrection: isCorrection))]
         }
-        return [.adopt(change, durable: true), began] + clock
+        return [.storeJobSet(change, durable: true), began] + clock
             + notices + settled + timers + (taken.isEmpty ? [] : [.start(taken)])
     }
 
@@ -79,7 +82,7 @@ extension Agenda {
     /// - Parameter start: the start of the daemon at which the job is loaded; nil if a reload adds
     ///   the job.
     mutating func add(
-        _ job: Job, at now: Now, start: Start? = nil, into change: inout RosterChange
+        _ job: Job, at now: Now, start: Start? = nil, into change: inout JobSetChange
     ) -> [Action] {
         var entry = JobEntry(new: job, at: now, seed: seed)
         var told: [Action] = []
@@ -88,13 +91,13 @@ extension Agenda {
         forgetFormerOneOff(of: job)
         if let found = archived.removeValue(forKey: job.name) {
             record = found.record
-            entry.adopt(found.record, at: now)
+            entry.restore(found.record, at: now)
             entry.lastRun = found.lastRun
         } else if let old = job.renamedFrom, slot(of: old) == nil,
             let found = archived.removeValue(forKey: old)
         {
             record = found.record
-            entry.adopt(found.record, at: now)
+            entry.restore(found.record, at: now)
             entry.lastRun = found.lastRun
             names.insert(old)
             change.renamed.append(Renaming(from: old, to: job.name))
@@ -117,7 +120,7 @@ extension Agenda {
         jobSlots.append(slot)
         let timers = updateTimer(slot, &entry, at: now)
         if let record, record.phase == .finished, entry.phase == .armed,
-            entry.corrections > record.corrections
+            entry.clockEpoch > record.clockEpoch
         {
             told.append(.tell(entry.scheduledAgain(at: now)))
         }
@@ -127,7 +130,7 @@ extension Agenda {
     /// Closes the records of jobs that are not in the configuration, and erases those of jobs that
     /// were removed too long ago.
     private mutating func archiveOthers(
-        at now: Now, into change: inout RosterChange
+        at now: Now, into change: inout JobSetChange
     ) -> [JobRecord] {
         var kept: [JobRecord] = []
         for (name, job) in archived.sorted(by: { $0.key < $1.key }) {
@@ -141,7 +144,7 @@ extension Agenda {
             record.isCounting = false
             record.removed = record.removed ?? now.wall
             record.at = now
-            record.life = life
+            record.instance = instance
             archived[name]?.record = record
             kept.append(record)
         }
@@ -154,11 +157,11 @@ extension JobRecord {
     fileprivate mutating func credit(_ credit: Credit) {
         active += credit.counted
         accrued += credit.counted
-        uncertain += credit.maxLoss
+        maxLoss += credit.maxLoss
     }
 }
 
-extension Roster {
+extension JobSet {
     /// The jobs that count from the boot and whose record is of an earlier boot, by the names they
     /// were saved under.
     fileprivate func newInBoot(_ records: [JobRecord], at now: Now) -> Set<Job.Name> {
@@ -170,12 +173,12 @@ extension Roster {
     }
 }
 
-extension Recollection {
+extension RecoveredState {
     /// How long no daemon ran. Nil at the first start, and if the wall clock, the only clock that
     /// continues over a reboot, was set back meanwhile.
     fileprivate func away(until now: Now) -> Duration? {
         guard let previous else { return nil }
-        let last = lastSign(of: previous)
+        let last = lastHeartbeat(of: previous)
         if last.bootID == now.bootID { return now.boot - last.boot }
         return now.wall > last.wall ? now.wall - last.wall : nil
     }

@@ -9,19 +9,21 @@ extension Agenda {
     /// Adds a one-off job. Does nothing if its name is in use, or while a reload is not finished.
     mutating func include(_ job: Job, at now: Now) -> [Action] {
         guard !isShutDown, !isReloading, slot(of: job.name) == nil else { return [] }
-        var change = RosterChange()
+        var change = JobSetChange()
         let timers = add(job, at: now, into: &change)
-        if let slot = slot(of: job.name), let record = entries[slot]?.record(at: now, life: life) {
+        if let slot = slot(of: job.name),
+            let record = entries[slot]?.record(at: now, instance: instance)
+        {
             change.records.append(record)
         }
-        return [.adopt(change, durable: true)] + timers
+        return [.storeJobSet(change, durable: true)] + timers
     }
 
     /// Removes one-off jobs and keeps their saved state, as for a job that was removed from the
     /// configuration. Active runs continue. Jobs that are not one-off jobs are not removed.
     mutating func exclude(_ jobs: [Job.Name], at now: Now) -> [Action] {
         guard !isShutDown, !isReloading else { return [] }
-        var change = RosterChange()
+        var change = JobSetChange()
         var batch = Batch()
         var freed: Set<Int> = []
         for job in jobs {
@@ -32,14 +34,15 @@ extension Agenda {
         guard !freed.isEmpty else { return [] }
         jobSlots.removeAll { freed.contains($0) }
         freeSlots += freed
-        return [.adopt(change, durable: true)] + batch.actions
+        return [.storeJobSet(change, durable: true)] + batch.actions
     }
 
     /// Discards the saved state of an earlier one-off job with the same name: a name may be used
     /// again, and the new job must not take over that state.
     mutating func forgetFormerOneOff(of job: Job) {
         guard job.isOneOff, let at = job.schedule.at, let record = archived[job.name]?.record,
-            record.removed != nil, (record.seen ?? record.at.wall) < at || record.phase != .finished
+            record.removed != nil,
+            (record.processedThrough ?? record.at.wall) < at || record.phase != .finished
         else { return }
         archived[job.name] = nil
     }
@@ -95,7 +98,7 @@ extension Agenda {
 extension JobEntry {
     /// When the last run of a finished job ended, or when the job was due if it had no run.
     fileprivate var finishedAt: WallInstant {
-        var end = max(job.schedule.at ?? seen, seen)
+        var end = max(job.schedule.at ?? processedThrough, processedThrough)
         if let last = lastRun {
             end = max(end, (last.began ?? last.id.firing.scheduled) + last.usage.elapsed)
         }

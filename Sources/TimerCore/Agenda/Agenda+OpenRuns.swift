@@ -7,7 +7,7 @@ extension Agenda {
     /// is still running. A run that was certainly not spawned starts now, or waits as it did
     /// before.
     mutating func recoverRuns(
-        _ found: [Recollection.OpenRun], at now: Now, into change: inout RosterChange
+        _ found: [RecoveredState.OpenRun], at now: Now, into change: inout JobSetChange
     ) -> (actions: [Action], start: [Run]) {
         var batch = Batch()
         var found = found
@@ -31,15 +31,15 @@ extension Agenda {
     }
 
     /// Whether a run was certainly never spawned and may start now.
-    private func isStartable(_ open: Recollection.OpenRun, at now: Now) -> Bool {
-        !open.isLive && !open.wasBegun && open.bootID == now.bootID
+    private func isStartable(_ open: RecoveredState.OpenRun, at now: Now) -> Bool {
+        !open.isLive && !open.wasSpawned && open.bootID == now.bootID
             && !open.firing.cause.variables.areLost
     }
 
     /// Assigns the runs of renamed jobs to the new names. Runs that have not started yet also get
     /// the new name.
     private func follow(
-        _ renamings: inout [Renaming], in runs: inout [Recollection.OpenRun], at now: Now
+        _ renamings: inout [Renaming], in runs: inout [RecoveredState.OpenRun], at now: Now
     ) {
         let places = Dictionary(renamings.indices.map { (renamings[$0].from, $0) }) { $1 }
         for index in runs.indices {
@@ -54,7 +54,7 @@ extension Agenda {
     }
 
     private mutating func lose(
-        _ open: Recollection.OpenRun, as loss: RunOutcome.Loss, into batch: inout Batch
+        _ open: RecoveredState.OpenRun, as loss: RunOutcome.Loss, into batch: inout Batch
     ) {
         let outcome = RunOutcome.lost(loss)
         noteLastRun(RunSummary(id: open.id, outcome: outcome, failed: true), of: open.job)
@@ -63,7 +63,7 @@ extension Agenda {
     }
 
     /// Adds a run that kept running across the restart to the active runs.
-    private mutating func reattach(_ open: Recollection.OpenRun, into batch: inout Batch) {
+    private mutating func reattach(_ open: RecoveredState.OpenRun, into batch: inout Batch) {
         batch.notices.append(.tell(.runReattached(open.id)))
         let slot = slot(of: open.job)
         let run = ActiveRun(
@@ -75,7 +75,7 @@ extension Agenda {
     /// Starts a recorded run that was never spawned, or lets it wait again: for the delay of a
     /// retry, for the previous run, or for the end of a pause.
     private mutating func recover(
-        _ open: Recollection.OpenRun, _ slot: Int, _ entry: JobEntry, at now: Now,
+        _ open: RecoveredState.OpenRun, _ slot: Int, _ entry: JobEntry, at now: Now,
         into batch: inout Batch
     ) {
         let run = entry.run(open.firing, attempt: open.id.attempt)

@@ -3,7 +3,7 @@
 
 /// A new configuration that replaces the current one, some jobs at a time.
 struct Reloading: Sendable {
-    let roster: Roster
+    let jobSet: JobSet
     /// How much work one step does: a job that is only compared costs 1, a job that changes costs
     /// `changeCost`.
     let effort: Int
@@ -25,19 +25,19 @@ struct Reloading: Sendable {
     /// Approximately how many jobs can be compared in the time that one change takes.
     static let changeCost = 8
 
-    init(_ roster: Roster, portion: Int, places: Int) {
-        self.roster = roster
+    init(_ jobSet: JobSet, portion: Int, places: Int) {
+        self.jobSet = jobSet
         // The limit prevents an overflow; there are never this many jobs.
         effort = max(1, min(portion, 1 << 32)) * Self.changeCost
         self.places = places
     }
 
-    var isDone: Bool { checked == places && applied == roster.jobs.count }
+    var isDone: Bool { checked == places && applied == jobSet.jobs.count }
 }
 
 /// The result of one step of a reload.
 private struct ReloadStep {
-    var change = RosterChange()
+    var change = JobSetChange()
     var batch = Batch()
     /// The timers of new jobs, and the notices about them.
     var added: [Action] = []
@@ -45,7 +45,7 @@ private struct ReloadStep {
     var actions: [Action] {
         // The renaming is written first, so that later writes for a run find its job under the new
         // name.
-        (change.isEmpty ? [] : [.adopt(change, durable: false)]) + added + batch.actions
+        (change.isEmpty ? [] : [.storeJobSet(change, durable: false)]) + added + batch.actions
     }
 }
 
@@ -59,12 +59,12 @@ extension Agenda {
     /// A reload of very many jobs is divided into portions, and due jobs fire between them. Each
     /// job has its old definition until its portion, and its new one afterwards. Removed and
     /// renamed jobs come first, so that their names are free before new jobs use them.
-    mutating func reload(_ roster: Roster, portion: Int, at now: Now) -> [Action] {
+    mutating func reload(_ jobSet: JobSet, portion: Int, at now: Now) -> [Action] {
         guard !isShutDown else { return [] }
         var actions: [Action] = []
         // A reload that is still running is finished before the new one starts.
         while isReloading { actions += reloadMore(at: now) }
-        reloading = Reloading(roster, portion: portion, places: jobSlots.count)
+        reloading = Reloading(jobSet, portion: portion, places: jobSlots.count)
         return actions + reloadMore(at: now)
     }
 
@@ -81,7 +81,7 @@ extension Agenda {
             effort -= leave(slot, &state, &step, at: now) ? Reloading.changeCost : 1
         }
         while effort > 0, !state.isDone {
-            let job = state.roster.jobs[state.applied]
+            let job = state.jobSet.jobs[state.applied]
             state.applied += 1
             effort -= apply(job, &state, &step, at: now) ? Reloading.changeCost : 1
         }
@@ -110,11 +110,11 @@ extension Agenda {
     private mutating func leave(
         _ slot: Int, _ state: inout Reloading, _ step: inout ReloadStep, at now: Now
     ) -> Bool {
-        guard let job = entries[slot]?.job, !state.roster.names.contains(job.name) else {
+        guard let job = entries[slot]?.job, !state.jobSet.names.contains(job.name) else {
             return false
         }
         state.removed.append(job.name)
-        if let heir = heir(of: job.name, in: state.roster) {
+        if let heir = successor(of: job.name, in: state.jobSet) {
             state.added.append(heir.name)
             rename(slot, to: heir.name, at: now, into: &step.change, &step.batch)
             // The definition changes in the same step as the name, so that the job never fires with
@@ -143,7 +143,7 @@ extension Agenda {
         step.added += add(job, at: now, into: &step.change)
         guard let slot = slot(of: job.name) else { return true }
         state.jobSlots.append(slot)
-        if let record = entries[slot]?.record(at: now, life: life) {
+        if let record = entries[slot]?.record(at: now, instance: instance) {
             step.change.records.append(record)
         }
         return true
@@ -151,16 +151,16 @@ extension Agenda {
 
     /// The job that takes over the state of this one: this name is not in the configuration any
     /// more, and the new job says that it had this name and has no state of its own.
-    private func heir(of job: Job.Name, in roster: Roster) -> Job? {
-        guard let index = roster.heirs[job] else { return nil }
-        let heir = roster.jobs[index]
+    private func successor(of job: Job.Name, in jobSet: JobSet) -> Job? {
+        guard let index = jobSet.renames[job] else { return nil }
+        let heir = jobSet.jobs[index]
         return slot(of: heir.name) == nil && archived[heir.name] == nil ? heir : nil
     }
 
     /// Renames a job. It keeps its state, its active and waiting runs, and the result of its last
     /// run.
     private mutating func rename(
-        _ slot: Int, to name: Job.Name, at now: Now, into change: inout RosterChange,
+        _ slot: Int, to name: Job.Name, at now: Now, into change: inout JobSetChange,
         _ batch: inout Batch
     ) {
         guard var entry = entries[slot] else { return }
@@ -173,12 +173,12 @@ extension Agenda {
         slots.remove(old, in: entries)
         entry.job.name = name
         // The jitter depends on the name.
-        entry.chance = Chance(seed: seed, job: name)
+        entry.jitter = Jitter(seed: seed, job: name)
         entry.dropOccurrence()
         var renaming = Renaming(from: old, to: name)
         renaming.waiting = runs.rename(slot, to: name)
         change.renamed.append(renaming)
-        change.records.append(entry.record(at: now, life: life))
+        change.records.append(entry.record(at: now, instance: instance))
         entries[slot] = entry
         slots.insert(slot, in: entries)
         // An earlier job of the new name may have left runs that have not ended.
@@ -189,7 +189,7 @@ extension Agenda {
     /// Replaces the definition of a job. Its elapsed time is kept and counts towards the new
     /// interval. If it is already longer than that, the job is due at once.
     private mutating func replace(
-        _ slot: Int, with job: Job, at now: Now, into change: inout RosterChange,
+        _ slot: Int, with job: Job, at now: Now, into change: inout JobSetChange,
         _ batch: inout Batch
     ) {
         guard var entry = entries[slot] else { return }
@@ -205,7 +205,7 @@ extension Agenda {
             entry.isDueThisBoot =
                 entry.isDueThisBoot && entry.job.schedule.isSinceBoot && job.schedule.isSinceBoot
             entry.occurrence = nil
-            entry.seen = now.wall
+            entry.processedThrough = now.wall
         }
         if entry.job.count != job.count {
             // From here on, time is counted by another clock.
@@ -214,14 +214,14 @@ extension Agenda {
         }
         oneOffs += (job.isOneOff ? 1 : 0) - (entry.job.isOneOff ? 1 : 0)
         entry.job = job
-        let ended = entry.follow(configuredPaused: job.paused, at: now)
+        let ended = entry.applyPause(configured: job.paused, at: now)
         entry.leaveFinishedIfRecurring(at: now)
         if let ended {
             unpause(slot, &entry, ended, by: .configuration, at: now, into: &batch)
         } else {
             batch.timers += updateTimer(slot, &entry, at: now, isAnew: isAnew)
         }
-        let record = entry.record(at: now, life: life)
+        let record = entry.record(at: now, instance: instance)
         entries[slot] = entry
         // A run and the change it makes to the state of its job are written in one transaction.
         if batch.runs.count > runsBefore {
@@ -236,7 +236,7 @@ extension Agenda {
     /// Removes the job and keeps its record. Its active runs continue. Its slot cannot be used
     /// again yet.
     mutating func remove(
-        _ slot: Int, at now: Now, into change: inout RosterChange, _ batch: inout Batch
+        _ slot: Int, at now: Now, into change: inout JobSetChange, _ batch: inout Batch
     ) {
         guard var entry = entries[slot] else { return }
         if entry.job.isOneOff { oneOffs -= 1 }
@@ -247,9 +247,9 @@ extension Agenda {
         if case .paused(let pause) = entry.phase, pause.withRun {
             batch.ends += toldRuns(slot).map { .resume($0) }
         }
-        callOff(slot, &entry, .stopped, into: &batch)
+        cancelPending(slot, &entry, .stopped, into: &batch)
         runs.detach(slot, job: entry.job.name)
-        let record = entry.record(at: now, life: life, removed: now.wall)
+        let record = entry.record(at: now, instance: instance, removed: now.wall)
         change.records.append(record)
         archived[entry.job.name] = ArchivedJob(record: record, lastRun: entry.lastRun)
         slots.remove(entry.job.name, in: entries)

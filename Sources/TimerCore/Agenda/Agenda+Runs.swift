@@ -12,11 +12,11 @@ extension Agenda {
     ) {
         if entry.skips > 0 {
             entry.skips -= 1
-            return letGo(firing, .byOrder(left: entry.skips), &entry, at: now, into: &batch)
+            return skip(firing, .byOrder(left: entry.skips), &entry, at: now, into: &batch)
         }
         let run = entry.run(firing)
         if let obstacle = recordAndStart(run, as: candidate, slot, &entry, into: &batch) {
-            return letGo(firing, obstacle.skipReason, &entry, at: now, into: &batch)
+            return skip(firing, obstacle.skipReason, &entry, at: now, into: &batch)
         }
         let remaining = entry.phase == .armed ? entry.remaining(at: now) : nil
         batch.notices.append(.tell(.fired(run, late: late, remaining: remaining)))
@@ -75,7 +75,7 @@ extension Agenda {
     }
 
     /// Starts a recorded run, or queues it for `max-concurrent`.
-    private mutating func admit(_ active: ActiveRun, _ slot: Int, into batch: inout Batch) {
+    private mutating func startOrQueue(_ active: ActiveRun, _ slot: Int, into batch: inout Batch) {
         guard let run = active.run else { return }
         if hasRoom {
             _ = runs.apply(.start(event: eventNumber), to: run.id, of: .slot(slot))
@@ -176,7 +176,7 @@ extension Agenda {
         }
         if entry.phase.isPaused {
             _ = runs.apply(.wait(.previousRun), to: run.id, of: key)
-        } else if !lapse(run, slot, &entry, at: now, into: &batch) {
+        } else if !expire(run, slot, &entry, at: now, into: &batch) {
             _ = runs.apply(.start(event: eventNumber), to: run.id, of: key)
             runs.give(run.id, to: entry.job.name, slot: slot)
             batch.start.append(run)
@@ -199,8 +199,8 @@ extension Agenda {
             while let first = runs[slot].first(where: { $0.wait == .previousRun }),
                 case .start = admission(of: .firstInLine, slot, entry), let run = first.run
             {
-                if lapse(run, slot, &entry, at: now, into: &batch) { continue }
-                admit(first, slot, into: &batch)
+                if expire(run, slot, &entry, at: now, into: &batch) { continue }
+                startOrQueue(first, slot, into: &batch)
             }
         }
         batch.timers += updateRetryTimer(slot, entry)
@@ -215,7 +215,7 @@ extension Agenda {
         for attempt in runs[slot] {
             guard let instant = attempt.retryAt, instant <= now.awake else { continue }
             if case .start = admission(of: .retry, slot, entry) {
-                admit(attempt, slot, into: &batch)
+                startOrQueue(attempt, slot, into: &batch)
             } else {
                 _ = runs.apply(.wait(.previousRun), to: attempt.id, of: .slot(slot))
             }
@@ -224,7 +224,7 @@ extension Agenda {
 
     /// Closes a run that waited past its starting deadline. A retry has no deadline, because the
     /// first attempt at its firing started in time.
-    private mutating func lapse(
+    private mutating func expire(
         _ run: Run, _ slot: Int, _ entry: inout JobEntry, at now: Now, into batch: inout Batch
     ) -> Bool {
         guard let deadline = run.job.policy.startingDeadline, run.id.attempt == 1,
@@ -235,7 +235,7 @@ extension Agenda {
         _ = runs.apply(.cancel(outcome), to: run.id, of: .slot(slot))
         entry.lastRun = RunSummary(id: run.id, outcome: outcome, failed: true)
         batch.ends.append(.close(run.id, outcome, RunUsage(), failed: true))
-        letGo(run.firing, .deadline, &entry, at: now, into: &batch)
+        skip(run.firing, .deadline, &entry, at: now, into: &batch)
         return true
     }
 }

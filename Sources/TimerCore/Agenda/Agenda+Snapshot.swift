@@ -115,7 +115,7 @@ extension JobEntry {
             remaining: remaining,
             next: next(at: now),
             lastScheduled: lastScheduled, firings: firings, live: runs, lastRun: lastRun,
-            lastSkip: lastSkip, skips: skips, uncertain: uncertain, checkpoint: checkpoint)
+            lastSkip: lastSkip, skips: skips, maxLoss: maxLoss, checkpoint: checkpoint)
     }
 
     /// When the next firing is due if nothing changes until then. For a pause with an end, that is
@@ -131,12 +131,13 @@ extension JobEntry {
         let end = max(until, now.wall)
         if case .wall(let schedule) = job.schedule {
             if job.policy.onResume == .fireIfDue,
-                let first = occurrence(after: max(seen, min(pause.since, now.wall)), schedule),
+                let first = occurrence(
+                    after: max(processedThrough, min(pause.since, now.wall)), schedule),
                 first <= end
             {
                 return end
             }
-            return occurrence(after: max(seen, end), schedule).map {
+            return occurrence(after: max(processedThrough, end), schedule).map {
                 $0 + delay(ordinal: $0.microsecondsSinceEpoch)
             }
         }

@@ -79,7 +79,7 @@ extension Agenda {
         }
         guard !isShutDown else { return }
         if entry.occurrence == nil {
-            entry.occurrence = entry.occurrence(after: entry.seen, schedule)
+            entry.occurrence = entry.occurrence(after: entry.processedThrough, schedule)
         }
         guard entry.occurrence == nil else { return }
         entry.phase = .finished

@@ -127,7 +127,7 @@ extension Agenda {
     ) -> [Action] {
         var batch = Batch()
         unpause(slot, &entry, pause, by: .pauseEnd, at: now, into: &batch)
-        batch.records.append(entry.record(at: now, life: life))
+        batch.records.append(entry.record(at: now, instance: instance))
         entries[slot] = entry
         return batch.actions
     }
@@ -137,7 +137,7 @@ extension Agenda {
     ) -> [Action] {
         var batch = Batch()
         unpause(slot, &entry, pause, by: order.by, at: now, into: &batch)
-        let record = entry.record(at: now, life: life)
+        let record = entry.record(at: now, instance: instance)
         entries[slot] = entry
         // The notices are logged after the write. The actions that follow from the end of the pause
         // do not wait for it.
@@ -148,13 +148,13 @@ extension Agenda {
 
     /// Ends a pause as `on-resume` of the job says.
     mutating func unpause(
-        _ slot: Int, _ entry: inout JobEntry, _ pause: Pause, by author: Author, at now: Now,
+        _ slot: Int, _ entry: inout JobEntry, _ pause: Pause, by initiator: Initiator, at now: Now,
         into batch: inout Batch
     ) {
         entry.phase = .armed
         if pause.withRun { batch.ends += toldRuns(slot).map { .resume($0) } }
-        let due = entry.resumeSchedule(after: pause, by: author, at: now)
-        if author == .pauseEnd, let until = pause.until {
+        let due = entry.resumeSchedule(after: pause, by: initiator, at: now)
+        if initiator == .pauseEnd, let until = pause.until {
             entry.ledger.credit(
                 countedSince(until, entry.job.count, at: now))
         }
@@ -164,7 +164,7 @@ extension Agenda {
         batch.notices.append(
             .tell(
                 .resumed(
-                    entry.job.name, by: author, accrued: entry.accrued(at: now),
+                    entry.job.name, by: initiator, accrued: entry.accrued(at: now),
                     remaining: entry.remaining(at: now))))
         if let due {
             begin(due, late: .zero, slot, &entry, as: .due, at: now, into: &batch)
@@ -198,7 +198,7 @@ extension Agenda {
     ) -> [Action] {
         entry.phase = .armed
         entry.firings = 0
-        entry.seen = now.wall
+        entry.processedThrough = now.wall
         entry.isDueThisBoot = entry.job.schedule.isSinceBoot
         entry.dropAccrued(at: now)
         return commit(slot, &entry, Batch(), at: now) { entry in
@@ -220,7 +220,7 @@ extension Agenda {
         entry.isDueThisBoot = false
         entry.skips = 0
         entry.dropAccrued(at: now)
-        callOff(slot, &entry, .stopped, into: &batch)
+        cancelPending(slot, &entry, .stopped, into: &batch)
         return commit(slot, &entry, batch, at: now) { entry in
             .stopped(entry.job.name, by: order.by, dropped: dropped)
         }
@@ -235,7 +235,7 @@ extension Agenda {
         }
         entry.skips = max(0, order.count)
         return commit(slot, &entry, Batch(), at: now) { entry in
-            .skipsSet(entry.job.name, entry.skips, by: order.by)
+            .skipNextSet(entry.job.name, entry.skips, by: order.by)
         }
     }
 
@@ -251,11 +251,11 @@ extension Agenda {
             return [.answer(.refused(reason))]
         }
         var batch = Batch()
-        let point = Points.Point(label: now.wall, age: .zero)
+        let point = DueOccurrences.Point(scheduled: now.wall, age: .zero)
         let cause = Firing.Cause.requested(by: order.by, variables: order.variables)
         let run = entry.run(entry.firing(point, missed: 0, at: now, cause: cause))
         _ = recordAndStart(run, as: .requested, slot, &entry, into: &batch)
-        batch.records.append(entry.record(at: now, life: life))
+        batch.records.append(entry.record(at: now, instance: instance))
         entries[slot] = entry
         let remaining = entry.phase == .armed ? entry.remaining(at: now) : nil
         batch.notices.append(.tell(.runOrdered(run, by: order.by, remaining: remaining)))
@@ -291,7 +291,7 @@ extension Agenda {
         notice: (JobEntry) -> Notice
     ) -> [Action] {
         let timer = updateTimer(slot, &entry, at: now) + updateRetryTimer(slot, entry)
-        let record = entry.record(at: now, life: life)
+        let record = entry.record(at: now, instance: instance)
         entries[slot] = entry
         return timer + batch.actions
             + [.save([record], durable: true), .tell(notice(entry)), .answer(answer)]
@@ -347,28 +347,30 @@ extension JobEntry {
     ///
     /// - Returns: the firing that is due at once, if `on-resume` says so and the job would have
     ///   fired during the pause.
-    mutating func resumeSchedule(after pause: Pause, by author: Author, at now: Now) -> Firing? {
+    mutating func resumeSchedule(after pause: Pause, by initiator: Initiator, at now: Now)
+        -> Firing?
+    {
         let policy = job.policy.onResume
         // If a pause ended by itself, occurrences after its end are not part of the pause.
-        let end = author == .pauseEnd ? min(pause.until ?? now.wall, now.wall) : now.wall
+        let end = initiator == .pauseEnd ? min(pause.until ?? now.wall, now.wall) : now.wall
         guard case .wall(let schedule) = job.schedule else {
             return resumeCounting(after: pause, policy ?? .keepRemaining, at: now)
         }
-        let since = max(seen, min(pause.since, now.wall))
-        seen = max(seen, end)
+        let since = max(processedThrough, min(pause.since, now.wall))
+        processedThrough = max(processedThrough, end)
         guard policy == .fireIfDue, let first = occurrence(after: since, schedule), first <= end
         else {
             return nil
         }
         var missed = 0
         var at = first
-        while missed < Points.max, let next = occurrence(after: at, schedule), next <= end {
+        while missed < DueOccurrences.max, let next = occurrence(after: at, schedule), next <= end {
             missed += 1
             at = next
         }
         firings += missed + 1
-        let label = first + .microseconds(corrections)
-        let point = Points.Point(label: label, age: .zero)
+        let scheduled = first + .microseconds(clockEpoch)
+        let point = DueOccurrences.Point(scheduled: scheduled, age: .zero)
         return firing(point, missed: missed, at: now, cause: .resume)
     }
 
@@ -386,7 +388,7 @@ extension JobEntry {
             dropAccrued(at: now)
             firings += 1
             isDueThisBoot = false
-            let point = Points.Point(label: now.wall, age: .zero)
+            let point = DueOccurrences.Point(scheduled: now.wall, age: .zero)
             return firing(point, missed: 0, at: now, cause: .resume)
         }
     }

@@ -15,7 +15,7 @@ public struct Agenda: Sendable {
     public static let lateMax: Duration = .seconds(60)
     /// A firing that was due more than this before the daemon started, or before the machine woke
     /// up, counts as missed.
-    public static let darkMax: Duration = .seconds(1)
+    public static let downtimeMargin: Duration = .seconds(1)
 
     /// How many runs may be active at the same time; further runs wait in the order in which they
     /// were due.
@@ -24,7 +24,7 @@ public struct Agenda: Sendable {
     let seed: UInt64
 
     /// The number of this start of the daemon.
-    public internal(set) var life: Life.ID = 0
+    public internal(set) var instance: DaemonInstance.ID = 0
     /// Whether the shutdown was handled. After it, nothing fires.
     public internal(set) var isShutDown = false
     /// The number of one-off jobs.
@@ -52,10 +52,10 @@ public struct Agenda: Sendable {
     var lastStep: Duration = .zero
     /// Until when nothing could fire: the start of this daemon instance, or the end of the last
     /// sleep of the machine.
-    var darkUntil: Now?
+    var downtimeEnd: Now?
     /// The range that the wall clock was last set past, if it was set forward by less than a
     /// correction.
-    var steppedOver: (after: WallInstant, through: WallInstant)?
+    var skippedWallRange: (after: WallInstant, through: WallInstant)?
     /// The jobs that were removed from the configuration, in case they return.
     var archived: [Job.Name: ArchivedJob] = [:]
     /// The number of events that were handled.
@@ -87,12 +87,12 @@ public struct Agenda: Sendable {
     ///   - seed: the seed of the jitter; always the same on one machine.
     /// - Complexity: O(*n* log *n*) in the number of jobs.
     public static func load(
-        _ roster: Roster, _ past: Recollection, concurrentRunsMax: Int, seed: UInt64 = 0,
+        _ jobSet: JobSet, _ past: RecoveredState, concurrentRunsMax: Int, seed: UInt64 = 0,
         at now: Now
     ) -> (agenda: Agenda, actions: [Action]) {
         var agenda = Agenda(concurrentRunsMax: concurrentRunsMax, seed: seed)
         agenda.lastNow = now
-        let actions = agenda.load(roster, past, at: now)
+        let actions = agenda.load(jobSet, past, at: now)
         return (agenda, actions)
     }
 
@@ -111,7 +111,7 @@ public struct Agenda: Sendable {
 
     private mutating func decide(_ event: Event, at now: Now) -> [Action] {
         switch event {
-        case .reload(let roster, let portion): reload(roster, portion: portion, at: now)
+        case .reload(let jobSet, let portion): reload(jobSet, portion: portion, at: now)
         case .reloadMore: reloadMore(at: now)
         case .include(let job): include(job, at: now)
         case .exclude(let jobs): exclude(jobs, at: now)
@@ -121,8 +121,8 @@ public struct Agenda: Sendable {
         case .recorded(let runs): noteRecorded(runs, at: now)
         case .began(let run, let instant): noteBegin(of: run, at: instant)
         case .ended(let run, let outcome, let usage): noteEnd(of: run, outcome, usage, at: now)
-        case .clockChanged: followClock(at: now)
-        case .zonesChanged(let zones, let local): followZones(zones, local: local, at: now)
+        case .clockChanged: applyClockChange(at: now)
+        case .zonesChanged(let zones, let local): applyZoneChange(zones, local: local, at: now)
         case .checkpoint(let places): checkpoint(of: places, at: now)
         case .shutdown: shutDown(at: now)
         }

@@ -22,12 +22,12 @@ struct Start {
     var sinceBoot: Duration
 }
 
-extension Recollection {
+extension RecoveredState {
     /// The start of the daemon that restores the saved state. The boot cannot be earlier than the
     /// last heartbeat of the previous boot. This matters in a container, whose clocks are those of
     /// a host that was booted long ago.
     func start(at now: Now) -> Start {
-        let last = previous.map { lastSign(of: $0) }
+        let last = previous.map { lastHeartbeat(of: $0) }
         let before = last.flatMap { $0.bootID == now.bootID ? nil : $0.wall }
         return Start(
             isFirstOfBoot: previous?.began.bootID != now.bootID,
@@ -80,12 +80,12 @@ extension JobEntry {
             isDueThisBoot = true
             // The firing at boot of a schedule by the wall clock is an occurrence directly after
             // the last processed instant.
-            if !job.schedule.isSinceBoot { occurrence = seen + .microseconds(1) }
+            if !job.schedule.isSinceBoot { occurrence = processedThrough + .microseconds(1) }
         case .begins(let ago):
             isDueThisBoot = true
             if phase == .finished { phase = .armed }
             guard job.schedule.isSinceBoot else {
-                seen = min(seen, now.wall - .microseconds(1))
+                processedThrough = min(processedThrough, now.wall - .microseconds(1))
                 occurrence = now.wall
                 return
             }
@@ -94,7 +94,7 @@ extension JobEntry {
             let due = dueTarget ?? .zero
             let counted = phase == .armed ? min(ago, due) : .zero
             ledger = Ledger(active: active(at: now), accrued: counted)
-            uncertain = .zero
+            maxLoss = .zero
             countedAfterPause = min(countedAfterPause, due)
         }
     }

@@ -12,30 +12,32 @@ struct JobEntry: Sendable {
     var firings = 0
     var lastScheduled: WallInstant?
     /// For a schedule by the wall clock: all occurrences up to this instant were processed.
-    var seen: WallInstant
+    var processedThrough: WallInstant
     /// The next occurrence; nil if there is none, or while the job is not armed.
     var occurrence: WallInstant?
     var configuredPaused: Bool
     private var boxedLastRun: Boxed<RunSummary>?
     /// Nil while all these fields have their default values.
-    private var rare: Boxed<Rare>?
+    private var uncommon: Boxed<UncommonFields>?
     /// When the time record was last passed to the store.
     var checkpoint: WallInstant
     /// The jitter of this job on this machine.
-    var chance: Chance
+    var jitter: Jitter
 
     /// A new job without saved state.
     init(new job: Job, at now: Now, seed: UInt64) {
         _job = Boxed(wrappedValue: job)
-        chance = Chance(seed: seed, job: job.name)
+        jitter = Jitter(seed: seed, job: job.name)
         phase =
             job.paused ? .paused(Pause(since: now.wall, by: .configuration)) : .armed
         ledger = Ledger()
         configuredPaused = job.paused
         checkpoint = now.wall
-        seen = now.wall
+        processedThrough = now.wall
         // A one-off job runs even if its time passed before it was loaded.
-        if job.isOneOff, let at = job.schedule.at { seen = min(seen, at - .microseconds(1)) }
+        if job.isOneOff, let at = job.schedule.at {
+            processedThrough = min(processedThrough, at - .microseconds(1))
+        }
     }
 
     var boxedJob: Boxed<Job> { _job }
@@ -61,13 +63,13 @@ struct JobEntry: Sendable {
     /// By how much all its grid points or occurrences are shifted.
     var offset: Duration {
         let most = job.policy.randomOffset
-        return most > .zero ? chance.draw(ordinal: .max, below: most) : .zero
+        return most > .zero ? jitter.draw(ordinal: .max, below: most) : .zero
     }
 
     /// By how much the firing with this number, or at this occurrence, is delayed.
     func delay(ordinal: Int64) -> Duration {
         let most = job.policy.randomDelay
-        return most > .zero ? chance.draw(ordinal: ordinal, below: most) : .zero
+        return most > .zero ? jitter.draw(ordinal: ordinal, below: most) : .zero
     }
 
     /// The points at which the job is due; nil for a schedule by the wall clock, and if the job is
@@ -120,7 +122,9 @@ struct JobEntry: Sendable {
     }
 
     /// Takes a record of the state as of `now` for the store.
-    mutating func record(at now: Now, life: Life.ID, removed: WallInstant? = nil) -> JobRecord {
+    mutating func record(at now: Now, instance: DaemonInstance.ID, removed: WallInstant? = nil)
+        -> JobRecord
+    {
         ledger.settle(at: counted(at: now))
         checkpoint = now.wall
         // Time that keeps counting while no daemon runs is known from the clocks alone.
@@ -130,17 +134,18 @@ struct JobEntry: Sendable {
             accrued: accrued(at: now) + countedAfterPause,
             isCounting: ledger.isOpen || countsAway, firings: firings,
             lastScheduled: lastScheduled, configuredPaused: configuredPaused, removed: removed,
-            at: now, life: life, basis: job.count, uncertain: uncertain, skips: skips,
-            seen: seen(at: now), corrections: corrections, isDueThisBoot: isDueThisBoot)
+            at: now, instance: instance, basis: job.count, maxLoss: maxLoss, skips: skips,
+            processedThrough: processedThrough(at: now), clockEpoch: clockEpoch,
+            isDueThisBoot: isDueThisBoot)
     }
 
     /// Up to which instant all occurrences were processed, for a start or a reload with another
     /// schedule. A range without an occurrence counts as processed. An occurrence that waits to
     /// fire does not.
-    private func seen(at now: Now) -> WallInstant {
-        guard case .wall = job.schedule else { return max(seen, now.wall) }
-        guard phase == .armed, let occurrence else { return seen }
-        return max(seen, min(occurrence - .microseconds(1), now.wall))
+    private func processedThrough(at now: Now) -> WallInstant {
+        guard case .wall = job.schedule else { return max(processedThrough, now.wall) }
+        guard phase == .armed, let occurrence else { return processedThrough }
+        return max(processedThrough, min(occurrence - .microseconds(1), now.wall))
     }
 
     /// The scheduled instant of a firing that is due at `instant`. It is never that of an earlier
@@ -158,17 +163,17 @@ struct JobEntry: Sendable {
     /// Discards the elapsed time, and with it the record of how much may be missing.
     mutating func dropAccrued(at now: Now) {
         ledger.dropAccrued(at: counted(at: now))
-        uncertain = .zero
+        maxLoss = .zero
     }
 }
 
 /// Fields that few jobs need. They are behind one reference, so that the entries of most jobs are
 /// small.
 extension JobEntry {
-    private struct Rare: Hashable, Sendable {
-        var corrections = 0
+    private struct UncommonFields: Hashable, Sendable {
+        var clockEpoch = 0
         var skips = 0
-        var uncertain = Duration.zero
+        var maxLoss = Duration.zero
         var countedAfterPause = Duration.zero
         var isDueThisBoot = false
         var lastSkip: SkippedFiring?
@@ -176,51 +181,51 @@ extension JobEntry {
 
     /// How often the wall clock was corrected backwards. It distinguishes occurrences with the same
     /// time before and after a correction.
-    var corrections: Int {
-        get { rare?.wrappedValue.corrections ?? 0 }
-        set { if newValue != corrections { change { $0.corrections = newValue } } }
+    var clockEpoch: Int {
+        get { uncommon?.wrappedValue.clockEpoch ?? 0 }
+        set { if newValue != clockEpoch { change { $0.clockEpoch = newValue } } }
     }
 
     /// How many of the next firings will be skipped because a user requested it.
     var skips: Int {
-        get { rare?.wrappedValue.skips ?? 0 }
+        get { uncommon?.wrappedValue.skips ?? 0 }
         set { if newValue != skips { change { $0.skips = newValue } } }
     }
 
     /// The maximum part of the elapsed time that may not have been counted because of a crash.
-    var uncertain: Duration {
-        get { rare?.wrappedValue.uncertain ?? .zero }
-        set { if newValue != uncertain { change { $0.uncertain = newValue } } }
+    var maxLoss: Duration {
+        get { uncommon?.wrappedValue.maxLoss ?? .zero }
+        set { if newValue != maxLoss { change { $0.maxLoss = newValue } } }
     }
 
     /// The time that counted since a pause ended by itself before this daemon instance started.
     var countedAfterPause: Duration {
-        get { rare?.wrappedValue.countedAfterPause ?? .zero }
+        get { uncommon?.wrappedValue.countedAfterPause ?? .zero }
         set { if newValue != countedAfterPause { change { $0.countedAfterPause = newValue } } }
     }
 
     /// Whether the firing of this boot has not happened yet.
     var isDueThisBoot: Bool {
-        get { rare?.wrappedValue.isDueThisBoot ?? false }
+        get { uncommon?.wrappedValue.isDueThisBoot ?? false }
         set { if newValue != isDueThisBoot { change { $0.isDueThisBoot = newValue } } }
     }
 
     /// The latest firing that was skipped.
     var lastSkip: SkippedFiring? {
-        get { rare?.wrappedValue.lastSkip }
+        get { uncommon?.wrappedValue.lastSkip }
         set { if newValue != lastSkip { change { $0.lastSkip = newValue } } }
     }
 
-    private mutating func change(_ body: (inout Rare) -> Void) {
-        var value = rare?.wrappedValue ?? Rare()
+    private mutating func change(_ body: (inout UncommonFields) -> Void) {
+        var value = uncommon?.wrappedValue ?? UncommonFields()
         body(&value)
-        rare = value == Rare() ? nil : Boxed(wrappedValue: value)
+        uncommon = value == UncommonFields() ? nil : Boxed(wrappedValue: value)
     }
 }
 
 /// The source of the random delays of a job. The result is always the same for one machine, job and
 /// firing, so that a restart changes no due time and a simulation is exact.
-struct Chance: Sendable {
+struct Jitter: Sendable {
     private let state: UInt64
 
     init(seed: UInt64, job: Job.Name) {

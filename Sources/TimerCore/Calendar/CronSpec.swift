@@ -32,7 +32,7 @@ public struct CronSpec: OccurrenceSource, Hashable, Sendable, CustomStringConver
     /// The source of the random values for `H` and `~`. They are the same each time the lines of
     /// one job are read on one machine.
     public struct Drawing: Sendable {
-        private let chance: Chance
+        private let jitter: Jitter
 
         /// - Parameters:
         ///   - seed: the seed of the machine.
@@ -40,12 +40,12 @@ public struct CronSpec: OccurrenceSource, Hashable, Sendable, CustomStringConver
         public init(seed: UInt64, job: Job.Name) {
             // The seed differs from that of the random delays, so that the values are independent
             // of the delays of the job.
-            chance = Chance(seed: seed ^ 0x6372_6f6e, job: job)
+            jitter = Jitter(seed: seed ^ 0x6372_6f6e, job: job)
         }
 
         func value(_ ordinal: Int, in range: ClosedRange<Int>) -> Int {
             range.lowerBound
-                + Int(chance.number(ordinal: Int64(ordinal), below: UInt64(range.count)))
+                + Int(jitter.number(ordinal: Int64(ordinal), below: UInt64(range.count)))
         }
     }
 

@@ -5,7 +5,7 @@
 public enum Event: Sendable {
     /// The configuration was read again. Approximately this many jobs are changed now, and the
     /// others by `reloadMore`.
-    case reload(Roster, portion: Int = .max)
+    case reload(JobSet, portion: Int = .max)
     /// It is time for the next portion of a reload. The shell sends it as long as
     /// `Agenda.isReloading` is true.
     case reloadMore
@@ -75,7 +75,7 @@ public struct Order: Hashable, Sendable {
     /// The job to do it with.
     public var job: Job.Name
     /// Who requested it.
-    public var by: Author
+    public var by: Initiator
     /// The reason that the user gave.
     public var note: String?
     /// For a pause: when it ends by itself; nil: only when a user resumes the job.
@@ -95,7 +95,7 @@ public struct Order: Hashable, Sendable {
 
     /// Creates a request.
     public init(
-        _ verb: Verb, _ job: Job.Name, by: Author, note: String? = nil, until: PauseEnd? = nil,
+        _ verb: Verb, _ job: Job.Name, by: Initiator, note: String? = nil, until: PauseEnd? = nil,
         withRun: Bool = false, count: Int = 1, run: Run.ID? = nil, signal: String? = nil,
         variables: RunVariables = RunVariables()
     ) {
@@ -208,7 +208,7 @@ public enum Action: Hashable, Sendable {
     case save([JobRecord], durable: Bool)
     /// Write the changes of a new configuration in one transaction. If `durable`, they must be on
     /// the disk before the later actions in the list.
-    case adopt(RosterChange, durable: Bool)
+    case storeJobSet(JobSetChange, durable: Bool)
     /// Write the notice to the log.
     case tell(Notice)
     /// Answer the request that was just handled.

@@ -30,7 +30,7 @@ public struct Pause: Hashable, Sendable {
     /// Since when, by the wall clock.
     public var since: WallInstant
     /// Who paused the job.
-    public var by: Author
+    public var by: Initiator
     /// The reason that the user gave.
     public var note: String?
     /// When it ends by itself, by the wall clock; nil: only when a user resumes the job.
@@ -40,7 +40,7 @@ public struct Pause: Hashable, Sendable {
 
     /// Creates a pause.
     public init(
-        since: WallInstant, by: Author, note: String? = nil, until: WallInstant? = nil,
+        since: WallInstant, by: Initiator, note: String? = nil, until: WallInstant? = nil,
         withRun: Bool = false
     ) {
         self.since = since
@@ -52,7 +52,7 @@ public struct Pause: Hashable, Sendable {
 }
 
 /// The initiator of a change.
-public enum Author: Hashable, Sendable, CustomStringConvertible {
+public enum Initiator: Hashable, Sendable, CustomStringConvertible {
     /// `paused = true` in the configuration.
     case configuration
     /// The user of this name, or `uid N` for one without.
@@ -96,19 +96,19 @@ public struct JobRecord: Hashable, Sendable {
     /// The reading of the clocks to which the record applies.
     public var at: Now
     /// The daemon instance that took it.
-    public var life: Life.ID
+    public var instance: DaemonInstance.ID
     /// Which clock its time was counted by.
     public var basis: TimeBasis
     /// The maximum part of the elapsed time that may not have been counted because of a crash.
-    public var uncertain: Duration
+    public var maxLoss: Duration
     /// How many of the next firings will be skipped because a user requested it.
     public var skips: Int
     /// All occurrences by the wall clock up to this instant were processed. Nil in a record of a
     /// version that did not keep it.
-    public var seen: WallInstant?
+    public var processedThrough: WallInstant?
     /// How often the wall clock was corrected backwards. It distinguishes occurrences with the same
     /// time before and after a correction.
-    public var corrections: Int
+    public var clockEpoch: Int
     /// Whether the firing of the boot of `at` had not happened yet, for a job that fires once in
     /// each boot.
     public var isDueThisBoot: Bool
@@ -117,8 +117,9 @@ public struct JobRecord: Hashable, Sendable {
     public init(
         job: Job.Name, phase: Phase, active: Duration, accrued: Duration, isCounting: Bool,
         firings: Int, lastScheduled: WallInstant?, configuredPaused: Bool, removed: WallInstant?,
-        at: Now, life: Life.ID, basis: TimeBasis = .active, uncertain: Duration = .zero,
-        skips: Int = 0, seen: WallInstant? = nil, corrections: Int = 0, isDueThisBoot: Bool = false
+        at: Now, instance: DaemonInstance.ID, basis: TimeBasis = .active, maxLoss: Duration = .zero,
+        skips: Int = 0, processedThrough: WallInstant? = nil, clockEpoch: Int = 0,
+        isDueThisBoot: Bool = false
     ) {
         self.job = job
         self.phase = phase
@@ -130,12 +131,12 @@ public struct JobRecord: Hashable, Sendable {
         self.configuredPaused = configuredPaused
         self.removed = removed
         self.at = at
-        self.life = life
+        self.instance = instance
         self.basis = basis
-        self.uncertain = uncertain
+        self.maxLoss = maxLoss
         self.skips = skips
-        self.seen = seen
-        self.corrections = corrections
+        self.processedThrough = processedThrough
+        self.clockEpoch = clockEpoch
         self.isDueThisBoot = isDueThisBoot
     }
 }

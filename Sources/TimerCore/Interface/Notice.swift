@@ -7,7 +7,7 @@ public enum Notice: Hashable, Sendable {
     /// The daemon started. The values are: how the previous instance ended; how long no daemon ran
     /// (nil if no clock can tell); the number of jobs; how many of them were counting when the
     /// previous instance ended; and the maximum elapsed time that a single job may have lost.
-    case lifeBegan(
+    case daemonStarted(
         Ending, away: Duration?, jobs: Int, wereCounting: Int, lostAtMost: Duration = .zero)
     /// The elapsed time of a job was restored. Time since it was saved was added, or may have been
     /// lost.
@@ -16,7 +16,7 @@ public enum Notice: Hashable, Sendable {
     /// A firing was due.
     case fired(Run, late: Duration, remaining: Duration?)
     /// A user requested a run independently of the schedule.
-    case runOrdered(Run, by: Author, remaining: Duration?)
+    case runOrdered(Run, by: Initiator, remaining: Duration?)
     /// A firing was skipped, together with the missed firings that it stands for.
     case skipped(Firing, SkipReason)
     /// The run of a firing waits until another run of its job has ended.
@@ -28,9 +28,9 @@ public enum Notice: Hashable, Sendable {
     /// The process of a run started.
     case runBegan(Run.ID)
     /// A user requested to end a run, or to send it the signal with this name.
-    case killed(Run.ID, by: Author, signal: String?)
+    case killed(Run.ID, by: Initiator, signal: String?)
     /// A user cancelled a waiting run. It is recorded as stopped.
-    case cancelled(Run.ID, by: Author)
+    case cancelled(Run.ID, by: Initiator)
     /// A run ended.
     case runEnded(Run.ID, RunOutcome, RunUsage, failed: Bool)
     /// A run that was recorded before the previous instance ended, and was never spawned, starts
@@ -43,13 +43,13 @@ public enum Notice: Hashable, Sendable {
     /// The terms of a pause were changed.
     case pauseChanged(Job.Name, from: Pause, to: Pause)
     /// A job was resumed.
-    case resumed(Job.Name, by: Author, accrued: Duration, remaining: Duration?)
+    case resumed(Job.Name, by: Initiator, accrued: Duration, remaining: Duration?)
     /// The timer of a job was restarted.
-    case started(Job.Name, by: Author, remaining: Duration?)
+    case started(Job.Name, by: Initiator, remaining: Duration?)
     /// A job was stopped, and its elapsed time was discarded.
-    case stopped(Job.Name, by: Author, dropped: Duration)
+    case stopped(Job.Name, by: Initiator, dropped: Duration)
     /// This many of the next firings of a job will be skipped.
-    case skipsSet(Job.Name, Int, by: Author)
+    case skipNextSet(Job.Name, Int, by: Initiator)
     /// A job took over the saved state of the name that it had before.
     case renamed(Job.Name, from: Job.Name)
     /// No more runs of a job are scheduled, at all or, if it fires again in the next boot, in this

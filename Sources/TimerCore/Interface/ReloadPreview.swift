@@ -27,34 +27,34 @@ public struct ReloadPreview: Hashable, Sendable {
     /// Jobs that are removed.
     public var removed: [Line] = []
 
-    private let roster: Roster
+    private let jobSet: JobSet
     /// How many jobs of the new set were compared, and after them how many positions of the current
     /// configuration.
     private var taken = 0
     private var checked = 0
 
     /// Creates the preview of a reload to this set of jobs. Nothing is compared yet.
-    public init(_ roster: Roster) { self.roster = roster }
+    public init(_ jobSet: JobSet) { self.jobSet = jobSet }
 
     /// Compares this many further jobs, as of now. A reload between two calls is not noticed.
     /// - Returns: whether there are more.
     /// - Complexity: O(`count`).
     public mutating func advance(in agenda: borrowing Agenda, count: Int, at now: Now) -> Bool {
         var left = count
-        while left > 0, taken < roster.jobs.count {
-            look(at: roster.jobs[taken], in: agenda, now)
+        while left > 0, taken < jobSet.jobs.count {
+            look(at: jobSet.jobs[taken], in: agenda, now)
             taken += 1
             left -= 1
         }
         while left > 0, checked < agenda.places.count {
-            if let job = agenda.job(at: checked), !roster.names.contains(job) {
+            if let job = agenda.job(at: checked), !jobSet.names.contains(job) {
                 let accrued = agenda.account(of: job, at: now)?.accrued ?? .zero
                 removed.append(Line(job: job, accrued: accrued))
             }
             checked += 1
             left -= 1
         }
-        return taken < roster.jobs.count || checked < agenda.places.count
+        return taken < jobSet.jobs.count || checked < agenda.places.count
     }
 
     private mutating func look(at job: Job, in agenda: borrowing Agenda, _ now: Now) {

@@ -3,7 +3,7 @@
 
 /// The changes that a new configuration makes in the store. Renamings are written first, then the
 /// records, then the deletions.
-public struct RosterChange: Hashable, Sendable {
+public struct JobSetChange: Hashable, Sendable {
     /// The jobs that have another name now.
     public var renamed: [Renaming]
     /// The records of jobs.

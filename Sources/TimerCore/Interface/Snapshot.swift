@@ -44,7 +44,7 @@ public struct JobSnapshot: Hashable, Sendable {
     /// How many of the next firings will be skipped because a user requested it.
     public var skips: Int
     /// The maximum part of the elapsed time that may not have been counted because of a crash.
-    public var uncertain: Duration
+    public var maxLoss: Duration
     /// When its time record was last saved.
     public var checkpoint: WallInstant
 }

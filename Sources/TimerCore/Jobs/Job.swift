@@ -22,7 +22,7 @@ public struct Job: Hashable, Sendable {
     @Boxed public var policy: Policy
     /// How its runs are executed.
     @Boxed public var execution: Execution
-    @Boxed private var rare: Rare
+    @Boxed private var uncommon: UncommonFields
 
     /// Creates a job. All properties except name, command and schedule have defaults.
     public init(
@@ -41,8 +41,10 @@ public struct Job: Hashable, Sendable {
         self._policy = policy == Policy() ? Self.plainPolicy : Boxed(wrappedValue: policy)
         self._execution =
             execution == Execution() ? Self.plainExecution : Boxed(wrappedValue: execution)
-        let rare = Rare(first: first, workingDirectory: workingDirectory, renamedFrom: renamedFrom)
-        self._rare = rare == Rare() ? Self.plainRare : Boxed(wrappedValue: rare)
+        let uncommon = UncommonFields(
+            first: first, workingDirectory: workingDirectory, renamedFrom: renamedFrom)
+        self._uncommon =
+            uncommon == UncommonFields() ? Self.noUncommonFields : Boxed(wrappedValue: uncommon)
     }
 
     /// How its runs are executed, as a value that jobs with the same settings share.
@@ -51,12 +53,12 @@ public struct Job: Hashable, Sendable {
     /// The values that most jobs have. All these jobs share them.
     private static let plainPolicy = Boxed(wrappedValue: Policy())
     private static let plainExecution = Boxed(wrappedValue: Execution())
-    private static let plainRare = Boxed(wrappedValue: Rare())
+    private static let noUncommonFields = Boxed(wrappedValue: UncommonFields())
 }
 
 /// Properties that few jobs have.
 extension Job {
-    private struct Rare: Hashable, Sendable {
+    private struct UncommonFields: Hashable, Sendable {
         var first: Duration?
         var workingDirectory: String?
         var renamedFrom: Name?
@@ -66,27 +68,27 @@ extension Job {
     /// Whether it runs once and is then removed together with its definition. A command created it
     /// (`at`, timerctl(1)), not the author of the configuration.
     public var isOneOff: Bool {
-        get { rare.isOneOff }
-        set { rare.isOneOff = newValue }
+        get { uncommon.isOneOff }
+        set { uncommon.isOneOff = newValue }
     }
 
     /// The time before the first firing; nil: the interval of the schedule. Zero fires at once.
     public var first: Duration? {
-        get { rare.first }
-        set { rare.first = newValue }
+        get { uncommon.first }
+        set { uncommon.first = newValue }
     }
 
     /// The absolute path of the directory in which its runs start; nil: the home directory of their
     /// user.
     public var workingDirectory: String? {
-        get { rare.workingDirectory }
-        set { rare.workingDirectory = newValue }
+        get { uncommon.workingDirectory }
+        set { uncommon.workingDirectory = newValue }
     }
 
     /// The name it had before, whose saved state it takes over; nil: none.
     public var renamedFrom: Name? {
-        get { rare.renamedFrom }
-        set { rare.renamedFrom = newValue }
+        get { uncommon.renamedFrom }
+        set { uncommon.renamedFrom = newValue }
     }
 }
 
@@ -167,25 +169,25 @@ public enum Schedule: Hashable, Sendable {
 }
 
 /// The set of jobs of one configuration, in its order.
-public struct Roster: Hashable, Sendable {
+public struct JobSet: Hashable, Sendable {
     /// The jobs. Their names are unique.
     public let jobs: [Job]
     /// Their names.
     public let names: Set<Job.Name>
     /// The positions of the jobs with `renamed-from`, by the names they had before.
-    let heirs: [Job.Name: Int]
+    let renames: [Job.Name: Int]
 
     /// Creates a set of jobs. Traps if two have the same name: the configuration parser must refuse
     /// that, because it can say where the error is.
     /// - Complexity: O(*n*) in the number of jobs.
     public init(_ jobs: [Job] = []) {
         names = Set(jobs.map(\.name))
-        precondition(names.count == jobs.count, "a roster names each job once")
-        var heirs: [Job.Name: Int] = [:]
+        precondition(names.count == jobs.count, "a jobSet names each job once")
+        var renames: [Job.Name: Int] = [:]
         for (index, job) in jobs.enumerated() {
-            if let old = job.renamedFrom { heirs[old] = index }
+            if let old = job.renamedFrom { renames[old] = index }
         }
-        self.heirs = heirs
+        self.renames = renames
         self.jobs = jobs
     }
 }

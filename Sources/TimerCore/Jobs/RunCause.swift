@@ -17,12 +17,12 @@ extension Firing {
         /// The request of a user.
         public struct Request: Hashable, Sendable {
             /// Who requested the run.
-            public var by: Author
+            public var by: Initiator
             /// The variables for this run.
             public var variables: RunVariables
 
             /// Creates a request.
-            public init(by: Author, variables: RunVariables = RunVariables()) {
+            public init(by: Initiator, variables: RunVariables = RunVariables()) {
                 self.by = by
                 self.variables = variables
             }
@@ -30,9 +30,9 @@ extension Firing {
 
         /// A request of this user.
         public static func requested(
-            by author: Author, variables: RunVariables = RunVariables()
+            by initiator: Initiator, variables: RunVariables = RunVariables()
         ) -> Cause {
-            .requested(Boxed(wrappedValue: Request(by: author, variables: variables)))
+            .requested(Boxed(wrappedValue: Request(by: initiator, variables: variables)))
         }
 
         /// Who requested it; nil if the run was not requested.

@@ -26,7 +26,7 @@ public enum Accepted {
     /// How often something happened: enough for once a millisecond during 31 000 years.
     public static let count: ClosedRange<Int64> = 0...1_000_000_000_000_000
     /// The numbers of daemon instances.
-    public static let life: ClosedRange<Int64> = 1...1_000_000_000_000_000
+    public static let instance: ClosedRange<Int64> = 1...1_000_000_000_000_000
 }
 
 extension WallInstant {

@@ -20,7 +20,7 @@ extension Daemon {
             loop.shutDown {
                 _ in
                 closed.end(nil)
-            } delayed: { error in
+            } onDelayed: { error in
                 closed.end(error)
             } drained: {
                 drained.end(nil)
@@ -35,14 +35,14 @@ extension Daemon {
         if isClosed { recordStop() } else { sayWhatIsLost() }
         runner.close()
         server.stop()
-        teller.flush()
+        eventLogger.flush()
     }
 
     private func recordStop() {
         let (recorded, copied) = (StopStep(), StopStep())
-        recorder.keep([.endLife(clocks.now())], durable: true) { _ in
+        recorder.write([.endInstance(clocks.now())], durable: true) { _ in
             recorded.end(nil)
-        } delayed: { error in
+        } onDelayed: { error in
             recorded.end(error)
         }
         guard wait(for: recorded, "record the stop") else { return sayWhatIsLost() }

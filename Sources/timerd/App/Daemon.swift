@@ -53,7 +53,7 @@ struct Daemon {
     let log: Logger
     let clocks: Clocks
     let supervision: Supervision
-    let teller: Teller
+    let eventLogger: EventLogger
     let recorder: Recorder
     let recent = RecentOutput()
     let loop: Loop
@@ -65,8 +65,8 @@ struct Daemon {
     static func run(_ options: Options) throws {
         // Everything the daemon makes is its user's alone, from its first instant on.
         umask(0o077)
-        Precedence.take()
-        Heap.keepSmall()
+        SchedulingPriority.raise()
+        Heap.configureMalloc()
         let environment = SupervisorEnvironment.take()
         let clocks: Clocks
         let signals: Signals
@@ -110,7 +110,8 @@ struct Daemon {
             let journal = Journal()
             LoggingSystem.bootstrap { label in
                 var handler = JournalLogHandler(
-                    journal: journal, timeout: label == Teller.label ? Teller.timeout : .zero)
+                    journal: journal,
+                    timeout: label == EventLogger.label ? EventLogger.timeout : .zero)
                 handler.logLevel = level
                 return handler
             }
@@ -174,7 +175,7 @@ struct Daemon {
     /// Passes on what the runner tells. What is worth a line in the log counts as seen once it is written
     /// there, so that no line a job writes is lost with the daemon.
     func listenToRunner(adopting runs: Set<Run.ID>) {
-        let (loop, teller, recent, log, clocks) = (loop, teller, recent, log, clocks)
+        let (loop, eventLogger, recent, log, clocks) = (loop, eventLogger, recent, log, clocks)
         for run in runs { recent.begin(run) }
         runner.begin(adopting: runs) { news, seen in
             switch news {
@@ -183,23 +184,23 @@ struct Daemon {
                 loop.later { $0.receive(.began(run, at: instant)) }
             case .event(.output(let run, let stream, let line, _)):
                 recent.add(line, of: run, toStderr: stream == .stderr, at: clocks.wall)
-                teller.pass(line, of: run, toStderr: stream == .stderr, done: seen)
+                eventLogger.logLine(line, of: run, toStderr: stream == .stderr, done: seen)
             case .event(.dropped(let run, let lines)):
                 recent.skip(lines, of: run)
-                teller.passDrops(lines, of: run, done: seen)
+                eventLogger.logDroppedLines(lines, of: run, done: seen)
             case .event(.limited(let run, let lines)):
                 recent.skip(lines, of: run)
-                teller.passLimited(lines, of: run, done: seen)
-            case .event(.slowed(let run)): teller.passSlowing(of: run, done: seen)
+                eventLogger.logRateLimit(lines, of: run, done: seen)
+            case .event(.slowed(let run)): eventLogger.logSlowdown(of: run, done: seen)
             case .event(.leftBehind(let run, let count, let named)):
-                teller.passLeftovers(count, named, of: run, done: seen)
+                eventLogger.logLeftovers(count, named, of: run, done: seen)
             case .event(.ended(let run, let end)):
                 // At once: a log that stalls holds up no decision. What is told of the end comes behind its
                 // last lines all the same, which are in the log's queue already.
                 recent.end(run)
                 loop.later { loop in
                     loop.receive(end, of: run)
-                    teller.afterwards(seen)
+                    eventLogger.afterwards(seen)
                 }
             case .away(_, wasAnnounced: true):
                 log.notice(

@@ -17,13 +17,13 @@ extension DaemonStart {
     ///   then.
     func openStore(
         _ saved: SavedState, _ heartbeat: HeartbeatFile
-    ) throws -> sending (store: Store?, past: Recollection) {
+    ) throws -> sending (store: Store?, past: RecoveredState) {
         let path = try Self.path(in: saved.state)
-        let life = saved.heartbeat?.life ?? 0
+        let instance = saved.heartbeat?.instance ?? 0
         let loss: any Error
         do {
             try saved.checkFiles()
-            var found = try recover(path, mayMake: !saved.wasThere, after: life, saved.check)
+            var found = try recover(path, mayMake: !saved.wasThere, after: instance, saved.check)
             found.past.heartbeat = saved.heartbeat
             return found
         } catch let error as StoreError where error.code == .empty {
@@ -44,7 +44,7 @@ extension DaemonStart {
         if let error = loss as? StoreError, error.code == .corrupt {
             _ = try SavedState.moveAside(in: saved.state, at: now)
         }
-        return try recover(path, mayMake: true, after: life) { _ in }
+        return try recover(path, mayMake: true, after: instance) { _ in }
     }
 
     private static func path(in state: Directory) throws(Directory.Failure) -> String {
@@ -54,24 +54,24 @@ extension DaemonStart {
 
     /// Opens the store later, for the instance that has begun without it.
     static func opener(
-        in state: Directory, for life: Life.ID
+        in state: Directory, for instance: DaemonInstance.ID
     ) throws(Directory.Failure) -> @Sendable () throws(StoreError) -> sending Store {
         let path = try path(in: state)
         return { () throws(StoreError) in
             let store = try Store(path: path)
-            store.resume(as: life)
+            store.resume(as: instance)
             return store
         }
     }
 
     private func recover(
-        _ path: String, mayMake: Bool, after life: Life.ID,
+        _ path: String, mayMake: Bool, after instance: DaemonInstance.ID,
         _ check: (Store.Identity) throws -> Void
-    ) throws -> sending (store: Store?, past: Recollection) {
+    ) throws -> sending (store: Store?, past: RecoveredState) {
         do {
             let store = try Store(path: path, mayMake: mayMake)
             try check(store.identity)
-            let past = try store.recover(after: life)
+            let past = try store.recover(after: instance)
             say(store.damage)
             return (store, past)
         } catch let error as StoreError where error.code == .full {
@@ -79,11 +79,11 @@ extension DaemonStart {
         }
         var status = stat()
         guard stat(path, &status) == 0, status.st_size > 0 else {
-            return (nil, Recollection(life: life + 1))
+            return (nil, RecoveredState(instance: instance + 1))
         }
         let store = try Store(readingOnly: path)
         try check(store.identity)
-        let past = try store.recover(after: life)
+        let past = try store.recover(after: instance)
         say(store.damage)
         return (nil, past)
     }

@@ -49,19 +49,19 @@ struct DaemonStart {
         try signals.check()
         let runner = try reachRunner(runtime, &past)
 
-        let teller = Teller(
-            log: Logger(label: Teller.label), hasFields: options.log.hasFields,
+        let eventLogger = EventLogger(
+            log: Logger(label: EventLogger.label), hasFields: options.log.hasFields,
             hasStandings: options.log.isJournal)
         let recorder = Recorder(
             store: store, history: reading.settings.history, log: log,
             wall: { [clocks] in clocks.now().wall },
-            open: try Self.opener(in: state, for: past.life))
+            open: try Self.opener(in: state, for: past.instance))
         let copies = StateCopies(of: state, recorder: recorder, log: log) {
             [clocks] in clocks.now().wall
         }
-        let pulse = Pulse(file: heartbeat, log: log)
+        let heartbeatWriter = HeartbeatWriter(file: heartbeat, log: log)
         let beginning = beginning(
-            reading, past, supervision: supervision, teller: teller
+            reading, past, supervision: supervision, eventLogger: eventLogger
         ) {
             extraTime.end()
         } saved: {
@@ -70,15 +70,17 @@ struct DaemonStart {
         }
         let loop = Loop.started(
             with: beginning, clocks: clocks, recorder: recorder,
-            pulse: pulse, teller: teller, supervision: supervision, launcher: runner)
+            heartbeatWriter: heartbeatWriter, eventLogger: eventLogger, supervision: supervision,
+            launcher: runner)
         recorder.follow(
             Recorder.Followers { trouble in
-                loop.later { $0.note(storeTrouble: trouble) }
+                loop.later { $0.note(storeError: trouble) }
             } marked: { generation in
-                pulse.note(generation: generation)
+                heartbeatWriter.note(generation: generation)
             })
         let daemon = Daemon(
-            options: options, log: log, clocks: clocks, supervision: supervision, teller: teller,
+            options: options, log: log, clocks: clocks, supervision: supervision,
+            eventLogger: eventLogger,
             recorder: recorder, loop: loop, runner: runner, copies: copies)
         // The end of a run is ignored before the loop knows the run.
         daemon.listenToRunner(adopting: Set(past.openRuns.filter(\.isLive).map(\.id)))
@@ -100,7 +102,7 @@ struct DaemonStart {
                 """
                 \(options.config): \(plural(reading.errorCount, "error")); \
                 \(plural(count, "job is", "jobs are")) not loaded, \
-                \(plural(reading.roster.jobs.count, "is", "are"))
+                \(plural(reading.jobSet.jobs.count, "is", "are"))
                 """)
         }
         try signals.check()
@@ -119,7 +121,7 @@ struct DaemonStart {
     /// Clients may connect from here on, and wait for their answers until the jobs are loaded.
     private func bindSocket() throws -> Int32 {
         if let socket = try environment.controlSocket() { return socket }
-        let socket = try UnixSocket.bind(at: options.socket, admitting: .group(Daemon.group))
+        let socket = try UnixSocket.bind(at: options.socket, allowing: .group(Daemon.group))
         guard Glibc.listen(socket, ControlServer.backlog) == 0 else {
             throw Directory.Failure(
                 description: "\(options.socket): cannot listen: \(systemError())")
@@ -130,12 +132,14 @@ struct DaemonStart {
     /// - Throws: `Signals.StopRequest` if a signal came meanwhile; a runner that was started for this daemon is
     ///   stopped again then.
     private func reachRunner(
-        _ runtime: Directory, _ past: inout Recollection
+        _ runtime: Directory, _ past: inout RecoveredState
     ) throws -> RunnerClient {
-        let reach = RunnerReach(options, runtime: runtime, log: log)
+        let connector = RunnerConnector(options, runtime: runtime, log: log)
         let runner: RunnerClient
         do {
-            runner = try reach.connect(timeout: Daemon.runnerTimeout) { signals.isStopRequested }
+            runner = try connector.connect(timeout: Daemon.runnerTimeout) {
+                signals.isStopRequested
+            }
         } catch {
             try signals.check()
             throw error
@@ -144,7 +148,7 @@ struct DaemonStart {
             try signals.check()
         } catch {
             // One that has runs from before goes on with them.
-            if reach.hasStarted, runner.holdings.isEmpty {
+            if connector.hasStarted, runner.holdings.isEmpty {
                 runner.begin(adopting: []) { _, seen in seen() }
                 runner.shutdown(grace: .zero)
             }
@@ -159,23 +163,24 @@ struct DaemonStart {
     ///   - over: called when the service manager need not wait any longer.
     ///   - saved: called when the first records are on the disk.
     private func beginning(
-        _ reading: ConfigReading, _ past: Recollection, supervision: Supervision, teller: Teller,
+        _ reading: ConfigReading, _ past: RecoveredState, supervision: Supervision,
+        eventLogger: EventLogger,
         over: @escaping @Sendable () -> Void, saved: @escaping @Sendable () -> Void
     ) -> Loop.Beginning {
         let now = clocks.now()
         let (agenda, actions) = Agenda.load(
-            reading.roster, past, concurrentRunsMax: reading.settings.maxConcurrent,
+            reading.jobSet, past, concurrentRunsMax: reading.settings.maxConcurrent,
             seed: MachineID.seed, at: now)
         return Loop.Beginning(
             agenda: agenda, actions: actions, at: now, unstored: past.unstored(),
-            rejected: reading.rejections, levels: Teller.levels(of: reading.roster.jobs)
+            rejected: reading.rejections, levels: EventLogger.levels(of: reading.jobSet.jobs)
         ) {
             over()
             supervision.ready("Started")
             saved()
             // Behind what is told of it.
-            teller.afterwards { Heap.giveBackSoon() }
-        } delayed: { error in
+            eventLogger.afterwards { Heap.giveBackSoon() }
+        } onDelayed: { error in
             over()
             supervision.ready("Runs wait, since the state cannot be saved: \(error)")
         }
@@ -276,7 +281,7 @@ extension ConfigReading {
     }
 }
 
-extension Recollection {
+extension RecoveredState {
     /// Adds which of the open runs were begun, and which the runner still has to tell the end of. Where the
     /// runtime directory lost its memory though nobody stopped the daemon, any other may have been begun:
     /// none is begun twice.
@@ -286,7 +291,7 @@ extension Recollection {
         for index in openRuns.indices {
             let holding = held[openRuns[index].id]
             openRuns[index].isLive = holding != nil
-            openRuns[index].wasBegun = hasNoMemory || holding != nil
+            openRuns[index].wasSpawned = hasNoMemory || holding != nil
             if let began = holding?.began { openRuns[index].recorded = began }
         }
     }

@@ -12,7 +12,7 @@ enum Heap {
     private static let queue = DispatchQueue(label: "timerd.heap", qos: .utility)
 
     /// Has it stay near what is in use. To be called before there are threads.
-    static func keepSmall() { clinux_heap_keep_small() }
+    static func configureMalloc() { clinux_heap_keep_small() }
 
     /// Gives what is free back to the machine, in a while.
     static func giveBackSoon() {

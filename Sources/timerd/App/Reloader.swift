@@ -21,7 +21,7 @@ final class Reloader: Sendable {
         /// For the end of a sentence about the reload.
         var text: String {
             switch self {
-            case .request(let author): "reload requested by \(author)"
+            case .request(let initiator): "reload requested by \(initiator)"
             case .change: "its files were changed"
             }
         }
@@ -92,11 +92,11 @@ final class Reloader: Sendable {
     ///
     /// - Parameter isStrict: whether any error refuses the whole configuration.
     func reload(
-        by author: String, isStrict: Bool = false,
+        by initiator: String, isStrict: Bool = false,
         done: @escaping @Sendable (Result<ReloadReply, ErrorReply>) -> Void
     ) {
         queue.async { [self] in
-            reload(.request(by: author), isStrict: isStrict, digest: digest(), done)
+            reload(.request(by: initiator), isStrict: isStrict, digest: digest(), done)
         }
     }
 
@@ -135,10 +135,10 @@ final class Reloader: Sendable {
         loop.later { [self] loop in
             loop.definitions(of: reading.kept[...]) { [self] kept in
                 queue.async { [self] in
-                    switch reading.roster(keeping: kept) {
-                    case .success(let roster):
+                    switch reading.jobSet(keeping: kept) {
+                    case .success(let jobSet):
                         loop.later { [queue] loop in
-                            loop.preview(roster) { preview in
+                            loop.preview(jobSet) { preview in
                                 queue.async {
                                     done(
                                         .success(
@@ -163,7 +163,7 @@ final class Reloader: Sendable {
     /// Takes up a one-off job whose definition was written. On the queue of reloads: what a reload has read before
     /// that comes first.
     func takeOneOff(
-        _ job: Job.Name, by author: String,
+        _ job: Job.Name, by initiator: String,
         done: @escaping @Sendable (Loop.OneOffAnswer) -> Void
     ) {
         queue.async { [self] in
@@ -174,17 +174,17 @@ final class Reloader: Sendable {
                     job.description, path: path, ownerUID: user, settings: settings)
             } catch { return done(.refused("\(error)")) }
             loop.later {
-                $0.include(definition, jobsMax: settings.jobsMax, by: author, reply: done)
+                $0.include(definition, jobsMax: settings.jobsMax, by: initiator, reply: done)
             }
         }
     }
 
     /// Removes a one-off job whose definition was removed.
     func cancelOneOff(
-        _ job: Job.Name, by author: String,
+        _ job: Job.Name, by initiator: String,
         done: @escaping @Sendable (Loop.OneOffAnswer) -> Void
     ) {
-        queue.async { [loop] in loop.later { $0.exclude(job, by: author, reply: done) } }
+        queue.async { [loop] in loop.later { $0.exclude(job, by: initiator, reply: done) } }
     }
 
     /// What keeps a configuration from being taken.
@@ -201,7 +201,7 @@ final class Reloader: Sendable {
         var settings: DaemonSettings
         var warnings: [String]
         /// All of the configuration, or the part of it that can be used.
-        var whole: Roster
+        var whole: JobSet
         var part: ConfigPart?
         var origins: ConfigOrigins
         /// What was not loaded, and what is wrong with jobs that stay as they are.
@@ -212,7 +212,7 @@ final class Reloader: Sendable {
         init(_ reading: ConfigReading, part: ConfigPart?) {
             settings = reading.settings
             warnings = reading.warningSentences
-            whole = reading.roster
+            whole = reading.jobSet
             self.part = part
             origins = part?.origins ?? ConfigOrigins(of: reading)
             rejected = reading.rejections(with: part)
@@ -223,10 +223,10 @@ final class Reloader: Sendable {
         var kept: [Job.Name] { part?.kept.map(\.job) ?? [] }
 
         /// - Parameter kept: the definitions of those of `kept` that are in use.
-        func roster(keeping kept: [Job.Name: Job]) -> Result<Roster, Errors> {
+        func jobSet(keeping kept: [Job.Name: Job]) -> Result<JobSet, Errors> {
             guard let part else { return .success(whole) }
             do throws(ConfigError) {
-                return .success(try part.roster(keeping: kept))
+                return .success(try part.jobSet(keeping: kept))
             } catch {
                 return .failure(
                     Errors(sentences: errors + [error.description], number: errors.count + 1))
@@ -286,12 +286,12 @@ final class Reloader: Sendable {
         }
         loop.later { [self] loop in
             loop.reload(keeping: reading.kept, on: queue) { [self] kept in
-                switch reading.roster(keeping: kept) {
-                case .success(let roster):
+                switch reading.jobSet(keeping: kept) {
+                case .success(let jobSet):
                     accept(reading)
                     return Loop.NewRoster(
-                        roster, rejected: rejected.filter { Self.isMissing($0, in: roster) },
-                        outdated: rejected.filter { !Self.isMissing($0, in: roster) },
+                        jobSet, rejected: rejected.filter { Self.isMissing($0, in: jobSet) },
+                        outdated: rejected.filter { !Self.isMissing($0, in: jobSet) },
                         refusal: refusal)
                 case .failure(let errors):
                     refuse(errors, because: cause, done)
@@ -303,8 +303,8 @@ final class Reloader: Sendable {
         }
     }
 
-    private static func isMissing(_ rejection: Rejection, in roster: Roster) -> Bool {
-        Job.Name(rejection.name).map { !roster.names.contains($0) } ?? true
+    private static func isMissing(_ rejection: Rejection, in jobSet: JobSet) -> Bool {
+        Job.Name(rejection.name).map { !jobSet.names.contains($0) } ?? true
     }
 
     /// `1 file of jobs.d was refused: a.toml; its jobs stay as they are`.

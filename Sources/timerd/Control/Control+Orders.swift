@@ -37,7 +37,7 @@ extension Control {
                 body.forUsec = nil
             }
             let whole = body
-            loop.obey(chosen) { job in
+            loop.handle(chosen) { job in
                 var order = Order(verb, job, by: .user(peer.name), whole)
                 order.onlyPause = seen[job]
                 return order

@@ -17,8 +17,8 @@ struct Control: ControlService {
     let recent: RecentOutput
     let about: About
     private let names: UserNames
-    private let listings: Listings<(Snapshot, Loop.Unusable), ControlAnswer>
-    private let previews: Listings<Result<ReloadPreviewReply, ErrorReply>, ControlAnswer>
+    private let listings: ListCoalescer<(Snapshot, Loop.Unusable), ControlAnswer>
+    private let previews: ListCoalescer<Result<ReloadPreviewReply, ErrorReply>, ControlAnswer>
 
     init(
         loop: Loop, reloader: Reloader, recorder: Recorder, recent: RecentOutput, about: About,
@@ -32,12 +32,12 @@ struct Control: ControlService {
         self.recorder = recorder
         self.recent = recent
         self.about = about
-        listings = Listings { done in
+        listings = ListCoalescer { done in
             loop.later { $0.gather { done(($0, $1)) } }
         } make: { snapshot, unusable in
             Self.listing(of: snapshot, unusable, about)
         }
-        previews = Listings {
+        previews = ListCoalescer {
             reloader.preview(done: $0)
         } make: { result in
             switch result {
@@ -108,7 +108,7 @@ struct Control: ControlService {
         case .order(let verb, let job, let body):
             let order = Order(verb, job, by: .user(peer.name), body)
             loop.later { loop in
-                loop.obey(order) { answer, snapshot in
+                loop.handle(order) { answer, snapshot in
                     Self.queue.async { self.order(order, answer, snapshot, reply) }
                 }
             }
@@ -121,7 +121,7 @@ struct Control: ControlService {
                 .kill, job, by: .user(peer.name), run: run,
                 signal: body.signal.map { KillBody.name(of: $0) })
             loop.later { loop in
-                loop.obey(order) { answer, snapshot in
+                loop.handle(order) { answer, snapshot in
                     Self.queue.async {
                         guard snapshot != nil else { return self.noSuchJob(order.job, reply) }
                         self.killed(order, answer, reply)
@@ -211,10 +211,10 @@ struct Control: ControlService {
 
 extension Order {
     /// An order as the control API carries it; what it holds was checked when it was read.
-    init(_ verb: Verb, _ job: Job.Name, by author: Author, _ body: OrderBody) {
+    init(_ verb: Verb, _ job: Job.Name, by initiator: Initiator, _ body: OrderBody) {
         let instant = body.until.flatMap { WallInstant(rfc3339: $0) }
         self.init(
-            verb, job, by: author, note: body.note,
+            verb, job, by: initiator, note: body.note,
             until: instant.map { .at($0) } ?? body.forUsec.map { .after(.microseconds($0)) },
             withRun: body.withRun ?? false, count: body.count ?? 1, variables: body.variables)
     }

@@ -57,7 +57,7 @@ final class ControlServer: Sendable {
     ) throws -> ControlServer {
         let group = MultiThreadedEventLoopGroup(numberOfThreads: 1)
         let loop = group.next()
-        loop.execute { Precedence.giveUp() }
+        loop.execute { SchedulingPriority.drop() }
         let unread = UnreadBytes()
         let connect: ControlListener.Connect = { connection, peer in
             ClientBootstrap(group: group)

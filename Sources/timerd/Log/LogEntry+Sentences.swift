@@ -8,8 +8,8 @@ extension LogEntry {
     /// How loud a notice is, and its sentence.
     static func sentence(for notice: Notice) -> (Logger.Level, String) {
         switch notice {
-        case .lifeBegan(let ending, let away, let jobs, let counting, let loss):
-            lifeBegan(ending, away: away, jobs: jobs, counting: counting, lostAtMost: loss)
+        case .daemonStarted(let ending, let away, let jobs, let counting, let loss):
+            daemonStarted(ending, away: away, jobs: jobs, counting: counting, lostAtMost: loss)
         // One for each job: the entry about the start has the sum of them.
         case .recovered(_, let accrued, let credited, let forfeit, let basis):
             (.debug, recovered(accrued, credited: credited, forfeit: forfeit, basis))
@@ -59,7 +59,7 @@ extension LogEntry {
             (.notice, "timer restarted by \(by)" + left(remaining))
         case .stopped(_, let by, let dropped):
             (.notice, "stopped by \(by); \(span(dropped)) of elapsed time dropped")
-        case .skipsSet(_, let count, let by):
+        case .skipNextSet(_, let count, let by):
             (
                 .notice,
                 count == 0
@@ -92,7 +92,7 @@ extension LogEntry {
         }
     }
 
-    private static func lifeBegan(
+    private static func daemonStarted(
         _ ending: Ending, away: Duration?, jobs: Int, counting: Int, lostAtMost: Duration
     ) -> (Logger.Level, String) {
         let began = "Started with \(plural(jobs, "job"))"

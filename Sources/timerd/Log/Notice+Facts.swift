@@ -48,9 +48,9 @@ extension Notice {
                 kind: kind, job: job, isRoutine: isRoutine, fields: withFields ? fields() : [:])
         }
         switch self {
-        case .lifeBegan(let ending, _, let jobs, let counting, let loss):
+        case .daemonStarted(let ending, _, let jobs, let counting, let loss):
             return about(
-                .lifeBegan, nil,
+                .daemonStarted, nil,
                 [
                     "TIMERD_PREVIOUS_EXIT": "\(ending.word)", "TIMERD_JOBS": "\(jobs)",
                     "TIMERD_COUNTING": "\(counting)", "TIMERD_LOST_USEC_MAX": usec(loss),
@@ -127,8 +127,8 @@ extension Notice {
         case .stopped(let job, let by, let dropped):
             return about(
                 .stopped, job, ["TIMERD_DROPPED_USEC": usec(dropped), "TIMERD_BY": "\(by)"])
-        case .skipsSet(let job, let count, let by):
-            return about(.skipsSet, job, ["TIMERD_SKIPS": "\(count)", "TIMERD_BY": "\(by)"])
+        case .skipNextSet(let job, let count, let by):
+            return about(.skipNextSet, job, ["TIMERD_SKIPS": "\(count)", "TIMERD_BY": "\(by)"])
         case .renamed(let job, let old):
             return about(.renamed, job, ["TIMERD_RENAMED_FROM": "\(old)"])
         case .finished(let job, _): return about(.finished, job)
@@ -183,7 +183,7 @@ extension Facts.Fields {
 
 /// The kinds of entries of the log; the raw value is `TIMERD_EVENT`.
 enum EventKind: String, CaseIterable {
-    case lifeBegan = "daemon-started"
+    case daemonStarted = "daemon-started"
     case recovered
     case fired
     case runOrdered = "run-ordered"
@@ -202,7 +202,7 @@ enum EventKind: String, CaseIterable {
     case resumed
     case started
     case stopped
-    case skipsSet = "skip-next-set"
+    case skipNextSet = "skip-next-set"
     case renamed
     case finished
     case reloaded
@@ -228,7 +228,7 @@ enum EventKind: String, CaseIterable {
     /// new`): catalogs and filters of users depend on it.
     private var constants: (messageID: String, scope: Scope) {
         switch self {
-        case .lifeBegan: ("ccfee833880747cd993caeb202c22c66", .allJobs)
+        case .daemonStarted: ("ccfee833880747cd993caeb202c22c66", .allJobs)
         case .recovered: ("c8b60c4954654cd6bc2f54ff8cb0601c", .job)
         case .fired: ("56d8dea798c147f89124d8728be112c8", .job)
         case .runOrdered: ("482b5b5e0c644169aa0537f5199160ec", .job)
@@ -247,7 +247,7 @@ enum EventKind: String, CaseIterable {
         case .resumed: ("d122d58047494229b6d241623fadce5c", .job)
         case .started: ("c23b8ffa95884236a2bc401b6388143c", .job)
         case .stopped: ("132be4a8dcb44c549a01cbc50ca70a08", .job)
-        case .skipsSet: ("688ef428590f49709ee701bb4063a476", .job)
+        case .skipNextSet: ("688ef428590f49709ee701bb4063a476", .job)
         case .renamed: ("6f2589a972604722bc16414a46809dc1", .job)
         case .finished: ("72e0b45752a64ee68441d841160a4713", .job)
         case .reloaded: ("afe471a1bc9f428d87b73cb92da17bb8", .allJobs)

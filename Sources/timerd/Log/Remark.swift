@@ -18,7 +18,7 @@ struct Remark {
 
     /// A command for many jobs was carried out; of each job that changed there is an entry as well.
     static func commanded(
-        _ verb: Order.Verb, _ answers: [Answer], by author: String, note: String?
+        _ verb: Order.Verb, _ answers: [Answer], by initiator: String, note: String?
     ) -> Remark {
         var (changed, unchanged, refused) = (0, 0, 0)
         for answer in answers {
@@ -32,30 +32,32 @@ struct Remark {
         return Remark(
             kind: .commanded, level: .notice,
             message:
-                "\(author) requested \(verb.rawValue) for \(plural(answers.count, "job"))\(why): "
+                "\(initiator) requested \(verb.rawValue) for \(plural(answers.count, "job"))\(why): "
                 + "\(changed) changed, \(unchanged) unchanged, \(refused) refused",
             fields: [
-                "TIMERD_BY": "\(author)", "TIMERD_VERB": "\(verb.rawValue)",
+                "TIMERD_BY": "\(initiator)", "TIMERD_VERB": "\(verb.rawValue)",
                 "TIMERD_CHANGED": "\(changed)", "TIMERD_UNCHANGED": "\(unchanged)",
                 "TIMERD_REFUSED": "\(refused)",
             ])
     }
 
     /// Somebody made a job that runs once.
-    static func oneOffMade(_ job: Job, by author: String) -> Remark {
+    static func oneOffMade(_ job: Job, by initiator: String) -> Remark {
         let at = job.schedule.at?.rfc3339 ?? ""
         return Remark(
             kind: .oneOffMade, level: .notice,
-            message: "\(author) made the one-off job \(job.name), which runs at \(at)",
-            fields: ["TIMERD_JOB": "\(job.name)", "TIMERD_BY": "\(author)", "TIMERD_AT": "\(at)"])
+            message: "\(initiator) made the one-off job \(job.name), which runs at \(at)",
+            fields: [
+                "TIMERD_JOB": "\(job.name)", "TIMERD_BY": "\(initiator)", "TIMERD_AT": "\(at)",
+            ])
     }
 
     /// Somebody removed it.
-    static func oneOffCancelled(_ job: Job.Name, by author: String) -> Remark {
+    static func oneOffCancelled(_ job: Job.Name, by initiator: String) -> Remark {
         Remark(
             kind: .oneOffCancelled, level: .notice,
-            message: "\(author) cancelled the one-off job \(job)",
-            fields: ["TIMERD_JOB": "\(job)", "TIMERD_BY": "\(author)"])
+            message: "\(initiator) cancelled the one-off job \(job)",
+            fields: ["TIMERD_JOB": "\(job)", "TIMERD_BY": "\(initiator)"])
     }
 
     /// The saved state that was here is gone, and the daemon does not start.

@@ -21,11 +21,11 @@ extension Loop {
     ///
     /// - Parameter jobsMax: how many jobs there may be.
     func include(
-        _ job: Job, jobsMax: Int, by author: String,
+        _ job: Job, jobsMax: Int, by initiator: String,
         reply: @escaping @Sendable (OneOffAnswer) -> Void
     ) {
         guard !isDeciding else {
-            return afterDecision { $0.include(job, jobsMax: jobsMax, by: author, reply: reply) }
+            return afterDecision { $0.include(job, jobsMax: jobsMax, by: initiator, reply: reply) }
         }
         guard agenda.isOneOff(job.name) == nil else {
             return reply(.refused("there is already a job of this name"))
@@ -38,9 +38,9 @@ extension Loop {
         let name = job.name
         perform(
             decide(.include(job), at: now)[...], at: now,
-            delayed: { reply(.refused("accepted, but not on the disk yet: \($0)")) },
+            onDelayed: { reply(.refused("accepted, but not on the disk yet: \($0)")) },
             done: { loop in
-                loop.say(.oneOffMade(job, by: author))
+                loop.say(.oneOffMade(job, by: initiator))
                 reply(.done(loop.agenda.snapshot(of: name, at: loop.clocks.now())))
             })
         followOneOffs()
@@ -48,10 +48,10 @@ extension Loop {
 
     /// Removes a one-off job, whose definition is gone already, and answers once that is on the disk.
     func exclude(
-        _ job: Job.Name, by author: String, reply: @escaping @Sendable (OneOffAnswer) -> Void
+        _ job: Job.Name, by initiator: String, reply: @escaping @Sendable (OneOffAnswer) -> Void
     ) {
         guard !isDeciding else {
-            return afterDecision { $0.exclude(job, by: author, reply: reply) }
+            return afterDecision { $0.exclude(job, by: initiator, reply: reply) }
         }
         let (snapshot, names) = snapshot(of: job)
         guard let snapshot else { return reply(.noSuchJob(names)) }
@@ -60,9 +60,9 @@ extension Loop {
                 .refused("it is in the configuration; `timerctl stop \(job)` stops its timer"))
         }
         removeOneOffs([job]) { loop in
-            loop.say(.oneOffCancelled(job, by: author))
+            loop.say(.oneOffCancelled(job, by: initiator))
             reply(.done(snapshot))
-        } delayed: {
+        } onDelayed: {
             reply(.refused("done, but not on the disk yet: \($0)"))
         }
         // If only the job was removed and its definition was not, it would come back with the next start.
@@ -71,14 +71,14 @@ extension Loop {
 
     private func removeOneOffs(
         _ jobs: [Job.Name], done: (@Sendable (isolated Loop) -> Void)? = nil,
-        delayed: (@Sendable (StoreError) -> Void)? = nil
+        onDelayed: (@Sendable (StoreError) -> Void)? = nil
     ) {
         let now = clocks.now()
         let actions = decide(.exclude(jobs), at: now)
         // What goes through the jobs by their places begins anew.
         gathered = []
         if checkpointed != nil { checkpointed = 0 }
-        perform(actions[...], at: now, delayed: delayed, done: done)
+        perform(actions[...], at: now, onDelayed: onDelayed, done: done)
         gatherOn()
     }
 

@@ -41,7 +41,7 @@ extension Store.Change {
         case .close(let run, _, _, _, _, _): [run.firing.job]
         case .erase(let job): [job]
         case .rename(let renaming): [renaming.from, renaming.to]
-        case .beginLife, .mark, .endLife, .applyStaged, .mergeStaged: []
+        case .beginInstance, .mark, .endInstance, .applyStaged, .mergeStaged: []
         }
     }
 }
@@ -95,8 +95,8 @@ extension Loop {
     struct Write: Sendable {
         var changes: [Store.Change]
         var durable: Bool
-        var kept: (@Sendable (Set<Run.ID>) -> Void)?
-        var delayed: (@Sendable (StoreError) -> Void)?
+        var onCommit: (@Sendable (Set<Run.ID>) -> Void)?
+        var onDelayed: (@Sendable (StoreError) -> Void)?
     }
 
     /// Gives the same order to many jobs and answers once what it changed is on the disk.
@@ -107,7 +107,7 @@ extension Loop {
     ///   - unknown: called in the place of `done` with those that are not configured, and all that are; then
     ///     nothing was changed.
     ///   - done: called with what came of it for each job, on a queue of its own.
-    func obey(
+    func handle(
         _ jobs: [Job.Name]?, order: @escaping @Sendable (Job.Name) -> Order,
         unknown: @escaping @Sendable (_ jobs: [Job.Name], _ configured: [Job.Name]) -> Void,
         done: @escaping @Sendable ([OrderResults.Result]) -> Void
@@ -133,7 +133,7 @@ extension Loop {
         transaction?.orders = orders.dropFirst(some.count)
         for (index, order) in zip(some.indices, some) {
             transaction?.jobs.insert(order.job)
-            obey(order, isPart: true) { answer, snapshot in
+            handle(order, isPart: true) { answer, snapshot in
                 results.note(.init(order: order, answer: answer, snapshot: snapshot), at: index)
             }
         }
@@ -148,8 +148,8 @@ extension Loop {
             writes.map(\.changes), durable: writes.contains(where: \.durable)
         ) { refused in
             self.later { $0.finishTransaction(writes, refused, results) }
-        } delayed: { error in
-            for write in writes { write.delayed?(error) }
+        } onDelayed: { error in
+            for write in writes { write.onDelayed?(error) }
         }
         endDecision()
     }
@@ -169,9 +169,9 @@ extension Loop {
     ) {
         let late = transaction?.writes ?? []
         transaction = nil
-        for write in late { keep(write) }
+        for write in late { submit(write) }
         let event = agenda.eventNumber
-        recorder.keep([]) { _ in self.noteWritten(through: event) }
+        recorder.write([]) { _ in self.noteWritten(through: event) }
         goOn(with: writes[...], refused)
         results.noteSaved()
         beginNextTransaction()
@@ -180,7 +180,7 @@ extension Loop {
     /// What follows each write is done some writes at a time as well.
     private func goOn(with writes: ArraySlice<Write>, _ refused: Set<Run.ID>) {
         let some = writes.prefix(Self.jobsPerTurn)
-        for write in some { write.kept?(refused) }
+        for write in some { write.onCommit?(refused) }
         guard some.endIndex < writes.endIndex else { return }
         later { $0.goOn(with: writes[some.endIndex...], refused) }
     }
@@ -188,14 +188,15 @@ extension Loop {
     /// Has it written, behind everything that was decided before about the same jobs.
     ///
     /// - Parameter jobs: the jobs it is about, where the changes do not say.
-    func keep(_ write: Write, of jobs: [Job.Name] = []) {
+    func submit(_ write: Write, of jobs: [Job.Name] = []) {
         guard transaction?.hold(write, of: jobs) != true else { return }
-        recorder.keep(
-            write.changes, durable: write.durable, kept: write.kept, delayed: write.delayed)
+        recorder.write(
+            write.changes, durable: write.durable, onCommit: write.onCommit,
+            onDelayed: write.onDelayed)
     }
 
-    func keep(_ changes: [Store.Change], durable: Bool = false) {
-        keep(Write(changes: changes, durable: durable))
+    func submit(_ changes: [Store.Change], durable: Bool = false) {
+        submit(Write(changes: changes, durable: durable))
     }
 
     /// Does this once there is no transaction and no reload. What has waited longer comes first.
@@ -219,12 +220,12 @@ extension Loop {
     }
 }
 
-extension Portion {
+extension CommitBatch {
     /// The part about these jobs, and the rest.
-    func parted(by jobs: Set<Job.Name>) -> [Portion] {
+    func parted(by jobs: Set<Job.Name>) -> [CommitBatch] {
         guard !jobs.isEmpty else { return [self] }
-        func part(_ isIn: Bool) -> Portion {
-            Portion(
+        func part(_ isIn: Bool) -> CommitBatch {
+            CommitBatch(
                 runs: runs.filter { jobs.contains($0.id.firing.job) == isIn },
                 start: start.filter { jobs.contains($0.id.firing.job) == isIn },
                 records: records.filter { jobs.contains($0.job) == isIn })

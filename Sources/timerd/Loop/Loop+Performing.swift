@@ -20,19 +20,19 @@ extension Loop {
     ///   - delayed: called if a durable write cannot be made for now.
     func perform(
         _ actions: ArraySlice<Action>, at now: Now, opening: [Store.Change] = [],
-        standings: ArraySlice<Standing> = [], answer: Reply? = nil,
-        delayed: (@Sendable (StoreError) -> Void)? = nil,
+        accounts: ArraySlice<AccountSnapshot> = [], answer: Reply? = nil,
+        onDelayed: (@Sendable (StoreError) -> Void)? = nil,
         done: (@Sendable (isolated Loop) -> Void)? = nil
     ) {
         var rest = actions
-        var standings = standings
+        var accounts = accounts
         var timers = Self.timersPerTurn
         while let action = rest.popFirst() {
             if set(action.timer, room: &timers) { continue }
             if case .tell(let notice) = action {
-                let standing = standings.popFirst() ?? standing(for: notice, at: now)
-                teller.tell(
-                    notice, standing, tail: ended?.end.tail ?? [], isPart: answer?.isPart == true)
+                let account = accounts.popFirst() ?? account(for: notice, at: now)
+                eventLogger.log(
+                    notice, account, tail: ended?.end.tail ?? [], isPart: answer?.isPart == true)
                 continue
             }
             guard let changes = action.durableChanges else {
@@ -40,38 +40,40 @@ extension Loop {
                 continue
             }
             let tail = rest
-            let kept = standings.isEmpty ? self.standings(of: tail, at: now) : standings
+            let kept = accounts.isEmpty ? self.accounts(of: tail, at: now) : accounts
             let write = Write(changes: opening + changes, durable: true) { _ in
                 self.later { loop in
                     if !opening.isEmpty { loop.noteStored() }
-                    loop.perform(tail, at: now, standings: kept, answer: answer, done: done)
+                    loop.perform(tail, at: now, accounts: kept, answer: answer, done: done)
                 }
-            } delayed: { error in
+            } onDelayed: { error in
                 answer?(.refused("done, but not on the disk yet: \(error)"))
-                delayed?(error)
+                onDelayed?(error)
             }
-            keep(write)
+            submit(write)
             followCounting(at: now)
             return
         }
         followCounting(at: now)
-        planStatus()
+        scheduleStatusUpdate()
         done?(self)
         noteDrained()
     }
 
-    private func standings(of actions: ArraySlice<Action>, at now: Now) -> ArraySlice<Standing> {
-        var standings: [Standing] = []
+    private func accounts(of actions: ArraySlice<Action>, at now: Now) -> ArraySlice<
+        AccountSnapshot
+    > {
+        var accounts: [AccountSnapshot] = []
         for case .tell(let notice) in actions {
-            if let standing = standing(for: notice, at: now) { standings.append(standing) }
+            if let account = account(for: notice, at: now) { accounts.append(account) }
         }
-        return standings[...]
+        return accounts[...]
     }
 
     /// Nil for a log without fields, and for what it has no entry for: of all accounts it takes a while.
-    private func standing(for notice: Notice, at now: Now) -> Standing? {
-        teller.hasStandings && teller.isTold(notice)
-            ? Standing(for: notice, in: agenda, at: now) : nil
+    private func account(for notice: Notice, at now: Now) -> AccountSnapshot? {
+        eventLogger.hasStandings && eventLogger.isTold(notice)
+            ? AccountSnapshot(for: notice, in: agenda, at: now) : nil
     }
 
     private func perform(_ action: Action, at now: Now, answer: Reply?) {
@@ -79,7 +81,7 @@ extension Loop {
         // Done in the loop above, and so is what is told, with the accounts as they stood.
         case .arm, .armAt, .disarm, .armRetry, .disarmRetry, .tell: break
         case .begin(let runs, let start, let records):
-            let portions = Portion(runs: runs, start: start, records: records).split()
+            let portions = CommitBatch(runs: runs, start: start, records: records).split()
                 .flatMap { $0.parted(by: transaction?.jobs ?? []) }
             for (index, portion) in portions.enumerated() {
                 write(portion, at: now, isLast: index == portions.count - 1)
@@ -91,7 +93,7 @@ extension Loop {
                 self.begin(runs, decided: now.awake)
                 self.noteWritten(through: event)
             }
-            keep(write, of: runs.map(\.id.firing.job))
+            submit(write, of: runs.map(\.id.firing.job))
         case .end(let run, let grace): launcher.end(run, grace: grace)
         case .signal(let run, let name):
             // Only names of this list are let in.
@@ -102,13 +104,14 @@ extension Loop {
             let end = ended.flatMap { $0.run == run ? $0.end : nil }
             let change = Store.Change.close(
                 run, outcome, usage, failed: failed, at: end?.at ?? now.wall, tail: end?.tail ?? [])
-            keep(Write(changes: [change], durable: false) { [launcher] _ in launcher.forget(run) })
+            submit(
+                Write(changes: [change], durable: false) { [launcher] _ in launcher.forget(run) })
         case .save(let records, let durable):
             // A part of a checkpoint is not to wait for an order that is about other jobs.
             let (others, waiting) = parted(records)
-            keep(others.map { .save($0) }, durable: durable)
-            if !waiting.isEmpty { keep(waiting.map { .save($0) }, durable: durable) }
-        case .adopt(let change, let durable): keep(change.changes, durable: durable)
+            submit(others.map { .save($0) }, durable: durable)
+            if !waiting.isEmpty { submit(waiting.map { .save($0) }, durable: durable) }
+        case .storeJobSet(let change, let durable): submit(change.changes, durable: durable)
         case .answer(let word): answer?(word)
         }
     }
@@ -123,7 +126,7 @@ extension Loop {
 
     /// A run starts when its row is kept, and only if no row of its identity was there before. A job's runs and
     /// its account are written together or not at all.
-    private func write(_ portion: Portion, at now: Now, isLast: Bool) {
+    private func write(_ portion: CommitBatch, at now: Now, isLast: Bool) {
         let event = isLast ? eventToNote : 0
         let changes: [Store.Change] =
             portion.runs.map { .begin($0, at: now.wall) } + portion.records.map { .save($0) }
@@ -134,7 +137,7 @@ extension Loop {
             }
             self.noteWritten(through: event)
         }
-        keep(write, of: portion.start.map(\.id.firing.job))
+        submit(write, of: portion.start.map(\.id.firing.job))
     }
 
     /// Starts runs whose rows are written. After a long wait for the store that is decided anew.
@@ -164,7 +167,7 @@ extension Loop {
         self.drained = nil
         // What the last runs left to write comes before the end.
         let last = Write(changes: [], durable: true) { _ in drained() }
-        keep(last, of: transaction.map { Array($0.jobs) } ?? [])
+        submit(last, of: transaction.map { Array($0.jobs) } ?? [])
     }
 }
 
@@ -173,13 +176,13 @@ extension Action {
     fileprivate var durableChanges: [Store.Change]? {
         switch self {
         case .save(let records, durable: true): records.map { .save($0) }
-        case .adopt(let change, durable: true): change.changes
+        case .storeJobSet(let change, durable: true): change.changes
         default: nil
         }
     }
 }
 
-extension RosterChange {
+extension JobSetChange {
     fileprivate var changes: [Store.Change] {
         renamed.map { .rename($0) } + records.map { .save($0) } + erased.map { .erase($0) }
     }

@@ -15,7 +15,7 @@ extension Loop {
 
     /// A configuration to go by.
     struct NewRoster: Sendable {
-        var roster: Roster
+        var jobSet: JobSet
         /// The jobs that are not loaded.
         var rejected: [Rejection] = []
         /// The jobs that stay as they are because of an error.
@@ -23,17 +23,17 @@ extension Loop {
         /// What of the configuration was refused; nil: nothing.
         var refusal: String?
         /// How much is said of the runs of those jobs of which not all is.
-        var levels: Teller.Levels
+        var levels: EventLogger.Levels
 
         init(
-            _ roster: Roster, rejected: [Rejection], outdated: [Rejection] = [],
+            _ jobSet: JobSet, rejected: [Rejection], outdated: [Rejection] = [],
             refusal: String? = nil
         ) {
-            self.roster = roster
+            self.jobSet = jobSet
             self.rejected = rejected
             self.outdated = outdated
             self.refusal = refusal
-            levels = Teller.levels(of: roster.jobs)
+            levels = EventLogger.levels(of: jobSet.jobs)
         }
     }
 
@@ -87,10 +87,10 @@ extension Loop {
         rejected = new.rejected
         outdated = new.outdated
         configRefusal = new.refusal
-        teller.follow(new.levels)
+        eventLogger.follow(new.levels)
         let now = clocks.now()
         takePortion(
-            decide(.reload(new.roster, portion: Self.changesPerTurn), at: now), at: now, done)
+            decide(.reload(new.jobSet, portion: Self.changesPerTurn), at: now), at: now, done)
     }
 
     private func takePortion(
@@ -125,17 +125,17 @@ extension Loop {
     /// the database's log that is under way: otherwise the log would grow until a write has to wait for the disk.
     func afterWriting(_ body: @escaping @Sendable (isolated Loop) -> Void) {
         let first = First()
-        recorder.keep([]) { [recorder] _ in
+        recorder.write([]) { [recorder] _ in
             guard first.take() else { return }
             recorder.afterCheckpoint { _ in self.later(body) }
-        } delayed: { _ in
+        } onDelayed: { _ in
             if first.take() { self.later(body) }
         }
     }
 
     /// Says what a reload to this roster would do, looked up some jobs at a time; nothing is changed.
-    func preview(_ roster: Roster, done: @escaping @Sendable (ReloadPreview) -> Void) {
-        previews.append((ReloadPreview(roster), done))
+    func preview(_ jobSet: JobSet, done: @escaping @Sendable (ReloadPreview) -> Void) {
+        previews.append((ReloadPreview(jobSet), done))
         if previews.count == 1 { previewSome() }
     }
 

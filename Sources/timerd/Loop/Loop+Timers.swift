@@ -78,14 +78,14 @@ extension Loop {
 
     private func timer(of job: Job.Name) -> JobTimer {
         if let timer = timers[job] { return timer }
-        let timer = JobTimer(source: makeTimer(for: job) { $0.ring($1) })
+        let timer = JobTimer(source: makeTimer(for: job) { $0.timerFired($1) })
         timers[job] = timer
         return timer
     }
 
     private func retryTimer(of job: Job.Name) -> JobTimer {
         if let timer = retryTimers[job] { return timer }
-        let timer = JobTimer(source: makeTimer(for: job) { $0.ring($1) })
+        let timer = JobTimer(source: makeTimer(for: job) { $0.timerFired($1) })
         retryTimers[job] = timer
         return timer
     }
@@ -97,7 +97,7 @@ extension Action {
         switch self {
         case .arm(let job, _), .armAt(let job, _), .disarm(let job): .next(job)
         case .armRetry(let job, _), .disarmRetry(let job): .retry(job)
-        case .begin, .start, .end, .signal, .suspend, .resume, .close, .save, .adopt, .tell,
+        case .begin, .start, .end, .signal, .suspend, .resume, .close, .save, .storeJobSet, .tell,
             .answer:
             nil
         }

@@ -60,20 +60,20 @@ actor Loop: QueueActor {
     /// How long status lines are gathered before one is sent.
     static let statusDelay: Duration = .milliseconds(500)
 
-    nonisolated let executor = QueueExecutor(label: "timerd.worker", qos: Precedence.qos)
+    nonisolated let executor = QueueExecutor(label: "timerd.worker", qos: SchedulingPriority.qos)
     nonisolated var unownedExecutor: UnownedSerialExecutor {
         executor.asUnownedSerialExecutor()
     }
 
     var agenda: Agenda
-    var life: Life.ID { agenda.life }
+    var instance: DaemonInstance.ID { agenda.instance }
     /// What heartbeats carry until the records of this instance are stored, as of the reading of CLOCK_MONOTONIC
     /// at which its time began to count.
     var unstored: (state: Heartbeat.Unstored, since: AwakeInstant)?
     let clocks: Clocks
     let recorder: Recorder
-    let pulse: Pulse
-    let teller: Teller
+    let heartbeatWriter: HeartbeatWriter
+    let eventLogger: EventLogger
     let supervision: Supervision
     let launcher: any RunLauncher
     var timers: [Job.Name: JobTimer] = [:]
@@ -93,7 +93,7 @@ actor Loop: QueueActor {
     /// The jobs before this place are written down by the checkpoint that is being made; nil: none is.
     var checkpointed: Int?
     /// Why the state cannot be saved for now.
-    var storeTrouble: StoreError?
+    var storeError: StoreError?
     /// What is wrong with the configuration that was read last; nil if that is the one in use.
     var configRefusal: String?
     /// The jobs that are not loaded because of an error.
@@ -122,16 +122,17 @@ actor Loop: QueueActor {
     var ended: (run: Run.ID, end: RunEnd)?
 
     private init(
-        agenda: Agenda, rejected: [Rejection], clocks: Clocks, recorder: Recorder, pulse: Pulse,
-        teller: Teller, supervision: Supervision, launcher: any RunLauncher
+        agenda: Agenda, rejected: [Rejection], clocks: Clocks, recorder: Recorder,
+        heartbeatWriter: HeartbeatWriter,
+        eventLogger: EventLogger, supervision: Supervision, launcher: any RunLauncher
     ) {
         self.agenda = agenda
         self.rejected = rejected
         self.launcher = launcher
         self.clocks = clocks
         self.recorder = recorder
-        self.pulse = pulse
-        self.teller = teller
+        self.heartbeatWriter = heartbeatWriter
+        self.eventLogger = eventLogger
         self.supervision = supervision
         timerQueue = TimerQueue(executor.queue)
     }
@@ -148,22 +149,24 @@ actor Loop: QueueActor {
         /// The jobs that are not among the agenda's because they are in error.
         var rejected: [Rejection]
         /// How much is said of the runs of those jobs of which not all is.
-        var levels = Teller.Levels()
+        var levels = EventLogger.Levels()
         /// Called once the state is saved and the timers are armed.
         var ready: @Sendable () -> Void
         /// Called if the state cannot be saved for now; runs wait until it is.
-        var delayed: @Sendable (StoreError) -> Void
+        var onDelayed: @Sendable (StoreError) -> Void
     }
 
     /// A loop that begins at once: it saves the state as it was loaded, arms the timers and starts the runs that were
     /// recorded and never started. Nothing else can reach it before that.
     static func started(
-        with beginning: Beginning, clocks: Clocks, recorder: Recorder, pulse: Pulse,
-        teller: Teller, supervision: Supervision, launcher: any RunLauncher
+        with beginning: Beginning, clocks: Clocks, recorder: Recorder,
+        heartbeatWriter: HeartbeatWriter,
+        eventLogger: EventLogger, supervision: Supervision, launcher: any RunLauncher
     ) -> Loop {
         let loop = Loop(
             agenda: beginning.agenda, rejected: beginning.rejected, clocks: clocks,
-            recorder: recorder, pulse: pulse, teller: teller, supervision: supervision,
+            recorder: recorder, heartbeatWriter: heartbeatWriter, eventLogger: eventLogger,
+            supervision: supervision,
             launcher: launcher)
         loop.later { $0.begin(beginning) }
         return loop
@@ -171,11 +174,11 @@ actor Loop: QueueActor {
 
     private func begin(_ beginning: Beginning) {
         unstored = (beginning.unstored, beginning.at.awake)
-        teller.follow(beginning.levels)
+        eventLogger.follow(beginning.levels)
         watch()
         perform(
-            beginning.actions[...], at: beginning.at, opening: [.beginLife(beginning.at)],
-            delayed: beginning.delayed,
+            beginning.actions[...], at: beginning.at, opening: [.beginInstance(beginning.at)],
+            onDelayed: beginning.onDelayed,
             done: { loop in
                 loop.afterTimers { loop in
                     beginning.ready()
@@ -240,7 +243,7 @@ actor Loop: QueueActor {
 
     /// A timer rang. If it rang late, the daemon stood still, and runs may have ended meanwhile whose ends
     /// are not told yet: they come first, or firings would be let go for runs that are over.
-    func ring(_ job: Job.Name) {
+    func timerFired(_ job: Job.Name) {
         guard agenda.liveRuns > 0, let late = agenda.lateness(at: clocks.now()),
             late > Self.lateMax
         else { return receive(.wake(job)) }
@@ -250,7 +253,7 @@ actor Loop: QueueActor {
     /// Carries out an order and answers once what it changed is on the disk.
     ///
     /// - Parameter isPart: whether it is one of an order for many jobs.
-    func obey(
+    func handle(
         _ order: Order, isPart: Bool = false,
         reply: @escaping @Sendable (Answer, JobSnapshot?) -> Void
     ) {
@@ -265,21 +268,23 @@ actor Loop: QueueActor {
     }
 
     /// Says something in the log, in its turn.
-    func say(_ remark: Remark) { teller.say(remark) }
+    func say(_ remark: Remark) { eventLogger.log(remark) }
 
-    /// Takes the timers down and closes the accounts; `closed` is called once they are on the disk, `delayed` if they
+    /// Takes the timers down and closes the accounts; `closed` is called once they are on the disk, `onDelayed` if they
     /// cannot be written for now, and `drained` once no run lives any more.
     func shutDown(
         closed: @escaping @Sendable (Now) -> Void,
-        delayed: (@Sendable (StoreError) -> Void)? = nil, drained: @escaping @Sendable () -> Void
+        onDelayed: (@Sendable (StoreError) -> Void)? = nil, drained: @escaping @Sendable () -> Void
     ) {
         guard !isDeciding else {
-            return afterDecision { $0.shutDown(closed: closed, delayed: delayed, drained: drained) }
+            return afterDecision {
+                $0.shutDown(closed: closed, onDelayed: onDelayed, drained: drained)
+            }
         }
         let now = clocks.now()
         self.drained = drained
         perform(
-            decide(.shutdown, at: now)[...], at: now, delayed: delayed,
+            decide(.shutdown, at: now)[...], at: now, onDelayed: onDelayed,
             done: { loop in
                 closed(now)
                 loop.noteDrained()

@@ -66,7 +66,7 @@ struct CheckCommand: ParsableCommand {
             report(found)
             throw ExitCode(1)
         }
-        print("\(file): \(Self.count(reading.roster.jobs.count, "job")), \(found)")
+        print("\(file): \(Self.count(reading.jobSet.jobs.count, "job")), \(found)")
     }
 
     private func read(_ checks: ConfigChecks) throws(ConfigError) -> ConfigReading {

@@ -129,7 +129,7 @@ struct ConfigEditor {
         for warning in new.warnings where warning.file == file && !warning.isNote {
             Output.complain("\(warning)")
         }
-        return Self.changes(from: old?.roster.jobs ?? [], to: new.roster.jobs)
+        return Self.changes(from: old?.jobSet.jobs ?? [], to: new.jobSet.jobs)
     }
 
     private func load(_ bytes: [UInt8]?) throws(ConfigError) -> ConfigReading {

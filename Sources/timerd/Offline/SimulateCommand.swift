@@ -72,15 +72,15 @@ struct SimulateCommand: ParsableCommand {
                 path: config.config, ownerUID: geteuid(), seed: MachineID.seed)
         }
         for error in reading.errors { Output.complain("\(error)") }
-        let known = Set(reading.roster.jobs.map(\.name))
+        let known = Set(reading.jobSet.jobs.map(\.name))
         let faults = try Faults(self, times.from(start), known)
         let report = SimulationReport(zone: zone, isJSON: json)
         var simulation = Simulation(
-            reading.roster, from: start, concurrentRunsMax: reading.settings.maxConcurrent,
+            reading.jobSet, from: start, concurrentRunsMax: reading.settings.maxConcurrent,
             seed: MachineID.seed, runTime: faults.runTime, fails: faults.fails
         ) { report.take($0) }
         simulation.run(until: end, faults: faults.list)
-        report.finish(reading.roster, from: start, to: end)
+        report.finish(reading.jobSet, from: start, to: end)
     }
 
     private func read<Value, Failure: Error & CustomStringConvertible>(
@@ -126,7 +126,7 @@ private struct Times {
 
 /// What the options order.
 private struct Faults {
-    var list: [(at: WallInstant, fault: Simulation.Fault)] = []
+    var list: [(at: WallInstant, fault: Simulation.SimulatedEvent)] = []
     var runTime: @Sendable (Job.Name) -> Duration
     var fails: Set<Job.Name> = []
 
@@ -180,7 +180,7 @@ private struct Faults {
 
     private static func step(
         _ text: String, _ times: Times
-    ) throws -> (at: WallInstant, fault: Simulation.Fault) {
+    ) throws -> (at: WallInstant, fault: Simulation.SimulatedEvent) {
         guard let equal = text.lastIndex(of: "=") else {
             throw ValidationError("--step \"\(text)\": must be T=+SPAN or T=-SPAN")
         }

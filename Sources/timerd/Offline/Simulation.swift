@@ -7,7 +7,7 @@ import TimerCore
 /// were ordered, and runs take as long as they were said to. The agenda is the daemon's own.
 struct Simulation {
     /// Something that happens to the machine or the daemon.
-    enum Fault: Hashable, Sendable {
+    enum SimulatedEvent: Hashable, Sendable {
         case pause(Job.Name)
         case resume(Job.Name)
         /// The machine sleeps for so long.
@@ -20,7 +20,7 @@ struct Simulation {
 
     /// What is told of, in the order of the time.
     enum Line: Hashable, Sendable {
-        case fault(Fault, at: WallInstant)
+        case fault(SimulatedEvent, at: WallInstant)
         case told(Notice, at: WallInstant)
     }
 
@@ -30,14 +30,14 @@ struct Simulation {
     private var agenda: Agenda
     /// What the agenda wanted done when it was first loaded.
     private let firstActions: [Action]
-    private let roster: Roster
+    private let jobSet: JobSet
     private let seed: UInt64
     private let concurrentRunsMax: Int
     private let runTime: @Sendable (Job.Name) -> Duration
     private let fails: Set<Job.Name>
     private var records: [Job.Name: JobRecord] = [:]
     private var lives: Int64 = 1
-    private var previous: Recollection.PreviousLife?
+    private var previous: RecoveredState.PreviousInstance?
     /// When the runs that live will end, the latest first.
     private var ends: [(run: Run.ID, at: Duration)] = []
     private let tell: (Line) -> Void
@@ -49,11 +49,11 @@ struct Simulation {
     ///   - fails: the jobs whose runs all fail.
     ///   - tell: takes every line, as it comes.
     init(
-        _ roster: Roster, from start: WallInstant, concurrentRunsMax: Int, seed: UInt64,
+        _ jobSet: JobSet, from start: WallInstant, concurrentRunsMax: Int, seed: UInt64,
         runTime: @escaping @Sendable (Job.Name) -> Duration, fails: Set<Job.Name> = [],
         tell: @escaping (Line) -> Void
     ) {
-        self.roster = roster
+        self.jobSet = jobSet
         self.seed = seed
         self.concurrentRunsMax = concurrentRunsMax
         self.runTime = runTime
@@ -62,16 +62,16 @@ struct Simulation {
         now = Now(
             wall: start, awake: AwakeInstant(nanoseconds: 0), boot: BootInstant(nanoseconds: 0),
             bootID: Self.bootID(1))
-        let past = Recollection(life: lives)
-        previous = Recollection.PreviousLife(life: lives, began: now, ended: nil)
+        let past = RecoveredState(instance: lives)
+        previous = RecoveredState.PreviousInstance(instance: lives, began: now, ended: nil)
         (agenda, firstActions) = Agenda.load(
-            roster, past, concurrentRunsMax: concurrentRunsMax, seed: seed, at: now)
+            jobSet, past, concurrentRunsMax: concurrentRunsMax, seed: seed, at: now)
     }
 
     /// Runs to `end` by the calendar clock. Faults come when that clock first reads their instant.
     ///
     /// - Complexity: O(*f* log *n*) for *f* firings of *n* jobs.
-    mutating func run(until end: WallInstant, faults: [(at: WallInstant, fault: Fault)]) {
+    mutating func run(until end: WallInstant, faults: [(at: WallInstant, fault: SimulatedEvent)]) {
         var faults = faults.sorted { $0.at < $1.at }[...]
         perform(firstActions)
         while true {
@@ -90,7 +90,7 @@ struct Simulation {
             } else {
                 pass(toLimit)
                 guard let next = faults.popFirst(), next.at <= end else { return }
-                suffer(next.fault)
+                apply(next.fault)
             }
         }
     }
@@ -106,12 +106,12 @@ struct Simulation {
 
     private mutating func begin() {
         lives += 1
-        let past = Recollection(
-            life: lives, previous: previous, records: Array(records.values))
-        previous = Recollection.PreviousLife(life: lives, began: now, ended: nil)
+        let past = RecoveredState(
+            instance: lives, previous: previous, records: Array(records.values))
+        previous = RecoveredState.PreviousInstance(instance: lives, began: now, ended: nil)
         let actions: [Action]
         (agenda, actions) = Agenda.load(
-            roster, past, concurrentRunsMax: concurrentRunsMax, seed: seed, at: now)
+            jobSet, past, concurrentRunsMax: concurrentRunsMax, seed: seed, at: now)
         perform(actions)
     }
 
@@ -130,7 +130,7 @@ struct Simulation {
                     ends.remove(at: index)
                 }
             case .save(let saved, _): for record in saved { records[record.job] = record }
-            case .adopt(let change, _):
+            case .storeJobSet(let change, _):
                 for renaming in change.renamed { records[renaming.from] = nil }
                 for record in change.records { records[record.job] = record }
                 for job in change.erased { records[job] = nil }
@@ -157,7 +157,7 @@ struct Simulation {
 
     // MARK: - Faults
 
-    private mutating func suffer(_ fault: Fault) {
+    private mutating func apply(_ fault: SimulatedEvent) {
         tell(.fault(fault, at: now.wall))
         switch fault {
         case .pause(let job): handle(.order(Order(.pause, job, by: .user("you"))))

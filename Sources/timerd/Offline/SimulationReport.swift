@@ -11,7 +11,7 @@ final class SimulationReport {
     private let isJSON: Bool
     private var output = Output()
     private var fired: [Job.Name: Int] = [:]
-    private var letGo: [Job.Name: Int] = [:]
+    private var skipped: [Job.Name: Int] = [:]
 
     init(zone: ZoneRules, isJSON: Bool) {
         self.zone = zone
@@ -40,7 +40,7 @@ final class SimulationReport {
                 event: "fired",
                 scheduled: run.id.firing.scheduled, missed: missed)
         case .told(.skipped(let firing, let reason), let at):
-            letGo[firing.id.job, default: 0] += firing.missed + 1
+            skipped[firing.id.job, default: 0] += firing.missed + 1
             let count = firing.missed + 1
             write(
                 at, job: firing.id.job,
@@ -62,7 +62,7 @@ final class SimulationReport {
         }
     }
 
-    private static func words(for fault: Simulation.Fault) -> String {
+    private static func words(for fault: Simulation.SimulatedEvent) -> String {
         switch fault {
         case .pause(let job): "\(job) is paused"
         case .resume(let job): "\(job) is resumed"
@@ -102,11 +102,11 @@ final class SimulationReport {
         return line + (offset < 0 ? " -" : " +") + two(minutes / 60) + ":" + two(minutes % 60)
     }
 
-    func finish(_ roster: Roster, from start: WallInstant, to end: WallInstant) {
+    func finish(_ jobSet: JobSet, from start: WallInstant, to end: WallInstant) {
         if !isJSON {
             output.write("\n\(local(start)) to \(local(end)):\n")
-            for job in roster.jobs {
-                let dropped = letGo[job.name].map { ", \($0) skipped" } ?? ""
+            for job in jobSet.jobs {
+                let dropped = skipped[job.name].map { ", \($0) skipped" } ?? ""
                 output.write("  \(job.name): \(plural(fired[job.name] ?? 0, "run"))\(dropped)\n")
             }
         }

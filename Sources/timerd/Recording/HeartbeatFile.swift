@@ -36,7 +36,8 @@ struct HeartbeatFile {
             guard count > 0, let line = bytes[..<count].split(separator: UInt8(ascii: "\n")).first,
                 let found = Heartbeat(line: String(decoding: line, as: UTF8.self))
             else { continue }
-            if let known = last, (known.life, known.at.awake) > (found.life, found.at.awake) {
+            if let known = last, (known.instance, known.at.awake) > (found.instance, found.at.awake)
+            {
                 continue
             }
             last = found
@@ -63,10 +64,10 @@ extension Heartbeat {
     /// `timerd-heartbeat 3 GENERATION LIFE BOOT WALL-US AWAKE-NS BOOT-NS UNSTORED SUM`, the sum over all before it. UNSTORED is
     /// `-`, or `STORED-LIFE INSTANCES COUNTED-NS` with `-` behind it or what is proven, written as LIFE's reading.
     var line: String {
-        var text = "\(Self.format) \(generation) \(life) \(at.line) "
+        var text = "\(Self.format) \(generation) \(instance) \(at.line) "
         if let unstored {
             text +=
-                "\(unstored.storedLife) \(unstored.instances) \(unstored.counted.wholeNanoseconds) "
+                "\(unstored.storedInstance) \(unstored.instances) \(unstored.counted.wholeNanoseconds) "
                 + (unstored.proven?.line ?? "-")
         } else {
             text += "-"
@@ -80,25 +81,26 @@ extension Heartbeat {
         guard words.count >= 9, words[0...1].joined(separator: " ") == Self.format,
             words.last == LineSum.of(words.dropLast().joined(separator: " ")),
             let generation = Int64(decimal: words[2]), generation >= 0,
-            let life = Life.ID(decimal: words[3]), Accepted.life.contains(life),
+            let instance = DaemonInstance.ID(decimal: words[3]),
+            Accepted.instance.contains(instance),
             let at = Now(words: words[4..<8])
         else { return nil }
         let rest = Array(words[8..<(words.count - 1)])
         guard rest != ["-"] else {
-            self.init(life: life, at: at)
+            self.init(instance: instance, at: at)
             self.generation = generation
             return
         }
-        guard rest.count >= 4, let storedLife = Life.ID(decimal: rest[0]),
+        guard rest.count >= 4, let storedInstance = DaemonInstance.ID(decimal: rest[0]),
             let instances = Int(decimal: rest[1]),
             let counted = Int64(decimal: rest[2]), instances >= 1, counted >= 0
         else { return nil }
         let proven = rest[3...] == ["-"] ? nil : Now(words: rest[3...])
         guard proven != nil || rest[3...] == ["-"] else { return nil }
         self.init(
-            life: life, at: at,
+            instance: instance, at: at,
             unstored: Unstored(
-                storedLife: storedLife, proven: proven, counted: .nanoseconds(counted),
+                storedInstance: storedInstance, proven: proven, counted: .nanoseconds(counted),
                 instances: instances))
         self.generation = generation
     }

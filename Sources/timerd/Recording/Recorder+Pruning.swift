@@ -26,7 +26,7 @@ extension Recorder {
     }
 
     private func prunePortion() {
-        guard let store, trouble == nil, var next = pruning else { return pruning = nil }
+        guard let store, storeError == nil, var next = pruning else { return pruning = nil }
         do throws(StoreError) {
             try next.advance(in: store)
             pruning = next.isDone ? nil : next

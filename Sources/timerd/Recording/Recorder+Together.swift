@@ -16,13 +16,13 @@ extension Recorder {
         var others: [Store.Change]
         var left: Int
         var durable: Bool
-        var kept: @Sendable (Set<Run.ID>) -> Void
-        var delayed: (@Sendable (StoreError) -> Void)?
+        var onCommit: @Sendable (Set<Run.ID>) -> Void
+        var onDelayed: (@Sendable (StoreError) -> Void)?
     }
 
     /// Writes the changes behind everything that was handed over before, all of them or, after a kill, none.
     ///
-    /// What is handed over later about the same jobs must be handed over behind `kept`: very many changes are
+    /// What is handed over later about the same jobs must be handed over behind `onCommit`: very many changes are
     /// written in steps, and others between these.
     ///
     /// - Parameters:
@@ -32,11 +32,12 @@ extension Recorder {
     ///   - delayed: as of `keep`.
     nonisolated func keepTogether(
         _ changes: [[Store.Change]], durable: Bool,
-        kept: @escaping @Sendable (Set<Run.ID>) -> Void,
-        delayed: @escaping @Sendable (StoreError) -> Void
+        onCommit: @escaping @Sendable (Set<Run.ID>) -> Void,
+        onDelayed: @escaping @Sendable (StoreError) -> Void
     ) {
         guard changes.count > Self.togetherMax else {
-            return keep(changes.flatMap { $0 }, durable: durable, kept: kept, delayed: delayed)
+            return write(
+                changes.flatMap { $0 }, durable: durable, onCommit: onCommit, onDelayed: onDelayed)
         }
         later { recorder in
             var accounts: [JobRecord] = []
@@ -51,7 +52,7 @@ extension Recorder {
             recorder.together.append(
                 Together(
                     accounts: accounts[...], others: others, left: accounts.count,
-                    durable: durable, kept: kept, delayed: delayed))
+                    durable: durable, onCommit: onCommit, onDelayed: onDelayed))
             if recorder.together.count == 1 { recorder.stageSome() }
         }
     }
@@ -61,18 +62,18 @@ extension Recorder {
         let some = first.accounts.prefix(Self.stagedPerCommit)
         guard !some.isEmpty else { return apply(first) }
         together[0].accounts = first.accounts.dropFirst(some.count)
-        keep(some.map { .stage($0) }) { _ in
+        write(some.map { .stage($0) }) { _ in
             self.afterCheckpoint { $0.stageSome() }
-        } delayed: { error in
+        } onDelayed: { error in
             self.later { $0.tellDelay(error) }
         }
     }
 
     private func apply(_ first: Together) {
-        keep(first.others + [.applyStaged], durable: first.durable) { refused in
-            first.kept(refused)
+        write(first.others + [.applyStaged], durable: first.durable) { refused in
+            first.onCommit(refused)
             self.later { $0.mergeSome() }
-        } delayed: { error in
+        } onDelayed: { error in
             self.later { $0.tellDelay(error) }
         }
     }
@@ -86,14 +87,14 @@ extension Recorder {
             return stageSome()
         }
         together[0].left = left - Self.stagedPerCommit
-        keep([.mergeStaged(max: Self.stagedPerCommit)]) { _ in
+        write([.mergeStaged(max: Self.stagedPerCommit)]) { _ in
             self.afterCheckpoint { $0.mergeSome() }
         }
     }
 
     private func tellDelay(_ error: StoreError) {
-        guard let delayed = together.first?.delayed else { return }
-        together[0].delayed = nil
-        delayed(error)
+        guard let onDelayed = together.first?.onDelayed else { return }
+        together[0].onDelayed = nil
+        onDelayed(error)
     }
 }

@@ -25,7 +25,7 @@ actor Recorder: QueueActor {
     /// last of a thousand.
     static let changesPerCommit = 64
 
-    nonisolated let executor = QueueExecutor(label: "timerd.store", qos: Precedence.qos)
+    nonisolated let executor = QueueExecutor(label: "timerd.store", qos: SchedulingPriority.qos)
     nonisolated var unownedExecutor: UnownedSerialExecutor {
         executor.asUnownedSerialExecutor()
     }
@@ -61,7 +61,7 @@ actor Recorder: QueueActor {
     private var isSyncing = false
     private var hasSyncFailed = false
     private var checkpoints = LogCheckpoints()
-    private(set) var trouble: Trouble?
+    private(set) var storeError: StoreErrorSince?
     /// How many runs have ended since the history was pruned last.
     var closes = 0
     /// What is written together and in many steps; the first of them is being written.
@@ -70,7 +70,7 @@ actor Recorder: QueueActor {
     private var isMarkDue = true
 
     /// Why nothing can be written for now, and since when.
-    struct Trouble {
+    struct StoreErrorSince {
         var error: StoreError
         var since: WallInstant
     }
@@ -78,7 +78,7 @@ actor Recorder: QueueActor {
     /// Who is told how the store is, on the recorder's queue.
     struct Followers: Sendable {
         /// The store cannot be written, or can be again.
-        var trouble: (@Sendable (StoreError?) -> Void)?
+        var storeError: (@Sendable (StoreError?) -> Void)?
         /// The store has this generation now.
         var marked: (@Sendable (Int64) -> Void)?
     }
@@ -112,18 +112,19 @@ actor Recorder: QueueActor {
     /// Writes the changes after everything handed over before.
     ///
     /// - Parameters:
-    ///   - durable: whether to fsync before `kept` is called; without it a power cut may take what was
+    ///   - durable: whether to fsync before `onCommit` is called; without it a power cut may take what was
     ///     written in the last second.
     ///   - kept: called on the recorder's queue once they are written, with the runs that were refused.
     ///   - delayed: called on the recorder's queue if they cannot be written for now.
-    nonisolated func keep(
+    nonisolated func write(
         _ changes: [Store.Change], durable: Bool = false,
-        kept: (@Sendable (Set<Run.ID>) -> Void)? = nil,
-        delayed: (@Sendable (StoreError) -> Void)? = nil
+        onCommit: (@Sendable (Set<Run.ID>) -> Void)? = nil,
+        onDelayed: (@Sendable (StoreError) -> Void)? = nil
     ) {
         later { recorder in
             recorder.take(
-                Request(changes: changes, durable: durable, kept: kept, delayed: delayed))
+                Request(
+                    changes: changes, durable: durable, onCommit: onCommit, onDelayed: onDelayed))
         }
     }
 
@@ -142,20 +143,20 @@ actor Recorder: QueueActor {
         _ body: @escaping @Sendable (Store) throws(StoreError) -> Value,
         _ done: @escaping @Sendable (Result<Value, StoreError>) -> Void, behind number: UInt64
     ) {
-        guard trouble != nil || taken - UInt64(pending.count) >= number else {
+        guard storeError != nil || taken - UInt64(pending.count) >= number else {
             // The write it waits for is in the queue.
             return later { $0.read(body, done, behind: number) }
         }
-        guard let store else { return done(.failure(trouble?.error ?? Self.noStore)) }
+        guard let store else { return done(.failure(storeError?.error ?? Self.noStore)) }
         reader.read(store.path, body, done)
     }
 
     private func take(_ request: Request) {
         pending.append(request)
         taken += 1
-        if let trouble {
-            pending.delay(because: trouble.error)
-            pending.thinOut()
+        if let storeError {
+            pending.delay(because: storeError.error)
+            pending.compactPending()
             return
         }
         drainSoon()
@@ -214,9 +215,9 @@ actor Recorder: QueueActor {
 
     /// The first so many requests are done.
     private func finish(_ count: Int, _ refused: Set<Run.ID>, hasWritten: Bool) {
-        if trouble != nil {
-            trouble = nil
-            followers.trouble?(nil)
+        if storeError != nil {
+            storeError = nil
+            followers.storeError?(nil)
             log.notice("The saved state can be written again; nothing was lost")
         }
         let done = pending.take(count)
@@ -225,7 +226,7 @@ actor Recorder: QueueActor {
             if request.durable {
                 unsynced.append(Unsynced(request: request, refused: refused))
             } else {
-                request.kept?(refused)
+                request.onCommit?(refused)
             }
         }
         // Of those that came before, a sync that is being made or planned takes care.
@@ -235,12 +236,12 @@ actor Recorder: QueueActor {
     }
 
     private func wait(because error: StoreError) {
-        if trouble == nil {
+        if storeError == nil {
             log.critical(
                 "\(error); jobs that come due wait, and writing is tried again every second")
         }
-        if trouble?.error != error { followers.trouble?(error) }
-        trouble = Trouble(error: error, since: trouble?.since ?? wall())
+        if storeError?.error != error { followers.storeError?(error) }
+        storeError = StoreErrorSince(error: error, since: storeError?.since ?? wall())
         pending.delay(because: error)
         later(after: Self.retryDelay) { $0.drain() }
     }
@@ -250,8 +251,8 @@ actor Recorder: QueueActor {
     /// Says what would be lost if the daemon ended now: nil if everything handed over before can be written.
     nonisolated func unwritten(_ done: @escaping @Sendable (Unwritten?) -> Void) {
         later { recorder in
-            guard let trouble = recorder.trouble else { return done(nil) }
-            done(Unwritten(trouble, recorder.pending))
+            guard let storeError = recorder.storeError else { return done(nil) }
+            done(Unwritten(storeError, recorder.pending))
         }
     }
 
@@ -259,14 +260,14 @@ actor Recorder: QueueActor {
     nonisolated func whenDurable(_ done: @escaping @Sendable ((Store.Identity, jobs: Int)?) -> Void)
     {
         later { recorder in
-            guard recorder.trouble == nil, let store = recorder.store,
+            guard recorder.storeError == nil, let store = recorder.store,
                 let jobs = try? store.jobCount()
             else { return done(nil) }
             let identity = store.identity
             recorder.take(
                 Request(changes: [], durable: true) { _ in
                     done((identity, jobs: jobs))
-                } delayed: { _ in
+                } onDelayed: { _ in
                     done(nil)
                 })
         }
@@ -348,7 +349,7 @@ actor Recorder: QueueActor {
             // What could not be written once would not be tried again: it goes another way.
             if failure != nil { try openStore().checkpoint() }
             hasSyncFailed = false
-            for one in waiting { one.request.kept?(one.refused) }
+            for one in waiting { one.request.onCommit?(one.refused) }
             if !unsynced.isEmpty { sync() } else if isSyncDue { planSync() }
             checkpointLog(isCalm: true)
         } catch {
@@ -359,8 +360,8 @@ actor Recorder: QueueActor {
             hasSyncFailed = true
             var waiting = waiting
             for index in waiting.indices {
-                waiting[index].request.delayed?(error)
-                waiting[index].request.delayed = nil
+                waiting[index].request.onDelayed?(error)
+                waiting[index].request.onDelayed = nil
             }
             unsynced = waiting + unsynced
             isSyncDue = true

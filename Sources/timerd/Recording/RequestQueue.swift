@@ -10,8 +10,8 @@ struct RequestQueue {
     struct Request {
         var changes: [Store.Change]
         var durable: Bool
-        var kept: (@Sendable (Set<Run.ID>) -> Void)?
-        var delayed: (@Sendable (StoreError) -> Void)?
+        var onCommit: (@Sendable (Set<Run.ID>) -> Void)?
+        var onDelayed: (@Sendable (StoreError) -> Void)?
     }
 
     /// How many requests may wait before older records of a job give way to its newest.
@@ -61,8 +61,8 @@ struct RequestQueue {
     /// - Complexity: O(*n*) in the number of those that came since the last time.
     mutating func delay(because error: StoreError) {
         for index in max(first, told)..<requests.count {
-            requests[index].delayed?(error)
-            requests[index].delayed = nil
+            requests[index].onDelayed?(error)
+            requests[index].onDelayed = nil
         }
         told = requests.count
     }
@@ -75,7 +75,7 @@ struct RequestQueue {
 
     /// Of several records of one job that wait, only the newest matters. What carries a run stays.
     /// - Complexity: O(1) on average for each request that was appended.
-    mutating func thinOut() {
+    mutating func compactPending() {
         guard count > thinOutAt else { return }
         removeTaken()
         var newest: Set<Job.Name> = []
@@ -85,7 +85,7 @@ struct RequestQueue {
                 return !newest.insert(record.job).inserted
             }
         }
-        requests.removeAll { $0.changes.isEmpty && $0.kept == nil && $0.delayed == nil }
+        requests.removeAll { $0.changes.isEmpty && $0.onCommit == nil && $0.onDelayed == nil }
         // Who has yet to be told cannot be told apart any more: all are asked.
         told = 0
         // Not again before as many have come as there are.

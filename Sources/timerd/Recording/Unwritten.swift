@@ -14,15 +14,16 @@ struct Unwritten: Sendable {
     var ends = 0
     var jobs = 0
 
-    init(_ trouble: Recorder.Trouble, _ pending: RequestQueue) {
-        (error, since) = (trouble.error, trouble.since)
+    init(_ storeError: Recorder.StoreErrorSince, _ pending: RequestQueue) {
+        (error, since) = (storeError.error, storeError.since)
         var names: Set<Job.Name> = []
         for change in pending.changes {
             switch change {
             case .begin: starts += 1
             case .close: ends += 1
             case .save(let record), .stage(let record): names.insert(record.job)
-            case .beginLife, .rename, .erase, .mark, .endLife, .applyStaged, .mergeStaged: break
+            case .beginInstance, .rename, .erase, .mark, .endInstance, .applyStaged, .mergeStaged:
+                break
             }
         }
         jobs = names.count

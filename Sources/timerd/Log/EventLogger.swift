@@ -9,14 +9,14 @@ import TimerCore
 
 /// Says in the log what the agenda tells and the jobs write, on a queue of its own: a thousand jobs that
 /// fire at once do not wait for a thousand lines to be written.
-final class Teller: Sendable {
+final class EventLogger: Sendable {
     /// Tells its log from that of the parts whose queues wait for nothing.
     static let label = "timerd.log"
     /// How long a line waits for a journal that is slow. The queue holds up nobody else, and jobs that write
     /// faster are held up by it themselves.
     static let timeout: Duration = .seconds(1)
 
-    private let queue = DispatchQueue(label: Teller.label, qos: .utility)
+    private let queue = DispatchQueue(label: EventLogger.label, qos: .utility)
     private let log: Logger
     /// Whether the log takes fields.
     let hasFields: Bool
@@ -66,8 +66,8 @@ final class Teller: Sendable {
     ///   - standing: how the accounts stood when it was made; nil for a log without fields.
     ///   - tail: of the end of a run, the last of what it wrote.
     ///   - isPart: whether it comes of an order for many jobs, which has a line of its own.
-    func tell(
-        _ notice: Notice, _ standing: Standing?, tail: [UInt8] = [], isPart: Bool = false
+    func log(
+        _ notice: Notice, _ account: AccountSnapshot?, tail: [UInt8] = [], isPart: Bool = false
     ) {
         guard isTold(notice) else { return }
         queue.async { [self] in
@@ -82,7 +82,7 @@ final class Teller: Sendable {
             log.log(
                 level: isPart ? min(entry.level, .info) : entry.level, "\(entry.message)",
                 metadata: hasFields
-                    ? entry.metadata.merging(standing?.fields ?? [:]) { own, _ in own } : nil)
+                    ? entry.metadata.merging(account?.fields ?? [:]) { own, _ in own } : nil)
         }
     }
 
@@ -105,13 +105,13 @@ final class Teller: Sendable {
     }
 
     /// Says something that is no notice of the agenda's.
-    func say(_ remark: Remark) {
+    func log(_ remark: Remark) {
         queue.async { [log] in log.log(remark) }
     }
 
     /// Passes on a line a job wrote, and calls `done` when it is written. Whoever calls this waits with
     /// further lines while too many are not: memory is not for a job to fill.
-    func pass(
+    func logLine(
         _ line: [UInt8], of run: Run.ID, toStderr: Bool, done: @escaping @Sendable () -> Void
     ) {
         queue.async { [self] in
@@ -121,7 +121,7 @@ final class Teller: Sendable {
     }
 
     /// Says that a job wrote faster than the log took its lines.
-    func passDrops(_ lines: Int, of run: Run.ID, done: @escaping @Sendable () -> Void) {
+    func logDroppedLines(_ lines: Int, of run: Run.ID, done: @escaping @Sendable () -> Void) {
         queue.async { [log] in
             log.warning(
                 """
@@ -137,7 +137,7 @@ final class Teller: Sendable {
     }
 
     /// Says that a job wrote more lines than it may.
-    func passLimited(_ lines: Int, of run: Run.ID, done: @escaping @Sendable () -> Void) {
+    func logRateLimit(_ lines: Int, of run: Run.ID, done: @escaping @Sendable () -> Void) {
         queue.async { [self] in
             // Of the others no line is in the log, so none is missing there.
             if level(of: run.firing.job) == .all {
@@ -158,7 +158,7 @@ final class Teller: Sendable {
     }
 
     /// Says that a job writes faster than the log takes its lines, and has to wait for it.
-    func passSlowing(of run: Run.ID, done: @escaping @Sendable () -> Void) {
+    func logSlowdown(of run: Run.ID, done: @escaping @Sendable () -> Void) {
         queue.async { [log] in
             log.notice(
                 """
@@ -174,7 +174,7 @@ final class Teller: Sendable {
     }
 
     /// Says which processes of a run that is over are ended.
-    func passLeftovers(
+    func logLeftovers(
         _ count: Int, _ named: [UInt8], of run: Run.ID, done: @escaping @Sendable () -> Void
     ) {
         let names = Printable.text(String(decoding: named, as: UTF8.self))

@@ -8,7 +8,7 @@ import TimerCore
 /// How the accounts stood when a notice was made, for the fields of its entry: with them the journal alone is
 /// enough to work out every job's time. A notice may be told later than it was made, behind a write, and the
 /// accounts have moved on by then.
-struct Standing: Sendable {
+struct AccountSnapshot: Sendable {
     private let at: Now
     private let accounts: Accounts
 

@@ -31,7 +31,7 @@ extension Loop {
         let now = clocks.now()
         writeHeartbeat(at: now)
         // Where the kernel tells of no step, as in some containers, it is seen here.
-        if agenda.isStirred(at: now) { receive(.clockChanged) }
+        if agenda.clocksJumped(at: now) { receive(.clockChanged) }
         heartbeats += 1
         if heartbeats % Self.heartbeatsPerCheckpoint == 0 { beginCheckpoint() }
     }
@@ -48,7 +48,7 @@ extension Loop {
         guard let place = checkpointed else { return }
         guard place < agenda.places.upperBound else {
             checkpointed = nil
-            return keep([], durable: true)
+            return submit([], durable: true)
         }
         let end = place + Self.jobsPerTurn
         checkpointed = end
@@ -60,7 +60,7 @@ extension Loop {
     /// prove: the records in the store go by these.
     func writeHeartbeat(at now: Now) {
         let carried = unstored.map { $0.state.counting(max(.zero, now.awake - $0.since)) }
-        pulse.beat(Heartbeat(life: life, at: now, unstored: carried))
+        heartbeatWriter.write(Heartbeat(instance: instance, at: now, unstored: carried))
     }
 
     /// The watchdog is told from this queue, behind whatever it was doing: a queue that hangs is silent.
@@ -73,7 +73,7 @@ extension Loop {
         }
     }
 
-    func planStatus() {
+    func scheduleStatusUpdate() {
         guard supervision.isSupervised, statusTimer == nil else { return }
         statusTimer = try? .after(
             Self.statusDelay, for: self, tolerance: Self.statusDelay / 2, on: timerQueue
@@ -81,15 +81,15 @@ extension Loop {
     }
 
     /// The state cannot be saved for now, or can be again.
-    func note(storeTrouble trouble: StoreError?) {
-        storeTrouble = trouble
-        planStatus()
+    func note(storeError trouble: StoreError?) {
+        storeError = trouble
+        scheduleStatusUpdate()
     }
 
     /// A configuration was refused, which is said until a later one is in use.
     func note(configRefusal refusal: String) {
         configRefusal = refusal
-        planStatus()
+        scheduleStatusUpdate()
     }
 
     func tellStatus() {
@@ -100,7 +100,7 @@ extension Loop {
             StatusLine(
                 jobs: agenda.jobCount, paused: agenda.pausedCount, running: agenda.liveRuns,
                 rejected: rejected.count, next: agenda.next(at: now), isStopping: agenda.isShutDown,
-                trouble: storeTrouble?.description, refusal: configRefusal
+                trouble: storeError?.description, refusal: configRefusal
             ).text)
     }
 }

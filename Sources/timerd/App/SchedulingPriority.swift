@@ -8,7 +8,7 @@ import HostThreads
 /// Whether the daemon goes before what else there is to do, as its runner does: what is due begins though jobs
 /// take all the processors there are. A lower nice value takes a privilege (setrlimit(2), RLIMIT_NICE); without
 /// it all is done at the common one, and nothing is tried that would be refused. The shortest slice takes none.
-enum Precedence {
+enum SchedulingPriority {
     /// Set with the first look, for the calling thread and those it makes. One that was set higher by whoever
     /// started the daemon stays.
     private static let isGranted: Bool = {
@@ -17,7 +17,7 @@ enum Precedence {
     }()
 
     /// Takes it, for the calling thread and those it makes. To be called before there are others.
-    static func take() {
+    static func raise() {
         ThreadSlice.takeShortest()
         // Dispatch asks for a higher priority for the thread of its timers in any case, and has an entry in the
         // system's log for each refusal, which nobody can do anything about. Whoever wants its log sets the variable
@@ -26,7 +26,7 @@ enum Precedence {
     }
 
     /// Has the calling thread, and those it makes, go behind those again.
-    static func giveUp() {
+    static func drop() {
         ThreadSlice.reset()
         ThreadNice.reset()
     }

@@ -4,7 +4,7 @@
 import TimerCore
 
 /// Of what one event begins, the part that is written together.
-struct Portion {
+struct CommitBatch {
     /// Of how many jobs the starts are written at a time.
     static let jobsMax = 64
 
@@ -18,7 +18,7 @@ struct Portion {
     /// Of many, those that start come first, some at a time: they wait neither for those that cannot start yet nor
     /// for each other. What there is of one job stays together.
     /// - Complexity: O(*n*) in the number of runs and accounts.
-    func split() -> [Portion] {
+    func split() -> [CommitBatch] {
         guard runs.count > Self.jobsMax else { return [self] }
         var places: [Job.Name: Int] = [:]
         for run in start where places[run.id.firing.job] == nil {
@@ -26,7 +26,7 @@ struct Portion {
         }
         // Behind all that start.
         let last = (places.count + Self.jobsMax - 1) / Self.jobsMax
-        var portions = [Portion](repeating: Portion(), count: last + 1)
+        var portions = [CommitBatch](repeating: CommitBatch(), count: last + 1)
         for run in runs { portions[places[run.id.firing.job] ?? last].runs.append(run) }
         for run in start { portions[places[run.id.firing.job] ?? last].start.append(run) }
         for record in records { portions[places[record.job] ?? last].records.append(record) }

@@ -34,10 +34,10 @@ private final class Gatherer: Sendable {
     }
 }
 
-@Suite struct ListingsTests {
+@Suite struct ListCoalescerTests {
     @Test func whoeverAsksMeanwhileSharesTheNextOne() {
         let gatherer = Gatherer()
-        let listings = Listings<[String], String> {
+        let listings = ListCoalescer<[String], String> {
             let done = $0
             gatherer.gather { done($1) }
         } make: {

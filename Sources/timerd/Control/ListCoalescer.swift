@@ -8,7 +8,7 @@ import TimerCore
 /// Makes answers that take long, one at a time, each for all clients that had asked when it was begun, and rests
 /// between them: however many ask, and however often, what is due has the processors for most of the time.
 /// (A lower nice value would not do: what is preempted while it holds the heap's lock holds up all others.)
-final class Listings<Input: Sendable, Answer: Sendable>: Sendable {
+final class ListCoalescer<Input: Sendable, Answer: Sendable>: Sendable {
     /// How long it rests after an answer, by how long that took.
     private static var rest: UInt64 { 4 }
 

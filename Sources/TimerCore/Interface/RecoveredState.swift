@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 /// One instance of the daemon, from its start to its end.
-public enum Life {
+public enum DaemonInstance {
     /// Instances are numbered in the order of their starts, from 1.
     public typealias ID = Int64
 }
@@ -12,7 +12,7 @@ public enum Life {
 /// of the daemon, but not of the machine.
 public struct Heartbeat: Hashable, Sendable {
     /// The instance that wrote it.
-    public var life: Life.ID
+    public var instance: DaemonInstance.ID
     /// When it was written.
     public var at: Now
     /// What it repeats for earlier instances; nil when the records of this instance are stored.
@@ -22,8 +22,8 @@ public struct Heartbeat: Hashable, Sendable {
     public var generation: Int64 = 0
 
     /// Creates a heartbeat.
-    public init(life: Life.ID, at: Now, unstored: Unstored? = nil) {
-        self.life = life
+    public init(instance: DaemonInstance.ID, at: Now, unstored: Unstored? = nil) {
+        self.instance = instance
         self.at = at
         self.unstored = unstored
     }
@@ -33,7 +33,7 @@ public struct Heartbeat: Hashable, Sendable {
     /// heartbeat of the instance before it would be lost without this copy.
     public struct Unstored: Hashable, Sendable {
         /// The instance that wrote the records in the store; 0 if there is none.
-        public var storedLife: Life.ID
+        public var storedInstance: DaemonInstance.ID
         /// The last heartbeat of that instance; nil if there is none.
         public var proven: Now?
         /// The active time that was counted by later instances, which stored no records. Not
@@ -43,8 +43,10 @@ public struct Heartbeat: Hashable, Sendable {
         public var instances: Int
 
         /// Creates a value.
-        public init(storedLife: Life.ID, proven: Now?, counted: Duration, instances: Int) {
-            self.storedLife = storedLife
+        public init(
+            storedInstance: DaemonInstance.ID, proven: Now?, counted: Duration, instances: Int
+        ) {
+            self.storedInstance = storedInstance
             self.proven = proven
             self.counted = counted
             self.instances = instances
@@ -60,11 +62,11 @@ public struct Heartbeat: Hashable, Sendable {
 }
 
 /// The state that a starting daemon recovers from the instances before it.
-public struct Recollection: Sendable {
+public struct RecoveredState: Sendable {
     /// The instance that starts.
-    public var life: Life.ID
+    public var instance: DaemonInstance.ID
     /// The previous instance; nil at the very first start.
-    public var previous: PreviousLife?
+    public var previous: PreviousInstance?
     /// The last heartbeat; nil if there is none.
     public var heartbeat: Heartbeat?
     /// The records of all jobs in the store, including removed jobs.
@@ -76,10 +78,10 @@ public struct Recollection: Sendable {
 
     /// Creates a recovered state; by default an empty one, as at the very first start.
     public init(
-        life: Life.ID, previous: PreviousLife? = nil, heartbeat: Heartbeat? = nil,
+        instance: DaemonInstance.ID, previous: PreviousInstance? = nil, heartbeat: Heartbeat? = nil,
         records: [JobRecord] = [], openRuns: [OpenRun] = [], lastRuns: [Job.Name: RunSummary] = [:]
     ) {
-        self.life = life
+        self.instance = instance
         self.previous = previous
         self.heartbeat = heartbeat
         self.records = records
@@ -88,17 +90,17 @@ public struct Recollection: Sendable {
     }
 
     /// An instance that has ended.
-    public struct PreviousLife: Hashable, Sendable {
+    public struct PreviousInstance: Hashable, Sendable {
         /// Its number.
-        public var life: Life.ID
+        public var instance: DaemonInstance.ID
         /// When it started.
         public var began: Now
         /// When it ended, if it stopped cleanly: all ledgers were closed and written.
         public var ended: Now?
 
         /// Creates a previous instance.
-        public init(life: Life.ID, began: Now, ended: Now?) {
-            self.life = life
+        public init(instance: DaemonInstance.ID, began: Now, ended: Now?) {
+            self.instance = instance
             self.began = began
             self.ended = ended
         }
@@ -115,7 +117,7 @@ public struct Recollection: Sendable {
         /// The boot in which it was recorded.
         public var bootID: BootID
         /// Whether the runner ever spawned its process.
-        public var wasBegun: Bool
+        public var wasSpawned: Bool
         /// When it was recorded, by the wall clock.
         public var recorded: WallInstant
         /// Whether its process is still running under the runner, which kept running when the
@@ -124,14 +126,14 @@ public struct Recollection: Sendable {
 
         /// Creates an open run.
         public init(
-            id: Run.ID, of job: Job.Name? = nil, firing: Firing, bootID: BootID, wasBegun: Bool,
+            id: Run.ID, of job: Job.Name? = nil, firing: Firing, bootID: BootID, wasSpawned: Bool,
             recorded: WallInstant? = nil, isLive: Bool = false
         ) {
             self.id = id
             self.job = job ?? id.firing.job
             self.firing = firing
             self.bootID = bootID
-            self.wasBegun = wasBegun
+            self.wasSpawned = wasSpawned
             self.recorded = recorded ?? id.firing.scheduled
             self.isLive = isLive
         }
@@ -160,7 +162,7 @@ public enum Ending: Hashable, Sendable {
     }
 }
 
-extension Recollection {
+extension RecoveredState {
     /// The most that a job can lose when the daemon is killed: the time since the last heartbeat.
     public static let lossAtKill: Duration = .seconds(1)
     /// The most that a job can lose when the power fails: the time since the last checkpoint.
@@ -170,16 +172,16 @@ extension Recollection {
     public func ending(at now: Now) -> Ending {
         guard let previous else { return .firstStart }
         if previous.ended != nil, !hasUnstoredLife { return .clean }
-        return lastSign(of: previous).bootID == now.bootID ? .killed : .reboot
+        return lastHeartbeat(of: previous).bootID == now.bootID ? .killed : .reboot
     }
 
     /// The last reading of the clocks at which the instance was certainly running.
-    func lastSign(of previous: PreviousLife) -> Now {
+    func lastHeartbeat(of previous: PreviousInstance) -> Now {
         if let heartbeat, hasUnstoredLife { return heartbeat.at }
         if let ended = previous.ended { return ended }
         var last = previous.began
-        if let heartbeat, heartbeat.life == previous.life { last = heartbeat.at }
-        for record in records where record.life == previous.life {
+        if let heartbeat, heartbeat.instance == previous.instance { last = heartbeat.at }
+        for record in records where record.instance == previous.instance {
             if record.at.bootID == last.bootID, record.at.awake > last.awake { last = record.at }
         }
         return last
@@ -188,30 +190,31 @@ extension Recollection {
     /// Whether an instance ran after the one in the store, and ended before it stored anything.
     private var hasUnstoredLife: Bool {
         guard let heartbeat, let unstored = heartbeat.unstored else { return false }
-        return unstored.storedLife == previous?.life ?? 0
+        return unstored.storedInstance == previous?.instance ?? 0
     }
 
     /// What the heartbeats of the starting instance must repeat until its records are stored.
     public func unstored() -> Heartbeat.Unstored {
-        let storedLife = previous?.life ?? 0
+        let storedInstance = previous?.instance ?? 0
         guard let heartbeat else {
             return Heartbeat.Unstored(
-                storedLife: storedLife, proven: nil, counted: .zero, instances: 1)
+                storedInstance: storedInstance, proven: nil, counted: .zero, instances: 1)
         }
-        if var unstored = heartbeat.unstored, unstored.storedLife == storedLife {
+        if var unstored = heartbeat.unstored, unstored.storedInstance == storedInstance {
             unstored.instances += 1
             return unstored
         }
         return Heartbeat.Unstored(
-            storedLife: storedLife, proven: heartbeat.life == storedLife ? heartbeat.at : nil,
+            storedInstance: storedInstance,
+            proven: heartbeat.instance == storedInstance ? heartbeat.at : nil,
             counted: .zero, instances: 1)
     }
 
     /// The last heartbeat of the instance that took a record; nil if there is none.
     private func proof(of record: JobRecord) -> Now? {
         guard let heartbeat else { return nil }
-        if heartbeat.life == record.life { return heartbeat.at }
-        guard let unstored = heartbeat.unstored, unstored.storedLife == record.life else {
+        if heartbeat.instance == record.instance { return heartbeat.at }
+        guard let unstored = heartbeat.unstored, unstored.storedInstance == record.instance else {
             return nil
         }
         return unstored.proven
@@ -219,7 +222,7 @@ extension Recollection {
 
     /// What later instances than the one that took a record counted without storing records.
     private func later(than record: JobRecord) -> Heartbeat.Unstored? {
-        heartbeat?.unstored.flatMap { $0.storedLife == record.life ? $0 : nil }
+        heartbeat?.unstored.flatMap { $0.storedInstance == record.instance ? $0 : nil }
     }
 
     /// Whether time since a record was taken may count. After a clean stop nothing counts until the

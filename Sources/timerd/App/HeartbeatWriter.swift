@@ -8,14 +8,14 @@ import TimerCore
 
 /// Leaves the daemon's signs of life in the heartbeat file: in memory, where it is meant to lie, at once, so that
 /// an idle daemon wakes one thread for it; else, since a disk may stall, off the worker queue.
-final class Pulse: Sendable {
+final class HeartbeatWriter: Sendable {
     private struct State {
         var file: HeartbeatFile
         var hasFailed = false
         var generation: Int64 = 0
     }
 
-    private let queue = DispatchQueue(label: "timerd.pulse", qos: .default)
+    private let queue = DispatchQueue(label: "timerd.heartbeatWriter", qos: .default)
     private let state: Mutex<State>
     private let log: Logger
     private let isInMemory: Bool
@@ -30,12 +30,12 @@ final class Pulse: Sendable {
     func note(generation: Int64) { state.withLock { $0.generation = generation } }
 
     /// Writes the sign of life as soon as the file lets it.
-    func beat(_ heartbeat: Heartbeat) {
-        guard !isInMemory else { return write(heartbeat) }
-        queue.async { self.write(heartbeat) }
+    func write(_ heartbeat: Heartbeat) {
+        guard !isInMemory else { return writeNow(heartbeat) }
+        queue.async { self.writeNow(heartbeat) }
     }
 
-    private func write(_ heartbeat: Heartbeat) {
+    private func writeNow(_ heartbeat: Heartbeat) {
         state.withLock { state in
             var heartbeat = heartbeat
             heartbeat.generation = state.generation
@@ -44,7 +44,7 @@ final class Pulse: Sendable {
                 log.error(
                     """
                     The heartbeat cannot be written: \(systemError(failure)); if the daemon is \
-                    killed now, up to \(TimeSpan.text(Recollection.lossAtPowerCut)) of each \
+                    killed now, up to \(TimeSpan.text(RecoveredState.lossAtPowerCut)) of each \
                     job's time is lost
                     """)
             }

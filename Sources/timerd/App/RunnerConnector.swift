@@ -9,7 +9,7 @@ import TimerRunnerClient
 import TimerRunnerProtocol
 
 /// Where the runner is, and who starts it.
-struct RunnerReach {
+struct RunnerConnector {
     private let socket: String
     /// What to start it with; nil if that is somebody else's business.
     private let arguments: [String]?

@@ -2,14 +2,14 @@
 // SPDX-License-Identifier: Apache-2.0
 
 /// The grid points or occurrences of one job that are due at one reading of the clocks, in order.
-struct Points {
+struct DueOccurrences {
     /// The maximum number that are listed. Beyond it, the count only means "at least this many".
     static let max = 10_000
 
     /// One grid point or occurrence.
     struct Point {
         /// The scheduled time of its firing.
-        var label: WallInstant
+        var scheduled: WallInstant
         /// How long ago it was due.
         var age: Duration
     }
@@ -43,7 +43,7 @@ struct Points {
         case .list(let points): points[points.startIndex + index]
         case .grid(let first, let span, _):
             Point(
-                label: first.label + span.times(index), age: first.age - span.times(index))
+                scheduled: first.scheduled + span.times(index), age: first.age - span.times(index))
         }
     }
 
@@ -61,14 +61,14 @@ struct Points {
     }
 
     /// Without this many of the first points; nil if none remain.
-    func dropping(_ number: Int) -> Points? {
+    func dropping(_ number: Int) -> DueOccurrences? {
         guard number > 0 else { return self }
         guard number < count else { return nil }
         switch content {
         case .one: return nil
-        case .list(let points): return Points(Array(points.dropFirst(number)))
+        case .list(let points): return DueOccurrences(Array(points.dropFirst(number)))
         case .grid(_, let span, let count):
-            return Points(from: self[number], every: span, count: count - number)
+            return DueOccurrences(from: self[number], every: span, count: count - number)
         }
     }
 }
@@ -84,31 +84,31 @@ extension Duration {
 extension JobEntry {
     /// Processes the grid points that are due by now: counts the firings, and keeps the elapsed
     /// time since the last of them. Returns nil, with nothing changed, if none is due.
-    mutating func passGridPoints(at now: Now) -> Points? {
+    mutating func passGridPoints(at now: Now) -> DueOccurrences? {
         guard var grid else { return nil }
         let accrued = accrued(at: now)
         let delay = delay(ordinal: Int64(firings))
         let due = grid.due(accrued: accrued, delay: delay)
         guard due > 0 else { return nil }
-        let label = now.wall - (accrued - grid.next)
-        let first = Points.Point(label: label, age: accrued - grid.next - delay)
+        let scheduled = now.wall - (accrued - grid.next)
+        let first = DueOccurrences.Point(scheduled: scheduled, age: accrued - grid.next - delay)
         guard case .every = job.schedule else {
             firings += 1
             isDueThisBoot = false
             dropAccrued(at: now)
-            return Points(first)
+            return DueOccurrences(first)
         }
-        let points: Points
+        let points: DueOccurrences
         if job.policy.randomDelay > .zero {
             let (list, passed) = delayedPoints(of: grid, from: first, accrued: accrued)
-            points = Points(list)
+            points = DueOccurrences(list)
             grid.pass(passed, of: &ledger, at: counted(at: now))
         } else {
-            points = Points(from: first, every: grid.span, count: due)
+            points = DueOccurrences(from: first, every: grid.span, count: due)
             grid.pass(due, of: &ledger, at: counted(at: now))
         }
         firings = grid.passed
-        uncertain = .zero
+        maxLoss = .zero
         return points
     }
 
@@ -119,18 +119,19 @@ extension JobEntry {
     ///
     /// - Returns: the points, and how many points are processed in total.
     private func delayedPoints(
-        of grid: Grid, from first: Points.Point, accrued: Duration
-    ) -> (list: [Points.Point], passed: Int) {
+        of grid: Grid, from first: DueOccurrences.Point, accrued: Duration
+    ) -> (list: [DueOccurrences.Point], passed: Int) {
         // These points are due even with the longest delay.
         let sure = grid.due(accrued: accrued, delay: job.policy.randomDelay)
         var points = [first]
-        var index = max(1, sure - Points.max + 1)
-        while points.count < Points.max {
+        var index = max(1, sure - DueOccurrences.max + 1)
+        while points.count < DueOccurrences.max {
             let due =
                 grid.time(toPoint: index + 1) + delay(ordinal: Int64(firings + index))
             guard accrued >= due else { break }
             points.append(
-                Points.Point(label: first.label + grid.span.times(index), age: accrued - due))
+                DueOccurrences.Point(
+                    scheduled: first.scheduled + grid.span.times(index), age: accrued - due))
             index += 1
         }
         return (points, index)
@@ -138,12 +139,12 @@ extension JobEntry {
 
     /// Processes the occurrences that are due by now. Returns nil, with nothing changed, if none is
     /// due.
-    mutating func passOccurrences(of schedule: WallSchedule, at now: Now) -> Points? {
+    mutating func passOccurrences(of schedule: WallSchedule, at now: Now) -> DueOccurrences? {
         guard let first = occurrence, let due = dueOccurrence, due <= now.wall else { return nil }
         isDueThisBoot = false
-        let shift = Duration.microseconds(corrections)
-        func point(_ occurrence: WallInstant, due: WallInstant) -> Points.Point {
-            Points.Point(label: occurrence + shift, age: now.wall - due)
+        let shift = Duration.microseconds(clockEpoch)
+        func point(_ occurrence: WallInstant, due: WallInstant) -> DueOccurrences.Point {
+            DueOccurrences.Point(scheduled: occurrence + shift, age: now.wall - due)
         }
         var points = [point(first, due: due)]
         let next = occurrence(after: first, schedule)
@@ -156,7 +157,7 @@ extension JobEntry {
                     .map { point($0, due: $0 + delay(ordinal: $0.microsecondsSinceEpoch)) }
                 occurrence = occurrence(after: sure, schedule)
             }
-            while points.count < Points.max, let occurrence, let due = dueOccurrence,
+            while points.count < DueOccurrences.max, let occurrence, let due = dueOccurrence,
                 due <= now.wall
             {
                 points.append(point(occurrence, due: due))
@@ -176,10 +177,11 @@ extension JobEntry {
                 after: now.wall + Self.occurrencesApartMin - .microseconds(1), schedule)
         }
         // The next occurrence is known, so everything before it was processed.
-        seen = Swift.max(
-            seen, occurrence.map { Swift.min($0 - .microseconds(1), now.wall) } ?? now.wall)
+        processedThrough = Swift.max(
+            processedThrough,
+            occurrence.map { Swift.min($0 - .microseconds(1), now.wall) } ?? now.wall)
         firings += points.count
-        return points.count == 1 ? Points(points[0]) : Points(points)
+        return points.count == 1 ? DueOccurrences(points[0]) : DueOccurrences(points)
     }
 
     /// Occurrences that are closer together than this count as one.
@@ -191,7 +193,7 @@ extension JobEntry {
     ) -> [WallInstant] {
         var occurrences: [WallInstant] = []
         var bound = last + .microseconds(1)
-        while occurrences.count < Points.max - 1,
+        while occurrences.count < DueOccurrences.max - 1,
             let occurrence = occurrence(before: bound, schedule), occurrence > first
         {
             occurrences.append(occurrence)

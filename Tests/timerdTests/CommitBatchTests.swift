@@ -6,7 +6,7 @@ import TimerCore
 
 @testable import timerd
 
-@Suite struct PortionTests {
+@Suite struct CommitBatchTests {
     private let now = Now(
         wall: WallInstant(secondsSinceEpoch: 1), awake: AwakeInstant(nanoseconds: 2),
         boot: BootInstant(nanoseconds: 3), bootID: BootID("0123456789abcdef0123456789abcdef")!)
@@ -23,7 +23,8 @@ import TimerCore
     private func record(_ number: Int) -> JobRecord {
         JobRecord(
             job: name(number), phase: .armed, active: .zero, accrued: .zero, isCounting: true,
-            firings: 1, lastScheduled: nil, configuredPaused: false, removed: nil, at: now, life: 1)
+            firings: 1, lastScheduled: nil, configuredPaused: false, removed: nil, at: now,
+            instance: 1)
     }
 
     /// New runs of so many jobs, of which so many start, and starts of others that were on record before, as
@@ -34,7 +35,7 @@ import TimerCore
         let records = (0..<jobs).map(record)
         for starting in [0, 1, 63, 64, 65, jobs] where starting <= jobs {
             let start = runs.prefix(starting) + (jobs..<jobs + before).map(run)
-            let portions = Portion(runs: runs, start: Array(start), records: records).split()
+            let portions = CommitBatch(runs: runs, start: Array(start), records: records).split()
             #expect(portions.flatMap(\.start).map(\.id) == start.map(\.id), "\(starting) start")
             #expect(Set(portions.flatMap(\.runs).map(\.id)) == Set(runs.map(\.id)))
             #expect(Set(portions.flatMap(\.records).map(\.job)) == Set(records.map(\.job)))

@@ -3,11 +3,11 @@
 
 extension JobEntry {
     /// Restores the state that a record contains.
-    mutating func adopt(_ record: JobRecord, at now: Now) {
+    mutating func restore(_ record: JobRecord, at now: Now) {
         ledger = Ledger(active: record.active, accrued: record.accrued)
-        uncertain = record.uncertain
+        maxLoss = record.maxLoss
         skips = record.skips
-        corrections = record.corrections
+        clockEpoch = record.clockEpoch
         phase = record.phase
         firings = record.firings
         lastScheduled = record.lastScheduled
@@ -15,20 +15,23 @@ extension JobEntry {
         // Occurrences since the record was taken are missed, except while the job was not in the
         // configuration. A record from the far future was taken with a wrong clock; occurrences
         // after a correction back are new firings.
-        let last = record.seen ?? max(record.lastScheduled ?? record.at.wall, record.at.wall)
-        seen = record.removed == nil ? last : max(last, now.wall)
-        followCorrection(since: record, at: now)
+        let last =
+            record.processedThrough ?? max(record.lastScheduled ?? record.at.wall, record.at.wall)
+        processedThrough = record.removed == nil ? last : max(last, now.wall)
+        applyClockCorrection(since: record, at: now)
         if case .paused(let pause) = phase { noteEnd(of: pause, since: record, at: now) }
         // When the daemon starts, the schedule continues without catching up what the pause
         // skipped.
-        if follow(configuredPaused: job.paused, at: now) != nil { seen = max(seen, now.wall) }
+        if applyPause(configured: job.paused, at: now) != nil {
+            processedThrough = max(processedThrough, now.wall)
+        }
         leaveFinishedIfRecurring(at: now)
     }
 
     /// Applies a correction of the wall clock since the record was taken. Within one boot the other
     /// clock shows the correction, and the result is as if the daemon had seen it. After a reboot a
     /// correction is assumed only if the record is so far in the future that its time was wrong.
-    private mutating func followCorrection(since record: JobRecord, at now: Now) {
+    private mutating func applyClockCorrection(since record: JobRecord, at now: Now) {
         let passed = now.boot - record.at.boot
         if record.at.bootID == now.bootID {
             let step = (now.wall - record.at.wall) - passed
@@ -38,7 +41,7 @@ extension JobEntry {
                 return correctOccurrences(to: since, isBackward: step < .zero)
             }
         }
-        guard seen - now.wall >= Agenda.correctionMin else { return }
+        guard processedThrough - now.wall >= Agenda.correctionMin else { return }
         correctOccurrences(to: now.wall, isBackward: true)
     }
 
@@ -66,7 +69,7 @@ extension JobEntry {
     /// user is kept as long as the configuration says the same as before.
     ///
     /// - Returns: the pause that ended; then the job is armed.
-    mutating func follow(configuredPaused: Bool, at now: Now) -> Pause? {
+    mutating func applyPause(configured configuredPaused: Bool, at now: Now) -> Pause? {
         guard configuredPaused != self.configuredPaused else { return nil }
         self.configuredPaused = configuredPaused
         switch (phase, configuredPaused) {
@@ -83,7 +86,8 @@ extension JobEntry {
     mutating func leaveFinishedIfRecurring(at now: Now) {
         switch job.schedule {
         case .after, .onBoot: return
-        case .wall(let schedule) where occurrence == nil && schedule.next(after: seen) == nil:
+        case .wall(let schedule)
+        where occurrence == nil && schedule.next(after: processedThrough) == nil:
             return
         case .every, .wall: break
         }
