@@ -107,7 +107,7 @@ installed = $(BINARIES:%=$(DESTDIR)$(PREFIX)/bin/%) $(HELPERS:%=$(DESTDIR)$(PREF
     $(foreach page,$(notdir $(wildcard man/*)),$(share)/man/man$(lastword $(subst ., ,$(page)))/$(page)) \
     $(COMPLETED:%=$(share)/bash-completion/completions/%) $(COMPLETED:%=$(DESTDIR)$(ZSH)/_%) \
     $(COMPLETED:%=$(share)/fish/vendor_completions.d/%.fish) $(share)/doc/timerd/examples/timerd.toml \
-    $(share)/timerd/timerd.schema.json
+    $(share)/timerd/timerd.schema.json $(share)/timerd/openapi.json
 
 # It does not build, so that root creates no files in .build.
 install:
@@ -136,6 +136,7 @@ install:
 	put config/timerd.toml $(share)/doc/timerd/examples/timerd.toml \
 	    && { [ -e $(DESTDIR)/etc/timerd/timerd.toml ] \
 	        || put config/system.toml $(DESTDIR)/etc/timerd/timerd.toml; }
+	install -m 644 Sources/COpenAPI/openapi.json $(share)/timerd/openapi.json
 	@[ -n "$(DESTDIR)" ] || echo 'now: systemd-sysusers && journalctl --update-catalog &&' \
 	    'systemctl daemon-reload && systemctl enable --now timerd'
 

@@ -77,6 +77,7 @@ let package = Package(
         .target(name: "CTomlPlusPlus", cxxSettings: cxxSettings),
         .target(name: "CSpawn", dependencies: ["CLinux"], cSettings: cSettings),
         .target(name: "CLinux", cSettings: cSettings),
+        .target(name: "COpenAPI", exclude: ["openapi.json"], cSettings: cSettings),
         // The rooms. No arrow among Config, Store, Runner and Control, none from Systemd to any Timer*.
         .target(name: "Systemd", dependencies: ["CLinux"], swiftSettings: settings),
         .target(
@@ -113,7 +114,7 @@ let package = Package(
             dependencies: [
                 "Systemd", "SystemdActivation", "TimerCore", "TimerZones", "TimerConfig",
                 "TimerStore", "TimerRunnerClient", "TimerRunnerProtocol", "TimerControl", "CLinux",
-                "HostFiles", "HostThreads", "PausableTimers",
+                "COpenAPI", "HostFiles", "HostThreads", "PausableTimers",
                 daemons("ArgumentParser", of: "swift-argument-parser"),
                 daemons("Logging", of: "swift-log"),
                 daemons("NIOCore", of: "swift-nio"),

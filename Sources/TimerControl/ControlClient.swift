@@ -66,12 +66,12 @@ public struct ControlClient: Sendable {
         return try readReply(from: socket, patience: patience)
     }
 
-    private func wait(_ seconds: Int, for option: Int32, of socket: Int32) {
+    func wait(_ seconds: Int, for option: Int32, of socket: Int32) {
         var time = timeval(tv_sec: seconds, tv_usec: 0)
         setsockopt(socket, SOL_SOCKET, option, &time, socklen_t(MemoryLayout<timeval>.size))
     }
 
-    private func connect() throws(Failure) -> Int32 {
+    func connect() throws(Failure) -> Int32 {
         let socket = Glibc.socket(AF_UNIX, Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue), 0)
         guard socket >= 0 else { throw .broken("cannot make a socket: \(lastError())") }
         var address = sockaddr_un()
@@ -109,7 +109,7 @@ public struct ControlClient: Sendable {
         return socket
     }
 
-    private func write(_ bytes: [UInt8], to socket: Int32) throws(Failure) {
+    func write(_ bytes: [UInt8], to socket: Int32) throws(Failure) {
         var sent = 0
         while sent < bytes.count {
             let count = bytes[sent...].withUnsafeBytes {
@@ -147,7 +147,7 @@ public struct ControlClient: Sendable {
         }
     }
 
-    private func readFailure(_ code: Int32, patience: Int) -> Failure {
+    func readFailure(_ code: Int32, patience: Int) -> Failure {
         switch code {
         case EAGAIN:
             return .broken(

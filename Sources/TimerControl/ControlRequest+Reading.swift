@@ -29,13 +29,14 @@ extension ControlRequest {
     private enum Resource {
         case jobs, job(Job.Name), verb(Order.Verb), why(Job.Name), log(Job.Name), kill(Job.Name)
         case order(Order.Verb, Job.Name)
-        case runs, run(Run.ID), reload
+        case runs, run(Run.ID), reload, document
         case oneOffs, oneOff(Job.Name), cancelOneOff(Job.Name)
 
         /// The methods it is for.
         var methods: [String] {
             switch self {
-            case .jobs, .job, .why, .log, .runs, .run, .oneOffs: ["GET", "HEAD", "OPTIONS"]
+            case .jobs, .job, .why, .log, .runs, .run, .document, .oneOffs:
+                ["GET", "HEAD", "OPTIONS"]
             case .kill, .order, .oneOff, .cancelOneOff: ["POST", "OPTIONS"]
             case .verb, .reload: ["GET", "HEAD", "POST", "OPTIONS"]
             }
@@ -78,6 +79,7 @@ extension ControlRequest {
         case .oneOffs: self = .oneOffs(base: try query.base())
         case .oneOff(let job): self = .takeOneOff(job)
         case .cancelOneOff(let job): self = .cancelOneOff(job)
+        case .document: self = .document
         }
         try query.finish()
         // The others have read theirs.
@@ -110,33 +112,87 @@ extension ControlRequest {
             guard let text = QueryText.decode(part) else { throw .notFound(String(target.path)) }
             parts.append(text)
         }
-        func name() throws(Fault) -> Job.Name {
-            guard let name = Job.Name(parts[2]) else { throw .notFound(parts[2]) }
-            return name
-        }
-        guard parts.first == "v1", parts.count > 1 else { throw .notFound(String(target.path)) }
-        switch (parts[1], parts.count) {
-        case ("runs", 2): return .runs
-        case ("runs", 3):
-            guard let run = Run.ID(parts[2]) else { throw .notFound(parts[2]) }
-            return .run(run)
-        case ("reload", 2): return .reload
-        case ("one-offs", 2): return .oneOffs
-        case ("one-offs", 3): return .oneOff(try name())
-        case ("one-offs", 4) where parts[3] == "cancel": return .cancelOneOff(try name())
-        case ("jobs", 2): return .jobs
-        case ("jobs", 3):
-            if let verb = Order.Verb(rawValue: parts[2]), verb != .kill { return .verb(verb) }
-            return .job(try name())
-        case ("jobs", 4) where parts[3] == "why": return .why(try name())
-        case ("jobs", 4) where parts[3] == "log": return .log(try name())
-        case ("jobs", 4) where parts[3] == "kill": return .kill(try name())
-        case ("jobs", 4):
-            guard let verb = Order.Verb(rawValue: parts[3]) else { break }
-            return .order(verb, try name())
-        default: break
+        for route in routes {
+            if let found = try route.resource(at: parts) { return found }
         }
         throw .notFound(String(target.path))
+    }
+
+    /// A path, in which `{job}` stands for the name of a job and `{verb}` for the word of an order, and what it leads
+    /// to.
+    private struct Route: Sendable {
+        let path: String
+        let parts: [Substring]
+        let make: @Sendable (Captures) -> Resource?
+
+        init(_ path: String, _ make: @escaping @Sendable (Captures) -> Resource?) {
+            self.path = path
+            parts = path.split(separator: "/")
+            self.make = make
+        }
+
+        /// Nil if these are the parts of another path.
+        func resource(at parts: [String]) throws(Fault) -> Resource? {
+            guard parts.count == self.parts.count else { return nil }
+            var found = Captures()
+            var job: String?
+            for (pattern, part) in zip(self.parts, parts) {
+                switch pattern {
+                case "{job}": job = part
+                case "{run}":
+                    guard let run = Run.ID(part) else { throw .notFound(part) }
+                    found.run = run
+                case "{verb}":
+                    guard let verb = Order.Verb(rawValue: part), verb != .kill else { return nil }
+                    found.verb = verb
+                default: guard part == pattern else { return nil }
+                }
+            }
+            if let job {
+                guard let name = Job.Name(job) else { throw .notFound(job) }
+                found.job = name
+            }
+            return make(found)
+        }
+    }
+
+    /// What stands in a path in the places of `{job}`, `{verb}` and `{run}`.
+    private struct Captures {
+        var job: Job.Name?
+        var verb: Order.Verb?
+        var run: Run.ID?
+    }
+
+    /// All paths there are; of two that match, the first one counts.
+    ///
+    /// A path is added here, and with a description of its methods, parameters, body and answers to
+    /// `Sources/COpenAPI/openapi.json` and to `man/timerd-api.7`. Tests fail until both have it.
+    private static let routes: [Route] = [
+        Route("/v1/openapi.json") { _ in .document },
+        Route("/v1/jobs") { _ in .jobs },
+        Route("/v1/jobs/{verb}") { $0.verb.map { .verb($0) } },
+        Route("/v1/jobs/{job}") { $0.job.map { .job($0) } },
+        Route("/v1/jobs/{job}/why") { $0.job.map { .why($0) } },
+        Route("/v1/jobs/{job}/log") { $0.job.map { .log($0) } },
+        Route("/v1/jobs/{job}/kill") { $0.job.map { .kill($0) } },
+        Route("/v1/jobs/{job}/{verb}") { found in
+            found.job.flatMap { job in found.verb.map { .order($0, job) } }
+        },
+        Route("/v1/one-offs") { _ in .oneOffs },
+        Route("/v1/one-offs/{job}") { $0.job.map { .oneOff($0) } },
+        Route("/v1/one-offs/{job}/cancel") { $0.job.map { .cancelOneOff($0) } },
+        Route("/v1/runs") { _ in .runs },
+        Route("/v1/runs/{run}") { $0.run.map { .run($0) } },
+        Route("/v1/reload") { _ in .reload },
+    ]
+
+    /// All paths there are, as OpenAPI writes them: with `{job}` for the name of a job.
+    public static var paths: [String] {
+        let verbs = Order.Verb.allCases.filter { $0 != .kill }
+        return routes.flatMap { route in
+            route.path.hasSuffix("{verb}")
+                ? verbs.map { route.path.dropLast("{verb}".count) + $0.rawValue } : [route.path]
+        }
     }
 
     /// The target of a request (RFC 9112, 3.2): a path and a query, behind the scheme and the host of an
@@ -159,141 +215,5 @@ extension ControlRequest {
     /// For requests without keys.
     private struct NoBody: Decodable, RequestBody {
         static var example: String { "{}" }
-    }
-}
-
-/// The part of a path behind `?`, of which each parameter is taken once.
-struct QueryText {
-    private var values: [String: String] = [:]
-    private var taken: [String] = []
-
-    static func write(_ pairs: [(String, String?)]) -> String {
-        let given = pairs.compactMap { name, value in value.map { "\(name)=\(encode($0))" } }
-        return given.isEmpty ? "" : "?" + given.joined(separator: "&")
-    }
-
-    init(_ text: Substring) throws(ControlRequest.Fault) {
-        for part in text.split(separator: "&") {
-            let halves = part.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
-            guard let name = Self.decode(halves[0]),
-                let value = Self.decode(halves.count > 1 ? halves[1] : "")
-            else { throw .badQuery("\"\(part)\" is no name=value") }
-            guard values.updateValue(value, forKey: name) == nil else {
-                throw .badQuery("\(name) is given twice")
-            }
-        }
-    }
-
-    /// The value of a parameter that the request knows.
-    mutating func take(_ name: String) -> String? {
-        taken.append(name)
-        return values.removeValue(forKey: name)
-    }
-
-    /// A parameter that is 1 or 0; false without it.
-    mutating func flag(_ name: String) throws(ControlRequest.Fault) -> Bool {
-        switch take(name) {
-        case "1", "true": return true
-        case "0", "false", nil: return false
-        default: throw .badQuery("\(name) must be 1 or 0")
-        }
-    }
-
-    /// To be called once all parameters that the request knows are taken.
-    func finish() throws(ControlRequest.Fault) {
-        guard let other = values.keys.min() else { return }
-        throw .unknownParameter(other, known: taken)
-    }
-
-    mutating func run() throws(ControlRequest.Fault) -> Run.ID? {
-        guard let text = take("run") else { return nil }
-        guard let run = Run.ID(text) else { throw .badQuery("\"\(text)\" is no run") }
-        return run
-    }
-
-    /// What a name is made from by adding a number.
-    mutating func base() throws(ControlRequest.Fault) -> String? {
-        guard let text = take("base") else { return nil }
-        guard text.utf8.count <= OneOffsReply.baseLengthMax, Job.Name(text) != nil else {
-            throw .badQuery(
-                "base must be the beginning of a job name, of \(OneOffsReply.baseLengthMax) "
-                    + "characters at most")
-        }
-        return text
-    }
-
-    mutating func after() throws(ControlRequest.Fault) -> UInt64? {
-        guard let text = take("after") else { return nil }
-        guard let number = UInt64(digits: text) else {
-            throw .badQuery("after must be a whole number")
-        }
-        return number
-    }
-
-    /// Everything but the unreserved characters of RFC 3986 and the colon, which a query may have.
-    private static func encode(_ text: String) -> String {
-        var result = ""
-        for byte in text.utf8 {
-            let isPlain =
-                (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(byte)
-                || (UInt8(ascii: "a")...UInt8(ascii: "z")).contains(byte | 0x20)
-                || "-._~:".utf8.contains(byte)
-            if isPlain {
-                result.unicodeScalars.append(Unicode.Scalar(byte))
-            } else {
-                result += "%" + (byte < 16 ? "0" : "") + String(byte, radix: 16, uppercase: true)
-            }
-        }
-        return result
-    }
-
-    /// Percent-encoding undone; nil if two hexadecimal digits are missing behind a `%`, or for what is no
-    /// UTF-8.
-    static func decode(_ text: Substring) -> String? {
-        var bytes: [UInt8] = []
-        var rest = text.utf8[...]
-        while let byte = rest.popFirst() {
-            guard byte == UInt8(ascii: "%") else {
-                bytes.append(byte)
-                continue
-            }
-            guard let high = rest.popFirst().flatMap(digit),
-                let low = rest.popFirst().flatMap(digit)
-            else { return nil }
-            bytes.append(high << 4 | low)
-        }
-        return String(validating: bytes, as: UTF8.self)
-    }
-
-    private static func digit(_ byte: UInt8) -> UInt8? {
-        switch byte {
-        case UInt8(ascii: "0")...UInt8(ascii: "9"): byte - UInt8(ascii: "0")
-        case UInt8(ascii: "a")...UInt8(ascii: "f"): byte - UInt8(ascii: "a") + 10
-        case UInt8(ascii: "A")...UInt8(ascii: "F"): byte - UInt8(ascii: "A") + 10
-        default: nil
-        }
-    }
-}
-
-extension HistoryQuery {
-    init(_ query: inout QueryText) throws(ControlRequest.Fault) {
-        self.init()
-        if let text = query.take("job") {
-            guard let name = Job.Name(text) else { throw .badQuery("\"\(text)\" is no job") }
-            job = name
-        }
-        failed = try query.flag("failed")
-        if let text = query.take("since") {
-            guard let instant = WallInstant(rfc3339: text) else {
-                throw .badQuery("since must be an instant such as 2026-12-24T18:00:00Z (RFC 3339)")
-            }
-            since = instant
-        }
-        if let text = query.take("limit") {
-            guard let number = Int(digits: text), (1...Self.limitMax).contains(number) else {
-                throw .badQuery("limit must be from 1 to \(Self.limitMax)")
-            }
-            limit = number
-        }
     }
 }

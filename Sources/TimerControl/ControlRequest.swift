@@ -32,6 +32,8 @@ public enum ControlRequest: Hashable, Sendable {
     case strictReload
     /// What reading it again would change: `GET /v1/reload`.
     case previewReload
+    /// The OpenAPI document of all this: `GET /v1/openapi.json`.
+    case document
 
     /// What is needed to write the definition of a one-off job: where, and a name that is free, made from a base if one
     /// is given: `GET /v1/one-offs`, with `base` as a query.
@@ -44,7 +46,8 @@ public enum ControlRequest: Hashable, Sendable {
     /// Whether it changes anything, so that only some may ask it.
     public var isChange: Bool {
         switch self {
-        case .list, .show, .why, .history, .run, .log, .previewReload, .oneOffs: false
+        case .list, .show, .why, .history, .run, .log, .previewReload, .document, .oneOffs:
+            false
         case .order, .orders, .kill, .reload, .strictReload, .takeOneOff, .cancelOneOff: true
         }
     }
@@ -53,7 +56,7 @@ public enum ControlRequest: Hashable, Sendable {
     var isLong: Bool {
         switch self {
         case .list, .orders, .reload, .strictReload, .previewReload: true
-        case .show, .why, .order, .history, .run, .log, .kill, .oneOffs, .takeOneOff,
+        case .show, .why, .order, .history, .run, .log, .kill, .document, .oneOffs, .takeOneOff,
             .cancelOneOff:
             false
         }
@@ -82,6 +85,7 @@ public enum ControlRequest: Hashable, Sendable {
         case .oneOffs(let base): "/v1/one-offs" + QueryText.write([("base", base)])
         case .takeOneOff(let job): "/v1/one-offs/\(job)"
         case .cancelOneOff(let job): "/v1/one-offs/\(job)/cancel"
+        case .document: "/v1/openapi.json"
         }
     }
 

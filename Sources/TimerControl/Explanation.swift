@@ -3,10 +3,12 @@
 
 import TimerCore
 
-/// Why a job has not run, when it will, and what could stop it, in sentences for whoever asks.
+/// Why a job has not run, when it will, and what could stop it.
 public struct Explanation {
-    /// The sentences, the most important first.
-    public private(set) var sentences: [String] = []
+    /// The reasons, the most important first.
+    public private(set) var reasons: [WhyReply.Reason] = []
+    /// The same in sentences.
+    public var sentences: [String] { reasons.map(\.text) }
     private let reply: WhyReply
     private let show: (String) -> String
 
@@ -16,7 +18,7 @@ public struct Explanation {
     public init(_ reply: WhyReply, instant: @escaping (String) -> String) {
         self.reply = reply
         show = instant
-        if let rejected = reply.rejected { explain(rejected) }
+        if let rejected = reply.rejection { explain(rejected) }
         guard let status = reply.status else { return }
         explainState(of: status)
         explainRuns(of: status)
@@ -25,14 +27,20 @@ public struct Explanation {
         explainHindrances(of: status)
     }
 
-    private mutating func say(_ sentence: String) { sentences.append(sentence) }
+    private mutating func say(
+        _ code: WhyReply.Reason.Code, _ sentence: String, at instant: String? = nil,
+        run: String? = nil
+    ) {
+        reasons.append(.init(code, sentence, at: instant, run: run))
+    }
 
     private mutating func explain(_ rejected: Rejection) {
         say(
+            .configurationError,
             "Its configuration has errors and is not loaded"
                 + (reply.status == nil ? ":" : "; the job keeps its earlier definition:"))
-        for error in rejected.errors { say(error) }
-        say("Correct it, then run `timerctl reload`.")
+        for error in rejected.errors { say(.configurationError, error) }
+        say(.configurationError, "Correct it, then run `timerctl reload`.")
     }
 
     // MARK: - The state
@@ -41,7 +49,7 @@ public struct Explanation {
         switch job.state {
         case "paused": explainPause(of: job)
         case "stopped":
-            say("It is stopped; `timerctl start \(job.job)` restarts its timer.")
+            say(.stopped, "It is stopped; `timerctl start \(job.job)` restarts its timer.")
         case "finished":
             explainEnd(of: job)
         default: explainNext(of: job)
@@ -51,10 +59,11 @@ public struct Explanation {
     private mutating func explainEnd(of job: JobStatus) {
         let again = "`timerctl start \(job.job)` restarts its timer"
         guard let after = job.afterBootUsec else {
-            return say("No more runs are scheduled; \(again).")
+            return say(.noMoreRuns, "No more runs are scheduled; \(again).")
         }
         let when = after == 0 ? "at" : "\(span(after)) after"
         say(
+            .nextBoot,
             "It runs \(when) the next boot of the machine"
                 + (job.onBootUsec == nil ? "." : "; \(again) now."))
     }
@@ -65,9 +74,11 @@ public struct Explanation {
         let end =
             pause.until.map { "the pause ends at \(show($0))\(away($0))" }
             ?? "it has no end; `timerctl resume \(job.job)` ends it"
-        say("It was paused at \(show(pause.since)) by \(pause.by)\(note); \(end).")
+        say(
+            .paused, "It was paused at \(show(pause.since)) by \(pause.by)\(note); \(end).",
+            at: pause.until)
         if pause.withRun == true {
-            say("Its runs are suspended as well, and so are their timeouts.")
+            say(.runsSuspended, "Its runs are suspended as well, and so are their timeouts.")
         }
         if let left = job.remainingUsec {
             let after =
@@ -76,15 +87,17 @@ public struct Explanation {
                 case "fire-if-due": "resuming runs it at once if a run became due during the pause"
                 default: "\(span(left)) will be left when it is resumed"
                 }
-            say("It keeps \(span(job.elapsedUsec)) of elapsed time; \(after).")
+            say(.onResume, "It keeps \(span(job.elapsedUsec)) of elapsed time; \(after).")
         } else if let after = job.onBootUsec {
             say(
+                .onResume,
                 "No run is left in this boot of the machine: after it is resumed, it runs \(span(after)) after the "
                     + "next boot.")
         } else if job.policy?.onResume == "fire-if-due" {
-            say("Resuming runs it at once if a run became due during the pause.")
+            say(.onResume, "Resuming runs it at once if a run became due during the pause.")
         } else {
             say(
+                .onResume,
                 "After it is resumed it waits for its next scheduled time; runs due during the pause are skipped."
             )
         }
@@ -93,24 +106,27 @@ public struct Explanation {
     private mutating func explainNext(of job: JobStatus) {
         guard let next = job.next else {
             return say(
+                .noMoreRuns,
                 job.state == "retrying"
                     ? "Its schedule has no later run." : "No run is scheduled.")
         }
         let when = "\(show(next))\(away(next))"
         if let count = job.count, let left = job.remainingUsec {
             say(
+                .nextRun,
                 "It runs next at \(when), after \(span(left)) more of \(Self.time(count)); "
-                    + "\(span(job.elapsedUsec)) elapsed so far.")
+                    + "\(span(job.elapsedUsec)) elapsed so far.", at: next)
         } else {
-            say("It runs next at \(when).")
+            say(.nextRun, "It runs next at \(when).", at: next)
         }
         if let maxLoss = job.uncertainUsec {
             say(
+                .timeNotCounted,
                 "Up to \(span(maxLoss)) of its elapsed time may not have been counted (crash or power loss)."
             )
         }
         if let later = job.policy?.accuracyUsec {
-            say("It may run up to \(span(later)) later, to share a wake-up (accuracy).")
+            say(.accuracy, "It may run up to \(span(later)) later, to share a wake-up (accuracy).")
         }
     }
 
@@ -121,32 +137,40 @@ public struct Explanation {
     // MARK: - Runs
 
     private mutating func explainRuns(of job: JobStatus) {
-        for run in job.running {
-            switch run.waits {
-            case "capacity":
-                say(
-                    "Run \(run.run) waits for max-concurrent: \(reply.live) of at most \(reply.maxConcurrent) "
-                        + "runs are active.")
-            case "previous-run":
-                say(
-                    job.state == "paused"
-                        ? "Run \(run.run) waits for the end of the pause."
-                        : "Run \(run.run) waits for the previous run to end.")
-            case "retry-delay":
-                let at = run.startsAt.map { " at \(show($0))\(away($0))" } ?? ""
-                say(
-                    job.state == "paused"
-                        ? "The next attempt, run \(run.run), waits for the end of the pause."
-                        : "Its last run failed; the next attempt, run \(run.run), starts\(at). "
-                            + "`timerctl run \(job.job)` runs it now, and `timerctl kill \(job.job)` "
-                            + "cancels that attempt.")
-            default:
-                say(
-                    run.began.map {
-                        "Run \(run.run) has been running since \(show($0))\(away($0))."
-                    }
-                        ?? "Run \(run.run) is being started.")
+        for run in job.running { explain(run, of: job) }
+    }
+
+    private mutating func explain(_ run: RunStatus, of job: JobStatus) {
+        switch run.waits {
+        case "capacity":
+            say(
+                .waitsForCapacity,
+                "Run \(run.id) waits for max-concurrent: \(reply.activeRuns) of at most "
+                    + "\(reply.maxConcurrent) runs are active.", run: run.id)
+        case "previous-run" where job.state == "paused":
+            say(.waitsForResume, "Run \(run.id) waits for the end of the pause.", run: run.id)
+        case "previous-run":
+            say(
+                .waitsForPreviousRun, "Run \(run.id) waits for the previous run to end.",
+                run: run.id)
+        case "retry-delay" where job.state == "paused":
+            say(
+                .waitsForResume,
+                "The next attempt, run \(run.id), waits for the end of the pause.", run: run.id)
+        case "retry-delay":
+            let at = run.startsAt.map { " at \(show($0))\(away($0))" } ?? ""
+            say(
+                .waitsForRetryDelay,
+                "Its last run failed; the next attempt, run \(run.id), starts\(at). "
+                    + "`timerctl run \(job.job)` runs it now, and `timerctl kill \(job.job)` "
+                    + "cancels that attempt.", at: run.startsAt, run: run.id)
+        default:
+            guard let began = run.began else {
+                return say(.starting, "Run \(run.id) is being started.", run: run.id)
             }
+            say(
+                .running, "Run \(run.id) has been running since \(show(began))\(away(began)).",
+                at: began, run: run.id)
         }
     }
 
@@ -154,19 +178,21 @@ public struct Explanation {
         if let last = job.last {
             let took = last.elapsedUsec.map { $0 > 0 ? ", after \(span($0))" : "" } ?? ""
             say(
-                "Its last run, \(last.run), ended with \(Printable.text(last.outcome ?? "?"))\(took)."
+                .lastRun,
+                "Its last run, \(last.id), ended with \(Printable.text(last.outcome ?? "?"))\(took)."
                     + (last.outcome == "lost(deadline)"
-                        ? " It was never started: it was later than starting-deadline allows." : "")
-            )
+                        ? " It was never started: it was later than starting-deadline allows."
+                        : ""),
+                at: last.ended, run: last.id)
         } else if job.running.isEmpty {
-            say("It has never run.")
+            say(.neverRan, "It has never run.")
         }
         guard let skip = job.skipped else { return }
         let which =
-            skip.count == 1
+            skip.skippedCount == 1
             ? "Its run of \(show(skip.scheduled)) was"
-            : "\(skip.count) runs from \(show(skip.scheduled)) on were"
-        say("\(which) skipped: \(Self.reason(skip.reason)).")
+            : "\(skip.skippedCount) runs from \(show(skip.scheduled)) on were"
+        say(.skipped, "\(which) skipped: \(Self.reason(skip.reason)).", at: skip.scheduled)
     }
 
     private static func reason(_ word: String) -> String {
@@ -189,6 +215,7 @@ public struct Explanation {
     private mutating func explainHindrances(of job: JobStatus) {
         if let skips = job.skips {
             say(
+                .skipNext,
                 "The next \(skips == 1 ? "run" : "\(skips) runs") will be skipped (skip-next); "
                     + "`timerctl skip-next \(job.job) 0` cancels that.")
         }
@@ -196,23 +223,27 @@ public struct Explanation {
         switch job.count {
         case "active":
             say(
+                .timeBasis,
                 "Its time does not count while the daemon is down or the machine is asleep or off."
             )
-        case "uptime": say("Its time does not count while the machine is asleep or off.")
+        case "uptime":
+            say(.timeBasis, "Its time does not count while the machine is asleep or off.")
         case "boottime" where job.onBootUsec != nil:
-            say("Its time starts again with each boot of the machine.")
-        case "boottime": say("Its time does not count while the machine is off.")
+            say(.timeBasis, "Its time starts again with each boot of the machine.")
+        case "boottime": say(.timeBasis, "Its time does not count while the machine is off.")
         default: break
         }
         if let deadline = job.policy?.startingDeadlineUsec {
             say(
+                .startingDeadline,
                 "A run that cannot start within \(span(deadline)) is skipped (starting-deadline)."
             )
         }
-        if reply.live >= reply.maxConcurrent,
+        if reply.activeRuns >= reply.maxConcurrent,
             !job.running.contains(where: { $0.waits == "capacity" })
         {
             say(
+                .maxConcurrent,
                 "The limit of \(plural(reply.maxConcurrent, "active run")) is reached (max-concurrent): it would wait."
             )
         }
@@ -224,6 +255,7 @@ public struct Explanation {
         if concurrency == "allow" {
             guard let most = job.policy?.concurrencyMax else { return }
             return say(
+                .concurrencyMax,
                 "At most \(plural(most, "run")) of it may be active at once (concurrency-max): a run beyond that is "
                     + "skipped.")
         }
@@ -231,16 +263,20 @@ public struct Explanation {
             switch concurrency {
             case "queue":
                 say(
+                    .concurrency,
                     "A run that becomes due while another is running waits for it; a second one is skipped."
                 )
-            case "replace": say("A run that becomes due while another is running replaces it.")
+            case "replace":
+                say(.concurrency, "A run that becomes due while another is running replaces it.")
             default:
                 say(
+                    .concurrency,
                     "A run that becomes due while another is running is skipped (concurrency = \"forbid\")."
                 )
             }
         } else if job.running.contains(where: { $0.waits == "retry-delay" }) {
             say(
+                .concurrency,
                 concurrency == "queue"
                     ? "A run that becomes due before that attempt has ended waits for it (concurrency = \"queue\")."
                     : "A run that becomes due before that attempt replaces it (concurrency = \"\(concurrency)\")."

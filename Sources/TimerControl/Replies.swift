@@ -82,49 +82,69 @@ public struct OrdersReply: Codable, Hashable, Sendable {
     public init(results: [Result]) { self.results = results }
 }
 
-/// What came of a reload that was accepted.
+/// What a reload changed, or would change.
 public struct ReloadReply: Codable, Hashable, Sendable {
+    /// One job of it.
+    public struct Change: Codable, Hashable, Sendable {
+        /// Its name.
+        public var job: String
+        /// Its active time since its last grid point; of one that is removed, what is kept for its name. Only in a
+        /// preview.
+        public var elapsedUsec: Int64?
+
+        /// A change as described.
+        public init(job: String, elapsedUsec: Int64? = nil) {
+            self.job = job
+            self.elapsedUsec = elapsedUsec
+        }
+    }
+
+    /// Whether it was only looked at what would change.
+    public var dryRun: Bool
     /// Jobs that are new.
-    public var added: [String]
-    /// Jobs whose definition changed; their accounts stay.
-    public var changed: [String]
-    /// Jobs that are gone; their accounts are kept for their names.
-    public var removed: [String]
+    public var added: [Change]
+    /// Jobs whose definition changed; their saved state stays.
+    public var redefined: [Change]
+    /// Jobs that are gone; their saved state is kept for their names.
+    public var removed: [Change]
     /// How many jobs are as they were, timers and all.
     public var kept: Int
     /// What in the configuration is no error and may still not be meant, as `timerd check` says it.
     public var warnings: [String]
     /// The files of `jobs.d` that have errors; their jobs stay as they are.
-    public var refused: [String]
+    public var refusedFiles: [String]
     /// What is wrong with these files.
     public var errors: [String]
 
     /// A reload as described.
     public init(
-        added: [String], changed: [String], removed: [String], kept: Int, warnings: [String] = [],
-        refused: [String] = [], errors: [String] = []
+        dryRun: Bool = false, added: [Change], redefined: [Change], removed: [Change], kept: Int,
+        warnings: [String] = [], refusedFiles: [String] = [], errors: [String] = []
     ) {
-        self.refused = refused
+        self.dryRun = dryRun
+        self.refusedFiles = refusedFiles
         self.errors = errors
-        self.warnings = warnings
         self.added = added
-        self.changed = changed
+        self.redefined = redefined
         self.removed = removed
         self.kept = kept
+        self.warnings = warnings
     }
-}
 
-/// Why a request was not carried out.
-public struct ErrorReply: Codable, Hashable, Sendable, Error {
-    /// What is wrong, and what to do next.
-    public var error: String
-    /// The parts of it, one a line, such as the errors of a configuration.
-    public var details: [String]?
-
-    /// A refusal as described.
-    public init(_ error: String, details: [String]? = nil) {
-        self.error = error
-        self.details = details
+    /// A preview as the API tells it.
+    public init(
+        _ preview: ReloadPreview, warnings: [String] = [], refusedFiles: [String] = [],
+        errors: [String] = []
+    ) {
+        func changes(_ lines: [ReloadPreview.Line]) -> [Change] {
+            lines.map {
+                Change(job: $0.job.description, elapsedUsec: $0.accrued.wholeMicroseconds)
+            }
+        }
+        self.init(
+            dryRun: true, added: changes(preview.added), redefined: changes(preview.changed),
+            removed: changes(preview.removed), kept: preview.kept.count, warnings: warnings,
+            refusedFiles: refusedFiles, errors: errors)
     }
 }
 
@@ -179,51 +199,6 @@ public struct OrderBody: Codable, Hashable, Sendable {
     }
 }
 
-/// What a reload would do, with the accrued time each job would go on from.
-public struct ReloadPreviewReply: Codable, Hashable, Sendable {
-    /// One job of it.
-    public struct Line: Codable, Hashable, Sendable {
-        /// Its name.
-        public var job: String
-        /// Its active time since its last grid point; of one that is removed, what is kept for its name.
-        public var elapsedUsec: Int64
-    }
-
-    /// How many jobs do not change.
-    public var kept: Int
-    /// Jobs whose definition changed; their accounts stay.
-    public var changed: [Line]
-    /// Jobs that are new.
-    public var added: [Line]
-    /// Jobs that are gone; their accounts are kept for their names.
-    public var removed: [Line]
-    /// What in the configuration is no error and may still not be meant, as `timerd check` says it.
-    public var warnings: [String]
-    /// The files of `jobs.d` that have errors; their jobs would stay as they are.
-    public var refused: [String]
-    /// What is wrong with these files.
-    public var errors: [String]
-
-    /// A preview as the API tells it.
-    public init(
-        _ preview: ReloadPreview, warnings: [String] = [], refused: [String] = [],
-        errors: [String] = []
-    ) {
-        self.warnings = warnings
-        self.refused = refused
-        self.errors = errors
-        func lines(_ lines: [ReloadPreview.Line]) -> [Line] {
-            lines.map {
-                Line(job: $0.job.description, elapsedUsec: $0.accrued.wholeMicroseconds)
-            }
-        }
-        kept = preview.kept.count
-        changed = lines(preview.changed)
-        added = lines(preview.added)
-        removed = lines(preview.removed)
-    }
-}
-
 /// A job the configuration names and the daemon could not accept.
 public struct Rejection: Codable, Hashable, Sendable {
     /// Its name, or the file.
@@ -235,34 +210,5 @@ public struct Rejection: Codable, Hashable, Sendable {
     public init(name: String, errors: [String]) {
         self.name = name
         self.errors = errors
-    }
-}
-
-/// What is needed to say why a job has not run.
-public struct WhyReply: Codable, Hashable, Sendable {
-    /// The job's name.
-    public var job: String
-    /// When this was said.
-    public var now: String
-    /// The job; absent if it is rejected.
-    public var status: JobStatus?
-    /// What is wrong with it, if the configuration was not accepted.
-    public var rejected: Rejection?
-    /// How many runs live, of all jobs.
-    public var live: Int
-    /// How many may.
-    public var maxConcurrent: Int
-
-    /// An answer as described.
-    public init(
-        job: String, now: String, status: JobStatus?, rejected: Rejection?, live: Int,
-        maxConcurrent: Int
-    ) {
-        self.job = job
-        self.now = now
-        self.status = status
-        self.rejected = rejected
-        self.live = live
-        self.maxConcurrent = maxConcurrent
     }
 }

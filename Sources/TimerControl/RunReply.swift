@@ -5,24 +5,16 @@ public import TimerCore
 
 /// Everything about one run.
 public struct RunReply: Codable, Hashable, Sendable {
-    /// The job it belongs to, by its name now.
-    public var job: String
+    /// The run, with the last of its output once it has ended.
+    public var runStatus: RunStatus
     /// `waiting`, `starting`, `running`, `stopping` or `ended`.
     public var state: String
     /// 1 for the first attempt.
     public var attempt: Int
     /// How many attempts may follow the first; absent for a job that is not configured any more.
     public var retries: Int?
-    /// How many further runs that were due it stands for.
-    public var missed: Int
-    /// What is said of any run.
-    public var status: RunStatus
-    /// When it ended.
-    public var ended: String?
-    /// The last of what it wrote, once it has ended; bytes that are no UTF-8 are replaced.
-    public var output: String?
     /// The attempt that follows it, if there is one.
-    public var nextAttempt: RunStatus?
+    public var followingAttempt: RunStatus?
     /// When its job runs next.
     public var next: String?
     /// How many runs are active, of all jobs, and how many may be.
@@ -35,20 +27,16 @@ public struct RunReply: Codable, Hashable, Sendable {
 
     /// A run as described.
     public init(
-        job: String, state: String, attempt: Int, retries: Int? = nil, missed: Int = 0,
-        status: RunStatus, ended: String? = nil, output: String? = nil,
-        nextAttempt: RunStatus? = nil, next: String? = nil, live: Int = 0, maxConcurrent: Int = 1,
+        runStatus: RunStatus, state: String, attempt: Int, retries: Int? = nil,
+        followingAttempt: RunStatus? = nil, next: String? = nil, live: Int = 0,
+        maxConcurrent: Int = 1,
         now: String, since: String
     ) {
-        self.job = job
+        self.runStatus = runStatus
         self.state = state
         self.attempt = attempt
         self.retries = retries
-        self.missed = missed
-        self.status = status
-        self.ended = ended
-        self.output = output
-        self.nextAttempt = nextAttempt
+        self.followingAttempt = followingAttempt
         self.next = next
         self.live = live
         self.maxConcurrent = maxConcurrent

@@ -24,9 +24,8 @@ public enum RunWords {
     }
 
     /// Why a run was made, with the attempt if it is not the first.
-    ///
-    /// - Parameter missed: how many further runs that were due it stands for.
-    public static func cause(of run: RunStatus, missed: Int = 0) -> String {
+    public static func cause(of run: RunStatus) -> String {
+        let missed = run.missed ?? 0
         let others = missed > 0 ? ", for \(missed + 1) due runs" : ""
         let cause =
             switch run.cause {
@@ -35,7 +34,7 @@ public enum RunWords {
             case "requested": "requested by \(run.requestedBy ?? "somebody")"
             default: "by its schedule"
             }
-        let attempt = attempt(of: run.run)
+        let attempt = attempt(of: run.id)
         return cause + others + (attempt > 1 ? ", attempt \(attempt)" : "")
     }
 

@@ -30,42 +30,20 @@ public struct HistoryQuery: Hashable, Sendable {
 
     var text: String {
         QueryText.write([
-            ("job", job?.description), ("failed", failed ? "1" : nil), ("since", since?.rfc3339),
+            ("job", job?.description), ("failed", failed ? "1" : nil),
+            ("since", since?.rfc3339Micros),
             ("limit", "\(limit)"),
         ])
-    }
-}
-
-/// A run that ended.
-public struct PastRun: Codable, Hashable, Sendable {
-    /// The job it belongs to, by its name now.
-    public var job: String
-    /// What is said of any run.
-    public var status: RunStatus
-    /// When it ended.
-    public var ended: String
-    /// How many firings were folded into it.
-    public var missed: Int
-    /// The last of what it wrote; bytes that are no UTF-8 are replaced.
-    public var output: String
-
-    /// A run as described.
-    public init(job: String, status: RunStatus, ended: String, missed: Int, output: String) {
-        self.job = job
-        self.status = status
-        self.ended = ended
-        self.missed = missed
-        self.output = output
     }
 }
 
 /// The runs that were asked for, the latest first.
 public struct HistoryReply: Codable, Hashable, Sendable {
     /// The runs.
-    public var runs: [PastRun]
+    public var runs: [RunStatus]
 
     /// An answer as described.
-    public init(runs: [PastRun]) { self.runs = runs }
+    public init(runs: [RunStatus]) { self.runs = runs }
 }
 
 /// What a job wrote.
@@ -98,17 +76,17 @@ public struct LogReply: Codable, Hashable, Sendable {
         /// Which run.
         public var run: String
         /// How many lines since the daemon started, with those that were dropped.
-        public var lines: Int
+        public var lineCount: Int
 
         /// So many lines of a run.
-        public init(run: String, lines: Int) {
+        public init(run: String, lineCount: Int) {
             self.run = run
-            self.lines = lines
+            self.lineCount = lineCount
         }
     }
 
     /// The run that is over, where that is what was asked for or nothing newer is known.
-    public var past: PastRun?
+    public var past: RunStatus?
     /// The runs of the job that have not ended.
     public var active: [RunStatus]
     /// The run of the job that ended last.
@@ -117,28 +95,28 @@ public struct LogReply: Codable, Hashable, Sendable {
     public var since: String?
     /// How many bytes of the output of a run are kept when it has ended (`output-tail`); absent for a job that is not
     /// configured any more.
-    public var outputTail: Int?
+    public var outputTailBytes: Int?
     /// The lines of runs that live, and those that came since the last answer.
     public var lines: [Line]
     /// How much the runs have written that are asked for, as far as they are active or ended a moment ago.
     public var written: [Written]
-    /// What to ask on from.
-    public var last: UInt64
+    /// What to ask on from, as `after`.
+    public var cursor: UInt64
 
     /// An answer as described.
     public init(
-        past: PastRun?, lines: [Line], written: [Written] = [], last: UInt64,
+        past: RunStatus?, lines: [Line], written: [Written] = [], cursor: UInt64,
         active: [RunStatus] = [], lastEnded: String? = nil, since: String? = nil,
-        outputTail: Int? = nil
+        outputTailBytes: Int? = nil
     ) {
         self.active = active
         self.lastEnded = lastEnded
         self.since = since
-        self.outputTail = outputTail
+        self.outputTailBytes = outputTailBytes
         self.past = past
         self.lines = lines
         self.written = written
-        self.last = last
+        self.cursor = cursor
     }
 }
 
@@ -176,18 +154,18 @@ public struct KillReply: Codable, Hashable, Sendable {
     public var changed: Bool
     /// Why there were none.
     public var reason: String?
-    /// Those that are being ended or were sent a signal.
-    public var runs: [String]
-    /// Those that waited and will not be made.
+    /// The identities of those that are being ended or were sent a signal.
+    public var signalled: [String]
+    /// The identities of those that waited and are cancelled.
     public var cancelled: [String]
 
     /// An answer as described.
     public init(
-        changed: Bool, reason: String? = nil, runs: [String] = [], cancelled: [String] = []
+        changed: Bool, reason: String? = nil, signalled: [String] = [], cancelled: [String] = []
     ) {
         self.changed = changed
         self.reason = reason
-        self.runs = runs
+        self.signalled = signalled
         self.cancelled = cancelled
     }
 }

@@ -20,9 +20,9 @@ extension JobStatus {
         case .onBoot(let span): onBootUsec = span.wholeMicroseconds
         case .wall: break
         }
-        next = snapshot.next?.rfc3339
+        next = snapshot.next?.rfc3339Micros
         if let wait = snapshot.nextAttempt {
-            nextAttempt = (snapshot.at.wall + wait).rfc3339
+            nextAttempt = (snapshot.at.wall + wait).rfc3339Micros
             nextAttemptUsec = wait.wholeMicroseconds
         }
         remainingUsec = snapshot.remaining?.wholeMicroseconds
@@ -30,9 +30,9 @@ extension JobStatus {
         activeUsec = snapshot.active.wholeMicroseconds
         firings = snapshot.firings
         if case .paused(let pause) = snapshot.phase { paused = PauseStatus(pause) }
-        running = snapshot.live.map { RunStatus($0, at: snapshot.at) }
-        last = snapshot.lastRun.map { RunStatus($0) }
-        checkpoint = snapshot.checkpoint.rfc3339
+        running = snapshot.live.map { RunStatus($0, of: job.name, at: snapshot.at) }
+        last = snapshot.lastRun.map { RunStatus($0, of: job.name) }
+        checkpoint = snapshot.checkpoint.rfc3339Micros
         if job.schedule.counts { count = job.count.rawValue }
         if snapshot.maxLoss > .zero { uncertainUsec = snapshot.maxLoss.wholeMicroseconds }
         if job.isOneOff { oneOff = true }
@@ -66,7 +66,7 @@ extension JobStatus {
             case .cron(let spec, let zone):
                 cron = (cron ?? []) + [spec.description]
                 timezone = zone.name
-            case .at(let instant): at = instant.rfc3339
+            case .at(let instant): at = instant.rfc3339Micros
             }
         }
     }
@@ -76,8 +76,8 @@ extension PauseStatus {
     /// What a pause looks like outside.
     public init(_ pause: Pause) {
         self.init(
-            since: pause.since.rfc3339, by: pause.by.description, note: pause.note,
-            until: pause.until?.rfc3339, withRun: pause.withRun ? true : nil)
+            since: pause.since.rfc3339Micros, by: pause.by.description, note: pause.note,
+            until: pause.until?.rfc3339Micros, withRun: pause.withRun ? true : nil)
     }
 }
 
@@ -111,28 +111,39 @@ extension RunStatus {
 
 extension RunStatus {
     /// What a run looks like outside.
-    public init(_ run: ActiveRun, at now: Now) {
-        self.run = run.id.description
-        scheduled = run.id.firing.scheduled.rfc3339
-        began = run.began?.rfc3339
+    public init(_ run: ActiveRun, of job: Job.Name, at now: Now) {
+        id = run.id.description
+        self.job = job.description
+        scheduled = run.id.firing.scheduled.rfc3339Micros
+        began = run.began?.rfc3339Micros
         note(run.firing.cause)
         switch run.wait {
         case .capacity: waits = "capacity"
         case .previousRun: waits = "previous-run"
         case .retryDelay(let instant):
             waits = "retry-delay"
-            startsAt = (now.wall + (instant - now.awake)).rfc3339
+            startsAt = (now.wall + (instant - now.awake)).rfc3339Micros
         case nil: break
         }
     }
 
     /// What a run that ended looks like outside.
-    public init(_ run: RunSummary) {
-        self.run = run.id.description
-        scheduled = run.id.firing.scheduled.rfc3339
-        began = run.began?.rfc3339
+    public init(_ run: RunSummary, of job: Job.Name) {
+        id = run.id.description
+        self.job = job.description
+        scheduled = run.id.firing.scheduled.rfc3339Micros
+        began = run.began?.rfc3339Micros
+        ended = run.ended?.rfc3339Micros
         outcome = run.outcome.description
+        reason = run.outcome.reason
+        detail = run.outcome.detail
+        switch run.outcome {
+        case .exited(let code): exitCode = code
+        case .signalled(let name): signal = name
+        case .timedOut, .replaced, .stopped, .spawnFailed, .lost: break
+        }
         failed = run.failed
+        succeeded = !run.failed && !run.outcome.isIntended
         elapsedUsec = run.usage.elapsed.wholeMicroseconds
         userUsec = run.usage.user.wholeMicroseconds
         systemUsec = run.usage.system.wholeMicroseconds
@@ -153,10 +164,10 @@ extension Schedule {
 
 extension SkipStatus {
     init(_ skip: SkippedFiring) {
-        scheduled = skip.firing.id.scheduled.rfc3339
-        count = skip.firing.missed + 1
+        scheduled = skip.firing.id.scheduled.rfc3339Micros
+        skippedCount = skip.firing.missed + 1
         reason = skip.reason.word
-        at = skip.at.rfc3339
+        at = skip.at.rfc3339Micros
     }
 }
 

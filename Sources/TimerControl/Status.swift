@@ -3,8 +3,8 @@
 
 public import TimerCore
 
-/// What the control API says of a job. As JSON the names are in snake_case; instants are RFC 3339 in UTC,
-/// spans are microseconds, and what there is nothing to say of is left out.
+/// What the control API says of a job. As JSON the names are in snake_case; instants are RFC 3339 in UTC
+/// with six digits of fraction, spans are microseconds, and what there is nothing to say of is left out.
 public struct JobStatus: Codable, Hashable, Sendable {
     /// The job's name.
     public var job: String
@@ -112,8 +112,8 @@ public struct PolicyStatus: Codable, Hashable, Sendable {
 public struct SkipStatus: Codable, Hashable, Sendable {
     /// When it was due; the first of several.
     public var scheduled: String
-    /// How many were let go at once.
-    public var count: Int
+    /// How many were skipped at once.
+    public var skippedCount: Int
     /// Why: `still-running`, `concurrency-max`, `queue-full`, `missed`, `catch-up-max`, `deadline`, `clock-set` or
     /// `by-order`.
     public var reason: String
@@ -135,17 +135,31 @@ public struct PauseStatus: Codable, Hashable, Sendable {
     public var withRun: Bool?
 }
 
-/// What the control API says of a run.
+/// What the control API says of a run, wherever it is one.
 public struct RunStatus: Codable, Hashable, Sendable {
     /// The run's identity.
-    public var run: String
+    public var id: String
+    /// The job it belongs to, by its name now.
+    public var job: String
     /// When it was due.
     public var scheduled: String
     /// When its process started; absent while it waits and if it never did.
     public var began: String?
-    /// How it ended, `exited(0)` for one; absent while it lives.
+    /// When it ended; this and the following are absent until it has.
+    public var ended: String?
+    /// How it ended, as the journal has it: `exited(0)`, `signalled(SIGKILL)`, `spawn-failed(ENOENT, exec /bin/x)`.
     public var outcome: String?
-    /// Whether it failed, judged when it ended; absent while it lives.
+    /// The word of that alone: `exited`, `signalled`, `timed-out`, `stopped`, `replaced`, `spawn-failed` or `lost`.
+    public var reason: String?
+    /// Of `spawn-failed` and `lost`: what is within the parentheses of `outcome`.
+    public var detail: String?
+    /// The exit code, 0 to 255, of a process that exited by itself.
+    public var exitCode: Int32?
+    /// The name of the signal that ended the process, such as `SIGKILL`.
+    public var signal: String?
+    /// Whether it did what it was for, judged when it ended by its `success-exit-codes`.
+    public var succeeded: Bool?
+    /// Whether it failed. A run that was stopped or replaced neither succeeded nor failed.
     public var failed: Bool?
     /// From its process's start to its end.
     public var elapsedUsec: Int64?
@@ -163,11 +177,16 @@ public struct RunStatus: Codable, Hashable, Sendable {
     public var cause: String?
     /// Who requested it; absent if nobody did.
     public var requestedBy: String?
+    /// How many further runs that came due were combined with it; only in answers about runs.
+    public var missed: Int?
+    /// The last of what it wrote; bytes that are not UTF-8 are replaced. Only in answers about runs.
+    public var output: String?
 
     // In the order of the names, as those of a job.
     enum CodingKeys: CodingKey, CaseIterable {
-        case began, cause, elapsedUsec, failed, outcome, peakBytes, requestedBy, run, scheduled
-        case startsAt, systemUsec, userUsec, waits
+        case began, cause, detail, elapsedUsec, ended, exitCode, failed, id, job, missed, outcome
+        case output, peakBytes, reason, requestedBy, scheduled, signal, startsAt, succeeded
+        case systemUsec, userUsec, waits
     }
 }
 

@@ -42,13 +42,13 @@ enum JobColumn: Int32, Column {
 
 /// The columns of an ended run for the history.
 enum PastRunColumn: Int32, Column {
-    case job, scheduledUs, attempt, owner, outcome, failed, endedUs
+    case job, scheduledUs, attempt, owner, outcome, failed, beganUs, endedUs
     case elapsedUs, userUs, systemUs, peakBytes, missed, cause, tail
 }
 
 /// The columns of an ended run without its output.
 enum LastRunColumn: Int32, Column {
-    case job, scheduledUs, attempt, owner, outcome, failed, endedUs
+    case job, scheduledUs, attempt, owner, outcome, failed, beganUs, endedUs
     case elapsedUs, userUs, systemUs, peakBytes
 }
 

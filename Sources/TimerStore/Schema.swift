@@ -77,6 +77,7 @@ enum Schema {
             active_ns INTEGER NOT NULL,
             boot_id TEXT NOT NULL,
             recorded_us INTEGER NOT NULL,
+            began_us INTEGER,
             ended_us INTEGER,
             outcome TEXT,
             failed INTEGER NOT NULL DEFAULT 0,

@@ -112,8 +112,8 @@ extension Store {
                 elapsedUs: row.integer(.elapsedUs), userUs: row.integer(.userUs),
                 systemUs: row.integer(.systemUs), peakBytes: row.integer(.peakBytes))
             runs[owner] = RunSummary(
-                id: id, began: ended - usage.elapsed, outcome: outcome, usage: usage,
-                failed: row.integer(.failed) == 1)
+                id: id, began: row.integer(.beganUs).flatMap { WallInstant(kept: $0) },
+                ended: ended, outcome: outcome, usage: usage, failed: row.integer(.failed) == 1)
         }
         return runs
     }

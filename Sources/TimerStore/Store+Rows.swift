@@ -96,9 +96,9 @@ extension Store.PastRun {
             elapsedUs: row.integer(.elapsedUs), userUs: row.integer(.userUs),
             systemUs: row.integer(.systemUs), peakBytes: row.integer(.peakBytes))
         ended = end
-        let began = usage.elapsed > .zero ? ended - usage.elapsed : nil
         summary = RunSummary(
-            id: id, began: began, outcome: outcome, usage: usage, failed: row.integer(.failed) == 1)
+            id: id, began: row.integer(.beganUs).flatMap { WallInstant(kept: $0) }, ended: end,
+            outcome: outcome, usage: usage, failed: row.integer(.failed) == 1)
         missed = row.integer(.missed).flatMap { Int(kept: $0) } ?? 0
         cause = row.text(.cause).flatMap { Firing.Cause($0) } ?? .schedule
         tail = row.bytes(.tail) ?? []

@@ -160,7 +160,8 @@ public final class Store {
         case save(JobRecord)
         /// The end of a run, with whether it failed and the last part of its output.
         case close(
-            Run.ID, RunOutcome, RunUsage, failed: Bool, at: WallInstant, tail: [UInt8] = [])
+            Run.ID, RunOutcome, RunUsage, failed: Bool, began: WallInstant? = nil,
+            at: WallInstant, tail: [UInt8] = [])
         /// Renames a job and everything stored under its old name.
         case rename(Renaming)
         /// Deletes a job that is not in the configuration any more.
@@ -239,8 +240,8 @@ public final class Store {
         case .stage(let record): try stage(record)
         case .applyStaged: try applyStaged()
         case .mergeStaged(let count): try mergeStaged(max: count)
-        case .close(let run, let outcome, let usage, let failed, let at, let tail):
-            try close(run, outcome, usage, failed: failed, at: at, tail: tail)
+        case .close(let run, let outcome, let usage, let failed, let began, let at, let tail):
+            try close(run, outcome, usage, failed: failed, began: began, at: at, tail: tail)
         case .rename(let renaming): try rename(renaming)
         case .erase(let job):
             try connection.run(
@@ -317,13 +318,13 @@ public final class Store {
     }
 
     private func close(
-        _ run: Run.ID, _ outcome: RunOutcome, _ usage: RunUsage, failed: Bool, at: WallInstant,
-        tail: [UInt8]
+        _ run: Run.ID, _ outcome: RunOutcome, _ usage: RunUsage, failed: Bool,
+        began: WallInstant?, at: WallInstant, tail: [UInt8]
     ) throws(StoreError) {
         try connection.run(
             """
             UPDATE run SET outcome = ?4, ended_us = ?5, elapsed_us = ?6, user_us = ?7,
-                system_us = ?8, peak_bytes = ?9, tail = ?10, failed = ?11
+                system_us = ?8, peak_bytes = ?9, tail = ?10, failed = ?11, began_us = ?12
             WHERE job = ?1 AND scheduled_us = ?2 AND attempt = ?3 AND outcome IS NULL
             """,
             identity(run) + [
@@ -331,6 +332,7 @@ public final class Store {
                 .integer(usage.elapsed.wholeMicroseconds), .integer(usage.user.wholeMicroseconds),
                 .integer(usage.system.wholeMicroseconds), .integer(usage.peakResidentBytes),
                 tail.isEmpty ? .null : .bytes(tail), Value(failed),
+                began.map { Value($0) } ?? .null,
             ], doing: "write the end of a run")
     }
 

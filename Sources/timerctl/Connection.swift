@@ -37,7 +37,8 @@ struct Connection: ParsableArguments {
         }
     }
 
-    private var client: ControlClient {
+    /// The client of the daemon that is meant.
+    var client: ControlClient {
         let environment = Terminal.environment
         func standard(_ owner: ControlPath.Owner?) -> String {
             ControlPath.standard(of: owner, uid: geteuid(), environment: environment)
@@ -79,16 +80,32 @@ struct Connection: ParsableArguments {
     struct Failure: Error, Hashable {
         /// The exit status of this program.
         var status: Int32
-        var message: String
+        var reply: ErrorReply
         /// Whether the daemon answered, and refused it.
         var isRefusal = false
 
+        /// What is wrong, for people.
+        var message: String {
+            (reply.details ?? []).map { $0 + "\n" }.joined() + reply.error
+        }
         /// Whether no daemon answers.
         var isAway: Bool { status == 3 }
         /// Whether the daemon does not know what it was asked about.
         var isUnknown: Bool { status == 4 }
         /// The same, said on standard error.
-        var exit: any Error { Connection.fail(status, message) }
+        var exit: any Error { Connection.fail(status, message, as: reply) }
+
+        init(_ status: Int32, _ reply: ErrorReply) {
+            self.status = status
+            self.reply = reply
+        }
+
+        init(_ failure: ControlClient.Failure) {
+            switch failure {
+            case .noDaemon(let why): self.init(3, ErrorReply(why, code: .noDaemon))
+            case .broken(let why): self.init(1, ErrorReply(why, code: .connectionFailed))
+            }
+        }
     }
 
     /// What the daemon answers, or why it does not.
@@ -98,10 +115,6 @@ struct Connection: ParsableArguments {
 
     /// All jobs, without a word on standard error if they cannot be had.
     func table() throws(Failure) -> JobTable { try value(JobTable.self, of: .list) }
-
-    /// What answers is not what this version expects.
-    static let unexpected = Failure(
-        status: 1, message: "unexpected response: do timerd and timerctl have the same version?")
 
     /// What the daemon answers, without a word on standard error.
     func value<Value: Decodable>(
@@ -113,29 +126,38 @@ struct Connection: ParsableArguments {
         }
     }
 
+    /// What answers is not what this version expects.
+    static let unexpected = Failure(
+        1,
+        ErrorReply(
+            "unexpected response: do timerd and timerctl have the same version?",
+            code: .unexpectedResponse))
+
+    /// A stopped daemon is not started by a client that only looks at something.
+    func expectRunning(_ client: ControlClient) throws(Failure) {
+        guard isStandard(client.path),
+            let fault = StoppedDaemon(path: client.path, manager: client.manager).fault()
+        else { return }
+        throw Failure(3, ErrorReply(fault, code: .noDaemon))
+    }
+
     /// What the daemon answers, without a word on standard error if it refuses.
     func response(to request: ControlRequest) throws(Failure) -> [UInt8] {
         let client = client
-        if !request.isChange, isStandard(client.path),
-            let fault = StoppedDaemon(path: client.path, manager: client.manager).fault()
-        {
-            throw Failure(status: 3, message: fault)
-        }
+        if !request.isChange { try expectRunning(client) }
         let reply: ControlClient.Reply
         do throws(ControlClient.Failure) {
             reply = try client.send(request)
         } catch {
-            switch error {
-            case .noDaemon(let why): throw Failure(status: 3, message: why)
-            case .broken(let why): throw Failure(status: 1, message: why)
-            }
+            throw Failure(error)
         }
         guard reply.status == 200 else {
             let error = try? ControlJSON.decode(ErrorReply.self, from: reply.body)
-            let details = (error?.details ?? []).map { $0 + "\n" }.joined()
-            let what = error?.error ?? "the daemon answered \(reply.status)"
-            throw Failure(
-                status: reply.status == 404 ? 4 : 1, message: details + what, isRefusal: true)
+            var failure = Failure(
+                Self.exitStatus(of: reply.status),
+                error ?? ErrorReply("the daemon answered \(reply.status)"))
+            failure.isRefusal = true
+            throw failure
         }
         return reply.body
     }
@@ -146,9 +168,28 @@ struct Connection: ParsableArguments {
         print(Printable.json(String(decoding: try ControlJSON.encode(value), as: UTF8.self)))
     }
 
-    static func fail(_ code: Int32, _ message: String) -> any Error {
-        Terminal.complain("timerctl: \(message)")
-        return ExitCode(code)
+    /// The exit status of this program for an answer with this status of HTTP.
+    static func exitStatus(of status: Int) -> Int32 {
+        switch status {
+        case 200..<300: 0
+        case 404: 4
+        default: 1
+        }
+    }
+
+    /// Says on standard error what is wrong: as JSON if the answer was to be JSON.
+    ///
+    /// - Parameter reply: the same for programs; nil: the message is all there is.
+    static func fail(
+        _ status: Int32, _ message: String, as reply: ErrorReply? = nil
+    ) -> any Error {
+        guard ErrorOutput.isJSON else {
+            Terminal.complain("timerctl: \(message)")
+            return ExitCode(status)
+        }
+        ErrorOutput.write(
+            reply ?? ErrorReply(message, code: status == 2 ? .usage : .failed))
+        return ExitCode(status)
     }
 }
 
@@ -209,12 +250,16 @@ enum Terminal {
 
     /// Writes to standard output, or error, at once. A reader that is gone ends this program, as with other writes.
     static func put(_ text: String, toError: Bool = false) {
-        let descriptor = toError ? STDERR_FILENO : STDOUT_FILENO
-        var bytes = Array(text.utf8)[...]
-        while !bytes.isEmpty {
-            let count = bytes.withUnsafeBytes { write(descriptor, $0.baseAddress, $0.count) }
+        write(Array(text.utf8), to: toError ? STDERR_FILENO : STDOUT_FILENO)
+    }
+
+    /// Writes all of it, or what can be written.
+    static func write(_ bytes: [UInt8], to descriptor: Int32) {
+        var rest = bytes[...]
+        while !rest.isEmpty {
+            let count = rest.withUnsafeBytes { Glibc.write(descriptor, $0.baseAddress, $0.count) }
             guard count > 0 || errno == EINTR else { return }
-            bytes = bytes.dropFirst(max(0, count))
+            rest = rest.dropFirst(max(0, count))
         }
     }
 
@@ -225,8 +270,7 @@ enum Terminal {
 
     /// Says something on standard error, and stays on its last line.
     static func ask(_ question: String) {
-        let bytes = Array(question.utf8)
-        _ = write(STDERR_FILENO, bytes, bytes.count)
+        write(Array(question.utf8), to: STDERR_FILENO)
     }
 
     /// What a job wrote, in a form that does not steer the terminal it goes to; into a file or a pipe it goes as it is.
@@ -236,7 +280,6 @@ enum Terminal {
 
     /// Says something on standard error.
     static func complain(_ message: String) {
-        let bytes = Array((Printable.lines(message) + "\n").utf8)
-        _ = write(STDERR_FILENO, bytes, bytes.count)
+        write(Array((Printable.lines(message) + "\n").utf8), to: STDERR_FILENO)
     }
 }

@@ -34,8 +34,8 @@ struct FailuresVerb: ParsableCommand {
     func run() throws {
         let table = try connection.ask(.list, for: JobTable.self)
         let failed = table.jobs.filter { $0.hasFailed && names.admit($0.job) }
-            .map { (ended: $0.last?.ended, job: $0) }
-            .sorted { ($0.ended ?? .min) > ($1.ended ?? .min) }
+            .map { (ended: $0.last?.ended ?? "", job: $0) }
+            .sorted { $0.ended > $1.ended }
         var found: [JobFailure] = []
         // Each of them is asked for, and no more than are shown.
         for (_, job) in failed.prefix(limit ?? Self.standardLimit) {
@@ -45,7 +45,7 @@ struct FailuresVerb: ParsableCommand {
             // It may have ended well meanwhile.
             if let failure = JobFailure(job, history.runs) { found.append(failure) }
         }
-        try connection.show(found) {
+        try connection.show(Failures(failures: found)) {
             // On a terminal those that failed last must not scroll away.
             let screen = limit == nil ? Screen.standardOutput(color: .never) : Screen()
             return Text.failures(
@@ -58,69 +58,53 @@ struct FailuresVerb: ParsableCommand {
     private static let standardLimit = 20
 }
 
-extension RunStatus {
-    /// When it ended, in microseconds since 1970; nil if it cannot be known.
-    fileprivate var ended: Int64? {
-        WallInstant(rfc3339: began ?? scheduled).map {
-            $0.microsecondsSinceEpoch + (elapsedUsec ?? 0)
-        }
-    }
+/// What `timerctl failures` shows.
+struct Failures: Codable {
+    /// Those that failed last come first.
+    var failures: [JobFailure]
 }
 
 /// A job whose last run failed.
-struct JobFailure: Encodable {
+struct JobFailure: Codable {
     /// So many runs are looked at.
     static let runsMax = 100
 
-    var job: String
-    /// How the last run ended, `exited(1)` for one.
-    var outcome: String
-    /// The identity of that run, and when it ended.
-    var run: String
-    var ended: String
     /// How many runs in a row failed; at most `runsMax` are counted.
     var inARow: Int
+    var job: String
+    /// The last run, with the last of what it wrote.
+    var last: RunStatus
+    /// When the job runs next.
+    var next: String?
     /// When the first of them ended.
     var since: String
-    /// The last of what the run wrote.
-    var output: String
-    /// The job's state, and when it runs next.
+    /// The job's state.
     var state: String
-    var next: String?
-
-    fileprivate var instant: WallInstant
-    /// Whether there was a process.
-    fileprivate var hasStarted: Bool
-
-    enum CodingKeys: CodingKey {
-        case ended, inARow, job, next, outcome, output, run, since, state
+    /// When the last run ended.
+    fileprivate var instant: WallInstant {
+        last.ended.flatMap { WallInstant(rfc3339: $0) } ?? WallInstant(microsecondsSinceEpoch: 0)
     }
 
     /// Nil if the last run did not fail.
     ///
     /// - Parameter runs: those of the job, the latest first.
-    init?(_ job: JobTable.Row, _ runs: [PastRun]) {
-        let failed = runs.prefix { $0.status.failed == true }
-        guard let last = failed.first, let first = failed.last else { return nil }
+    init?(_ job: JobTable.Row, _ runs: [RunStatus]) {
+        let failed = runs.prefix { $0.failed == true }
+        guard let last = failed.first, let since = failed.last?.ended else { return nil }
         self.job = job.job
-        outcome = last.status.outcome ?? "-"
-        run = last.status.run
-        ended = last.ended
+        self.last = last
         inARow = failed.count
-        since = first.ended
-        output = last.output
+        self.since = since
         state = job.stateWord
         next = job.nextStart
-        hasStarted = last.status.began != nil
-        instant = WallInstant(rfc3339: last.ended) ?? WallInstant(microsecondsSinceEpoch: 0)
     }
 }
 
 extension Text {
     /// The end of the output, or what there is instead.
     private static func output(of failure: JobFailure, _ lines: Int) -> [String] {
-        let last = lastLines(of: failure.output, lines).map { "    | \($0)" }
-        guard last.isEmpty, failure.hasStarted else { return last }
+        let last = lastLines(of: failure.last.output ?? "", lines).map { "    | \($0)" }
+        guard last.isEmpty, failure.last.began != nil else { return last }
         return ["    (nothing of its output is kept: it printed nothing, or output-tail is 0)"]
     }
 
@@ -137,13 +121,14 @@ extension Text {
                 ? "failed once"
                 : "failed \(failure.inARow == JobFailure.runsMax ? "at least " : "")"
                     + "\(failure.inARow) times in a row, since \(instant(failure.since))"
-            let ago = whole(now - failure.instant)
+            let ended = failure.last.ended.flatMap { WallInstant(rfc3339: $0) } ?? now
+            let ago = whole(now - ended)
             let next = failure.next.flatMap { WallInstant(rfc3339: $0) }
                 .map { ", next run in \(whole($0 - now))" }
-            let outcome = Printable.text(RunWords.end(failure.outcome))
+            let outcome = Printable.text(RunWords.end(failure.last.outcome ?? "-"))
             return ["\(failure.job): \(outcome), \(ago) ago; \(times)"]
                 + (lines > 0 ? output(of: failure, lines) : [])
-                + ["    run \(failure.run); \(failure.state)\(next ?? "")"]
+                + ["    run \(failure.last.id); \(failure.state)\(next ?? "")"]
         }
         // Six rows are for the command itself, what is said below, and the next prompt.
         var left = screen.rows.map { $0 - 6 } ?? .max

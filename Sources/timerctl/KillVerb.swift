@@ -51,7 +51,7 @@ extension Text {
         }
         let what = signal.map { "\($0) sent" } ?? "is being stopped"
         let lines =
-            reply.runs.map { "\($0): \(what)" } + reply.cancelled.map { "\($0): cancelled" }
+            reply.signalled.map { "\($0): \(what)" } + reply.cancelled.map { "\($0): cancelled" }
         return lines.joined(separator: "\n")
     }
 }

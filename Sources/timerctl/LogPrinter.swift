@@ -37,7 +37,7 @@ struct LogPrinter {
         case .line(let line): put(Terminal.shown(line.text))
         case .kept(let text, _): put(Terminal.shown(text))
         case .note(let what): say(what)
-        case .end(let run, _) where run.status.began == nil: say(Text.marker(item, now) ?? "")
+        case .end(let run, _) where run.began == nil: say(Text.marker(item, now) ?? "")
         case .begin, .again, .end: break
         }
     }
@@ -66,8 +66,8 @@ struct LogRecord: Encodable, Hashable {
         switch item {
         case .begin(let begun):
             kind = "begin"
-            (run, at) = (begun.status.run, begun.status.began)
-            (cause, requestedBy) = (begun.status.cause, begun.status.requestedBy)
+            (run, at) = (begun.id, begun.began)
+            (cause, requestedBy) = (begun.cause, begun.requestedBy)
         case .again: return nil
         case .line(let line):
             kind = "line"
@@ -81,8 +81,8 @@ struct LogRecord: Encodable, Hashable {
             text = what
         case .end(let ended, _):
             kind = "end"
-            (run, at, outcome) = (ended.status.run, ended.ended, ended.status.outcome)
-            (failed, elapsedUsec) = (ended.status.failed, ended.status.elapsedUsec)
+            (run, at, outcome) = (ended.id, ended.ended, ended.outcome)
+            (failed, elapsedUsec) = (ended.failed, ended.elapsedUsec)
         }
     }
 }
@@ -108,25 +108,23 @@ extension Text {
     static func marker(_ item: LogItem, _ now: WallInstant) -> String? {
         switch item {
         case .begin(let run):
-            let began = run.status.began.map { " \(day($0, now))" } ?? ""
+            let began = run.began.map { " \(day($0, now))" } ?? ""
             return
-                "run \(run.status.run) began\(began), \(RunWords.cause(of: run.status, missed: run.missed))"
+                "run \(run.id) began\(began), \(RunWords.cause(of: run))"
         case .again(let run): return "run \(run)"
         case .end(let run, let isLast): return end(of: run, isLast: isLast, now)
         case .line, .kept, .note: return nil
         }
     }
 
-    private static func end(of run: LogRun, isLast: Bool, _ now: WallInstant) -> String {
-        let status = run.status
-        let outcome = RunWords.end(status.outcome ?? "-")
+    private static func end(of run: RunStatus, isLast: Bool, _ now: WallInstant) -> String {
+        let outcome = RunWords.end(run.outcome ?? "-")
         let when = run.ended.map { " \(day($0, now))" } ?? ""
-        guard status.began != nil else {
-            let cause = RunWords.cause(of: status, missed: run.missed)
-            return "run \(status.run)\(when), \(cause): \(outcome)"
+        guard run.began != nil else {
+            return "run \(run.id)\(when), \(RunWords.cause(of: run)): \(outcome)"
         }
-        let which = isLast ? "" : "run \(status.run) "
-        return "\(which)ended\(when): \(outcome)\(took(status, ", after "))"
+        let which = isLast ? "" : "run \(run.id) "
+        return "\(which)ended\(when): \(outcome)\(took(run, ", after "))"
     }
 
     /// `Mon 03:00:04` of the last days, else `2026-11-23 03:00:04`.
@@ -140,7 +138,7 @@ extension Text {
     static func noRuns(of job: JobStatus) -> String {
         if let last = job.last {
             return
-                "the history does not have the runs of \(job.job) any more; \(journal(of: last.run))"
+                "the history does not have the runs of \(job.job) any more; \(journal(of: last.id))"
         }
         let next =
             job.state == "paused"

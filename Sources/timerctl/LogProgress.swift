@@ -7,7 +7,7 @@ import TimerCore
 /// What `timerctl log` shows, one after the other.
 enum LogItem: Hashable {
     /// A run, and that its lines follow.
-    case begin(LogRun)
+    case begin(RunStatus)
     /// Lines of this run follow again, behind those of another one.
     case again(String)
     /// A line of output.
@@ -17,7 +17,7 @@ enum LogItem: Hashable {
     /// Lines that are not there, or why there are none, in words.
     case note(String)
     /// The end of a run. Whether its lines came just before.
-    case end(LogRun, isLast: Bool)
+    case end(RunStatus, isLast: Bool)
 
     /// Whether it counts as a line: it is output, or says what there is instead.
     var isLine: Bool {
@@ -26,13 +26,6 @@ enum LogItem: Hashable {
         case .begin, .again, .end: false
         }
     }
-}
-
-/// A run in the log.
-struct LogRun: Hashable {
-    var status: RunStatus
-    var missed = 0
-    var ended: String?
 }
 
 /// How far the output of runs was shown, so that lines that are missing are noticed. Each run is followed from its first
@@ -52,8 +45,8 @@ struct LogProgress {
         }
         for written in reply.written {
             let before = passed[written.run] ?? 0
-            items += Self.missing(written.lines - before, of: written.run, isStart: before == 0)
-            passed[written.run] = max(before, written.lines)
+            items += Self.missing(written.lineCount - before, of: written.run, isStart: before == 0)
+            passed[written.run] = max(before, written.lineCount)
         }
         return items
     }

@@ -38,11 +38,11 @@ struct LogStory {
     /// - Parameters:
     ///   - past: the runs that ended, the oldest first. Those that were shown are passed over.
     ///   - log: the lines that came since the last answer.
-    mutating func items(_ past: [PastRun], _ log: LogReply) -> [LogItem] {
+    mutating func items(_ past: [RunStatus], _ log: LogReply) -> [LogItem] {
         var items: [LogItem] = []
-        let ended = Set(past.map(\.status.run))
-        for run in past where !closed.contains(run.status.run) { items += show(run, log) }
-        for run in log.active where !ended.contains(run.run) { items += begin(run, log) }
+        let ended = Set(past.map(\.id))
+        for run in past where !closed.contains(run.id) { items += show(run, log) }
+        for run in log.active where !ended.contains(run.id) { items += begin(run, log) }
         // In the order they came: the runs of a job may run at the same time.
         let rest = log.only { !ended.contains($0) }
         var runs: [String] = []
@@ -60,39 +60,41 @@ struct LogStory {
 
     // MARK: - A run that ended
 
-    private mutating func show(_ past: PastRun, _ log: LogReply) -> [LogItem] {
-        let id = past.status.run
-        let run = LogRun(status: past.status, missed: past.missed, ended: past.ended)
+    private mutating func show(_ past: RunStatus, _ log: LogReply) -> [LogItem] {
+        let id = past.id
+        let run = past
         closed.insert(id)
         var items = begin(run)
         let own = log.only { $0 == id }
         let bytes = own.lines.reduce(0) { $0 + $1.text.utf8.count + 1 }
-        if !hasOutput.contains(id), bytes < past.output.utf8.count {
+        if !hasOutput.contains(id), bytes < (past.output ?? "").utf8.count {
             items += tail(of: past, log)
         } else {
             items += output(of: id, own)
-            if !hasOutput.contains(id), past.status.began != nil, own.written.isEmpty {
+            if !hasOutput.contains(id), past.began != nil, own.written.isEmpty {
                 items.append(.note(Self.nothing(by: past, log)))
             }
         }
-        let isLast = current == id || past.status.began == nil
+        let isLast = current == id || past.began == nil
         return items + [.end(run, isLast: isLast)]
     }
 
-    private mutating func tail(of past: PastRun, _ log: LogReply) -> [LogItem] {
-        let id = past.status.run
+    private mutating func tail(of past: RunStatus, _ log: LogReply) -> [LogItem] {
+        let id = past.id
         hasOutput.insert(id)
         current = id
-        let lines = Text.lines(of: past.output).map { LogItem.kept($0, run: id) }
+        let lines = Text.lines(of: past.output ?? "").map { LogItem.kept($0, run: id) }
         // What is as long as it may be was probably cut.
-        guard let most = log.outputTail, past.output.utf8.count >= most else { return lines }
+        guard let most = log.outputTailBytes, (past.output ?? "").utf8.count >= most else {
+            return lines
+        }
         return [.note("only the end of its output is kept (output-tail); \(Text.journal(of: id))")]
             + lines
     }
 
-    private static func nothing(by past: PastRun, _ log: LogReply) -> String {
-        log.outputTail == 0
-            ? "none of its output is kept (output-tail = 0); \(Text.journal(of: past.status.run))"
+    private static func nothing(by past: RunStatus, _ log: LogReply) -> String {
+        log.outputTailBytes == 0
+            ? "none of its output is kept (output-tail = 0); \(Text.journal(of: past.id))"
             : "it printed nothing"
     }
 
@@ -101,24 +103,24 @@ struct LogStory {
     private mutating func begin(_ status: RunStatus, _ log: LogReply) -> [LogItem] {
         if let wait = RunWords.wait(status, instant: Text.instant) {
             // Once for each thing that it waits for.
-            guard announced.updateValue(status.waits ?? "", forKey: status.run) != status.waits
+            guard announced.updateValue(status.waits ?? "", forKey: status.id) != status.waits
             else { return [] }
-            return [.note("run \(status.run), \(RunWords.cause(of: status)), \(wait)")]
+            return [.note("run \(status.id), \(RunWords.cause(of: status)), \(wait)")]
         }
-        guard let began = status.began, !begun.contains(status.run) else { return [] }
-        let items = begin(LogRun(status: status))
+        guard let began = status.began, !begun.contains(status.id) else { return [] }
+        let items = begin(status)
         guard let since = log.since, began < since else {
-            let isSilent = isFirst && !log.written.contains { $0.run == status.run }
+            let isSilent = isFirst && !log.written.contains { $0.run == status.id }
             return items + (isSilent ? [.note("it has printed nothing so far")] : [])
         }
         return items + [
-            .note("timerd was restarted while it ran: \(Text.journal(of: status.run)) before that")
+            .note("timerd was restarted while it ran: \(Text.journal(of: status.id)) before that")
         ]
     }
 
-    private mutating func begin(_ run: LogRun) -> [LogItem] {
-        guard begun.insert(run.status.run).inserted, run.status.began != nil else { return [] }
-        current = run.status.run
+    private mutating func begin(_ run: RunStatus) -> [LogItem] {
+        guard begun.insert(run.id).inserted, run.began != nil else { return [] }
+        current = run.id
         return [.begin(run)]
     }
 
@@ -140,11 +142,12 @@ struct LogStory {
             let same = rest.prefix { $0.run == run }
             rest = rest.dropFirst(same.count)
             items += output(
-                of: run, LogReply(past: nil, lines: Array(same), last: log.last))
+                of: run, LogReply(past: nil, lines: Array(same), cursor: log.cursor))
         }
         for written in log.written {
             items += output(
-                of: written.run, LogReply(past: nil, lines: [], written: [written], last: log.last))
+                of: written.run,
+                LogReply(past: nil, lines: [], written: [written], cursor: log.cursor))
         }
         return items
     }

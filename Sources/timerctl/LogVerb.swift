@@ -128,7 +128,7 @@ struct LogReader {
             }
         }
         // The lines of other runs are known as well, for a while.
-        let shown = Set(past.map(\.status.run) + reply.active.map(\.run))
+        let shown = Set(past.map(\.id) + reply.active.map(\.id))
         story.pass(over: reply.only { !shown.contains($0) })
         reply = reply.only { shown.contains($0) }
         note(reply)
@@ -160,7 +160,7 @@ struct LogReader {
                     "timerd was restarted; the journal has the lines between: journalctl -t \(job)")
             )
         }
-        let active = Set(reply.active.map(\.run))
+        let active = Set(reply.active.map(\.id))
         let isEnded =
             reply.lastEnded != lastEnded || !story.open.isSubset(of: active)
             || run.map { !active.contains($0.description) } == true
@@ -172,27 +172,25 @@ struct LogReader {
     }
 
     /// The runs that ended since this began, the oldest first.
-    private func ended() throws(Connection.Failure) -> [PastRun] {
+    private func ended() throws(Connection.Failure) -> [RunStatus] {
         guard let run else {
             let query = HistoryQuery(job: job, since: begun, limit: Self.pastMax)
             return try connection.value(HistoryReply.self, of: .history(query)).runs.reversed()
         }
         let reply = try connection.value(RunReply.self, of: .run(run))
         guard reply.state == "ended" else { return [] }
-        return [
-            PastRun(
-                job: reply.job, status: reply.status, ended: reply.ended ?? reply.now,
-                missed: reply.missed, output: reply.output ?? "")
-        ]
+        var ended = reply.runStatus
+        ended.ended = ended.ended ?? reply.now
+        return [ended]
     }
 
-    private mutating func note(_ reply: LogReply) { (last, since) = (reply.last, reply.since) }
+    private mutating func note(_ reply: LogReply) { (last, since) = (reply.cursor, reply.since) }
 
     /// Of a single run that was asked for, that one alone.
     private func only(_ reply: LogReply) -> LogReply {
         guard let run else { return reply }
         var reply = reply
-        reply.active.removeAll { $0.run != run.description }
+        reply.active.removeAll { $0.id != run.description }
         return reply
     }
 }

@@ -122,7 +122,7 @@ struct NextVerb: ParsableCommand {
         }
         if status.onBootUsec != nil {
             var preview = SchedulePreview(
-                normalized: nil, timezone: nil, next: [status.next].compactMap(\.self))
+                normalized: nil, timezone: nil, instants: [status.next].compactMap(\.self))
             preview.afterBootUsec = status.afterBootUsec
             return preview
         }
@@ -143,13 +143,15 @@ struct NextVerb: ParsableCommand {
             overlap: status.dstOverlap.flatMap { DSTRule.Overlap(rawValue: $0) })
         guard !schedule.sources.isEmpty else {
             return SchedulePreview(
-                normalized: nil, timezone: nil, next: [status.next].compactMap { $0 })
+                normalized: nil, timezone: nil, instants: [status.next].compactMap { $0 })
         }
         var preview = SchedulePreview(
             schedule, text: ((status.calendar ?? []) + (status.cron ?? [])).joined(separator: "; "),
             timezone: status.timezone, after: start, count: count)
         preview.afterBootUsec = status.afterBootUsec
-        if let first { preview.next = Array(([first.rfc3339] + preview.next).prefix(count)) }
+        if let first {
+            preview.instants = Array(([first.rfc3339Micros] + preview.instants).prefix(count))
+        }
         return preview
     }
 
@@ -212,20 +214,20 @@ struct SchedulePreview: Codable {
     /// How long after each boot of the machine it fires, of a job that does.
     var afterBootUsec: Int64?
     /// The instants, in UTC; none if it never fires.
-    var next: [String]
-    /// Of a job that is paused without an end: what is left to its next firing.
-    var paused: String?
+    var instants: [String]
+    /// Of a job that is paused without an end: what is left to its next firing, in words.
+    var pause: String?
 
-    init(normalized: String?, timezone: String?, everyUsec: Int64? = nil, next: [String]) {
+    init(normalized: String?, timezone: String?, everyUsec: Int64? = nil, instants: [String]) {
         self.normalized = normalized
         self.timezone = timezone
         self.everyUsec = everyUsec
-        self.next = next
+        self.instants = instants
     }
 
     /// Of a job that is paused without an end.
     init(paused status: JobStatus) {
-        self.init(normalized: nil, timezone: nil, next: [])
+        self.init(normalized: nil, timezone: nil, instants: [])
         let left = status.remainingUsec.map {
             "\(TimeSpan.text(.microseconds($0))) left after it is resumed"
         }
@@ -237,7 +239,7 @@ struct SchedulePreview: Codable {
                 ? "runs when it is resumed, if a run became due during the pause"
                 : "waits for its next scheduled time after it is resumed")
         afterBootUsec = status.afterBootUsec
-        paused = "paused; \(rest)"
+        pause = "paused; \(rest)"
     }
 
     init(
@@ -255,16 +257,16 @@ struct SchedulePreview: Codable {
         var instants: [String] = []
         var at = start
         while instants.count < count, let slot = schedule.next(after: at) {
-            instants.append(slot.rfc3339)
+            instants.append(slot.rfc3339Micros)
             at = slot
         }
-        self.init(normalized: text, timezone: timezone, next: instants)
+        self.init(normalized: text, timezone: timezone, instants: instants)
     }
 
     init(every span: Duration, zone: ZoneRules, after start: WallInstant, count: Int) {
         self.init(
             normalized: TimeSpan.text(span), timezone: zone.name,
-            everyUsec: span.wholeMicroseconds, next: (1...count).map { (start + span * $0).rfc3339 }
-        )
+            everyUsec: span.wholeMicroseconds,
+            instants: (1...count).map { (start + span * $0).rfc3339Micros })
     }
 }

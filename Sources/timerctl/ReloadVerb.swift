@@ -23,10 +23,10 @@ struct ReloadVerb: ParsableCommand {
 
     func run() throws {
         guard !dryRun else {
-            let preview = try connection.ask(.previewReload, for: ReloadPreviewReply.self)
+            let preview = try connection.ask(.previewReload, for: ReloadReply.self)
             try connection.show(preview) { Text.preview(preview) }
             return try Self.complain(
-                of: preview.refused, preview.errors,
+                of: preview.refusedFiles, preview.errors,
                 strict
                     ? "a reload would be refused"
                     : "would be refused; its jobs would stay as they are")
@@ -38,7 +38,8 @@ struct ReloadVerb: ParsableCommand {
     static func reload(over connection: Connection, isStrict: Bool) throws {
         let reply = try connection.ask(isStrict ? .strictReload : .reload, for: ReloadReply.self)
         try connection.show(reply) { Text.reload(reply) }
-        try complain(of: reply.refused, reply.errors, "was refused; its jobs stay as they are")
+        try complain(
+            of: reply.refusedFiles, reply.errors, "was refused; its jobs stay as they are")
     }
 
     /// What was used is told already; what was not makes the command fail.
@@ -46,8 +47,8 @@ struct ReloadVerb: ParsableCommand {
         of files: [String], _ errors: [String], _ consequence: String
     ) throws {
         guard !files.isEmpty else { return }
-        for error in errors { Terminal.complain(error) }
         let told = files.map { "\($0): \(consequence)" }.joined(separator: "\n")
-        throw Connection.fail(1, told)
+        let reply = ErrorReply(told, code: .invalidConfiguration, details: errors)
+        throw Connection.Failure(1, reply).exit
     }
 }

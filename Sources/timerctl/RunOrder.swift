@@ -122,7 +122,7 @@ struct RunStart {
             guard let reply = try? connection.value(RunReply.self, of: .run(run)) else {
                 return nil
             }
-            return Self.start(reply.status, live: reply.live, of: reply.maxConcurrent)
+            return Self.start(reply.runStatus, live: reply.live, of: reply.maxConcurrent)
         }
     }
 
@@ -134,7 +134,7 @@ struct RunStart {
             guard let table = try? connection.table() else { return nil }
             for row in table.jobs {
                 for run in row.running + [row.last].compactMap(\.self) {
-                    found[run.run] = Self.start(run)
+                    found[run.id] = Self.start(run)
                 }
             }
             return runs.contains { found[$0] == .requested } ? .requested : .started
@@ -185,14 +185,14 @@ extension Text {
 
     /// `backup: run … ended: exit status 1, after 4.1s`.
     static func ended(_ reply: RunReply) -> String {
-        let run = reply.status
+        let run = reply.runStatus
         let outcome = run.outcome.map { RunWords.end($0) } ?? "nothing is known of its end"
-        let next = reply.nextAttempt.map { next in
-            "; \(next.run) is the next attempt"
+        let next = reply.followingAttempt.map { next in
+            "; \(next.id) is the next attempt"
                 + (next.startsAt.map { ", at \(instant($0))" } ?? "")
         }
         let ended = run.began == nil ? "" : "ended: "
         return
-            "\(reply.job): run \(run.run) \(ended)\(outcome)\(took(run, ", after "))\(next ?? "")"
+            "\(run.job): run \(run.id) \(ended)\(outcome)\(took(run, ", after "))\(next ?? "")"
     }
 }

@@ -86,12 +86,12 @@ struct RunWatch {
             unknown += 1
             guard unknown > Self.unknownMax else { return }
             throw Connection.Failure(
-                status: 1,
-                message:
-                    "run \(run) is lost: timerd does not know it any more, and cannot say how it ended"
-            )
+                1,
+                ErrorReply(
+                    "run \(run) is lost: timerd does not know it any more, and cannot say how it ended",
+                    code: .noSuchRun))
         }
-        if failure.message == Connection.unexpected.message { throw failure }
+        if failure == Connection.unexpected { throw failure }
         if !isAway {
             say("timerd does not answer (\(failure.message)); waiting for it. The run continues")
         }
@@ -101,15 +101,15 @@ struct RunWatch {
     /// Says what it waits for, or that it has started, once for each.
     private mutating func announce(_ reply: RunReply) {
         let what: String
-        if let wait = Text.waits(reply.status, live: reply.live, of: reply.maxConcurrent) {
+        if let wait = Text.waits(reply.runStatus, live: reply.live, of: reply.maxConcurrent) {
             what = wait
-        } else if reply.status.began != nil {
+        } else if reply.runStatus.began != nil {
             what = "started"
         } else {
             return
         }
         // That fewer runs are active by now is nothing new.
-        let kind = reply.status.waits ?? "started"
+        let kind = reply.runStatus.waits ?? "started"
         guard kind != announced else { return }
         announced = kind
         say("run \(run) \(what)")
@@ -135,12 +135,12 @@ struct RunWatch {
             case .begin, .again, .kept, .end: break
             }
         }
-        last = log.last
+        last = log.cursor
     }
 
     /// The end of the output that is kept with the run, where nothing else of it is left.
     private mutating func passTail(of reply: RunReply) {
-        guard !hasOutput, let output = reply.output, !output.isEmpty else { return }
+        guard !hasOutput, let output = reply.runStatus.output, !output.isEmpty else { return }
         for line in Text.lines(of: output) { put(line, false) }
         say("this is the end of its output, on both streams: " + Text.journal(of: run.description))
     }
@@ -148,7 +148,7 @@ struct RunWatch {
     /// The exit status of a program that waited for the run: that of the run, 128 and the number of the signal that
     /// ended it, or 1 for everything else that is no success.
     static func exitStatus(of reply: RunReply) -> Int32 {
-        let run = reply.status
+        let run = reply.runStatus
         guard run.failed != false || run.outcome.flatMap({ RunOutcome($0) })?.isIntended == true
         else { return 0 }
         switch run.outcome.flatMap({ RunOutcome($0) }) {

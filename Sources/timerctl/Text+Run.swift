@@ -10,18 +10,18 @@ extension Text {
     ///
     /// - Parameter output: what the daemon has of its output, if it was asked.
     static func run(_ reply: RunReply, output: LogReply?, lines: Int) -> String {
-        let run = reply.status
+        let run = reply.runStatus
         var rows: [(String, String?)] = [
-            ("Run", run.run), ("Job", reply.job),
+            ("Run", run.id), ("Job", run.job),
             (
                 "Attempt",
                 reply.retries.map { $0 > 0 ? "\(reply.attempt) of \($0 + 1)" : nil }
                     ?? (reply.attempt > 1 ? "\(reply.attempt)" : nil)
             ),
-            ("Cause", run.cause.map { _ in RunWords.cause(of: run, missed: reply.missed) }),
+            ("Cause", run.cause.map { _ in RunWords.cause(of: run) }),
             ("Planned", instant(run.scheduled)), ("Began", began(run)),
         ]
-        if let ended = reply.ended {
+        if let ended = run.ended {
             rows.append(("Ended", instant(ended) + took(run, ", after ")))
         }
         rows += [
@@ -30,7 +30,7 @@ extension Text {
             ("Verdict", verdict(run)),
             ("CPU", cpu(run)),
             ("Peak memory", run.peakBytes.map { "\($0 / 1024) KiB" }),
-            ("Next attempt", reply.nextAttempt.map { nextAttempt($0) }),
+            ("Next attempt", reply.followingAttempt.map { nextAttempt($0) }),
             ("Next run", reply.next.map { instant($0) }),
         ]
         let shown = rows.compactMap { name, value in value.map { (name, Printable.text($0)) } }
@@ -39,7 +39,7 @@ extension Text {
             String(repeating: " ", count: width - name.count) + "\(name): \(value)"
         }
         text += last(lines, of: reply, output)
-        return (text + ["", "`timerctl log \(run.run)` shows its output"]).joined(separator: "\n")
+        return (text + ["", "`timerctl log \(run.id)` shows its output"]).joined(separator: "\n")
     }
 
     private static func began(_ run: RunStatus) -> String? {
@@ -50,7 +50,7 @@ extension Text {
 
     /// How long after its time it began. Of a further attempt, that says nothing.
     private static func late(_ run: RunStatus) -> Duration? {
-        guard RunWords.attempt(of: run.run) == 1, let planned = WallInstant(rfc3339: run.scheduled),
+        guard RunWords.attempt(of: run.id) == 1, let planned = WallInstant(rfc3339: run.scheduled),
             let began = run.began.flatMap({ WallInstant(rfc3339: $0) })
         else { return nil }
         return began - planned
@@ -63,7 +63,9 @@ extension Text {
     }
 
     private static func state(_ reply: RunReply) -> String {
-        if let wait = waits(reply.status, live: reply.live, of: reply.maxConcurrent) { return wait }
+        if let wait = waits(reply.runStatus, live: reply.live, of: reply.maxConcurrent) {
+            return wait
+        }
         return switch reply.state {
         case "starting": "is being started"
         case "stopping": "is being stopped"
@@ -96,14 +98,14 @@ extension Text {
         let how =
             RunWords.wait(run, instant: instant) ?? run.outcome.map { RunWords.end($0) }
             ?? run.began.map { "started \(instant($0))" } ?? "is being started"
-        return "\(run.run), \(how)"
+        return "\(run.id), \(how)"
     }
 
     private static func last(_ count: Int, of reply: RunReply, _ output: LogReply?) -> [String] {
-        let recent = output?.lines.filter { $0.run == reply.status.run } ?? []
+        let recent = output?.lines.filter { $0.run == reply.runStatus.id } ?? []
         let shown =
             recent.isEmpty
-            ? lastLines(of: reply.output ?? "", count)
+            ? lastLines(of: reply.runStatus.output ?? "", count)
             : recent.map(\.text).filter { !$0.isEmpty }.suffix(count).map { Terminal.shown($0) }
         guard !shown.isEmpty else { return [] }
         return ["", "The end of its output:"] + shown.map { "    | \($0)" }

@@ -14,12 +14,10 @@ extension Text {
         guard !reply.runs.isEmpty else { return "no runs\(range)" }
         var rows: [[TextTable.Cell]] = []
         for run in reply.runs {
-            let status = run.status
-            let cpu = status.userUsec.flatMap { user in status.systemUsec.map { user + $0 } }
+            let cpu = run.userUsec.flatMap { user in run.systemUsec.map { user + $0 } }
             let cells = [
-                run.job, instant(run.ended), status.outcome ?? "-",
-                span(status.elapsedUsec), span(cpu),
-                status.peakBytes.map { "\($0 / 1024) KiB" } ?? "-", status.run,
+                run.job, instant(run.ended), run.outcome ?? "-", span(run.elapsedUsec), span(cpu),
+                run.peakBytes.map { "\($0 / 1024) KiB" } ?? "-", run.id,
             ]
             rows.append(cells.map { .init($0) })
         }
@@ -28,7 +26,9 @@ extension Text {
         for (index, line) in table.lines().enumerated() {
             lines.append(line)
             guard index > 0, outputLines > 0 else { continue }
-            lines += lastLines(of: reply.runs[index - 1].output, outputLines).map { "    | \($0)" }
+            lines += lastLines(of: reply.runs[index - 1].output ?? "", outputLines).map {
+                "    | \($0)"
+            }
         }
         if since != nil { lines += ["", "\(plural(reply.runs.count, "run"))\(range)"] }
         return lines.joined(separator: "\n")

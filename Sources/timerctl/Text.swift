@@ -43,14 +43,14 @@ enum Text {
                         ? "waits for the end of the pause" : waiting($0, run.startsAt)
                 }
                 ?? run.began.map { "started \(instant($0))" } ?? "is being started"
-            lines.append((run.waits == nil ? "Running" : "Waiting", "\(run.run), \(since)"))
+            lines.append((run.waits == nil ? "Running" : "Waiting", "\(run.id), \(since)"))
         }
         if let last = job.last {
-            lines.append(("Last run", "\(last.run), \(last.outcome ?? "-")"))
+            lines.append(("Last run", "\(last.id), \(last.outcome ?? "-")"))
             lines.append(("", resources(last)))
         }
         if let skip = job.skipped {
-            let count = skip.count == 1 ? "" : ", \(skip.count) runs"
+            let count = skip.skippedCount == 1 ? "" : ", \(skip.skippedCount) runs"
             lines.append(("Skipped", "\(instant(skip.scheduled))\(count) (\(skip.reason))"))
         }
         lines.append(("Saved", "\(instant(job.checkpoint))\(age(job.checkpoint))"))
@@ -94,9 +94,9 @@ enum Text {
     }
 
     /// The lines of `timerctl reload --dry-run`.
-    static func preview(_ preview: ReloadPreviewReply) -> String {
+    static func preview(_ preview: ReloadReply) -> String {
         let parts = [
-            ("added", preview.added), ("changed", preview.changed), ("removed", preview.removed),
+            ("added", preview.added), ("changed", preview.redefined), ("removed", preview.removed),
         ]
         let changes = parts.flatMap { word, lines in
             lines.map { "\(word): \($0.job), \(span($0.elapsedUsec)) elapsed" }
@@ -116,17 +116,18 @@ enum Text {
         if let timezone = preview.timezone { lines.append("   Timezone: \(timezone)") }
         if let from { lines.append("      After: \(from)") }
         let afterBoot = preview.afterBootUsec.map { "       Next: \(boot($0, "the next"))" }
-        guard !preview.next.isEmpty else {
-            let paused = preview.paused.map { "       Next: \($0)" }
+        guard !preview.instants.isEmpty else {
+            let paused = preview.pause.map { "       Next: \($0)" }
             let found = [paused, afterBoot].compactMap(\.self)
             return (lines + (found.isEmpty ? ["       Next: never"] : found)).joined(
                 separator: "\n")
         }
         var last: WallInstant?
-        for text in preview.next {
+        for text in preview.instants {
             guard let instant = WallInstant(rfc3339: text) else { continue }
             let gap = last.map { ", \(span((instant - $0).wholeMicroseconds)) later" } ?? ""
-            lines.append("       Next: \(local(instant, in: zone))  \(text)\(gap)")
+            lines.append(
+                "       Next: \(local(instant, in: zone))  \(instant.rfc3339)\(gap)")
             last = instant
         }
         return (lines + [afterBoot].compactMap(\.self)).joined(separator: "\n")
@@ -198,10 +199,10 @@ enum Text {
     /// The lines that say what a reload changed.
     static func reload(_ reply: ReloadReply) -> String {
         let changes = [
-            ("added", reply.added), ("changed", reply.changed), ("removed", reply.removed),
+            ("added", reply.added), ("changed", reply.redefined), ("removed", reply.removed),
         ]
         let lines = changes.filter { !$0.1.isEmpty }.map { word, jobs in
-            "\(word): \(jobs.joined(separator: ", "))"
+            "\(word): \(jobs.map(\.job).joined(separator: ", "))"
         }
         return (lines + ["unchanged: \(reply.kept)"] + reply.warnings.map(Printable.lines))
             .joined(separator: "\n")

@@ -25,7 +25,7 @@ struct Timerctl: ParsableCommand {
             NextVerb.self,
             HistoryVerb.self, LogVerb.self, KillVerb.self, AtVerb.self, InVerb.self,
             CancelVerb.self,
-            ReloadVerb.self, EditVerb.self,
+            ReloadVerb.self, EditVerb.self, APIVerb.self,
         ])
 
     /// For the help and the shells' completions alone: what comes before the verb is read behind it.
@@ -38,11 +38,12 @@ struct Timerctl: ParsableCommand {
             var command = try parseAsRoot(verbFirst(CommandLine.arguments.dropFirst()))
             try command.run()
         } catch let error where exitCode(for: error) == .validationFailure {
-            if let fault = unknownCommand(CommandLine.arguments.dropFirst()) {
-                Terminal.complain(fault)
-                exit(withError: ExitCode(WrongUsage.status))
+            let unknown = unknownCommand(CommandLine.arguments.dropFirst())
+            if ErrorOutput.isJSON {
+                ErrorOutput.write(ErrorReply(unknown ?? message(for: error), code: .usage))
+            } else {
+                Terminal.complain(unknown ?? WrongUsage.text(fullMessage(for: error)))
             }
-            Terminal.complain(WrongUsage.text(fullMessage(for: error)))
             exit(withError: ExitCode(WrongUsage.status))
         } catch {
             exit(withError: error)

@@ -84,15 +84,13 @@ struct UpcomingVerb: ParsableCommand {
 }
 
 /// The next runs of several jobs, in the order of time.
-struct Upcoming: Encodable {
-    struct Run: Encodable, Hashable {
+struct Upcoming: Codable {
+    struct Run: Codable, Hashable {
         /// When it is due, RFC 3339.
         var at: String
         var job: String
         /// `run`, `retry`, or `skipped` by skip-next.
         var kind: String
-
-        fileprivate var instant: WallInstant
         /// How many further runs of the job are not listed one by one, and whether there may be still more.
         fileprivate(set) var further = 0
         fileprivate(set) var isAtLeast = false
@@ -106,11 +104,11 @@ struct Upcoming: Encodable {
         }
     }
 
-    var runs: [Run]
+    var upcoming: [Run]
     /// Whether there are more of them within the time that was asked for.
     var hasMore: Bool
     /// The jobs that are paused without an end.
-    var paused: [String]
+    var pausedJobs: [String]
 
     /// - Parameters:
     ///   - jobs: what the daemon says of them.
@@ -131,10 +129,11 @@ struct Upcoming: Encodable {
             let runs = try Self.runs(of: job, to: end, most: each, verb)
             found += isBrief ? Self.brief(runs) : runs
         }
-        found.sort { ($0.instant, $0.job) < ($1.instant, $1.job) }
-        runs = Array(found.prefix(most))
+        // The API writes all instants with the same number of digits.
+        found.sort { ($0.at, $0.job) < ($1.at, $1.job) }
+        upcoming = Array(found.prefix(most))
         hasMore = found.count > most
-        paused = jobs.filter { $0.state == "paused" && $0.paused?.until == nil }.map(\.job)
+        pausedJobs = jobs.filter { $0.state == "paused" && $0.paused?.until == nil }.map(\.job)
     }
 
     /// A job that runs more often is listed once.
@@ -157,7 +156,7 @@ struct Upcoming: Encodable {
         var found: [Run] = []
         func add(_ text: String, _ kind: String) -> Bool {
             guard let instant = WallInstant(rfc3339: text), instant <= end else { return false }
-            found.append(Run(at: text, job: job.job, kind: kind, instant: instant))
+            found.append(Run(at: text, job: job.job, kind: kind))
             return found.count <= most
         }
         if let attempt = job.nextAttempt { _ = add(attempt, "retry") }
@@ -182,11 +181,11 @@ extension Upcoming {
         var verb = verb
         let all = min(1000, most + 1)
         verb.count = min(all, 4)
-        let some = try verb.preview(of: job).next
+        let some = try verb.preview(of: job).instants
         let last = some.last.flatMap { WallInstant(rfc3339: $0) }
         guard some.count == verb.count, verb.count < all, let last, last <= end else { return some }
         verb.count = all
-        return try verb.preview(of: job).next
+        return try verb.preview(of: job).instants
     }
 }
 
@@ -198,12 +197,12 @@ extension Text {
         _ upcoming: Upcoming, range: String, at now: WallInstant, on screen: Screen = Screen()
     ) -> String {
         var lines: [String] = []
-        if upcoming.runs.isEmpty {
+        if upcoming.upcoming.isEmpty {
             lines = ["Nothing is due \(range)"]
         } else {
             var table = TextTable(
                 ["TIME", "IN", "JOB", "WHAT"],
-                upcoming.runs.map { run in
+                upcoming.upcoming.map { run in
                     let left = WallInstant(rfc3339: run.at).map { $0 - now } ?? .zero
                     return [
                         .init(instant(run.at)), .init(whole(left)), .init(run.job),
@@ -216,8 +215,8 @@ extension Text {
                 lines += ["", "There are more \(range); -n shows more of them"]
             }
         }
-        if !upcoming.paused.isEmpty {
-            let count = upcoming.paused.count
+        if !upcoming.pausedJobs.isEmpty {
+            let count = upcoming.pausedJobs.count
             lines += [
                 "", "\(plural(count, "job")) \(count == 1 ? "is" : "are") paused without an end",
             ]

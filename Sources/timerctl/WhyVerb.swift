@@ -12,20 +12,12 @@ struct WhyVerb: ParsableCommand {
     @OptionGroup var connection: Connection
     @OptionGroup var argument: JobArgument
 
-    /// The answer as JSON.
-    private struct Answer: Encodable {
-        var job: String
-        var why: [String]
-    }
-
     func run() throws {
         let reply = try connection.ask(.why(argument.job), for: WhyReply.self)
-        let isJSON = connection.json
-        let explanation = Explanation(reply) { isJSON ? $0 : Text.instant($0) }
-        let sentences = explanation.sentences
-        try connection.show(Answer(job: reply.job, why: sentences)) {
+        try connection.show(reply) {
             // An error of the configuration has lines of its own: what is wrong, the place, a caret.
-            sentences.map(Printable.lines).joined(separator: "\n")
+            Explanation(reply) { Text.instant($0) }.sentences.map(Printable.lines).joined(
+                separator: "\n")
         }
     }
 }

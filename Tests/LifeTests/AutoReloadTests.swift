@@ -80,7 +80,7 @@ import TimerCore
         try daemon.write(job("c"))
         // Requested, and on again with it.
         let reply = try reply(.reload, of: daemon)
-        #expect(reply.added == ["c"] && reply.removed == ["b"])
+        #expect(reply.added.map(\.job) == ["c"] && reply.removed.map(\.job) == ["b"])
         try daemon.write(job("d"))
         #expect(daemon.waitForLog("Configuration reloaded: 1 added (d), 1 removed (c)"))
         #expect(daemon.stop() == 0)
@@ -105,8 +105,9 @@ import TimerCore
         #expect(try daemon.timerctl("reload", "--strict").status == 1)
 
         let found = try reply(.reload, of: daemon)
-        #expect(found.added == ["d"] && found.changed == ["c"] && found.removed.isEmpty)
-        #expect(found.kept == 3 && found.refused == ["\(daemon.folder)/jobs.d/1.toml"])
+        #expect(found.added.map(\.job) == ["d"] && found.redefined.map(\.job) == ["c"])
+        #expect(found.removed.isEmpty)
+        #expect(found.kept == 3 && found.refusedFiles == ["\(daemon.folder)/jobs.d/1.toml"])
         #expect(found.errors.count == 1 && found.errors[0].contains("unknown key \"evry\""))
         let told = "1 file of jobs.d was refused: 1.toml; its jobs stay as they are"
         #expect(daemon.waitForLog(told))
@@ -128,7 +129,7 @@ import TimerCore
         try daemon.start()
         #expect(try daemon.ask(.show(Job.Name("a")!)).status == 404)
         try write(job("a") + job("b"), to: "jobs.d/1.toml", of: daemon)
-        #expect(try reply(.reload, of: daemon).added == ["a", "b"])
+        #expect(try reply(.reload, of: daemon).added.map(\.job) == ["a", "b"])
         #expect(try daemon.show("a").elapsedUsec >= before)
         #expect(try daemon.show("a").last?.outcome == "exited(0)")
         #expect(daemon.stop() == 0)

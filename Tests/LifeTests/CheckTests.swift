@@ -78,7 +78,7 @@ import TimerControl
         try daemon.write(doubtful)
         let reply = try ControlJSON.decode(
             ReloadReply.self, from: Array(try daemon.ask(.reload).text.utf8))
-        #expect(reply.changed == ["a"] && reply.warnings.count == 1)
+        #expect(reply.redefined.map(\.job) == ["a"] && reply.warnings.count == 1)
         #expect(reply.warnings.first?.contains("[missing-program]") == true)
         #expect(daemon.waitForLog("there is no program \"no-such-program-1\""))
         let preview = try daemon.timerctl("reload", "--dry-run")

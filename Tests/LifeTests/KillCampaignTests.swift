@@ -153,8 +153,8 @@ private final class KillCampaign {
         let query = HistoryQuery(job: Job.Name("slot")!, limit: 1000)
         let reply = try daemon.ask(.history(query))
         for run in try ControlJSON.decode(HistoryReply.self, from: Array(reply.text.utf8)).runs {
-            outcomes.insert(run.status.run)
-            standsFor[run.status.run] = run.missed
+            outcomes.insert(run.id)
+            standsFor[run.id] = run.missed ?? 0
         }
     }
 

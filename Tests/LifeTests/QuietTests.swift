@@ -40,7 +40,7 @@ import TimerControl
         #expect(
             lines == ["added: job-1000", "changed: job-1", "removed: job-0", "unchanged: 998"])
         let json = try daemon.timerctl("reload", "--dry-run", "--json").text
-        let reply = try ControlJSON.decode(ReloadPreviewReply.self, from: Array(json.utf8))
+        let reply = try ControlJSON.decode(ReloadReply.self, from: Array(json.utf8))
         #expect(reply.kept == 998 && reply.added.map(\.job) == ["job-1000"])
         #expect(json.utf8.count < 1000)
         #expect(daemon.stop() == 0)

@@ -109,9 +109,9 @@ import TimerCore
         #expect(try run(daemon, "log", "good").out.contains("good has never run; it runs next at "))
         let json = try run(daemon, "run", "bad", "--wait", "--json")
         let reply = try ControlJSON.decode(RunReply.self, from: Array(json.out.utf8))
-        #expect(json.status == 7 && reply.state == "ended" && reply.output == "trying\n")
-        #expect(reply.status.cause == "requested" && reply.status.requestedBy != nil)
-        let name = reply.status.run
+        #expect(json.status == 7 && reply.state == "ended" && reply.runStatus.output == "trying\n")
+        #expect(reply.runStatus.cause == "requested" && reply.runStatus.requestedBy != nil)
+        let name = reply.runStatus.id
         let shown = try run(daemon, "show", name).out
         #expect(shown.contains("Result: exit status 7") && shown.contains("    | trying"))
         #expect(shown.contains("Cause: requested by ") && shown.contains("Verdict: failed"))
@@ -169,7 +169,7 @@ import TimerCore
         client.signal(SIGINT)
         let end = client.finish()
         #expect(end.status == 130 && end.err.contains("stopped waiting"), "\(end.err)")
-        let name = try #require(try daemon.show("long").running.first?.run)
+        let name = try #require(try daemon.show("long").running.first?.id)
         #expect(end.err.contains("`timerctl kill \(name)` ends it"))
         #expect(try run(daemon, "kill", name).status == 0)
         #expect(daemon.stop() == 0)

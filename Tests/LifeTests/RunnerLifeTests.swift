@@ -317,7 +317,7 @@ import TimerCore
         _ = try daemon.ask(.order(.run, Job.Name("b")!))
         #expect(daemon.nextFiring(until: LiveDaemon.now() + 10)?.text == "up 0")
         #expect(try wait { try daemon.timerctl("log", "b", "-o", "cat").text == "says\n" })
-        let run = try #require(try daemon.show("b").running.first?.run)
+        let run = try #require(try daemon.show("b").running.first?.id)
         #expect(try daemon.timerctl("kill", run, "--signal", "WINCH").status == 0)
         #expect(try daemon.show("b").running.count == 1)
         #expect(try daemon.timerctl("kill", "b").text == "\(run): is being stopped\n")

@@ -97,7 +97,7 @@ struct SpawnFailureTests {
             """)
         try daemon.start()
         let runner = try #require(daemon.runner())
-        func runs() throws -> [PastRun] {
+        func runs() throws -> [RunStatus] {
             let reply = try ControlClient(path: daemon.socket).send(.history(HistoryQuery()))
             return try ControlJSON.decode(HistoryReply.self, from: reply.body).runs
         }
@@ -106,13 +106,13 @@ struct SpawnFailureTests {
         #expect(try wait { try runs().count == 3 })
         fault.end()
         let failed = try runs()
-        #expect(failed.allSatisfy { $0.status.outcome == "spawn-failed(\(error), \(step))" })
-        #expect(failed.map(\.status.run).map { $0.last } == ["3", "2", "1"])
-        let ends = failed.map { WallInstant(rfc3339: $0.ended)! }
+        #expect(failed.allSatisfy { $0.outcome == "spawn-failed(\(error), \(step))" })
+        #expect(failed.map(\.id).map { $0.last } == ["3", "2", "1"])
+        let ends = failed.map { WallInstant(rfc3339: $0.ended ?? "")! }
         #expect(ends[0] - ends[1] >= .milliseconds(290) && ends[1] - ends[2] >= .milliseconds(290))
         #expect(daemon.runner() == runner)
         _ = try daemon.ask(.order(.run, Job.Name("a")!))
-        #expect(try wait { try runs().first?.status.outcome == "exited(0)" })
+        #expect(try wait { try runs().first?.outcome == "exited(0)" })
         #expect(daemon.stop() == 0)
     }
 

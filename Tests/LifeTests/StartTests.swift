@@ -64,7 +64,7 @@ import TimerCore
         #expect(try daemon.timerctl("run", "a").status == 0)
         let deadline = LiveDaemon.now() + 20
         while try daemon.show("a").running.first?.began == nil, LiveDaemon.now() < deadline {}
-        let running = try daemon.show("a").running.map(\.run)
+        let running = try daemon.show("a").running.map(\.id)
         let runner = daemon.runner()
         let second = try Spawned(
             [
@@ -80,7 +80,7 @@ import TimerCore
         let said = try String(contentsOfFile: "\(daemon.folder)/log2", encoding: .utf8)
         #expect(said.contains("another timerd is using it"), "\(said)")
         #expect(daemon.runner() == runner && runner != nil)
-        #expect(try daemon.show("a").running.map(\.run) == running && running.count == 1)
+        #expect(try daemon.show("a").running.map(\.id) == running && running.count == 1)
         #expect(try daemon.timerctl("kill", "a").status == 0)
         #expect(daemon.stop() == 0)
     }

@@ -78,9 +78,9 @@ extension Machine {
         case .resume(let run):
             timeline.seen.append(seen(.resume, run))
             if let index = alive.firstIndex(where: { $0.id == run }) { resume(index) }
-        case .close(let run, let outcome, _, _):
-            timeline.seen.append(seen(.close, run, plain(outcome).rawValue))
-            rows.removeAll { $0.run.id == run }
+        case .close(let ended):
+            timeline.seen.append(seen(.close, ended.id, plain(ended.outcome).rawValue))
+            rows.removeAll { $0.run.id == ended.id }
         case .save(let records, _): for record in records { keep(record) }
         case .storeJobSet(let change, _):
             for renaming in change.renamed { rename(renaming) }

@@ -26,7 +26,7 @@ private enum SeenPauses {
     private static let run = Run.ID("backup:20261121T043852.000000Z:1")!
 
     @Test(arguments: [
-        ControlRequest.list, .show(name), .why(name), .reload, .previewReload,
+        ControlRequest.list, .show(name), .why(name), .reload, .previewReload, .document,
         .order(.pause, name, OrderBody(note: "disk \"swap\" — ß 💾")),
         .order(.pause, name, OrderBody(until: "2026-12-24T18:00:00Z", withRun: true)),
         .order(.pause, name, OrderBody(forUsec: 90_000_000)), .order(.resume, name),
@@ -283,9 +283,9 @@ private enum SeenPauses {
         let snapshot = try #require(agenda.snapshot(of: job.name, at: clock))
         let text = String(decoding: try ControlJSON.encode(JobStatus(snapshot)), as: UTF8.self)
         #expect(
-            text == #"{"active_usec":0,"checkpoint":"2026-11-18T11:06:40Z","#
+            text == #"{"active_usec":0,"checkpoint":"2026-11-18T11:06:40.000000Z","#
                 + #""command":["restic"],"count":"active","elapsed_usec":0,"every_usec":60000000,"firings":0,"job":"backup","#
-                + #""next":"2026-11-18T11:07:40Z","remaining_usec":60000000,"running":[],"#
+                + #""next":"2026-11-18T11:07:40.000000Z","remaining_usec":60000000,"running":[],"#
                 + #""state":"armed"}"#)
         let back = try ControlJSON.decode(JobStatus.self, from: Array(text.utf8))
         #expect(back == JobStatus(snapshot))

@@ -64,8 +64,9 @@ import TimerCore
             let snapshot = agenda.snapshot(of: Job.Name(job)!, at: now)
             let reply = WhyReply(
                 job: job, now: now.wall.rfc3339, status: snapshot.map { JobStatus($0) },
-                rejected: rejected, live: agenda.liveRuns, maxConcurrent: agenda.concurrentRunsMax)
-            return Explanation(reply) { $0 }.sentences
+                rejection: rejected, activeRuns: agenda.liveRuns,
+                maxConcurrent: agenda.concurrentRunsMax)
+            return Explanation(reply) { WallInstant(rfc3339: $0)?.rfc3339 ?? $0 }.sentences
         }
     }
 
@@ -179,7 +180,7 @@ import TimerCore
             machine.agenda.snapshot(of: Job.Name("backup")!, at: machine.now))
         let status = JobStatus(snapshot)
         #expect(status.state == "retrying" && status.last?.failed == true)
-        #expect(status.nextAttempt == (machine.now.wall + .seconds(6)).rfc3339)
+        #expect(status.nextAttempt == (machine.now.wall + .seconds(6)).rfc3339Micros)
         #expect(status.nextAttemptUsec == 6_000_000)
         let why = machine.why()
         #expect(

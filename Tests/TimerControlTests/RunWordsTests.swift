@@ -28,14 +28,16 @@ import TimerCore
     }
 
     private func run(
-        _ cause: String?, by: String? = nil, attempt: Int = 1, waits: String? = nil
+        _ cause: String?, by: String? = nil, attempt: Int = 1, missed: Int? = nil,
+        waits: String? = nil
     ) throws -> RunStatus {
         var status = try ControlJSON.decode(
             RunStatus.self,
             from: Array(
-                #"{"run":"a:20261121T043852.000000Z:\#(attempt)","scheduled":"2026-11-21T04:38:52Z"}"#
+                #"{"id":"a:20261121T043852.000000Z:\#(attempt)","job":"a","scheduled":"2026-11-21T04:38:52Z"}"#
                     .utf8))
         (status.cause, status.requestedBy, status.waits) = (cause, by, waits)
+        status.missed = missed
         status.startsAt = waits == "retry-delay" ? "2026-11-21T05:00:00Z" : nil
         return status
     }
@@ -43,7 +45,7 @@ import TimerCore
     @Test func aCauseHasASentence() throws {
         #expect(RunWords.cause(of: try run("schedule")) == "by its schedule")
         #expect(
-            RunWords.cause(of: try run("catch-up"), missed: 2)
+            RunWords.cause(of: try run("catch-up", missed: 2))
                 == "to catch up a missed run, for 3 due runs")
         #expect(RunWords.cause(of: try run("resume")) == "due during the pause that ended")
         #expect(

@@ -173,7 +173,8 @@ struct World {
             keep(records)
             begin(start)
         case .start(let runs): begin(runs)
-        case .close(let run, let outcome, _, let failed):
+        case .close(let summary):
+            let (run, outcome, failed) = (summary.id, summary.outcome, summary.failed)
             #expect(closed[run] == nil, "\(run) is closed twice")
             closed[run] = outcome
             verdicts[run] = failed

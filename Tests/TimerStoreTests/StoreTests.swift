@@ -95,7 +95,10 @@ import TimerCore
             peakResidentBytes: 1 << 20)
         let outcome = RunOutcome.spawnFailed(errno: "ENOENT", what: "exec x")
         try store.commit(
-            [.close(runs[1].id, outcome, usage, failed: true, at: now(6).wall)], durable: false)
+            [
+                .close(
+                    runs[1].id, outcome, usage, failed: true, began: now(2).wall, at: now(6).wall)
+            ], durable: false)
         let past = try Store(path: path).beginInstance(at: now(10))
         #expect(
             past.openRuns.map(\.id.description).sorted()
@@ -106,7 +109,8 @@ import TimerCore
         #expect(past.openRuns.first { $0.id == runs[0].id }?.firing == runs[0].firing)
         #expect(past.openRuns.allSatisfy { $0.bootID == now(0).bootID })
         let last = RunSummary(
-            id: runs[1].id, began: now(2).wall, outcome: outcome, usage: usage, failed: true)
+            id: runs[1].id, began: now(2).wall, ended: now(6).wall, outcome: outcome,
+            usage: usage, failed: true)
         #expect(past.lastRuns == [last.id.firing.job: last])
     }
 

@@ -22,14 +22,14 @@ import TimerCore
                 """
                 {"config":"/c","rejected":[],"jobs":[
                 {"job":"backup","state":"armed","active_usec":5000000,"running":[],
-                 "next":"2026-11-18T11:10:00.5Z","remaining_usec":180500000,"last":{"run":"backup:1:1",
+                 "next":"2026-11-18T11:10:00.5Z","remaining_usec":180500000,"last":{"id":"backup:1:1","job":"backup",
                  "scheduled":"2026-11-18T11:00:00Z","began":"2026-11-18T11:00:00Z","outcome":"exited(3)","failed":true}},
                 {"job":"report","state":"paused","active_usec":0,"running":[],"skips":2,
                  "paused":{"since":"2026-11-18T10:00:00Z","by":"ada","note":"disk, \\"sdb\\" swap"}},
                 {"job":"sync","state":"armed","active_usec":0,"next":"2026-11-18T11:10:00Z","remaining_usec":180000000,
-                 "running":[{"run":"sync:1:1","scheduled":"2026-11-18T11:05:00Z","began":"2026-11-18T11:05:00Z"}]},
+                 "running":[{"id":"sync:1:1","job":"sync","scheduled":"2026-11-18T11:05:00Z","began":"2026-11-18T11:05:00Z"}]},
                 {"job":"日次バックアップと月次レポートの作成","state":"finished","active_usec":1,"running":[],
-                 "last":{"run":"x:1:1","scheduled":"2025-01-02T03:04:05Z","outcome":"exited(0)","failed":false}}
+                 "last":{"id":"x:1:1","job":"x","scheduled":"2025-01-02T03:04:05Z","outcome":"exited(0)","failed":false}}
                 ]}
                 """.utf8))
     }
@@ -167,16 +167,17 @@ import TimerCore
     // MARK: - failures
 
     /// A finished run of a job, so many minutes before now.
-    private func run(_ minutes: Int64, failed: Bool, _ output: String = "") throws -> PastRun {
+    private func run(_ minutes: Int64, failed: Bool, _ output: String = "") throws -> RunStatus {
         let ended = Self.now - .seconds(minutes * 60)
         let outcome = failed ? "exited(3)" : "exited(0)"
-        let status = try ControlJSON.decode(
+        var run = try ControlJSON.decode(
             RunStatus.self,
             from: Array(
-                #"{"run":"backup:\#(minutes):1","scheduled":"\#(ended.rfc3339)","outcome":"\#(outcome)","failed":\#(failed)}"#
+                #"{"id":"backup:\#(minutes):1","job":"backup","scheduled":"\#(ended.rfc3339)","outcome":"\#(outcome)","failed":\#(failed)}"#
                     .utf8))
-        return PastRun(
-            job: "backup", status: status, ended: ended.rfc3339, missed: 0, output: output)
+        run.ended = ended.rfc3339Micros
+        run.output = output
+        return run
     }
 
     @Test func failuresSaySinceWhenAndHowOften() throws {
@@ -213,7 +214,7 @@ import TimerCore
         // Without output it says so, unless it never started.
         for began in [nil, "2026-11-18T11:00:00Z"] {
             var silent = try run(5, failed: true)
-            silent.status.began = began
+            silent.began = began
             let text = Text.failures(
                 [try #require(JobFailure(job, [silent]))], others: 0, rejected: table, lines: 2,
                 at: Self.now)
@@ -247,10 +248,11 @@ import TimerCore
         let jobs = [
             try job(
                 "often",
-                #""state":"armed","every_usec":1200000000,"next":"2026-11-18T11:10:00Z","skips":1"#),
+                #""state":"armed","every_usec":1200000000,"next":"2026-11-18T11:10:00.000000Z","skips":1"#
+            ),
             try job(
                 "hourly",
-                #""state":"armed","cron":["30 * * * *"],"timezone":"UTC","next":"2026-11-18T11:30:00Z""#
+                #""state":"armed","cron":["30 * * * *"],"timezone":"UTC","next":"2026-11-18T11:30:00.000000Z""#
             ),
             try job(
                 "paused",
@@ -260,21 +262,21 @@ import TimerCore
                 "later", #""state":"armed","every_usec":60000000,"next":"2026-11-19T11:10:00Z""#),
             try job(
                 "again",
-                #""state":"retrying","every_usec":86400000000,"next_attempt":"2026-11-18T11:08:00Z","next":"2026-11-19T11:00:00Z""#
+                #""state":"retrying","every_usec":86400000000,"next_attempt":"2026-11-18T11:08:00.000000Z","next":"2026-11-19T11:00:00.000000Z""#
             ),
         ]
         // The zone of the schedules is in their status; NextVerb goes by the clock only where a job has no next run.
         let upcoming = try Upcoming(
             jobs, from: Self.now, to: Self.now + .seconds(3600), most: 50)
         let expected = [
-            "again 2026-11-18T11:08:00Z retry", "often 2026-11-18T11:10:00Z skipped",
-            "hourly 2026-11-18T11:30:00Z run", "often 2026-11-18T11:30:00Z run",
-            "often 2026-11-18T11:50:00Z run",
+            "again 2026-11-18T11:08:00.000000Z retry", "often 2026-11-18T11:10:00.000000Z skipped",
+            "hourly 2026-11-18T11:30:00.000000Z run", "often 2026-11-18T11:30:00.000000Z run",
+            "often 2026-11-18T11:50:00.000000Z run",
         ]
-        #expect(upcoming.runs.map { "\($0.job) \($0.at) \($0.kind)" } == expected)
-        #expect(!upcoming.hasMore && upcoming.paused == ["paused"])
+        #expect(upcoming.upcoming.map { "\($0.job) \($0.at) \($0.kind)" } == expected)
+        #expect(!upcoming.hasMore && upcoming.pausedJobs == ["paused"])
         let cut = try Upcoming(jobs, from: Self.now, to: Self.now + .seconds(3600), most: 2)
-        #expect(cut.runs.count == 2 && cut.hasMore)
+        #expect(cut.upcoming.count == 2 && cut.hasMore)
         let text = Text.upcoming(upcoming, range: "within 1h", at: Self.now)
         let first = text.split(separator: "\n")[1].split(separator: " ").suffix(3)
         #expect(first.joined(separator: " ") == "1min again retry", "\(text)")
@@ -282,12 +284,15 @@ import TimerCore
         // A job that runs often does not hide the others.
         let often = [
             try job(
-                "busy", #""state":"armed","every_usec":60000000,"next":"2026-11-18T11:08:00Z""#),
-            try job("mad", #""state":"armed","every_usec":1000000,"next":"2026-11-18T11:07:01Z""#),
+                "busy",
+                #""state":"armed","every_usec":60000000,"next":"2026-11-18T11:08:00.000000Z""#),
+            try job(
+                "mad", #""state":"armed","every_usec":1000000,"next":"2026-11-18T11:07:01.000000Z""#
+            ),
         ]
         let brief = try Upcoming(
             jobs + often, from: Self.now, to: Self.now + .seconds(3600), most: 50, isBrief: true)
-        #expect(brief.runs.count == 7 && brief.runs.last?.job == "often")
+        #expect(brief.upcoming.count == 7 && brief.upcoming.last?.job == "often")
         let lines = Text.upcoming(brief, range: "within 1h", at: Self.now).split(separator: "\n")
         #expect(lines[1].hasSuffix("  mad     run, and at least 199 more"))
         #expect(lines[3].hasSuffix("  busy    run, and 59 more"))

@@ -22,7 +22,8 @@ import TimerCore
     ) throws -> RunStatus {
         var status = try ControlJSON.decode(
             RunStatus.self,
-            from: Array(#"{"run":"\#(id(number))","scheduled":"2026-11-18T06:00:00Z"}"#.utf8))
+            from: Array(
+                #"{"id":"\#(id(number))","job":"a","scheduled":"2026-11-18T06:00:00Z"}"#.utf8))
         (status.began, status.outcome, status.waits) = (began, outcome, waits)
         (status.cause, status.elapsedUsec) = ("schedule", outcome == nil ? nil : 4_100_000)
         return status
@@ -31,10 +32,10 @@ import TimerCore
     private func past(
         _ number: Int, _ outcome: String = "exited(1)", began: String? = "2026-11-18T06:01:00Z",
         output: String = ""
-    ) throws -> PastRun {
-        PastRun(
-            job: "a", status: try run(number, began: began, outcome: outcome),
-            ended: "2026-11-18T06:01:04Z", missed: 0, output: output)
+    ) throws -> RunStatus {
+        var status = try run(number, began: began, outcome: outcome)
+        (status.ended, status.missed, status.output) = ("2026-11-18T06:01:04Z", 0, output)
+        return status
     }
 
     /// An answer with these lines, each as its run, its number and its text.
@@ -49,8 +50,9 @@ import TimerCore
                     run: id($0.run), number: $0.number, at: "2026-11-18T06:01:01Z",
                     isError: $0.text.hasPrefix("e"), text: $0.text)
             },
-            written: written.map { LogReply.Written(run: id($0.key), lines: $0.value) }, last: 1,
-            active: active, since: Self.since, outputTail: outputTail)
+            written: written.map { LogReply.Written(run: id($0.key), lineCount: $0.value) },
+            cursor: 1,
+            active: active, since: Self.since, outputTailBytes: outputTail)
     }
 
     /// The items as text, with the times left out.
@@ -86,7 +88,7 @@ import TimerCore
 
     /// What there is in the place of output, if there is none.
     @Test func neverIsNothingSaid() throws {
-        func shown(_ run: PastRun, _ reply: LogReply) -> [String] {
+        func shown(_ run: RunStatus, _ reply: LogReply) -> [String] {
             var story = LogStory()
             return text(story.items([run], reply))
         }
@@ -197,13 +199,15 @@ import TimerCore
     }
 
     @Test func rawAndJSONHaveWhatTheyPromise() throws {
+        var ended = try run(1, outcome: "exited(0)")
+        ended.ended = Self.since
         let items: [LogItem] = [
-            .begin(LogRun(status: try run(1))),
+            .begin(try run(1)),
             .line(
                 LogReply.Line(
                     run: id(1), number: 1, at: "2026-11-18T06:01:01Z", isError: true, text: "e")),
             .kept("k", run: id(1)), .note("n"),
-            .end(LogRun(status: try run(1, outcome: "exited(0)"), ended: Self.since), isLast: true),
+            .end(ended, isLast: true),
         ]
         let lines = Mutex<[String]>([])
         let said = Mutex<[String]>([])

@@ -5,6 +5,8 @@ import ArgumentParser
 import Foundation
 import Testing
 import TimerConfig
+import TimerControl
+import TimerCore
 
 @testable import timerctl
 @testable import timerd
@@ -134,6 +136,33 @@ import TimerConfig
         #expect(try Set(items("Fl", in: page)) == tool.options.union(["h", "-help", "-version"]))
     }
 
+    /// A path in timerd-api(7) is a line `.It Li GET /v1/jobs/ Ns Ar JOB Ns Li /why`.
+    @Test func theInterfacesPageExplainsEachPathAndWord_andNoOther() throws {
+        let page = try text(of: "man/timerd-api.7").replacingOccurrences(of: "\\-", with: "-")
+        let described = page.split(separator: "\n").filter {
+            $0.hasPrefix(".It Li GET /") || $0.hasPrefix(".It Li POST /")
+        }.map { line in
+            line.replacingOccurrences(of: " Ns Ar JOB", with: "{job}")
+                .replacingOccurrences(of: " Ns Ar RUN", with: "{run}")
+                .replacingOccurrences(of: " Ns Li ", with: "").dropFirst(".It Li ".count)
+        }
+        let there = try ControlRequest.paths.flatMap { path -> [String] in
+            let one = path.replacingOccurrences(of: "{job}", with: "a")
+                .replacingOccurrences(of: "{run}", with: "a:20261121T043852.000000Z:1")
+            return try ControlRequest.methods(at: one)
+                .filter { $0 != "HEAD" && $0 != "OPTIONS" }.map { "\($0) \(path)" }
+        }
+        // A job that is called like a command is asked for as any other.
+        let verbs = Set(Order.Verb.allCases.map { "GET /v1/jobs/\($0.rawValue)" })
+        #expect(
+            described.map(String.init).sorted() == there.filter { !verbs.contains($0) }.sorted())
+        let words =
+            ErrorReply.Code.allCases.map(\.rawValue)
+            + WhyReply.Reason.Code.allCases.map(\.rawValue)
+        let known = Set(page.split { $0 == " " || $0 == "\n" }.map(String.init))
+        for word in words { #expect(known.contains(word), "\(word)") }
+    }
+
     @Test func eachProgramIsInstalledWithAPage() throws {
         let line = try text(of: "Makefile").split(separator: "\n").first {
             $0.hasPrefix("BINARIES := ")
@@ -163,6 +192,7 @@ import TimerConfig
         #expect(try text(of: "debian/changelog").hasPrefix("timerd (\(version)-1) "))
         for page in [
             "timerd.8", "timerd-runner.8", "timerd-session.8", "timerctl.1", "timerd.toml.5",
+            "timerd-api.7",
         ] {
             #expect(try text(of: "man/\(page)").contains("\n.Os timerd \(version)\n"), "\(page)")
         }

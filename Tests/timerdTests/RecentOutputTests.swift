@@ -140,9 +140,9 @@ import TimerCore
                 LogReply.Line(run: $0.run, number: $0.number, isError: false, text: "\($0.number)")
             },
             written: written.sorted { $0.key < $1.key }.map {
-                LogReply.Written(run: $0.key, lines: $0.value)
+                LogReply.Written(run: $0.key, lineCount: $0.value)
             },
-            last: 0)
+            cursor: 0)
     }
 
     private func shown(_ items: [LogItem]) -> [String] {

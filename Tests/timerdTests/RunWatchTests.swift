@@ -33,7 +33,8 @@ import TimerCore
     {
         var status = try ControlJSON.decode(
             RunStatus.self,
-            from: Array(#"{"run":"\#(Self.run)","scheduled":"2026-11-18T06:00:00Z"}"#.utf8))
+            from: Array(#"{"id":"\#(Self.run)","job":"a","scheduled":"2026-11-18T06:00:00Z"}"#.utf8)
+        )
         (status.waits, status.outcome) = (waits, outcome)
         status.began =
             waits == nil && state != "starting" && outcome?.hasPrefix("spawn") != true
@@ -65,14 +66,16 @@ import TimerCore
                     looks[current], let status = statuses[current]
             else {
                 guard case .failure(let code) = looks[current] else { return [] }
-                throw Connection.Failure(status: code, message: "code \(code)")
+                throw Connection.Failure(code, ErrorReply("code \(code)", code: .failed))
             }
             let bytes: [UInt8]?
             if case .run = request {
+                var run = status
+                run.output = output
                 bytes = try? ControlJSON.encode(
                     RunReply(
-                        job: "a", state: state, attempt: 1, status: status, output: output,
-                        live: 3, maxConcurrent: 4, now: "2026-11-18T06:00:00Z", since: since))
+                        runStatus: run, state: state, attempt: 1, live: 3, maxConcurrent: 4,
+                        now: "2026-11-18T06:00:00Z", since: since))
             } else {
                 let numbered = lines.enumerated().map { index, text in
                     LogReply.Line(
@@ -81,7 +84,8 @@ import TimerCore
                 }
                 bytes = try? ControlJSON.encode(
                     LogReply(
-                        past: nil, lines: numbered, last: UInt64(first + lines.count), since: since)
+                        past: nil, lines: numbered, cursor: UInt64(first + lines.count),
+                        since: since)
                 )
             }
             return bytes ?? []
@@ -173,8 +177,8 @@ import TimerCore
         ] as [(String, Bool, Int32)])
     func theExitStatusIsThatOfTheRun(outcome: String, failed: Bool, expected: Int32) throws {
         let reply = RunReply(
-            job: "a", state: "ended", attempt: 1,
-            status: try status("ended", waits: nil, outcome: outcome, failed: failed),
+            runStatus: try status("ended", waits: nil, outcome: outcome, failed: failed),
+            state: "ended", attempt: 1,
             now: "2026-11-18T06:00:00Z", since: "1")
         #expect(RunWatch.exitStatus(of: reply) == expected)
     }

@@ -125,10 +125,11 @@ import TimerZones
             Text.instant("2026-11-18T\(time)Z")
         }
         let ended =
-            #"{"run":"a:1:1","scheduled":"2026-11-18T06:00:00Z","began":"2026-11-18T06:00:00Z","outcome":"exited(3)"}"#
+            #"{"id":"a:1:1","job":"a","scheduled":"2026-11-18T06:00:00Z","began":"2026-11-18T06:00:00Z","outcome":"exited(3)"}"#
         let running =
-            #"{"run":"a:2:1","scheduled":"2026-11-18T07:29:00Z","began":"2026-11-18T07:30:00Z"}"#
-        let waiting = #"{"run":"a:3:1","scheduled":"2026-11-18T07:31:00Z","waits":"previous-run"}"#
+            #"{"id":"a:2:1","job":"a","scheduled":"2026-11-18T07:29:00Z","began":"2026-11-18T07:30:00Z"}"#
+        let waiting =
+            #"{"id":"a:3:1","job":"a","scheduled":"2026-11-18T07:31:00Z","waits":"previous-run"}"#
         let table = try ControlJSON.decode(
             JobTable.self,
             from: Array(

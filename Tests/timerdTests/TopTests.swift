@@ -28,7 +28,7 @@ import TimerCore
     }
 
     private static let failed =
-        #","last":{"run":"b:1:1","scheduled":"2026-11-18T11:00:00Z","outcome":"exited(3)","failed":true}"#
+        #","last":{"id":"b:1:1","job":"b","scheduled":"2026-11-18T11:00:00Z","outcome":"exited(3)","failed":true}"#
 
     /// So many jobs: `job-0` and so on, of which `job-2` failed.
     private static func state(_ count: Int = 12, _ size: TopSize = size) throws -> TopState {
@@ -267,7 +267,7 @@ import TimerCore
         return try ControlJSON.decode(
             LogReply.self,
             from: Array(
-                #"{"active":[],"lines":[\#(texts.joined(separator: ","))],"written":[],"last":\#(from + lines.count)}"#
+                #"{"active":[],"lines":[\#(texts.joined(separator: ","))],"written":[],"cursor":\#(from + lines.count)}"#
                     .utf8))
     }
 

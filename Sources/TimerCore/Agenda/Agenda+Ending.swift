@@ -46,12 +46,12 @@ extension Agenda {
     ) {
         let cancelled = runs.cancel(slot, as: outcome) { $0.wait != nil && isChosen($0) }
         for run in cancelled {
-            batch.ends.append(.close(run, outcome, RunUsage(), failed: false))
+            batch.ends.append(.close(summary(of: run, outcome, failed: false)))
             batch.notices.append(
                 .tell(notice?(run) ?? .runEnded(run, outcome, RunUsage(), failed: false)))
         }
         guard let last = cancelled.last else { return }
-        entry.lastRun = RunSummary(id: last, outcome: outcome)
+        entry.lastRun = summary(of: last, outcome, failed: false)
         batch.timers += updateRetryTimer(slot, entry)
     }
 

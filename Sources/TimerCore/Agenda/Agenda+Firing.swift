@@ -190,8 +190,9 @@ extension Agenda {
         let firing = entry.firing(points[count - 1], missed: count - 1, at: now)
         let run = entry.run(firing)
         batch.runs.append(run)
-        batch.ends.append(.close(run.id, .lost(.deadline), RunUsage(), failed: true))
-        entry.lastRun = RunSummary(id: run.id, outcome: .lost(.deadline), failed: true)
+        let summary = summary(of: run.id, .lost(.deadline), failed: true)
+        batch.ends.append(.close(summary))
+        entry.lastRun = summary
         skip(firing, .deadline, &entry, at: now, into: &batch)
     }
 

@@ -57,8 +57,9 @@ extension Agenda {
         _ open: RecoveredState.OpenRun, as loss: RunOutcome.Loss, into batch: inout Batch
     ) {
         let outcome = RunOutcome.lost(loss)
-        noteLastRun(RunSummary(id: open.id, outcome: outcome, failed: true), of: open.job)
-        batch.ends.append(.close(open.id, outcome, RunUsage(), failed: true))
+        let summary = summary(of: open.id, outcome, failed: true)
+        noteLastRun(summary, of: open.job)
+        batch.ends.append(.close(summary))
         batch.notices.append(.tell(.runEnded(open.id, outcome, RunUsage(), failed: true)))
     }
 

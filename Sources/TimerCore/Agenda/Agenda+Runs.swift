@@ -107,7 +107,7 @@ extension Agenda {
     }
 
     mutating func noteEnd(
-        of run: Run.ID, _ told: RunOutcome, _ usage: RunUsage, at now: Now
+        of run: Run.ID, _ told: RunOutcome, _ usage: RunUsage, ended: WallInstant, at now: Now
     ) -> [Action] {
         let job = owner(of: run)
         let slot = slot(of: job)
@@ -124,7 +124,8 @@ extension Agenda {
         var batch = Batch()
         batch.notices.append(.tell(.runEnded(run, outcome, usage, failed: failed)))
         let summary = RunSummary(
-            id: run, began: change.before.began, outcome: outcome, usage: usage, failed: failed)
+            id: run, began: change.before.began, ended: ended, outcome: outcome, usage: usage,
+            failed: failed)
         if let slot, var entry = entries[slot] {
             entry.lastRun = summary
             if outcome.isRetried(codes) { retry(change.run, slot, entry, at: now, into: &batch) }
@@ -135,7 +136,7 @@ extension Agenda {
             noteLastRun(summary, of: job)
             admitWaiting(at: now, into: &batch)
         }
-        return [.close(run, outcome, usage, failed: failed)] + batch.actions
+        return [.close(summary)] + batch.actions
     }
 
     /// Records a retry that starts after a delay. It is recorded at once, so that it is made even
@@ -233,8 +234,9 @@ extension Agenda {
         else { return false }
         let outcome = RunOutcome.lost(.deadline)
         _ = runs.apply(.cancel(outcome), to: run.id, of: .slot(slot))
-        entry.lastRun = RunSummary(id: run.id, outcome: outcome, failed: true)
-        batch.ends.append(.close(run.id, outcome, RunUsage(), failed: true))
+        let summary = summary(of: run.id, outcome, failed: true)
+        entry.lastRun = summary
+        batch.ends.append(.close(summary))
         skip(run.firing, .deadline, &entry, at: now, into: &batch)
         return true
     }

@@ -71,8 +71,9 @@ extension Agenda {
             case .ended(let outcome) = change.run.state
         else { return }
         runs.forgetJob(of: run)
-        noteLastRun(RunSummary(id: run, outcome: outcome), of: job)
-        batch.ends.append(.close(run, outcome, RunUsage(), failed: false))
+        let summary = summary(of: run, outcome, failed: false)
+        noteLastRun(summary, of: job)
+        batch.ends.append(.close(summary))
         batch.notices.append(.tell(.runEnded(run, outcome, RunUsage(), failed: false)))
     }
 }

@@ -120,7 +120,8 @@ public struct Agenda: Sendable {
         case .stored: noteStored(at: now)
         case .recorded(let runs): noteRecorded(runs, at: now)
         case .began(let run, let instant): noteBegin(of: run, at: instant)
-        case .ended(let run, let outcome, let usage): noteEnd(of: run, outcome, usage, at: now)
+        case .ended(let run, let outcome, let usage, let end):
+            noteEnd(of: run, outcome, usage, ended: end ?? now.wall, at: now)
         case .clockChanged: applyClockChange(at: now)
         case .zonesChanged(let zones, let local): applyZoneChange(zones, local: local, at: now)
         case .checkpoint(let places): checkpoint(of: places, at: now)
@@ -138,6 +139,11 @@ public struct Agenda: Sendable {
 
     /// The slot of the job that a run belongs to; nil if the job is not in the configuration.
     func slot(of run: Run.ID) -> Int? { slot(of: owner(of: run)) }
+
+    /// A run without a process, which is over by the event that is being handled.
+    func summary(of run: Run.ID, _ outcome: RunOutcome, failed: Bool) -> RunSummary {
+        RunSummary(id: run, ended: lastNow?.wall, outcome: outcome, failed: failed)
+    }
 
     /// Records the end of the latest run of a job, even if the job is not in the configuration any
     /// more.

@@ -26,8 +26,8 @@ public enum Event: Sendable {
     /// The process of a run started, at this time of the wall clock. The report may be late or
     /// repeated.
     case began(Run.ID, at: WallInstant)
-    /// A run ended.
-    case ended(Run.ID, RunOutcome, RunUsage)
+    /// A run ended, at this time of the wall clock; nil: now.
+    case ended(Run.ID, RunOutcome, RunUsage, at: WallInstant? = nil)
     /// The wall clock was set, or may have been set.
     case clockChanged
     /// The time zones of the machine were read again: the zones with these names, and the zone of
@@ -202,7 +202,7 @@ public enum Action: Hashable, Sendable {
     /// Continue a suspended run.
     case resume(Run.ID)
     /// Close the row of a run, with the decision whether it failed.
-    case close(Run.ID, RunOutcome, RunUsage, failed: Bool)
+    case close(RunSummary)
     /// Write the records. If `durable`, they must be on the disk before the later actions in the
     /// list.
     case save([JobRecord], durable: Bool)

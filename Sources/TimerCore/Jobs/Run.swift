@@ -128,6 +128,8 @@ public struct RunSummary: Hashable, Sendable {
     public var id: Run.ID
     /// When its process started, by the wall clock; nil if no process started.
     public var began: WallInstant?
+    /// When it ended, on the calendar clock; nil if that is not known.
+    public var ended: WallInstant?
     /// How it ended.
     public var outcome: RunOutcome
     /// The resources that it used.
@@ -137,9 +139,10 @@ public struct RunSummary: Hashable, Sendable {
 
     /// Creates a summary.
     public init(
-        id: Run.ID, began: WallInstant? = nil, outcome: RunOutcome, usage: RunUsage = RunUsage(),
-        failed: Bool = false
+        id: Run.ID, began: WallInstant? = nil, ended: WallInstant? = nil, outcome: RunOutcome,
+        usage: RunUsage = RunUsage(), failed: Bool = false
     ) {
+        self.ended = ended
         self.failed = failed
         self.id = id
         self.began = began
@@ -217,6 +220,28 @@ public enum RunOutcome: Hashable, Sendable, LosslessStringConvertible {
         case .exited(let code): ("exited", "\(code)")
         case .signalled(let name): ("killed", "\(name.dropFirst(name.hasPrefix("SIG") ? 3 : 0))")
         case .timedOut, .replaced, .stopped, .spawnFailed, .lost: nil
+        }
+    }
+
+    /// The kind of end in one word.
+    public var reason: String {
+        switch self {
+        case .exited: "exited"
+        case .signalled: "signalled"
+        case .timedOut: "timed-out"
+        case .replaced: "replaced"
+        case .stopped: "stopped"
+        case .spawnFailed: "spawn-failed"
+        case .lost: "lost"
+        }
+    }
+
+    /// What is known of a run without a process, or whose end was not seen; nil of others.
+    public var detail: String? {
+        switch self {
+        case .spawnFailed(let errno, let what): "\(errno), \(what)"
+        case .lost(let loss): loss.rawValue
+        case .exited, .signalled, .timedOut, .replaced, .stopped: nil
         }
     }
 

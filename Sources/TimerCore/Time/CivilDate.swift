@@ -65,6 +65,16 @@ extension WallInstant {
         return String(decoding: text, as: UTF8.self)
     }
 
+    /// The instant in UTC after RFC 3339, always with six digits of fraction: `2026-11-21T04:38:52.250000Z`. It is how
+    /// the control API writes each instant, so that equal instants are equal texts.
+    public var rfc3339Micros: String {
+        var text = utcText(secondsSinceEpoch, dateSeparator: "-", timeSeparator: ":")
+        text.append(UInt8(ascii: "."))
+        text.append(microsecondsSinceEpoch.remainder(flooringBy: 1_000_000), digits: 6)
+        text.append(UInt8(ascii: "Z"))
+        return String(decoding: text, as: UTF8.self)
+    }
+
     /// The instant in UTC in the basic form of ISO 8601, always with a fraction of six digits, so
     /// that the texts sort like the instants: `20261121T043852.250000Z`. Years 0 to 9999.
     public var basicISO8601: String {

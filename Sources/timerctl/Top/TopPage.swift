@@ -99,12 +99,12 @@ struct TopLog {
     /// Adds what the daemon answered.
     mutating func take(_ reply: LogReply, _ size: TopSize) {
         if let past = reply.past {
-            let outcome = past.status.outcome.map { "\($0), " } ?? ""
+            let outcome = past.outcome.map { "\($0), " } ?? ""
             about = "\(outcome)ended \(Text.instant(past.ended))"
         } else if last == nil {
             about = reply.lines.isEmpty ? nil : "active"
         }
-        last = reply.last
+        last = reply.cursor
         page.add(
             items(of: reply).compactMap { Self.line($0) }, most: Self.linesMax, size)
     }
@@ -113,8 +113,10 @@ struct TopLog {
     private mutating func items(of reply: LogReply) -> [LogItem] {
         let items = progress.items(of: reply)
         let bytes = reply.lines.reduce(0) { $0 + $1.text.utf8.count + 1 }
-        guard let past = reply.past, bytes < past.output.utf8.count else { return items }
-        return Text.lines(of: past.output).map { .kept($0, run: past.status.run) }
+        guard let past = reply.past, let output = past.output, bytes < output.utf8.count else {
+            return items
+        }
+        return Text.lines(of: output).map { .kept($0, run: past.id) }
     }
 
     private static func line(_ item: LogItem) -> TopPage.Line? {

@@ -118,7 +118,7 @@ final class Reloader: Sendable {
 
     /// Says what a reload would change, or why it would be refused. Nothing is changed.
     func preview(
-        done: @escaping @Sendable (Result<ReloadPreviewReply, ErrorReply>) -> Void
+        done: @escaping @Sendable (Result<ReloadReply, ErrorReply>) -> Void
     ) {
         queue.async { [self] in
             switch read(isStrict: false) {
@@ -130,7 +130,7 @@ final class Reloader: Sendable {
 
     private func preview(
         _ reading: Readable,
-        _ done: @escaping @Sendable (Result<ReloadPreviewReply, ErrorReply>) -> Void
+        _ done: @escaping @Sendable (Result<ReloadReply, ErrorReply>) -> Void
     ) {
         loop.later { [self] loop in
             loop.definitions(of: reading.kept[...]) { [self] kept in
@@ -142,9 +142,10 @@ final class Reloader: Sendable {
                                 queue.async {
                                     done(
                                         .success(
-                                            ReloadPreviewReply(
+                                            ReloadReply(
                                                 preview, warnings: reading.warnings,
-                                                refused: reading.refused, errors: reading.errors)))
+                                                refusedFiles: reading.refused,
+                                                errors: reading.errors)))
                                 }
                             }
                         }
@@ -157,7 +158,8 @@ final class Reloader: Sendable {
 
     private func unusable(_ errors: Errors) -> ErrorReply {
         ErrorReply(
-            "\(path): \(errors.count); a reload would be refused", details: errors.sentences)
+            "\(path): \(errors.count); a reload would be refused",
+            code: .invalidConfiguration, details: errors.sentences)
     }
 
     /// Takes up a one-off job whose definition was written. On the queue of reloads: what a reload has read before
@@ -342,9 +344,11 @@ final class Reloader: Sendable {
         done(
             .success(
                 ReloadReply(
-                    added: added.map(\.description), changed: changed.map(\.description),
-                    removed: removed.map(\.description), kept: kept, warnings: reading.warnings,
-                    refused: reading.refused, errors: reading.errors)))
+                    added: added.map { .init(job: $0.description) },
+                    redefined: changed.map { .init(job: $0.description) },
+                    removed: removed.map { .init(job: $0.description) }, kept: kept,
+                    warnings: reading.warnings, refusedFiles: reading.refused,
+                    errors: reading.errors)))
     }
 
     private func refuse(
@@ -358,7 +362,7 @@ final class Reloader: Sendable {
             "reload refused, \(errors.count) in \(path); the current configuration is kept"
         supervision.ready("R" + refusal.dropFirst())
         loop.later { $0.note(configRefusal: refusal) }
-        done(.failure(ErrorReply(message, details: errors.sentences)))
+        done(.failure(ErrorReply(message, code: .invalidConfiguration, details: errors.sentences)))
     }
 }
 

@@ -34,7 +34,7 @@ extension Control {
                     ($0 == ended || loop.owner(of: $0) == job) && (wanted == nil || $0 == wanted)
                 })
             if let snapshot {
-                parts.active = snapshot.live.map { RunStatus($0, at: snapshot.at) }
+                parts.active = snapshot.live.map { RunStatus($0, of: job, at: snapshot.at) }
                 parts.lastEnded = ended?.description
                 parts.outputTail = snapshot.job.execution.outputTail
             }
@@ -68,19 +68,20 @@ extension Control {
             let excerpt = parts.excerpt
             let shown = excerpt.lines.filter { past == nil || $0.run == past?.summary.id }.map {
                 LogReply.Line(
-                    run: $0.run.description, number: $0.ordinal, at: $0.at.rfc3339,
+                    run: $0.run.description, number: $0.ordinal, at: $0.at.rfc3339Micros,
                     isError: $0.toStderr, text: String(decoding: $0.text, as: UTF8.self))
             }
             let written = excerpt.written.filter { past == nil || $0.key == past?.summary.id }.map {
-                LogReply.Written(run: $0.key.description, lines: $0.value)
+                LogReply.Written(run: $0.key.description, lineCount: $0.value)
             }
             send(
                 .ok,
                 LogReply(
-                    past: past.map { PastRun($0) }, lines: shown,
-                    written: written.sorted { $0.run < $1.run }, last: excerpt.last,
-                    active: parts.active, lastEnded: parts.lastEnded, since: about.since.rfc3339,
-                    outputTail: parts.outputTail),
+                    past: past.map { RunStatus($0) }, lines: shown,
+                    written: written.sorted { $0.run < $1.run }, cursor: excerpt.last,
+                    active: parts.active, lastEnded: parts.lastEnded,
+                    since: about.since.rfc3339Micros,
+                    outputTailBytes: parts.outputTail),
                 reply)
         }
     }
@@ -122,7 +123,7 @@ extension Control {
             .notFound,
             ErrorReply(
                 "nothing is known of run \(what): it is not active, and the history does not have it; "
-                    + "`timerctl history` lists the runs that it has"), reply)
+                    + "`timerctl history` lists the runs that it has", code: .noSuchRun), reply)
     }
 }
 
@@ -139,34 +140,30 @@ private struct RunFrame: Sendable {
     }
 
     func reply(_ active: ActiveRun, at now: Now) -> RunReply {
-        var reply = make(state: active.state.word, RunStatus(active, at: now))
-        reply.missed = active.firing.missed
-        return reply
+        var status = RunStatus(active, of: view.job, at: now)
+        status.missed = active.firing.missed
+        return make(state: active.state.word, status)
     }
 
     func reply(_ past: Store.PastRun, _ next: Store.PastRun?) -> RunReply {
-        let whole = PastRun(past)
-        var reply = make(state: "ended", whole.status)
-        reply.job = whole.job
-        reply.missed = whole.missed
-        reply.ended = whole.ended
-        reply.output = whole.output
-        reply.nextAttempt = reply.nextAttempt ?? next.map { PastRun($0).status }
+        var reply = make(state: "ended", RunStatus(past))
+        if reply.followingAttempt == nil, let next {
+            reply.followingAttempt = RunStatus(next.summary, of: next.job).because(of: next.cause)
+        }
         return reply
     }
 
     func reply(_ last: RunSummary) -> RunReply {
-        var reply = make(state: "ended", RunStatus(last))
-        reply.ended = last.began.map { ($0 + last.usage.elapsed).rfc3339 }
-        return reply
+        make(state: "ended", RunStatus(last, of: view.job))
     }
 
     private func make(state: String, _ status: RunStatus) -> RunReply {
         RunReply(
-            job: view.job.description, state: state, attempt: run.attempt,
-            retries: view.snapshot?.job.policy.retry.retries, status: status,
-            nextAttempt: view.further.map { RunStatus($0, at: view.now) },
-            next: view.snapshot?.next?.rfc3339, live: view.live, maxConcurrent: view.maxConcurrent,
-            now: view.now.wall.rfc3339, since: since.rfc3339)
+            runStatus: status, state: state, attempt: run.attempt,
+            retries: view.snapshot?.job.policy.retry.retries,
+            followingAttempt: view.further.map { RunStatus($0, of: view.job, at: view.now) },
+            next: view.snapshot?.next?.rfc3339Micros, live: view.live,
+            maxConcurrent: view.maxConcurrent, now: view.now.wall.rfc3339Micros,
+            since: since.rfc3339Micros)
     }
 }

@@ -33,7 +33,7 @@ extension Control {
             // One end for all of them, whenever each gets its turn.
             var body = body
             if let span = body.forUsec {
-                body.until = (loop.clocks.now().wall + .microseconds(span)).rfc3339
+                body.until = (loop.clocks.now().wall + .microseconds(span)).rfc3339Micros
                 body.forUsec = nil
             }
             let whole = body
@@ -68,7 +68,7 @@ extension Control {
         }
         let others = jobs.dropFirst(Self.hintsMax).map { "no job is named \"\($0)\"" }
         let what = "\(jobs.count) of the jobs do not exist; nothing was changed"
-        send(.notFound, ErrorReply(what, details: hinted + others), reply)
+        send(.notFound, ErrorReply(what, code: .noSuchJob, details: hinted + others), reply)
     }
 }
 

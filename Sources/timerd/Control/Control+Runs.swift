@@ -11,15 +11,36 @@ import TimerStore
 extension Control {
     func history(_ query: HistoryQuery, _ reply: @escaping ControlAnswer.Reply) {
         recorder.read { (store) throws(StoreError) in
-            try store.history(
+            let found = try store.history(
                 of: query.job, since: query.since, failed: query.failed, limit: query.limit)
+            // A job that the configuration does not name any more may have runs, though none of these.
+            let hasRuns =
+                if let job = query.job, found.isEmpty {
+                    try !store.history(of: job, since: nil, failed: false, limit: 1).isEmpty
+                } else { true }
+            return (found, hasRuns)
         } _: { result in
             Self.queue.async {
                 switch result {
                 case .failure(let error): self.send(error, reply)
-                case .success(let found):
-                    self.send(.ok, HistoryReply(runs: found.map { PastRun($0) }), reply)
+                case .success((let found, let hasRuns)):
+                    self.answer(found, of: hasRuns ? nil : query.job, reply)
                 }
+            }
+        }
+    }
+
+    /// - Parameter job: the job whose runs were asked for, if it has none.
+    private func answer(
+        _ found: [Store.PastRun], of job: Job.Name?, _ reply: @escaping ControlAnswer.Reply
+    ) {
+        let answer = HistoryReply(runs: found.map { RunStatus($0) })
+        guard let job else { return send(.ok, answer, reply) }
+        loop.later { loop in
+            let (snapshot, names) = loop.snapshot(of: job)
+            Self.queue.async {
+                guard snapshot != nil else { return self.noSuchJob(job, among: names, reply) }
+                self.send(.ok, answer, reply)
             }
         }
     }
@@ -28,7 +49,7 @@ extension Control {
     func send(_ error: StoreError, _ reply: ControlAnswer.Reply) {
         send(
             error.code == .busy ? .serviceUnavailable : .internalServerError,
-            ErrorReply("\(error)"), reply)
+            ErrorReply("\(error)", code: error.code == .busy ? .busy : .failed), reply)
     }
 
     /// What came of a kill.
@@ -38,24 +59,22 @@ extension Control {
             send(
                 .ok,
                 KillReply(
-                    changed: true, runs: runs.map(\.description),
+                    changed: true, signalled: runs.map(\.description),
                     cancelled: cancelled.map(\.description)), reply)
         case .unchanged(let reason):
             send(.ok, KillReply(changed: false, reason: reason), reply)
         case .refused(let reason):
-            send(.conflict, ErrorReply("job \"\(order.job)\": \(reason)"), reply)
+            send(.conflict, ErrorReply("job \"\(order.job)\": \(reason)", code: .conflict), reply)
         case .done, .pauseChanged, .requested, .noSuchJob: noSuchJob(order.job, among: [], reply)
         }
     }
 }
 
-extension PastRun {
+extension RunStatus {
     /// A run of the store as it looks outside.
     init(_ run: Store.PastRun) {
-        self.init(
-            job: run.job.description, status: RunStatus(run.summary).because(of: run.cause),
-            ended: run.ended.rfc3339,
-            missed: run.missed,
-            output: String(decoding: run.tail, as: UTF8.self))
+        self = RunStatus(run.summary, of: run.job).because(of: run.cause)
+        missed = run.missed
+        output = String(decoding: run.tail, as: UTF8.self)
     }
 }

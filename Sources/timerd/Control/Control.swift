@@ -1,6 +1,7 @@
 // Copyright 2026 the timerd authors
 // SPDX-License-Identifier: Apache-2.0
 
+import COpenAPI
 import Dispatch
 import Glibc
 import Logging
@@ -18,7 +19,7 @@ struct Control: ControlService {
     let about: About
     private let names: UserNames
     private let listings: ListCoalescer<(Snapshot, Loop.Unusable), ControlAnswer>
-    private let previews: ListCoalescer<Result<ReloadPreviewReply, ErrorReply>, ControlAnswer>
+    private let previews: ListCoalescer<Result<ReloadReply, ErrorReply>, ControlAnswer>
 
     init(
         loop: Loop, reloader: Reloader, recorder: Recorder, recent: RecentOutput, about: About,
@@ -102,7 +103,7 @@ struct Control: ControlService {
                 let (why, names) = loop.why(job)
                 Self.queue.async {
                     guard let why else { return self.noSuchJob(job, among: names, reply) }
-                    self.send(.ok, why, reply)
+                    self.send(.ok, why.explained, reply)
                 }
             }
         case .order(let verb, let job, let body):
@@ -134,15 +135,23 @@ struct Control: ControlService {
         case .oneOffs(let base): oneOffs(base, reply)
         case .takeOneOff(let job): takeOneOff(job, by: peer, reply)
         case .cancelOneOff(let job): cancelOneOff(job, by: peer, reply)
+        case .document: reply(Self.document)
         }
     }
+
+    /// The OpenAPI document, which is part of the program.
+    private static let document: ControlAnswer = {
+        var count = 0
+        let bytes = copenapi_document(&count)
+        return ControlAnswer(.ok, text: [UInt8](UnsafeBufferPointer(start: bytes, count: count)))
+    }()
 
     private static func listing(
         of snapshot: Snapshot, _ unusable: Loop.Unusable, _ about: About
     ) -> ControlAnswer {
         let status = DaemonStatus(
-            version: about.version, pid: about.pid, since: about.since.rfc3339,
-            now: snapshot.at.wall.rfc3339, config: about.config, refusal: unusable.refusal,
+            version: about.version, pid: about.pid, since: about.since.rfc3339Micros,
+            now: snapshot.at.wall.rfc3339Micros, config: about.config, refusal: unusable.refusal,
             rejected: unusable.rejected, jobs: [])
         return ControlAnswer(.ok, DaemonStatus.Listing(status, jobs: snapshot))
     }
@@ -169,7 +178,7 @@ struct Control: ControlService {
         case .unchanged(let reason):
             send(.ok, OrderReply(changed: false, reason: reason, status: status), reply)
         case .refused(let reason):
-            send(.conflict, ErrorReply("job \"\(order.job)\": \(reason)"), reply)
+            send(.conflict, ErrorReply("job \"\(order.job)\": \(reason)", code: .conflict), reply)
         case .noSuchJob: noSuchJob(order.job, among: [], reply)
         }
     }
@@ -198,7 +207,7 @@ struct Control: ControlService {
     ) {
         let near = nearestName(job.description, among: names.map(\.description))
         let hint = near.map { " (did you mean \"\($0)\"?)" } ?? ""
-        send(.notFound, ErrorReply("no job is named \"\(job)\"\(hint)"), reply)
+        send(.notFound, ErrorReply("no job is named \"\(job)\"\(hint)", code: .noSuchJob), reply)
     }
 
     func send(

@@ -38,8 +38,30 @@ struct ControlAnswer: Sendable {
         line = ByteBuffer()
     }
 
-    static func error(_ status: HTTPResponseStatus, _ text: String) -> ControlAnswer {
-        ControlAnswer(status, ErrorReply(text))
+    /// JSON that is answered as it is.
+    init(_ status: HTTPResponseStatus, text: [UInt8]) {
+        self.status = status
+        line = ByteBuffer(bytes: text)
+    }
+
+    /// - Parameter code: what kind of error it is, if the status does not say so.
+    static func error(
+        _ status: HTTPResponseStatus, _ text: String, code: ErrorReply.Code? = nil
+    ) -> ControlAnswer {
+        ControlAnswer(status, ErrorReply(text, code: code ?? Self.code(of: status)))
+    }
+
+    private static func code(of status: HTTPResponseStatus) -> ErrorReply.Code {
+        switch status {
+        case .forbidden: .forbidden
+        case .notFound: .notFound
+        case .methodNotAllowed: .methodNotAllowed
+        case .requestTimeout: .timeout
+        case .payloadTooLarge, .requestHeaderFieldsTooLarge: .tooLarge
+        case .serviceUnavailable: .busy
+        case .internalServerError: .failed
+        default: .badRequest
+        }
     }
 
     /// The answer to OPTIONS: the methods that may be used at a path, or anywhere for `*`.
@@ -65,9 +87,12 @@ struct ControlAnswer: Sendable {
             return answer
         case .badBody(let why), .badQuery(let why): return .error(.badRequest, why)
         case .unknownKey(let name, let known):
-            return .error(.badRequest, unknown("key", name, among: known))
+            return .error(
+                .badRequest, unknown("key", name, among: known), code: .unknownKey)
         case .unknownParameter(let name, let known):
-            return .error(.badRequest, unknown("query parameter", name, among: known))
+            return .error(
+                .badRequest, unknown("query parameter", name, among: known),
+                code: .unknownParameter)
         }
     }
 

@@ -38,7 +38,7 @@ extension Store.Change {
         switch self {
         case .begin(let run, _): [run.id.firing.job]
         case .save(let record), .stage(let record): [record.job]
-        case .close(let run, _, _, _, _, _): [run.firing.job]
+        case .close(let run, _, _, _, _, _, _): [run.firing.job]
         case .erase(let job): [job]
         case .rename(let renaming): [renaming.from, renaming.to]
         case .beginInstance, .mark, .endInstance, .applyStaged, .mergeStaged: []

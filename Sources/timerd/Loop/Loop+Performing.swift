@@ -100,12 +100,14 @@ extension Loop {
             if let number = KillBody.number(of: name) { launcher.signal(run, number) }
         case .suspend(let run): launcher.suspend(run)
         case .resume(let run): launcher.resume(run)
-        case .close(let run, let outcome, let usage, let failed):
-            let end = ended.flatMap { $0.run == run ? $0.end : nil }
+        case .close(let run):
+            let tail = ended.flatMap { $0.run == run.id ? $0.end.tail : nil } ?? []
             let change = Store.Change.close(
-                run, outcome, usage, failed: failed, at: end?.at ?? now.wall, tail: end?.tail ?? [])
+                run.id, run.outcome, run.usage, failed: run.failed, began: run.began,
+                at: run.ended ?? now.wall, tail: tail)
             submit(
-                Write(changes: [change], durable: false) { [launcher] _ in launcher.forget(run) })
+                Write(changes: [change], durable: false) { [launcher] _ in launcher.forget(run.id) }
+            )
         case .save(let records, let durable):
             // A part of a checkpoint is not to wait for an order that is about other jobs.
             let (others, waiting) = parted(records)

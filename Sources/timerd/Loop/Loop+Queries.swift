@@ -86,8 +86,9 @@ extension Loop {
         guard found != nil || rejection != nil else { return (nil, namesForHints) }
         return (
             WhyReply(
-                job: job.description, now: now.wall.rfc3339, status: found.map { JobStatus($0) },
-                rejected: rejection, live: agenda.liveRuns,
+                job: job.description, now: now.wall.rfc3339Micros,
+                status: found.map { JobStatus($0) },
+                rejection: rejection, activeRuns: agenda.liveRuns,
                 maxConcurrent: agenda.concurrentRunsMax), []
         )
     }

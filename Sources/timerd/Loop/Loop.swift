@@ -237,7 +237,7 @@ actor Loop: QueueActor {
     func receive(_ end: RunEnd, of run: Run.ID) {
         // What the agenda decides by is written with what else is known of the run.
         ended = (run, end)
-        receive(.ended(run, end.outcome, end.usage))
+        receive(.ended(run, end.outcome, end.usage, at: end.at))
         ended = nil
     }
 

@@ -1,0 +1,140 @@
+// Copyright 2026 the timerd authors
+// SPDX-License-Identifier: Apache-2.0
+
+import TimerCore
+
+/// The part of a path behind `?`, of which each parameter is taken once.
+struct QueryText {
+    private var values: [String: String] = [:]
+    private var taken: [String] = []
+
+    static func write(_ pairs: [(String, String?)]) -> String {
+        let given = pairs.compactMap { name, value in value.map { "\(name)=\(encode($0))" } }
+        return given.isEmpty ? "" : "?" + given.joined(separator: "&")
+    }
+
+    init(_ text: Substring) throws(ControlRequest.Fault) {
+        for part in text.split(separator: "&") {
+            let halves = part.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
+            guard let name = Self.decode(halves[0]),
+                let value = Self.decode(halves.count > 1 ? halves[1] : "")
+            else { throw .badQuery("\"\(part)\" is no name=value") }
+            guard values.updateValue(value, forKey: name) == nil else {
+                throw .badQuery("\(name) is given twice")
+            }
+        }
+    }
+
+    /// The value of a parameter that the request knows.
+    mutating func take(_ name: String) -> String? {
+        taken.append(name)
+        return values.removeValue(forKey: name)
+    }
+
+    /// A parameter that is 1 or 0; false without it.
+    mutating func flag(_ name: String) throws(ControlRequest.Fault) -> Bool {
+        switch take(name) {
+        case "1", "true": return true
+        case "0", "false", nil: return false
+        default: throw .badQuery("\(name) must be 1 or 0")
+        }
+    }
+
+    /// To be called once all parameters that the request knows are taken.
+    func finish() throws(ControlRequest.Fault) {
+        guard let other = values.keys.min() else { return }
+        throw .unknownParameter(other, known: taken)
+    }
+
+    mutating func run() throws(ControlRequest.Fault) -> Run.ID? {
+        guard let text = take("run") else { return nil }
+        guard let run = Run.ID(text) else { throw .badQuery("\"\(text)\" is no run") }
+        return run
+    }
+
+    /// What a name is made from by adding a number.
+    mutating func base() throws(ControlRequest.Fault) -> String? {
+        guard let text = take("base") else { return nil }
+        guard text.utf8.count <= OneOffsReply.baseLengthMax, Job.Name(text) != nil else {
+            throw .badQuery(
+                "base must be the beginning of a job name, of \(OneOffsReply.baseLengthMax) "
+                    + "characters at most")
+        }
+        return text
+    }
+
+    mutating func after() throws(ControlRequest.Fault) -> UInt64? {
+        guard let text = take("after") else { return nil }
+        guard let number = UInt64(digits: text) else {
+            throw .badQuery("after must be a whole number")
+        }
+        return number
+    }
+
+    /// Everything but the unreserved characters of RFC 3986 and the colon, which a query may have.
+    private static func encode(_ text: String) -> String {
+        var result = ""
+        for byte in text.utf8 {
+            let isPlain =
+                (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(byte)
+                || (UInt8(ascii: "a")...UInt8(ascii: "z")).contains(byte | 0x20)
+                || "-._~:".utf8.contains(byte)
+            if isPlain {
+                result.unicodeScalars.append(Unicode.Scalar(byte))
+            } else {
+                result += "%" + (byte < 16 ? "0" : "") + String(byte, radix: 16, uppercase: true)
+            }
+        }
+        return result
+    }
+
+    /// Percent-encoding undone; nil if two hexadecimal digits are missing behind a `%`, or for what is no
+    /// UTF-8.
+    static func decode(_ text: Substring) -> String? {
+        var bytes: [UInt8] = []
+        var rest = text.utf8[...]
+        while let byte = rest.popFirst() {
+            guard byte == UInt8(ascii: "%") else {
+                bytes.append(byte)
+                continue
+            }
+            guard let high = rest.popFirst().flatMap(digit),
+                let low = rest.popFirst().flatMap(digit)
+            else { return nil }
+            bytes.append(high << 4 | low)
+        }
+        return String(validating: bytes, as: UTF8.self)
+    }
+
+    private static func digit(_ byte: UInt8) -> UInt8? {
+        switch byte {
+        case UInt8(ascii: "0")...UInt8(ascii: "9"): byte - UInt8(ascii: "0")
+        case UInt8(ascii: "a")...UInt8(ascii: "f"): byte - UInt8(ascii: "a") + 10
+        case UInt8(ascii: "A")...UInt8(ascii: "F"): byte - UInt8(ascii: "A") + 10
+        default: nil
+        }
+    }
+}
+
+extension HistoryQuery {
+    init(_ query: inout QueryText) throws(ControlRequest.Fault) {
+        self.init()
+        if let text = query.take("job") {
+            guard let name = Job.Name(text) else { throw .badQuery("\"\(text)\" is no job") }
+            job = name
+        }
+        failed = try query.flag("failed")
+        if let text = query.take("since") {
+            guard let instant = WallInstant(rfc3339: text) else {
+                throw .badQuery("since must be an instant such as 2026-12-24T18:00:00Z (RFC 3339)")
+            }
+            since = instant
+        }
+        if let text = query.take("limit") {
+            guard let number = Int(digits: text), (1...Self.limitMax).contains(number) else {
+                throw .badQuery("limit must be from 1 to \(Self.limitMax)")
+            }
+            limit = number
+        }
+    }
+}
