@@ -28,7 +28,7 @@ DIST ?= dist
 # The benchmarks to run, such as CASES="next agenda"; the default is all. LONG=1 takes ten times as long.
 CASES ?=
 
-.PHONY: help run status build test test-library test-mutations test-systemd test-container bench bench-guard docs format check-format setup clean \
+.PHONY: help run status build test test-api test-library test-mutations test-systemd test-container bench bench-guard docs format check-format setup clean \
     install uninstall deb check-deb
 
 help:
@@ -38,6 +38,7 @@ help:
 	@echo 'make test-library  test the library PausableTimers at length: a client package, laws, threads, kills (15 minutes)'
 	@echo 'make test-mutations  put mistakes into the core and the start sequence, and check that the tests notice each (30 minutes)'
 	@echo 'make test-systemd  test under a real systemd, in a container (needs root)'
+	@echo 'make test-api      ask a daemon everything that its OpenAPI document describes, rightly and wrongly (a minute)'
 	@echo 'make test-container  build the image of Containerfile and try it, without a container engine (needs root)'
 	@echo 'make build         build release binaries in .build/release/'
 	@echo 'make deb           build a Debian package in dist/'
@@ -92,6 +93,10 @@ test-mutations: setup
 # One of the cases installs the package.
 test-systemd: deb
 	Tests/Machine/run .build/release
+
+test-api: setup
+	$(SWIFT) build
+	Tests/API/run .build/debug
 
 test-container: build
 	Tests/Container/run .build/release

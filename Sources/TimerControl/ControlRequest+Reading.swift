@@ -14,6 +14,10 @@ extension ControlRequest {
         case badBody(String)
         /// The query behind the path cannot be used.
         case badQuery(String)
+        /// What is asked contradicts itself.
+        case conflict(String)
+        /// This is the identity of no run: there cannot be one.
+        case noSuchRun(String)
         /// The body has a key that this request does not know; these are known.
         case unknownKey(String, known: [String])
         /// The query has a parameter that this request does not know; these are known.
@@ -140,7 +144,7 @@ extension ControlRequest {
                 switch pattern {
                 case "{job}": job = part
                 case "{run}":
-                    guard let run = Run.ID(part) else { throw .notFound(part) }
+                    guard let run = Run.ID(part) else { throw .noSuchRun(part) }
                     found.run = run
                 case "{verb}":
                     guard let verb = Order.Verb(rawValue: part), verb != .kill else { return nil }

@@ -65,6 +65,18 @@ final class JSONDocument: Sendable {
         return names
     }
 
+    /// The first member of the object whose value is null; nil if there is none.
+    /// - Complexity: O(*n*) in the members.
+    var nullMember: String? {
+        guard let object = nodes.first, object.kind == .object else { return nil }
+        var at = 1
+        while at < Int(object.next) {
+            if nodes[at + 1].kind == .null { return text(nodes[at]) ?? "" }
+            at = Int(nodes[at + 1].next)
+        }
+        return nil
+    }
+
     /// Whether the name of a member is that of a property, as the API writes it.
     func isName(_ node: Node, of property: String) -> Bool {
         guard node.kind == .text else {

@@ -48,7 +48,7 @@ struct QueryText {
 
     mutating func run() throws(ControlRequest.Fault) -> Run.ID? {
         guard let text = take("run") else { return nil }
-        guard let run = Run.ID(text) else { throw .badQuery("\"\(text)\" is no run") }
+        guard let run = Run.ID(text) else { throw .noSuchRun(text) }
         return run
     }
 
@@ -65,8 +65,8 @@ struct QueryText {
 
     mutating func after() throws(ControlRequest.Fault) -> UInt64? {
         guard let text = take("after") else { return nil }
-        guard let number = UInt64(digits: text) else {
-            throw .badQuery("after must be a whole number")
+        guard let number = UInt64(digits: text), number <= Int64.max else {
+            throw .badQuery("after must be a whole number, at most \(Int64.max)")
         }
         return number
     }

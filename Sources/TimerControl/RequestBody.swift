@@ -25,6 +25,9 @@ extension RequestBody {
             guard keys.contains(name) else { throw .unknownKey(name, known: keys) }
             guard seen.insert(name).inserted else { throw .badBody("\(name) is given twice") }
         }
+        if let name = document.nullMember {
+            throw .badBody("\(name) is null; leave it out instead")
+        }
         do {
             return try JSONDecoding(document: document, node: 0).value(Self.self)
         } catch let error as DecodingError {
@@ -191,10 +194,12 @@ struct OrdersBody: Codable, RequestBody {
         of pauses: [NamedPause]
     ) throws(ControlRequest.Fault) -> JobSelection {
         guard !pauses.isEmpty else { throw .badBody("pauses: name at least one") }
-        var seen: Set<Job.Name> = []
+        var seen: [Job.Name: NamedPause] = [:]
         for pause in pauses {
-            guard seen.insert(try name(pause.job, in: "pauses")).inserted else {
-                throw .badBody("pauses: \"\(pause.job)\" is given twice")
+            // The same twice is the same once; a job is in one pause at a time.
+            let former = seen.updateValue(pause, forKey: try name(pause.job, in: "pauses"))
+            guard former == nil || former == pause else {
+                throw .conflict("pauses: \"\(pause.job)\" is given twice, in two pauses")
             }
             guard pause.seen != nil else {
                 throw .badBody(
@@ -263,10 +268,9 @@ extension OrderBody: RequestBody {
 extension OrderBody {
     /// What is wrong with variables; nil if nothing is. Their values are never repeated.
     public static func fault(inEnvironment lines: [String]) -> String? {
-        var names: Set<Substring> = []
         var bytes = 0
         for (index, line) in lines.enumerated() {
-            let name = line.prefix { $0 != "=" }
+            let name = Self.name(in: line)
             let isWord = name.utf8.allSatisfy {
                 $0 == UInt8(ascii: "_") || (UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0)
                     || (UInt8(ascii: "a")...UInt8(ascii: "z")).contains($0 | 0x20)
@@ -274,7 +278,6 @@ extension OrderBody {
             guard let first = name.utf8.first, first > UInt8(ascii: "9"), isWord,
                 name.utf8.count < line.utf8.count
             else { return "environment: the entry \(index + 1) is not NAME=value" }
-            guard names.insert(name).inserted else { return "environment: \(name) is set twice" }
             guard !line.utf8.contains(0) else {
                 return "environment: the value of \(name) has a NUL character"
             }
@@ -287,12 +290,17 @@ extension OrderBody {
         return nil
     }
 
+    /// What stands before the first `=`. By bytes: together with what follows it, `=` may be another character.
+    private static func name(in line: String) -> Substring {
+        Substring(line.utf8.prefix { $0 != UInt8(ascii: "=") })
+    }
+
     /// The variables that are set; those of `environment`, which was checked when it was read.
     public var variables: RunVariables {
         var values: [String: String] = [:]
         for line in environment ?? [] {
-            let name = line.prefix { $0 != "=" }
-            values[String(name)] = String(line[name.endIndex...].dropFirst())
+            let name = Self.name(in: line)
+            values[String(name)] = String(Substring(line.utf8[name.endIndex...].dropFirst()))
         }
         return RunVariables(values)
     }

@@ -39,7 +39,7 @@ struct RunVerb: ParsableCommand {
     /// With the value of this program's own variable where none is given, which no list of processes shows.
     private func environment() throws -> [String] {
         let lines = try env.map { text in
-            guard !text.contains("=") else { return text }
+            guard !text.utf8.contains(UInt8(ascii: "=")) else { return text }
             guard let value = getenv(text) else {
                 throw ValidationError("--env \(text): there is no such variable; say NAME=value")
             }

@@ -297,7 +297,7 @@ import TimerCore
             _ = try daemon.ask(.order(.run, Job.Name("a")!))
             #expect(
                 try wait {
-                    try daemon.timerctl("history", "--json").text.count("run\":") == number + 1
+                    try daemon.timerctl("history", "--json").text.count("\"id\":") == number + 1
                 })
         }
         let all = try daemon.timerctl("history", "a")
@@ -306,7 +306,7 @@ import TimerCore
         #expect(results[0].contains("exited(7)") && results[2].contains("exited(0)"))
         #expect(all.text.contains("    | one\n") && all.text.contains("    | two\n"))
         let failed = try daemon.timerctl("history", "--failed", "--since", "1h", "--json").text
-        #expect(failed.contains("exited(3)") && failed.count("run\":") == 1)
+        #expect(failed.contains("exited(3)") && failed.count("\"id\":") == 1)
         let log = try daemon.timerctl("log", "a", "-o", "cat").text
         #expect(log.split(separator: "\n").sorted() == ["one", "two"])
 

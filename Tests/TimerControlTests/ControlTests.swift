@@ -50,7 +50,7 @@ private enum SeenPauses {
                 job: name, failed: true, since: WallInstant(secondsSinceEpoch: 1_795_000_000),
                 limit: 1000)),
         .oneOffs(base: nil), .oneOffs(base: "restic"), .takeOneOff(name), .cancelOneOff(name),
-        .order(.run, name, OrderBody(environment: ["A=1=2", "B="])),
+        .order(.run, name, OrderBody(environment: ["A=1=2", "B=", "C=\u{1F3FB}"])),
         .orders(.run, .all, OrderBody(environment: ["A_KEY=ß"])),
         .run(run), .order(.retry, name), .orders(.retry, .all), .log(name, run: nil, after: nil),
         .log(name, run: run, after: .max),
@@ -100,15 +100,20 @@ private enum SeenPauses {
             .badQuery("base must be the beginning of a job name, of 40 characters at most")
         ),
         ("POST", "/v1/runs", "", .methodNotAllowed(["GET", "HEAD", "OPTIONS"])),
-        ("GET", "/v1/runs/a", "", .notFound("a")),
+        ("GET", "/v1/runs/a", "", .noSuchRun("a")),
+        // A date that there is not.
+        (
+            "GET", "/v1/jobs/a/log?run=a:20260230T000000.000000Z:1", "",
+            .noSuchRun("a:20260230T000000.000000Z:1")
+        ),
+        (
+            "POST", "/v1/jobs/a/pause", #"{"note": null}"#,
+            .badBody("note is null; leave it out instead")
+        ),
         ("GET", "/v1/runs/a:1:1/log", "", .notFound("/v1/runs/a:1:1/log")),
         (
             "POST", "/v1/runs/backup:20261121T043852.000000Z:1", "",
             .methodNotAllowed(["GET", "HEAD", "OPTIONS"])
-        ),
-        (
-            "POST", "/v1/jobs/a/run", #"{"environment": ["A=1", "A=2"]}"#,
-            .badBody("environment: A is set twice")
         ),
         (
             "POST", "/v1/jobs/a/run", #"{"environment": ["secret"]}"#,
@@ -141,8 +146,11 @@ private enum SeenPauses {
             "GET", "/v1/runs?since=noon", "",
             .badQuery("since must be an instant such as 2026-12-24T18:00:00Z (RFC 3339)")
         ),
-        ("GET", "/v1/jobs/a/log?after=-1", "", .badQuery("after must be a whole number")),
-        ("GET", "/v1/jobs/a/log?run=a", "", .badQuery("\"a\" is no run")),
+        (
+            "GET", "/v1/jobs/a/log?after=-1", "",
+            .badQuery("after must be a whole number, at most 9223372036854775807")
+        ),
+        ("GET", "/v1/jobs/a/log?run=a", "", .noSuchRun("a")),
         (
             "POST", "/v1/jobs/a/kill", #"{"signal": "9"}"#,
             .badBody(
@@ -186,8 +194,10 @@ private enum SeenPauses {
             .badBody("jobs, all and pauses exclude each other")
         ),
         (
-            "POST", "/v1/jobs/resume", SeenPauses.body(SeenPauses.text, SeenPauses.text),
-            .badBody("pauses: \"a\" is given twice")
+            "POST", "/v1/jobs/resume",
+            SeenPauses.body(
+                SeenPauses.text, #"{"job":"a","since":"2026-12-24T18:00:00Z","by":"c"}"#),
+            .conflict("pauses: \"a\" is given twice, in two pauses")
         ),
         (
             "POST", "/v1/jobs/resume", SeenPauses.body(#"{"job":"a","since":"now","by":"b"}"#),

@@ -40,8 +40,11 @@ extension Control {
             let status = JobStatus(snapshot)
             send(.ok, OrderReply(changed: true, reason: nil, status: status), reply)
         case .done(nil):
-            send(.conflict, ErrorReply("job \"\(job)\": a reload has removed it"), reply)
-        case .refused(let why): send(.conflict, ErrorReply("job \"\(job)\": \(why)"), reply)
+            send(
+                .conflict, ErrorReply("job \"\(job)\": a reload has removed it", code: .conflict),
+                reply)
+        case .refused(let why):
+            send(.conflict, ErrorReply("job \"\(job)\": \(why)", code: .conflict), reply)
         case .noSuchJob(let names): noSuchJob(job, among: names, reply)
         }
     }

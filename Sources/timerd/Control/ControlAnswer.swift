@@ -86,6 +86,11 @@ struct ControlAnswer: Sendable {
             answer.allowed = allowed
             return answer
         case .badBody(let why), .badQuery(let why): return .error(.badRequest, why)
+        case .conflict(let why): return .error(.conflict, why, code: .conflict)
+        case .noSuchRun(let text):
+            return .error(
+                .notFound, "\"\(text)\" is no run; `timerctl history` lists the runs",
+                code: .noSuchRun)
         case .unknownKey(let name, let known):
             return .error(
                 .badRequest, unknown("key", name, among: known), code: .unknownKey)
