@@ -53,7 +53,7 @@ private enum SeenPauses {
         .order(.run, name, OrderBody(environment: ["A=1=2", "B=", "C=\u{1F3FB}"])),
         .orders(.run, .all, OrderBody(environment: ["A_KEY=ß"])),
         .run(run), .order(.retry, name), .orders(.retry, .all), .log(name, run: nil, after: nil),
-        .log(name, run: run, after: .max),
+        .log(name, run: run, after: UInt64(Int64.max)),
         .kill(name, run: nil, KillBody()), .kill(name, run: run, KillBody(signal: "usr1")),
     ])
     func isReadAsItWasWritten(request: ControlRequest) throws {
