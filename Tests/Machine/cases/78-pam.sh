@@ -20,7 +20,7 @@ for user in in out; do
     printf 'user = "walker-%s"\npam-service = "timerd-case"\n' "$user"
 done | configure
 inside systemctl reload timerd
-inside timerctl run in out
+inside timerctl run in out || true
 ended() { inside timerctl history "$1" | grep -q "$2"; }
 wait_for 30 'the account that is good runs' ended in 'exited(0)'
 wait_for 30 'the one that has expired does not' ended out PAM_ACCT_EXPIRED

@@ -33,7 +33,7 @@ for job in user group known; do
     printf '[job.%s]\ncommand = ["true"]\nevery = "1h"\n%s\n' "$job" "$account"
 done | configure
 inside systemctl reload timerd
-for job in user group known; do inside timerctl run $job >/dev/null; done
+for job in user group known; do inside timerctl run $job >/dev/null || true; done
 wait_for 20 'no run as another user' in_journal 'spawn-failed(ENOENT, look up the user "ghost")' TIMERD_JOB=user
 wait_for 20 'no run as another group' in_journal 'spawn-failed(ENOENT, look up the group "ghosts")' TIMERD_JOB=group
 wait_for 20 'a run as a user that is known' in_journal 'succeeded in' TIMERD_JOB=known

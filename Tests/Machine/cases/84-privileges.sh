@@ -31,10 +31,10 @@ END
 chmod 644 "$jobs"
 (umask 077 && echo hush >"$MACHINE_ROOT/etc/timerd/token")
 inside timerctl reload
-says() { inside timerctl log "$1" | grep -q -- "$2"; }
+says() { inside timerctl log -o cat "$1" | grep -q -- "$2"; }
 ended() { inside timerctl show "$1" --json | grep -q -- "\"outcome\":\"$2"; }
 
-inside timerctl run port clock confined secret audited
+inside timerctl run port clock confined secret audited || true
 wait_for 10 'it has run' ended port 'exited(0)'
 for line in CapPrm CapEff CapBnd CapAmb; do
     expect "$line is one capability" says port "$line:.*0000000000000400"
@@ -66,8 +66,7 @@ fi
 # Whose jobs run at all is the configuration's to say.
 printf '[daemon]\nallowed-users = ["daemon", "@root"]\n' >>"$jobs"
 expect_status 1 'a reload says so' inside timerctl reload
-inside timerctl run audited
-refused() { inside timerctl show audited --json | grep -q -- 'spawn-failed(E'; }
-wait_for 10 'and the runner refuses' refused
+# As after any other error, the current configuration is kept, by the runner as well.
+expect 'and nothing changes' inside timerctl run audited
 rm "$jobs" "$MACHINE_ROOT/etc/timerd/token"
 inside timerctl reload

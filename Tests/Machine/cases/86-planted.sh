@@ -71,7 +71,7 @@ reload_refuses() {
 run_refuses() {
     local path=$1 kind=$2
     plant "$kind" "$path" stranger
-    inside timerctl run careful >/dev/null
+    inside timerctl run careful >/dev/null || true
     wait_for 10 "$path: $kind is refused" \
         in_journal "spawn-failed(E[A-Z]*, read the environment file $path" TIMERD_JOB=careful TIMERD_EVENT=run-ended
     expect "$path: what $kind leads to is as it was" pull_up "$path"
@@ -150,8 +150,8 @@ inside install -o stranger -m 600 /dev/null /var/tmp/environment
 printf '[job.theirs]\ncommand = ["true"]\nevery = "1h"\nuser = "stranger"\nenvironment-file = "/var/tmp/environment"\n' \
     >>"$MACHINE_ROOT/etc/timerd/timerd.toml"
 inside systemctl reload timerd
-inside timerctl run theirs
+inside timerctl run theirs || true
 wait_for 10 "the user's own file is read" in_journal 'succeeded in' TIMERD_JOB=theirs TIMERD_EVENT=run-ended
 inside install -m 640 /dev/null /etc/timerd/environment
-inside timerctl run careful
+inside timerctl run careful || true
 wait_for 10 'a file of its own is read' in_journal 'succeeded in' TIMERD_JOB=careful TIMERD_EVENT=run-ended

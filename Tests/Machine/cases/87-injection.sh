@@ -56,7 +56,7 @@ note=$(printf 'a \033[31m\007 \302\233 \342\200\256 note\nTIMERD_EVENT=forged\n 
 expect_status 1 'a note with control characters is refused' inside timerctl pause evil --note "$note" 2>/dev/null
 note=$(printf 'a \342\200\256 note \342\200\250 TIMERD_EVENT=forged      State: forged')
 inside timerctl pause evil --note "$note" >/dev/null
-inside timerctl run --all >/dev/null
+inside timerctl run --all >/dev/null || true
 for job in evil tail crooked lost nowhere; do
     wait_for 10 "the end of $job" in_journal . TIMERD_JOB=$job TIMERD_EVENT=run-ended
 done

@@ -13,20 +13,20 @@ last() { inside timerctl show dropped --json | grep -o '"outcome":"[^"]*"' | tai
 last_is() { last | grep -q -- "$1"; }
 write_job 3
 inside timerctl reload
-inside timerctl run dropped
+inside timerctl run dropped || true
 wait_for 10 'it runs' last_is 'exited(3)'
 rm "$dropped"
-inside timerctl run dropped
+inside timerctl run dropped || true
 wait_for 10 'it is not run any more' last_is 'spawn-failed(ENOENT'
 # One that is changed runs as it fired, until it is taken anew.
 write_job 3
 inside timerctl reload
 write_job 4
-inside timerctl run dropped
+inside timerctl run dropped || true
 wait_for 10 'it runs as it was' last_is 'exited(3)'
 runner=$(inside systemctl show timerd-runner -p MainPID --value)
 inside systemctl reload timerd
-inside timerctl run dropped
+inside timerctl run dropped || true
 wait_for 10 'it runs as it is' last_is 'exited(4)'
 expect 'by the same runner' equals "$runner" inside systemctl show timerd-runner -p MainPID --value
 expect 'the runner may be told as well' inside systemctl reload timerd-runner

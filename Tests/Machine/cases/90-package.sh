@@ -152,6 +152,7 @@ expect 'without such a file nothing is left of it' equals '' left /etc /run /usr
 inside rm -r /root/packages
 install_timerd "$MACHINE_BIN"
 inside systemd-sysusers
+inside systemd-tmpfiles --create timerd.conf
 inside journalctl --update-catalog
 inside systemctl daemon-reload
 fresh

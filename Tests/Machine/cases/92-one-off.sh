@@ -32,7 +32,7 @@ wait_for 20 'it runs late' outcome later 'exited(0)'
 # What was removed is not run, though the scheduler was not told.
 expect 'one that is removed by hand' inside timerctl in 1h --name removed -- true
 inside rm /etc/timerd/one-off.d/removed.toml
-inside timerctl run removed
+inside timerctl run removed || true
 wait_for 20 'does not run' outcome removed 'spawn-failed(ENOENT'
 expect 'and is cancelled' inside timerctl cancel removed
 expect 'and so are the others' inside timerctl cancel later touch-1
