@@ -16,7 +16,8 @@ for socket in /run/timerd/control.sock /run/timerd-runner/runner.sock; do
 done
 expect 'what the daemon writes is in one of its own' equals 'timerd:timerd 755' inside stat -c '%U:%G %a' /run/timerd/daemon
 # Only root and its own user may change anything; its group may look.
-inside useradd -G timerd looker 2>/dev/null || true
+inside useradd looker 2>/dev/null || true
+inside usermod -aG timerd looker
 inside useradd stranger 2>/dev/null || true
 expect 'the group may look' inside setpriv --reuid looker --init-groups --regid looker timerctl list
 expect_status 1 'and not touch' inside setpriv --reuid looker --init-groups --regid looker timerctl pause slow
