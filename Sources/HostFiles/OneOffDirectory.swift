@@ -65,8 +65,8 @@ public struct OneOffDirectory: Sendable {
         try directory.sync()
     }
 
-    /// What is written here is believed by those who run jobs, so that the configuration must be there, and be
-    /// safe: whoever names another place gets nothing written.
+    /// The daemon and the runner trust the files that are written here. So the directory must belong
+    /// to a configuration that exists and is safe; in any other place nothing is written.
     private func open(makes: Bool) throws(Directory.Failure) -> (Directory, Directory) {
         var status = stat()
         if stat(parent, &status) == 0, status.st_uid != 0, status.st_uid != geteuid() {

@@ -8,7 +8,7 @@ public import TimerZones
 public struct ConfigReading: Sendable {
     /// The jobs without an error, in the order of the files.
     public var jobSet: JobSet
-    /// How many jobs of the roster each file has, by its path, in the order of the files.
+    /// How many jobs each file defines, by its path, in the order of the files.
     public var shares: [(file: String, jobs: Int)]
     /// The daemon's own settings; the default where one is in error.
     public var settings: DaemonSettings

@@ -11,7 +11,7 @@ extension Decoder {
         var rejected = rejected
         let before = rejected.count
         let untold =
-            untold + leaveOutHeirs(&kept, &errors, &rejected)
+            untold + leaveOutDuplicateRenames(&kept, &errors, &rejected)
             + leaveOutTooConcurrent(&kept, &errors, &rejected)
             + leaveOutDisallowed(&kept, &errors, &rejected)
         var faults = faults(with: rejected[before...])
@@ -73,7 +73,7 @@ extension Decoder {
     /// A job cannot take the account of one that is there, nor two the account of one.
     /// - Returns: how many errors it found beyond those it added, with the one that counts them.
     /// - Complexity: O(*n*) in the number of jobs.
-    private func leaveOutHeirs(
+    private func leaveOutDuplicateRenames(
         _ kept: inout [Job], _ errors: inout [ConfigError], _ rejected: inout [String]
     ) -> Int {
         var renames: [Job.Name: Job.Name] = [:]

@@ -31,7 +31,7 @@ public enum RunWords {
             switch run.cause {
             case "catch-up": "to catch up a missed run"
             case "resume": "due during the pause that ended"
-            case "requested": "requested by \(run.requestedBy ?? "somebody")"
+            case "requested": "requested by \(run.requestedBy ?? "an unknown user")"
             default: "by its schedule"
             }
         let attempt = attempt(of: run.id)

@@ -175,7 +175,7 @@ public struct RunStatus: Codable, Hashable, Sendable {
     public var startsAt: String?
     /// Why it was made: `schedule`, `catch-up`, `resume` or `requested`; absent in `last`, which does not tell.
     public var cause: String?
-    /// Who requested it; absent if nobody did.
+    /// Who requested it; absent if no user did.
     public var requestedBy: String?
     /// How many further runs that came due were combined with it; only in answers about runs.
     public var missed: Int?

@@ -117,14 +117,14 @@ import TimerCore
         #expect(daemon.stop() == 0)
     }
 
-    @Test func aFileThatSomebodyElseChangedMeanwhileIsAsTheyLeftIt() throws {
+    @Test func aFileThatAnotherProgramChangedMeanwhileIsNotReplaced() throws {
         let daemon = try make()
         try daemon.start()
         let found = try edit(
             daemon, ["b"],
             editor: "sed -i s/1h/2h/ \"$file\"; sed -i s/1h/5h/ \(other(daemon))")
         #expect(found.status == 1)
-        #expect(found.text.contains("was changed by somebody else meanwhile"), "\(found.text)")
+        #expect(found.text.contains("was changed by another program meanwhile"), "\(found.text)")
         #expect(try text(other(daemon)).contains("5h"))
         let failed = try edit(daemon, editor: "exit 3")
         #expect(failed.status == 1 && failed.text.contains("ended with the status 3"))

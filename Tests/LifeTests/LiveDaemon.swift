@@ -30,7 +30,7 @@ final class LiveDaemon {
 
     /// - Parameter jobs: the configuration; `FIRE` in it stands for a command that reports its start.
     init(_ jobs: String) throws {
-        folder = "/tmp/timerd-instance-\(UUID().uuidString)"
+        folder = "/tmp/timerd-daemon-\(UUID().uuidString)"
         mkdir(folder, 0o700)
         mkfifo("\(folder)/fired", 0o600)
         // Open both ways, so that there is always a reader and never an end.

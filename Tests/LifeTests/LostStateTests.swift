@@ -23,71 +23,71 @@ import TimerCore
     }
 
     @Test(arguments: Loss.allCases) func aStartWithoutTheSavedStateIsRefused(_ loss: Loss) throws {
-        let instance = try Life(Self.jobs)
-        try instance.startAndStop()
-        let older = try instance.contents()
-        try instance.startAndStop()
-        try instance.remove("timerd.db-wal")
-        if loss != .withoutLog { try instance.remove("timerd.db", "timerd.db-shm") }
+        let home = try DaemonHome(Self.jobs)
+        try home.startAndStop()
+        let older = try home.contents()
+        try home.startAndStop()
+        try home.remove("timerd.db-wal")
+        if loss != .withoutLog { try home.remove("timerd.db", "timerd.db-shm") }
         switch loss {
         case .deleted, .withoutLog: break
-        case .emptied: instance.write("timerd.db", Data())
-        case .unreadable: instance.write("timerd.db", Data(repeating: 7, count: 9000))
-        case .olderCopy: for (name, data) in older { instance.write(name, data) }
+        case .emptied: home.write("timerd.db", Data())
+        case .unreadable: home.write("timerd.db", Data(repeating: 7, count: 9000))
+        case .olderCopy: for (name, data) in older { home.write(name, data) }
         }
         for _ in 0..<2 {
-            let refused = try instance.end("run")
+            let refused = try home.end("run")
             #expect(refused.status == 1)
             #expect(refused.text.contains("Cannot start: "), "\(refused.text)")
             #expect(refused.text.contains("`timerd restore`"), "\(refused.text)")
         }
-        let accepted = try instance.startAndStop("--accept-data-loss")
+        let accepted = try home.startAndStop("--accept-data-loss")
         #expect(accepted.contains("as --accept-data-loss says"), "\(accepted)")
-        try instance.startAndStop()
+        try home.startAndStop()
     }
 
     @Test func restoreBringsTheLastGoodCopyBackAndKeepsWhatWasThere() throws {
-        let instance = try Life(Self.jobs)
-        try instance.startAndStop()
-        try instance.remove("timerd.db-wal", "timerd.db-shm")
-        instance.write("timerd.db", Data(repeating: 7, count: 9000))
-        #expect(try instance.end("run").status == 1)
-        let restored = try instance.end("restore")
+        let home = try DaemonHome(Self.jobs)
+        try home.startAndStop()
+        try home.remove("timerd.db-wal", "timerd.db-shm")
+        home.write("timerd.db", Data(repeating: 7, count: 9000))
+        #expect(try home.end("run").status == 1)
+        let restored = try home.end("restore")
         #expect(restored.status == 0, "\(restored.text)")
-        #expect(try instance.names().contains { $0.hasPrefix("timerd.db.replaced-") })
-        let log = try instance.startAndStop()
+        #expect(try home.names().contains { $0.hasPrefix("timerd.db.replaced-") })
+        let log = try home.startAndStop()
         #expect(log.contains("Started with 1 job; the previous instance"), "\(log)")
     }
 
     @Test func restoreIsRefusedWhileADaemonRunsAndForADamagedCopy() throws {
-        let instance = try Life(Self.jobs)
-        let daemon = try instance.begin("run")
-        #expect(instance.waitForLog("Started with 1 job"))
-        #expect(try instance.end("restore").status == 1)
+        let home = try DaemonHome(Self.jobs)
+        let daemon = try home.begin("run")
+        #expect(home.waitForLog("Started with 1 job"))
+        #expect(try home.end("restore").status == 1)
         daemon.signal(SIGTERM)
         #expect(daemon.wait() == 0)
-        instance.write("timerd.backup.db", Data(repeating: 7, count: 9000))
-        #expect(try instance.end("restore").status == 1)
-        try instance.startAndStop()
+        home.write("timerd.backup.db", Data(repeating: 7, count: 9000))
+        #expect(try home.end("restore").status == 1)
+        try home.startAndStop()
     }
 
     /// A heartbeat of a daemon that could not write anything yet is no sign of state that was lost.
     @Test(.enabled(if: geteuid() == 0, "mounts a file system"))
     func aFirstStartOnAFullDiskIsNoReasonToRefuseTheNext() throws {
-        let instance = try Life(Self.jobs)
-        mkdir(instance.state, 0o700)
-        try #require(mount("tmpfs", instance.state, "tmpfs", 0, "size=256k,mode=0700") == 0)
-        defer { umount2(instance.state, 2) }
-        instance.write("filler", Data(count: 255 * 1024))
-        instance.write("filler2", Data(count: 4096))
-        let first = try instance.begin("run")
-        #expect(instance.waitForLog("no run starts until there is room"))
-        #expect(instance.waitForLog("jobs that come due wait"))
+        let home = try DaemonHome(Self.jobs)
+        mkdir(home.state, 0o700)
+        try #require(mount("tmpfs", home.state, "tmpfs", 0, "size=256k,mode=0700") == 0)
+        defer { umount2(home.state, 2) }
+        home.write("filler", Data(count: 255 * 1024))
+        home.write("filler2", Data(count: 4096))
+        let first = try home.begin("run")
+        #expect(home.waitForLog("no run starts until there is room"))
+        #expect(home.waitForLog("jobs that come due wait"))
         first.signal(SIGTERM)
         #expect(first.wait() == 0)
-        try instance.remove("filler")
-        let second = try instance.begin("run")
-        #expect(instance.waitForLog("Started with 1 job"), "\(instance.log)")
+        try home.remove("filler")
+        let second = try home.begin("run")
+        #expect(home.waitForLog("Started with 1 job"), "\(home.log)")
         second.signal(SIGTERM)
         #expect(second.wait() == 0)
     }
@@ -95,75 +95,75 @@ import TimerCore
     /// Whether it was the first start that was killed, or one that had a whole database before it.
     @Test(arguments: [true, false])
     func aLogThatIsDeletedAfterAKillIsNoticed(isFirstStart: Bool) throws {
-        let instance = try Life(Self.jobs)
+        let home = try DaemonHome(Self.jobs)
         if !isFirstStart {
-            try instance.startAndStop()
+            try home.startAndStop()
             // What was in the log is in the database.
-            try instance.change("PRAGMA wal_checkpoint(TRUNCATE)")
+            try home.change("PRAGMA wal_checkpoint(TRUNCATE)")
         }
-        let before = instance.marker
-        let daemon = try instance.begin("run")
-        #expect(instance.waitForLog("Started with"), "\(instance.log)")
+        let before = home.marker
+        let daemon = try home.begin("run")
+        #expect(home.waitForLog("Started with"), "\(home.log)")
         #expect(
-            instance.wait { instance.marker != nil && instance.marker != before }, "\(instance.log)"
+            home.wait { home.marker != nil && home.marker != before }, "\(home.log)"
         )
         _ = daemon.end()
-        try instance.remove("timerd.db-wal")
-        let refused = try instance.end("run")
+        try home.remove("timerd.db-wal")
+        let refused = try home.end("run")
         #expect(refused.status == 1)
         for part in ["Cannot start: ", "timerd.db", "`timerd restore`", "--accept-data-loss"] {
             #expect(refused.text.contains(part), "\(part) in \(refused.text)")
         }
         if !isFirstStart { #expect(refused.text.contains("its log timerd.db-wal is gone")) }
-        let accepted = try instance.startAndStop("--accept-data-loss")
+        let accepted = try home.startAndStop("--accept-data-loss")
         #expect(accepted.contains("as --accept-data-loss says"), "\(accepted)")
-        try instance.startAndStop()
+        try home.startAndStop()
     }
 
     @Test func aJobWhoseRowIsDamagedIsPaused_andTheOthersGoOn() throws {
-        let instance = try Life(Self.jobs + "\n[job.b]\nevery = \"1h\"\nshell = \"true\"\n")
-        try instance.startAndStop()
-        try instance.change("UPDATE job SET firings = -1 WHERE name = 'a'")
-        let daemon = try instance.begin("run")
-        #expect(instance.waitForLog("Started with 2 jobs"), "\(instance.log)")
+        let home = try DaemonHome(Self.jobs + "\n[job.b]\nevery = \"1h\"\nshell = \"true\"\n")
+        try home.startAndStop()
+        try home.change("UPDATE job SET firings = -1 WHERE name = 'a'")
+        let daemon = try home.begin("run")
+        #expect(home.waitForLog("Started with 2 jobs"), "\(home.log)")
         #expect(
-            instance.log.contains(
-                #"error: \#(instance.state)/timerd.db: the saved state of job "a" is damaged (firings = -1); the job is paused"#
-            ), "\(instance.log)")
-        let damaged = try instance.show("a")
+            home.log.contains(
+                #"error: \#(home.state)/timerd.db: the saved state of job "a" is damaged (firings = -1); the job is paused"#
+            ), "\(home.log)")
+        let damaged = try home.show("a")
         #expect(damaged.state == "paused" && damaged.paused?.by == "timerd")
         #expect(damaged.paused?.note?.contains("damaged: firings = -1") == true)
-        #expect(try instance.show("b").state == "armed")
-        let resumed = try ControlClient(path: instance.socket).send(
+        #expect(try home.show("b").state == "armed")
+        let resumed = try ControlClient(path: home.socket).send(
             .order(.resume, Job.Name("a")!, OrderBody()))
         #expect(resumed.status == 200)
         daemon.signal(SIGTERM)
         #expect(daemon.wait() == 0)
-        let log = try instance.startAndStop()
+        let log = try home.startAndStop()
         #expect(!log.contains("damaged"), "it was written whole again: \(log)")
     }
 
     /// The most important property: whatever moment a daemon ends at, its state is there for the next.
     @Test func noStartIsRefusedAfterAKillAtAnyMoment() throws {
-        let instance = try Life(Self.jobs)
+        let home = try DaemonHome(Self.jobs)
         var random = SeededRandom()
         for round in 0..<30 {
-            let daemon = try instance.begin("run")
+            let daemon = try home.begin("run")
             usleep(UInt32(random.int(below: round < 15 ? 50_000 : 150_000)))
-            #expect(!daemon.isOver, "round \(round): \(instance.log)")
+            #expect(!daemon.isOver, "round \(round): \(home.log)")
             _ = daemon.end()
-            if round % 3 == 0 { try? FileManager.default.removeItem(atPath: instance.runtime) }
+            if round % 3 == 0 { try? FileManager.default.removeItem(atPath: home.runtime) }
             if round % 5 == 4 {
-                try? FileManager.default.removeItem(atPath: instance.state)
-                try? FileManager.default.removeItem(atPath: instance.runtime)
+                try? FileManager.default.removeItem(atPath: home.state)
+                try? FileManager.default.removeItem(atPath: home.runtime)
             }
         }
-        try instance.startAndStop()
+        try home.startAndStop()
     }
 }
 
 /// A state directory, and the programs that are run with it one after another.
-private final class Life {
+private final class DaemonHome {
     private let folder = "/tmp/timerd-lost-\(UUID().uuidString)"
     var state: String { "\(folder)/state" }
     var runtime: String { "\(folder)/run" }

@@ -133,7 +133,7 @@ extension Checker {
             return fail(
                 .account,
                 "job \(job): accrued \(one.value), active \(one.more), phase \(one.attempt), "
-                    + "\(one.reason) to be let go, last \(one.label); expected \(accrued), "
+                    + "\(one.reason) to be skipped, last \(one.label); expected \(accrued), "
                     + "\(active), \(state.phase.rawValue), \(state.skips), "
                     + "\(state.lastLabel ?? 0); within \(vague)")
         }

@@ -343,8 +343,10 @@ extension Checker {
         let before = jobSet
         jobSet = []
         for job in before where !jobs.contains(where: { $0.name == job }) {
-            if let heir = jobs.first(where: { $0.renamedFrom == job }), !states[heir.name].isKnown {
-                rename(job, to: heir.name)
+            if let successor = jobs.first(where: { $0.renamedFrom == job }),
+                !states[successor.name].isKnown
+            {
+                rename(job, to: successor.name)
             } else {
                 remove(job)
             }

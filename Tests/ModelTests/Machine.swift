@@ -229,13 +229,13 @@ final class Machine {
         jobs = edited
         // The configuration parser requires this: only one job can take over the state of a name,
         // and none while a job of that name exists.
-        var heirs: [Int] = []
+        var successors: [Int] = []
         for index in jobs.indices {
             guard let old = jobs[index].renamedFrom else { continue }
-            if heirs.contains(old) || jobs.contains(where: { $0.name == old }) {
+            if successors.contains(old) || jobs.contains(where: { $0.name == old }) {
                 jobs[index].renamedFrom = nil
             }
-            heirs.append(old)
+            successors.append(old)
         }
     }
 

@@ -49,7 +49,7 @@ import Testing
             failed += 1
             if failed >= Int(Self.number("TIMERD_TEST_FAILURES") ?? 1) { break }
         }
-        print("model: \(done) rosters, \(firings) firings, \(skips) let go, \(counts)")
+        print("model: \(done) job sets, \(firings) firings, \(skips) skipped, \(counts)")
         if failed == 0 { Self.expectMany(counts, firings: firings, skips: skips, of: done) }
     }
 
@@ -59,7 +59,7 @@ import Testing
     ) {
         // A small number of cases is not enough for this check.
         guard cases >= 1000 else { return }
-        #expect(counts.told >= 100 * cases, "a million events in ten thousand rosters")
+        #expect(counts.told >= 100 * cases, "a million events in ten thousand job sets")
         #expect(firings >= 20 * cases && skips >= 10 * cases)
         #expect(counts.orders >= 10 * cases && counts.wakes >= 20 * cases)
         #expect(counts.ends >= 20 * cases && counts.failures >= 10 * cases)

@@ -133,7 +133,7 @@ extension Seen {
         case .account:
             words.append(
                 "accrued \(Script.span(value)), active \(Script.span(more)), phase \(attempt), "
-                    + "\(reason) to be let go")
+                    + "\(reason) to be skipped")
         case .close: words.append("attempt \(attempt) \(PlainOutcome(rawValue: value) ?? .fine)")
         case .skipped: words.append("\(value), reason \(reason)")
         case .row, .fired: words.append("attempt \(attempt), \(value) folded in")

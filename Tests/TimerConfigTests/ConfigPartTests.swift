@@ -31,7 +31,7 @@ import TimerCore
         try ConfigReader.load(path: "\(folder)/timerd.toml", ownerUID: geteuid())
     }
 
-    /// The roster after a reload from some files to others, each job with its interval; nil if the whole is refused.
+    /// The jobs after a reload from some files to others, each job with its interval; nil if the whole is refused.
     private func reload(
         from old: [String: String], to new: [String: String]
     ) throws -> (jobSet: String, origins: ConfigOrigins, refused: String)? {

@@ -7,7 +7,7 @@ import Testing
 
 /// Jobs that are renamed.
 @Suite struct RenameTests {
-    private var heir: Job {
+    private var renamed: Job {
         Job(
             name: "vault", command: .arguments(["true"]), schedule: .every(.seconds(60)),
             renamedFrom: "backup")
@@ -17,10 +17,10 @@ import Testing
         var world = World()
         world.load([.every(.seconds(60))])
         world.pass(.seconds(20))
-        let preview = world.agenda.preview(JobSet([heir]), at: world.now)
+        let preview = world.agenda.preview(JobSet([renamed]), at: world.now)
         #expect(preview.added == [.init(job: "vault", accrued: .seconds(20))])
         #expect(preview.removed == [.init(job: "backup", accrued: .seconds(20))])
-        world.handle(.reload(JobSet([heir])))
+        world.handle(.reload(JobSet([renamed])))
         #expect(world.show("vault").accrued == .seconds(20))
         #expect(world.records["backup"] == nil && world.records["vault"]?.accrued == .seconds(20))
         #expect(world.notices.contains(.renamed("vault", from: "backup")))
@@ -33,7 +33,7 @@ import Testing
         world.load([.every(.seconds(60))])
         world.pass(.seconds(20))
         world.stopCleanly()
-        world.load([heir])
+        world.load([renamed])
         #expect(world.show("vault").accrued == .seconds(20) && world.records["backup"] == nil)
     }
 
@@ -42,7 +42,7 @@ import Testing
         world.load([.every(.seconds(60)), .every(.seconds(60), "vault")])
         world.pass(.seconds(20))
         _ = world.order(.stop, "backup")
-        world.handle(.reload(JobSet([heir])))
+        world.handle(.reload(JobSet([renamed])))
         #expect(world.show("vault").accrued == .seconds(20) && world.show("vault").phase == .armed)
     }
 
@@ -80,7 +80,7 @@ import Testing
         var world = World()
         world.load([.every(.seconds(60))])
         world.pass(.seconds(61))
-        world.handle(.reload(JobSet([heir])))
+        world.handle(.reload(JobSet([renamed])))
         isHeldBack(&world)
     }
 
@@ -90,7 +90,7 @@ import Testing
         world.load([.every(.seconds(60))])
         world.pass(.seconds(61))
         world.stopCleanly()
-        world.load([heir])
+        world.load([renamed])
         isHeldBack(&world)
     }
 
@@ -99,7 +99,7 @@ import Testing
         world.load([.every(.seconds(60))])
         world.pass(.seconds(61))
         world.handle(.reload(JobSet([])))
-        world.handle(.reload(JobSet([heir])))
+        world.handle(.reload(JobSet([renamed])))
         isHeldBack(&world)
     }
 
@@ -109,10 +109,10 @@ import Testing
         var world = World()
         world.load([.every(.seconds(60))])
         world.pass(.seconds(61))
-        world.handle(.reload(JobSet([heir])))
-        var renamed = heir
-        renamed.renamedFrom = nil
-        world.handle(.reload(JobSet([renamed, .every(.seconds(40))])))
+        world.handle(.reload(JobSet([renamed])))
+        var settled = renamed
+        settled.renamedFrom = nil
+        world.handle(.reload(JobSet([settled, .every(.seconds(40))])))
         #expect(world.show("backup").live.isEmpty && world.show("vault").live.count == 1)
         world.pass(.seconds(41))
         #expect(world.started.map(\.id.firing.job) == ["backup", "backup"])
@@ -153,7 +153,7 @@ import Testing
         world.records["vault"] = nil
         world.load([.every(.seconds(3600))])
         #expect(world.agenda.liveRuns == 1)
-        world.handle(.reload(JobSet([heir])))
+        world.handle(.reload(JobSet([renamed])))
         #expect(world.show("vault").live.map(\.id) == [run.id])
         world.end(run)
         #expect(world.closed[run.id] == .exited(0) && world.agenda.liveRuns == 0)
@@ -164,7 +164,7 @@ import Testing
     /// name.
     @Test(arguments: [1, 64]) func waitingRunsGetTheNewName(runsMax: Int) {
         var world = World(concurrentRunsMax: runsMax)
-        let queued = heir.with { $0.concurrency = .queue }
+        let queued = renamed.with { $0.concurrency = .queue }
         world.load([
             Job.every(.seconds(60)).with { $0.concurrency = .queue }, .every(.seconds(50), "other"),
         ])
@@ -187,7 +187,7 @@ import Testing
         world.pass(.seconds(121))
         world.hasRunner = true
         world.stopCleanly()
-        world.load([heir.with { $0.concurrency = .queue }])
+        world.load([renamed.with { $0.concurrency = .queue }])
         #expect(world.show("vault").live.count == 2)
         world.end(world.started[0])
         #expect(world.started.map(\.id.firing.job) == ["backup", "vault"])
@@ -220,7 +220,7 @@ import Testing
         world.pass(.seconds(61))
         world.handle(
             .order(Order(.pause, "backup", by: .user("ada"), withRun: true)))
-        world.handle(.reload(JobSet([heir])))
+        world.handle(.reload(JobSet([renamed])))
         #expect(world.suspended == [world.started[0].id])
         _ = world.order(.resume, "vault")
         #expect(world.suspended.isEmpty)

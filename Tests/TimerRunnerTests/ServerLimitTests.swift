@@ -246,9 +246,9 @@ import TimerCore
         #expect(desk.endsByItself(within: 30))
         // The next runner knows how it ended.
         let next = try Desk(in: desk.folder)
-        let heir = try next.client { _, _ in }
-        #expect(heir.holdings.map(\.isOver) == [true])
-        heir.close()
+        let successor = try next.client { _, _ in }
+        #expect(successor.holdings.map(\.isOver) == [true])
+        successor.close()
         next.stop()
     }
 

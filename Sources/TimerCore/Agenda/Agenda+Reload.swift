@@ -114,12 +114,12 @@ extension Agenda {
             return false
         }
         state.removed.append(job.name)
-        if let heir = successor(of: job.name, in: state.jobSet) {
-            state.added.append(heir.name)
-            rename(slot, to: heir.name, at: now, into: &step.change, &step.batch)
+        if let successor = successor(of: job.name, in: state.jobSet) {
+            state.added.append(successor.name)
+            rename(slot, to: successor.name, at: now, into: &step.change, &step.batch)
             // The definition changes in the same step as the name, so that the job never fires with
             // the name of one and the definition of the other.
-            replace(slot, with: heir, at: now, into: &step.change, &step.batch)
+            replace(slot, with: successor, at: now, into: &step.change, &step.batch)
         } else {
             remove(slot, at: now, into: &step.change, &step.batch)
             state.freed.append(slot)
@@ -153,8 +153,8 @@ extension Agenda {
     /// more, and the new job says that it had this name and has no state of its own.
     private func successor(of job: Job.Name, in jobSet: JobSet) -> Job? {
         guard let index = jobSet.renames[job] else { return nil }
-        let heir = jobSet.jobs[index]
-        return slot(of: heir.name) == nil && archived[heir.name] == nil ? heir : nil
+        let successor = jobSet.jobs[index]
+        return slot(of: successor.name) == nil && archived[successor.name] == nil ? successor : nil
     }
 
     /// Renames a job. It keeps its state, its active and waiting runs, and the result of its last

@@ -81,7 +81,7 @@ public struct Agenda: Sendable {
     /// jobs yet.
     ///
     /// - Parameters:
-    ///   - roster: the configuration.
+    ///   - jobSet: the configuration.
     ///   - past: the state that the previous daemon saved.
     ///   - concurrentRunsMax: how many runs may be active at the same time; at least 1.
     ///   - seed: the seed of the jitter; always the same on one machine.

@@ -182,7 +182,7 @@ public struct JobSet: Hashable, Sendable {
     /// - Complexity: O(*n*) in the number of jobs.
     public init(_ jobs: [Job] = []) {
         names = Set(jobs.map(\.name))
-        precondition(names.count == jobs.count, "a jobSet names each job once")
+        precondition(names.count == jobs.count, "a job set has each name once")
         var renames: [Job.Name: Int] = [:]
         for (index, job) in jobs.enumerated() {
             if let old = job.renamedFrom { renames[old] = index }

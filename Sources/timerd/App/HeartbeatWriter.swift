@@ -6,8 +6,9 @@ import Logging
 import Synchronization
 import TimerCore
 
-/// Leaves the daemon's signs of life in the heartbeat file: in memory, where it is meant to lie, at once, so that
-/// an idle daemon wakes one thread for it; else, since a disk may stall, off the worker queue.
+/// Writes the heartbeats of the daemon. If the file is in memory, as it should be, it is written at
+/// once, so that an idle daemon wakes only one thread. A file on a disk is written on a queue of
+/// its own, because a disk may stall.
 final class HeartbeatWriter: Sendable {
     private struct State {
         var file: HeartbeatFile
@@ -15,7 +16,7 @@ final class HeartbeatWriter: Sendable {
         var generation: Int64 = 0
     }
 
-    private let queue = DispatchQueue(label: "timerd.heartbeatWriter", qos: .default)
+    private let queue = DispatchQueue(label: "timerd.heartbeat", qos: .default)
     private let state: Mutex<State>
     private let log: Logger
     private let isInMemory: Bool
@@ -26,10 +27,10 @@ final class HeartbeatWriter: Sendable {
         self.log = log
     }
 
-    /// The database has this generation from now on.
+    /// Sets the generation of the database for the heartbeats from now on.
     func note(generation: Int64) { state.withLock { $0.generation = generation } }
 
-    /// Writes the sign of life as soon as the file lets it.
+    /// Writes a heartbeat as soon as the file can be written.
     func write(_ heartbeat: Heartbeat) {
         guard !isInMemory else { return writeNow(heartbeat) }
         queue.async { self.writeNow(heartbeat) }

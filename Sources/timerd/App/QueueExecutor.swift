@@ -4,8 +4,9 @@
 import Dispatch
 import TimerCore
 
-/// Runs an actor's work on one serial queue, so that timers, signals and runs, which arrive on that queue,
-/// enter the actor without a hop. Linux Dispatch has no DispatchSerialQueue that would be an executor itself.
+/// Runs an actor's work on one serial queue. Timers, signals and results of runs arrive on that
+/// queue, so they enter the actor without a thread switch. Dispatch on Linux has no
+/// DispatchSerialQueue that is an executor itself.
 final class QueueExecutor: SerialExecutor {
     let queue: DispatchQueue
 
@@ -22,18 +23,19 @@ final class QueueExecutor: SerialExecutor {
     func checkIsolated() { dispatchPrecondition(condition: .onQueue(queue)) }
 }
 
-/// An actor that lives on a queue of its own.
+/// An actor that runs on a queue of its own.
 protocol QueueActor: Actor {
     nonisolated var executor: QueueExecutor { get }
 }
 
 extension QueueActor {
-    /// Does `body` inside the actor after everything handed over before it, without waiting for it.
+    /// Runs `body` inside the actor, after all work that was submitted before, and does not wait
+    /// for it.
     nonisolated func later(_ body: @escaping @Sendable (isolated Self) -> Void) {
         executor.queue.async { self.assumeIsolated { body($0) } }
     }
 
-    /// Does `body` inside the actor no sooner than after `span`.
+    /// Runs `body` inside the actor after `span` or later.
     nonisolated func later(
         after span: Duration, _ body: @escaping @Sendable (isolated Self) -> Void
     ) {
@@ -41,23 +43,23 @@ extension QueueActor {
         executor.queue.asyncAfter(deadline: deadline) { self.assumeIsolated { body($0) } }
     }
 
-    /// A timer of the actor's queue. `ring` is `@Sendable`, or it would take on the isolation of the
-    /// actor method that wrote it and trap at its first ring.
+    /// A timer on the actor's queue. `fire` is `@Sendable`: otherwise it would get the isolation of
+    /// the actor method that contains it, and trap when it is called.
     nonisolated func makeTimer(
-        _ ring: @escaping @Sendable (isolated Self) -> Void
+        _ fire: @escaping @Sendable (isolated Self) -> Void
     ) -> any DispatchSourceTimer {
-        makeTimer(for: ()) { actor, _ in ring(actor) }
+        makeTimer(for: ()) { actor, _ in fire(actor) }
     }
 
-    /// The same, which rings with a word of what it rings for. Where `ring` holds nothing of its own, the timer
-    /// of each of many jobs has one closure and not two.
+    /// The same, with a subject that is passed to `fire`. If `fire` captures nothing, the timers of
+    /// many jobs share one closure.
     nonisolated func makeTimer<Subject: Sendable>(
-        for subject: Subject, _ ring: @escaping @Sendable (isolated Self, Subject) -> Void
+        for subject: Subject, _ fire: @escaping @Sendable (isolated Self, Subject) -> Void
     ) -> any DispatchSourceTimer {
         let source = DispatchSource.makeTimerSource(queue: executor.queue)
         source.setEventHandler { @Sendable [weak self] in
             guard let self else { return }
-            self.assumeIsolated { ring($0, subject) }
+            self.assumeIsolated { fire($0, subject) }
         }
         source.activate()
         return source

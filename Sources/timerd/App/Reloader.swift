@@ -8,12 +8,12 @@ import TimerConfig
 import TimerControl
 import TimerCore
 
-/// Reads the configuration again and hands the new roster to the loop, one reload after the other, on a
-/// queue of its own: a slow disk under the configuration holds up no timer.
+/// Reads the configuration again and hands the new jobs to the loop, one reload after the other. It
+/// has a queue of its own, so that a slow disk delays no timer.
 final class Reloader: Sendable {
     /// Why the configuration is read again.
     enum Cause {
-        /// Somebody requested it.
+        /// A user or a program requested it.
         case request(by: String)
         /// Its files were changed.
         case change
@@ -28,10 +28,10 @@ final class Reloader: Sendable {
     }
 
     private struct State {
-        /// What the files were like when they were read last.
+        /// The digest of the files when they were read last.
         var digest: Int
         var origins: ConfigOrigins
-        /// Those of the configuration in use.
+        /// The settings of the configuration in use.
         var settings: DaemonSettings
         var watch: ConfigWatch?
     }
@@ -42,18 +42,20 @@ final class Reloader: Sendable {
     private let supervision: Supervision
     private let clocks: Clocks
     private let log: Logger
-    /// Whether the jobs run as the daemon's user, with the same view of the machine. A runner that is a service of its own
-    /// runs jobs as root, and sees directories that the service of this process has of its own.
+    /// Whether the jobs run as the daemon's user, with the same view of the machine. A runner that
+    /// is a service of its own runs jobs as root, and sees directories that are hidden from the
+    /// service of this process.
     private let runsJobs: Bool
-    /// How many runs may be active at once: as when the daemon started, whatever the configuration says by now.
+    /// How many runs may be active at once. This is read only at the start, so a reload does not
+    /// change it.
     private let concurrentRunsMax: Int
     private let queue = DispatchQueue(label: "timerd.config", qos: .default)
     private let lookUps = DispatchQueue(label: "timerd.look-ups", qos: .utility)
     private let state: Mutex<State>
 
-    /// What is in use when there was no reload yet.
+    /// The configuration in use before the first reload.
     struct InUse {
-        /// What the files were like before they were read.
+        /// The digest of the files before they were read.
         var digest: Int
         var origins: ConfigOrigins
         var settings: DaemonSettings
@@ -82,13 +84,14 @@ final class Reloader: Sendable {
                 digest: inUse.digest, origins: inUse.origins, settings: inUse.settings))
         queue.async { [self] in
             watch(inUse.settings)
-            // The files may have been changed since they were read.
+            // The files may have changed since they were read.
             if inUse.settings.autoReload { reloadIfChanged() }
         }
     }
 
-    /// Reloads and calls `done` once the change is on the disk. Files of `jobs.d` with an error are refused, and their
-    /// jobs stay as they are. With any other error the configuration is refused as a whole, and nothing changes.
+    /// Reloads and calls `done` once the change is on the disk. Files of `jobs.d` that have errors
+    /// are refused, and their jobs do not change. With any other error the whole configuration is
+    /// refused and nothing changes.
     ///
     /// - Parameter isStrict: whether any error refuses the whole configuration.
     func reload(
@@ -106,17 +109,19 @@ final class Reloader: Sendable {
     ) {
         supervision.reloading(at: clocks.now())
         state.withLock { $0.digest = digest }
-        // What executes runs reads it at the same time, and so has it when the first job changes.
+        // The runner reads the files at the same time, so it has the definitions when the first job
+        // changes.
         loop.launcher.refresh()
         switch read(isStrict: isStrict) {
         case .success(let reading): take(reading, because: cause, done)
         case .failure(let errors): refuse(errors, because: cause, done)
         }
-        // What can be watched may be another directory now, or more than could be watched before.
+        // A watched directory may have been replaced, or one may exist now that did not exist
+        // before.
         state.withLock(\.watch)?.look()
     }
 
-    /// Says what a reload would change, or why it would be refused. Nothing is changed.
+    /// Reports what a reload would change, or why it would be refused. Nothing is changed.
     func preview(
         done: @escaping @Sendable (Result<ReloadReply, ErrorReply>) -> Void
     ) {
@@ -162,8 +167,8 @@ final class Reloader: Sendable {
             code: .invalidConfiguration, details: errors.sentences)
     }
 
-    /// Takes up a one-off job whose definition was written. On the queue of reloads: what a reload has read before
-    /// that comes first.
+    /// Loads a one-off job whose definition was written. This runs on the queue of the reloads, so
+    /// that the result of an earlier reload comes first.
     func takeOneOff(
         _ job: Job.Name, by initiator: String,
         done: @escaping @Sendable (Loop.OneOffAnswer) -> Void
@@ -181,7 +186,7 @@ final class Reloader: Sendable {
         }
     }
 
-    /// Removes a one-off job whose definition was removed.
+    /// Removes a one-off job whose definition was deleted.
     func cancelOneOff(
         _ job: Job.Name, by initiator: String,
         done: @escaping @Sendable (Loop.OneOffAnswer) -> Void
@@ -189,26 +194,26 @@ final class Reloader: Sendable {
         queue.async { [loop] in loop.later { $0.exclude(job, by: initiator, reply: done) } }
     }
 
-    /// What keeps a configuration from being taken.
+    /// Why a configuration is refused.
     private struct Errors: Error {
         var sentences: [String]
         var number: Int
 
-        /// How many, in words.
+        /// The number of errors, in words.
         var count: String { plural(number, "error") }
     }
 
-    /// What was read, as far as it can be used.
+    /// The usable part of the configuration that was read.
     private struct Readable: Sendable {
         var settings: DaemonSettings
         var warnings: [String]
-        /// All of the configuration, or the part of it that can be used.
+        /// All jobs of the configuration, or of the part of it that can be used.
         var whole: JobSet
         var part: ConfigPart?
         var origins: ConfigOrigins
-        /// What was not loaded, and what is wrong with jobs that stay as they are.
+        /// The jobs that were not loaded, and the errors of jobs that do not change.
         var rejected: [Rejection]
-        /// What is wrong with the files that are refused.
+        /// The errors of the files that are refused.
         var errors: [String]
 
         init(_ reading: ConfigReading, part: ConfigPart?) {
@@ -224,7 +229,7 @@ final class Reloader: Sendable {
         var refused: [String] { part?.refused ?? [] }
         var kept: [Job.Name] { part?.kept.map(\.job) ?? [] }
 
-        /// - Parameter kept: the definitions of those of `kept` that are in use.
+        /// - Parameter kept: the definitions in use of the jobs in `kept`.
         func jobSet(keeping kept: [Job.Name: Job]) -> Result<JobSet, Errors> {
             guard let part else { return .success(whole) }
             do throws(ConfigError) {
@@ -236,8 +241,9 @@ final class Reloader: Sendable {
         }
     }
 
-    /// The machine as it is now. What is on the way to a home directory is closed to the service of this process
-    /// (ProtectHome=), so that nothing there is taken for missing; these directories are of its own.
+    /// The machine at this time. The service of this process has its own /tmp, /var/tmp and /dev,
+    /// which are not those of the jobs, so nothing in them is looked at. A home directory that
+    /// ProtectHome= hides cannot be entered, so nothing in it is reported as missing.
     private func machine() -> PatientMachine {
         let own = ["/tmp", "/var/tmp", "/dev"]
         let look = MachineLook(runsAsRoot: !runsJobs, hidden: runsJobs ? [] : own)
@@ -279,7 +285,7 @@ final class Reloader: Sendable {
         let rejected = reading.rejected
         guard reading.part != nil else {
             accept(reading)
-            let new = Loop.NewRoster(reading.whole, rejected: rejected)
+            let new = Loop.NewJobSet(reading.whole, rejected: rejected)
             return loop.later { [self] loop in
                 loop.reload(new) { [self] notice in
                     queue.async { [self] in reply(to: notice, reading, done) }
@@ -291,7 +297,7 @@ final class Reloader: Sendable {
                 switch reading.jobSet(keeping: kept) {
                 case .success(let jobSet):
                     accept(reading)
-                    return Loop.NewRoster(
+                    return Loop.NewJobSet(
                         jobSet, rejected: rejected.filter { Self.isMissing($0, in: jobSet) },
                         outdated: rejected.filter { !Self.isMissing($0, in: jobSet) },
                         refusal: refusal)
@@ -309,7 +315,7 @@ final class Reloader: Sendable {
         Job.Name(rejection.name).map { !jobSet.names.contains($0) } ?? true
     }
 
-    /// `1 file of jobs.d was refused: a.toml; its jobs stay as they are`.
+    /// A sentence such as `1 file of jobs.d was refused: a.toml; its jobs stay as they are`.
     private static func refusal(of files: [String]) -> String? {
         guard !files.isEmpty else { return nil }
         let most = 5
@@ -322,7 +328,7 @@ final class Reloader: Sendable {
             + (files.count == 1 ? "; its jobs stay as they are" : "; their jobs stay as they are")
     }
 
-    /// From here on this is in use.
+    /// Uses this configuration from here on.
     private func accept(_ reading: Readable) {
         state.withLock { state in
             state.origins = reading.origins
@@ -369,7 +375,7 @@ final class Reloader: Sendable {
 // MARK: - Changes that are noticed
 
 extension Reloader {
-    /// Begins or ends to notice changes of the files, as the configuration says.
+    /// Starts or stops the watch on the files, as the configuration says.
     private func watch(_ settings: DaemonSettings) {
         guard settings.autoReload else {
             return state.withLock { state in
@@ -391,22 +397,22 @@ extension Reloader {
         watch.begin(on: queue)
     }
 
-    /// Reloads if the files have other contents than when they were read last. Whether that was refused does not matter:
-    /// a bad change is reported once.
+    /// Reloads if the files have other contents than when they were read last. This is also true
+    /// after a refused reload, so that a bad change is reported once.
     private func reloadIfChanged() {
         guard state.withLock({ $0.watch != nil }) else { return }
         let digest = digest()
         guard digest != state.withLock(\.digest) else { return }
-        // What came of it is in the log.
+        // The result is in the log.
         reload(.change, digest: digest) { _ in }
     }
 }
 
 extension ConfigReading {
-    /// How many warnings of one reload are told.
+    /// How many warnings of one reload are logged.
     static let warningsMax = 100
 
-    /// Adds that not everything was checked.
+    /// Adds a warning that not everything was checked.
     fileprivate mutating func warnUnchecked(in file: String) {
         warningCount += 1
         warnings.insert(
@@ -416,7 +422,8 @@ extension ConfigReading {
             at: 0)
     }
 
-    /// The warnings without the notes; of very many the first, and how many others there are.
+    /// The warnings without the notes. If there are very many, the first ones and the number of the
+    /// others.
     var warningSentences: [String] {
         let warnings = warnings.filter { !$0.isNote }
         let told = warnings.prefix(Self.warningsMax)

@@ -6,23 +6,24 @@ import Synchronization
 import TimerControl
 import TimerCore
 
-/// A newly read configuration takes the place of the old one, some jobs at a time: what comes due meanwhile does not
-/// wait for the last of many. Nothing of it needs to be written together: a daemon that is killed in the middle finds
-/// the new configuration when it starts, and goes on from what it finds of each job.
+/// Replaces the configuration, some jobs at a time, so that jobs that become due meanwhile do not
+/// wait for the last of many. The changes need not be written together: a daemon that is killed in
+/// the middle reads the new configuration when it starts, and continues with the saved state of
+/// each job.
 extension Loop {
-    /// About how many jobs are changed before others have their turn.
+    /// About how many jobs are changed before other work gets its turn.
     static let changesPerTurn = 64
 
-    /// A configuration to go by.
-    struct NewRoster: Sendable {
+    /// A configuration to apply.
+    struct NewJobSet: Sendable {
         var jobSet: JobSet
         /// The jobs that are not loaded.
         var rejected: [Rejection] = []
-        /// The jobs that stay as they are because of an error.
+        /// The jobs that do not change because of an error.
         var outdated: [Rejection] = []
-        /// What of the configuration was refused; nil: nothing.
+        /// Why a part of the configuration was refused; nil if nothing was.
         var refusal: String?
-        /// How much is said of the runs of those jobs of which not all is.
+        /// The log levels of the jobs that do not log everything.
         var levels: EventLogger.Levels
 
         init(
@@ -37,24 +38,25 @@ extension Loop {
         }
     }
 
-    /// Takes a new roster and says what changed once it is on the disk; nil if the daemon stops.
-    func reload(_ new: NewRoster, done: @escaping @Sendable (Notice?) -> Void) {
+    /// Applies a new configuration. `done` gets the changes once they are on the disk; nil if the
+    /// daemon stops.
+    func reload(_ new: NewJobSet, done: @escaping @Sendable (Notice?) -> Void) {
         guard !isDeciding else { return afterDecision { $0.reload(new, done: done) } }
         isDeciding = true
         take(new, done)
     }
 
-    /// Takes a new roster in which some jobs stay as they are. Between the look at them and the reload nothing else is
-    /// reloaded.
+    /// Applies a new configuration in which some jobs keep their definitions. No other reload comes
+    /// between reading these definitions and applying the configuration.
     ///
     /// - Parameters:
-    ///   - names: the jobs that stay as they are, as far as they are there.
-    ///   - queue: where the roster is made.
-    ///   - make: makes it of the definitions of these jobs; nil if there is to be no reload.
+    ///   - names: the jobs that keep their definitions, as far as they exist.
+    ///   - queue: where the configuration is made.
+    ///   - make: makes the configuration from these definitions; nil to cancel the reload.
     ///   - done: called unless `make` returned nil, as by `reload`.
     func reload(
         keeping names: [Job.Name], on queue: DispatchQueue,
-        make: @escaping @Sendable ([Job.Name: Job]) -> NewRoster?,
+        make: @escaping @Sendable ([Job.Name: Job]) -> NewJobSet?,
         done: @escaping @Sendable (Notice?) -> Void
     ) {
         guard !isDeciding else {
@@ -71,7 +73,7 @@ extension Loop {
         }
     }
 
-    /// The definitions of these jobs, looked up some at a time.
+    /// The definitions of these jobs, collected some at a time.
     func definitions(
         of names: ArraySlice<Job.Name>, beside found: [Job.Name: Job] = [:],
         done: @escaping @Sendable ([Job.Name: Job]) -> Void
@@ -83,7 +85,7 @@ extension Loop {
         later { [found] in $0.definitions(of: rest, beside: found, done: done) }
     }
 
-    private func take(_ new: NewRoster, _ done: @escaping @Sendable (Notice?) -> Void) {
+    private func take(_ new: NewJobSet, _ done: @escaping @Sendable (Notice?) -> Void) {
         rejected = new.rejected
         outdated = new.outdated
         configRefusal = new.refusal
@@ -107,13 +109,13 @@ extension Loop {
             let now = loop.clocks.now()
             loop.takePortion(loop.decide(.reloadMore, at: now), at: now, done)
         }
-        // What else is written meanwhile waits for one portion and not for all of them.
+        // Other writes then wait for one part and not for all of them.
         if actions.isEmpty { later(next) } else { afterWriting(next) }
     }
 
     private func endReload() {
         launcher.forgetFormer()
-        // What was gathered of the old roster is begun anew, and so is a checkpoint.
+        // Lists of the old jobs are useless now, and so is a checkpoint that has begun: both restart.
         gathered = []
         if checkpointed != nil { checkpointed = 0 }
         endDecision()
@@ -121,8 +123,9 @@ extension Loop {
         expireOneOffs()
     }
 
-    /// Does this after everything handed over so far was written, or cannot be written for now, and after a checkpoint of
-    /// the database's log that is under way: otherwise the log would grow until a write has to wait for the disk.
+    /// Runs `body` after everything submitted so far was written, or failed for now, and after a
+    /// checkpoint of the database's log that is in progress. Without this, the log would grow until
+    /// a write had to wait for the disk.
     func afterWriting(_ body: @escaping @Sendable (isolated Loop) -> Void) {
         let first = First()
         recorder.write([]) { [recorder] _ in
@@ -133,7 +136,8 @@ extension Loop {
         }
     }
 
-    /// Says what a reload to this roster would do, looked up some jobs at a time; nothing is changed.
+    /// Reports what a reload to these jobs would change, computed some jobs at a time. Nothing is
+    /// changed.
     func preview(_ jobSet: JobSet, done: @escaping @Sendable (ReloadPreview) -> Void) {
         previews.append((ReloadPreview(jobSet), done))
         if previews.count == 1 { previewSome() }
@@ -150,10 +154,10 @@ extension Loop {
     }
 }
 
-/// Tells the first of several that come.
+/// Finds the first of several callers.
 private final class First: Sendable {
     private let isTaken = Atomic(false)
 
-    /// Whether nobody came before.
+    /// Whether this is the first call.
     func take() -> Bool { !isTaken.exchange(true, ordering: .relaxed) }
 }

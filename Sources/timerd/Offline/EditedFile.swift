@@ -3,9 +3,9 @@
 
 import Glibc
 
-/// A file that is to be replaced as a whole, if nobody else changes it meanwhile.
+/// A file that is replaced as a whole, unless another program changes it meanwhile.
 struct EditedFile {
-    /// What the path leads to: a link stays one.
+    /// The resolved path: if the configuration names a link, the link is kept.
     let path: String
     let bytes: [UInt8]
     private let status: stat
@@ -51,8 +51,8 @@ struct EditedFile {
         throw ConfigEditor.Failure(description: "\(path) is too large")
     }
 
-    /// Puts these bytes in the place of the file, with its owner and mode; at every moment there is the old file or the
-    /// new one.
+    /// Replaces the file with these bytes, and keeps its owner and mode. At every moment the path
+    /// has the old file or the new one.
     func replace(with new: [UInt8]) throws(ConfigEditor.Failure) {
         let now = try Self.read(path)
         guard now.bytes == bytes, now.status.st_ino == status.st_ino,
@@ -60,9 +60,9 @@ struct EditedFile {
         else {
             throw ConfigEditor.Failure(
                 description:
-                    "\(path) was changed by somebody else meanwhile, and is as they left it")
+                    "\(path) was changed by another program meanwhile, and was not replaced")
         }
-        // Hidden, so that nobody takes it for a file of the configuration.
+        // A hidden file, which timerd does not read as a part of the configuration.
         let beside = "\(folder)/.\(name).\(getpid()).edit"
         let file = open(beside, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0o600)
         guard file >= 0 else { throw Self.failure(beside, "cannot be made") }
@@ -103,7 +103,7 @@ struct EditedFile {
     }
 }
 
-/// The copy that the editor opens, in a directory of its own.
+/// The copy for the editor, in a directory of its own.
 struct EditedCopy {
     let path: String
     private let folder: String
@@ -128,7 +128,7 @@ struct EditedCopy {
 
     func remove() {
         unlink(path)
-        // What an editor leaves beside it, such as a backup, is kept.
+        // If the editor left another file there, such as a backup, the directory is kept.
         rmdir(folder)
     }
 }
