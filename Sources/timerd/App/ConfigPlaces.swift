@@ -3,19 +3,21 @@
 
 import Glibc
 
-/// The directories in which a change can be a change of the configuration: those of its files, those of links that lead
-/// to them, and all above, which can be moved away.
+/// The directories in which a change can be a change of the configuration: the directories of its
+/// files, those of links that lead to them, and all directories above, because they can be moved
+/// away.
 ///
-/// They are only watched. What is read, and whether it is safe, is another matter (`ConfigFiles`), so paths are enough.
+/// They are only watched. `ConfigFiles` decides what is read and whether it is safe, so paths are
+/// enough here.
 struct ConfigPlaces {
-    /// What counts in one directory.
+    /// Which changes count in one directory.
     struct Place: Equatable {
         var mask = ConfigPlaces.moved
         /// The names of files, links and directories.
         var names: Set<String> = []
-        /// Whether each file counts that is read from `jobs.d`.
+        /// Whether each file counts that timerd reads from `jobs.d`.
         var isJobs = false
-        /// Whether changes in it are needed, and not only that it is moved away.
+        /// Whether any change in it counts, and not only its own move or deletion.
         var isNeeded: Bool { isJobs || !names.isEmpty }
     }
 
@@ -34,7 +36,7 @@ struct ConfigPlaces {
         flags.reduce(0) { $0 | UInt32(bitPattern: $1) }
     }
 
-    /// The directories by their paths, which lead over no links.
+    /// The directories by their paths, which contain no links.
     private(set) var places: [String: Place] = [:]
 
     /// Looks where the files are now.
@@ -61,8 +63,8 @@ struct ConfigPlaces {
         }
     }
 
-    /// Whether a file of this name in `jobs.d` is read. What editors and package managers write beside their files, such
-    /// as `a.toml~`, `.a.toml.swp` and `a.toml.dpkg-new`, is not.
+    /// Whether timerd reads a file of this name in `jobs.d`. It ignores what editors and package
+    /// managers write beside their files, such as `a.toml~`, `.a.toml.swp` and `a.toml.dpkg-new`.
     static func isJobsFile(_ name: String) -> Bool {
         name.hasSuffix(".toml") && !name.hasPrefix(".")
     }
@@ -97,7 +99,7 @@ struct ConfigPlaces {
                 if target.hasPrefix("/") { directory = "/" }
                 parts += Self.parts(target)
             case S_IFDIR:
-                // The last one, `jobs.d`, may be deleted and made anew.
+                // The last directory, `jobs.d`, may be deleted and created again.
                 if parts.isEmpty { add(directory, part, Self.renamed) }
                 directory = entry
                 add(entry)

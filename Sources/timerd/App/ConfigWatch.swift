@@ -6,19 +6,20 @@ import Glibc
 import Synchronization
 import TimerCore
 
-/// When changes that come one after the other are over.
+/// Decides when a series of changes is over.
 struct QuietPeriod {
-    /// How long nothing must have changed.
+    /// For how long nothing may have changed.
     static let length: Duration = .seconds(1)
-    /// How long changes may go on: a program that writes without end does not put off the changes of others for ever.
+    /// How long a series of changes may last. Otherwise a program that writes without end would put
+    /// off the changes of others for ever.
     static let delayMax: Duration = .seconds(30)
 
     private var first: Duration?
     private var last: Duration = .zero
 
-    /// Something has changed at this instant, by any clock.
+    /// Records a change at this instant, by any clock.
     ///
-    /// - Returns: after how long `isOver` is to be asked; nil if that is planned already.
+    /// - Returns: after how long to call `isOver`; nil if that is planned already.
     mutating func begin(at now: Duration) -> Duration? {
         last = now
         guard first == nil else { return nil }
@@ -26,10 +27,10 @@ struct QuietPeriod {
         return Self.length
     }
 
-    /// What has changed is not finished yet. It counts only behind a change.
+    /// Records that a file is still being written. This counts only after a change.
     mutating func extend(at now: Duration) { if first != nil { last = now } }
 
-    /// - Returns: nil if the changes are over, and after how long to ask again if they are not.
+    /// - Returns: nil if the changes are over, otherwise after how long to ask again.
     mutating func isOver(at now: Duration) -> Duration? {
         guard let first else { return nil }
         let left = min(last + Self.length, first + Self.delayMax) - now
@@ -39,11 +40,12 @@ struct QuietPeriod {
     }
 }
 
-/// Notices changes of the files of a configuration, once they are over. Everything happens on the queue of the reloads.
+/// Notices changes of the files of a configuration, once they are over. Everything happens on the
+/// queue of the reloads.
 final class ConfigWatch: Sendable {
     /// The clock, and a way to be called later on the queue of the reloads.
     struct Alarm: Sendable {
-        /// The time since some instant, of a clock that is not set.
+        /// The time since some instant, by a clock that cannot be set.
         var now: @Sendable () -> Duration
         var after: @Sendable (Duration, @escaping @Sendable () -> Void) -> Void
 
@@ -69,7 +71,7 @@ final class ConfigWatch: Sendable {
     private struct State {
         var watches: [Int32: Watched] = [:]
         var quiet = QuietPeriod()
-        /// Why some directory is not watched, as it was said last; nil if all are.
+        /// The last complaint about a directory that is not watched; nil if all are watched.
         var complaint: String?
     }
 
@@ -83,7 +85,7 @@ final class ConfigWatch: Sendable {
     /// - Parameters:
     ///   - main: the path of the main file.
     ///   - changed: called some time after each change, when the changes are over.
-    ///   - complain: told once, in a sentence, why changes are not noticed.
+    ///   - complain: called once for each reason why changes are not noticed, with a sentence.
     init(
         _ main: String, notices: any DirectoryNotices, alarm: Alarm,
         changed: @escaping @Sendable () -> Void, complain: @escaping @Sendable (String) -> Void
@@ -95,7 +97,7 @@ final class ConfigWatch: Sendable {
         self.complain = complain
     }
 
-    /// Begins to watch. What has changed before is for the caller to find out afterwards.
+    /// Starts watching. The caller has to find out itself what has changed before.
     func begin(on queue: DispatchQueue) {
         look()
         notices.begin(on: queue) { [weak self] in self?.read() }
@@ -103,14 +105,14 @@ final class ConfigWatch: Sendable {
 
     func end() { notices.end() }
 
-    /// Watches the directories that there are now.
+    /// Watches the directories that exist now.
     func look() {
         let places = ConfigPlaces(of: main).places
         let before = state.withLock(\.watches)
         var watches: [Int32: Watched] = [:]
         var complaint: String?
         var isGone = false
-        // Sorted, so that of several complaints the same one comes each time.
+        // Sorted, so that the same one of several complaints is reported each time.
         for (path, place) in places.sorted(by: { $0.key < $1.key }) {
             do throws(Inotify.Failure) {
                 try add(path, place, to: &watches)
@@ -129,7 +131,8 @@ final class ConfigWatch: Sendable {
             return state.complaint != complaint
         }
         if isNew, let complaint { complain(complaint) }
-        // It was there a moment ago: what takes its place is looked for when the changes are over.
+        // The directory was there a moment ago. `look` runs again when the changes are over, and
+        // finds the directory that replaced it.
         if isGone { note(.change) }
     }
 
@@ -141,7 +144,7 @@ final class ConfigWatch: Sendable {
             watches[watch] = Watched(path: path, place: place)
             return
         }
-        // One directory under two names, as of a bind mount.
+        // One directory has two names, for example because of a bind mount.
         var both = other
         both.place.mask |= place.mask
         both.place.names.formUnion(place.names)
@@ -150,7 +153,7 @@ final class ConfigWatch: Sendable {
         _ = try notices.add(path, both.place.mask)
     }
 
-    /// What one thing that happened means.
+    /// What one event means.
     private enum Meaning {
         case nothing
         /// A file is being written.
@@ -181,21 +184,22 @@ final class ConfigWatch: Sendable {
             guard let self else { return }
             let now = alarm.now()
             if let more = state.withLock({ $0.quiet.isOver(at: now) }) { return wait(more) }
-            // First, so that nothing that changes from here on is missed.
+            // This comes before the reload, so that no change from here on is missed.
             look()
             changed()
         }
     }
 
     private func meaning(of event: Inotify.Event) -> Meaning {
-        // Some events were dropped: any of them may have counted.
+        // The kernel dropped some events, and any of them may have counted.
         if event.has(IN_Q_OVERFLOW) { return .change }
         guard let watched = state.withLock({ $0.watches[event.watch] }) else { return .nothing }
         if event.has(IN_IGNORED) {
             _ = state.withLock { $0.watches.removeValue(forKey: event.watch) }
         }
         if event.name.isEmpty {
-            // The directory itself is gone, or has other permissions, by which its files may be refused.
+            // The directory itself is gone, or it has other permissions, for which its files may be
+            // refused.
             let counts = event.has(IN_MOVE_SELF, IN_DELETE_SELF, IN_UNMOUNT, IN_IGNORED, IN_ATTRIB)
             return counts ? .change : .nothing
         }
@@ -206,7 +210,8 @@ final class ConfigWatch: Sendable {
         else { return .nothing }
         if event.has(IN_MODIFY) { return .progress }
         guard event.has(IN_CREATE), !event.has(IN_ISDIR) else { return .change }
-        // The end of writing it will be told. Of links, and of another name for a file, nothing more is told.
+        // Another event will report that the file is written. For links and hard links no more
+        // events come.
         var status = stat()
         let isFile =
             lstat("\(watched.path)/\(event.name)", &status) == 0
@@ -222,7 +227,7 @@ final class ConfigWatch: Sendable {
         return notNoticed(why)
     }
 
-    /// What is said when nothing can be watched.
+    /// The sentence for the log when nothing can be watched.
     static func complaint(ofStart failure: Inotify.Failure) -> String {
         let isLimit = failure.code == EMFILE
         return notNoticed(

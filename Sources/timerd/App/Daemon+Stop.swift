@@ -8,9 +8,11 @@ import TimerCore
 import TimerRunnerClient
 import TimerStore
 
-/// The steps of a stop. Each has a time limit, so that a daemon that is told to stop ends.
+/// The steps of a stop. Each step has a time limit, so that a daemon that is told to stop always
+/// ends.
 extension Daemon {
-    /// Saves the state and stops. Jobs end with a runner that is the daemon's own; with another's they go on.
+    /// Saves the state and stops. Running jobs are ended together with the daemon's own runner.
+    /// They continue if the runner is a service of its own.
     func stop(_ server: ControlServer) {
         supervision.stopping()
         supervision.extendTimeout(Self.stopGrace + .seconds(20))
@@ -29,7 +31,7 @@ extension Daemon {
         let isClosed = wait(for: closed, "save the state of the jobs")
         if options.runner == nil {
             runner.shutdown(grace: Self.stopGrace)
-            // What cannot be written now will not be written in the next seconds either.
+            // A store that cannot be written now will not recover in the next seconds.
             if isClosed { _ = wait(for: drained, "record the ends of the last runs") }
         }
         if isClosed { recordStop() } else { sayWhatIsLost() }
@@ -50,7 +52,8 @@ extension Daemon {
         _ = copied.wait(until: .now() + Self.stepTime)
     }
 
-    /// Whether the step was done in time. A store that cannot be written is tried once more.
+    /// Waits for a step and returns whether it was done in time. A store that cannot be written is
+    /// tried once more.
     private func wait(for step: StopStep, _ what: String) -> Bool {
         var outcome = step.wait(until: .now() + Self.stepTime)
         if case .failed = outcome { outcome = step.wait(until: .now() + Self.storePatience) }
@@ -73,11 +76,11 @@ extension Daemon {
     }
 }
 
-/// Something a stop waits for.
+/// One step that a stop waits for.
 private final class StopStep: Sendable {
     enum Outcome {
         case done
-        /// It cannot be done for now.
+        /// The step cannot be done for now.
         case failed
         case late
     }
@@ -85,7 +88,7 @@ private final class StopStep: Sendable {
     private let outcome = Mutex<Outcome>(.late)
     private let isOver = DispatchSemaphore(value: 0)
 
-    /// It was done, or cannot be done for now.
+    /// Reports that the step was done, or that it cannot be done for now.
     func end(_ error: StoreError?) {
         outcome.withLock { outcome in
             if case .done = outcome { return }
@@ -94,7 +97,7 @@ private final class StopStep: Sendable {
         isOver.signal()
     }
 
-    /// Waits until it is done or cannot be.
+    /// Waits until the step is done or has failed.
     func wait(until deadline: DispatchTime) -> Outcome {
         _ = isOver.wait(timeout: deadline)
         return outcome.withLock { $0 }

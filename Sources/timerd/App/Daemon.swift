@@ -15,23 +15,24 @@ import TimerRunnerClient
 import TimerRunnerProtocol
 import TimerStore
 
-/// The daemon's parts and the order in which they come up and go down.
+/// The parts of the daemon, and the order in which they start and stop.
 struct Daemon {
-    /// The group whose members may look through the control socket.
+    /// Members of this group may read through the control socket.
     static let group = "timerd"
-    /// The exit status of a start that ends at a configuration that cannot be read: EX_CONFIG of sysexits.h. To
-    /// try again would change nothing.
+    /// The exit status if the configuration cannot be read: EX_CONFIG of sysexits.h. Another
+    /// attempt would fail in the same way, so the unit does not restart the service for it.
     static let configurationStatus: Int32 = 78
-    /// How long runs that live at a stop have between SIGTERM and SIGKILL.
+    /// How much time active runs have between SIGTERM and SIGKILL when the daemon stops.
     static let stopGrace: Duration = .seconds(10)
-    /// How long a runner is waited for at the start.
+    /// How long a start waits for the runner.
     static let runnerTimeout: Duration = .seconds(20)
     /// How long any other step of a stop may take.
     static let stepTime: DispatchTimeInterval = .seconds(5)
-    /// How much longer a stop waits for a store that cannot be written: it is tried once more in that time.
+    /// How much longer a stop waits for a store that cannot be written. The store tries once more
+    /// in that time.
     static let storePatience: DispatchTimeInterval = .milliseconds(1500)
 
-    /// For what takes long and nobody waits for. No global queue: see `Control.queue`.
+    /// For slow work that no caller waits for. It is not a global queue; see `Control.queue`.
     static let background = DispatchQueue(label: "timerd.background", qos: .utility)
 
     struct Options: Sendable {
@@ -39,13 +40,14 @@ struct Daemon {
         var state: String
         var runtime: String
         var socket: String
-        /// The socket of a runner that is not the daemon's to start and stop; nil: it is.
+        /// The socket of a runner that is a service of its own; nil if the daemon starts and stops
+        /// its runner.
         var runner: String?
         var log: RunCommand.LogTarget
         var logLevel = RunCommand.LogLevel.info
-        /// Whether to start although the saved state that was there is not there any more.
+        /// Whether to start although the saved state has disappeared.
         var acceptsDataLoss = false
-        /// What was wrong with the environment variable TZ; nil: nothing.
+        /// What is wrong with the environment variable TZ; nil if nothing is.
         var zoneFault: String?
     }
 
@@ -60,10 +62,10 @@ struct Daemon {
     let runner: RunnerClient
     let copies: StateCopies
 
-    /// Runs until a signal says stop. What keeps it from starting is said on the log, and the exit
-    /// status is 1, or 78 for a configuration that cannot be read.
+    /// Runs until a signal stops it. If it cannot start, it logs why. The exit status is 1 then, or
+    /// 78 for a configuration that cannot be read.
     static func run(_ options: Options) throws {
-        // Everything the daemon makes is its user's alone, from its first instant on.
+        // Only the daemon's user may access the files that it creates, from the first instant on.
         umask(0o077)
         SchedulingPriority.raise()
         Heap.configureMalloc()
@@ -86,7 +88,8 @@ struct Daemon {
                 options: options, environment: environment, clocks: clocks, log: log,
                 signals: signals)
             try start.run { daemon, server in
-                // Not dispatchMain(), which ends the main thread: a process without one shows up as defunct.
+                // dispatchMain() would end the main thread, and ps shows a process without one as
+                // defunct.
                 daemon.waitForStop(signals, server: server)
             }
         } catch let request as Signals.StopRequest {
@@ -95,7 +98,7 @@ struct Daemon {
             log.critical("Cannot start: \(error)")
             throw ExitCode(Self.configurationStatus)
         } catch let status as ExitCode {
-            // It has been said why.
+            // The reason is in the log already.
             throw status
         } catch {
             log.critical("Cannot start: \(error)")
@@ -131,7 +134,7 @@ struct Daemon {
         return Logger(label: "timerd")
     }
 
-    /// Serves until a signal says stop, and stops.
+    /// Serves clients until a signal asks to stop, and stops.
     private func waitForStop(_ signals: Signals, server: ControlServer.Listening) {
         let stop = DispatchSemaphore(value: 0)
         let (log, reloader) = (log, server.reloader)
@@ -139,7 +142,7 @@ struct Daemon {
             log.notice("Stopping on \(name)")
             stop.signal()
         } reload: {
-            // What came of it is in the log.
+            // The result is in the log.
             reloader.reload(by: "SIGHUP") { _ in }
         }
         let zones = watchZones()
@@ -147,7 +150,7 @@ struct Daemon {
         withExtendedLifetime(zones) { self.stop(server.server) }
     }
 
-    /// Without a watch the daemon works as well, but for changes of zones, which then need a reload.
+    /// The daemon also works without this watch. Changes of time zones then need a reload.
     private func watchZones() -> ZoneWatch? {
         let loop = loop
         let log = log
@@ -172,8 +175,8 @@ struct Daemon {
         loop.later { $0.receive(.zonesChanged(zones.named, local: zones.local)) }
     }
 
-    /// Passes on what the runner tells. What is worth a line in the log counts as seen once it is written
-    /// there, so that no line a job writes is lost with the daemon.
+    /// Handles the events of the runner. An event that needs a line in the log is acknowledged only
+    /// when the line is written, so that a crash of the daemon loses no line of a job.
     func listenToRunner(adopting runs: Set<Run.ID>) {
         let (loop, eventLogger, recent, log, clocks) = (loop, eventLogger, recent, log, clocks)
         for run in runs { recent.begin(run) }
@@ -195,8 +198,9 @@ struct Daemon {
             case .event(.leftBehind(let run, let count, let named)):
                 eventLogger.logLeftovers(count, named, of: run, done: seen)
             case .event(.ended(let run, let end)):
-                // At once: a log that stalls holds up no decision. What is told of the end comes behind its
-                // last lines all the same, which are in the log's queue already.
+                // The end is forgotten at once, because no decision may wait for a slow log. The
+                // log entry about the end still comes after the last lines of the run: those are in
+                // the log's queue already.
                 recent.end(run)
                 loop.later { loop in
                     loop.receive(end, of: run)
@@ -223,7 +227,7 @@ struct Daemon {
 }
 
 extension RunCommand.LogTarget {
-    /// Whether the log goes to the journal, which takes fields, or to a terminal or a file.
+    /// Whether the log goes to the journal, which has fields, or to a terminal or a file.
     var isJournal: Bool {
         switch self {
         case .auto: Journal.isStderr

@@ -8,13 +8,14 @@ import Logging
 import TimerCore
 import TimerStore
 
-/// The steps of a start that are about the saved state.
+/// The steps of a start that read and open the saved state.
 extension DaemonStart {
-    /// Opens the database and reads what earlier instances left.
+    /// Opens the database and reads what earlier instances saved.
     ///
-    /// - Returns: no store if the disk is too full to open it for writing. What is there is read all the same.
-    /// - Throws: `ExitCode` if what was there is not there any more, which is said in the log; nothing was written
-    ///   then.
+    /// - Returns: no store if the disk is too full to open it for writing. The saved state is read
+    ///   nevertheless.
+    /// - Throws: `ExitCode` if the saved state has disappeared. The log says so, and nothing was
+    ///   written.
     func openStore(
         _ saved: SavedState, _ heartbeat: HeartbeatFile
     ) throws -> sending (store: Store?, past: RecoveredState) {
@@ -52,7 +53,7 @@ extension DaemonStart {
         return "\(try state.resolvedPath())/\(Store.fileName)"
     }
 
-    /// Opens the store later, for the instance that has begun without it.
+    /// Opens the store later, for an instance that started without one.
     static func opener(
         in state: Directory, for instance: DaemonInstance.ID
     ) throws(Directory.Failure) -> @Sendable () throws(StoreError) -> sending Store {

@@ -14,9 +14,9 @@ import TimerCore
 import TimerRunnerClient
 import TimerStore
 
-/// The steps of a start, in their order. Whatever can fail comes before the first write of this instance, so that a
-/// start that is refused changes nothing: no row that would make a clean stop look like a crash, no process that
-/// stays behind, and nothing of another daemon's.
+/// The steps of a start, in their order. All steps that can fail come before the first write of
+/// this instance. A start that fails therefore changes nothing: no row makes a clean stop look like
+/// a crash, no process stays behind, and nothing of another daemon is touched.
 struct DaemonStart {
     let options: Daemon.Options
     let environment: SupervisorEnvironment
@@ -24,16 +24,17 @@ struct DaemonStart {
     let log: Logger
     let signals: Signals
 
-    /// Starts, and calls `serve` once everything may be asked of the daemon. It returns when the daemon has stopped.
+    /// Starts, and calls `serve` once the daemon can answer all requests. Returns when the daemon
+    /// has stopped.
     ///
-    /// - Throws: `ConfigError` for a configuration that cannot be read, `Signals.StopRequest` if a signal came before
-    ///   anything was written, or what else keeps the daemon from starting.
+    /// - Throws: `ConfigError` for a configuration that cannot be read, `Signals.StopRequest` if a
+    ///   signal came before anything was written, or another error that prevents the start.
     func run(_ serve: (Daemon, ControlServer.Listening) throws -> Void) throws {
         let supervision = Supervision(
             notify: environment.notify, watchdogInterval: environment.watchdogInterval, log: log)
         let extraTime = ExtraTime(supervision)
         defer { extraTime.end() }
-        // Before it is read: what is changed meanwhile is read again.
+        // Computed before the files are read: a change in the meantime causes another reload.
         let digest = ConfigReader.digest(path: options.config, ownerUID: geteuid())
         let reading = try readConfiguration()
         let state = try Directory.open(options.state, followLink: getenv("STATE_DIRECTORY") != nil)
@@ -82,16 +83,17 @@ struct DaemonStart {
             options: options, log: log, clocks: clocks, supervision: supervision,
             eventLogger: eventLogger,
             recorder: recorder, loop: loop, runner: runner, copies: copies)
-        // The end of a run is ignored before the loop knows the run.
+        // The loop would ignore the end of a run that it does not know yet.
         daemon.listenToRunner(adopting: Set(past.openRuns.filter(\.isLive).map(\.id)))
-        // From here on there is something to answer with.
+        // From here on the daemon can answer requests.
         watch.activate(queue: loop.executor.queue) { loop.later { $0.receive(.clockChanged) } }
         let server = try listen(
             on: socket, for: daemon, Reloader.InUse(reading, digest: digest))
         try withExtendedLifetime((watch, state, runtime)) { try serve(daemon, server) }
     }
 
-    /// A file that does not parse stops the start; a job in error is not loaded, which is said as an error.
+    /// Reads the configuration. A file that cannot be parsed prevents the start. A job with an
+    /// error is not loaded, and the log has an error about it.
     private func readConfiguration() throws -> ConfigReading {
         let reading = try ConfigReader.load(
             path: options.config, ownerUID: geteuid(), seed: MachineID.seed)
@@ -109,16 +111,16 @@ struct DaemonStart {
         return reading
     }
 
-    /// Takes both directories for this process alone, before anything in them is looked at: another daemon's runner,
-    /// heartbeat and socket lie in the second.
+    /// Locks both directories for this process before it looks at anything in them. The second one
+    /// contains the heartbeat and the sockets of the daemon and of its runner.
     private func lock(_ state: Directory, _ runtime: Directory) throws {
         try state.lock()
         try runtime.lock("scheduler.lock", option: "--runtime")
-        // It stays open as long as the process.
+        // It stays open until the process ends.
         _ = try UnixSocket.bindMark(ControlPath.aliveName, in: runtime)
     }
 
-    /// Clients may connect from here on, and wait for their answers until the jobs are loaded.
+    /// Clients may connect from here on. They wait for their answers until the jobs are loaded.
     private func bindSocket() throws -> Int32 {
         if let socket = try environment.controlSocket() { return socket }
         let socket = try UnixSocket.bind(at: options.socket, allowing: .group(Daemon.group))
@@ -129,8 +131,8 @@ struct DaemonStart {
         return socket
     }
 
-    /// - Throws: `Signals.StopRequest` if a signal came meanwhile; a runner that was started for this daemon is
-    ///   stopped again then.
+    /// - Throws: `Signals.StopRequest` if a signal came meanwhile. A runner that was started for
+    ///   this daemon is stopped again then.
     private func reachRunner(
         _ runtime: Directory, _ past: inout RecoveredState
     ) throws -> RunnerClient {
@@ -147,7 +149,7 @@ struct DaemonStart {
         do throws(Signals.StopRequest) {
             try signals.check()
         } catch {
-            // One that has runs from before goes on with them.
+            // A runner that still has runs of an earlier instance keeps running, with them.
             if connector.hasStarted, runner.holdings.isEmpty {
                 runner.begin(adopting: []) { _, seen in seen() }
                 runner.shutdown(grace: .zero)
@@ -178,7 +180,7 @@ struct DaemonStart {
             over()
             supervision.ready("Started")
             saved()
-            // Behind what is told of it.
+            // After the log entries about the start.
             eventLogger.afterwards { Heap.giveBackSoon() }
         } onDelayed: { error in
             over()
@@ -206,13 +208,13 @@ struct DaemonStart {
     }
 }
 
-/// While the daemon loads, the service manager is told again and again that it is still at work (sd_notify(3),
-/// EXTEND_TIMEOUT_USEC=).
+/// While the daemon loads, tells the service manager repeatedly that the start is still in progress
+/// (sd_notify(3), EXTEND_TIMEOUT_USEC=).
 private final class ExtraTime: Sendable {
-    /// How long the manager is asked to wait, and how often it is asked.
+    /// How much time each message asks for. The next message comes earlier.
     private static let span: Duration = .seconds(30)
     private static let interval: DispatchTimeInterval = .seconds(10)
-    /// How many times it is asked at most: a start that takes longer than ten minutes is stuck.
+    /// How many messages are sent at most: a start that takes longer than ten minutes hangs.
     private static let timesMax = 60
 
     private let supervision: Supervision
@@ -237,7 +239,7 @@ private final class ExtraTime: Sendable {
 }
 
 extension SupervisorEnvironment {
-    /// The control socket the service manager passed; nil if it passed none.
+    /// The control socket that the service manager passed; nil if it passed none.
     fileprivate func controlSocket() throws(Directory.Failure) -> Int32? {
         guard !sockets.isEmpty else { return nil }
         guard let socket = sockets.first(where: \.isListeningUnixStream) else {
@@ -250,13 +252,14 @@ extension SupervisorEnvironment {
 }
 
 extension ConfigReading {
-    /// What was not loaded, each with what is wrong with it.
+    /// The jobs and files that were not loaded, each with its errors.
     ///
-    /// - Complexity: O(*n*) in the number of errors and of what was not loaded.
+    /// - Complexity: O(*n*) in the number of errors and of rejected jobs.
     var rejections: [Rejection] { rejections(of: rejected) }
 
-    /// The same of a reload that uses a part of it, with the jobs that stay as they are, and without the files, of which
-    /// more is said.
+    /// The rejections of a reload that uses a part of the configuration. It includes the jobs that
+    /// do not change because their file is refused, and leaves out the files, which are reported
+    /// separately.
     func rejections(with part: ConfigPart?) -> [Rejection] {
         guard let part else { return rejections }
         let kept = Set(part.kept.map(\.job.description))
@@ -282,9 +285,9 @@ extension ConfigReading {
 }
 
 extension RecoveredState {
-    /// Adds which of the open runs were begun, and which the runner still has to tell the end of. Where the
-    /// runtime directory lost its memory though nobody stopped the daemon, any other may have been begun:
-    /// none is begun twice.
+    /// Adds which of the open runs were started, and of which runs the runner still has to report
+    /// the end. If the runtime directory was lost although the daemon was not stopped, any other
+    /// run may have been started too: it counts as started, so that no run starts twice.
     mutating func note(_ holdings: [RunnerClient.Holding]) {
         let held = Dictionary(holdings.map { ($0.run, $0) }) { first, _ in first }
         let hasNoMemory = heartbeat == nil && previous?.ended == nil

@@ -4,17 +4,17 @@
 import CLinux
 import Dispatch
 
-/// The daemon's memory. To read a configuration and the accounts of its jobs takes several times what is kept
-/// of them, and what is freed lies between what is not.
+/// The daemon's memory. Reading a configuration and the saved state of its jobs takes several times
+/// the memory that the result needs, and the freed pieces lie between pieces in use.
 enum Heap {
-    /// How long after the beginning of what frees much: until it is written down and said in the log, too.
+    /// How long to wait before memory is given back: until the result is also stored and logged.
     private static let delay: DispatchTimeInterval = .seconds(1)
     private static let queue = DispatchQueue(label: "timerd.heap", qos: .utility)
 
-    /// Has it stay near what is in use. To be called before there are threads.
+    /// Configures malloc to keep little free memory. Must be called before any thread is created.
     static func configureMalloc() { clinux_heap_keep_small() }
 
-    /// Gives what is free back to the machine, in a while.
+    /// Gives free memory back to the system after a delay.
     static func giveBackSoon() {
         queue.asyncAfter(deadline: .now() + delay) { clinux_heap_give_back() }
     }

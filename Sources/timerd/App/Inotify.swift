@@ -5,15 +5,16 @@ import Dispatch
 import Glibc
 import Synchronization
 
-/// Tells of changes in directories.
+/// Reports changes in directories.
 protocol DirectoryNotices: Sendable {
-    /// Tells of changes in a directory from now on. A directory that is watched already gets the new mask.
+    /// Reports changes in a directory from now on. A directory that is watched already gets the new
+    /// mask.
     ///
-    /// - Returns: the number of the watch, the same for each path of one directory.
+    /// - Returns: the number of the watch, which is the same for each path of one directory.
     func add(_ folder: String, _ mask: UInt32) throws(Inotify.Failure) -> Int32
-    /// Tells of no changes in it any more.
+    /// Stops reporting changes in a directory.
     func remove(_ watch: Int32)
-    /// What happened since the last call.
+    /// The events since the last call.
     func read() -> [Inotify.Event]
     /// Calls `changed` on this queue when there is something to read.
     func begin(on queue: DispatchQueue, changed: @escaping @Sendable () -> Void)

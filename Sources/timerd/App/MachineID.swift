@@ -3,10 +3,11 @@
 
 import Glibc
 
-/// The machine's identity (machine-id(5)), as far as chance is drawn from it.
+/// The identity of the machine (machine-id(5)), from which the jitter of jobs is derived.
 enum MachineID {
-    /// The same on one machine for ever, and another on each. The id itself is confidential and stays here:
-    /// only a hash of it is used. Without one it is the host's name.
+    /// A number that never changes on one machine and differs between machines. The id itself is
+    /// confidential, so only a hash of it leaves this type. Without an id, the number is a hash of
+    /// the host name.
     static var seed: UInt64 {
         hash(read("/etc/machine-id") ?? hostName)
     }

@@ -6,24 +6,26 @@ import Dispatch
 import Glibc
 import TimerRunnerClient
 
-/// Where the daemon is the first process of a container, it becomes the parent of every process whose own parent has
-/// ended (pid_namespaces(7)): its runner, what is left of a runner that was killed, and what was started beside it in
-/// the container. They would stay as zombies if nobody took their ends.
+/// Reaps orphaned processes. The daemon becomes the parent of every orphan if it is the first
+/// process of a container (pid_namespaces(7)): of its runner, of what is left of a runner that was
+/// killed, and of processes that were started beside it in the container. They would stay as
+/// zombies if the daemon did not wait for them.
 final class OrphanReaper {
-    /// Whether this process is the one.
+    /// Whether this process is the first one.
     static var isNeeded: Bool { getpid() == 1 }
 
     private let source: any DispatchSourceRead
 
-    /// Blocks SIGCHLD in the calling thread, and so in all that it makes: signals that are blocked are not lost. To be
-    /// called before there are others; does nothing where no reaper is needed.
+    /// Blocks SIGCHLD in the calling thread and in all threads that it creates: blocked signals are
+    /// not lost. Must be called before there are other threads. Does nothing where no reaper is
+    /// needed.
     static func block() {
         guard isNeeded else { return }
         var signals = set
         pthread_sigmask(SIG_BLOCK, &signals, nil)
     }
 
-    /// Begins to take ends; nil where that is not needed, or not possible.
+    /// Starts to reap; nil where that is not needed or not possible.
     init?() {
         guard Self.isNeeded else { return nil }
         var signals = Self.set

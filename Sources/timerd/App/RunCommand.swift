@@ -5,7 +5,7 @@ import ArgumentParser
 import Glibc
 import TimerControl
 
-/// `timerd run`: the daemon, in the foreground.
+/// `timerd run` is the daemon, in the foreground.
 struct RunCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "run", abstract: "Run the daemon in the foreground.",
@@ -65,8 +65,8 @@ struct RunCommand: ParsableCommand {
         case error
     }
 
-    /// A configuration of one's own is tried beside a daemon with the standard one: its jobs would be those whose
-    /// state is saved there.
+    /// Another configuration is tested beside a daemon that uses the standard one. With the
+    /// standard state directory, its jobs would continue the saved state of that daemon.
     func validate() throws {
         guard directories.state == nil, !Standard.isFromServiceManager,
             !Standard.isConfig(config.config)
@@ -78,7 +78,7 @@ struct RunCommand: ParsableCommand {
             """)
     }
 
-    /// - Parameter zoneFault: what was wrong with the environment variable TZ, to be logged.
+    /// - Parameter zoneFault: what is wrong with the environment variable TZ, for the log.
     func run(zoneFault: String?) throws {
         let runtime = directories.runtimePath
         try Daemon.run(
@@ -90,8 +90,8 @@ struct RunCommand: ParsableCommand {
     }
 }
 
-/// Where things are if nobody says otherwise: the system's places for root, the user's own for others,
-/// and before both what systemd hands a service (systemd.exec(5), StateDirectory=).
+/// The default places: the system's for root, the user's for others. What systemd passes to a
+/// service comes before both (systemd.exec(5), StateDirectory=).
 enum Standard {
     static var config: String {
         if geteuid() == 0 { return "/etc/timerd/timerd.toml" }
@@ -109,7 +109,7 @@ enum Standard {
         return ControlPath.runtimeDirectory(uid: geteuid(), environment: environment)
     }
 
-    /// Whether the service manager says where things are.
+    /// Whether the service manager sets the places.
     static var isFromServiceManager: Bool {
         first("STATE_DIRECTORY") != nil || first("RUNTIME_DIRECTORY") != nil
     }

@@ -11,16 +11,16 @@ import TimerRunnerProtocol
 /// Where the runner is, and who starts it.
 struct RunnerConnector {
     private let socket: String
-    /// What to start it with; nil if that is somebody else's business.
+    /// The arguments to start it with; nil if a service manager starts it.
     private let arguments: [String]?
-    /// Whether one was started.
+    /// Whether this process started one.
     private let started = Started()
 
     private final class Started: Sendable {
         let isSet = Atomic(false)
     }
 
-    /// Whether the runner that is reached now was started here.
+    /// Whether the connected runner was started by this process.
     var hasStarted: Bool { started.isSet.load(ordering: .relaxed) }
 
     init(_ options: Daemon.Options, runtime: Directory, log: Logger) {
@@ -33,11 +33,11 @@ struct RunnerConnector {
             ] : nil
     }
 
-    /// Reaches the runner, and starts one if none is there.
+    /// Connects to the runner, and starts one if none is running.
     ///
     /// - Parameters:
     ///   - timeout: how long to try.
-    ///   - isCancelled: whether to give up before that.
+    ///   - isCancelled: whether to stop trying before that.
     func connect(
         timeout: Duration, isCancelled: () -> Bool
     ) throws(RunnerClient.Failure) -> RunnerClient {
@@ -71,7 +71,7 @@ struct RunnerConnector {
         return connection
     }
 
-    /// The runner's program lies beside the daemon's own.
+    /// The runner's program is in the directory of the daemon's program.
     private static func program() throws(RunnerClient.Failure) -> String {
         var buffer = [UInt8](repeating: 0, count: Int(PATH_MAX))
         let count = buffer.withUnsafeMutableBytes {

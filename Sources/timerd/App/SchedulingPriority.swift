@@ -5,33 +5,35 @@ import Dispatch
 import Glibc
 import HostThreads
 
-/// Whether the daemon goes before what else there is to do, as its runner does: what is due begins though jobs
-/// take all the processors there are. A lower nice value takes a privilege (setrlimit(2), RLIMIT_NICE); without
-/// it all is done at the common one, and nothing is tried that would be refused. The shortest slice takes none.
+/// Whether the daemon has a higher priority than other programs, as its runner has. Due runs then
+/// start on time although jobs use all processors. A lower nice value needs a privilege
+/// (setrlimit(2), RLIMIT_NICE). Without it the daemon keeps the normal value and does not try what
+/// would be refused. The shortest time slice needs no privilege.
 enum SchedulingPriority {
-    /// Set with the first look, for the calling thread and those it makes. One that was set higher by whoever
-    /// started the daemon stays.
+    /// Set on first use, for the calling thread and the threads that it creates. A higher priority
+    /// that the daemon was started with is kept.
     private static let isGranted: Bool = {
         let before = ThreadNice.current
         return before <= 0 && ThreadNice.set(min(before, ThreadNice.first))
     }()
 
-    /// Takes it, for the calling thread and those it makes. To be called before there are others.
+    /// Raises the priority of the calling thread and of the threads that it creates. Must be called
+    /// before there are other threads.
     static func raise() {
         ThreadSlice.takeShortest()
-        // Dispatch asks for a higher priority for the thread of its timers in any case, and has an entry in the
-        // system's log for each refusal, which nobody can do anything about. Whoever wants its log sets the variable
-        // (libdispatch, init.c).
+        // Dispatch always asks for a higher priority for the thread of its timers, and writes an
+        // entry to the system's log for each refusal, which an administrator cannot act on. The
+        // variable can be set to see these entries (libdispatch, init.c).
         if !isGranted { setenv("LIBDISPATCH_LOG", "NO", 0) }
     }
 
-    /// Has the calling thread, and those it makes, go behind those again.
+    /// Gives the calling thread, and the threads that it creates, the normal priority again.
     static func drop() {
         ThreadSlice.reset()
         ThreadNice.reset()
     }
 
-    /// Of the queues on which it is decided and recorded what is due. Dispatch has nice values of its own for
-    /// its threads, and says so in the system's log for each that it may not set.
+    /// The class of the queues that decide and record what is due. Dispatch has its own nice values
+    /// for its threads, and writes to the system's log when it may not set one.
     static var qos: DispatchQoS { isGranted ? .userInteractive : .default }
 }

@@ -5,13 +5,14 @@ import CLinux
 import Dispatch
 import Glibc
 
-/// The signals that control the daemon: SIGTERM and SIGINT stop it, SIGHUP reloads. SIGPIPE is ignored for good,
-/// since a peer that goes away is an error of a write and no reason to die.
+/// The signals that control the daemon: SIGTERM and SIGINT stop it, SIGHUP reloads the
+/// configuration. SIGPIPE is ignored: a write to a peer that is gone returns an error, and must not
+/// end the daemon.
 ///
-/// They are blocked from the first instruction of the program on, so that each one waits until it is read here: one
-/// that comes while the daemon starts is neither lost nor its end.
+/// They are blocked from the first instruction of the program on and wait until they are read here.
+/// A signal that comes during the start is therefore not lost, and does not end the daemon.
 final class Signals {
-    /// Somebody asked the daemon to stop before it was up.
+    /// A signal asked the daemon to stop during its start.
     struct StopRequest: Error {
         /// The signal's name.
         var signal: String
@@ -26,15 +27,15 @@ final class Signals {
 
     private let descriptor: Int32
     private var source: (any DispatchSourceRead)?
-    /// Whether SIGHUP came before there was anything to reload.
+    /// Whether SIGHUP came before there was a configuration to reload.
     private var isReloadDue = false
     private var stopRequest: StopRequest?
 
-    /// Blocks the signals in the calling thread, and so in all that it makes. To be called before there are others,
-    /// and before anything that a signal would cut off.
+    /// Blocks the signals in the calling thread and in all threads that it creates. Must be called
+    /// before there are other threads, and before anything that a signal must not interrupt.
     static func block() { change(SIG_BLOCK) }
 
-    /// Gives the signals their default actions back, for a command that may be ended at any time.
+    /// Restores the default actions of the signals, for a command that may be ended at any time.
     static func unblock() { change(SIG_UNBLOCK) }
 
     private static func change(_ how: Int32) {
@@ -49,7 +50,7 @@ final class Signals {
         return signals
     }
 
-    /// Begins to read the signals. Those that came since `block` are still there.
+    /// Starts to read the signals. Those that came since `block` are still pending.
     init() throws(Failure) {
         signal(SIGPIPE, SIG_IGN)
         var signals = Self.set
@@ -59,7 +60,7 @@ final class Signals {
         }
     }
 
-    /// Throws if the daemon was asked to stop by now. To be called between the steps of a start.
+    /// Throws if the daemon was asked to stop. Called between the steps of a start.
     func check() throws(StopRequest) {
         while stopRequest == nil {
             switch clinux_signal_take(descriptor) {
@@ -71,13 +72,13 @@ final class Signals {
         if let stopRequest { throw stopRequest }
     }
 
-    /// Whether the daemon was asked to stop by now.
+    /// Whether the daemon was asked to stop.
     var isStopRequested: Bool {
         do throws(StopRequest) { try check() } catch { return true }
         return false
     }
 
-    /// Passes the signals on from now on, those that came during the start included.
+    /// Passes on the signals from now on, including those that came during the start.
     func pass(
         on queue: DispatchQueue, stop: @escaping @Sendable (String) -> Void,
         reload: @escaping @Sendable () -> Void

@@ -4,7 +4,7 @@
 import Glibc
 import TimerCore
 
-/// The one line `systemctl status` shows.
+/// The line that `systemctl status` shows.
 struct StatusLine {
     var jobs: Int
     var paused: Int
@@ -12,9 +12,10 @@ struct StatusLine {
     var rejected: Int
     var next: (job: Job.Name, instant: WallInstant)?
     var isStopping: Bool
-    /// Why the state cannot be saved for now, and so no run starts; nil: it can.
+    /// Why the state cannot be saved for now, so that no run starts; nil if it can be saved.
     var trouble: String?
-    /// What is wrong with the configuration that was read last, so that an earlier one is in use; nil: it is in use.
+    /// What is wrong with the configuration that was read last, so that an earlier one is used; nil
+    /// if it is used.
     var refusal: String?
 
     var text: String {
@@ -33,7 +34,7 @@ struct StatusLine {
     }
 }
 
-/// Instants as people read them here: in the machine's zone.
+/// Instants for people, in the machine's time zone.
 enum LocalTime {
     /// `2026-11-21 04:38:52`, or with milliseconds.
     static func text(_ instant: WallInstant, milliseconds: Bool = false) -> String {

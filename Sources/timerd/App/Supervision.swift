@@ -6,7 +6,7 @@ import Synchronization
 import Systemd
 import TimerCore
 
-/// What the service manager is told. Without one, every call does nothing.
+/// Sends the daemon's state to the service manager. Does nothing if there is none.
 final class Supervision: Sendable {
     let watchdogInterval: Duration?
 
@@ -20,7 +20,7 @@ final class Supervision: Sendable {
         self.log = log
     }
 
-    /// Whether anybody listens.
+    /// Whether a service manager listens.
     var isSupervised: Bool { notify.isSupervised }
 
     func ready(_ status: String) { note(notify.ready(status: status)) }
@@ -30,7 +30,7 @@ final class Supervision: Sendable {
     func extendTimeout(_ span: Duration) { note(notify.extendTimeout(span)) }
     func reloading(at now: Now) { note(notify.reloading(monotonic: now.awake.nanoseconds / 1000)) }
 
-    /// A manager that cannot be reached is said once; it will act on its own time limits.
+    /// A manager that cannot be reached is logged once. It will act by its own time limits.
     private func note(_ result: Notify.Result) {
         switch result {
         case .sent, .notSupervised: hasFailed.withLock { $0 = false }

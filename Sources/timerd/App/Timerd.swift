@@ -5,7 +5,7 @@ import ArgumentParser
 import TimerCore
 import TimerZones
 
-/// The daemon's program.
+/// The program of the daemon.
 @main
 struct Timerd: ParsableCommand {
     static let versionNumber = "0.1.0"
@@ -38,7 +38,7 @@ struct Timerd: ParsableCommand {
     }
 }
 
-/// The configuration file, as the commands take it.
+/// The option for the configuration file.
 struct ConfigOption: ParsableArguments {
     @Option(
         help: ArgumentHelp(
@@ -48,7 +48,7 @@ struct ConfigOption: ParsableArguments {
     var config: String = Standard.config
 }
 
-/// Where the daemon keeps things, as the commands take it.
+/// The options for the directories of the daemon.
 struct DirectoryOptions: ParsableArguments {
     @Option(
         help: ArgumentHelp(
@@ -68,6 +68,7 @@ struct DirectoryOptions: ParsableArguments {
 
     var statePath: String { state ?? Standard.state }
 
-    /// Beside the state that was named: in that of another daemon are its heartbeat, its runner and its socket.
+    /// If only the state directory is given, the runtime directory is inside it. The standard one
+    /// contains the heartbeat, the runner and the socket of another daemon.
     var runtimePath: String { runtime ?? state.map { "\($0)/run" } ?? Standard.runtime }
 }

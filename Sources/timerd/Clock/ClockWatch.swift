@@ -5,7 +5,7 @@ import CLinux
 import Dispatch
 import Glibc
 
-/// Hears of every setting of the calendar clock: libdispatch's own wall timers are never told of one.
+/// Notices when the wall clock is set. The timers of libdispatch do not report that.
 final class ClockWatch {
     private let descriptor: Int32
     private var source: (any DispatchSourceRead)?
@@ -22,8 +22,8 @@ final class ClockWatch {
         }
     }
 
-    /// Calls `changed` on the queue each time the clock is set from now on, and at once if it was set since the
-    /// watch was made. Called once.
+    /// Calls `changed` on the queue each time the clock is set from now on, and at once if it was
+    /// set since this watch was created. Called once.
     func activate(queue: DispatchQueue, changed: @escaping @Sendable () -> Void) {
         let watch = descriptor
         let source = DispatchSource.makeReadSource(fileDescriptor: watch, queue: queue)

@@ -4,7 +4,7 @@
 import Glibc
 import TimerCore
 
-/// The machine's clocks. The boot id is read once: a process does not outlive its boot.
+/// The machine's clocks. The boot id is read once, because a process ends with its boot.
 struct Clocks: Sendable {
     let bootID: BootID
 
@@ -34,18 +34,20 @@ struct Clocks: Sendable {
         }
     }
 
-    /// One reading of all of them. A wall clock that leaves the years 1970 to 2261 while the daemon runs reads
-    /// as the nearest instant of theirs.
+    /// One reading of all clocks. If the wall clock leaves the years 1970 to 2261 while the daemon
+    /// runs, the reading is the nearest instant in these years.
     ///
-    /// A process that is stopped, or a machine that sleeps, between two of the reads would look like a wall clock
-    /// that was set: the clocks are read again until they were read within a millisecond.
+    /// If the process is stopped or the machine sleeps between two of the reads, this would look
+    /// like a wall clock that was set. The clocks are therefore read again until all were read
+    /// within a millisecond.
     func now() -> Now { now(reading: Self.read) }
 
-    /// How often the clocks are read at most, and within what time all should be read, in nanoseconds.
+    /// How many times the clocks are read at most, and within how many nanoseconds all should be
+    /// read.
     private static let readingsMax = 16
     private static let readingSpan: Int64 = 1_000_000
 
-    /// One reading by way of this function, which stands for clock_gettime(2).
+    /// One reading with this function in the place of clock_gettime(2).
     func now(reading read: (Int32) -> timespec) -> Now {
         var next = reading(after: Self.nanoseconds(read(CLOCK_BOOTTIME)), read)
         var best = next
@@ -58,7 +60,8 @@ struct Clocks: Sendable {
         return best.now
     }
 
-    /// All clocks, the last of them CLOCK_BOOTTIME, and how long after an earlier reading of that.
+    /// Reads all clocks, CLOCK_BOOTTIME last, and returns how long this took since an earlier
+    /// reading of CLOCK_BOOTTIME.
     private func reading(
         after earlier: Int64, _ read: (Int32) -> timespec
     ) -> (span: Int64, now: Now) {
@@ -84,7 +87,7 @@ struct Clocks: Sendable {
         AwakeInstant(nanoseconds: Self.nanoseconds(Self.read(CLOCK_MONOTONIC)))
     }
 
-    /// Why nothing can be scheduled by a wall clock that reads this; nil if it can.
+    /// Why timerd cannot schedule with a wall clock that has this time; nil if it can.
     static func fault(inWall time: timespec) -> String? {
         guard !Accepted.clockSeconds.contains(Int64(time.tv_sec)) else { return nil }
         return """
@@ -99,8 +102,9 @@ struct Clocks: Sendable {
         return time
     }
 
-    /// Of a clock that begins with the boot; it would take 146 years to leave `Accepted.bootNanoseconds`, and
-    /// an offset of a time namespace (time_namespaces(7)) may not come near that.
+    /// The nanoseconds of a clock that starts with the boot. Such a clock needs 146 years to leave
+    /// `Accepted.bootNanoseconds`, and the kernel limits the offset of a time namespace accordingly
+    /// (time_namespaces(7)).
     private static func nanoseconds(_ time: timespec) -> Int64 {
         let seconds = min(
             max(0, Int64(time.tv_sec)), Accepted.bootNanoseconds.upperBound / 1_000_000_000 - 1)

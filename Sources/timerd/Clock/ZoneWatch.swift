@@ -8,14 +8,14 @@ import Synchronization
 import TimerCore
 import TimerZones
 
-/// Hears of changes of the machine's time zones: of the link `/etc/localtime`, and of the zone files, which
-/// an update of the package tzdata replaces one after the other.
+/// Notices changes of the machine's time zones: of the link `/etc/localtime`, and of the zone
+/// files, which an update of the package tzdata replaces one after the other.
 ///
-/// It works on a queue of its own, since reading files may wait for a disk.
+/// It has a queue of its own, because reading files may wait for a disk.
 final class ZoneWatch: Sendable {
-    /// How long changes are gathered before the zones are read again.
+    /// How long to wait for further changes before the zones are read again.
     static let delay: DispatchTimeInterval = .milliseconds(500)
-    /// The deepest folder below the zone files that is watched; the database has three levels.
+    /// The deepest directory below the zone files that is watched; the database has three levels.
     static let depthMax = 4
 
     private let queue = DispatchQueue(label: "timerd.zones", qos: .utility)
@@ -33,7 +33,8 @@ final class ZoneWatch: Sendable {
     private struct State {
         var source: (any DispatchSourceRead)?
         var isPlanned = false
-        /// The watch on the folder of the machine's own zone, where much else changes as well.
+        /// The watch on the directory of the machine's own zone, in which many other files change
+        /// too.
         var localWatch: Int32 = -1
     }
 
@@ -70,7 +71,8 @@ final class ZoneWatch: Sendable {
         self.watch(folder, depth: 1)
     }
 
-    /// A folder that is not there is not watched; a machine without the zone files has no zones to change.
+    /// Watches a directory and those in it. A directory that does not exist is not watched: a
+    /// machine without zone files has no zones that could change.
     private func watch(_ folder: String, depth: Int) {
         guard add(folder) >= 0, depth < Self.depthMax, let listing = opendir(folder) else { return }
         defer { closedir(listing) }
@@ -106,13 +108,14 @@ final class ZoneWatch: Sendable {
         queue.asyncAfter(deadline: .now() + Self.delay) { [weak self] in
             guard let self else { return }
             state.withLock { $0.isPlanned = false }
-            // Folders that are new are watched from now on, the others still.
+            // Adds watches for new directories; those that exist already are kept.
             watchAll()
             changed()
         }
     }
 
-    /// Whether any of the events is about a zone: all below the zone files are, and an overflow may be.
+    /// Whether any of these events concerns a zone. Every event below the zone files does, and an
+    /// overflow may.
     private func isMeantBy(_ bytes: Slice<UnsafeRawBufferPointer>) -> Bool {
         let localWatch = state.withLock(\.localWatch)
         let localName = localFile.split(separator: "/").last.map(String.init) ?? ""
@@ -130,13 +133,13 @@ final class ZoneWatch: Sendable {
     }
 }
 
-/// The zones as they are on the machine now.
+/// The zones of the machine at this time.
 struct ZoneReading: Sendable {
-    /// Those that could be read, by name.
+    /// The zones that could be read, by name.
     var named: [String: ZoneRules] = [:]
-    /// The machine's own; nil if it cannot be read.
+    /// The zone of the machine; nil if it cannot be read.
     var local: ZoneRules?
-    /// What could not be read, as sentences.
+    /// A sentence for each zone that could not be read.
     var failures: [String] = []
 
     init(

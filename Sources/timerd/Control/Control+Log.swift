@@ -7,9 +7,9 @@ import TimerControl
 import TimerCore
 import TimerStore
 
-/// What runs wrote.
+/// Answers with the output of runs.
 extension Control {
-    /// What of the answer is known without the store.
+    /// The parts of the answer that do not come from the store.
     private struct LogParts: Sendable {
         var excerpt: RecentOutput.Excerpt
         var active: [RunStatus] = []
@@ -17,8 +17,8 @@ extension Control {
         var outputTail: Int?
     }
 
-    /// Without a number to go on from: what there is of the run, or of the job's latest. With one: the lines
-    /// that came since.
+    /// Without a number to continue from, answers with all known lines of the run, or of the job's
+    /// latest run. With a number, answers with the lines that came since.
     func log(
         of named: Job.Name, run: Run.ID?, after: UInt64?, _ reply: @escaping ControlAnswer.Reply
     ) {
@@ -26,7 +26,7 @@ extension Control {
             let job = run.map { loop.owner(of: $0) } ?? named
             let (snapshot, names) = loop.snapshot(of: job)
             let live = snapshot?.live.filter { $0.wait == nil }.map(\.id) ?? []
-            // A run that ended is not known to belong to a job of another name any more.
+            // After a job is renamed, its ended runs are still stored under the old name.
             let ended = snapshot?.lastRun?.id
             let wanted = after == nil ? run ?? live.last : run
             var parts = LogParts(
@@ -88,7 +88,7 @@ extension Control {
 
     // MARK: - One run
 
-    /// Everything about a run, wherever it is.
+    /// Answers with everything about a run, whether it is active, ending or stored.
     func show(_ run: Run.ID, _ reply: @escaping ControlAnswer.Reply) {
         loop.later { loop in
             let view = loop.view(of: run)
@@ -106,7 +106,7 @@ extension Control {
                     case .success((let past?, let next)):
                         self.send(.ok, frame.reply(past, next), reply)
                     case .success((nil, _)):
-                        // Its end is known and not written yet.
+                        // The end of the run is known but not written yet.
                         guard let last = view.snapshot?.lastRun, last.id == run else {
                             return self.send(unknown: run, reply)
                         }
@@ -127,7 +127,7 @@ extension Control {
     }
 }
 
-/// What is said of a run beside the run itself.
+/// The parts of the answer beside the run itself.
 private struct RunFrame: Sendable {
     let run: Run.ID
     let view: RunView

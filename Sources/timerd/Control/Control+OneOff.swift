@@ -6,7 +6,7 @@ import NIOHTTP1
 import TimerControl
 import TimerCore
 
-/// Jobs that a command makes.
+/// One-off jobs, which a command creates.
 extension Control {
     func oneOffs(_ base: String?, _ reply: @escaping ControlAnswer.Reply) {
         guard let base else {

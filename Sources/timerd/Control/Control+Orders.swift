@@ -7,9 +7,9 @@ import TimerConfig
 import TimerControl
 import TimerCore
 
-/// Orders for many jobs.
+/// Commands for many jobs.
 extension Control {
-    /// How many of the jobs that are not known are looked up among those that are.
+    /// For how many unknown names the answer suggests a known job.
     private static let hintsMax = 10
 
     func orders(
@@ -30,7 +30,7 @@ extension Control {
         }
         let (chosen, seen) = (names, pauses)
         loop.later { loop in
-            // One end for all of them, whenever each gets its turn.
+            // All jobs get the same end of the pause, whenever the command reaches each of them.
             var body = body
             if let span = body.forUsec {
                 body.until = (loop.clocks.now().wall + .microseconds(span)).rfc3339Micros

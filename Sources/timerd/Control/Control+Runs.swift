@@ -7,13 +7,13 @@ import TimerControl
 import TimerCore
 import TimerStore
 
-/// What is asked about runs, and done to them.
+/// Requests and commands about runs.
 extension Control {
     func history(_ query: HistoryQuery, _ reply: @escaping ControlAnswer.Reply) {
         recorder.read { (store) throws(StoreError) in
             let found = try store.history(
                 of: query.job, since: query.since, failed: query.failed, limit: query.limit)
-            // A job that the configuration does not name any more may have runs, though none of these.
+            // A job that was removed from the configuration may have runs, though none that match.
             let hasRuns =
                 if let job = query.job, found.isEmpty {
                     try !store.history(of: job, since: nil, failed: false, limit: 1).isEmpty
@@ -30,7 +30,7 @@ extension Control {
         }
     }
 
-    /// - Parameter job: the job whose runs were asked for, if it has none.
+    /// - Parameter job: the requested job, if it has no runs.
     private func answer(
         _ found: [Store.PastRun], of job: Job.Name?, _ reply: @escaping ControlAnswer.Reply
     ) {
@@ -45,14 +45,14 @@ extension Control {
         }
     }
 
-    /// What is to be said when the store could not be read.
+    /// Answers that the store could not be read.
     func send(_ error: StoreError, _ reply: ControlAnswer.Reply) {
         send(
             error.code == .busy ? .serviceUnavailable : .internalServerError,
             ErrorReply("\(error)", code: error.code == .busy ? .busy : .failed), reply)
     }
 
-    /// What came of a kill.
+    /// Answers with the result of a kill.
     func killed(_ order: Order, _ answer: Answer, _ reply: @escaping ControlAnswer.Reply) {
         switch answer {
         case .killed(let runs, let cancelled):
@@ -71,7 +71,7 @@ extension Control {
 }
 
 extension RunStatus {
-    /// A run of the store as it looks outside.
+    /// A stored run as the control API shows it.
     init(_ run: Store.PastRun) {
         self = RunStatus(run.summary, of: run.job).because(of: run.cause)
         missed = run.missed

@@ -10,7 +10,7 @@ import TimerConfig
 import TimerControl
 import TimerCore
 
-/// Answers what comes over the control socket, from the loop.
+/// Answers the requests of the control socket with data from the loop.
 struct Control: ControlService {
     let loop: Loop
     let reloader: Reloader
@@ -26,7 +26,7 @@ struct Control: ControlService {
         names: UserNames = UserNames()
     ) {
         self.names = names
-        // These are the users that may change anything: their names are known before they do.
+        // The names of the users that may change anything are looked up in advance.
         for uid in [0, geteuid()] { names.name(of: uid) { _ in } }
         self.loop = loop
         self.reloader = reloader
@@ -48,12 +48,13 @@ struct Control: ControlService {
         }
     }
 
-    /// Where answers are put into JSON: not on the worker queue, whose time it would take, and not in a `Task`.
-    /// Its pool once begun, Dispatch looks after it each second for as long as the process lives
-    /// (`_dispatch_workq_monitor_pools` in libdispatch), and an idle daemon would never sleep again.
+    /// The queue on which answers are encoded as JSON. It is not the worker queue, which must not
+    /// lose time. It is not a `Task` either: once the pool of Swift concurrency exists, Dispatch
+    /// checks it each second for as long as the process runs (`_dispatch_workq_monitor_pools` in
+    /// libdispatch), and an idle daemon would never sleep again.
     static let queue = DispatchQueue(label: "timerd.answers", qos: .utility)
 
-    /// What never changes while the daemon lives.
+    /// Facts that never change while the daemon runs.
     struct About: Sendable {
         var version: String
         var pid: Int32
@@ -75,7 +76,7 @@ struct Control: ControlService {
         _ request: ControlRequest, from peer: Peer,
         reply: @escaping ControlAnswer.Reply
     ) {
-        // Only what changes something is told with a name.
+        // A user name is needed only for a change.
         guard request.isChange else { return answer(request, by: peer, reply) }
         names.name(of: peer.uid) { name in
             var peer = peer
@@ -219,7 +220,7 @@ struct Control: ControlService {
 }
 
 extension Order {
-    /// An order as the control API carries it; what it holds was checked when it was read.
+    /// A command from the control API. Its values were checked when it was read.
     init(_ verb: Verb, _ job: Job.Name, by initiator: Initiator, _ body: OrderBody) {
         let instant = body.until.flatMap { WallInstant(rfc3339: $0) }
         self.init(

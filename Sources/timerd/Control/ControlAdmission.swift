@@ -3,17 +3,18 @@
 
 import Synchronization
 
-/// Which connections there may be at once: a user who may only look cannot take the places of others, and all
-/// such users together cannot take those of root and the daemon's user.
+/// Decides which connections are accepted at the same time. A user with read access cannot use up
+/// the connections of others, and all such users together cannot use up those of root and of the
+/// daemon's user.
 struct ControlAdmission {
     /// The most connections at once.
     static let connectionsMax = 128
-    /// The most of users who may only look, all of them together. The others are kept for root and the
-    /// daemon's user.
+    /// The most connections of all users with read access together. The others are reserved for
+    /// root and the daemon's user.
     static let guestsMax = 64
-    /// The most of one user who may only look.
+    /// The most connections of one user with read access.
     static let perUserMax = 16
-    /// The most new connections a second of one such user, and how many may come at once.
+    /// The most new connections per second of one such user, and how many may come at once.
     static let perUserRate = 100
     static let perUserBurst = 50
 
@@ -40,7 +41,7 @@ struct ControlAdmission {
 
     private struct User {
         var connections = 0
-        /// How many connections may come at once, of what was saved up by the instant.
+        /// How many connections may still come at once, as of `instant`.
         var saved = Double(perUserBurst)
         var savedAt: UInt64
     }
@@ -52,12 +53,14 @@ struct ControlAdmission {
     /// How many connections there are.
     var count: Int { privileged + guests }
 
-    /// Of how many users something is remembered.
+    /// For how many users a record is kept.
     var knownUsers: Int { users.count }
 
-    /// Counts a connection that comes at this instant, in nanoseconds of a clock that never runs backwards.
+    /// Counts a connection that comes at this instant, in nanoseconds of a clock that never runs
+    /// backwards.
     ///
-    /// - Returns: nil, or why there must be no such connection; then it does not count.
+    /// - Returns: nil if the connection is accepted; otherwise the reason, and the connection does
+    ///   not count.
     mutating func admit(_ peer: Peer, at now: UInt64) -> Refusal? {
         if peer.mayChange {
             guard count < Self.connectionsMax else { return .full }
@@ -84,7 +87,7 @@ struct ControlAdmission {
         return refusal
     }
 
-    /// A connection that was counted is gone.
+    /// Removes a connection that was counted.
     mutating func leave(_ peer: Peer, at now: UInt64) {
         guard !peer.mayChange else {
             privileged -= 1
@@ -92,7 +95,8 @@ struct ControlAdmission {
         }
         guests -= 1
         users[peer.uid]?.connections -= 1
-        // What is saved up by a user without connections is soon what everybody begins with.
+        // A user without connections soon has the full allowance again, so the record can be
+        // dropped.
         if users.count > Self.guestsMax {
             users = users.filter {
                 $0.value.connections > 0 || now - $0.value.savedAt < 1_000_000_000
@@ -101,20 +105,20 @@ struct ControlAdmission {
     }
 }
 
-/// How many bytes of answers wait until users who may only look have read them. Each such answer is memory that its
-/// client decides about.
+/// How many bytes of answers wait for users with read access to read them. The client decides how
+/// long such an answer stays in memory.
 final class UnreadBytes: Sendable {
     /// The most bytes at once.
     static let max = 256 << 20
-    /// A shorter answer is always given.
+    /// A shorter answer is always sent.
     static let shortMax = 65_536
 
     private let bytes = Mutex(0)
 
-    /// Counts so many bytes.
+    /// Counts this many bytes.
     ///
-    /// - Returns: false, and they do not count, if there are too many others. An answer that is longer than the
-    ///   limit is given if it is the only one.
+    /// - Returns: false if too many bytes wait already, and these do not count. An answer that is
+    ///   longer than the limit is accepted if it is the only one.
     func take(_ count: Int) -> Bool {
         bytes.withLock { bytes in
             guard count <= Self.shortMax || bytes == 0 || bytes + count <= Self.max else {
@@ -125,23 +129,23 @@ final class UnreadBytes: Sendable {
         }
     }
 
-    /// The bytes are read, or the client is gone.
+    /// Ends counting these bytes: they were read, or the client is gone.
     func giveBack(_ count: Int) { bytes.withLock { $0 -= count } }
 }
 
-/// How much of the daemon's time new connections may take: each takes some, and what is due has a right to it.
+/// Limits the processor time for new connections, because due runs need it too.
 struct AcceptBudget {
-    /// What an accepted connection costs, in nanoseconds: 500 of them a second at most.
+    /// The cost of an accepted connection, in nanoseconds: at most 500 of them per second.
     static let accepted = 2_000_000.0
-    /// What a refused one costs: 5000 of them a second at most.
+    /// The cost of a refused connection: at most 5000 of them per second.
     static let refused = 200_000.0
-    /// How much may be saved up.
+    /// The most that can be saved up.
     static let savedMax = 128_000_000.0
 
     private var saved = savedMax
     private var savedAt: UInt64 = 0
 
-    /// Spends some at this instant, in nanoseconds.
+    /// Spends a cost at this instant, in nanoseconds.
     ///
     /// - Returns: for how many nanoseconds no further connection may be accepted.
     mutating func spend(_ cost: Double, at now: UInt64) -> UInt64 {

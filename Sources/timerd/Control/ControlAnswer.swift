@@ -7,13 +7,13 @@ import TimerConfig
 import TimerControl
 import TimerCore
 
-/// What a request is answered with: one line of JSON. Clients that are given the same answer share its bytes.
+/// The answer to a request: one line of JSON. Clients that get the same answer share its bytes.
 struct ControlAnswer: Sendable {
-    /// Passes an answer on; called once, from anywhere.
+    /// Sends an answer; called once, on any thread.
     typealias Reply = @Sendable (ControlAnswer) -> Void
 
     var status: HTTPResponseStatus
-    /// The methods that may be used, for the header `Allow`; empty: nothing is said about them.
+    /// The allowed methods, for the header `Allow`; if empty, there is no such header.
     var allowed: [String] = []
     var line: ByteBuffer
 
@@ -38,13 +38,13 @@ struct ControlAnswer: Sendable {
         line = ByteBuffer()
     }
 
-    /// JSON that is answered as it is.
+    /// An answer with this JSON text.
     init(_ status: HTTPResponseStatus, text: [UInt8]) {
         self.status = status
         line = ByteBuffer(bytes: text)
     }
 
-    /// - Parameter code: what kind of error it is, if the status does not say so.
+    /// - Parameter code: the kind of error, if the status is not specific enough.
     static func error(
         _ status: HTTPResponseStatus, _ text: String, code: ErrorReply.Code? = nil
     ) -> ControlAnswer {
@@ -64,7 +64,7 @@ struct ControlAnswer: Sendable {
         }
     }
 
-    /// The answer to OPTIONS: the methods that may be used at a path, or anywhere for `*`.
+    /// The answer to OPTIONS: the allowed methods of a path, or of the whole API for `*`.
     static func options(at path: String) -> ControlAnswer {
         guard path != "*" else {
             return ControlAnswer(options: ["GET", "HEAD", "POST", "OPTIONS"])
@@ -76,7 +76,7 @@ struct ControlAnswer: Sendable {
         }
     }
 
-    /// Why a request cannot be read.
+    /// The answer to a request that cannot be read.
     static func fault(_ fault: ControlRequest.Fault) -> ControlAnswer {
         switch fault {
         case .notFound(let path): return .error(.notFound, "there is nothing at \(path)")
@@ -104,7 +104,8 @@ struct ControlAnswer: Sendable {
     private static func unknown(_ what: String, _ name: String, among known: [String]) -> String {
         let sentence = "unknown \(what) \"\(name.prefix(100))\""
         guard !known.isEmpty else { return "\(sentence): this request takes none" }
-        // A word that other words begin with, such as for of for_usec, is no edit away from them.
+        // The distance of a prefix to a longer name, such as `for` to `for_usec`, is not counted as
+        // edits.
         let near =
             nearestName(name, among: known)
             ?? known.first { !name.isEmpty && $0.hasPrefix(name) }
@@ -112,7 +113,7 @@ struct ControlAnswer: Sendable {
             ?? "\(sentence); this request knows \(known.joined(separator: ", "))"
     }
 
-    /// The header of the answer as it is sent to a client.
+    /// The header of the answer for this client.
     func head(keepAlive: Bool) -> HTTPResponseHead {
         var headers = HTTPHeaders()
         if status.mayHaveResponseBody {

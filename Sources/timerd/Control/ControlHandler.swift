@@ -5,11 +5,12 @@ import NIOCore
 import NIOHTTP1
 import TimerControl
 
-/// One connection to the control socket: reads one request after the other, has each answered, and writes the
-/// answers in that order. What a client sends while a request of it is being answered is read only then: one that
-/// asks and asks and reads nothing has one answer in memory, not a thousand.
+/// One connection to the control socket. It reads one request after the other, passes each to the
+/// service, and writes the answers in the same order. While a request is being answered, nothing
+/// more is read from the client. A client that sends many requests and reads nothing therefore has
+/// one answer in memory, not a thousand.
 ///
-/// Used on its event loop alone.
+/// Used only on its event loop.
 final class ControlHandler: ChannelDuplexHandler {
     typealias InboundIn = HTTPServerRequestPart
     typealias OutboundIn = Never
@@ -18,16 +19,16 @@ final class ControlHandler: ChannelDuplexHandler {
     private enum State: Equatable {
         /// Between two requests.
         case idle
-        /// A part of a request is there.
+        /// A part of a request has arrived.
         case receiving
-        /// The service has the request, or its answer is on the way to the client. The number tells it from
-        /// those before it.
+        /// The service has the request, or its answer is being sent to the client. The number
+        /// distinguishes it from earlier requests.
         case answering(UInt64)
-        /// The last answer of the connection was given: what else the client sends is passed over.
+        /// The last answer of the connection was sent: further input from the client is discarded.
         case done
     }
 
-    /// What came and is not dealt with yet.
+    /// Input that has arrived and was not processed yet.
     private enum Arrival {
         case part(HTTPServerRequestPart)
         case fault(HTTPParserError)
@@ -99,13 +100,13 @@ final class ControlHandler: ChannelDuplexHandler {
         noteRead()
     }
 
-    /// Nothing of an answer is left to be read.
+    /// All of an answer was read.
     private func noteRead() {
         unread.giveBack(unreadCount)
         unreadCount = 0
     }
 
-    /// Some bytes came: if they begin a request, its time begins.
+    /// Some bytes arrived. If they start a request, its time limit starts.
     fileprivate func noteBytes() {
         guard state == .idle, !isRequestTimed else { return }
         isRequestTimed = true
@@ -126,11 +127,11 @@ final class ControlHandler: ChannelDuplexHandler {
 
     func errorCaught(context: ChannelHandlerContext, error: any Error) {
         guard let fault = error as? HTTPParserError else {
-            // The client broke off.
+            // The client closed the connection early.
             return close()
         }
         guard state != .done else { return }
-        // Behind the answers to what came before it.
+        // After the answers to earlier requests.
         arrivals.append(.fault(fault))
         workOff()
     }
@@ -152,8 +153,8 @@ final class ControlHandler: ChannelDuplexHandler {
 
     // MARK: - Working it off
 
-    /// Deals with what came, up to a request that has to be answered. No recursion, however many requests a client
-    /// sends at once.
+    /// Processes the input up to a request that the service has to answer. It is a loop and not a
+    /// recursion, because a client may send very many requests at once.
     private func workOff() {
         guard !isWorkingOff else { return }
         isWorkingOff = true
@@ -240,7 +241,7 @@ final class ControlHandler: ChannelDuplexHandler {
 
     // MARK: - Answering
 
-    /// Answers for the last time, though a part of the request may be missing.
+    /// Sends a last answer, even if a part of the request has not arrived.
     private func refuse(_ answer: ControlAnswer) {
         guard state == .idle || state == .receiving else { return }
         let withBody = request?.head.method != .HEAD
@@ -251,7 +252,7 @@ final class ControlHandler: ChannelDuplexHandler {
         write(answer, keepAlive: false, withBody: withBody, lingering: true)
     }
 
-    /// The next request is looked at when all of the answer has gone to the client.
+    /// The next request is processed when the whole answer was sent to the client.
     private func write(
         _ answer: ControlAnswer, keepAlive: Bool, withBody: Bool, lingering: Bool = false
     ) {
@@ -260,7 +261,7 @@ final class ControlHandler: ChannelDuplexHandler {
         if !peer.mayChange {
             if !unread.take(answer.line.readableBytes) {
                 answer = Self.tooMuchUnread
-                // A short one always counts.
+                // A short answer always counts.
                 _ = unread.take(answer.line.readableBytes)
             }
             unreadCount = answer.line.readableBytes
@@ -294,7 +295,7 @@ final class ControlHandler: ChannelDuplexHandler {
             + .seconds(Int64(answer.line.readableBytes / max(1, limits.answerBytesPerSecond)))
     }
 
-    /// A socket that is closed with unread bytes in it is reset, and the client may not get to read the answer.
+    /// A socket that is closed with unread bytes is reset, and the client might lose the answer.
     private func linger() {
         guard context != nil else { return }
         state = .done
@@ -323,7 +324,7 @@ final class ControlHandler: ChannelDuplexHandler {
     }
 }
 
-/// Tells of bytes before they are a request.
+/// Reports bytes before they form a request.
 private final class FirstByteHandler: ChannelInboundHandler {
     typealias InboundIn = ByteBuffer
 

@@ -9,19 +9,20 @@ import NIOHTTP1
 import TimerControl
 import TimerCore
 
-/// Accepts the connections of the control socket and knows from the first instant who is at the other end. Each
-/// one is either handed on or refused at once with a sentence, so that however many come, a place that is kept
-/// for root is reached within a fraction of a second.
+/// Accepts the connections of the control socket, and knows each client's user at once. Each
+/// connection is either handed on or refused at once with a sentence. However many connections
+/// come, root reaches one of the reserved places within a fraction of a second.
 actor ControlListener: QueueActor {
-    /// Makes a connection of an accepted socket, which is closed with it.
+    /// Makes a connection from an accepted socket, and closes the socket with it.
     typealias Connect = @Sendable (Int32, Peer) -> EventLoopFuture<any Channel>
 
-    /// How many are accepted before something else has its turn on the queue.
+    /// How many connections are accepted before other work on the queue gets its turn.
     private static let acceptsPerTurn = 64
-    /// How long to wait if the system has no descriptor or memory for another connection.
+    /// How long to wait if the system has no descriptor or no memory for another connection.
     private static let shortageDelay: Duration = .milliseconds(100)
-    /// How long a refused client has to read the answer, and how many such clients are waited for. One that
-    /// still writes its request when the socket is closed gets an error in the place of the answer.
+    /// How long a refused client may take to read the answer, and how many such clients may be
+    /// open. If the socket were closed while the client still writes its request, the client would
+    /// get an error instead of the answer.
     private static let refusedTime: Duration = .milliseconds(500)
     private static let refusedMax = 32
 
@@ -41,13 +42,13 @@ actor ControlListener: QueueActor {
     private var isStopped = false
     private var refused: [Int32] = []
 
-    /// Listens on the socket, so that clients can connect and wait, and accepts none yet.
+    /// Listens on the socket, so that clients can connect and wait. Accepts no connection yet.
     ///
     /// - Parameters:
-    ///   - socket: bound; the listener's own from now on, also if this throws.
-    ///   - identify: who a client is, by what the kernel says.
+    ///   - socket: a bound socket, which the listener owns from now on, even if this throws.
+    ///   - identify: tells which user a client is, according to the kernel.
     ///   - connect: makes a connection.
-    ///   - whenEmpty: called when the last of the connections is gone.
+    ///   - whenEmpty: called when the last connection has ended.
     init(
         on socket: Int32, identify: @escaping @Sendable (clinux_peer) -> Peer,
         connect: @escaping Connect, whenEmpty: @escaping @Sendable () -> Void
@@ -68,7 +69,7 @@ actor ControlListener: QueueActor {
         }
     }
 
-    /// Begins to accept connections, also those that wait already.
+    /// Starts to accept connections, including those that wait already.
     func begin() {
         guard source == nil else { return }
         let source = DispatchSource.makeReadSource(
@@ -82,7 +83,7 @@ actor ControlListener: QueueActor {
         source.activate()
     }
 
-    /// Accepts no more.
+    /// Stops accepting connections.
     func stop() {
         isStopped = true
         for connection in refused { close(connection) }
@@ -103,7 +104,7 @@ actor ControlListener: QueueActor {
             guard connection >= 0 else {
                 switch -connection {
                 case EAGAIN: return
-                // The client was gone before its turn came.
+                // The client left before its connection was accepted.
                 case EINTR, ECONNABORTED, ENOTCONN, EPROTO: continue
                 default: return rest(Self.shortageDelay)
                 }
@@ -145,7 +146,7 @@ actor ControlListener: QueueActor {
         }
     }
 
-    /// Answers without a look at the request.
+    /// Answers without reading the request.
     private func refuse(_ connection: Int32, because refusal: ControlAdmission.Refusal) {
         let answer = ControlAnswer.error(.serviceUnavailable, refusal.sentence)
         let head = """
@@ -158,7 +159,7 @@ actor ControlListener: QueueActor {
 
             """
         let bytes = Array(head.utf8) + Array(answer.line.readableBytesView)
-        // It fits into the buffer of a new socket.
+        // The answer fits into the buffer of a new socket.
         let flags = Int32(MSG_NOSIGNAL) | Int32(MSG_DONTWAIT)
         _ = bytes.withUnsafeBytes {
             send(connection, $0.baseAddress, $0.count, flags)
@@ -169,7 +170,7 @@ actor ControlListener: QueueActor {
         later(after: Self.refusedTime) { $0.closeRefused(connection) }
     }
 
-    /// The number may be that of a later connection by now, which is then closed a little early.
+    /// The number may belong to a later connection by now, which is then closed a little too early.
     private func closeRefused(_ connection: Int32) {
         guard let index = refused.firstIndex(of: connection) else { return }
         refused.remove(at: index)

@@ -8,18 +8,18 @@ import NIOHTTP1
 import NIOPosix
 import TimerControl
 
-/// The control API: HTTP and JSON over a unix socket, on one thread of its own. A slow or hostile client
-/// delays nobody but itself.
+/// The control API: HTTP and JSON over a Unix socket, on one thread of its own. A slow or hostile
+/// client delays only itself.
 final class ControlServer: Sendable {
-    /// How many connections wait in the kernel to be accepted.
+    /// How many connections can wait in the kernel to be accepted.
     static let backlog: Int32 = 128
 
-    /// Why nobody can connect.
+    /// Why clients cannot connect.
     struct Failure: Error, CustomStringConvertible {
         let description: String
     }
 
-    /// How long a connection may take.
+    /// The time limits of a connection.
     struct Limits: Sendable {
         /// How long a connection may be open without a request.
         var idleTime: TimeAmount = .seconds(30)
@@ -29,11 +29,12 @@ final class ControlServer: Sendable {
         var answerTime: TimeAmount = .seconds(30)
         /// How many bytes of a longer answer the client must read in each further second.
         var answerBytesPerSecond = 1 << 20
-        /// How long what a client still sends is passed over after the last answer, so that it can read that.
+        /// How long further input from the client is discarded after the last answer, so that the
+        /// client can read that answer.
         var lingerTime: TimeAmount = .seconds(1)
     }
 
-    /// A server at work, and what rereads the configuration for it.
+    /// A running server, and the object that reloads the configuration for it.
     struct Listening {
         let server: ControlServer
         let reloader: Reloader
@@ -47,10 +48,10 @@ final class ControlServer: Sendable {
         self.listener = listener
     }
 
-    /// Listens on a socket that is bound already, whether systemd passed it or we bound it. Clients can connect
-    /// from now on; they wait until `begin` is called.
+    /// Listens on a socket that is bound already, by systemd or by this process. Clients can
+    /// connect from now on. They wait until `begin` is called.
     ///
-    /// - Parameter identify: who a client is, by what the kernel says of it.
+    /// - Parameter identify: tells which user a client is, according to the kernel.
     static func listen(
         on socket: Int32, for service: any ControlService, limits: Limits = Limits(),
         identify: @escaping @Sendable (clinux_peer) -> Peer = { Peer(pid: $0.pid, uid: $0.uid) }
@@ -61,7 +62,7 @@ final class ControlServer: Sendable {
         let unread = UnreadBytes()
         let connect: ControlListener.Connect = { connection, peer in
             ClientBootstrap(group: group)
-                // Who ends sending behind its request still gets the answer.
+                // A client that closes its sending side after the request still gets the answer.
                 .channelOption(.allowRemoteHalfClosure, value: true)
                 .channelInitializer { channel in
                     channel.eventLoop.makeCompletedFuture {
@@ -75,8 +76,8 @@ final class ControlServer: Sendable {
         }
         do {
             let listener = try ControlListener(on: socket, identify: identify, connect: connect) {
-                // A loop never takes its timer down: it would wake once more, when the last connection would
-                // have been idle for too long. One that rings at once leaves none.
+                // An event loop never removes its timer: it would wake up once more at the idle
+                // limit of the last connection. A timer that fires at once leaves nothing behind.
                 loop.scheduleTask(in: .milliseconds(1)) {}
             }
             return ControlServer(group: group, listener: listener)
@@ -86,19 +87,20 @@ final class ControlServer: Sendable {
         }
     }
 
-    /// Begins to accept connections, those that wait first.
+    /// Starts to accept connections, first those that wait already.
     func begin() { listener.later { $0.begin() } }
 
-    /// Accepts no more connections and ends those there are.
+    /// Stops accepting connections and closes the open ones.
     func stop() {
         listener.executor.queue.sync { listener.assumeIsolated { $0.stop() } }
         try? group.syncShutdownGracefully()
     }
 }
 
-/// What stands behind the control socket.
+/// Answers the requests of the control socket.
 protocol ControlService: Sendable {
-    /// Answers a request; `reply` is called once, from anywhere. It may take as long as it needs.
+    /// Answers a request. `reply` is called once, on any thread, and the answer may take as long as
+    /// it needs.
     func answer(
         _ request: ControlRequest, from peer: Peer,
         reply: @escaping ControlAnswer.Reply)

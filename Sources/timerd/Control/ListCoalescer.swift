@@ -5,17 +5,19 @@ import Dispatch
 import Synchronization
 import TimerCore
 
-/// Makes answers that take long, one at a time, each for all clients that had asked when it was begun, and rests
-/// between them: however many ask, and however often, what is due has the processors for most of the time.
-/// (A lower nice value would not do: what is preempted while it holds the heap's lock holds up all others.)
+/// Makes expensive answers one at a time, each for all clients that had asked when it was started,
+/// and rests between them. However many clients ask, and however often, the processors are free for
+/// due runs most of the time. (A lower nice value would not help: a preempted thread that holds the
+/// lock of the heap delays all others.)
 final class ListCoalescer<Input: Sendable, Answer: Sendable>: Sendable {
-    /// How long it rests after an answer, by how long that took.
+    /// How long to rest after an answer, as a multiple of the time that the answer took.
     private static var rest: UInt64 { 4 }
 
-    /// Gathers what there is to show.
+    /// Collects the data for the answer.
     typealias Gather = @Sendable (_ done: @escaping @Sendable (Input) -> Void) -> Void
 
-    // No `Task`: see `Control.queue`, whose short answers are not to wait for a long one here.
+    // No `Task` is used here; see `Control.queue`. The queues are separate, so that short answers
+    // there do not wait for a long one here.
     private let queue = DispatchQueue(label: "timerd.listings", qos: .utility)
     private let gather: Gather
     private let make: @Sendable (Input) -> Answer
@@ -26,7 +28,7 @@ final class ListCoalescer<Input: Sendable, Answer: Sendable>: Sendable {
         var isBusy = false
     }
 
-    /// - Parameter make: makes the answer of what was gathered; may take its time.
+    /// - Parameter make: makes the answer from the collected data; may be slow.
     init(
         gather: @escaping Gather, make: @escaping @Sendable (Input) -> Answer
     ) {
@@ -34,7 +36,7 @@ final class ListCoalescer<Input: Sendable, Answer: Sendable>: Sendable {
         self.make = make
     }
 
-    /// Calls `reply`, once, with an answer of what is so no earlier than now.
+    /// Calls `reply` once, with an answer that is not older than this call.
     func list(_ reply: @escaping @Sendable (Answer) -> Void) {
         let isFirst = state.withLock { state in
             state.waiting.append(reply)
@@ -51,8 +53,8 @@ final class ListCoalescer<Input: Sendable, Answer: Sendable>: Sendable {
         }
         let began = DispatchTime.now()
         gather { [self] input in
-            // Putting many jobs into words takes its time: not the time of whoever gathered them, nor of what
-            // is due meanwhile.
+            // Encoding many jobs is slow, so it happens on this queue: neither the caller nor due
+            // runs wait for it.
             queue.async { [self] in
                 let answer = make(input)
                 for reply in replies { reply(answer) }

@@ -5,7 +5,7 @@ import NIOCore
 import NIOHTTP1
 import TimerControl
 
-/// A request of which the header is there, and of the body as much as came.
+/// A request whose header has arrived, with the part of the body that has arrived so far.
 struct PartialRequest: Sendable {
     let head: HTTPRequestHead
     /// The most bytes its body may have.
@@ -23,15 +23,15 @@ struct PartialRequest: Sendable {
 
     /// Adds bytes to the body.
     ///
-    /// - Returns: false if it has too many then.
+    /// - Returns: false if the body is too long then.
     mutating func add(_ part: ByteBuffer) -> Bool {
         guard body.count + part.readableBytes <= bytesMax else { return false }
         body += part.readableBytesView
         return true
     }
 
-    /// Whether the connection goes on behind it. What is to be another protocol from then on is not: the decoder
-    /// reads nothing behind such a request.
+    /// Whether the connection continues after this request. It does not after an upgrade request,
+    /// because the decoder reads nothing after one.
     var keepAlive: Bool {
         head.isKeepAlive && head.method != .CONNECT && !head.headers.contains(name: "Upgrade")
     }
@@ -39,17 +39,17 @@ struct PartialRequest: Sendable {
     /// Whether the client sends the body only when it is told to (RFC 9110, 10.1.1).
     var isWaitingToSend: Bool { !isFirstVersion && hasExpectation }
 
-    /// HTTP/1.0, which knows neither a Host header nor an expectation.
+    /// HTTP/1.0 has neither a Host header nor an expectation.
     private var isFirstVersion: Bool { head.version.minor == 0 }
 
     private var hasExpectation: Bool { head.headers.contains(name: "Expect") }
 
-    /// What the header alone is refused with, whatever the body is; nil: nothing.
+    /// The refusal for which the header alone is enough; nil if there is none.
     var refusal: ControlAnswer? {
         guard head.version.major == 1 else {
             return .error(.httpVersionNotSupported, "this is HTTP/1.1")
         }
-        // RFC 9112, 3.2: which host does not matter on a unix socket.
+        // RFC 9112, 3.2. On a Unix socket the value of the header does not matter.
         let hosts = head.headers["Host"].count
         guard hosts == 1 || hosts == 0 && isFirstVersion else {
             return .error(.badRequest, "a request has one Host header; this has \(hosts)")
@@ -66,7 +66,7 @@ struct PartialRequest: Sendable {
         return hasExpectation ? refusalBeforeBody : nil
     }
 
-    /// Who waits to be told to send the body is told at once that it would be for nothing.
+    /// A client that waits before it sends the body gets a refusal at once instead.
     private var refusalBeforeBody: ControlAnswer? {
         let methods: [String]
         do throws(ControlRequest.Fault) {

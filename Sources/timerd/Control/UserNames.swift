@@ -5,12 +5,13 @@ import Dispatch
 import Glibc
 import TimerCore
 
-/// The names of users. A look-up may ask a directory over the network (nsswitch.conf(5)) and take long, so each is
-/// made on a queue that nobody else needs, and a caller waits for a limited time only.
+/// The names of users. A look-up may ask a directory over the network (nsswitch.conf(5)) and be
+/// slow. So look-ups have a queue of their own, and a caller waits for a limited time.
 actor UserNames: QueueActor {
-    /// How long a caller waits for a name. Then it gets the user's number.
+    /// How long a caller waits for a name. After that it gets the user's number.
     static let timeout: Duration = .milliseconds(200)
-    /// How long a name is used before it is looked up again, in nanoseconds. It is used meanwhile.
+    /// The age at which a name is looked up again, in nanoseconds. The old name is used in the
+    /// meantime.
     static let freshTime: UInt64 = 300 * 1_000_000_000
 
     nonisolated let executor = QueueExecutor(label: "timerd.names", qos: .utility)
@@ -27,7 +28,8 @@ actor UserNames: QueueActor {
         var name: String?
         var foundAt: UInt64 = 0
         var isBeingLookedUp = false
-        /// Whether the look-up takes longer than a caller waits: further callers do not wait at all.
+        /// Whether the look-up has taken longer than a caller waits. Further callers do not wait
+        /// then.
         var isLate = false
         var waiting: [@Sendable (String) -> Void] = []
     }
@@ -37,7 +39,7 @@ actor UserNames: QueueActor {
         self.lookUp = lookUp
     }
 
-    /// What a user is called whose name is not known.
+    /// The text for a user whose name is not known.
     static func number(_ uid: UInt32) -> String { "uid \(uid)" }
 
     /// Calls `done` once with the user's name, or with `uid N` if none is found in time.

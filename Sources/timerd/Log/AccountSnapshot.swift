@@ -5,23 +5,23 @@ import Logging
 import Systemd
 import TimerCore
 
-/// How the accounts stood when a notice was made, for the fields of its entry: with them the journal alone is
-/// enough to work out every job's time. A notice may be told later than it was made, behind a write, and the
-/// accounts have moved on by then.
+/// The time records of jobs at the moment when a notice was created, for the fields of its log
+/// entry. With them the journal alone is enough to compute the time of each job. A notice may be
+/// logged later than it was created, after a write, and the records have changed by then.
 struct AccountSnapshot: Sendable {
     private let at: Now
     private let accounts: Accounts
 
-    /// Whose accounts belong to a notice.
+    /// Which time records belong to a notice.
     private enum Accounts {
         case none
         case one(JobAccount)
         case all([JobAccount])
     }
 
-    /// Takes what belongs to a notice from the agenda, as it stands since it made the notice.
-    /// - Parameter agenda: borrowed, since what an initializer takes would be copied for each notice.
-    /// - Complexity: O(1), or O(*n*) in the number of jobs if the notice is about all of them.
+    /// Reads the time records that belong to a notice from the agenda that created it.
+    /// - Parameter agenda: borrowed, because it would otherwise be copied for each notice.
+    /// - Complexity: O(1), or O(*n*) in the number of jobs if the notice concerns all of them.
     init(for notice: Notice, in agenda: borrowing Agenda, at now: Now) {
         at = now
         accounts =
@@ -62,8 +62,9 @@ struct AccountSnapshot: Sendable {
         }
     }
 
-    /// All accounts, `JOB STATE COUNT ACTIVE-USEC ELAPSED-USEC;` each, in as many fields as it takes: of a
-    /// longer one the journal would not get the end. How many are left out, of very many, has a field too.
+    /// All time records, each as `JOB STATE COUNT ACTIVE-USEC ELAPSED-USEC;`, in as many fields as
+    /// needed, because the journal would cut off a longer field. If there are too many jobs,
+    /// another field has the number of those left out.
     private func listing(_ accounts: [JobAccount]) -> Logger.Metadata {
         var texts = [""]
         var told = 0
@@ -87,8 +88,8 @@ struct AccountSnapshot: Sendable {
     }
 
     private static let name = "TIMERD_ACCOUNTS"
-    /// The most bytes of one field: what the journal takes.
+    /// The most bytes of one field: the limit of the journal.
     static let listingBytesMax = Journal.valueBytesMax
-    /// The most of these fields: enough for the accounts of 100 000 jobs, and less than an entry may have.
+    /// The most fields of this kind: enough for 100 000 jobs, and below the limit of an entry.
     static let listingsMax = Journal.fieldsMax - 28
 }

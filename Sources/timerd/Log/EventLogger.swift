@@ -7,37 +7,38 @@ import Synchronization
 import TimerControl
 import TimerCore
 
-/// Says in the log what the agenda tells and the jobs write, on a queue of its own: a thousand jobs that
-/// fire at once do not wait for a thousand lines to be written.
+/// Logs the notices of the agenda and the output of the jobs. It has a queue of its own, so that a
+/// thousand jobs that fire at once do not wait until a thousand lines are written.
 final class EventLogger: Sendable {
-    /// Tells its log from that of the parts whose queues wait for nothing.
+    /// Distinguishes its log from the log of the other parts, whose queues must not wait.
     static let label = "timerd.log"
-    /// How long a line waits for a journal that is slow. The queue holds up nobody else, and jobs that write
-    /// faster are held up by it themselves.
+    /// How long a line may wait for a slow journal. Only this queue waits, and jobs that write
+    /// faster wait for it.
     static let timeout: Duration = .seconds(1)
 
     private let queue = DispatchQueue(label: EventLogger.label, qos: .utility)
     private let log: Logger
-    /// Whether the log takes fields.
+    /// Whether the log has fields.
     let hasFields: Bool
-    /// Whether its entries have how the accounts of jobs stood as well.
+    /// Whether its entries also contain the time records of the jobs.
     let hasStandings: Bool
 
-    /// How much is said of the runs of those jobs of which not all is.
+    /// The log levels of the jobs that do not log everything.
     typealias Levels = [Job.Name: Execution.LogLevel]
 
     private let levels = Mutex<Levels>([:])
 
     /// - Parameters:
-    ///   - hasFields: whether the log takes fields; they are made only for one that does.
-    ///   - hasStandings: whether it also takes how the accounts of jobs stood: each entry about all jobs is long then.
+    ///   - hasFields: whether the log has fields; otherwise they are not created.
+    ///   - hasStandings: whether entries also contain the time records of jobs, which makes each
+    ///     entry about all jobs long.
     init(log: Logger, hasFields: Bool, hasStandings: Bool? = nil) {
         self.log = log
         self.hasFields = hasFields
         self.hasStandings = hasStandings ?? hasFields
     }
 
-    /// What these jobs declare.
+    /// The levels that these jobs set.
     /// - Complexity: O(*n*) in the number of jobs.
     static func levels(of jobs: [Job]) -> Levels {
         var levels: Levels = [:]
@@ -45,14 +46,15 @@ final class EventLogger: Sendable {
         return levels
     }
 
-    /// Goes by what jobs declare from here on.
+    /// Uses these levels from here on.
     func follow(_ declared: Levels) { levels.withLock { $0 = declared } }
 
     private func level(of job: Job.Name) -> Execution.LogLevel {
         levels.withLock { $0[job] ?? .all }
     }
 
-    /// Whether the log has an entry for it: not for what is about each run or each job and hardly ever asked for.
+    /// Whether the log has an entry for it. Notices about each run or each job that are seldom
+    /// needed have none.
     func isTold(_ notice: Notice) -> Bool {
         switch notice {
         case .runBegan, .recovered: log.logLevel <= .debug
@@ -60,12 +62,13 @@ final class EventLogger: Sendable {
         }
     }
 
-    /// Says it soon, in the order of the calls, unless it is of a run and its job wants less said.
+    /// Logs a notice soon, in the order of the calls, unless the log level of its job leaves it
+    /// out.
     ///
     /// - Parameters:
-    ///   - standing: how the accounts stood when it was made; nil for a log without fields.
-    ///   - tail: of the end of a run, the last of what it wrote.
-    ///   - isPart: whether it comes of an order for many jobs, which has a line of its own.
+    ///   - standing: the time records when the notice was created; nil for a log without fields.
+    ///   - tail: for the end of a run, the last part of its output.
+    ///   - isPart: whether it belongs to a command for many jobs, which has an entry of its own.
     func log(
         _ notice: Notice, _ account: AccountSnapshot?, tail: [UInt8] = [], isPart: Bool = false
     ) {
@@ -78,7 +81,7 @@ final class EventLogger: Sendable {
                 return
             }
             let entry = LogEntry(notice)
-            // Where both say something, the notice is more exact about what it is of.
+            // If both have a field, the field of the notice is more exact.
             log.log(
                 level: isPart ? min(entry.level, .info) : entry.level, "\(entry.message)",
                 metadata: hasFields
@@ -86,7 +89,7 @@ final class EventLogger: Sendable {
         }
     }
 
-    /// Writes what a failed run wrote last, of which nothing was said while it ran.
+    /// Logs the last output of a failed run, none of which was logged while it ran.
     private func write(_ tail: [UInt8], of run: Run.ID) {
         for line in tail.split(separator: UInt8(ascii: "\n")) {
             write(Array(line), of: run, toStderr: false)
@@ -104,13 +107,13 @@ final class EventLogger: Sendable {
             ])
     }
 
-    /// Says something that is no notice of the agenda's.
+    /// Logs something that is no notice of the agenda.
     func log(_ remark: Remark) {
         queue.async { [log] in log.log(remark) }
     }
 
-    /// Passes on a line a job wrote, and calls `done` when it is written. Whoever calls this waits with
-    /// further lines while too many are not: memory is not for a job to fill.
+    /// Logs a line of a job, and calls `done` when it is written. The caller holds further lines
+    /// back while too many are not written yet, so that a job cannot fill the memory.
     func logLine(
         _ line: [UInt8], of run: Run.ID, toStderr: Bool, done: @escaping @Sendable () -> Void
     ) {
@@ -120,7 +123,7 @@ final class EventLogger: Sendable {
         }
     }
 
-    /// Says that a job wrote faster than the log took its lines.
+    /// Logs that a job wrote faster than the log could write, so that lines are missing.
     func logDroppedLines(_ lines: Int, of run: Run.ID, done: @escaping @Sendable () -> Void) {
         queue.async { [log] in
             log.warning(
@@ -136,10 +139,10 @@ final class EventLogger: Sendable {
         }
     }
 
-    /// Says that a job wrote more lines than it may.
+    /// Logs that a job wrote more lines than its limit.
     func logRateLimit(_ lines: Int, of run: Run.ID, done: @escaping @Sendable () -> Void) {
         queue.async { [self] in
-            // Of the others no line is in the log, so none is missing there.
+            // Jobs with another level have no lines in the log, so none is missing there.
             if level(of: run.firing.job) == .all {
                 log.warning(
                     """
@@ -157,7 +160,7 @@ final class EventLogger: Sendable {
         }
     }
 
-    /// Says that a job writes faster than the log takes its lines, and has to wait for it.
+    /// Logs that a job writes faster than the log can write, and has to wait.
     func logSlowdown(of run: Run.ID, done: @escaping @Sendable () -> Void) {
         queue.async { [log] in
             log.notice(
@@ -173,7 +176,7 @@ final class EventLogger: Sendable {
         }
     }
 
-    /// Says which processes of a run that is over are ended.
+    /// Logs which processes of an ended run are killed.
     func logLeftovers(
         _ count: Int, _ named: [UInt8], of run: Run.ID, done: @escaping @Sendable () -> Void
     ) {
@@ -192,15 +195,15 @@ final class EventLogger: Sendable {
         }
     }
 
-    /// Calls this once everything told so far is said.
+    /// Calls `body` once everything before this call is logged.
     func afterwards(_ body: @escaping @Sendable () -> Void) { queue.async(execute: body) }
 
-    /// Waits until everything told so far is said.
+    /// Waits until everything before this call is logged.
     func flush() { queue.sync {} }
 }
 
-/// Names of fields that mean something to the handlers.
+/// The names of fields that the log handlers treat in a special way.
 enum LogField {
-    /// Who speaks, if it is not timerd itself: SYSLOG_IDENTIFIER.
+    /// The program or job that wrote the line, if it is not timerd itself: SYSLOG_IDENTIFIER.
     static let identifier = "SYSLOG_IDENTIFIER"
 }

@@ -6,15 +6,15 @@ import Logging
 import Synchronization
 import TimerCore
 
-/// Writes log entries to standard error as JSON, one object on a line: `time` in UTC, `level` and `message`, and the
-/// fields that the journal has, without `TIMERD_` and in small letters. A line that a job wrote is an entry of the
-/// event `output`.
+/// Writes log entries to standard error as JSON, one object per line: `time` in UTC, `level`,
+/// `message`, and the fields of the journal, without `TIMERD_` and in lower case. The output of a
+/// job has the event `output`.
 struct JSONLogHandler: LogHandler {
     var metadata: Logger.Metadata = [:]
     var logLevel: Logger.Level = .info
 
     private let wall: @Sendable () -> WallInstant
-    /// A line longer than a pipe takes in one piece must not be mixed with that of another thread.
+    /// A pipe takes long lines in several pieces, which must not mix with those of another thread.
     private static let writing = Mutex(())
 
     init(wall: @escaping @Sendable () -> WallInstant) { self.wall = wall }
@@ -31,7 +31,7 @@ struct JSONLogHandler: LogHandler {
         Self.writing.withLock { _ in Self.write(line) }
     }
 
-    /// The entry as it is written.
+    /// The text of an entry.
     static func line(
         at instant: WallInstant, _ level: Logger.Level, _ message: String,
         _ fields: [String: String]
@@ -52,7 +52,7 @@ struct JSONLogHandler: LogHandler {
         return line.line
     }
 
-    /// As in the answers of the control socket: `TIMERD_RUN_ID` is `run`.
+    /// The same names as in the answers of the control socket: `TIMERD_RUN_ID` is `run`.
     private static func name(of key: String) -> String {
         let prefix = "TIMERD_"
         guard key != "TIMERD_RUN_ID" else { return "run" }
@@ -64,13 +64,14 @@ struct JSONLogHandler: LogHandler {
             || numbers.contains(name)
     }
 
-    /// The other fields that are numbers. Of a job's name, which may look like one, nothing depends on how it looks.
+    /// Other fields that are numbers. The name of a job may look like a number, but is always a
+    /// string.
     private static let numbers: Set = [
         "jobs", "counting", "missed", "skips", "dropped", "leftovers", "changed", "unchanged",
         "refused",
     ]
 
-    /// Nobody can be told if it fails.
+    /// If writing fails, there is no other place to report that.
     private static func write(_ line: String) {
         var bytes = Array(line.utf8)[...]
         while !bytes.isEmpty {

@@ -5,7 +5,7 @@ import Logging
 import Systemd
 import TimerControl
 
-/// Hands log entries to the journal with their fields.
+/// Sends log entries to the journal with their fields.
 struct JournalLogHandler: LogHandler {
     var metadata: Logger.Metadata = [:]
     var logLevel: Logger.Level = .info
@@ -13,7 +13,7 @@ struct JournalLogHandler: LogHandler {
     private let journal: Journal
     private let timeout: Duration
 
-    /// - Parameter timeout: how long whoever logs may wait for a journal that is slow.
+    /// - Parameter timeout: how long the calling thread may wait for a slow journal.
     init(journal: Journal, timeout: Duration = .zero) {
         self.journal = journal
         self.timeout = timeout
@@ -27,7 +27,8 @@ struct JournalLogHandler: LogHandler {
     func log(event: LogEvent) {
         var fields = metadata.merging(event.metadata ?? [:]) { $1 }
         if fields[LogField.identifier] == nil { fields[LogField.identifier] = "timerd" }
-        // The fields as well as the message: `journalctl -x` puts them into its text as they are.
+        // The fields are cleaned like the message, because `journalctl -x` inserts them into its
+        // text.
         journal.send(
             message: Printable.lines("\(event.message)"), priority: event.level.syslogPriority,
             fields: fields.map { Journal.Field($0.key, Printable.text("\($0.value)")) },
@@ -36,7 +37,7 @@ struct JournalLogHandler: LogHandler {
 }
 
 extension Logger.Level {
-    /// The level syslog(3) has for it.
+    /// The level of syslog(3) for it.
     var syslogPriority: Int {
         switch self {
         case .trace, .debug: 7

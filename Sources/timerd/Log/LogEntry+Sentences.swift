@@ -5,12 +5,12 @@ import Logging
 import TimerCore
 
 extension LogEntry {
-    /// How loud a notice is, and its sentence.
+    /// The log level of a notice, and its sentence.
     static func sentence(for notice: Notice) -> (Logger.Level, String) {
         switch notice {
         case .daemonStarted(let ending, let away, let jobs, let counting, let loss):
             daemonStarted(ending, away: away, jobs: jobs, counting: counting, lostAtMost: loss)
-        // One for each job: the entry about the start has the sum of them.
+        // One entry for each job; the entry about the start has the sum of them.
         case .recovered(_, let accrued, let credited, let forfeit, let basis):
             (.debug, recovered(accrued, credited: credited, forfeit: forfeit, basis))
         case .fired(let run, let late, let remaining):
@@ -169,7 +169,7 @@ extension LogEntry {
         let set =
             "The wall clock was set \(isBack ? "back" : "forward") by \(span(isBack ? .zero - step : step))"
         if isCorrection { return (.warning, "\(set); schedules follow the new time") }
-        // An unsteady clock would fill the log with what changes nothing.
+        // A clock that is corrected often would fill the log with entries about small steps.
         let isSmall = step < .seconds(10) && step > .seconds(-10)
         let what =
             isBack ? "no run is repeated" : "runs that became due are caught up once"

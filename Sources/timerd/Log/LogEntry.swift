@@ -5,7 +5,7 @@ import Logging
 import TimerControl
 import TimerCore
 
-/// A notice as an entry of the log: a fixed sentence for each kind, and fields for programs to find it by.
+/// A notice as a log entry: a fixed sentence for each kind, and fields by which programs find it.
 struct LogEntry {
     var level: Logger.Level = .info
     var message: String
@@ -14,7 +14,7 @@ struct LogEntry {
     init(_ notice: Notice) {
         self.notice = notice
         (level, message) = Self.sentence(for: notice)
-        // A note or a path may have line ends in it; none of them begins a line of the log.
+        // A note or a path may contain line ends, which must not start a new line of the log.
         message = Printable.text(message)
         if let job = notice.subject.job { message = "\(job): \(message)" }
     }

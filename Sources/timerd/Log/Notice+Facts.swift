@@ -4,19 +4,21 @@
 import Logging
 import TimerCore
 
-/// What there is to say of a notice beside its sentence.
+/// What is known about a notice beside its sentence.
 struct Facts {
     typealias Fields = Logger.Metadata
 
     var kind: EventKind
-    /// Nil for one that is not about a job.
+    /// Nil if the notice is not about a job.
     var job: Job.Name?
-    /// Whether it is about a run that has not failed: the key `log` of a job may leave it out.
+    /// Whether it is about a run that has not failed. The key `log` of a job can leave such entries
+    /// out.
     var isRoutine: Bool
-    /// The fields, beside those of the job and the kind that every entry has; empty where they were not asked for.
+    /// The fields beside those that every entry has (job and kind); empty if they were not
+    /// requested.
     var fields: Fields
 
-    /// Whose time records belong to it.
+    /// Which time records belong to it.
     enum Scope: Equatable {
         case job(Job.Name)
         case allJobs
@@ -33,10 +35,10 @@ struct Facts {
 }
 
 extension Notice {
-    /// What it is about, without its fields: those take longer to make, and not every log has them.
+    /// The facts without the fields, which take longer to create and which not every log has.
     var subject: Facts { facts(withFields: false) }
 
-    /// All there is to say of it.
+    /// All facts.
     var facts: Facts { facts(withFields: true) }
 
     private func facts(withFields: Bool) -> Facts {
@@ -163,7 +165,7 @@ private func fields(of run: Run.ID, _ outcome: RunOutcome, _ usage: RunUsage) ->
         "JOB_DURATION_USEC": usec(usage.elapsed),
         "CPU_USAGE_NSEC": "\((usage.user + usage.system).wholeNanoseconds)",
     ]
-    // As systemd writes of its own services.
+    // The same fields that systemd writes for its own services.
     if let exit = outcome.exit {
         fields["EXIT_CODE"] = "\(exit.code)"
         fields["EXIT_STATUS"] = "\(exit.status)"
@@ -181,7 +183,7 @@ extension Facts.Fields {
     fileprivate func adding(_ others: Self) -> Self { merging(others) { $1 } }
 }
 
-/// The kinds of entries of the log; the raw value is `TIMERD_EVENT`.
+/// The kinds of log entries. The raw value is `TIMERD_EVENT`.
 enum EventKind: String, CaseIterable {
     case daemonStarted = "daemon-started"
     case recovered
@@ -216,16 +218,16 @@ enum EventKind: String, CaseIterable {
     case lossAccepted = "data-loss-accepted"
     case stateDamaged = "state-damaged"
 
-    /// Whose time records belong to an entry: what changes the record of a job or is about its time has it; what only
-    /// follows from a firing has not.
+    /// Which time records belong to an entry. An entry that reports a change of a job's record or
+    /// time has them. An entry that only follows from a firing does not.
     enum Scope {
         case job
         case allJobs
         case none
     }
 
-    /// The message id and the scope. An id, once released, belongs to its kind for ever (sd-id128, `systemd-id128
-    /// new`): catalogs and filters of users depend on it.
+    /// The message id and the scope. Once released, an id belongs to its kind for ever (sd-id128,
+    /// `systemd-id128 new`), because catalogs and filters of users depend on it.
     private var constants: (messageID: String, scope: Scope) {
         switch self {
         case .daemonStarted: ("ccfee833880747cd993caeb202c22c66", .allJobs)
@@ -267,7 +269,7 @@ enum EventKind: String, CaseIterable {
 
     var scope: Scope { constants.scope }
 
-    /// The fields an entry of this kind is found by.
+    /// The fields by which an entry of this kind is found.
     var fields: Logger.Metadata {
         ["TIMERD_EVENT": "\(rawValue)", "MESSAGE_ID": "\(messageID)"]
     }

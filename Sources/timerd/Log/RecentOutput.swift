@@ -4,39 +4,41 @@
 import Synchronization
 import TimerCore
 
-/// The last lines that runs wrote, for clients that follow the output. It holds what came since the daemon
-/// started, and of that only so much; of one run that writes much no more than leaves those of others.
+/// The last lines that runs wrote, for clients that follow the output. It holds lines since the
+/// start of the daemon, up to a limit. A run that writes much does not push out the lines of
+/// others.
 final class RecentOutput: Sendable {
-    /// The most bytes of active runs together, each line taken for a little more than it has. The run that has most
-    /// loses its oldest lines first.
+    /// The most bytes of all active runs together; each line counts a little more than its length.
+    /// The run with the most bytes loses its oldest lines first.
     static let bytesMax = 3 << 20
-    /// The most bytes of a run that has ended, of which somebody may not have seen the last lines yet, and of all those
-    /// together.
+    /// The most bytes of a run that has ended, and of all ended runs together. They are kept
+    /// because a client may not have read the last lines yet.
     static let endedRunBytesMax = 64 << 10
     static let endedBytesMax = 1 << 20
-    /// So many bytes are dropped at a time, or half of what a run has, so that it is seldom looked for.
+    /// How many bytes are dropped at a time; at most half of the run's bytes. Larger steps make the
+    /// search for the largest run rare.
     private static let portionMax = 64 << 10
     private static let lineCost = 128
 
     /// One line.
     struct Line: Sendable {
-        /// Counted from 1 for the daemon's first.
+        /// Counted from 1 for the first line since the daemon's start.
         var number: UInt64
         var run: Run.ID
-        /// Counted from 1 for the first of its run. Numbers that are missing are of lines that were dropped.
+        /// Counted from 1 for the first line of the run. Missing numbers belong to dropped lines.
         var ordinal: Int
         var text: [UInt8]
         var toStderr: Bool
-        /// When it came, by the wall clock.
+        /// When the line came, by the wall clock.
         var at: WallInstant
     }
 
-    /// What is known of a run.
+    /// The output of one run.
     private struct Output {
         var lines: [Line] = []
         var head = 0
         var bytes = 0
-        /// How many lines it has written, with those that were dropped.
+        /// How many lines the run has written, including dropped ones.
         var written = 0
         var hasEnded = false
 
@@ -45,21 +47,22 @@ final class RecentOutput: Sendable {
             written = overflow ? .max : sum
         }
 
-        /// Drops the oldest lines until there are so many bytes, or fewer.
+        /// Drops the oldest lines until at most this many bytes are left.
         mutating func shrink(to most: Int) {
             while bytes > most, head < lines.count {
                 bytes -= lines[head].text.count + RecentOutput.lineCost
                 lines[head].text = []
                 head += 1
             }
-            // The room is given back when half of it is unused, so that each line costs the same over many.
+            // Memory is released when half of it is unused. On average each line then costs the
+            // same.
             if head * 2 >= lines.count {
                 lines.removeFirst(head)
                 head = 0
             }
         }
 
-        /// The lines behind this number.
+        /// The lines after this number.
         /// - Complexity: O(log *n*) to find them.
         func lines(after number: UInt64) -> ArraySlice<Line> {
             var (first, end) = (head, lines.count)
@@ -73,15 +76,16 @@ final class RecentOutput: Sendable {
 
     private struct State {
         var outputs: [Run.ID: Output] = [:]
-        /// Those of them that have ended, in that order.
+        /// The runs that have ended, in that order.
         var ended: [Run.ID] = []
         var bytes = 0
         var endedBytes = 0
         var number: UInt64 = 0
 
-        /// Changes what is known of a run, with the sums.
+        /// Changes the output of a run and updates the sums.
         mutating func change(_ run: Run.ID, _ body: (inout Output) -> Void) {
-            // Of a run that is not known to be active nothing is kept for long.
+            // A run that is not known to be active is treated as ended, so its output is not kept
+            // for long.
             if outputs[run] == nil { ended.append(run) }
             let before = outputs[run]?.bytes ?? 0
             body(&outputs[run, default: Output(hasEnded: true)])
@@ -109,14 +113,14 @@ final class RecentOutput: Sendable {
 
     private let state = Mutex(State())
 
-    /// A run has begun.
+    /// A run has started.
     func begin(_ run: Run.ID) {
         state.withLock { state in
             if state.outputs[run] == nil { state.outputs[run] = Output() }
         }
     }
 
-    /// A run has ended. What it left behind may write on.
+    /// A run has ended. Processes that it left behind may write more.
     func end(_ run: Run.ID) {
         state.withLock { state in
             guard let output = state.outputs[run], !output.hasEnded else { return }
@@ -132,7 +136,7 @@ final class RecentOutput: Sendable {
         }
     }
 
-    /// - Parameter at: when it came, by the wall clock.
+    /// - Parameter at: when the line came, by the wall clock.
     func add(
         _ text: [UInt8], of run: Run.ID, toStderr: Bool,
         at: WallInstant = WallInstant(microsecondsSinceEpoch: 0)
@@ -153,25 +157,25 @@ final class RecentOutput: Sendable {
         }
     }
 
-    /// So many lines of a run were dropped before they came here.
+    /// This many lines of a run were dropped before they came here.
     func skip(_ lines: Int, of run: Run.ID) {
         state.withLock { state in
             if state.outputs[run] != nil { state.change(run) { $0.skip(lines) } }
         }
     }
 
-    /// What there is of some runs.
+    /// The known output of some runs.
     struct Excerpt {
         /// Their lines, in the order in which they came.
         var lines: [Line] = []
-        /// How many lines each has written, with those that were dropped.
+        /// How many lines each run has written, including dropped ones.
         var written: [Run.ID: Int] = [:]
-        /// The number to go on from.
+        /// The number from which the next request continues.
         var last: UInt64 = 0
     }
 
-    /// The lines of these runs behind this number.
-    /// - Complexity: O(*r* + *n* log *n*) in the runs that are known and the lines that came since.
+    /// The lines of these runs after this number.
+    /// - Complexity: O(*r* + *n* log *n*) in the number of known runs and of the lines since.
     func lines(after number: UInt64, of isWanted: (Run.ID) -> Bool) -> Excerpt {
         var excerpt = state.withLock { state in
             var excerpt = Excerpt(last: state.number)
@@ -185,7 +189,7 @@ final class RecentOutput: Sendable {
         return excerpt
     }
 
-    /// How many bytes are held, of active runs and of those that have ended, and of how many runs anything is known.
+    /// The bytes of active runs and of ended runs, and the number of known runs.
     var size: (active: Int, ended: Int, runs: Int) {
         state.withLock { ($0.bytes, $0.endedBytes, $0.outputs.count) }
     }

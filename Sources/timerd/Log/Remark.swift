@@ -5,8 +5,8 @@ import Logging
 import TimerControl
 import TimerCore
 
-/// An entry of the log that the agenda has no notice of, with a message id and fields of its own all the same, so that
-/// it is found and explained like the others.
+/// A log entry without a notice of the agenda. It has its own message id and fields, so that it can
+/// be found and explained like the others.
 struct Remark {
     let kind: EventKind
     let level: Logger.Level
@@ -16,7 +16,7 @@ struct Remark {
     /// All fields of the entry.
     var metadata: Logger.Metadata { fields.merging(kind.fields) { own, _ in own } }
 
-    /// A command for many jobs was carried out; of each job that changed there is an entry as well.
+    /// A command for many jobs was executed. Each job that changed has an entry of its own, too.
     static func commanded(
         _ verb: Order.Verb, _ answers: [Answer], by initiator: String, note: String?
     ) -> Remark {
@@ -41,7 +41,7 @@ struct Remark {
             ])
     }
 
-    /// Somebody made a job that runs once.
+    /// A user created a one-off job.
     static func oneOffMade(_ job: Job, by initiator: String) -> Remark {
         let at = job.schedule.at?.rfc3339 ?? ""
         return Remark(
@@ -52,7 +52,7 @@ struct Remark {
             ])
     }
 
-    /// Somebody removed it.
+    /// A user removed a one-off job.
     static func oneOffCancelled(_ job: Job.Name, by initiator: String) -> Remark {
         Remark(
             kind: .oneOffCancelled, level: .notice,
@@ -60,19 +60,19 @@ struct Remark {
             fields: ["TIMERD_JOB": "\(job)", "TIMERD_BY": "\(initiator)"])
     }
 
-    /// The saved state that was here is gone, and the daemon does not start.
+    /// The saved state has disappeared, and the daemon does not start.
     static func stateLost(_ error: any Error) -> Remark {
         Remark(kind: .stateLost, level: .critical, message: "Cannot start: \(error)")
     }
 
-    /// The same, and the daemon starts since it was told to.
+    /// The saved state has disappeared, and the daemon starts because it was told to.
     static func lossAccepted(_ error: any Error) -> Remark {
         Remark(
             kind: .lossAccepted, level: .warning,
             message: "\(error). Started all the same, as --accept-data-loss says")
     }
 
-    /// Part of the saved state cannot have been written by timerd.
+    /// A part of the saved state cannot have been written by timerd.
     static func stateDamaged(_ fault: String, in path: String) -> Remark {
         Remark(
             kind: .stateDamaged, level: .error, message: "\(path): \(fault)",
@@ -81,7 +81,7 @@ struct Remark {
 }
 
 extension Logger {
-    /// Writes the entry at once.
+    /// Logs the entry at once.
     func log(_ remark: Remark) {
         log(level: remark.level, "\(remark.message)", metadata: remark.metadata)
     }

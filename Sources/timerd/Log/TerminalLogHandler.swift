@@ -6,7 +6,7 @@ import Logging
 import TimerControl
 import TimerCore
 
-/// Writes log entries as lines people read, to standard error.
+/// Writes log entries to standard error as lines for people.
 struct TerminalLogHandler: LogHandler {
     var metadata: Logger.Metadata = [:]
     var logLevel: Logger.Level = .info
@@ -20,7 +20,8 @@ struct TerminalLogHandler: LogHandler {
         set { metadata[key] = newValue }
     }
 
-    /// `2026-11-21 04:38:52.123 warning: backup: …`; a line a job wrote is `backup| …`.
+    /// Such as `2026-11-21 04:38:52.123 warning: backup: …`; a line of a job's output is `backup|
+    /// …`.
     func log(event: LogEvent) {
         let time = LocalTime.text(wall(), milliseconds: true)
         let level = event.level <= .notice ? "" : "\(event.level): "
@@ -31,7 +32,8 @@ struct TerminalLogHandler: LogHandler {
             } else {
                 "\(time) \(level)\(text)\n"
             }
-        // In one write, so that lines of two threads do not mix. Nobody can be told if it fails.
+        // One write for the whole line, so that lines of two threads do not mix. If it fails, there
+        // is no other place to report that.
         line.withUTF8 { _ = write(STDERR_FILENO, $0.baseAddress, $0.count) }
     }
 }

@@ -3,28 +3,29 @@
 
 import TimerCore
 
-/// Of what one event begins, the part that is written together.
+/// The records that are written together: a part of the changes that one event causes.
 struct CommitBatch {
-    /// Of how many jobs the starts are written at a time.
+    /// The starts of how many jobs are written at a time.
     static let jobsMax = 64
 
-    /// To be put on record.
+    /// The runs to record.
     var runs: [Run] = []
-    /// To be started once they are on record; some may be there from before, and so not among `runs`.
+    /// The runs to start once they are recorded. Some were recorded earlier, so they are not among
+    /// `runs`.
     var start: [Run] = []
-    /// The jobs' accounts.
+    /// The time records of jobs.
     var records: [JobRecord] = []
 
-    /// Of many, those that start come first, some at a time: they wait neither for those that cannot start yet nor
-    /// for each other. What there is of one job stays together.
-    /// - Complexity: O(*n*) in the number of runs and accounts.
+    /// Splits a large batch. Runs that start come first, in several parts, so that they do not wait
+    /// for each other or for runs that cannot start yet. All records of one job stay together.
+    /// - Complexity: O(*n*) in the number of runs and records.
     func split() -> [CommitBatch] {
         guard runs.count > Self.jobsMax else { return [self] }
         var places: [Job.Name: Int] = [:]
         for run in start where places[run.id.firing.job] == nil {
             places[run.id.firing.job] = places.count / Self.jobsMax
         }
-        // Behind all that start.
+        // After all runs that start.
         let last = (places.count + Self.jobsMax - 1) / Self.jobsMax
         var portions = [CommitBatch](repeating: CommitBatch(), count: last + 1)
         for run in runs { portions[places[run.id.firing.job] ?? last].runs.append(run) }

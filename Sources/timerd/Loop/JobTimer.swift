@@ -5,14 +5,14 @@ import Dispatch
 import Glibc
 import TimerCore
 
-/// The timer of one armed job: one dispatch source on the worker queue, which rings once for each time it
-/// is set. Pausing cancels it. It is never suspended: a suspended source gathers events and rings when it
-/// is resumed, and releasing one traps.
+/// The timer of one armed job: one dispatch source on the worker queue, which fires once for each
+/// time it is set. A pause cancels it. It is never suspended: a suspended source collects events
+/// and fires when it is resumed, and releasing one traps.
 ///
-/// To be used on the worker queue alone.
+/// Used only on the worker queue.
 struct JobTimer {
-    // The type all sources of Dispatch have: one word instead of the five of `any DispatchSourceTimer`, for
-    // each of many jobs.
+    // The class of all sources of Dispatch. With many jobs this saves memory: it is one word, and
+    // `any DispatchSourceTimer` is five.
     private let source: DispatchSource
 
     init(source: any DispatchSourceTimer) {
@@ -22,19 +22,20 @@ struct JobTimer {
         self.source = source
     }
 
-    /// Rings at `instant`, at once if that is past; an instant set before is forgotten.
+    /// Fires at `instant`, or at once if that is past. This replaces an instant that was set
+    /// before.
     func arm(at instant: AwakeInstant) {
-        // On Linux the uptime of dispatch is CLOCK_MONOTONIC, nanosecond for nanosecond. Zero would be
-        // read as "now", and nothing is due before the machine's first nanosecond.
+        // On Linux the uptime of Dispatch is CLOCK_MONOTONIC, in nanoseconds. Zero would mean
+        // "now". No timer is due before the first nanosecond of the machine, so 1 is as good.
         let uptime = UInt64(max(1, instant.nanoseconds))
         source.schedule(deadline: DispatchTime(uptimeNanoseconds: uptime), leeway: .nanoseconds(0))
     }
 
-    /// Rings when the calendar clock reads `instant`, however it is set until then; an instant set before is
-    /// forgotten.
+    /// Fires when the wall clock reads `instant`, however it is set until then. This replaces an
+    /// instant that was set before.
     func arm(at instant: WallInstant) {
-        // Dispatch counts nanoseconds in 64 bits, without a check: a later instant would become an earlier one.
-        // The first nanosecond it would read as "never".
+        // Dispatch multiplies to nanoseconds in 64 bits without a check, so a later instant would
+        // become an earlier one. It would read the first nanosecond as "never".
         let microseconds = max(
             1, min(instant.microsecondsSinceEpoch, Accepted.clockMicroseconds.upperBound))
         let second = microseconds / 1_000_000
@@ -43,6 +44,6 @@ struct JobTimer {
         source.schedule(wallDeadline: DispatchWallTime(timespec: time), leeway: .nanoseconds(0))
     }
 
-    /// Never rings again.
+    /// Cancels the timer for ever.
     func cancel() { source.cancel() }
 }

@@ -5,9 +5,10 @@ import PausableTimers
 import TimerCore
 import TimerStore
 
-/// Keeping time, and telling the service manager that it is kept.
+/// Heartbeats, checkpoints of the time records, and the watchdog of the service manager.
 extension Loop {
-    /// Signs of life are left while some job's time counts, and not otherwise: an idle daemon sleeps.
+    /// Heartbeats are written only while the time of some job counts, so that an idle daemon
+    /// sleeps.
     func followCounting(at now: Now) {
         guard agenda.isCounting != (heartbeatTimer != nil) else { return }
         heartbeatTimer = nil
@@ -17,7 +18,7 @@ extension Loop {
         heartbeatTimer = every(Self.heartbeatInterval) { $0.beat() }
     }
 
-    /// A timer of this queue; nil if the interval is not longer than zero.
+    /// Makes a timer of this queue; nil if the interval is not longer than zero.
     private func every(
         _ interval: Duration, tolerance: Duration = .zero,
         _ body: @escaping @Sendable (isolated Loop) -> Void
@@ -30,14 +31,15 @@ extension Loop {
     private func beat() {
         let now = clocks.now()
         writeHeartbeat(at: now)
-        // Where the kernel tells of no step, as in some containers, it is seen here.
+        // In some containers the kernel does not report that the clock was set, so this is checked
+        // here.
         if agenda.clocksJumped(at: now) { receive(.clockChanged) }
         heartbeats += 1
         if heartbeats % Self.heartbeatsPerCheckpoint == 0 { beginCheckpoint() }
     }
 
-    /// Writes down the accounts of all jobs whose time counts, some at a time: what comes due meanwhile, and what is
-    /// written of it, does not wait for the last of many.
+    /// Writes the time records of all jobs whose time counts, some jobs at a time, so that jobs
+    /// that become due meanwhile do not wait for the last of many.
     func beginCheckpoint() {
         guard checkpointed == nil else { return }
         checkpointed = 0
@@ -56,18 +58,20 @@ extension Loop {
         afterWriting { $0.checkpointSome() }
     }
 
-    /// Until the records of this instance are stored, its heartbeat carries on what those of earlier instances
-    /// prove: the records in the store go by these.
+    /// Until the records of this instance are stored, its heartbeat also carries the time that
+    /// heartbeats of earlier instances prove, because the stored records are still based on those.
     func writeHeartbeat(at now: Now) {
         let carried = unstored.map { $0.state.counting(max(.zero, now.awake - $0.since)) }
         heartbeatWriter.write(Heartbeat(instance: instance, at: now, unstored: carried))
     }
 
-    /// The watchdog is told from this queue, behind whatever it was doing: a queue that hangs is silent.
+    /// The watchdog is notified from this queue, after its other work. If the queue hangs, the
+    /// notification does not come, and the service manager restarts the daemon.
     func watch() {
         guard let interval = supervision.watchdogInterval else { return }
         supervision.keepAlive()
-        // Somewhat later than half of the time is early enough, and may save a wake-up.
+        // Half of the interval with some tolerance is early enough, and the tolerance may save a
+        // wake-up.
         watchdogTimer = every(interval / 2, tolerance: interval / 10) {
             $0.supervision.keepAlive()
         }
@@ -80,13 +84,14 @@ extension Loop {
         ) { loop, _ in loop.assumeIsolated { $0.tellStatus() } }
     }
 
-    /// The state cannot be saved for now, or can be again.
+    /// Records that the state cannot be saved for now, or that it can be saved again.
     func note(storeError trouble: StoreError?) {
         storeError = trouble
         scheduleStatusUpdate()
     }
 
-    /// A configuration was refused, which is said until a later one is in use.
+    /// Records that a configuration was refused. Status and list report this until a later one is
+    /// used.
     func note(configRefusal refusal: String) {
         configRefusal = refusal
         scheduleStatusUpdate()

@@ -5,12 +5,12 @@ import PausableTimers
 import TimerCore
 import TimerStore
 
-/// Jobs that a command makes, and that go when they are over.
+/// One-off jobs: a command creates them, and they are removed when they are over.
 extension Loop {
-    /// Finished one-off jobs are removed together: not more often than this.
+    /// The shortest time between two removals of finished one-off jobs, which are removed together.
     private static let expiryPause: Duration = .seconds(60)
 
-    /// What came of a command that makes or removes a one-off job.
+    /// The result of a command that adds or removes a one-off job.
     enum OneOffAnswer: Sendable {
         case done(JobSnapshot?)
         case refused(String)
@@ -19,7 +19,7 @@ extension Loop {
 
     /// Adds a one-off job, and answers once it is on the disk.
     ///
-    /// - Parameter jobsMax: how many jobs there may be.
+    /// - Parameter jobsMax: the most jobs there may be.
     func include(
         _ job: Job, jobsMax: Int, by initiator: String,
         reply: @escaping @Sendable (OneOffAnswer) -> Void
@@ -46,7 +46,8 @@ extension Loop {
         followOneOffs()
     }
 
-    /// Removes a one-off job, whose definition is gone already, and answers once that is on the disk.
+    /// Removes a one-off job whose definition is deleted already, and answers once that is on the
+    /// disk.
     func exclude(
         _ job: Job.Name, by initiator: String, reply: @escaping @Sendable (OneOffAnswer) -> Void
     ) {
@@ -65,7 +66,7 @@ extension Loop {
         } onDelayed: {
             reply(.refused("done, but not on the disk yet: \($0)"))
         }
-        // If only the job was removed and its definition was not, it would come back with the next start.
+        // If only the job were removed, its definition would bring it back at the next start.
         launcher.discard([job])
     }
 
@@ -75,14 +76,14 @@ extension Loop {
     ) {
         let now = clocks.now()
         let actions = decide(.exclude(jobs), at: now)
-        // What goes through the jobs by their places begins anew.
+        // The places of the jobs have changed, so lists and checkpoints in progress restart.
         gathered = []
         if checkpointed != nil { checkpointed = 0 }
         perform(actions[...], at: now, onDelayed: onDelayed, done: done)
         gatherOn()
     }
 
-    /// Has finished one-off jobs removed when their time is over.
+    /// Sets the timer for the removal of finished one-off jobs.
     private func followOneOffs() {
         guard agenda.oneOffs > 0, oneOffTimer == nil,
             let next = agenda.expiredOneOffs(at: clocks.now().wall).next
@@ -93,7 +94,7 @@ extension Loop {
         }
     }
 
-    /// Removes the one-off jobs that were finished long enough ago, with their definitions.
+    /// Removes the one-off jobs that finished long enough ago, with their definitions.
     func expireOneOffs() {
         guard !isDeciding else { return afterDecision { $0.expireOneOffs() } }
         oneOffTimer = nil

@@ -6,23 +6,24 @@ import Synchronization
 import TimerCore
 import TimerStore
 
-/// One order for many jobs. It is decided some jobs at a time, so that what comes due meanwhile does not wait for
-/// the last of them, and saved in one transaction: after a kill it is in force for all of the jobs or for none.
+/// One command for many jobs. The agenda decides on some jobs at a time, so that jobs that become
+/// due meanwhile do not wait for the last of many. Everything is saved in one transaction: after a
+/// kill, the command was applied to all of the jobs or to none.
 struct OrderTransaction {
-    /// Those that are not decided yet.
+    /// The commands for jobs on which the agenda has not decided yet.
     var orders: ArraySlice<Order>
-    /// The jobs of those that are.
+    /// The jobs on which it has decided.
     var jobs: Set<Job.Name> = []
-    /// What was decided about these jobs since, by the orders or for other reasons: nothing of it may be saved
-    /// before the transaction, or it could be in force for some of the jobs only.
+    /// The later changes of these jobs, caused by the command or by something else. None may be
+    /// saved before the transaction: otherwise the command could be saved for some jobs only.
     var writes: [Loop.Write] = []
     let results: OrderResults
 
-    /// Has this wait for the transaction if it is about one of its jobs. What comes later about any job of it waits
-    /// as well, so that nothing newer is overwritten.
+    /// Keeps the write back if it concerns one of the jobs of the transaction. Later writes about
+    /// any job of a kept write are kept back as well, so that nothing newer is overwritten.
     ///
-    /// - Parameter others: jobs it is about beside those of the changes.
-    /// - Returns: whether it waits.
+    /// - Parameter others: jobs that it concerns beside those of the changes.
+    /// - Returns: whether it is kept back.
     mutating func hold(_ write: Loop.Write, of others: [Job.Name]) -> Bool {
         let concerned = write.changes.flatMap(\.jobs) + others
         guard concerned.contains(where: jobs.contains) else { return false }
@@ -33,7 +34,7 @@ struct OrderTransaction {
 }
 
 extension Store.Change {
-    /// The jobs it is about.
+    /// The jobs that it concerns.
     fileprivate var jobs: [Job.Name] {
         switch self {
         case .begin(let run, _): [run.id.firing.job]
@@ -46,9 +47,9 @@ extension Store.Change {
     }
 }
 
-/// What comes of an order for many jobs, gathered until all of it is there.
+/// The results of a command for many jobs, collected until all are there.
 final class OrderResults: Sendable {
-    /// What came of it for one job.
+    /// The result for one job.
     struct Result: Sendable {
         var order: Order
         var answer: Answer
@@ -80,18 +81,18 @@ final class OrderResults: Sendable {
             return state.missing == 0
         }
         guard isWhole else { return }
-        // Nothing is noted any more.
+        // No result comes after this.
         let whole = state.withLock { state in
             defer { state.results = [] }
             return state
         }
-        // Of many that takes a while, which is not the time of the queue that decides.
+        // With many results this takes a while, so it does not happen on the deciding queue.
         Control.queue.async { whole.done(whole.results.compactMap { $0 }) }
     }
 }
 
 extension Loop {
-    /// Something that the recorder is to write.
+    /// A write for the recorder.
     struct Write: Sendable {
         var changes: [Store.Change]
         var durable: Bool
@@ -99,14 +100,14 @@ extension Loop {
         var onDelayed: (@Sendable (StoreError) -> Void)?
     }
 
-    /// Gives the same order to many jobs and answers once what it changed is on the disk.
+    /// Gives the same command to many jobs and answers once all changes are on the disk.
     ///
     /// - Parameters:
-    ///   - jobs: nil: all there are.
-    ///   - order: the order for a job. The end of a pause in it must be an instant.
-    ///   - unknown: called in the place of `done` with those that are not configured, and all that are; then
-    ///     nothing was changed.
-    ///   - done: called with what came of it for each job, on a queue of its own.
+    ///   - jobs: the jobs; nil for all.
+    ///   - order: makes the command for a job. The end of a pause in it must be an instant.
+    ///   - unknown: called instead of `done` if some jobs are not configured, with these and with
+    ///     all jobs that are. Nothing was changed then.
+    ///   - done: called with the result for each job, on a queue of its own.
     func handle(
         _ jobs: [Job.Name]?, order: @escaping @Sendable (Job.Name) -> Order,
         unknown: @escaping @Sendable (_ jobs: [Job.Name], _ configured: [Job.Name]) -> Void,
@@ -154,7 +155,7 @@ extension Loop {
         endDecision()
     }
 
-    /// All jobs are decided on: what waited for that has its turn.
+    /// Continues what waited until all jobs were decided on.
     func endDecision() {
         isDeciding = false
         let waiting = waitingForDecision
@@ -163,7 +164,7 @@ extension Loop {
         beginNextTransaction()
     }
 
-    /// What waited for the transaction may be written now.
+    /// Submits the writes that waited for the transaction.
     private func finishTransaction(
         _ writes: [Write], _ refused: Set<Run.ID>, _ results: OrderResults
     ) {
@@ -177,7 +178,7 @@ extension Loop {
         beginNextTransaction()
     }
 
-    /// What follows each write is done some writes at a time as well.
+    /// The completions of the writes are also run some at a time.
     private func goOn(with writes: ArraySlice<Write>, _ refused: Set<Run.ID>) {
         let some = writes.prefix(Self.jobsPerTurn)
         for write in some { write.onCommit?(refused) }
@@ -185,9 +186,9 @@ extension Loop {
         later { $0.goOn(with: writes[some.endIndex...], refused) }
     }
 
-    /// Has it written, behind everything that was decided before about the same jobs.
+    /// Passes a write to the recorder, after all earlier decisions about the same jobs.
     ///
-    /// - Parameter jobs: the jobs it is about, where the changes do not say.
+    /// - Parameter jobs: the jobs that it concerns, if the changes do not contain them.
     func submit(_ write: Write, of jobs: [Job.Name] = []) {
         guard transaction?.hold(write, of: jobs) != true else { return }
         recorder.write(
@@ -199,21 +200,22 @@ extension Loop {
         submit(Write(changes: changes, durable: durable))
     }
 
-    /// Does this once there is no transaction and no reload. What has waited longer comes first.
+    /// Runs `body` when there is no transaction and no reload. Bodies that have waited longer come
+    /// first.
     private func afterTransaction(_ body: @escaping @Sendable (isolated Loop) -> Void) {
         waitingForTransaction.append(body)
         beginNextTransaction()
     }
 
     private func beginNextTransaction() {
-        // One that is refused leaves the way free for the next.
+        // A body that is refused starts no transaction, so the next one can run.
         while transaction == nil, !isDeciding, !waitingForTransaction.isEmpty {
             waitingForTransaction.removeFirst()(self)
         }
     }
 
-    /// Does this once no order for many jobs and no reload is half decided: a stop or a further reload between the
-    /// jobs would have it in force for some of them only.
+    /// Runs `body` when no command for many jobs and no reload is in progress. A stop or another
+    /// reload in the middle would leave it applied to some of the jobs only.
     func afterDecision(_ body: @escaping @Sendable (isolated Loop) -> Void) {
         guard isDeciding else { return body(self) }
         waitingForDecision.append(body)
@@ -221,7 +223,7 @@ extension Loop {
 }
 
 extension CommitBatch {
-    /// The part about these jobs, and the rest.
+    /// Splits off the part that concerns these jobs.
     func parted(by jobs: Set<Job.Name>) -> [CommitBatch] {
         guard !jobs.isEmpty else { return [self] }
         func part(_ isIn: Bool) -> CommitBatch {

@@ -7,17 +7,17 @@ import TimerCore
 import TimerRunnerProtocol
 import TimerStore
 
-/// Doing what the agenda decided.
+/// Performs the actions that the agenda returns.
 extension Loop {
-    /// Does the actions in their order. A durable write is waited for without holding the queue: what
-    /// follows it is done when it is kept. Each action stands for itself, so nothing that happens in
-    /// between can make the rest wrong.
+    /// Performs the actions in their order. A durable write is awaited without blocking the queue,
+    /// and the actions after it follow once it is on the disk. Each action is complete in itself,
+    /// so no event in between can make the rest wrong.
     ///
     /// - Parameters:
-    ///   - opening: what is written in one transaction with the first durable write.
-    ///   - standings: how the accounts stood when each of the notices among the actions was made; none: they
-    ///     were made just now.
-    ///   - delayed: called if a durable write cannot be made for now.
+    ///   - opening: changes that are written in one transaction with the first durable write.
+    ///   - standings: the time records when each notice among the actions was created; empty if
+    ///     they were created just now.
+    ///   - onDelayed: called if a durable write cannot be made for now.
     func perform(
         _ actions: ArraySlice<Action>, at now: Now, opening: [Store.Change] = [],
         accounts: ArraySlice<AccountSnapshot> = [], answer: Reply? = nil,
@@ -70,7 +70,8 @@ extension Loop {
         return accounts[...]
     }
 
-    /// Nil for a log without fields, and for what it has no entry for: of all accounts it takes a while.
+    /// Nil for a log without fields, and for a notice without a log entry, because reading the time
+    /// records of all jobs takes a while.
     private func account(for notice: Notice, at now: Now) -> AccountSnapshot? {
         eventLogger.hasStandings && eventLogger.isTold(notice)
             ? AccountSnapshot(for: notice, in: agenda, at: now) : nil
@@ -78,7 +79,8 @@ extension Loop {
 
     private func perform(_ action: Action, at now: Now, answer: Reply?) {
         switch action {
-        // Done in the loop above, and so is what is told, with the accounts as they stood.
+        // Done in the loop above. Notices are also logged there, with the time records as they
+        // were.
         case .arm, .armAt, .disarm, .armRetry, .disarmRetry, .tell: break
         case .begin(let runs, let start, let records):
             let portions = CommitBatch(runs: runs, start: start, records: records).split()
@@ -87,7 +89,7 @@ extension Loop {
                 write(portion, at: now, isLast: index == portions.count - 1)
             }
         case .start(let runs):
-            // Behind the write that recorded them, which may still be waiting.
+            // After the write that recorded them, which may not be done yet.
             let event = eventToNote
             let write = Write(changes: [], durable: false) { _ in
                 self.begin(runs, decided: now.awake)
@@ -96,7 +98,7 @@ extension Loop {
             submit(write, of: runs.map(\.id.firing.job))
         case .end(let run, let grace): launcher.end(run, grace: grace)
         case .signal(let run, let name):
-            // Only names of this list are let in.
+            // Accepts only the names of this list.
             if let number = KillBody.number(of: name) { launcher.signal(run, number) }
         case .suspend(let run): launcher.suspend(run)
         case .resume(let run): launcher.resume(run)
@@ -109,7 +111,7 @@ extension Loop {
                 Write(changes: [change], durable: false) { [launcher] _ in launcher.forget(run.id) }
             )
         case .save(let records, let durable):
-            // A part of a checkpoint is not to wait for an order that is about other jobs.
+            // A part of a checkpoint must not wait for a command that concerns other jobs.
             let (others, waiting) = parted(records)
             submit(others.map { .save($0) }, durable: durable)
             if !waiting.isEmpty { submit(waiting.map { .save($0) }, durable: durable) }
@@ -118,7 +120,7 @@ extension Loop {
         }
     }
 
-    /// The accounts of jobs that no transaction is about, and the others.
+    /// The time records of jobs outside the transaction, and the others.
     private func parted(_ records: [JobRecord]) -> (others: [JobRecord], waiting: [JobRecord]) {
         guard let jobs = transaction?.jobs, !jobs.isEmpty else { return (records, []) }
         return (
@@ -126,8 +128,8 @@ extension Loop {
         )
     }
 
-    /// A run starts when its row is kept, and only if no row of its identity was there before. A job's runs and
-    /// its account are written together or not at all.
+    /// A run starts when its row is written, and only if there was no row with its identity. The
+    /// runs and the time record of a job are written together or not at all.
     private func write(_ portion: CommitBatch, at now: Now, isLast: Bool) {
         let event = isLast ? eventToNote : 0
         let changes: [Store.Change] =
@@ -142,21 +144,23 @@ extension Loop {
         submit(write, of: portion.start.map(\.id.firing.job))
     }
 
-    /// Starts runs whose rows are written. After a long wait for the store that is decided anew.
+    /// Starts runs whose rows are written. If the store took long, the agenda decides on them
+    /// again.
     nonisolated private func begin(_ runs: [Run], decided: AwakeInstant) {
         guard !runs.isEmpty else { return }
         guard clocks.awake - decided > Self.startDelayMax else { return launcher.start(runs) }
         later { $0.receive(.recorded(runs)) }
     }
 
-    /// The event that is noted when what it decides is written. None while a transaction is open: what is written
-    /// then may overtake what waits for it.
+    /// The event that counts as written once its changes are. While a transaction is open there is
+    /// none, because other writes may then overtake those that are kept back.
     private var eventToNote: UInt64 { transaction == nil ? agenda.eventNumber : 0 }
 
-    /// The runs of the events up to this one are on record.
+    /// Notes that the runs of the events up to this one are recorded.
     nonisolated func noteWritten(through event: UInt64) {
         guard event > 0 else { return }
-        // Writes are kept in the order they came, and only here: nothing comes between these two.
+        // Writes finish in the order in which they came, and only here, so this check and the store
+        // cannot interleave.
         if event > written.load(ordering: .relaxed) {
             written.store(event, ordering: .sequentiallyConsistent)
         }
@@ -167,14 +171,14 @@ extension Loop {
     func noteDrained() {
         guard agenda.isShutDown, agenda.liveRuns == 0, let drained else { return }
         self.drained = nil
-        // What the last runs left to write comes before the end.
+        // After this write, nothing of the last runs is left to write.
         let last = Write(changes: [], durable: true) { _ in drained() }
         submit(last, of: transaction.map { Array($0.jobs) } ?? [])
     }
 }
 
 extension Action {
-    /// What is to be on the disk before anything later is done; nil if nothing is.
+    /// What must be on the disk before the next action; nil if nothing must.
     fileprivate var durableChanges: [Store.Change]? {
         switch self {
         case .save(let records, durable: true): records.map { .save($0) }

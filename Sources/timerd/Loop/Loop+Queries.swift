@@ -4,27 +4,27 @@
 import TimerControl
 import TimerCore
 
-/// What there is to see.
+/// Read access to the state of the jobs.
 extension Loop {
-    /// The zones that schedules go by, by name.
+    /// The zones of the schedules, by name.
     func zoneNames() -> [String] { agenda.zoneNames }
 
-    /// What of the configuration is not in use.
+    /// The parts of the configuration that are not in use.
     struct Unusable: Sendable {
         /// The jobs that are not loaded.
         var rejected: [String]
-        /// What was refused, in a sentence; nil: nothing.
+        /// Why a configuration was refused, in a sentence; nil if none was.
         var refusal: String?
     }
 
-    /// Everything there is to show, gathered some jobs at a time: what comes due meanwhile does not wait for
-    /// the last of many.
+    /// Collects the snapshots of all jobs, some jobs at a time, so that jobs that become due
+    /// meanwhile do not wait for the last of many.
     func gather(_ done: @escaping @Sendable (Snapshot, Unusable) -> Void) {
         gatherings.append(done)
         gatherOn()
     }
 
-    /// Begins to gather, if somebody waits for it and nobody has begun.
+    /// Starts to collect, if a request waits for it and it has not started.
     func gatherOn() {
         guard !gatherings.isEmpty, !isGathering else { return }
         isGathering = true
@@ -32,7 +32,8 @@ extension Loop {
     }
 
     private func gatherSome() {
-        // Half of one configuration and half of another would be shown: it goes on behind the reload.
+        // The snapshots would mix the old and the new configuration, so this continues after the
+        // reload.
         guard !agenda.isReloading else {
             isGathering = false
             return
@@ -49,7 +50,7 @@ extension Loop {
         if !gatherings.isEmpty { later { $0.gatherOn() } }
     }
 
-    /// The job that a run belongs to: not the one whose name is in its identity, if its job was renamed.
+    /// The job of a run. Its identity has the earlier name if the job was renamed.
     func owner(of run: Run.ID) -> Job.Name { agenda.owner(of: run) }
 
     /// A run and its job as they are now.
@@ -63,20 +64,20 @@ extension Loop {
             maxConcurrent: agenda.concurrentRunsMax)
     }
 
-    /// The names to find the one that was probably meant among. None if there are very many: a client that asks
-    /// for names that do not exist, again and again, would take the time of all others.
+    /// The names for a suggestion if a name is unknown; empty if there are very many jobs.
+    /// Otherwise a client that asks for unknown names again and again would slow down all others.
     private var namesForHints: [Job.Name] {
         agenda.jobCount <= Self.hintNamesMax ? agenda.names : []
     }
 
-    /// One job; nil if there is none of the name, and then the names there are.
+    /// One job; nil if no job has this name, and then the existing names.
     func snapshot(of job: Job.Name) -> (JobSnapshot?, names: [Job.Name]) {
         let found = agenda.snapshot(of: job, at: clocks.now())
         return (found, found == nil ? namesForHints : [])
     }
 
-    /// What is needed to say why a job has not run; nil if nobody knows the name, and then the names there
-    /// are.
+    /// The data for an explanation why a job has not run; nil if no job has this name, and then the
+    /// existing names.
     func why(_ job: Job.Name) -> (WhyReply?, names: [Job.Name]) {
         let now = clocks.now()
         let found = agenda.snapshot(of: job, at: now)
@@ -94,18 +95,18 @@ extension Loop {
     }
 }
 
-/// What is known in memory of a run.
+/// What the loop knows about a run.
 struct RunView: Sendable {
     var now: Now
-    /// The job it belongs to, by its name now.
+    /// Its job, by its present name.
     var job: Job.Name
-    /// The run; nil if it has ended, or nobody knows it.
+    /// The run; nil if it has ended or is unknown.
     var active: ActiveRun?
-    /// The attempt that follows it, if that has not ended.
+    /// The next attempt after it, if that has not ended.
     var further: ActiveRun?
     /// Its job; nil if that is not configured.
     var snapshot: JobSnapshot?
-    /// How many runs are active, of all jobs, and how many may be.
+    /// How many runs of all jobs are active, and how many may be.
     var live: Int
     var maxConcurrent: Int
 }

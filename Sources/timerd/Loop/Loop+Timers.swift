@@ -5,10 +5,10 @@ import TimerCore
 
 /// The timers of jobs.
 extension Loop {
-    /// How many timers are set before others have their turn: a millisecond's worth.
+    /// How many timers are set before other work gets its turn: about a millisecond.
     static let timersPerTurn = 256
 
-    /// Which timer an action is about.
+    /// Which timer an action concerns.
     enum TimerOfJob {
         case next(Job.Name)
         case retry(Job.Name)
@@ -20,10 +20,11 @@ extension Loop {
         }
     }
 
-    /// Sets a timer, or takes it down, as the agenda has it now. That may be long after it was decided, behind a
-    /// write or many other timers, and then an instant that was decided on earlier would be wrong.
+    /// Sets or cancels a timer as the agenda has it now. This may be long after the decision,
+    /// because of a write or many other timers, so the instant of the decision could be wrong.
     ///
-    /// - Parameter room: how many further timers are set in this turn. The others are set in turns of their own.
+    /// - Parameter room: how many further timers are set in this turn. The others are set in later
+    ///   turns.
     /// - Returns: whether there is such a timer.
     func set(_ timer: TimerOfJob?, room: inout Int) -> Bool {
         guard let timer else { return false }
@@ -54,7 +55,7 @@ extension Loop {
         for body in waiting { body(self) }
     }
 
-    /// Does this once every timer is set that was to be set before.
+    /// Runs `body` once all timers are set that were waiting before.
     func afterTimers(_ body: @escaping @Sendable (isolated Loop) -> Void) {
         guard !unsetTimers.isEmpty else { return body(self) }
         waitingForTimers.append(body)
@@ -92,7 +93,7 @@ extension Loop {
 }
 
 extension Action {
-    /// The timer it is about; nil if it is about none.
+    /// The timer that it concerns; nil if it concerns none.
     var timer: Loop.TimerOfJob? {
         switch self {
         case .arm(let job, _), .armAt(let job, _), .disarm(let job): .next(job)

@@ -9,7 +9,7 @@ import TimerCore
 import TimerRunnerProtocol
 import TimerStore
 
-/// Who starts runs. What becomes of them comes back as events of the loop.
+/// Starts runs and controls them. What happens to them comes back as events of the loop.
 protocol RunLauncher: Sendable {
     /// Starts the runs, in this order, without waiting for any.
     func start(_ runs: [Run])
@@ -21,43 +21,43 @@ protocol RunLauncher: Sendable {
     func resume(_ run: Run.ID)
     /// Sends a signal to its process group.
     func signal(_ run: Run.ID, _ number: Int32)
-    /// Calls `done` once every end of a run that happened before this call has been reported.
+    /// Calls `done` once every end of a run that happened before this call was reported.
     func barrier(_ done: @escaping @Sendable () -> Void)
-    /// The end of this run is stored: the launcher can forget it.
+    /// The end of this run is stored, so the launcher can forget it.
     func forget(_ run: Run.ID)
-    /// The configuration is being read again: what executes runs reads it as well, and goes by what it read before
-    /// for the jobs that have not changed yet.
+    /// The configuration is being read again. The runner reads it too, and keeps its earlier
+    /// definitions for the jobs that have not changed yet.
     func refresh()
-    /// All jobs are as the configuration has them now.
+    /// All jobs now have their new definitions, so the earlier ones can be forgotten.
     func forgetFormer()
-    /// These one-off jobs are over: what executes runs removes their definitions.
+    /// These one-off jobs are over: the runner deletes their definitions.
     func discard(_ jobs: [Job.Name])
 }
 
-/// The worker queue: the one place where anything is decided. Timers, signals, ends of runs and requests
-/// arrive here one after the other, are put to the agenda with one reading of the clocks, and what it
-/// answers is done. Nothing here waits for a disk or a peer.
+/// The worker queue, on which all decisions are made. Timers, signals, ends of runs and requests
+/// arrive here one after the other. Each goes to the agenda with one reading of the clocks, and the
+/// loop performs the actions that the agenda returns. Nothing here waits for a disk or a peer.
 actor Loop: QueueActor {
-    /// How often a sign of life is left while some job's time counts; half of what may be lost by a kill,
-    /// so that a late timer stays within the bound.
+    /// How often a heartbeat is written while the time of some job counts: half of the time that a
+    /// kill may cost, so that a late timer stays within that limit.
     static let heartbeatInterval: Duration = .milliseconds(500)
-    /// How many signs of life from one checkpoint of the accounts to the next: 25 s, of the 30 s that a
+    /// How many heartbeats lie between two checkpoints of the time records: 25 s of the 30 s that a
     /// power cut may cost.
     static let heartbeatsPerCheckpoint = 50
-    /// A timer that rings later than this rang in a daemon that stood still.
+    /// If a timer fires later than this, the daemon did not run meanwhile.
     static let lateMax: Duration = .milliseconds(100)
-    /// A run whose row is written later than this after it was decided on may not start without a look at what
-    /// has happened meanwhile.
+    /// If the row of a run is written later than this after the decision, the agenda decides on the
+    /// start again.
     static let startDelayMax: Duration = .seconds(1)
-    /// How many jobs that are held for the store are looked at each time something is written; of more, only this
+    /// How many held jobs are looked at for each write. If more are held, they are looked at less
     /// often.
     static let heldAtOnceMax = 256
     static let heldDelay: Duration = .milliseconds(100)
-    /// How many jobs are looked at before others have their turn: a fifth of a millisecond's worth.
+    /// How many jobs are looked at before other work gets its turn: about a fifth of a millisecond.
     static let jobsPerTurn = 128
-    /// Among how many names the one that was probably meant is looked for.
+    /// With more names than this, no suggestion for an unknown name is searched.
     static let hintNamesMax = 1000
-    /// How long status lines are gathered before one is sent.
+    /// How long changes of the status line are collected before one is sent.
     static let statusDelay: Duration = .milliseconds(500)
 
     nonisolated let executor = QueueExecutor(label: "timerd.worker", qos: SchedulingPriority.qos)
@@ -67,8 +67,8 @@ actor Loop: QueueActor {
 
     var agenda: Agenda
     var instance: DaemonInstance.ID { agenda.instance }
-    /// What heartbeats carry until the records of this instance are stored, as of the reading of CLOCK_MONOTONIC
-    /// at which its time began to count.
+    /// What heartbeats carry until the records of this instance are stored, and the reading of
+    /// CLOCK_MONOTONIC from which its time counts.
     var unstored: (state: Heartbeat.Unstored, since: AwakeInstant)?
     let clocks: Clocks
     let recorder: Recorder
@@ -78,47 +78,49 @@ actor Loop: QueueActor {
     let launcher: any RunLauncher
     var timers: [Job.Name: JobTimer] = [:]
     var retryTimers: [Job.Name: JobTimer] = [:]
-    /// The jobs whose timers are still to be set, and what waits until they are.
+    /// The jobs whose timers have not been set yet, and the work that waits for this.
     var unsetTimers: ArraySlice<Job.Name> = []
     var waitingForTimers: [@Sendable (isolated Loop) -> Void] = []
-    /// The timers below share one wake-up of this queue where they may.
+    /// The timers below share a wake-up of this queue if possible.
     let timerQueue: TimerQueue
     var heartbeatTimer: PausableTimer?
     var watchdogTimer: PausableTimer?
-    /// Until a status line that is planned is sent.
+    /// Sends the status line that is planned.
     var statusTimer: PausableTimer?
-    /// Until finished one-off jobs are removed.
+    /// Removes finished one-off jobs.
     var oneOffTimer: PausableTimer?
     var heartbeats = 0
-    /// The jobs before this place are written down by the checkpoint that is being made; nil: none is.
+    /// The checkpoint in progress has written the jobs before this place; nil if there is no
+    /// checkpoint.
     var checkpointed: Int?
     /// Why the state cannot be saved for now.
     var storeError: StoreError?
-    /// What is wrong with the configuration that was read last; nil if that is the one in use.
+    /// What is wrong with the configuration that was read last; nil if it is in use.
     var configRefusal: String?
     /// The jobs that are not loaded because of an error.
     var rejected: [Rejection]
-    /// The jobs that have an earlier definition because of an error.
+    /// The jobs that keep an earlier definition because of an error.
     var outdated: [Rejection] = []
     var drained: (@Sendable () -> Void)?
-    /// Who waits for everything there is to show, and what of it the first of them has.
+    /// The requests that wait for all snapshots, and the snapshots so far for the first of them.
     var gatherings: [@Sendable (Snapshot, Unusable) -> Void] = []
     var gathered: [JobSnapshot] = []
     var isGathering = false
-    /// The previews of reloads that are wanted; the first is being made.
+    /// The requested previews of reloads; the first is in progress.
     var previews: [(reload: ReloadPreview, done: @Sendable (ReloadPreview) -> Void)] = []
-    /// Through which event the runs that were decided on are on record, and whether firings wait for that.
+    /// All runs of events up to this one are recorded; and whether firings wait for that.
     let written = Atomic<UInt64>(0)
     let isHolding = Atomic<Bool>(false)
-    /// Whether the word that the store has caught up is on its way.
+    /// Whether the event that the store has caught up is being sent.
     let isStoredOnItsWay = Atomic<Bool>(false)
-    /// An order for many jobs that is not saved yet, and what waits until it is.
+    /// A command for many jobs that is not saved yet, and the work that waits until it is.
     var transaction: OrderTransaction?
     var waitingForTransaction: [@Sendable (isolated Loop) -> Void] = []
-    /// Whether some jobs have not been given an order, or their new definitions, yet, and what waits until all have.
+    /// Whether some jobs have not yet got a command or their new definition, and the work that
+    /// waits until all have.
     var isDeciding = false
     var waitingForDecision: [@Sendable (isolated Loop) -> Void] = []
-    /// The end of a run while it is being dealt with.
+    /// The end of a run while it is being handled.
     var ended: (run: Run.ID, end: RunEnd)?
 
     private init(
@@ -137,27 +139,27 @@ actor Loop: QueueActor {
         timerQueue = TimerQueue(executor.queue)
     }
 
-    /// What a loop begins with.
+    /// The initial state of a loop.
     struct Beginning: Sendable {
-        /// The agenda as loaded, and what it decided then.
+        /// The agenda after loading, and the actions that it returned.
         var agenda: Agenda
         var actions: [Action]
-        /// When it was loaded. Time counts since then.
+        /// When it was loaded. Time counts from then on.
         var at: Now
         /// What heartbeats carry until the state is saved.
         var unstored: Heartbeat.Unstored
-        /// The jobs that are not among the agenda's because they are in error.
+        /// The jobs that were not loaded because of an error.
         var rejected: [Rejection]
-        /// How much is said of the runs of those jobs of which not all is.
+        /// The log levels of the jobs that do not log everything.
         var levels = EventLogger.Levels()
-        /// Called once the state is saved and the timers are armed.
+        /// Called once the state is saved and the timers are set.
         var ready: @Sendable () -> Void
-        /// Called if the state cannot be saved for now; runs wait until it is.
+        /// Called if the state cannot be saved for now. Runs wait until it is saved.
         var onDelayed: @Sendable (StoreError) -> Void
     }
 
-    /// A loop that begins at once: it saves the state as it was loaded, arms the timers and starts the runs that were
-    /// recorded and never started. Nothing else can reach it before that.
+    /// A loop that starts at once: it saves the loaded state, sets the timers, and starts the runs
+    /// that were recorded and not started. Nothing else can reach the loop before that.
     static func started(
         with beginning: Beginning, clocks: Clocks, recorder: Recorder,
         heartbeatWriter: HeartbeatWriter,
@@ -188,13 +190,13 @@ actor Loop: QueueActor {
             })
     }
 
-    /// The records of this instance are stored: from here on its heartbeats stand for themselves.
+    /// The records of this instance are stored: from here on its heartbeats need no addition.
     func noteStored() {
         unstored = nil
         if heartbeatTimer != nil { writeHeartbeat(at: clocks.now()) }
     }
 
-    /// Something happened.
+    /// Handles an event.
     func receive(_ event: Event) {
         let now = clocks.now()
         perform(decide(event, at: now)[...], at: now)
@@ -207,7 +209,8 @@ actor Loop: QueueActor {
         return actions
     }
 
-    /// Has the recorder say when it has caught up, if firings wait for that. It may have done so just now.
+    /// Makes the recorder report when it has caught up, if firings wait for that. It may have done
+    /// so just now.
     private func followHolding() {
         guard agenda.isHolding || isHolding.load(ordering: .relaxed) else { return }
         isHolding.store(agenda.isHolding, ordering: .sequentiallyConsistent)
@@ -217,8 +220,8 @@ actor Loop: QueueActor {
         sendStored()
     }
 
-    /// Lets the agenda know soon that the store has caught up with something. Each time it looks at all jobs that
-    /// are held; of very many it does so now and then, and not for each run that is written.
+    /// Soon sends the event that the store has written something. The agenda then looks at all held
+    /// jobs. If there are very many, the event is not sent for each run that is written.
     nonisolated func sendStored() {
         guard !isStoredOnItsWay.exchange(true, ordering: .sequentiallyConsistent) else { return }
         later { loop in
@@ -228,21 +231,22 @@ actor Loop: QueueActor {
     }
 
     private func receiveStored() {
-        // First, so that whatever is written from here on sends it again.
+        // This comes first, so that each later write sends the event again.
         isStoredOnItsWay.store(false, ordering: .sequentiallyConsistent)
         receive(.stored)
     }
 
-    /// A run ended.
+    /// Handles the end of a run.
     func receive(_ end: RunEnd, of run: Run.ID) {
-        // What the agenda decides by is written with what else is known of the run.
+        // The agenda's changes are written together with the other facts about the run.
         ended = (run, end)
         receive(.ended(run, end.outcome, end.usage, at: end.at))
         ended = nil
     }
 
-    /// A timer rang. If it rang late, the daemon stood still, and runs may have ended meanwhile whose ends
-    /// are not told yet: they come first, or firings would be let go for runs that are over.
+    /// Handles a timer that fired. If it fired late, the daemon did not run meanwhile, and the ends
+    /// of some runs may not have been reported yet. They are handled first: otherwise this run
+    /// would be skipped because of a run that is over.
     func timerFired(_ job: Job.Name) {
         guard agenda.liveRuns > 0, let late = agenda.lateness(at: clocks.now()),
             late > Self.lateMax
@@ -250,9 +254,9 @@ actor Loop: QueueActor {
         launcher.barrier { self.later { $0.receive(.wake(job)) } }
     }
 
-    /// Carries out an order and answers once what it changed is on the disk.
+    /// Executes a command and answers once its changes are on the disk.
     ///
-    /// - Parameter isPart: whether it is one of an order for many jobs.
+    /// - Parameter isPart: whether it belongs to a command for many jobs.
     func handle(
         _ order: Order, isPart: Bool = false,
         reply: @escaping @Sendable (Answer, JobSnapshot?) -> Void
@@ -267,11 +271,11 @@ actor Loop: QueueActor {
             })
     }
 
-    /// Says something in the log, in its turn.
+    /// Logs a remark, after earlier entries.
     func say(_ remark: Remark) { eventLogger.log(remark) }
 
-    /// Takes the timers down and closes the accounts; `closed` is called once they are on the disk, `onDelayed` if they
-    /// cannot be written for now, and `drained` once no run lives any more.
+    /// Cancels the timers and saves the time records. `closed` is called once these are on the
+    /// disk, `onDelayed` if they cannot be written for now, and `drained` once no run is active.
     func shutDown(
         closed: @escaping @Sendable (Now) -> Void,
         onDelayed: (@Sendable (StoreError) -> Void)? = nil, drained: @escaping @Sendable () -> Void

@@ -4,7 +4,7 @@
 import Synchronization
 import TimerCore
 
-/// Somebody who waits for the answer to an order. The first answer is the one they get.
+/// Answers one command. Only the first answer counts.
 final class Reply: Sendable {
     private struct Waiting {
         var answer: (@Sendable (Answer) -> Void)?
@@ -12,7 +12,7 @@ final class Reply: Sendable {
 
     private let waiting: Mutex<Waiting>
 
-    /// Whether the order is one of an order for many jobs, of which a line in the log tells.
+    /// Whether it belongs to a command for many jobs, which has a log entry of its own.
     let isPart: Bool
 
     init(isPart: Bool = false, _ answer: @escaping @Sendable (Answer) -> Void) {

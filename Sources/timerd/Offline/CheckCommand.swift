@@ -6,7 +6,7 @@ import Glibc
 import TimerConfig
 import TimerCore
 
-/// `timerd check`: reads a configuration as the daemon would, and says what it finds.
+/// `timerd check`: reads a configuration as the daemon would, and reports errors and warnings.
 struct CheckCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "check", abstract: "Check a configuration; exits with 1 on any error.",
@@ -42,7 +42,7 @@ struct CheckCommand: ParsableCommand {
         do throws(Clocks.Failure) { clocks = try Clocks() } catch {
             throw ValidationError(error.description)
         }
-        // The system's daemon has root's runner.
+        // The system's daemon uses a runner that runs as root.
         let runsAsRoot = file == Standard.config && geteuid() == 0
         let checks = ConfigChecks(
             at: clocks.now().wall, asking: Machine(MachineLook(runsAsRoot: runsAsRoot)),

@@ -6,24 +6,24 @@ import Glibc
 import TimerConfig
 import TimerCore
 
-/// One file of a configuration that is edited in a copy.
+/// Edits a copy of one file of a configuration.
 struct ConfigEditor {
-    /// Why the file is not changed.
+    /// Why the file was not changed.
     struct Failure: Error {
         var description: String
     }
 
     private let config: String
-    /// The file as the configuration names it.
+    /// The path of the file in the configuration.
     private let file: String
     private let line: Int?
     private let original: EditedFile
 
-    /// Finds the file, and whether it can be replaced.
+    /// Finds the file and checks that it can be replaced.
     ///
     /// - Parameters:
     ///   - config: the main file.
-    ///   - file: the file to edit; nil: that of `job`, or the main file.
+    ///   - file: the file to edit; nil for that of `job`, or the main file.
     init(config: String, file: String?, job: Job.Name?) throws(Failure) {
         self.config = config
         if let job {
@@ -46,7 +46,7 @@ struct ConfigEditor {
         original = try EditedFile(self.file)
     }
 
-    /// Edits the file until it has no error, and replaces it.
+    /// Lets the user edit the file until it has no error, and replaces it.
     ///
     /// - Returns: false if nothing was changed.
     func run() throws(Failure) -> Bool {
@@ -82,7 +82,7 @@ struct ConfigEditor {
         if let line, Self.takesLine(editor) { arguments.append("+\(line)") }
         arguments.append(path)
         var status = Self.run(arguments)
-        // 127: the shell has not found it.
+        // 127 means that the shell has not found the editor.
         if named == nil, status == 127 {
             arguments[2] = "exec vi \"$@\""
             status = Self.run(arguments)
@@ -95,7 +95,7 @@ struct ConfigEditor {
         }
     }
 
-    /// Whether it is an editor that is known to begin at the line of an argument `+5`.
+    /// Whether this editor starts at a line if it gets an argument such as `+5`.
     private static func takesLine(_ editor: String) -> Bool {
         let program = editor.split(separator: " ").first?.split(separator: "/").last ?? ""
         return [
@@ -111,9 +111,9 @@ struct ConfigEditor {
         return clinux_run(&pointers)
     }
 
-    /// Shows what is wrong with the configuration, if it has this file, and what would be changed.
+    /// Prints the errors and changes of the configuration with this version of the file.
     ///
-    /// - Returns: the jobs that are changed; nil if there is an error that was not there before.
+    /// - Returns: the changed jobs; nil if there is an error that was not there before.
     private func check(_ bytes: [UInt8]) -> String? {
         let old = try? load(nil)
         let new: ConfigReading
@@ -121,7 +121,7 @@ struct ConfigEditor {
             Output.complain("\(error)")
             return nil
         }
-        // What is wrong with other files was so before.
+        // Other files may have had errors before; these do not prevent the change.
         let before = Set(old?.errors.map(\.message) ?? [])
         let errors = new.errors.filter { $0.file == file || !before.contains($0.message) }
         for error in errors { Output.complain("\(error)") }
@@ -140,7 +140,7 @@ struct ConfigEditor {
             replacing: bytes.map { (file, $0) })
     }
 
-    /// `changed: a, b`, a line for each kind of change.
+    /// Such as `changed: a, b`, a line for each kind of change.
     private static func changes(from old: [Job], to new: [Job]) -> String {
         let before = Dictionary(old.map { ($0.name, $0) }) { first, _ in first }
         let after = Set(new.map(\.name))

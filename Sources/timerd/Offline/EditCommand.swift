@@ -6,7 +6,8 @@ import Glibc
 import TimerConfig
 import TimerCore
 
-/// `timerd edit`: opens a file of the configuration in an editor, and puts it in its place only if it has no error.
+/// `timerd edit`: opens a file of the configuration in an editor, and replaces it only if it has no
+/// error.
 struct EditCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "edit",

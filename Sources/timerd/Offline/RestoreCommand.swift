@@ -7,7 +7,7 @@ import HostFiles
 import TimerCore
 import TimerStore
 
-/// `timerd restore`: puts a copy of the database in its place.
+/// `timerd restore`: replaces the database with a copy.
 struct RestoreCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "restore", abstract: "Restore the last good copy of the saved state.",
@@ -43,7 +43,7 @@ struct RestoreCommand: ParsableCommand {
         }
     }
 
-    /// Files of root's in the directory of another user would be of no use to the daemon.
+    /// The daemon could not use root's files in the directory of another user.
     private func becomeOwner() throws(Directory.Failure) {
         var status = stat()
         guard geteuid() == 0, stat(state, &status) == 0, status.st_uid != 0 else { return }
@@ -54,8 +54,8 @@ struct RestoreCommand: ParsableCommand {
         }
     }
 
-    /// Whenever it is killed, there is the old database, the new one, or none and a marker that tells the next start of
-    /// it; and it may be run again.
+    /// If it is killed at any moment, there is the old database, the new one, or none and a marker
+    /// that makes the next start report it. The command can then be run again.
     private func restore(in directory: Directory) throws -> String {
         var now = timespec()
         clock_gettime(CLOCK_REALTIME, &now)
@@ -70,7 +70,8 @@ struct RestoreCommand: ParsableCommand {
         let (content, made) = try build("\(path)/\(new)", directory)
         try directory.sync(new)
         if try StateMarker.find(in: directory) == .none {
-            // Older than what comes, so that it fits at every moment.
+            // It has an older generation than the new database, so that the marker is valid at
+            // every moment.
             let before = Store.Identity(id: content.identity.id, generation: 0)
             try StateMarker(identity: before, jobs: content.jobs, at: instant)
                 .write(in: directory)
@@ -85,7 +86,8 @@ struct RestoreCommand: ParsableCommand {
             + " Start timerd again."
     }
 
-    /// The database as it will be: newer than any that was here, and the same one as far as the marker knows.
+    /// Builds the final database: newer than any that was here, and with the identity in the
+    /// marker.
     private func build(
         _ target: String, _ directory: Directory
     ) throws -> (StoreCopy.Content, WallInstant) {
@@ -105,7 +107,7 @@ struct RestoreCommand: ParsableCommand {
         return (content, WallInstant(secondsSinceEpoch: Int64(status.st_mtim.tv_sec)))
     }
 
-    /// It belongs to the state that was there.
+    /// The heartbeat belongs to the replaced state.
     private func forgetHeartbeat() {
         guard access(runtime, F_OK) == 0, let directory = try? Directory.open(runtime),
             let file = try? HeartbeatFile(in: directory)

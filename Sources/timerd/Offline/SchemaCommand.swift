@@ -4,7 +4,7 @@
 import ArgumentParser
 import TimerConfig
 
-/// `timerd schema`: what editors need to complete and check a configuration.
+/// `timerd schema`: the JSON schema with which editors complete and check a configuration.
 struct SchemaCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "schema", abstract: "Print the JSON Schema of a configuration file.",

@@ -7,7 +7,7 @@ import TimerConfig
 import TimerCore
 import TimerZones
 
-/// `timerd simulate`: what a configuration would do, without doing it.
+/// `timerd simulate`: shows what a configuration would do, without running anything.
 struct SimulateCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "simulate",
@@ -93,7 +93,7 @@ struct SimulateCommand: ParsableCommand {
     }
 }
 
-/// Reads times as people write them.
+/// Parses times as people write them.
 private struct Times {
     let parser: TimeParser
 
@@ -108,7 +108,7 @@ private struct Times {
         }
     }
 
-    /// Both ends of `T..T`.
+    /// Parses both ends of `T..T`.
     func range(_ text: String, _ option: String) throws -> (from: WallInstant, to: WallInstant) {
         guard let dots = text.firstRange(of: "..") else {
             throw ValidationError("\(option) \"\(text)\": must be T..T, the second after the first")
@@ -124,7 +124,7 @@ private struct Times {
     }
 }
 
-/// What the options order.
+/// The simulated events that the options request.
 private struct Faults {
     var list: [(at: WallInstant, fault: Simulation.SimulatedEvent)] = []
     var runTime: @Sendable (Job.Name) -> Duration

@@ -3,32 +3,32 @@
 
 import TimerCore
 
-/// A machine that exists on paper: its clocks move as fast as the agenda takes them, faults come when they
-/// were ordered, and runs take as long as they were said to. The agenda is the daemon's own.
+/// A simulated machine: its clocks advance at once to the next event of the agenda, simulated
+/// events come at given times, and runs take a given time. The agenda is the daemon's own.
 struct Simulation {
-    /// Something that happens to the machine or the daemon.
+    /// An event of the machine or of the daemon.
     enum SimulatedEvent: Hashable, Sendable {
         case pause(Job.Name)
         case resume(Job.Name)
-        /// The machine sleeps for so long.
+        /// The machine sleeps for this time.
         case sleep(Duration)
-        /// The calendar clock is set by so much.
+        /// The wall clock is set by this difference.
         case step(Duration)
-        /// The daemon stops cleanly, and the machine is off for so long.
+        /// The daemon stops cleanly, and the machine is off for this time.
         case reboot(Duration)
     }
 
-    /// What is told of, in the order of the time.
+    /// What the simulation reports, in the order of time.
     enum Line: Hashable, Sendable {
         case fault(SimulatedEvent, at: WallInstant)
         case told(Notice, at: WallInstant)
     }
 
-    /// The clock that orders everything: how long the machine has existed.
+    /// The clock by which all events are ordered: how long the machine has existed.
     private var elapsed: Duration = .zero
     private var now: Now
     private var agenda: Agenda
-    /// What the agenda wanted done when it was first loaded.
+    /// The actions that the agenda returned when it was first loaded.
     private let firstActions: [Action]
     private let jobSet: JobSet
     private let seed: UInt64
@@ -38,16 +38,16 @@ struct Simulation {
     private var records: [Job.Name: JobRecord] = [:]
     private var lives: Int64 = 1
     private var previous: RecoveredState.PreviousInstance?
-    /// When the runs that live will end, the latest first.
+    /// When the active runs will end, the latest first.
     private var ends: [(run: Run.ID, at: Duration)] = []
     private let tell: (Line) -> Void
 
-    /// A machine whose clocks read `start` when it is switched on and the daemon begins.
+    /// A machine whose clocks read `start` when it is switched on and the daemon starts.
     ///
     /// - Parameters:
     ///   - runTime: how long the runs of a job take.
     ///   - fails: the jobs whose runs all fail.
-    ///   - tell: takes every line, as it comes.
+    ///   - tell: called with each line.
     init(
         _ jobSet: JobSet, from start: WallInstant, concurrentRunsMax: Int, seed: UInt64,
         runTime: @escaping @Sendable (Job.Name) -> Duration, fails: Set<Job.Name> = [],
@@ -68,7 +68,8 @@ struct Simulation {
             jobSet, past, concurrentRunsMax: concurrentRunsMax, seed: seed, at: now)
     }
 
-    /// Runs to `end` by the calendar clock. Faults come when that clock first reads their instant.
+    /// Simulates until the wall clock reads `end`. A simulated event happens when that clock first
+    /// reads its instant.
     ///
     /// - Complexity: O(*f* log *n*) for *f* firings of *n* jobs.
     mutating func run(until end: WallInstant, faults: [(at: WallInstant, fault: SimulatedEvent)]) {
@@ -79,12 +80,12 @@ struct Simulation {
             let toLimit = max(.zero, limit - now.wall)
             let toRing = agenda.nextRing(at: now)
             let toEnd = ends.last.map { max(.zero, $0.at - elapsed) }
-            // What is due at the very instant of a fault comes first.
+            // A run that is due at the same instant as a simulated event comes first.
             if let toEnd, toEnd <= toLimit, toEnd <= toRing?.after ?? toEnd {
                 pass(toEnd)
                 endRun()
             } else if let toRing, toRing.after <= toLimit {
-                // Timers of the calendar clock are good to the microsecond.
+                // Timers of the wall clock have a resolution of a microsecond.
                 pass(toRing.after)
                 handle(.wake(toRing.job))
             } else {
@@ -144,7 +145,8 @@ struct Simulation {
 
     private mutating func startRun(_ run: Run) {
         let end = elapsed + runTime(run.id.firing.job)
-        // The latest first, and of one instant the last started: it ends last.
+        // The latest comes first. Of several ends at one instant, the run that started last ends
+        // last.
         let index = ends.firstIndex { $0.at <= end } ?? ends.endIndex
         ends.insert((run.id, end), at: index)
     }
@@ -186,7 +188,7 @@ struct Simulation {
 
     private static func bootID(_ number: Int64) -> BootID {
         let digits = String(number, radix: 16)
-        // 32 hexadecimal digits are a boot id.
+        // 32 hexadecimal digits are a valid boot id.
         return BootID(String(repeating: "0", count: 32 - digits.utf8.count) + digits)!
     }
 }

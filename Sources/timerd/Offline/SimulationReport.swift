@@ -5,7 +5,7 @@ import Glibc
 import TimerControl
 import TimerCore
 
-/// What the simulation tells, as lines of text or JSON, and the sums at the end.
+/// The report of a simulation, as lines of text or JSON, with sums at the end.
 final class SimulationReport {
     private let zone: ZoneRules
     private let isJSON: Bool
@@ -91,7 +91,7 @@ final class SimulationReport {
         output.write(job.map { "  \($0)  \(words)\n" } ?? "  -- \(words)\n")
     }
 
-    /// `2027-03-28 03:00:00 +02:00`, with a fraction only where there is one.
+    /// Such as `2027-03-28 03:00:00 +02:00`, with a fraction if there is one.
     private func local(_ instant: WallInstant) -> String {
         let offset = zone.offset(at: instant)
         let text = (instant + .seconds(offset)).rfc3339
@@ -114,7 +114,7 @@ final class SimulationReport {
     }
 }
 
-/// Standard output in large pieces.
+/// Writes to standard output in large pieces.
 struct Output {
     private var bytes: [UInt8] = []
 
@@ -136,7 +136,7 @@ struct Output {
                 Glibc.write(STDOUT_FILENO, $0.baseAddress, $0.count)
             }
             if count < 0, errno == EINTR { continue }
-            // Nobody reads on: `timerd simulate | head`.
+            // The reader has ended, as in `timerd simulate | head`.
             guard count > 0 else { break }
             rest = rest.dropFirst(count)
         }

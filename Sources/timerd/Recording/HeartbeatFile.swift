@@ -6,22 +6,24 @@ import Glibc
 import HostFiles
 import TimerCore
 
-/// The file that shows a later daemon when this one was alive last. It lies in the runtime directory, and
-/// writing it costs no fsync: what it must outlive is the daemon, not the machine.
+/// The file from which a later instance learns when this one last ran. It is in the runtime
+/// directory and written without fsync, because it has to survive a crash of the daemon, not of the
+/// machine.
 ///
-/// Two places are written in turn, so that a kill in the middle of one leaves the other whole.
+/// It has two places, which are written in turn: a kill in the middle of one leaves the other
+/// intact.
 struct HeartbeatFile {
     static let name = "heartbeat"
     /// Enough for the longest line.
     private static let placeBytes = 512
 
-    /// Whether it lies in memory, so that no write waits for a disk. /run does, and a user's own runtime
-    /// directory (file-hierarchy(7)).
+    /// Whether it is in memory, so that no write waits for a disk. This is true for /run and a
+    /// user's runtime directory (file-hierarchy(7)).
     let isInMemory: Bool
     private let file: Int32
     private var turn = 0
 
-    /// Opens the file or makes it. It stays open as long as the daemon lives.
+    /// Opens or creates the file. It stays open while the daemon runs.
     init(in directory: Directory) throws(Directory.Failure) {
         file = try directory.open(Self.name, flags: O_RDWR | O_CREAT)
         isInMemory = clinux_is_in_memory(file) != 0
@@ -45,10 +47,10 @@ struct HeartbeatFile {
         return last
     }
 
-    /// Forgets every heartbeat: those of a daemon whose state is not the one that is here.
+    /// Deletes all heartbeats, which belong to a daemon with another state.
     func clear() { ftruncate(file, 0) }
 
-    /// Leaves a sign of life.
+    /// Writes a heartbeat.
     /// - Returns: the errno if it could not be written.
     mutating func write(_ heartbeat: Heartbeat) -> Int32? {
         let line = Array((heartbeat.line + "\n").utf8)
@@ -61,8 +63,9 @@ struct HeartbeatFile {
 extension Heartbeat {
     private static let format = "timerd-heartbeat 3"
 
-    /// `timerd-heartbeat 3 GENERATION LIFE BOOT WALL-US AWAKE-NS BOOT-NS UNSTORED SUM`, the sum over all before it. UNSTORED is
-    /// `-`, or `STORED-LIFE INSTANCES COUNTED-NS` with `-` behind it or what is proven, written as LIFE's reading.
+    /// `timerd-heartbeat 3 GENERATION INSTANCE BOOT WALL-US AWAKE-NS BOOT-NS UNSTORED SUM`; the sum
+    /// covers all before it. UNSTORED is `-`, or `STORED-INSTANCE INSTANCES COUNTED-NS` followed by
+    /// `-` or by the proven reading, which is written as the reading after INSTANCE.
     var line: String {
         var text = "\(Self.format) \(generation) \(instance) \(at.line) "
         if let unstored {
@@ -75,7 +78,7 @@ extension Heartbeat {
         return "\(text) \(LineSum.of(text))"
     }
 
-    /// Reads what `line` writes; nil for anything else.
+    /// Parses what `line` writes; nil for anything else.
     init?(line: String) {
         let words = line.split(separator: " ", omittingEmptySubsequences: false).map(String.init)
         guard words.count >= 9, words[0...1].joined(separator: " ") == Self.format,
@@ -106,7 +109,8 @@ extension Heartbeat {
     }
 }
 
-/// The sum at the end of a line that is kept in a file: against half-written lines, not against anybody.
+/// The checksum at the end of a line in a file. It detects lines that were written in part, not
+/// forged ones.
 enum LineSum {
     /// FNV-1a, 64 bits (http://www.isthe.com/chongo/tech/comp/fnv/).
     static func of(_ text: String) -> String {
@@ -123,7 +127,7 @@ extension Now {
         "\(bootID) \(wall.microsecondsSinceEpoch) \(awake.nanoseconds) \(boot.nanoseconds)"
     }
 
-    /// Reads what `line` writes; nil for anything else.
+    /// Parses what `line` writes; nil for anything else.
     fileprivate init?(words: ArraySlice<String>) {
         let words = Array(words)
         guard words.count == 4, let bootID = BootID(words[0]), let wall = Int64(decimal: words[1]),

@@ -4,8 +4,8 @@
 import Dispatch
 import TimerStore
 
-/// Writes the log of the store into its database, on a queue of its own: what is recorded meanwhile does not wait for
-/// that.
+/// Writes the write-ahead log of the store into its database, on a queue of its own, so that
+/// records do not wait for it.
 actor LogWriter: QueueActor {
     nonisolated let executor = QueueExecutor(label: "timerd.checkpoint", qos: .utility)
     nonisolated var unownedExecutor: UnownedSerialExecutor {
@@ -31,37 +31,38 @@ actor LogWriter: QueueActor {
             try checkpointer.run()
             return nil
         } catch {
-            // The next time begins with a new connection.
+            // The next checkpoint opens a new connection.
             checkpointer = nil
             return error
         }
     }
 }
 
-/// Decides when the log of the store is written into its database: at a certain size. While very much is recorded, the
-/// log may not begin anew behind that; then it is not written each time, but as often as it has grown by so much again.
+/// Decides when the write-ahead log of the store is written into its database: when it has reached
+/// a certain size. Under a high load SQLite may not be able to restart the log after that. Then the
+/// next checkpoint comes when the log has grown by the same size again.
 struct LogCheckpoints {
     private let writer = LogWriter()
-    /// Whether the log is being written into the database.
+    /// Whether a checkpoint is in progress.
     private(set) var isUnderWay = false
-    /// Its size when that was last begun.
+    /// The size of the log when the last checkpoint started.
     private var lastSize: Int64 = 0
     private var hasFailed = false
-    /// What is to be done behind it.
+    /// The work that waits for the end of the checkpoint.
     private var waiting: [@Sendable (isolated Recorder) -> Void] = []
 
-    /// Begins to write it, unless it is too short or that is under way.
+    /// Starts a checkpoint, unless the log is too short or one is in progress.
     ///
     /// - Parameters:
-    ///   - size: its size now, in bytes; `limit` is the size at which it is to be written.
-    ///   - isCalm: whether no more is recorded at once.
+    ///   - size: the present size of the log, in bytes; `limit` is the size at which it is written.
+    ///   - isCalm: whether no further records are waiting.
     ///   - done: called on any queue.
     mutating func begin(
         _ path: String, size: Int64, limit: Int64, isCalm: Bool,
         _ done: @escaping @Sendable (StoreError?) -> Void
     ) {
         guard !isUnderWay else { return }
-        // It began anew.
+        // The log has restarted.
         if size < lastSize { lastSize = 0 }
         guard size >= limit, isCalm || size >= lastSize + limit else { return }
         lastSize = size
@@ -69,7 +70,8 @@ struct LogCheckpoints {
         writer.write(path, done)
     }
 
-    /// - Returns: what waited for it, and whether it failed and did not the time before.
+    /// - Returns: the work that waited for the checkpoint, and whether it failed for the first time
+    ///   after a success.
     mutating func end(
         _ failure: StoreError?
     ) -> (waiting: [@Sendable (isolated Recorder) -> Void], isNewFailure: Bool) {
@@ -80,7 +82,7 @@ struct LogCheckpoints {
         return (waiting, isNew)
     }
 
-    /// Has this done when it is over.
+    /// Runs `body` when the checkpoint is over.
     mutating func wait(_ body: @escaping @Sendable (isolated Recorder) -> Void) {
         waiting.append(body)
     }

@@ -7,7 +7,7 @@ import TimerStore
 
 /// The history is pruned some runs at a time.
 extension Recorder {
-    /// Takes out of the history what is too old, a portion at a time, behind whatever else is to be written.
+    /// Deletes old runs from the history, some at a time, after all waiting writes.
     nonisolated func prune() {
         later { recorder in recorder.beginPruning() }
     }
@@ -31,7 +31,7 @@ extension Recorder {
             try next.advance(in: store)
             pruning = next.isDone ? nil : next
         } catch {
-            // It begins again when more runs have ended.
+            // Pruning starts again when more runs have ended.
             pruning = nil
             log.warning("\(error); the history is pruned later")
         }

@@ -4,11 +4,13 @@
 import TimerCore
 import TimerStore
 
-/// Very many changes that are kept as a whole or not at all, written so that others need not wait for them.
+/// Writes very many changes, all or none of them, in such a way that other writes do not wait for
+/// them.
 extension Recorder {
-    /// Up to how many orders' changes are written in one go: a few milliseconds.
+    /// Up to this number of commands, the changes are written at once, which takes a few
+    /// milliseconds.
     static let togetherMax = 256
-    /// How many accounts are staged, or merged, before other changes have their turn.
+    /// How many records are staged or merged before other changes get their turn.
     static let stagedPerCommit = 128
 
     struct Together {
@@ -20,16 +22,17 @@ extension Recorder {
         var onDelayed: (@Sendable (StoreError) -> Void)?
     }
 
-    /// Writes the changes behind everything that was handed over before, all of them or, after a kill, none.
+    /// Writes all of these changes after everything that was submitted before; after a kill, all or
+    /// none of them are there.
     ///
-    /// What is handed over later about the same jobs must be handed over behind `onCommit`: very many changes are
-    /// written in steps, and others between these.
+    /// Later changes of the same jobs must be submitted after `onCommit`, because very many changes
+    /// are written in steps, with others in between.
     ///
     /// - Parameters:
-    ///   - changes: those of each job, or of few.
-    ///   - durable: as of `keep`.
-    ///   - kept: as of `keep`.
-    ///   - delayed: as of `keep`.
+    ///   - changes: the changes of each job, or of a few jobs.
+    ///   - durable: as for `write`.
+    ///   - onCommit: as for `write`.
+    ///   - onDelayed: as for `write`.
     nonisolated func keepTogether(
         _ changes: [[Store.Change]], durable: Bool,
         onCommit: @escaping @Sendable (Set<Run.ID>) -> Void,
@@ -78,8 +81,8 @@ extension Recorder {
         }
     }
 
-    /// In the order in which they were handed over, whatever is handed over meanwhile: the next are staged when
-    /// these have their places.
+    /// Merges the staged changes in the order in which they were submitted. The next ones are
+    /// staged when these are merged.
     private func mergeSome() {
         guard let left = together.first?.left else { return }
         guard left > 0 else {

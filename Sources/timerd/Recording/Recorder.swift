@@ -6,23 +6,24 @@ import Logging
 import TimerCore
 import TimerStore
 
-/// Writes down what the agenda decides, on a queue of its own, so that no fsync holds up a decision.
+/// Writes the decisions of the agenda, on a queue of its own, so that no fsync delays a decision.
 ///
-/// What waits is written together: one transaction for all of it, in the order it came. The disk is waited for
-/// on a further queue, so that what needs no fsync does not wait for that of others; what came meanwhile is
-/// synced together. If the store refuses, nothing is let go: it is said once and tried again each second, and what
-/// must follow a write (a run's start, the answer to an order) waits until it is kept.
+/// Waiting requests are written together in one transaction, in their order. A further queue waits
+/// for the disk, so that writes without fsync do not wait for the fsync of others, and later writes
+/// are synced together. If the store refuses a write, nothing is dropped: the log says so once, and
+/// the write is tried again each second. What must follow a write (the start of a run, the answer
+/// to a command) waits until the write is done.
 actor Recorder: QueueActor {
-    /// How long a write may wait for its fsync, if nobody asked for it at once.
+    /// How long a write may wait for its fsync if no caller requires it at once.
     static let syncDelay: Duration = .milliseconds(900)
     /// How long to wait before a refused write is tried again.
     static let retryDelay: Duration = .seconds(1)
     /// How many runs may end before the history is pruned again.
     static let closesPerPrune = 1000
-    /// How long others have their turn between two portions of pruning.
+    /// How long to wait between two steps of pruning, so that other writes get their turn.
     static let pruneDelay: Duration = .milliseconds(20)
-    /// How many changes are enough for one transaction. What follows the first of them need not wait for the
-    /// last of a thousand.
+    /// How many changes one transaction has at most, about. The work that waits for the first of a
+    /// thousand changes then does not wait for the last.
     static let changesPerCommit = 64
 
     nonisolated let executor = QueueExecutor(label: "timerd.store", qos: SchedulingPriority.qos)
@@ -37,34 +38,34 @@ actor Recorder: QueueActor {
         var refused: Set<Run.ID>
     }
 
-    /// Nil until it can be opened.
+    /// Nil until it could be opened.
     private(set) var store: Store?
     private let open: @Sendable () throws(StoreError) -> sending Store
     private let reader = StoreReader()
     let log: Logger
-    /// How long runs that ended are kept.
+    /// How long ended runs are kept.
     let history: Duration
     let wall: @Sendable () -> WallInstant
     private var followers = Followers()
     private var pending = RequestQueue()
-    /// How many requests came so far.
+    /// How many requests have come so far.
     private var taken: UInt64 = 0
     private var isDraining = false
-    /// Where the disk is waited for: a commit that needs no fsync goes on meanwhile.
+    /// This queue waits for the disk, while commits without fsync continue.
     private let syncQueue = DispatchQueue(label: "timerd.sync", qos: .default)
     private var writeAheadLog: WriteAheadLog?
-    /// What is written and waits for its fsync.
+    /// The requests that were written and wait for their fsync.
     private var unsynced: [Unsynced] = []
-    /// Whether anything was written since the last sync began.
+    /// Whether anything was written since the last sync started.
     private var isSyncDue = false
     private var isSyncPlanned = false
     private var isSyncing = false
     private var hasSyncFailed = false
     private var checkpoints = LogCheckpoints()
     private(set) var storeError: StoreErrorSince?
-    /// How many runs have ended since the history was pruned last.
+    /// How many runs have ended since the last pruning.
     var closes = 0
-    /// What is written together and in many steps; the first of them is being written.
+    /// The groups of changes that are written together in many steps; the first one is in progress.
     var together: [Together] = []
     var pruning: Pruning?
     private var isMarkDue = true
@@ -75,18 +76,18 @@ actor Recorder: QueueActor {
         var since: WallInstant
     }
 
-    /// Who is told how the store is, on the recorder's queue.
+    /// The callbacks about the state of the store, called on the recorder's queue.
     struct Followers: Sendable {
-        /// The store cannot be written, or can be again.
+        /// The store cannot be written, or it can be written again.
         var storeError: (@Sendable (StoreError?) -> Void)?
         /// The store has this generation now.
         var marked: (@Sendable (Int64) -> Void)?
     }
 
     /// - Parameters:
-    ///   - store: nil: it cannot be opened yet.
-    ///   - history: how long runs that ended are kept.
-    ///   - wall: the calendar clock, for pruning.
+    ///   - store: nil if it cannot be opened yet.
+    ///   - history: how long ended runs are kept.
+    ///   - wall: the wall clock, for pruning.
     ///   - open: opens a store that could not be opened; tried each second.
     init(
         store: sending Store?, history: Duration, log: Logger,
@@ -104,18 +105,19 @@ actor Recorder: QueueActor {
 
     private static let noStore = StoreError(code: .other, path: "", what: "there is no store")
 
-    /// To be called before anything is handed over.
+    /// Must be called before anything is submitted.
     nonisolated func follow(_ followers: Followers) {
         later { $0.followers = followers }
     }
 
-    /// Writes the changes after everything handed over before.
+    /// Writes the changes after everything that was submitted before.
     ///
     /// - Parameters:
-    ///   - durable: whether to fsync before `onCommit` is called; without it a power cut may take what was
-    ///     written in the last second.
-    ///   - kept: called on the recorder's queue once they are written, with the runs that were refused.
-    ///   - delayed: called on the recorder's queue if they cannot be written for now.
+    ///   - durable: whether to fsync before `onCommit` is called. Without it, a power cut may lose
+    ///     the writes of the last second.
+    ///   - onCommit: called on the recorder's queue once they are written, with the runs that were
+    ///     refused.
+    ///   - onDelayed: called on the recorder's queue if they cannot be written for now.
     nonisolated func write(
         _ changes: [Store.Change], durable: Bool = false,
         onCommit: (@Sendable (Set<Run.ID>) -> Void)? = nil,
@@ -128,8 +130,8 @@ actor Recorder: QueueActor {
         }
     }
 
-    /// Reads from the store, behind everything that was handed over before and can be written. What comes later does
-    /// not wait for it.
+    /// Reads from the store, after all earlier requests that can be written. The reading does not
+    /// wait for later ones.
     nonisolated func read<Value: Sendable>(
         _ body: @escaping @Sendable (Store) throws(StoreError) -> Value,
         _ done: @escaping @Sendable (Result<Value, StoreError>) -> Void
@@ -144,7 +146,7 @@ actor Recorder: QueueActor {
         _ done: @escaping @Sendable (Result<Value, StoreError>) -> Void, behind number: UInt64
     ) {
         guard storeError != nil || taken - UInt64(pending.count) >= number else {
-            // The write it waits for is in the queue.
+            // The write that it waits for is in the queue.
             return later { $0.read(body, done, behind: number) }
         }
         guard let store else { return done(.failure(storeError?.error ?? Self.noStore)) }
@@ -162,7 +164,7 @@ actor Recorder: QueueActor {
         drainSoon()
     }
 
-    /// Behind whatever is in the queue already, so that it is all written together.
+    /// The requests that are in the queue already come first, so that all are written together.
     private func drainSoon() {
         guard !isDraining else { return }
         isDraining = true
@@ -189,7 +191,8 @@ actor Recorder: QueueActor {
         }
     }
 
-    /// A change the store will never take must not hold up the others for ever: it alone is left out.
+    /// A change that the store will never accept must not block the others for ever: only this
+    /// change is dropped.
     private func write(_ changes: [Store.Change]) throws(StoreError) -> Set<Run.ID> {
         guard !changes.isEmpty else { return [] }
         let store = try openStore()
@@ -213,7 +216,7 @@ actor Recorder: QueueActor {
         return opened
     }
 
-    /// The first so many requests are done.
+    /// Finishes the first requests.
     private func finish(_ count: Int, _ refused: Set<Run.ID>, hasWritten: Bool) {
         if storeError != nil {
             storeError = nil
@@ -229,7 +232,7 @@ actor Recorder: QueueActor {
                 request.onCommit?(refused)
             }
         }
-        // Of those that came before, a sync that is being made or planned takes care.
+        // A sync that is in progress or planned covers the earlier requests.
         if done.contains(where: \.durable) { sync() } else if isSyncDue { planSync() }
         if hasWritten { checkpointLog(isCalm: false) }
         if !pending.isEmpty { drainSoon() }
@@ -248,7 +251,8 @@ actor Recorder: QueueActor {
 
     // MARK: - Stopping
 
-    /// Says what would be lost if the daemon ended now: nil if everything handed over before can be written.
+    /// Reports what would be lost if the daemon ended now; nil if everything submitted before can
+    /// be written.
     nonisolated func unwritten(_ done: @escaping @Sendable (Unwritten?) -> Void) {
         later { recorder in
             guard let storeError = recorder.storeError else { return done(nil) }
@@ -256,7 +260,8 @@ actor Recorder: QueueActor {
         }
     }
 
-    /// Which database it is and how many jobs it knows, once that is on the disk; nil if it cannot be written for now.
+    /// Reports the identity of the database and its number of jobs, once these are on the disk; nil
+    /// if they cannot be written for now.
     nonisolated func whenDurable(_ done: @escaping @Sendable ((Store.Identity, jobs: Int)?) -> Void)
     {
         later { recorder in
@@ -275,9 +280,9 @@ actor Recorder: QueueActor {
 
     // MARK: - Checkpoints of the log
 
-    /// Has the log written into the database, if it is long enough.
+    /// Starts a checkpoint of the write-ahead log, if the log is long enough.
     ///
-    /// - Parameter isCalm: whether no more is recorded at once.
+    /// - Parameter isCalm: whether no further records are waiting.
     private func checkpointLog(isCalm: Bool) {
         guard let store, let writeAheadLog else { return }
         checkpoints.begin(
@@ -295,8 +300,8 @@ actor Recorder: QueueActor {
         for one in waiting { one(self) }
     }
 
-    /// Does this after the checkpoint that is under way, if one is, so that the log does not grow faster than it is
-    /// written into the database.
+    /// Runs `body` after the checkpoint that is in progress, if there is one, so that the log does
+    /// not grow faster than it is written into the database.
     nonisolated func afterCheckpoint(_ body: @escaping @Sendable (isolated Recorder) -> Void) {
         later { recorder in
             guard recorder.checkpoints.isUnderWay else { return body(recorder) }
@@ -316,7 +321,7 @@ actor Recorder: QueueActor {
         }
     }
 
-    /// Syncs what is written by now; what is written while it does is next.
+    /// Syncs everything that is written by now. Later writes are covered by the next sync.
     private func sync() {
         guard !isSyncing, isSyncDue || !unsynced.isEmpty else { return }
         do throws(StoreError) {
@@ -346,7 +351,8 @@ actor Recorder: QueueActor {
         }
         isSyncing = false
         do throws(StoreError) {
-            // What could not be written once would not be tried again: it goes another way.
+            // A write that failed once would not be tried again by fsync. A checkpoint writes the
+            // data to the database instead.
             if failure != nil { try openStore().checkpoint() }
             hasSyncFailed = false
             for one in waiting { one.request.onCommit?(one.refused) }

@@ -4,9 +4,9 @@
 import TimerCore
 import TimerStore
 
-/// What waits to be written, in the order it came.
+/// The requests that wait to be written, in their order.
 struct RequestQueue {
-    /// Changes that are written together, and who is told of it.
+    /// Changes that are written together, and the callbacks for the result.
     struct Request {
         var changes: [Store.Change]
         var durable: Bool
@@ -14,24 +14,26 @@ struct RequestQueue {
         var onDelayed: (@Sendable (StoreError) -> Void)?
     }
 
-    /// How many requests may wait before older records of a job give way to its newest.
+    /// How many requests may wait before older records of a job are dropped in favour of its
+    /// newest.
     static let countMax = 100_000
 
     private var requests: [Request] = []
-    /// Those before it are taken.
+    /// The requests before this index are taken.
     private var first = 0
-    /// Those before it know already that they have to wait.
+    /// The requests before this index know already that they are delayed.
     private var told = 0
     private var thinOutAt = Self.countMax
 
     var count: Int { requests.count - first }
     var isEmpty: Bool { count == 0 }
-    /// The changes of all of them, in their order.
+    /// The changes of all requests, in their order.
     var changes: some Sequence<Store.Change> { requests[first...].lazy.flatMap(\.changes) }
 
     mutating func append(_ request: Request) { requests.append(request) }
 
-    /// The changes of the first requests: of at least one, and of more as long as there are not too many.
+    /// The changes of the first requests: of at least one, and of more while there are not too
+    /// many.
     func batch(of changesMax: Int) -> (changes: [Store.Change], requests: Int) {
         var changes: [Store.Change] = []
         var count = 0
@@ -42,7 +44,7 @@ struct RequestQueue {
         return (changes, count)
     }
 
-    /// Takes the first requests out.
+    /// Removes the first requests and returns them.
     /// - Complexity: O(`count`) on average.
     mutating func take(_ count: Int) -> [Request] {
         let taken = Array(requests[first..<first + count])
@@ -57,8 +59,8 @@ struct RequestQueue {
         return taken
     }
 
-    /// Tells all that wait that they have to, each once.
-    /// - Complexity: O(*n*) in the number of those that came since the last time.
+    /// Tells all waiting requests that they are delayed, each of them once.
+    /// - Complexity: O(*n*) in the number of requests since the last call.
     mutating func delay(because error: StoreError) {
         for index in max(first, told)..<requests.count {
             requests[index].onDelayed?(error)
@@ -73,8 +75,9 @@ struct RequestQueue {
         first = 0
     }
 
-    /// Of several records of one job that wait, only the newest matters. What carries a run stays.
-    /// - Complexity: O(1) on average for each request that was appended.
+    /// Drops all waiting records of a job except the newest, because only that one matters. Changes
+    /// with a run are kept.
+    /// - Complexity: O(1) on average for each appended request.
     mutating func compactPending() {
         guard count > thinOutAt else { return }
         removeTaken()
@@ -86,9 +89,9 @@ struct RequestQueue {
             }
         }
         requests.removeAll { $0.changes.isEmpty && $0.onCommit == nil && $0.onDelayed == nil }
-        // Who has yet to be told cannot be told apart any more: all are asked.
+        // The index is not valid any more, so all requests are told again.
         told = 0
-        // Not again before as many have come as there are.
+        // Not again before the number of requests has doubled.
         thinOutAt = max(Self.countMax, 2 * requests.count)
     }
 }

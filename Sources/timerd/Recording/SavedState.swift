@@ -6,21 +6,22 @@ import HostFiles
 import TimerCore
 import TimerStore
 
-/// What shows that there was saved state here before: the marker beside the database, which outlives a reboot, and the
-/// heartbeat, which is newer. A database that is gone, empty, another one or an older one is not begun with as if it
-/// were the first start: all pauses and all time that passed would be lost without a word.
+/// The evidence that saved state existed here: the marker beside the database, which survives a
+/// reboot, and the heartbeat, which is newer. If the database is gone, empty, another one or an
+/// older one, this is not treated as a first start: all pauses and all counted time would be lost
+/// silently.
 struct SavedState {
     let state: Directory
     let marker: StateMarker.Found
     let heartbeat: Heartbeat?
     let bootID: BootID
 
-    /// Why the state that is there is not the state that was.
+    /// Why the state that is there is not the last one.
     struct Lost: Error, CustomStringConvertible {
         let description: String
     }
 
-    /// Looks for what was there.
+    /// Looks for the evidence.
     init(
         in state: Directory, heartbeat: Heartbeat?, bootID: BootID
     ) throws(Directory.Failure) {
@@ -30,11 +31,11 @@ struct SavedState {
         marker = try StateMarker.find(in: state)
     }
 
-    /// Whether there was a database here. A heartbeat without a generation is of a daemon that had written nothing yet:
-    /// its first start was killed, or it found a full disk.
+    /// Whether a database existed here. A heartbeat without a generation belongs to a daemon that
+    /// had not written anything: its first start was killed, or the disk was full.
     var wasThere: Bool { marker != .none || (heartbeat?.generation ?? 0) > 0 }
 
-    /// Checks that the database is there, before it is opened, which would make one.
+    /// Checks that the database exists, before it is opened, because that would create one.
     func checkFiles() throws {
         guard wasThere else { return }
         guard let status = try state.status(of: Store.fileName) else {
@@ -43,7 +44,7 @@ struct SavedState {
         guard status.st_size > 0 else { throw lost("the database is empty") }
     }
 
-    /// Checks that the database is the one that was there, and no older copy of it.
+    /// Checks that the database is the last one and not an older copy.
     func check(_ identity: Store.Identity) throws(Lost) {
         if case .marker(let marker) = marker {
             guard marker.identity.id == identity.id else {
@@ -55,8 +56,8 @@ struct SavedState {
                 throw older(identity, marker.identity.generation)
             }
         }
-        // What a heartbeat of this boot knows was written is still there, unless somebody took it away. After a power
-        // cut the last second may be missing.
+        // What a heartbeat of this boot reports as written must still be there. After a power cut
+        // the last second may be missing.
         if let heartbeat, heartbeat.at.bootID == bootID,
             heartbeat.generation > identity.generation
         {
@@ -64,7 +65,7 @@ struct SavedState {
         }
     }
 
-    /// The same, as what opening the database says.
+    /// The same, for an error while opening the database.
     func lost(_ error: StoreError) -> Lost { lost("\(error.what)") }
 
     private func older(_ identity: Store.Identity, _ known: Int64) -> Lost {
@@ -97,7 +98,8 @@ struct SavedState {
         }
     }
 
-    /// Forgets what was there. The last good copy gets another name, so that no copy of what comes now takes its place.
+    /// Forgets the lost state. The last good copy gets another name, so that later copies do not
+    /// replace it.
     func accept(at now: WallInstant) throws(Directory.Failure) {
         if try state.status(of: StoreCopy.fileName) != nil {
             try state.rename(
@@ -107,8 +109,8 @@ struct SavedState {
         try state.sync()
     }
 
-    /// Gives the files of the database other names. The log goes with its database, which it belongs to: beside another
-    /// one it would be played back into that.
+    /// Renames the files of the database. The write-ahead log is moved with its database, because
+    /// SQLite would apply it to another one beside it.
     /// - Returns: the new path of the database; nil if there was none.
     static func moveAside(
         in directory: Directory, at now: WallInstant

@@ -9,14 +9,17 @@ import Synchronization
 import TimerCore
 import TimerStore
 
-/// Keeps the last good copy of the database, made once a day and at each clean stop, and the marker. On a queue of its
-/// own, by a connection of its own: nothing that is decided or recorded waits for it.
+/// Keeps the marker and the last good copy of the database, which is made once a day and at each
+/// clean stop. It has its own queue and its own connection, so that no decision or record waits for
+/// it.
 final class StateCopies: Sendable {
-    /// How old the copy may become.
+    /// The age at which a new copy is made.
     static let interval: Duration = .seconds(86_400)
-    /// How long after a start the first copy is made at the earliest: others start at the same time.
+    /// The shortest time from a start to the first copy, because other services start at the same
+    /// time.
     static let delay: Duration = .seconds(60)
-    /// How long a copy may take, and how long at a stop. One that takes longer is not made.
+    /// How long a copy may take, and how long it may take at a stop. A copy that takes longer is
+    /// cancelled.
     static let limit: Duration = .seconds(600)
     static let limitAtStop: Duration = .seconds(3)
 
@@ -38,14 +41,14 @@ final class StateCopies: Sendable {
         self.wall = wall
     }
 
-    /// Writes the marker, and makes a copy if the last one is a day old, and from then on each day. To be called once
-    /// the first records of this start are on the disk.
+    /// Writes the marker. Makes a copy if the last one is a day old, and then each day. Must be
+    /// called once the first records of this start are on the disk.
     func begin() {
         mark {}
         queue.async { self.plan() }
     }
 
-    /// Makes a copy and writes the marker, at a stop. Calls `done` when nothing more is to come.
+    /// Makes a copy and writes the marker, at a stop. Calls `done` when both are finished.
     func finish(_ done: @escaping @Sendable () -> Void) {
         isStopping.store(true, ordering: .relaxed)
         mark {
@@ -56,7 +59,7 @@ final class StateCopies: Sendable {
 
     private func plan() {
         var age = Self.interval
-        // A file of the future is not trusted with how old it is.
+        // The age of a file with a time in the future is not known.
         if let status = try? state.status(of: StoreCopy.fileName) {
             let made = WallInstant(secondsSinceEpoch: Int64(status.st_mtim.tv_sec))
             age = max(.zero, wall() - made)
@@ -74,7 +77,8 @@ final class StateCopies: Sendable {
         }
     }
 
-    /// Writes the marker with a generation that is on the disk by then, and does the rest behind it on the queue.
+    /// Writes the marker with a generation that is on the disk by then, and calls `rest` afterwards
+    /// on the queue.
     private func mark(_ rest: @escaping @Sendable () -> Void) {
         recorder.whenDurable { settled in
             self.queue.async {
@@ -92,15 +96,15 @@ final class StateCopies: Sendable {
         }
     }
 
-    /// Whether a copy of so many bytes leaves at least as much room again on the disk of a directory. A copy that fills
-    /// the disk keeps the daemon from recording firings until it is removed.
+    /// Whether a copy of this size leaves at least the same space free on the disk. If a copy
+    /// filled the disk, the daemon could not record firings until it was removed.
     static func leavesRoom(_ bytes: Int64, in path: String) -> Bool {
         var room = statvfs()
         guard statvfs(path, &room) == 0 else { return true }
         return UInt64(room.f_bavail) * UInt64(room.f_frsize) / 2 >= UInt64(max(0, bytes))
     }
 
-    /// - Parameter keepsRoom: whether no copy is made where it would take most of the room that is left.
+    /// - Parameter keepsRoom: whether to make no copy if it would take most of the free space.
     private func copy(limit: Duration, keepsRoom: Bool) {
         let new = "\(StoreCopy.fileName).new"
         do {

@@ -5,10 +5,11 @@ import HostFiles
 import TimerCore
 import TimerStore
 
-/// A small file beside the database that says which database is there. Where the database is gone, empty or another
-/// one, it shows that there was one.
+/// A small file beside the database that identifies the database. If the database is gone, empty or
+/// another one, the marker shows that there was one.
 ///
-/// It is written only after the generation in it is on the disk, so that it never names a newer database than there is.
+/// It is written only after its generation is on the disk, so that it never names a newer database
+/// than there is.
 struct StateMarker: Hashable {
     static let name = "timerd.marker"
     private static let format = "timerd-state 1"
@@ -20,14 +21,14 @@ struct StateMarker: Hashable {
     /// When it was written.
     var at: WallInstant
 
-    /// What is there of it.
+    /// What is left of the marker.
     enum Found: Hashable {
         case none
         case unreadable
         case marker(StateMarker)
     }
 
-    /// Reads the marker of a state directory.
+    /// Reads the marker in a state directory.
     static func find(in directory: Directory) throws(Directory.Failure) -> Found {
         guard let bytes = try directory.read(name, bytes: bytesMax) else { return .none }
         let text = String(decoding: bytes, as: UTF8.self)
@@ -35,12 +36,12 @@ struct StateMarker: Hashable {
             ?? .unreadable
     }
 
-    /// Puts the marker in the place of the one before. Waits for the disk.
+    /// Replaces the marker. Waits for the disk.
     func write(in directory: Directory) throws(Directory.Failure) {
         try directory.replace(Self.name, with: Array("\(line)\n".utf8))
     }
 
-    /// `timerd-state 1 ID GENERATION JOBS WALL-US SUM`, the sum over all before it.
+    /// `timerd-state 1 ID GENERATION JOBS WALL-US SUM`; the sum covers all before it.
     var line: String {
         let text =
             "\(Self.format) \(identity.id) \(identity.generation) \(jobs) "
@@ -52,7 +53,7 @@ struct StateMarker: Hashable {
         (self.identity, self.jobs, self.at) = (identity, jobs, at)
     }
 
-    /// Reads what `line` writes; nil for anything else.
+    /// Parses what `line` writes; nil for anything else.
     init?(line: String) {
         let words = line.split(separator: " ", omittingEmptySubsequences: false).map(String.init)
         guard words.count == 7, words[0...1].joined(separator: " ") == Self.format,

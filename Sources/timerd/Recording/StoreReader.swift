@@ -5,12 +5,14 @@ import Dispatch
 import Synchronization
 import TimerStore
 
-/// Reads from the store by a connection of its own, on a queue of its own: with its log, SQLite lets a reader in while
-/// another connection writes, and so nobody who reads much delays the recording of a run.
+/// Reads from the store with its own connection and queue. With a write-ahead log, SQLite allows a
+/// reader while another connection writes, so that large readings do not delay the recording of
+/// runs.
 actor StoreReader: QueueActor {
-    /// How long one reading may take. What it has found by then is not given out.
+    /// How long one reading may take. If it takes longer, its result is not used.
     static let limit: Duration = .seconds(10)
-    /// How many readings may wait. Each is asked for by a connection to the control socket, of which there are fewer.
+    /// How many readings may wait. Each belongs to a connection of the control socket, of which
+    /// there are fewer.
     static let waitingMax = 256
 
     nonisolated let executor = QueueExecutor(label: "timerd.readings", qos: .utility)
@@ -24,7 +26,7 @@ actor StoreReader: QueueActor {
     /// Reads what is written by now.
     ///
     /// - Parameters:
-    ///   - path: the database, whose tables are made.
+    ///   - path: the database, which has its tables already.
     ///   - done: called on the reader's queue, or at once if too many readings wait.
     nonisolated func read<Value: Sendable>(
         _ path: String, _ body: @escaping @Sendable (Store) throws(StoreError) -> Value,
@@ -55,7 +57,7 @@ actor StoreReader: QueueActor {
             store.limit(to: Self.limit)
             return .success(try body(store))
         } catch {
-            // The next one begins with a new connection.
+            // The next reading opens a new connection.
             store = nil
             return .failure(error)
         }

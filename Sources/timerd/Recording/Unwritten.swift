@@ -4,12 +4,12 @@
 import TimerCore
 import TimerStore
 
-/// What a daemon that cannot write its store has not written.
+/// What a daemon has not written because its store cannot be written.
 struct Unwritten: Sendable {
-    /// Why it cannot be written, and since when.
+    /// Why the store cannot be written, and since when.
     var error: StoreError
     var since: WallInstant
-    /// How many runs that have not begun, ends of runs, and records of jobs wait to be written.
+    /// How many starts of runs, ends of runs, and records of jobs wait to be written.
     var starts = 0
     var ends = 0
     var jobs = 0
