@@ -14,7 +14,7 @@ struct APIVerb: ParsableCommand {
             no daemon answers.
             """)
 
-    /// The most bytes of a body that are sent: as many as the daemon takes.
+    /// The most bytes of a body: the limit of the daemon.
     private static let bodyBytesMax = ControlRequest.orderBytesMax
 
     @OptionGroup var connection: Connection
@@ -107,11 +107,11 @@ struct APIVerb: ParsableCommand {
     }
 }
 
-/// Bytes on their way to standard output: into a file or a pipe as they are, on a terminal without what could steer
-/// it.
+/// Writes bytes to standard output: unchanged into a file or a pipe, and without control sequences
+/// to a terminal.
 struct RawOutput {
     private let isTerminal = isatty(STDOUT_FILENO) == 1
-    /// On a terminal, the beginning of a line whose end has not come.
+    /// On a terminal, the start of a line whose end has not arrived.
     private var rest: [UInt8] = []
 
     mutating func write(_ bytes: ArraySlice<UInt8>) {
@@ -128,7 +128,7 @@ struct RawOutput {
     }
 
     private func put(_ bytes: ArraySlice<UInt8>) {
-        // The ends of lines of HTTP are CR and LF.
+        // Lines of HTTP end with CR and LF.
         let text = String(decoding: bytes, as: UTF8.self).split(
             separator: "\r\n" as Character, omittingEmptySubsequences: false
         ).joined(separator: "\n")

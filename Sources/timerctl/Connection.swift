@@ -6,7 +6,7 @@ import Glibc
 import TimerControl
 import TimerCore
 
-/// What every verb is told, and how it asks.
+/// The options for the connection to the daemon, which all commands have.
 struct Connection: ParsableArguments {
     @Option(
         help:
@@ -29,7 +29,7 @@ struct Connection: ParsableArguments {
         }
     }
 
-    /// Whether systemd may hold the socket.
+    /// Whether this is the path of a socket that systemd may hold.
     private func isStandard(_ path: String) -> Bool {
         [ControlPath.Owner.system, .user].contains { owner in
             ControlPath.standard(of: owner, uid: geteuid(), environment: Terminal.environment)
@@ -37,13 +37,13 @@ struct Connection: ParsableArguments {
         }
     }
 
-    /// The client of the daemon that is meant.
+    /// The client for the chosen daemon.
     var client: ControlClient {
         let environment = Terminal.environment
         func standard(_ owner: ControlPath.Owner?) -> String {
             ControlPath.standard(of: owner, uid: geteuid(), environment: environment)
         }
-        // What is said on the command line goes before what the environment says.
+        // The command line has priority over the environment.
         let named = socket ?? (user || system ? nil : Terminal.socket)
         let path = named ?? standard(user ? .user : system ? .system : nil)
         var client = ControlClient(path: path)
@@ -53,12 +53,13 @@ struct Connection: ParsableArguments {
         return client
     }
 
-    /// Asks the daemon. Whatever goes wrong is said on standard error and becomes the exit status.
+    /// Sends a request and decodes the answer. An error is printed on standard error and becomes
+    /// the exit status.
     func ask<Value: Decodable>(_ request: ControlRequest, for _: Value.Type) throws -> Value {
         try decode(Value.self, from: body(request))
     }
 
-    /// What the daemon answered.
+    /// Decodes an answer of the daemon.
     func decode<Value: Decodable>(_: Value.Type, from body: [UInt8]) throws -> Value {
         do {
             return try ControlJSON.decode(Value.self, from: body)
@@ -67,7 +68,7 @@ struct Connection: ParsableArguments {
         }
     }
 
-    /// What the daemon answers: one line of JSON, without its end.
+    /// Sends a request and returns the answer: one line of JSON, without its line end.
     func line(_ request: ControlRequest) throws -> String {
         let body = try body(request)
         return Printable.json(
@@ -76,7 +77,7 @@ struct Connection: ParsableArguments {
                 as: UTF8.self))
     }
 
-    /// Why the daemon did not do what it was asked.
+    /// Why a request failed.
     struct Failure: Error, Hashable {
         /// The exit status of this program.
         var status: Int32
@@ -84,15 +85,15 @@ struct Connection: ParsableArguments {
         /// Whether the daemon answered, and refused it.
         var isRefusal = false
 
-        /// What is wrong, for people.
+        /// The error message.
         var message: String {
             (reply.details ?? []).map { $0 + "\n" }.joined() + reply.error
         }
         /// Whether no daemon answers.
         var isAway: Bool { status == 3 }
-        /// Whether the daemon does not know what it was asked about.
+        /// Whether the daemon does not know the requested job or run.
         var isUnknown: Bool { status == 4 }
-        /// The same, said on standard error.
+        /// The same error, printed on standard error.
         var exit: any Error { Connection.fail(status, message, as: reply) }
 
         init(_ status: Int32, _ reply: ErrorReply) {
@@ -108,15 +109,15 @@ struct Connection: ParsableArguments {
         }
     }
 
-    /// What the daemon answers, or why it does not.
+    /// Sends a request and returns the answer.
     func body(_ request: ControlRequest) throws -> [UInt8] {
         do throws(Failure) { return try response(to: request) } catch { throw error.exit }
     }
 
-    /// All jobs, without a word on standard error if they cannot be had.
+    /// All jobs. Prints no error.
     func table() throws(Failure) -> JobTable { try value(JobTable.self, of: .list) }
 
-    /// What the daemon answers, without a word on standard error.
+    /// Sends a request and decodes the answer. Prints no error.
     func value<Value: Decodable>(
         _: Value.Type, of request: ControlRequest
     ) throws(Failure) -> Value {
@@ -126,14 +127,14 @@ struct Connection: ParsableArguments {
         }
     }
 
-    /// What answers is not what this version expects.
+    /// The answer does not have the form that this version expects.
     static let unexpected = Failure(
         1,
         ErrorReply(
             "unexpected response: do timerd and timerctl have the same version?",
             code: .unexpectedResponse))
 
-    /// A stopped daemon is not started by a client that only looks at something.
+    /// Throws if the daemon is stopped: a client that only reads must not start it.
     func expectRunning(_ client: ControlClient) throws(Failure) {
         guard isStandard(client.path),
             let fault = StoppedDaemon(path: client.path, manager: client.manager).fault()
@@ -141,7 +142,7 @@ struct Connection: ParsableArguments {
         throw Failure(3, ErrorReply(fault, code: .noDaemon))
     }
 
-    /// What the daemon answers, without a word on standard error if it refuses.
+    /// Sends a request. Throws the error if the daemon refuses it, and prints nothing.
     func response(to request: ControlRequest) throws(Failure) -> [UInt8] {
         let client = client
         if !request.isChange { try expectRunning(client) }
@@ -162,13 +163,13 @@ struct Connection: ParsableArguments {
         return reply.body
     }
 
-    /// Prints the value as JSON if that was asked for, else as `text`.
+    /// Prints the value as JSON if the options ask for it, and otherwise as `text`.
     func show(_ value: some Encodable, _ text: () -> String) throws {
         guard json else { return print(text()) }
         print(Printable.json(String(decoding: try ControlJSON.encode(value), as: UTF8.self)))
     }
 
-    /// The exit status of this program for an answer with this status of HTTP.
+    /// The exit status of this program for a status of HTTP.
     static func exitStatus(of status: Int) -> Int32 {
         switch status {
         case 200..<300: 0
@@ -177,9 +178,9 @@ struct Connection: ParsableArguments {
         }
     }
 
-    /// Says on standard error what is wrong: as JSON if the answer was to be JSON.
+    /// Prints an error on standard error: as JSON if the output is JSON.
     ///
-    /// - Parameter reply: the same for programs; nil: the message is all there is.
+    /// - Parameter reply: the error for programs; nil if there is only the message.
     static func fail(
         _ status: Int32, _ message: String, as reply: ErrorReply? = nil
     ) -> any Error {
@@ -194,7 +195,7 @@ struct Connection: ParsableArguments {
 }
 
 extension CompletionKind {
-    /// The names of the jobs there are, as the daemon tells them to the shell.
+    /// Completes the names of jobs in the shell.
     static var jobNames: CompletionKind { .shellCommand("timerctl list --names 2>/dev/null") }
 }
 
@@ -211,10 +212,11 @@ struct JobArgument: ParsableArguments {
     }
 }
 
-/// A job, or one run, as an argument. The identity of a run has colons, which no job's name has.
+/// An argument that names a job or a run. The identity of a run contains colons, which the name of
+/// a job cannot have.
 struct RunTarget: Hashable, Sendable {
     var job: Job.Name
-    /// Nil if the job is meant.
+    /// Nil if the argument names a job.
     var run: Run.ID?
 
     static func read(_ text: String) throws -> RunTarget {
@@ -234,7 +236,7 @@ struct RunTarget: Hashable, Sendable {
 }
 
 enum Terminal {
-    /// What the calendar clock says.
+    /// The wall clock.
     static var now: WallInstant {
         var time = timespec()
         clock_gettime(CLOCK_REALTIME, &time)
@@ -242,18 +244,19 @@ enum Terminal {
             microsecondsSinceEpoch: Int64(time.tv_sec) * 1_000_000 + Int64(time.tv_nsec) / 1000)
     }
 
-    /// What of the environment says where a user's own daemon listens.
+    /// The environment variables that say where a user's own daemon listens.
     static var environment: [String: String] {
         let name = "XDG_RUNTIME_DIR"
         return getenv(name).map { [name: String(cString: $0)] } ?? [:]
     }
 
-    /// Writes to standard output, or error, at once. A reader that is gone ends this program, as with other writes.
+    /// Writes to standard output or error, at once. If the reader is gone, this program ends, as
+    /// with other writes.
     static func put(_ text: String, toError: Bool = false) {
         write(Array(text.utf8), to: toError ? STDERR_FILENO : STDOUT_FILENO)
     }
 
-    /// Writes all of it, or what can be written.
+    /// Writes all of the bytes, or as many as possible.
     static func write(_ bytes: [UInt8], to descriptor: Int32) {
         var rest = bytes[...]
         while !rest.isEmpty {
@@ -263,22 +266,23 @@ enum Terminal {
         }
     }
 
-    /// What TIMERD_SOCKET says; nil without it, or if it is empty.
+    /// The value of TIMERD_SOCKET; nil if it is not set or empty.
     static var socket: String? {
         getenv("TIMERD_SOCKET").map { String(cString: $0) }.flatMap { $0.isEmpty ? nil : $0 }
     }
 
-    /// Says something on standard error, and stays on its last line.
+    /// Prints a question on standard error and leaves the cursor behind it.
     static func ask(_ question: String) {
         write(Array(question.utf8), to: STDERR_FILENO)
     }
 
-    /// What a job wrote, in a form that does not steer the terminal it goes to; into a file or a pipe it goes as it is.
+    /// The output of a job. On a terminal it contains no control sequences; into a file or a pipe
+    /// it is unchanged.
     static func shown(_ text: String, toError: Bool = false) -> String {
         isatty(toError ? STDERR_FILENO : STDOUT_FILENO) == 1 ? Printable.text(text) : text
     }
 
-    /// Says something on standard error.
+    /// Prints a message on standard error.
     static func complain(_ message: String) {
         write(Array((Printable.lines(message) + "\n").utf8), to: STDERR_FILENO)
     }

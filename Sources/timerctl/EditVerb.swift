@@ -36,7 +36,7 @@ struct EditVerb: ParsableCommand {
         }
     }
 
-    /// The status with which `timerd edit` says that there is nothing to reload.
+    /// The exit status with which `timerd edit` reports that there is nothing to reload.
     private static let unchanged: Int32 = 99
 
     func run() throws {
@@ -61,7 +61,7 @@ struct EditVerb: ParsableCommand {
         try ReloadVerb.reload(over: connection, isStrict: false)
     }
 
-    /// `timerd`, which is installed beside this program.
+    /// `timerd` is installed in the directory of this program.
     private static var program: String {
         var bytes = [UInt8](repeating: 0, count: Int(PATH_MAX))
         let length = bytes.withUnsafeMutableBytes { buffer in

@@ -4,11 +4,11 @@
 import Glibc
 import TimerControl
 
-/// Errors as JSON, one line on standard error: standard output has only what was asked for, as with kubectl, gh and
-/// docker.
+/// Errors as JSON, one line on standard error. Standard output has only results, as with kubectl,
+/// gh and docker.
 enum ErrorOutput {
-    /// Whether the command line asks for JSON. It is known before the command line is understood, so that wrong usage
-    /// is told in the same form.
+    /// Whether the command line asks for JSON. This is computed before the command line is parsed,
+    /// so that errors in it have the same form.
     static let isJSON = asksForJSON(CommandLine.arguments.dropFirst())
 
     static func asksForJSON(_ arguments: ArraySlice<String>) -> Bool {

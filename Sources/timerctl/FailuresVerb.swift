@@ -37,16 +37,16 @@ struct FailuresVerb: ParsableCommand {
             .map { (ended: $0.last?.ended ?? "", job: $0) }
             .sorted { $0.ended > $1.ended }
         var found: [JobFailure] = []
-        // Each of them is asked for, and no more than are shown.
+        // Each job costs one request, so only the jobs that are shown are requested.
         for (_, job) in failed.prefix(limit ?? Self.standardLimit) {
             guard let name = Job.Name(job.job) else { continue }
             let query = HistoryQuery(job: name, limit: JobFailure.runsMax)
             let history = try connection.ask(.history(query), for: HistoryReply.self)
-            // It may have ended well meanwhile.
+            // The job may have succeeded meanwhile.
             if let failure = JobFailure(job, history.runs) { found.append(failure) }
         }
         try connection.show(Failures(failures: found)) {
-            // On a terminal those that failed last must not scroll away.
+            // On a terminal, the latest failures must not scroll away.
             let screen = limit == nil ? Screen.standardOutput(color: .never) : Screen()
             return Text.failures(
                 found, others: max(0, failed.count - (limit ?? Self.standardLimit)),
@@ -58,25 +58,26 @@ struct FailuresVerb: ParsableCommand {
     private static let standardLimit = 20
 }
 
-/// What `timerctl failures` shows.
+/// The output of `timerctl failures`.
 struct Failures: Codable {
-    /// Those that failed last come first.
+    /// The latest failures come first.
     var failures: [JobFailure]
 }
 
 /// A job whose last run failed.
 struct JobFailure: Codable {
-    /// So many runs are looked at.
+    /// How many runs are read.
     static let runsMax = 100
 
-    /// How many runs in a row failed; at most `runsMax` are counted.
+    /// How many of the last runs failed without a success in between; at most `runsMax` are
+    /// counted.
     var inARow: Int
     var job: String
-    /// The last run, with the last of what it wrote.
+    /// The last run, with the last part of its output.
     var last: RunStatus
     /// When the job runs next.
     var next: String?
-    /// When the first of them ended.
+    /// When the first of these runs ended.
     var since: String
     /// The job's state.
     var state: String
@@ -87,7 +88,7 @@ struct JobFailure: Codable {
 
     /// Nil if the last run did not fail.
     ///
-    /// - Parameter runs: those of the job, the latest first.
+    /// - Parameter runs: the runs of the job, the latest first.
     init?(_ job: JobTable.Row, _ runs: [RunStatus]) {
         let failed = runs.prefix { $0.failed == true }
         guard let last = failed.first, let since = failed.last?.ended else { return nil }
@@ -101,7 +102,7 @@ struct JobFailure: Codable {
 }
 
 extension Text {
-    /// The end of the output, or what there is instead.
+    /// The end of the output, or a note that says why there is none.
     private static func output(of failure: JobFailure, _ lines: Int) -> [String] {
         let last = lastLines(of: failure.last.output ?? "", lines).map { "    | \($0)" }
         guard last.isEmpty, failure.last.began != nil else { return last }
@@ -110,7 +111,7 @@ extension Text {
 
     /// The lines of `timerctl failures`.
     ///
-    /// - Parameter screen: of one with rows, no more jobs are shown than it has room for, but at least one.
+    /// - Parameter screen: if it has rows, only as many jobs are shown as fit, but at least one.
     static func failures(
         _ failures: [JobFailure], others: Int, rejected table: JobTable, lines: Int,
         on screen: Screen = Screen(), at now: WallInstant
@@ -130,7 +131,7 @@ extension Text {
                 + (lines > 0 ? output(of: failure, lines) : [])
                 + ["    run \(failure.last.id); \(failure.state)\(next ?? "")"]
         }
-        // Six rows are for the command itself, what is said below, and the next prompt.
+        // Six rows are for the command itself, the summary, and the next prompt.
         var left = screen.rows.map { $0 - 6 } ?? .max
         let shown = blocks.prefix { block in
             left -= block.reduce(0) {

@@ -3,9 +3,9 @@
 
 import Glibc
 
-/// Ctrl-C while something is waited for that goes on without this program.
+/// Handles Ctrl-C while this program waits for something that continues without it.
 enum Interruption {
-    /// The status of a program that SIGINT ended, as shells have it.
+    /// The exit status that shells use for a program that SIGINT ended.
     static let status: Int32 = 130
 
     private final class Sentence: Sendable {
@@ -14,8 +14,9 @@ enum Interruption {
         init(_ text: String) { self.text = text }
     }
 
-    /// From here on, Ctrl-C ends this program with this sentence on standard error. Called once, before there is any
-    /// other thread: a thread of its own takes the signal, which may write what a signal handler must not.
+    /// From here on, Ctrl-C ends this program with this sentence on standard error. Called once,
+    /// before there is any other thread. A new thread receives the signal, because a signal handler
+    /// must not do what is needed here.
     static func explain(_ sentence: String) {
         var signals = sigset_t()
         sigemptyset(&signals)
@@ -37,7 +38,7 @@ enum Interruption {
                 _exit(Interruption.status)
             }, passed)
         guard result != 0 else { return }
-        // Without a thread, Ctrl-C does what it always does.
+        // Without the thread, Ctrl-C has its usual effect.
         pthread_sigmask(SIG_UNBLOCK, &signals, nil)
     }
 }

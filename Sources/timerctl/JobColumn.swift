@@ -9,11 +9,11 @@ import TimerCore
 enum JobColumn: String, CaseIterable, ExpressibleByArgument {
     case job, state, next, left, last, result, active, runs, skips, by, since, until, note
 
-    /// What `list` shows unless it is told.
+    /// The columns of `list` without the option.
     static let standard: [Self] = [.job, .state, .next, .left, .last, .result, .active]
-    /// Which of those are left out first where there is no room.
+    /// Which of these columns are left out first if the screen is too narrow.
     static let dispensable: [Self] = [.active, .left, .last]
-    /// Those with texts that can be shortened.
+    /// The columns whose texts may be shortened.
     static let flexible: Set<Self> = [.job, .note, .by]
 
     var heading: String {
@@ -23,7 +23,7 @@ enum JobColumn: String, CaseIterable, ExpressibleByArgument {
         }
     }
 
-    /// What it shows of a job.
+    /// The cell for a job.
     func cell(_ job: JobTable.Row, _ instant: (String?) -> String) -> TextTable.Cell {
         switch self {
         case .job: .init(job.job)
@@ -47,7 +47,8 @@ enum JobColumn: String, CaseIterable, ExpressibleByArgument {
         microseconds.map { Text.whole(.microseconds($0)) } ?? "-"
     }
 
-    /// What it says to programs: instants as RFC 3339, time spans as microseconds, nothing as an empty text.
+    /// The value for programs: instants as RFC 3339, time spans as microseconds, and an empty text
+    /// for nothing.
     func value(_ job: JobTable.Row) -> String {
         switch self {
         case .job: job.job
@@ -66,7 +67,7 @@ enum JobColumn: String, CaseIterable, ExpressibleByArgument {
         }
     }
 
-    /// Its name in a file for programs.
+    /// The name of the column for programs.
     var field: String {
         switch self {
         case .left: "left_usec"
@@ -77,7 +78,7 @@ enum JobColumn: String, CaseIterable, ExpressibleByArgument {
 }
 
 extension JobTable.Row {
-    /// Whether a run is active or about to be; not one that waits for its turn.
+    /// Whether a run is active or starting; a run that waits in the queue does not count.
     var isRunning: Bool { Text.areActive(running) }
 
     /// Whether the run that ended last failed.
@@ -94,19 +95,19 @@ extension JobTable.Row {
         }
     }
 
-    /// Whether a further attempt starts before the next run is due.
+    /// Whether a retry starts before the next run is due.
     private var isAttemptFirst: Bool {
         guard let attempt = nextAttemptUsec else { return false }
         return remainingUsec.map { attempt < $0 } ?? true
     }
 
-    /// When the next run or further attempt starts.
+    /// When the next run or retry starts.
     var nextStart: String? { isAttemptFirst ? nextAttempt : next }
 
     /// How long until then, in microseconds.
     var leftUsec: Int64? { isAttemptFirst ? nextAttemptUsec : remainingUsec }
 
-    /// Of a job that runs, the run of now is its last one.
+    /// While a job runs, the active run is its last one.
     private var current: RunStatus? { running.last { $0.began != nil } }
 
     var lastBegan: String? { current?.began ?? last?.began ?? last?.scheduled }

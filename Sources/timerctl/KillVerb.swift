@@ -44,7 +44,7 @@ struct KillVerb: ParsableCommand {
 }
 
 extension Text {
-    /// The lines that say what came of a kill: one for each run.
+    /// The result of a kill, one line for each run.
     static func kill(_ reply: KillReply, _ job: Job.Name, signal: String?) -> String {
         guard reply.changed else {
             return "\(job): nothing to do: \(Printable.text(reply.reason ?? "no run is running"))"

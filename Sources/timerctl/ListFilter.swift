@@ -5,7 +5,7 @@ import ArgumentParser
 import TimerControl
 import TimerCore
 
-/// Which jobs of a list are shown, and in what order.
+/// Which jobs of a list are shown, and in which order.
 struct ListFilter: ParsableArguments {
     enum Order: String, ExpressibleByArgument, CaseIterable {
         case name, next, last, state
@@ -37,8 +37,8 @@ struct ListFilter: ParsableArguments {
         state.isEmpty && !failed && !paused && names.isEmpty && pauses.isEmpty
     }
 
-    /// What is shown of these, in its order. Jobs of which nothing is known that they could be sorted by come last, and
-    /// equal ones stay in the order of the configuration.
+    /// The selected jobs in their order. Jobs without a value to sort by come last, and jobs with
+    /// equal values keep the order of the configuration.
     /// - Complexity: O(*n* log *n*).
     func apply(to jobs: [JobTable.Row]) -> [JobTable.Row] {
         let found = isAll ? jobs : jobs.filter(admits)
@@ -58,7 +58,7 @@ struct ListFilter: ParsableArguments {
         text.flatMap { WallInstant(rfc3339: $0) }
     }
 
-    /// What somebody wants to see first.
+    /// The states that need attention come first.
     private static let urgency = ["retrying", "running", "paused", "armed", "stopped", "finished"]
 
     private func admits(_ job: JobTable.Row) -> Bool {

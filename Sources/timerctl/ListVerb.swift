@@ -13,7 +13,7 @@ struct ListVerb: ParsableCommand {
             left out.
             """, aliases: ["status"])
 
-    /// What is written.
+    /// The format of the output.
     enum Format: String, ExpressibleByArgument, CaseIterable {
         case table, json, jsonl, csv, names
     }
@@ -70,7 +70,8 @@ struct ListVerb: ParsableCommand {
         switch format {
         case .table: try watch ? runWatch() : print(table(on: .standardOutput(color: color)))
         case .json:
-            // The daemon's own line: it may say more of its jobs than is known here.
+            // Prints the line of the daemon unchanged: it may contain members that this version
+            // does not know.
             guard !filter.isAll || filter.sort != nil else {
                 return print(try connection.line(.list))
             }
@@ -94,7 +95,7 @@ struct ListVerb: ParsableCommand {
 
     private func selected(_ table: JobTable) -> [JobTable.Row] { filter.apply(to: table.jobs) }
 
-    /// Everything the daemon says, and what is selected of its jobs.
+    /// The whole answer of the daemon, with the selected jobs.
     private func whole() throws -> (DaemonStatus, jobs: [JobStatus]) {
         let body = try connection.body(.list)
         let status = try connection.decode(DaemonStatus.self, from: body)
@@ -113,7 +114,8 @@ struct ListVerb: ParsableCommand {
         return Text.table(status, selected(status), columns: columns, on: screen)
     }
 
-    /// Draws over what was there, line by line, so that nothing flickers. A daemon that is away is waited for.
+    /// Draws over the old lines, one by one, to avoid flicker. If the daemon does not answer, tries
+    /// again.
     private func runWatch() throws {
         let isTerminal = isatty(STDOUT_FILENO) == 1
         if isTerminal { Terminal.put("\u{1b}[2J") }
@@ -131,7 +133,7 @@ struct ListVerb: ParsableCommand {
             }
             if isTerminal {
                 if let rows = screen.rows, lines.count > rows - 1 {
-                    // The last line says how many there are.
+                    // The last line has the number of jobs.
                     lines = lines.prefix(rows - 2) + lines.suffix(1)
                 }
                 Terminal.put("\u{1b}[H" + lines.map { "\($0)\u{1b}[K\n" }.joined() + "\u{1b}[J")
@@ -143,9 +145,10 @@ struct ListVerb: ParsableCommand {
     }
 }
 
-/// Comma-separated values (RFC 4180), with the ends of lines of this system.
+/// Comma-separated values (RFC 4180), with line feeds as line ends.
 enum CSV {
-    /// Control characters are written as `\\x1b`, as everywhere in the output for people: it may go to a terminal.
+    /// Control characters are written as `\\x1b`, as in all output for people, because the output
+    /// may go to a terminal.
     static func line(_ values: [String]) -> String {
         values.map { quoted(Printable.text($0)) }.joined(separator: ",")
     }

@@ -5,7 +5,7 @@ import ArgumentParser
 import TimerControl
 import TimerCore
 
-/// Writes what `timerctl log` shows.
+/// Prints the items of `timerctl log`.
 struct LogPrinter {
     enum Format: String, ExpressibleByArgument, CaseIterable {
         case text, cat, json
@@ -13,7 +13,7 @@ struct LogPrinter {
 
     var format: Format
     var job: Job.Name
-    /// Writes a line to standard output; says something on standard error.
+    /// Writes a line to standard output, or a message to standard error.
     var put: (String) -> Void = { Terminal.put($0 + "\n") }
     var say: (String) -> Void = { Terminal.complain("timerctl: \($0)") }
 
@@ -31,7 +31,7 @@ struct LogPrinter {
         }
     }
 
-    /// What the job wrote and nothing else; the rest, where something is missing, on standard error.
+    /// Prints only the output of the job; notes about missing lines go to standard error.
     private func putAlone(_ item: LogItem, _ now: WallInstant) {
         switch item {
         case .line(let line): put(Terminal.shown(line.text))
@@ -49,9 +49,9 @@ struct LogRecord: Encodable, Hashable {
     var kind: String
     var job: String
     var run: String?
-    /// When it was, RFC 3339; absent for a line whose time was not kept.
+    /// The time, RFC 3339; absent if the time of the line is not known.
     var at: String?
-    /// `stdout` or `stderr`; absent for a line of which that was not kept.
+    /// `stdout` or `stderr`; absent if that is not known.
     var stream: String?
     var text: String?
     var cause: String?
@@ -60,7 +60,8 @@ struct LogRecord: Encodable, Hashable {
     var failed: Bool?
     var elapsedUsec: Int64?
 
-    /// What is known of an item. That lines of an earlier run follow again is said by the lines themselves.
+    /// Nil for an item that only says that lines of an earlier run follow again: each line has its
+    /// run.
     init?(_ item: LogItem, of job: Job.Name) {
         self.job = job.description
         switch item {
@@ -104,7 +105,7 @@ extension Text {
 
     private static let noTime = "        "
 
-    /// What is said where a run begins or ends; nil for other items.
+    /// The line for the start or the end of a run; nil for other items.
     static func marker(_ item: LogItem, _ now: WallInstant) -> String? {
         switch item {
         case .begin(let run):
@@ -127,14 +128,14 @@ extension Text {
         return "\(which)ended\(when): \(outcome)\(took(run, ", after "))"
     }
 
-    /// `Mon 03:00:04` of the last days, else `2026-11-23 03:00:04`.
+    /// Such as `Mon 03:00:04` in the last days, and `2026-11-23 03:00:04` before.
     static func day(_ text: String, _ now: WallInstant) -> String {
         guard let instant = WallInstant(rfc3339: text) else { return text }
         let isRecent = instant <= now && now - instant < .seconds(6 * 86_400)
         return local(instant, as: isRecent ? "%a %H:%M:%S" : "%Y-%m-%d %H:%M:%S")
     }
 
-    /// What is said of a job without a run to show.
+    /// The sentence for a job that has no runs to show.
     static func noRuns(of job: JobStatus) -> String {
         if let last = job.last {
             return

@@ -4,22 +4,22 @@
 import TimerControl
 import TimerCore
 
-/// What `timerctl log` shows, one after the other.
+/// The items that `timerctl log` prints one after the other.
 enum LogItem: Hashable {
-    /// A run, and that its lines follow.
+    /// The start of a run, whose lines follow.
     case begin(RunStatus)
-    /// Lines of this run follow again, behind those of another one.
+    /// More lines of this run follow, after lines of another one.
     case again(String)
     /// A line of output.
     case line(LogReply.Line)
-    /// A line of which is only known that it was written, by this run.
+    /// A stored line of this run, whose time and stream are not known.
     case kept(String, run: String)
-    /// Lines that are not there, or why there are none, in words.
+    /// A note about missing lines.
     case note(String)
-    /// The end of a run. Whether its lines came just before.
+    /// The end of a run, and whether its lines came just before.
     case end(RunStatus, isLast: Bool)
 
-    /// Whether it counts as a line: it is output, or says what there is instead.
+    /// Whether it counts as a line: output, or a note that replaces output.
     var isLine: Bool {
         switch self {
         case .line, .kept, .note: true
@@ -28,13 +28,13 @@ enum LogItem: Hashable {
     }
 }
 
-/// How far the output of runs was shown, so that lines that are missing are noticed. Each run is followed from its first
-/// line on, or from the start of the daemon.
+/// How much of the output was shown, so that missing lines are noticed. Each run is tracked from
+/// its first line on, or from the start of the daemon.
 struct LogProgress {
-    /// How many lines of each run were shown or are missing.
+    /// How many lines of each run were shown or are known to be missing.
     private var passed: [String: Int] = [:]
 
-    /// What there is to be shown of the output in an answer.
+    /// The items for the output in an answer.
     mutating func items(of reply: LogReply) -> [LogItem] {
         var items: [LogItem] = []
         for line in reply.lines {
@@ -63,7 +63,7 @@ struct LogProgress {
 }
 
 extension Text {
-    /// Where all output of a run is that was not dropped.
+    /// The place of the whole output of a run that was not dropped.
     static func journal(of run: String) -> String {
         "`journalctl TIMERD_RUN_ID=\(run)` shows what was logged"
     }

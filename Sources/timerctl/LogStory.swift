@@ -4,46 +4,46 @@
 import TimerControl
 import TimerCore
 
-/// Puts what the daemon tells of the runs of a job into one order, run by run: where each begins, what it wrote, and how
-/// it ended.
+/// Puts the answers about the runs of a job into one order, run by run: the start of each run, its
+/// output, and its end.
 struct LogStory {
     private var progress: [String: LogProgress] = [:]
-    /// The runs that were announced, and those whose end was shown as well.
+    /// The runs whose start was shown, and those whose end was shown as well.
     private var begun: Set<String> = []
     private var closed: Set<String> = []
-    /// The run whose lines came last.
+    /// The run of the last line.
     private var current: String?
     private var hasOutput: Set<String> = []
     private var announced: [String: String] = [:]
     private var isFirst = true
 
-    /// Whether this run was shown with its end.
+    /// Whether the end of this run was shown.
     func isClosed(_ run: String) -> Bool { closed.contains(run) }
 
-    /// The runs that began and whose end was not shown.
+    /// The runs whose start was shown and whose end was not.
     var open: Set<String> { begun.subtracting(closed) }
 
-    /// The lines of another daemon have numbers of their own.
+    /// Another instance of the daemon numbers its lines from 1 again.
     mutating func restart() { progress = [:] }
 
-    /// These lines are not shown, and not missing.
+    /// Marks these lines as shown: they are left out, and they are not missing.
     mutating func pass(over log: LogReply) {
         for run in Set(log.lines.map(\.run) + log.written.map(\.run)) {
             _ = progress[run, default: LogProgress()].items(of: log.only { $0 == run })
         }
     }
 
-    /// What there is to show.
+    /// The items to show.
     ///
     /// - Parameters:
-    ///   - past: the runs that ended, the oldest first. Those that were shown are passed over.
-    ///   - log: the lines that came since the last answer.
+    ///   - past: the ended runs, the oldest first. Runs that were shown are left out.
+    ///   - log: the lines since the last answer.
     mutating func items(_ past: [RunStatus], _ log: LogReply) -> [LogItem] {
         var items: [LogItem] = []
         let ended = Set(past.map(\.id))
         for run in past where !closed.contains(run.id) { items += show(run, log) }
         for run in log.active where !ended.contains(run.id) { items += begin(run, log) }
-        // In the order they came: the runs of a job may run at the same time.
+        // In the order in which they came, because runs of a job may be active at the same time.
         let rest = log.only { !ended.contains($0) }
         var runs: [String] = []
         for run in rest.lines.map(\.run) + rest.written.map(\.run) where !runs.contains(run) {
@@ -84,7 +84,7 @@ struct LogStory {
         hasOutput.insert(id)
         current = id
         let lines = Text.lines(of: past.output ?? "").map { LogItem.kept($0, run: id) }
-        // What is as long as it may be was probably cut.
+        // An output of the greatest length was probably cut.
         guard let most = log.outputTailBytes, (past.output ?? "").utf8.count >= most else {
             return lines
         }
@@ -102,7 +102,7 @@ struct LogStory {
 
     private mutating func begin(_ status: RunStatus, _ log: LogReply) -> [LogItem] {
         if let wait = RunWords.wait(status, instant: Text.instant) {
-            // Once for each thing that it waits for.
+            // Shown once for each reason to wait.
             guard announced.updateValue(status.waits ?? "", forKey: status.id) != status.waits
             else { return [] }
             return [.note("run \(status.id), \(RunWords.cause(of: status)), \(wait)")]
@@ -154,7 +154,7 @@ struct LogStory {
 }
 
 extension LogReply {
-    /// The same of these runs alone.
+    /// Only the lines of these runs.
     func only(_ isWanted: (String) -> Bool) -> LogReply {
         var part = self
         part.lines = lines.filter { isWanted($0.run) }
@@ -164,7 +164,7 @@ extension LogReply {
 }
 
 extension [LogItem] {
-    /// The last lines, with the beginning of the run that the first of them belongs to.
+    /// The last lines, with the start of the run that the first of them belongs to.
     func last(_ count: Int) -> [LogItem] {
         let lines = indices.filter { self[$0].isLine }
         guard lines.count > count else { return self }

@@ -18,9 +18,9 @@ struct LogVerb: ParsableCommand {
             -t JOB.
             """)
 
-    /// How long to wait before asking again, in microseconds.
+    /// How long to wait before the next request, in microseconds.
     private static let pause: UInt32 = 500_000
-    /// Over how many runs the lines of -n may be.
+    /// How many runs the lines of -n may come from.
     private static let runsMax = 100
 
     @OptionGroup var connection: Connection
@@ -63,7 +63,7 @@ struct LogVerb: ParsableCommand {
         }
     }
 
-    /// The run that is meant, if it is one.
+    /// The run, if the argument or an option names one.
     private var meant: Run.ID? { wanted ?? target.run }
 
     func run() throws {
@@ -85,9 +85,9 @@ struct LogVerb: ParsableCommand {
     }
 }
 
-/// Asks the daemon for what `timerctl log` shows.
+/// Requests the data that `timerctl log` shows.
 struct LogReader {
-    /// How many runs that ended are asked for at once.
+    /// How many ended runs one request asks for.
     private static let pastMax = 100
 
     let connection: Connection
@@ -107,14 +107,14 @@ struct LogReader {
         self.run = run
     }
 
-    /// Whether nothing more is to come: the run that was asked for has ended.
+    /// Whether nothing more can come, because the requested run has ended.
     var isDone: Bool { run.map { story.isClosed($0.description) } ?? false }
 
-    /// What there is.
+    /// The items at the beginning.
     ///
     /// - Parameters:
-    ///   - runs: over how many runs that ended it may go back; nil: one, if none is active.
-    ///   - since: the runs that ended since then are shown in any case.
+    ///   - runs: how many ended runs to show; nil: one, if none is active.
+    ///   - since: runs that ended since then are always shown.
     mutating func first(runs: Int?, since: WallInstant?) throws -> [LogItem] {
         var reply = try connection.ask(
             .log(job, run: run, after: run == nil ? 0 : nil), for: LogReply.self)
@@ -127,7 +127,7 @@ struct LogReader {
                 past = try connection.ask(.history(query), for: HistoryReply.self).runs.reversed()
             }
         }
-        // The lines of other runs are known as well, for a while.
+        // The daemon also keeps lines of other runs for a while.
         let shown = Set(past.map(\.id) + reply.active.map(\.id))
         story.pass(over: reply.only { !shown.contains($0) })
         reply = reply.only { shown.contains($0) }
@@ -136,7 +136,7 @@ struct LogReader {
         return story.items(past, only(reply))
     }
 
-    /// What came since. Nothing while the daemon does not answer.
+    /// The new items. Empty while the daemon does not answer.
     mutating func more() throws -> [LogItem] {
         do throws(Connection.Failure) {
             let items = try next()
@@ -171,7 +171,7 @@ struct LogReader {
         return items
     }
 
-    /// The runs that ended since this began, the oldest first.
+    /// The runs that ended since the start of this command, the oldest first.
     private func ended() throws(Connection.Failure) -> [RunStatus] {
         guard let run else {
             let query = HistoryQuery(job: job, since: begun, limit: Self.pastMax)
@@ -186,7 +186,7 @@ struct LogReader {
 
     private mutating func note(_ reply: LogReply) { (last, since) = (reply.cursor, reply.since) }
 
-    /// Of a single run that was asked for, that one alone.
+    /// Keeps only the lines of the requested run, if there is one.
     private func only(_ reply: LogReply) -> LogReply {
         guard let run else { return reply }
         var reply = reply

@@ -5,7 +5,7 @@ import ArgumentParser
 import TimerControl
 import TimerCore
 
-/// The jobs that a pause is for, or its end: names, patterns of names, or all there are.
+/// Arguments that select jobs: names, patterns of names, or all jobs.
 struct MatchedJobs: ParsableArguments {
     @Argument(help: "The jobs' names.", completion: .jobNames, transform: JobArgument.name)
     var jobs: [Job.Name] = []

@@ -4,20 +4,20 @@
 import ArgumentParser
 import Glibc
 
-/// Which jobs are meant, by patterns of their names.
+/// Options that select jobs by patterns of their names.
 struct NamePatterns: ParsableArguments {
     @Option(
         help: ArgumentHelp("Only jobs with such names, as \"db-*\".", valueName: "pattern"))
     var match: [String] = []
 
-    /// Whether no pattern is given, so that every job is meant.
+    /// Whether there is no pattern, so that every job is selected.
     var isEmpty: Bool { match.isEmpty }
 
-    /// Whether a job is meant (fnmatch(3)).
+    /// Whether a job is selected (fnmatch(3)).
     func admit(_ job: String) -> Bool {
         match.isEmpty || match.contains { Self.admit(job, as: $0) }
     }
 
-    /// Whether a name is as the pattern says.
+    /// Whether a name matches the pattern.
     static func admit(_ job: String, as pattern: String) -> Bool { fnmatch(pattern, job, 0) == 0 }
 }

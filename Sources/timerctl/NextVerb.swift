@@ -91,7 +91,7 @@ struct NextVerb: ParsableCommand {
         return SchedulePreview(every: span, zone: try zone(), after: start, count: count)
     }
 
-    /// A job is asked of its daemon, and its schedule is worked out here.
+    /// The schedule comes from the daemon, and the instants are computed here.
     private func preview(of job: String) throws -> SchedulePreview {
         guard let name = Job.Name(job) else {
             throw Connection.fail(2, "\"\(job)\": \(Job.Name.fault(in: job) ?? "not a job name")")
@@ -99,7 +99,7 @@ struct NextVerb: ParsableCommand {
         return try preview(of: try connection.ask(.show(name), for: JobStatus.self))
     }
 
-    /// What the daemon says of a job, and what follows from it.
+    /// The preview for a job from its status.
     func preview(of status: JobStatus) throws -> SchedulePreview {
         if from == nil, status.paused != nil {
             guard let next = status.next.flatMap({ WallInstant(rfc3339: $0) }) else {
@@ -110,7 +110,8 @@ struct NextVerb: ParsableCommand {
         return try preview(of: status, from: try instant(), first: nil)
     }
 
-    /// - Parameter first: the first firing, if it is known and may be at another time than the schedule says.
+    /// - Parameter first: the next firing, if it is known; it may differ from the schedule, for
+    ///   example because of a jitter.
     private func preview(
         of status: JobStatus, from start: WallInstant, first: WallInstant?
     ) throws -> SchedulePreview {
@@ -175,7 +176,7 @@ struct NextVerb: ParsableCommand {
         try read { (files) throws(ZoneFiles.Failure) in try files.rules(named: name) }
     }
 
-    /// Of a zone as the daemon calls it.
+    /// The rules of a zone with this name in the daemon.
     private func rules(under name: String) throws -> ZoneRules {
         try read { (files) throws(ZoneFiles.Failure) in try files.rules(under: name) }
     }
@@ -193,7 +194,7 @@ struct NextVerb: ParsableCommand {
         return try TimeOption.instant("--from", from, .any, by: times())
     }
 
-    /// With --timezone, times are read and shown in that zone.
+    /// Parses and prints times in the zone of --timezone.
     private func times() throws -> TimeParser {
         let caller = TimeParser(now: Terminal.now)
         return timezone == nil ? caller : caller.inZone(try zone())
@@ -203,19 +204,19 @@ struct NextVerb: ParsableCommand {
 extension DSTRule.Gap: ExpressibleByArgument {}
 extension DSTRule.Overlap: ExpressibleByArgument {}
 
-/// What `timerctl next` shows.
+/// The output of `timerctl next`.
 struct SchedulePreview: Codable {
     /// The schedule's normal form.
     var normalized: String?
-    /// The zone it is read in.
+    /// The time zone of the schedule.
     var timezone: String?
-    /// The interval, of one.
+    /// The interval, if the schedule is one.
     var everyUsec: Int64?
-    /// How long after each boot of the machine it fires, of a job that does.
+    /// The delay after each boot of the machine, if the schedule is one.
     var afterBootUsec: Int64?
     /// The instants, in UTC; none if it never fires.
     var instants: [String]
-    /// Of a job that is paused without an end: what is left to its next firing, in words.
+    /// For a job that is paused without an end: the time left to its next firing, in words.
     var pause: String?
 
     init(normalized: String?, timezone: String?, everyUsec: Int64? = nil, instants: [String]) {
@@ -225,7 +226,7 @@ struct SchedulePreview: Codable {
         self.instants = instants
     }
 
-    /// Of a job that is paused without an end.
+    /// For a job that is paused without an end.
     init(paused status: JobStatus) {
         self.init(normalized: nil, timezone: nil, instants: [])
         let left = status.remainingUsec.map {

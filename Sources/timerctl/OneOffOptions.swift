@@ -7,7 +7,7 @@ import HostFiles
 import TimerControl
 import TimerCore
 
-/// What a one-off job is made of, beside its time.
+/// The definition of a one-off job, except its time.
 struct OneOffOptions: ParsableArguments {
     @Option(
         help: "The job's name (default: made from the command, such as restic-1).",
@@ -31,7 +31,7 @@ struct OneOffOptions: ParsableArguments {
             throw ValidationError(
                 "the command is missing; write it after --, as in: -- restic prune")
         }
-        // Swift replaces what is not UTF-8, and another command would run.
+        // Swift replaces bytes that are not UTF-8, and another command would run.
         for index in 0..<Int(CommandLine.argc) {
             guard let argument = CommandLine.unsafeArgv[index] else { continue }
             let length = strlen(argument)
@@ -45,7 +45,8 @@ struct OneOffOptions: ParsableArguments {
         }
     }
 
-    /// Writes the definition and has the daemon take it up. If the daemon refuses it, nothing stays of it.
+    /// Writes the definition and tells the daemon to load it. If the daemon refuses it, the file is
+    /// deleted.
     func make(at: WallInstant, by connection: Connection) throws {
         let definition = OneOffDefinition(
             command: command, at: at, note: note,
@@ -88,7 +89,7 @@ struct OneOffOptions: ParsableArguments {
         let base = OneOffDefinition.base(of: command[0])
         let place = try connection.ask(.oneOffs(base: base), for: OneOffsReply.self)
         let first = place.name.flatMap { Int(digits: $0.dropFirst(base.utf8.count + 1)) } ?? 1
-        // Others may take names at the same time.
+        // Another process may create a file of the same name at the same time.
         for number in first..<first + Self.attemptsMax {
             guard let job = Job.Name("\(base)-\(number)") else { break }
             if try definition.write(as: job, place) { return (job, place) }
@@ -119,10 +120,10 @@ struct OneOffDefinition {
     var note: String?
     var workingDirectory: String
     var startingDeadline: Duration?
-    /// Nil: the user of the daemon's runs.
+    /// Nil for the user of the daemon's runs.
     var user: String?
 
-    /// The file's text.
+    /// The text of the file.
     func text(for job: Job.Name) -> String {
         func line(_ key: String, _ value: String?) -> String? {
             value.map { "\(key) = \(Self.quoted($0))" }
@@ -153,7 +154,8 @@ struct OneOffDefinition {
         return result + "\""
     }
 
-    /// What names are made from: the name of the program, as far as a job may be called so.
+    /// The start of a generated name: the name of the program, without characters that the name of
+    /// a job cannot have.
     static func base(of program: String) -> String {
         let name = program.utf8.split(separator: UInt8(ascii: "/")).last ?? program.utf8[...]
         var base = ""
@@ -164,7 +166,7 @@ struct OneOffDefinition {
         return base.isEmpty ? "job" : base
     }
 
-    /// - Returns: false if there is one of this name.
+    /// - Returns: false if there is a definition with this name.
     func write(as job: Job.Name, _ place: OneOffsReply) throws -> Bool {
         do throws(Directory.Failure) {
             return try OneOffDirectory(besideConfig: place.config)

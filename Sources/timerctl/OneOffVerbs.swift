@@ -73,7 +73,7 @@ struct CancelVerb: ParsableCommand {
                 )
             }
             let place = try connection.ask(.oneOffs(base: nil), for: OneOffsReply.self)
-            // Without its definition it cannot run, whatever comes next.
+            // Without its definition the job cannot run, even if the next step fails.
             try OneOffDefinition.remove(job, place)
             let reply = try connection.ask(.cancelOneOff(job), for: OrderReply.self)
             try connection.show(reply) { "\(job): cancelled" }

@@ -5,7 +5,7 @@ import ArgumentParser
 import TimerControl
 import TimerCore
 
-/// The jobs an order is for: names, or all there are.
+/// Arguments that select jobs: names, or all jobs.
 struct JobsArgument: ParsableArguments {
     @Argument(
         help: "The jobs' names.", completion: .jobNames,
@@ -26,13 +26,14 @@ struct JobsArgument: ParsableArguments {
         if !all, jobs.isEmpty { throw ValidationError("name a job, or say --all") }
     }
 
-    /// The jobs meant.
+    /// The selected jobs.
     var selection: JobSelection { all ? .all : .jobs(jobs) }
 }
 
 extension Connection {
-    /// Gives the order to the jobs, all of them at once or, if one of the names is wrong, none, and says what
-    /// came of it for each, a line each. The exit status is 1 if it could not be carried out for one of them.
+    /// Sends one command for these jobs and prints the result for each, one per line. If one of the
+    /// names is unknown, nothing is changed. The exit status is 1 if the command failed for one of
+    /// the jobs.
     func order(
         _ verb: Order.Verb, _ jobs: JobSelection, _ body: OrderBody = OrderBody(), done: String
     ) throws {
@@ -43,7 +44,8 @@ extension Connection {
         try orderMany(verb, jobs, body, done: done)
     }
 
-    /// The same for jobs that were not named one by one: how they are answered does not depend on how many they are.
+    /// The same for jobs that were not named one by one. The form of the output does not depend on
+    /// their number.
     func orderMany(
         _ verb: Order.Verb, _ jobs: JobSelection, _ body: OrderBody = OrderBody(), done: String
     ) throws {

@@ -56,7 +56,7 @@ struct PauseVerb: ParsableCommand {
         try connection.orderMany(.pause, try selection(), body, done: "paused")
     }
 
-    /// All jobs, or those whose names match.
+    /// All jobs, or the jobs whose names match.
     private func selection() throws -> JobSelection {
         guard !argument.names.isEmpty else { return .all }
         let jobs = try connection.ask(.list, for: JobNames.self).jobs.map(\.job)

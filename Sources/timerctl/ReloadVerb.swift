@@ -34,7 +34,7 @@ struct ReloadVerb: ParsableCommand {
         try Self.reload(over: connection, isStrict: strict)
     }
 
-    /// Reloads, and shows what came of it.
+    /// Reloads and prints the result.
     static func reload(over connection: Connection, isStrict: Bool) throws {
         let reply = try connection.ask(isStrict ? .strictReload : .reload, for: ReloadReply.self)
         try connection.show(reply) { Text.reload(reply) }
@@ -42,7 +42,7 @@ struct ReloadVerb: ParsableCommand {
             of: reply.refusedFiles, reply.errors, "was refused; its jobs stay as they are")
     }
 
-    /// What was used is told already; what was not makes the command fail.
+    /// The changes are printed already. If a part was refused, the command fails.
     private static func complain(
         of files: [String], _ errors: [String], _ consequence: String
     ) throws {

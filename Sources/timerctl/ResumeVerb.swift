@@ -46,9 +46,9 @@ struct ResumeVerb: ParsableCommand {
         guard !found.isEmpty else {
             return try connection.show(OrdersReply(results: [])) { nothingFound }
         }
-        // Who says whose pauses, or which, means them.
+        // An option that selects pauses by their user or note is consent enough.
         if !yes, pauses.isEmpty { try ResumeConsent(found).ask() }
-        // The pauses as they were seen and agreed to: one that is changed meanwhile is not ended.
+        // The pauses for which the user consented. A pause that changes meanwhile is not ended.
         let seen = found.compactMap { job in job.paused.map { NamedPause(job: job.job, $0) } }
         try connection.orderMany(.resume, .pauses(seen), done: "resumed")
     }
@@ -59,7 +59,7 @@ struct ResumeVerb: ParsableCommand {
     }
 }
 
-/// Which pauses are meant.
+/// Options that select pauses.
 struct PauseFilter: ParsableArguments {
     @Option(help: "Only jobs that this user paused.")
     var by: String?
@@ -67,7 +67,7 @@ struct PauseFilter: ParsableArguments {
     @Option(help: "Only paused jobs whose note contains this text.")
     var note: String?
 
-    /// Whether every job is meant, paused or not.
+    /// Whether there is no option, so that every job is selected, paused or not.
     var isEmpty: Bool { by == nil && note == nil }
 
     func admits(_ job: JobTable.Row) -> Bool {
@@ -76,9 +76,9 @@ struct PauseFilter: ParsableArguments {
     }
 }
 
-/// Whether pauses of several people may be ended at once.
+/// Decides whether pauses of several users may be ended at once.
 struct ResumeConsent {
-    /// So many of them are shown.
+    /// How many pauses are listed.
     private static let shownMax = 20
 
     let jobs: [JobTable.Row]
@@ -87,13 +87,13 @@ struct ResumeConsent {
 
     enum Decision: Hashable {
         case granted, asks
-        /// Why not.
+        /// Why the pauses may not be ended.
         case refused(String)
     }
 
     /// - Parameters:
-    ///   - caller: what the caller is called, as the one who paused a job.
-    ///   - isTerminal: whether somebody can be asked.
+    ///   - caller: the names under which the calling user may have paused jobs.
+    ///   - isTerminal: whether there is a terminal for a question.
     func decision(for caller: Set<String>, isTerminal: Bool) -> Decision {
         let others = jobs.filter { !caller.contains($0.paused?.by ?? "") }
         if isTerminal {
@@ -107,14 +107,14 @@ struct ResumeConsent {
         )
     }
 
-    /// `2 by ada, 1 by root`.
+    /// Such as `2 by ada, 1 by root`.
     private static func people(_ jobs: [JobTable.Row]) -> String {
         let counts = Dictionary(jobs.map { ($0.paused?.by ?? "-", 1) }, uniquingKeysWith: +)
         return counts.sorted { ($1.value, $0.key) < ($0.value, $1.key) }
             .map { "\($0.value) by \($0.key)" }.joined(separator: ", ")
     }
 
-    /// What would be ended: who paused which job, since when and why.
+    /// The list of the pauses: who paused which job, since when and why.
     func text(on screen: Screen, now: WallInstant = Terminal.now) -> String {
         let some = Array(jobs.prefix(Self.shownMax))
         var lines = ["This ends \(plural(jobs.count, "pause")): \(Self.people(jobs))"]
@@ -128,7 +128,7 @@ struct ResumeConsent {
         return lines.joined(separator: "\n")
     }
 
-    /// Returns if the pauses may be ended; else says why not, and ends with status 1.
+    /// Returns if the pauses may be ended; otherwise prints why not and throws the exit status 1.
     func ask() throws {
         let isTerminal = isatty(STDIN_FILENO) == 1 && isatty(STDERR_FILENO) == 1
         switch decision(for: Self.caller, isTerminal: isTerminal) {
@@ -142,7 +142,7 @@ struct ResumeConsent {
         }
     }
 
-    /// What the daemon calls who runs this.
+    /// The names that the daemon may have for the calling user.
     private static var caller: Set<String> {
         let number = "uid \(geteuid())"
         guard let entry = getpwuid(geteuid()), let name = entry.pointee.pw_name else {

@@ -7,17 +7,17 @@ import TimerControl
 import TimerCore
 
 extension JobSelection {
-    /// The job, if it is one that is named.
+    /// The job, if the selection is one named job.
     var single: Job.Name? {
         if case .jobs(let names) = self, names.count == 1 { names[0] } else { nil }
     }
 }
 
-/// Requests runs, and says what came of each: that it started, waits, or failed to start.
+/// Requests runs and prints the result of each: it started, waits, or failed to start.
 struct RunOrder {
     var connection: Connection
     var isWaiting = false
-    /// Whether only jobs whose last run failed are meant, and nothing is said of the others.
+    /// Whether only jobs are selected whose last run failed; the others are not printed.
     var isAboutFailed = false
     var body = OrderBody()
 
@@ -72,7 +72,7 @@ struct RunOrder {
     }
 
     private func wait(for run: Run.ID) throws {
-        // What was printed so far, before the lines of the run.
+        // Earlier output must come before the output of the run.
         fflush(nil)
         Interruption.explain(
             "stopped waiting; run \(run) continues. `timerctl kill \(run)` ends it, and `timerctl log \(run) "
@@ -92,15 +92,15 @@ struct RunOrder {
     }
 }
 
-/// Whether runs that were just requested have started.
+/// Finds out whether requested runs have started.
 struct RunStart {
-    /// What became of one.
+    /// The state of one.
     enum Start: Hashable {
         /// Its process was started.
         case started
-        /// It is being started, or what becomes of it is not known.
+        /// It is being started, or its state is not known.
         case requested
-        /// It waits, for this.
+        /// It waits for this reason.
         case waits(String)
         /// It never started, for this reason.
         case failed(String)
@@ -108,7 +108,8 @@ struct RunStart {
         var failure: String? { if case .failed(let why) = self { why } else { nil } }
     }
 
-    /// How often it is looked, at most; the time between is twice as long each time, up to 0.2 s: 10 s together.
+    /// How many requests are sent at most. The time between them doubles up to 0.2 s: 10 s
+    /// altogether.
     private static let looksMax = 55
     private static let pauseMax: UInt32 = 200_000
 
@@ -116,7 +117,8 @@ struct RunStart {
 
     init(_ connection: Connection) { self.connection = connection }
 
-    /// Waits until the run has started, waits for something, or has failed; not for very long.
+    /// Waits until the run has started, waits for something, or has failed to start; at most about
+    /// 10 s.
     func single(_ run: Run.ID) -> Start {
         look {
             guard let reply = try? connection.value(RunReply.self, of: .run(run)) else {
@@ -126,7 +128,7 @@ struct RunStart {
         }
     }
 
-    /// The same for many, by their identities.
+    /// The same for many runs, by their identities.
     func all(_ runs: [String]) -> [String: Start] {
         var found: [String: Start] = [:]
         guard !runs.isEmpty else { return found }
@@ -154,8 +156,8 @@ struct RunStart {
     }
 
     /// - Parameters:
-    ///   - live: how many runs are active, of all jobs; nil if that is not known.
-    ///   - most: how many may be.
+    ///   - live: how many runs of all jobs are active; nil if that is not known.
+    ///   - most: how many may be active.
     static func start(_ run: RunStatus, live: Int? = nil, of most: Int = 0) -> Start {
         if let outcome = run.outcome {
             return run.began == nil ? .failed(RunWords.end(outcome)) : .started
@@ -169,7 +171,7 @@ struct RunStart {
 }
 
 extension Text {
-    /// What came of the request of a run that did not fail to start.
+    /// The line for a run that did not fail to start.
     static func requested(
         _ job: String, run: String, _ start: RunStart.Start, left: Int64?
     ) -> String {
@@ -183,7 +185,7 @@ extension Text {
         return "\(job): run \(run) \(what)" + (left.map { "; next run in \(span($0))" } ?? "")
     }
 
-    /// `backup: run … ended: exit status 1, after 4.1s`.
+    /// Such as `backup: run … ended: exit status 1, after 4.1s`.
     static func ended(_ reply: RunReply) -> String {
         let run = reply.runStatus
         let outcome = run.outcome.map { RunWords.end($0) } ?? "nothing is known of its end"

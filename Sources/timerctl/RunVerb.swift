@@ -36,7 +36,8 @@ struct RunVerb: ParsableCommand {
         ).give(.run, argument.selection)
     }
 
-    /// With the value of this program's own variable where none is given, which no list of processes shows.
+    /// A variable without a value gets the value in this program's environment, which does not show
+    /// up in lists of processes.
     private func environment() throws -> [String] {
         let lines = try env.map { text in
             guard !text.utf8.contains(UInt8(ascii: "=")) else { return text }
@@ -82,7 +83,7 @@ struct RetryVerb: ParsableCommand {
     }
 }
 
-/// Waiting for the end of a run.
+/// Options to wait for the end of a run.
 struct WaitOption: ParsableArguments {
     @Flag(help: "Show the run's output, wait for its end, and exit with its status.")
     var wait = false

@@ -5,19 +5,21 @@ import Glibc
 import TimerControl
 import TimerCore
 
-/// Waits for the end of a run and passes on its output meanwhile. The daemon may stop and start again in between: the
-/// run goes on, and its end is in the history.
+/// Waits for the end of a run and prints its output. The daemon may be restarted in between: the
+/// run continues, and its end is in the history.
 struct RunWatch {
-    /// How long to wait between two looks, in microseconds: the longer nothing happens, the longer, up to this.
+    /// How long to wait between two requests, in microseconds. While nothing happens the time grows
+    /// up to the maximum.
     private static let pauseMin: UInt32 = 10_000
     private static let pauseMax: UInt32 = 500_000
-    /// How often a run that the daemon does not know is asked for again: its end may not be written yet.
+    /// How many times to ask again for an unknown run, whose end may not be written yet.
     private static let unknownMax = 20
 
     private let run: Run.ID
     private let isQuiet: Bool
     private let ask: (ControlRequest) throws(Connection.Failure) -> [UInt8]
-    /// Waits so many microseconds; writes a line of output; says something about it on standard error.
+    /// Waits this many microseconds, writes a line of output, or prints a message on standard
+    /// error.
     var pause: (UInt32) -> Void = { usleep($0) }
     var put: (_ line: String, _ isError: Bool) -> Void = { line, isError in
         Terminal.put(Terminal.shown(line, toError: isError) + "\n", toError: isError)
@@ -32,7 +34,7 @@ struct RunWatch {
     private var unknown = 0
     private var announced: String?
 
-    /// - Parameter isQuiet: whether its output is not wanted.
+    /// - Parameter isQuiet: whether to print no output.
     init(
         _ run: Run.ID, isQuiet: Bool = false,
         ask: @escaping (ControlRequest) throws(Connection.Failure) -> [UInt8]
@@ -44,7 +46,7 @@ struct RunWatch {
 
     /// Waits for the end of the run.
     ///
-    /// - Throws: if nothing is known of the run, now or any more.
+    /// - Throws: if the run is unknown or its record was deleted.
     mutating func finish() throws(Connection.Failure) -> RunReply {
         var delay = Self.pauseMin
         while true {
@@ -55,12 +57,12 @@ struct RunWatch {
         }
     }
 
-    /// The run, if it has ended; all of its output is passed on then.
+    /// The run, if it has ended; all of its output is printed then.
     private mutating func look() throws(Connection.Failure) -> RunReply? {
         do throws(Connection.Failure) {
             let reply = try decode(RunReply.self, .run(run))
             announce(reply)
-            // Behind the state: what an ended run wrote came before its end.
+            // This comes after reading the state, so that the output of an ended run is complete.
             if !isQuiet { try passOutput() }
             (isAway, unknown) = (false, 0)
             guard reply.state == "ended" else { return nil }
@@ -98,7 +100,7 @@ struct RunWatch {
         isAway = true
     }
 
-    /// Says what it waits for, or that it has started, once for each.
+    /// Prints that the run waits, or that it has started, once for each reason.
     private mutating func announce(_ reply: RunReply) {
         let what: String
         if let wait = Text.waits(reply.runStatus, live: reply.live, of: reply.maxConcurrent) {
@@ -108,7 +110,7 @@ struct RunWatch {
         } else {
             return
         }
-        // That fewer runs are active by now is nothing new.
+        // A changed number of active runs is no new reason.
         let kind = reply.runStatus.waits ?? "started"
         guard kind != announced else { return }
         announced = kind
@@ -118,7 +120,7 @@ struct RunWatch {
     private mutating func passOutput() throws(Connection.Failure) {
         var log = try decode(LogReply.self, .log(run.firing.job, run: run, after: last))
         if let since, since != log.since {
-            // The lines of another daemon have numbers of their own, and start with it.
+            // Another instance of the daemon numbers its lines from 1 again.
             progress = LogProgress()
             log = try decode(LogReply.self, .log(run.firing.job, run: run, after: 0))
             say(
@@ -138,15 +140,15 @@ struct RunWatch {
         last = log.cursor
     }
 
-    /// The end of the output that is kept with the run, where nothing else of it is left.
+    /// Prints the end of the output that is stored with the run, if there is nothing else of it.
     private mutating func passTail(of reply: RunReply) {
         guard !hasOutput, let output = reply.runStatus.output, !output.isEmpty else { return }
         for line in Text.lines(of: output) { put(line, false) }
         say("this is the end of its output, on both streams: " + Text.journal(of: run.description))
     }
 
-    /// The exit status of a program that waited for the run: that of the run, 128 and the number of the signal that
-    /// ended it, or 1 for everything else that is no success.
+    /// The exit status of a program that waited for the run: the status of the run, 128 plus the
+    /// number of the signal that ended it, or 1 for every other failure.
     static func exitStatus(of reply: RunReply) -> Int32 {
         let run = reply.runStatus
         guard run.failed != false || run.outcome.flatMap({ RunOutcome($0) })?.isIntended == true

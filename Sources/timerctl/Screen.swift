@@ -5,9 +5,9 @@ import ArgumentParser
 import CLinux
 import Glibc
 
-/// Where output goes, and what that can show.
+/// The place of the output, and what it can show.
 struct Screen {
-    /// How many columns and rows it has; nil if it is not a terminal: then nothing is shortened.
+    /// The number of columns and rows; nil if it is no terminal, and then nothing is shortened.
     var columns: Int?
     var rows: Int?
     var hasColor = false
@@ -17,11 +17,11 @@ struct Screen {
         case auto, always, never
     }
 
-    /// Standard output as it is now. `auto` means colors on a terminal, unless NO_COLOR is set (no-color.org) or
-    /// TERM is `dumb`.
+    /// Standard output at this time. `auto` means colors on a terminal, unless NO_COLOR is set
+    /// (no-color.org) or TERM is `dumb`.
     static func standardOutput(color: ColorChoice) -> Screen { on(STDOUT_FILENO, color) }
 
-    /// Standard error as it is now.
+    /// Standard error at this time.
     static var standardError: Screen { on(STDERR_FILENO, .auto) }
 
     private static func on(_ output: Int32, _ color: ColorChoice) -> Screen {
@@ -48,19 +48,20 @@ struct Screen {
 
     private static func isSet(_ variable: String) -> Bool { text(variable)?.isEmpty == false }
 
-    /// How many columns a text takes on a terminal.
+    /// The number of columns of a text on a terminal.
     /// - Complexity: O(*n*).
     static func width(of text: String) -> Int {
         if text.utf8.allSatisfy({ $0 < 0x80 }) { return text.utf8.count }
         return text.reduce(0) { $0 + width(of: $1) }
     }
 
-    /// A character is as wide as the widest part of it: an emoji of several, joined, takes two columns.
+    /// A character is as wide as its widest part: an emoji that joins several takes two columns.
     private static func width(of character: Character) -> Int {
         character.unicodeScalars.reduce(0) { max($0, Int(clinux_columns($1.value))) }
     }
 
-    /// The text in rows of so many columns; at least one row. A character that is wider than that is left out.
+    /// The text in rows with this number of columns; at least one row. A character that is wider
+    /// than a row is left out.
     /// - Complexity: O(*n*).
     static func wrapped(_ text: String, to columns: Int) -> [String] {
         guard width(of: text) > columns else { return [text] }
@@ -80,7 +81,7 @@ struct Screen {
         return rows + [row]
     }
 
-    /// The text with spaces in the place of tabs, as a terminal shows them.
+    /// The text with spaces instead of tabs, as a terminal shows them.
     static func expanded(_ text: String, tab: Int = 8) -> String {
         guard text.utf8.contains(UInt8(ascii: "\t")) else { return text }
         var result = ""
@@ -98,7 +99,7 @@ struct Screen {
         return result
     }
 
-    /// The beginning of a text that takes so many columns, with `…` if it is not all of it.
+    /// The start of a text that fits into these columns, with `…` at the end if it was cut.
     static func shortened(_ text: String, to columns: Int) -> String {
         guard width(of: text) > columns else { return text }
         guard columns > 0 else { return "" }

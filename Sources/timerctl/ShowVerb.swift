@@ -30,7 +30,8 @@ struct ShowVerb: ParsableCommand {
         }
         let reply = try connection.ask(.run(run), for: RunReply.self)
         guard !connection.json else { return try connection.show(reply) { "" } }
-        // The lines of a run that is active, or ended a moment ago, are better known than its last bytes.
+        // For a run that is active or ended a moment ago, the daemon has whole lines, which are
+        // better than the last bytes in the store.
         let output = try? connection.value(
             LogReply.self, of: .log(run.firing.job, run: run, after: 0))
         print(Text.run(reply, output: output, lines: lines))

@@ -27,7 +27,7 @@ struct SkipNextVerb: ParsableCommand {
             .skipNext, .jobs([argument.job]), OrderBody(count: count), done: Self.done(count))
     }
 
-    /// What it does, in words.
+    /// The effect, in words.
     static func done(_ count: Int) -> String {
         count == 0
             ? "no run will be skipped"

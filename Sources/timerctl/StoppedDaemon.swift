@@ -4,8 +4,8 @@
 import Glibc
 import TimerControl
 
-/// Whether the daemon behind a control socket is stopped. Where systemd holds the socket, a connection starts it, and
-/// to look at something is no reason for that.
+/// Finds out whether the daemon of a control socket is stopped. If systemd holds the socket, a
+/// connection starts the daemon, which a command that only reads must not do.
 struct StoppedDaemon {
     /// The path of the control socket.
     let path: String
@@ -14,15 +14,16 @@ struct StoppedDaemon {
 
     private static let units = ["timerd.service", "timerd.socket"]
 
-    /// Says that the daemon is stopped; nil if it is running, if it is about to, or if that cannot be told: then the
-    /// socket itself answers.
+    /// A sentence that says that the daemon is stopped; nil if it is running, starting, or if this
+    /// cannot be found out. In that case the socket itself answers.
     func fault() -> String? {
         guard !isAlive, let units = askManager() else { return nil }
         return Self.fault(units, manager)
     }
 
-    /// Connects to the socket that a running daemon has for this in its runtime directory: that of systemd's service is
-    /// below the directory of the control socket, any other's is that directory.
+    /// Connects to the datagram socket that a running daemon has in its runtime directory. For
+    /// systemd's service this directory is below the directory of the control socket; for others it
+    /// is the same directory.
     private var isAlive: Bool {
         let directory = path.split(separator: "/", omittingEmptySubsequences: false).dropLast()
             .joined(separator: "/")
@@ -31,14 +32,15 @@ struct StoppedDaemon {
         }
     }
 
-    /// What `systemctl show` says of the units; nil if it cannot be asked.
+    /// The output of `systemctl show` for the units; nil if it failed.
     private func askManager() -> String? {
         let words = manager.split(separator: " ").map(String.init)
         let asked = ["show", "--property=Id,ActiveState,Job"] + Self.units
         return Program.output(of: words + asked)
     }
 
-    /// What the answer of `systemctl show` means, one `NAME=VALUE` a line and an empty line behind each unit.
+    /// The meaning of the output of `systemctl show`, which has a line `NAME=VALUE` for each
+    /// property and an empty line after each unit.
     static func fault(_ answer: String, _ manager: String) -> String? {
         var service: [Substring: Substring] = [:]
         var socket: [Substring: Substring] = [:]
@@ -51,7 +53,7 @@ struct StoppedDaemon {
             if properties["Id"] == "timerd.service" { service = properties }
             if properties["Id"] == "timerd.socket" { socket = properties }
         }
-        // One that is about to start, or to start again, has a job, or is activating.
+        // A service that is about to start or restart has a job, or is activating.
         guard socket["ActiveState"] == "active", (service["Job"] ?? "").isEmpty else { return nil }
         switch service["ActiveState"] {
         case "inactive": return "timerd is stopped; start it with `\(manager) start timerd`"
@@ -88,7 +90,8 @@ private enum UnixPath {
 
 /// Another program.
 private enum Program {
-    /// What it writes to standard output; nil if it cannot be started or fails. It is looked for in PATH.
+    /// The standard output of the program; nil if it cannot be started or fails. It is searched in
+    /// PATH.
     static func output(of arguments: [String]) -> String? {
         var ends: [Int32] = [-1, -1]
         guard pipe(&ends) == 0 else { return nil }

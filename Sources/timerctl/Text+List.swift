@@ -5,12 +5,13 @@ import TimerControl
 import TimerCore
 
 extension Text {
-    /// The table of `timerctl list`, with a line of figures below it.
+    /// The table of `timerctl list`, with a summary below it.
     ///
     /// - Parameters:
-    ///   - shown: the jobs in the table, in its order.
-    ///   - columns: what was asked for; nil: the usual ones, of which some are left out where there is no room.
-    ///   - now: for instants of today, which are written shorter where there is no room.
+    ///   - shown: the jobs in the table, in their order.
+    ///   - columns: the requested columns; nil for the standard ones, some of which are left out on
+    ///     a narrow screen.
+    ///   - now: instants of the same day are written shorter on a narrow screen.
     static func table(
         _ status: JobTable, _ shown: [JobTable.Row], columns: [JobColumn]? = nil,
         on screen: Screen = Screen(), now: WallInstant = Terminal.now
@@ -37,7 +38,7 @@ extension Text {
         }
         for column in wanted == nil ? JobColumn.dispensable : [] where table.width > limit {
             if column == .last {
-                // Its time is worth more than the end of a long name.
+                // The time is more important than the end of a long name.
                 let fitted = table.fitted(to: limit, shortening: flexible(), least: nameWidth)
                 if fitted.width <= limit { return fitted }
             }
@@ -47,7 +48,7 @@ extension Text {
         return table.fitted(to: limit, shortening: flexible())
     }
 
-    /// So many columns of a terminal tell most names apart.
+    /// This many columns are enough to distinguish most names.
     private static let nameWidth = 24
 
     private static func make(
@@ -56,7 +57,7 @@ extension Text {
         TextTable(columns.map(\.heading), jobs.map { job in columns.map { $0.cell(job, instant) } })
     }
 
-    /// `14:05:00` of today, `11-24 14:05` of this year, else `2027-01-01`.
+    /// `14:05:00` for the same day, `11-24 14:05` for the same year, otherwise `2027-01-01`.
     static func short(_ text: String?, now: WallInstant) -> String {
         guard let instant = text.flatMap({ WallInstant(rfc3339: $0) }) else { return text ?? "-" }
         for (same, format) in [("%Y-%m-%d", "%H:%M:%S"), ("%Y", "%m-%d %H:%M")]
@@ -66,13 +67,13 @@ extension Text {
         return local(instant, as: "%Y-%m-%d")
     }
 
-    /// In whole seconds, if it is one or more.
+    /// In whole seconds, if it is at least one second.
     static func whole(_ left: Duration) -> String {
         let microseconds = max(0, left.wholeMicroseconds)
         return span(microseconds < 1_000_000 ? microseconds : microseconds / 1_000_000 * 1_000_000)
     }
 
-    /// `12 jobs: 1 failed, 2 paused, 1 running; next is backup in 3min`.
+    /// Such as `12 jobs: 1 failed, 2 paused, 1 running; next is backup in 3min`.
     static func summary(_ status: JobTable, shown: Int, now: WallInstant) -> String {
         let jobs = status.jobs
         var line = plural(jobs.count, "job")
@@ -93,13 +94,13 @@ extension Text {
         return ([line] + faults(of: status)).joined(separator: "\n")
     }
 
-    /// What of the configuration is not in use, in a line each.
+    /// The parts of the configuration that are not in use, one per line.
     static func faults(of status: JobTable) -> [String] {
         (status.refusal.map { [Printable.text($0)] } ?? [])
             + (status.rejected.isEmpty ? [] : [notLoaded(status)])
     }
 
-    /// `1 job not loaded (backup); …`, if there is one.
+    /// Such as `1 job not loaded (backup); …`, or an empty text.
     private static func notLoaded(_ status: JobTable) -> String {
         let names = Printable.text(status.rejected.joined(separator: ", "))
         return "\(plural(status.rejected.count, "job")) not loaded (\(names)); "

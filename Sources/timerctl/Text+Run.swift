@@ -4,11 +4,11 @@
 import TimerControl
 import TimerCore
 
-/// One run as people read it.
+/// Texts about one run.
 extension Text {
     /// The lines of `timerctl show RUN`.
     ///
-    /// - Parameter output: what the daemon has of its output, if it was asked.
+    /// - Parameter output: the output that the daemon has of it, if it was requested.
     static func run(_ reply: RunReply, output: LogReply?, lines: Int) -> String {
         let run = reply.runStatus
         var rows: [(String, String?)] = [
@@ -48,7 +48,7 @@ extension Text {
         return "\(instant(began)), \(span(late.wholeMicroseconds)) late"
     }
 
-    /// How long after its time it began. Of a further attempt, that says nothing.
+    /// How late it started. For a retry this has no meaning.
     private static func late(_ run: RunStatus) -> Duration? {
         guard RunWords.attempt(of: run.id) == 1, let planned = WallInstant(rfc3339: run.scheduled),
             let began = run.began.flatMap({ WallInstant(rfc3339: $0) })
@@ -56,7 +56,7 @@ extension Text {
         return began - planned
     }
 
-    /// `, after 4.1s`; nothing for a run without a process.
+    /// Such as `, after 4.1s`; empty for a run without a process.
     static func took(_ run: RunStatus, _ word: String) -> String {
         guard let elapsed = run.elapsedUsec, elapsed > 0 else { return "" }
         return word + span(elapsed)
@@ -73,7 +73,7 @@ extension Text {
         }
     }
 
-    /// What a run waits for; nil for one that does not wait.
+    /// The reason why a run waits; nil if it does not wait.
     static func waits(_ run: RunStatus, live: Int, of most: Int) -> String? {
         RunWords.wait(run, instant: instant).map {
             run.waits == "capacity" ? "\($0): \(live) of \(most) runs are active" : $0

@@ -4,11 +4,11 @@
 import TimerControl
 import TimerCore
 
-/// Runs and their output as people read them.
+/// Texts about runs and their output.
 extension Text {
-    /// The lines of `timerctl history`: each run, and below it the last lines it wrote.
+    /// The lines of `timerctl history`: each run, and below it the last lines of its output.
     ///
-    /// - Parameter since: what was understood of --since.
+    /// - Parameter since: the parsed value of --since.
     static func history(_ reply: HistoryReply, outputLines: Int, since: String? = nil) -> String {
         let range = since.map { " since \($0)" } ?? ""
         guard !reply.runs.isEmpty else { return "no runs\(range)" }
@@ -39,7 +39,8 @@ extension Text {
         lines(of: output).filter { !$0.isEmpty }.suffix(count).map { Terminal.shown($0) }
     }
 
-    /// The lines of what a run wrote. Not by characters, since of CR and LF together Swift makes one.
+    /// The lines of an output. They are split by bytes, because Swift combines CR and LF into one
+    /// character.
     static func lines(of output: String) -> [String] {
         var lines = output.unicodeScalars.split(separator: "\n", omittingEmptySubsequences: false)
         if lines.last?.isEmpty == true { lines.removeLast() }

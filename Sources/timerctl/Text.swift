@@ -6,7 +6,7 @@ import TimerControl
 import TimerCore
 import TimerZones
 
-/// The API's values as people read them.
+/// The texts in which timerctl prints the values of the API.
 enum Text {
     /// The lines of `timerctl show`.
     static func details(_ job: JobStatus) -> String {
@@ -87,7 +87,7 @@ enum Text {
         ].compactMap { $0 }.joined(separator: ", ")
     }
 
-    /// ` (12s ago)`.
+    /// Such as ` (12s ago)`.
     private static func age(_ text: String) -> String {
         guard let instant = WallInstant(rfc3339: text) else { return "" }
         return " (\(span(max(0, (Terminal.now - instant).wholeMicroseconds))) ago)"
@@ -107,7 +107,7 @@ enum Text {
 
     /// The lines of `timerctl next`.
     ///
-    /// - Parameter from: what was understood of --from.
+    /// - Parameter from: the parsed value of --from.
     static func preview(
         _ preview: SchedulePreview, zone: ZoneRules, from: String? = nil
     ) -> String {
@@ -133,12 +133,12 @@ enum Text {
         return (lines + [afterBoot].compactMap(\.self)).joined(separator: "\n")
     }
 
-    /// `2min after each boot of the machine`.
+    /// Such as `2min after each boot of the machine`.
     private static func boot(_ microseconds: Int64, _ which: String) -> String {
         (microseconds == 0 ? "at" : "\(span(microseconds)) after") + " \(which) boot of the machine"
     }
 
-    /// `Sat 2026-11-21 05:38:52 +01:00`, with a fraction only where it is not zero.
+    /// Such as `Sat 2026-11-21 05:38:52 +01:00`, with a fraction only if it is not zero.
     private static func local(_ instant: WallInstant, in zone: ZoneRules) -> String {
         let offset = zone.offset(at: instant)
         let shifted = instant + .seconds(offset)
@@ -151,7 +151,7 @@ enum Text {
             "\(weekday) \(text) \(offset < 0 ? "-" : "+")\(two(minutes / 60)):\(two(minutes % 60))"
     }
 
-    /// The line that says what came of an order.
+    /// The line with the result of a command.
     static func order(_ reply: OrderReply, done: String) -> String {
         let job = reply.status
         return order(
@@ -161,7 +161,7 @@ enum Text {
                 remainingUsec: job.remainingUsec), done: done)
     }
 
-    /// The line that says what came of an order for one of many jobs.
+    /// The line with the result of a command for one of many jobs.
     static func order(_ job: OrdersReply.Result, done: String) -> String {
         guard job.changed else {
             return "\(job.job): nothing to do: \(Printable.text(job.reason ?? job.state ?? ""))"
@@ -180,7 +180,7 @@ enum Text {
         return "\(job.job): \(done)\(end)\(left)"
     }
 
-    /// What is other in a pause than it was.
+    /// The differences between two pauses.
     private static func change(from former: PauseStatus, to pause: PauseStatus) -> String {
         var parts: [String] = []
         if pause.until != former.until {
@@ -196,7 +196,7 @@ enum Text {
         return parts.joined(separator: ", ")
     }
 
-    /// The lines that say what a reload changed.
+    /// The lines with the changes of a reload.
     static func reload(_ reply: ReloadReply) -> String {
         let changes = [
             ("added", reply.added), ("changed", reply.redefined), ("removed", reply.removed),
@@ -213,7 +213,7 @@ enum Text {
         state == "armed" && areActive(runs) ? "running" : state
     }
 
-    /// Whether one of them is active or about to be; not only one that waits for its turn.
+    /// Whether one of them is active or starting; a run that waits in the queue does not count.
     static func areActive(_ runs: [RunStatus]) -> Bool {
         runs.contains { $0.waits == nil || $0.waits == "capacity" }
     }
@@ -245,28 +245,28 @@ enum Text {
         return TimeSpan.text(.microseconds(microseconds), accuracy: accuracy)
     }
 
-    /// An instant of the API in the zone of whoever reads it.
+    /// An instant of the API in the local time zone.
     static func instant(_ text: String?) -> String { text.map { instant($0) } ?? "-" }
 
-    /// An instant of the API in the zone of whoever reads it.
+    /// An instant of the API in the local time zone.
     static func instant(_ text: String) -> String {
         guard let instant = WallInstant(rfc3339: text) else { return text }
         return local(instant, as: "%Y-%m-%d %H:%M:%S")
     }
 
-    /// An instant of an answer with its weekday, its zone and how far it is:
-    /// `Mon 2026-11-23 09:00:00 CET (in 18h 12min)`.
+    /// An instant with its weekday, its zone and its distance: `Mon 2026-11-23 09:00:00 CET (in 18h
+    /// 12min)`.
     static func moment(_ instant: WallInstant, now: WallInstant = Terminal.now) -> String {
         let times = TimeParser(now: now)
         return "\(times.shortText(of: instant)) (\(times.distance(to: instant)))"
     }
 
-    /// The same of an instant of the API.
+    /// The same for an instant of the API.
     static func moment(_ text: String) -> String {
         WallInstant(rfc3339: text).map { moment($0) } ?? text
     }
 
-    /// An instant in the zone of the reader, as strftime(3) writes it.
+    /// An instant in the local time zone, as strftime(3) writes it.
     static func local(_ instant: WallInstant, as format: String) -> String {
         var seconds = time_t(instant.secondsSinceEpoch)
         var parts = tm()

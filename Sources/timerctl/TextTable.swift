@@ -3,9 +3,9 @@
 
 import TimerControl
 
-/// A table with a heading, as people read it.
+/// A table with a heading, for people.
 struct TextTable {
-    /// How a cell looks where there are colors.
+    /// The style of a cell if there are colors.
     enum Style: String {
         case plain = ""
         case heading = "1"
@@ -13,7 +13,7 @@ struct TextTable {
         case bad = "31"
         case waiting = "33"
 
-        /// A text that looks so, where there are colors.
+        /// The text in this style, for a terminal.
         func applied(to text: String) -> String { "\u{1b}[\(rawValue)m\(text)\u{1b}[0m" }
     }
 
@@ -21,7 +21,8 @@ struct TextTable {
         var text: String
         var style = Style.plain
 
-        /// - Parameter text: control characters are shown as `\x1b`, so that none reaches a terminal, and a tab as a space.
+        /// - Parameter text: control characters are shown as `\x1b`, so that none reaches a
+        ///   terminal, and a tab as a space.
         init(_ text: String, _ style: Style = .plain) {
             self.text = Screen.expanded(Printable.text(text), tab: 1)
             self.style = style
@@ -31,7 +32,7 @@ struct TextTable {
     private var rows: [[Cell]]
     private var widths: [Int]
 
-    /// - Parameter rows: with as many cells as there are headings.
+    /// - Parameter rows: each has as many cells as there are headings.
     /// - Complexity: O(*n*) in the length of all texts.
     init(_ headings: [String], _ rows: [[Cell]]) {
         let all = [headings.map { Cell($0, .heading) }] + rows
@@ -41,14 +42,15 @@ struct TextTable {
         }
     }
 
-    /// How many columns of a terminal it takes.
+    /// The number of columns on a terminal.
     var width: Int { widths.reduce(0, +) + 2 * max(0, widths.count - 1) }
 
-    /// The same with some columns shortened so that all of it takes at most `limit`; wider if that is not possible.
+    /// The same table with some columns shortened, so that it takes at most `limit` columns of the
+    /// terminal; wider if that is not possible.
     ///
     /// - Parameters:
     ///   - flexible: the columns that may be shortened; the widest is shortened first.
-    ///   - least: how many columns of a terminal are left to each of them.
+    ///   - least: the width that each of them keeps.
     func fitted(to limit: Int, shortening flexible: [Int], least: Int = 8) -> TextTable {
         var table = self
         while table.width > limit {
@@ -71,10 +73,10 @@ struct TextTable {
 
     /// One of its lines; the first is the heading.
     ///
-    /// - Parameter limit: how many columns of a terminal it takes at most; what is beyond is left out.
+    /// - Parameter limit: the most columns of the terminal; the rest is left out.
     func line(_ row: Int, color: Bool = false, limit: Int = .max) -> String {
         var line = ""
-        // Spaces are written once something follows them.
+        // Spaces are written only when something follows them.
         var spaces = 0
         var used = 0
         for (cell, width) in zip(rows[row], widths) {

@@ -4,9 +4,10 @@
 import TimerCore
 import TimerZones
 
-/// Options that take a time or a span of time. What cannot be read ends the program with status 2.
+/// Options with a time or a span of time. A value that cannot be parsed ends the program with
+/// status 2.
 enum TimeOption {
-    /// - Parameter option: how the user wrote it, such as `--until`, for the error.
+    /// - Parameter option: the option in the command line, such as `--until`, for the error.
     static func instant(
         _ option: String, _ text: String, _ sense: TimeParser.Sense,
         by times: TimeParser = TimeParser(now: Terminal.now)

@@ -6,7 +6,7 @@ import TimerControl
 import TimerCore
 import TimerZones
 
-/// The command line of timerd.
+/// The program timerctl.
 @main
 struct Timerctl: ParsableCommand {
     static let configuration = CommandConfiguration(
@@ -28,10 +28,11 @@ struct Timerctl: ParsableCommand {
             ReloadVerb.self, EditVerb.self, APIVerb.self,
         ])
 
-    /// For the help and the shells' completions alone: what comes before the verb is read behind it.
+    /// Only for the help and the shells' completions: options before the command are moved behind
+    /// it.
     @OptionGroup var connection: Connection
 
-    /// The status for wrong usage is that of all of timerd's programs, where the parser's own is 64.
+    /// Wrong usage has the same exit status in all of timerd's programs. The parser would use 64.
     static func main() {
         if let fault = ZoneEnvironment.dropUnusable() { Terminal.complain("Warning: \(fault)") }
         do {
@@ -50,8 +51,8 @@ struct Timerctl: ParsableCommand {
         }
     }
 
-    /// What to say if the first word is not a command; nil if it is one. The parser of command lines takes it for an
-    /// argument of this program, of which there are none.
+    /// The error if the first word is not a command; nil if it is one. Without this, the parser
+    /// would take the word for an argument of timerctl itself, which has none.
     static func unknownCommand(_ arguments: ArraySlice<String>) -> String? {
         let names =
             configuration.subcommands.flatMap {
@@ -63,7 +64,8 @@ struct Timerctl: ParsableCommand {
         return "timerctl: unknown command \"\(Printable.text(word))\"\(near); see `timerctl --help`"
     }
 
-    /// The arguments with the verb first: `timerctl --user list` is `timerctl list --user`, as of systemctl.
+    /// The arguments with the command first: `timerctl --user list` is `timerctl list --user`, as
+    /// with systemctl.
     static func verbFirst(_ arguments: ArraySlice<String>) -> [String] {
         var options: [String] = []
         var rest = arguments

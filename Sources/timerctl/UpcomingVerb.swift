@@ -66,13 +66,13 @@ struct UpcomingVerb: ParsableCommand {
         }
     }
 
-    /// On a terminal the runs that are next must not scroll away: seven rows are for the command itself, the heading,
-    /// what is said below the table, and the next prompt.
+    /// On a terminal the first rows must not scroll away: seven rows are for the command itself,
+    /// the heading, the notes below the table, and the next prompt.
     static func standardCount(on screen: Screen) -> Int {
         screen.rows.map { max(5, min(1000, $0 - 7)) } ?? 50
     }
 
-    /// What the options say: an end, or else a span from now on.
+    /// The end that the options give, or else a span of time from now on.
     private func horizon() throws -> (end: WallInstant?, span: Duration) {
         let hundredYears = Duration.microseconds(OrderBody.forUsecMax)
         let end = try until.map { try TimeOption.instant("--until", $0, .future) }
@@ -91,13 +91,14 @@ struct Upcoming: Codable {
         var job: String
         /// `run`, `retry`, or `skipped` by skip-next.
         var kind: String
-        /// How many further runs of the job are not listed one by one, and whether there may be still more.
+        /// How many further runs of the job are not listed one by one, and whether there may be
+        /// more.
         fileprivate(set) var further = 0
         fileprivate(set) var isAtLeast = false
 
         enum CodingKeys: CodingKey { case at, job, kind }
 
-        /// The word of the column WHAT.
+        /// The text of the column WHAT.
         fileprivate var what: String {
             guard further > 0 else { return kind }
             return "\(kind), and \(isAtLeast ? "at least " : "")\(further) more"
@@ -105,24 +106,25 @@ struct Upcoming: Codable {
     }
 
     var upcoming: [Run]
-    /// Whether there are more of them within the time that was asked for.
+    /// Whether there are more runs within the requested time.
     var hasMore: Bool
     /// The jobs that are paused without an end.
     var pausedJobs: [String]
 
     /// - Parameters:
-    ///   - jobs: what the daemon says of them.
-    ///   - most: how many runs at most.
-    ///   - isBrief: whether a job that runs often is listed once, with the number of its further runs, so that it does
-    ///     not hide the others.
-    /// - Throws: if a schedule cannot be worked out here, for example without the time zone's file.
+    ///   - jobs: their status, from the daemon.
+    ///   - most: the most runs.
+    ///   - isBrief: whether a job that runs often is listed once, with the number of its further
+    ///     runs, so that it does not hide other jobs.
+    /// - Throws: if a schedule cannot be computed here, for example without the file of its time
+    ///   zone.
     /// - Complexity: O(jobs × `most`).
     init(
         _ jobs: [JobStatus], from now: WallInstant, to end: WallInstant, most: Int,
         isBrief: Bool = false
     ) throws {
         var found: [Run] = []
-        // To read options takes longer than to work out a schedule.
+        // Parsed once, because parsing options takes longer than computing a schedule.
         let verb = try NextVerb.parse(["job"])
         for job in jobs {
             let each = isBrief ? Self.countedMax : most
@@ -136,9 +138,9 @@ struct Upcoming: Codable {
         pausedJobs = jobs.filter { $0.state == "paused" && $0.paused?.until == nil }.map(\.job)
     }
 
-    /// A job that runs more often is listed once.
+    /// A job with more runs than this is listed once.
     private static let oftenMax = 3
-    /// So many of its runs are counted.
+    /// How many of its runs are counted at most.
     private static let countedMax = 200
 
     private static func brief(_ runs: [Run]) -> [Run] {
@@ -149,7 +151,7 @@ struct Upcoming: Codable {
         return runs.filter { $0.kind != "run" } + [first]
     }
 
-    /// One more than are wanted, so that it is known whether there are more.
+    /// One more than requested, to find out whether there are more.
     private static func runs(
         of job: JobStatus, to end: WallInstant, most: Int, _ verb: NextVerb
     ) throws -> [Run] {
@@ -174,7 +176,8 @@ struct Upcoming: Codable {
 }
 
 extension Upcoming {
-    /// The times of a job until then, and perhaps some behind. Most jobs run seldom: a few are worked out first.
+    /// The times of a job until then, and perhaps some later ones. Most jobs run seldom, so only a
+    /// few times are computed first.
     private static func times(
         of job: JobStatus, to end: WallInstant, most: Int, _ verb: NextVerb
     ) throws -> [String] {
@@ -192,7 +195,7 @@ extension Upcoming {
 extension Text {
     /// The lines of `timerctl upcoming`.
     ///
-    /// - Parameter range: what time was looked at, such as `within 1h`.
+    /// - Parameter range: the requested time, such as `within 1h`.
     static func upcoming(
         _ upcoming: Upcoming, range: String, at now: WallInstant, on screen: Screen = Screen()
     ) -> String {

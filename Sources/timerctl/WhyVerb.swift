@@ -15,7 +15,7 @@ struct WhyVerb: ParsableCommand {
     func run() throws {
         let reply = try connection.ask(.why(argument.job), for: WhyReply.self)
         try connection.show(reply) {
-            // An error of the configuration has lines of its own: what is wrong, the place, a caret.
+            // An error in the configuration has several lines: the message, the place, and a caret.
             Explanation(reply) { Text.instant($0) }.sentences.map(Printable.lines).joined(
                 separator: "\n")
         }

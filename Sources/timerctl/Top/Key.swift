@@ -7,18 +7,18 @@ enum Key: Hashable {
     /// A letter pressed together with Ctrl.
     case control(Character)
     case enter, escape, backspace, up, down, left, right, pageUp, pageDown, home, end
-    /// Text that was pasted, where the terminal says so: it is no command.
+    /// Pasted text, if the terminal marks it: it contains no commands.
     case paste(String)
 }
 
-/// Finds the keys in what a terminal sends, however it is divided.
+/// Finds the keys in the bytes of a terminal, however they are divided.
 struct KeyReader {
     /// The most bytes of a key or of pasted text.
     static let bytesMax = 65_536
 
     private var bytes: [UInt8] = []
 
-    /// Whether the beginning of a key was read. An Escape that nothing follows is such a beginning as well.
+    /// Whether the start of a key was read. An Escape that nothing follows is such a start, too.
     var isWaiting: Bool { !bytes.isEmpty }
 
     /// The keys that are complete with these bytes.
@@ -43,7 +43,8 @@ struct KeyReader {
         return keys
     }
 
-    /// Nothing more came for a while: an Escape was the key itself, and anything else is dropped.
+    /// Called if nothing more came for a while: an Escape was the Escape key, and anything else is
+    /// dropped.
     mutating func finish() -> [Key] {
         defer { bytes = [] }
         return bytes.first == Self.escape && bytes.count == 1 ? [.escape] : []
@@ -51,7 +52,7 @@ struct KeyReader {
 
     private enum Part {
         case key(Key)
-        /// Something that is no key known here.
+        /// Bytes that are no known key.
         case nothing
         case incomplete
     }
@@ -86,7 +87,7 @@ struct KeyReader {
         return .key(.character(character))
     }
 
-    /// What follows an Escape (ECMA-48; xterm's "Alt" sends one before the key).
+    /// The bytes after an Escape (ECMA-48; xterm's "Alt" sends one before the key).
     private static func sequence(_ rest: inout ArraySlice<UInt8>) -> Part {
         guard let second = rest.first else { return .incomplete }
         switch second {
@@ -105,7 +106,7 @@ struct KeyReader {
         let parameters = rest.prefix { (0x20...0x3f).contains($0) }
         rest = rest.dropFirst(parameters.count)
         guard let final = rest.popFirst() else { return .incomplete }
-        // The console of Linux sends a second bracket with the function keys.
+        // The Linux console sends a second bracket with the function keys.
         if final == UInt8(ascii: "["), parameters.isEmpty {
             return rest.popFirst() == nil ? .incomplete : .nothing
         }
@@ -120,7 +121,7 @@ struct KeyReader {
         return .key(.paste(text))
     }
 
-    /// The key that a sequence with this end means, with or without Shift and the like.
+    /// The key of a sequence with this last byte, with or without modifiers such as Shift.
     private static func named(_ final: UInt8, _ parameters: ArraySlice<UInt8>) -> Part {
         switch final {
         case UInt8(ascii: "A"): return .key(.up)
@@ -142,7 +143,7 @@ struct KeyReader {
         }
     }
 
-    /// `5~` is a key of its own, `15~` is not; what follows a semicolon is Shift and the like.
+    /// `5~` is a key, `15~` is not. After a semicolon come modifiers such as Shift.
     private static func single(_ parameters: ArraySlice<UInt8>, _ key: Key) -> Part {
         let second = parameters.dropFirst().first
         return second == nil || second == UInt8(ascii: ";") ? .key(key) : .nothing

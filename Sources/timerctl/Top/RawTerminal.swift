@@ -4,13 +4,14 @@
 import CLinux
 import Glibc
 
-/// The terminal of this process as a program for the whole screen uses it: each key at once, nothing echoed, and a
-/// screen of its own that leaves what was there as it was.
+/// The terminal in the mode for programs that use the whole screen: it sends each key at once and
+/// echoes nothing. A separate screen keeps the old contents unchanged.
 struct RawTerminal {
-    /// The modes that the terminal had before.
+    /// The modes of the terminal before.
     private let before: termios
 
-    /// Nil if standard input or standard output is no terminal, or one without a cursor that can be moved.
+    /// Nil if standard input or standard output is no terminal, or if the terminal cannot move its
+    /// cursor.
     init?() {
         var before = termios()
         guard isatty(STDOUT_FILENO) == 1, tcgetattr(STDIN_FILENO, &before) == 0,
@@ -19,7 +20,7 @@ struct RawTerminal {
         self.before = before
     }
 
-    /// How many rows and columns it has now; 24 and 80 if it does not know.
+    /// The present number of rows and columns; 24 and 80 if the terminal does not know.
     var size: TopSize {
         var (columns, rows): (Int32, Int32) = (0, 0)
         guard clinux_terminal_size(STDOUT_FILENO, &columns, &rows) == 0, columns > 0, rows > 0
@@ -27,35 +28,35 @@ struct RawTerminal {
         return TopSize(rows: Int(rows), columns: Int(columns))
     }
 
-    /// Takes the terminal, from the shell or again after a stop.
+    /// Switches to this mode, at the start or after a stop.
     ///
-    /// Lines are not wrapped: of one whose width the terminal counts differently, only the end is wrong. Pasted text is
-    /// marked, so that it is not taken for commands.
+    /// Lines are not wrapped: if the terminal computes another width for a line, only its end is
+    /// wrong. Pasted text is marked, so that it is not taken for commands.
     func enter() {
         var raw = before
         raw.c_lflag &= ~tcflag_t(ICANON | ECHO | IEXTEN)
-        // Ctrl-S does not stop the output, and Enter is told from Ctrl-J.
+        // Ctrl-S does not stop the output, and Enter differs from Ctrl-J.
         raw.c_iflag &= ~tcflag_t(IXON | ICRNL | INLCR | ISTRIP)
         tcsetattr(STDIN_FILENO, TCSADRAIN, &raw)
         Terminal.put("\u{1b}[?1049h\u{1b}[?25l\u{1b}[?7l\u{1b}[?2004h\u{1b}[2J")
     }
 
-    /// Gives it back as it was.
+    /// Restores the old mode.
     func leave() {
         Terminal.put("\u{1b}[0m\u{1b}[?2004l\u{1b}[?7h\u{1b}[?25h\u{1b}[?1049l")
         var before = before
         tcsetattr(STDIN_FILENO, TCSADRAIN, &before)
     }
 
-    /// What has to be written so that the screen shows the new lines, where it shows the old ones; only lines that
-    /// differ are written.
+    /// The bytes that change the screen from the old lines to the new ones; only lines that differ
+    /// are written.
     ///
-    /// - Parameter old: nil: nothing is known of the screen.
+    /// - Parameter old: nil if the contents of the screen are not known.
     static func changes(from old: [String]?, to new: [String]) -> String {
         var text = old == nil ? "\u{1b}[0m\u{1b}[2J" : ""
         let old = old ?? []
         for (row, line) in new.enumerated() where row >= old.count || old[row] != line {
-            // Erased before it is written: behind a line of the full width, its last character would be erased.
+            // Erased first: erasing after a line of the full width would delete its last character.
             text += "\u{1b}[\(row + 1);1H\u{1b}[K\(line)"
         }
         for row in new.count..<max(new.count, old.count) { text += "\u{1b}[\(row + 1);1H\u{1b}[K" }
@@ -63,7 +64,7 @@ struct RawTerminal {
     }
 }
 
-/// How many rows and columns a terminal has.
+/// The number of rows and columns of a terminal.
 struct TopSize: Hashable {
     var rows: Int
     var columns: Int

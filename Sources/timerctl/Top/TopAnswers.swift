@@ -7,24 +7,24 @@ import Synchronization
 import TimerControl
 import TimerCore
 
-/// What `timerctl top` asks the daemon.
+/// A request of `timerctl top` to the daemon.
 enum TopRequest: Sendable {
     case list
     case log(Job.Name, after: UInt64?)
     case command(TopCommand)
 }
 
-/// What came of it.
+/// The answer to a request.
 enum TopAnswer: Sendable {
     case list(Result<JobTable, Connection.Failure>)
-    /// What was asked for, and what came of it.
+    /// The request for a log, and its result.
     case log(Job.Name, after: UInt64?, Result<LogReply, Connection.Failure>)
-    /// What came of a command, in a sentence.
+    /// The result of a command, in a sentence.
     case command(Result<String, Connection.Failure>)
 }
 
 extension Connection {
-    /// Asks, and waits for the answer.
+    /// Sends a request and waits for the answer.
     func answer(_ request: TopRequest) -> TopAnswer {
         switch request {
         case .list: .list(result { () throws(Failure) in try table() })
@@ -66,7 +66,8 @@ extension Connection {
     }
 }
 
-/// Asks the daemon on a thread of its own, one thing after the other, so that the keys work while it takes its time.
+/// Sends requests on a thread of its own, one after the other, so that the keys work while the
+/// daemon is slow.
 final class TopWorker: Sendable {
     /// Becomes readable when there is an answer.
     let descriptor: Int32
@@ -75,7 +76,7 @@ final class TopWorker: Sendable {
     private let queue = DispatchQueue(label: "timerctl.top")
     private let answers = Mutex<[TopAnswer]>([])
 
-    /// Nil if the process has no descriptor left.
+    /// Nil if the process has no free descriptor.
     init?(_ connection: Connection) {
         var ends: [Int32] = [-1, -1]
         guard pipe(&ends) == 0 else { return nil }
@@ -97,7 +98,7 @@ final class TopWorker: Sendable {
             let answer = connection.answer(request)
             answers.withLock { $0.append(answer) }
             var byte: UInt8 = 0
-            // A pipe that is full is readable.
+            // If the pipe is full, it is readable already.
             _ = write(writing, &byte, 1)
         }
     }

@@ -6,13 +6,13 @@ import TimerControl
 /// Lines that fill the screen and can be scrolled.
 struct TopPage {
     struct Line: Hashable {
-        /// Nothing in it moves the cursor.
+        /// It contains nothing that moves the cursor.
         var text: String
         var style = TextTable.Style.plain
     }
 
     private(set) var lines: [Line]
-    /// The first row on the screen; nil: the end is followed.
+    /// The first row on the screen; nil if the page follows its end.
     private(set) var top: Int?
 
     init(_ lines: [Line], top: Int? = nil) {
@@ -20,7 +20,8 @@ struct TopPage {
         self.top = top
     }
 
-    /// Adds lines at the end, and drops the first of more than `most`. What is on the screen stays there.
+    /// Adds lines at the end, and drops the first ones if there are more than `most`. The visible
+    /// lines stay in place.
     mutating func add(_ more: [Line], most: Int, _ size: TopSize) {
         lines += more
         guard lines.count > most else { return }
@@ -29,7 +30,7 @@ struct TopPage {
         top = top.map { max(0, $0 - Self.wrapped(gone, size.columns).count) }
     }
 
-    /// The rows on a screen of this size: long lines go on in the next row.
+    /// The rows on a screen of this size: long lines continue in the next row.
     func rows(_ size: TopSize) -> [Line] {
         let all = Self.wrapped(lines[...], size.columns)
         let last = max(0, all.count - size.rows)
@@ -50,7 +51,7 @@ struct TopPage {
         case .end, .character("G"): wanted = last
         default: return
         }
-        // At the end, what comes is followed.
+        // At the end, the page follows new lines.
         top = wanted >= last ? nil : max(0, wanted)
     }
 
@@ -60,7 +61,7 @@ struct TopPage {
         }
     }
 
-    /// What the keys do.
+    /// The help about the keys.
     static let help = TopPage(
         [
             "up down j k      select a job (also PgUp, PgDn, Home, End)",
@@ -81,22 +82,22 @@ struct TopPage {
         ].map { Line(text: $0) }, top: 0)
 }
 
-/// The output of a job on the screen.
+/// The page with the output of a job.
 struct TopLog {
-    /// So many lines are kept.
+    /// How many lines are kept.
     static let linesMax = 5000
 
     let job: String
     private var progress = LogProgress()
-    /// What to ask the daemon on from; nil before its first answer.
+    /// The number to continue from; nil before the first answer.
     private(set) var last: UInt64?
-    /// The run that the output is from.
+    /// The run of the output.
     private(set) var about: String?
     var page = TopPage([])
 
     init(job: String) { self.job = job }
 
-    /// Adds what the daemon answered.
+    /// Adds the answer of the daemon.
     mutating func take(_ reply: LogReply, _ size: TopSize) {
         if let past = reply.past {
             let outcome = past.outcome.map { "\($0), " } ?? ""
@@ -109,7 +110,8 @@ struct TopLog {
             items(of: reply).compactMap { Self.line($0) }, most: Self.linesMax, size)
     }
 
-    /// Of a run that ended, the lines that are left of it, or the end that is kept with it if that is more.
+    /// For an ended run, the lines that are still in memory, or the stored end of its output if
+    /// that is more.
     private mutating func items(of reply: LogReply) -> [LogItem] {
         let items = progress.items(of: reply)
         let bytes = reply.lines.reduce(0) { $0 + $1.text.utf8.count + 1 }
@@ -128,7 +130,7 @@ struct TopLog {
         }
     }
 
-    /// What is shown where there is no output.
+    /// The text if there is no output.
     var emptiness: String? {
         guard page.lines.isEmpty else { return nil }
         return last == nil ? "waiting for timerd" : "no output"

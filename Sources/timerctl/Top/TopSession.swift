@@ -6,7 +6,8 @@ import Glibc
 import TimerControl
 import TimerCore
 
-/// `timerctl top` on a terminal: waits for keys, signals and answers of the daemon, and draws.
+/// `timerctl top` on a terminal: waits for keys, signals and answers of the daemon, and draws the
+/// screen.
 struct TopSession {
     private let terminal: RawTerminal
     private let connection: Connection
@@ -15,21 +16,21 @@ struct TopSession {
     private var state: TopState
     private var size: TopSize
     private var keys = KeyReader()
-    /// What is on the screen; nil: unknown.
+    /// The lines on the screen; nil if they are not known.
     private var screen: [String]?
-    /// When to ask for the list again; nil while an answer is awaited.
+    /// When to request the list again; nil while an answer is awaited.
     private var due: ContinuousClock.Instant?
     private var asked = ContinuousClock.now
-    /// Whether to ask again as soon as the answer is there.
+    /// Whether to request the list again as soon as the answer arrives.
     private var isUrgent = false
-    /// Why the program ends: nil as long as it does not.
+    /// Why the program ends; nil while it does not.
     private var end: End?
 
     private enum End: Hashable { case quit, signal(Int32) }
 
-    /// So long after an Escape something that belongs to it may come.
+    /// How long after an Escape, in milliseconds, further bytes may belong to it.
     private static let escapeTime = 100
-    /// The time after which it is said that the daemon does not answer.
+    /// After this time the screen says that the daemon does not answer.
     private static let patience = Duration.seconds(3)
 
     init(
@@ -44,9 +45,9 @@ struct TopSession {
         size = terminal.size
     }
 
-    /// Returns when the user quits. The terminal is as it was before, whatever happens.
+    /// Returns when the user quits. The terminal is always restored.
     mutating func run() throws {
-        // Before the worker has a thread, which would take signals as well.
+        // Before the worker starts its thread, which would otherwise receive signals too.
         let signals = TopSignals()
         guard let signals, let worker = TopWorker(connection) else {
             throw Connection.fail(
@@ -86,8 +87,8 @@ struct TopSession {
         askIfDue(worker)
     }
 
-    /// How long to wait, in milliseconds: until the list is due, and no longer than the clock on the screen stays
-    /// right.
+    /// How long to wait, in milliseconds: until the list is due, or until the clock on the screen
+    /// has to change.
     private var delay: Int32 {
         guard let due else { return 1000 }
         let left = (due - ContinuousClock.now).wholeMicroseconds / 1000 + 1
@@ -119,7 +120,7 @@ struct TopSession {
         if count > 0 {
             press(keys.read(bytes[..<count]), worker)
         } else if count == 0 || (errno != EINTR && errno != EAGAIN) {
-            // The terminal is gone.
+            // The terminal was closed.
             end = .quit
         }
     }
@@ -142,15 +143,15 @@ struct TopSession {
         if due == nil { isUrgent = true } else { due = .now }
     }
 
-    /// The next question is due some time after the answer to the last one: a daemon that takes long for very many jobs
-    /// is busy with this for half of the time at most.
+    /// The next request is due some time after the last answer, so that a daemon that is slow
+    /// because of very many jobs spends at most half of its time on this.
     private mutating func schedule() {
         let now = ContinuousClock.now
         due = isUrgent ? now : max(asked + interval, now + (now - asked))
         isUrgent = false
     }
 
-    /// A command that was given is not forgotten: it ends with its answer, or with another `q`.
+    /// If a command has no answer yet, the program waits for it, or for another `q`.
     private mutating func leave() {
         if state.pending == 0 || state.isLeaving { end = .quit }
         state.isLeaving = true
@@ -172,7 +173,7 @@ struct TopSession {
                 terminal.enter()
                 redraw()
             case SIGCONT:
-                // After a stop that was not announced, the shell has changed the terminal.
+                // After a stop that the program did not cause, the shell has changed the terminal.
                 terminal.enter()
                 redraw()
             default: end = .signal(number)
@@ -180,7 +181,7 @@ struct TopSession {
         }
     }
 
-    /// What the daemon answered, or why it did not.
+    /// Handles an answer of the daemon, or an error.
     mutating func take(_ answer: TopAnswer) {
         switch answer {
         case .list(let result):
@@ -203,7 +204,7 @@ struct TopSession {
             case .failure(let error): state.message = Self.message(error)
             }
             if state.isLeaving, state.pending == 0 { end = .quit }
-            // What came of it is seen at once.
+            // The effect is shown at once.
             askSoon()
         }
     }

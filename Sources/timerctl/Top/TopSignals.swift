@@ -4,13 +4,14 @@
 import CLinux
 import Glibc
 
-/// The signals that concern a terminal, as something to wait for. While this is in use they do nothing by themselves.
+/// The signals that concern a terminal, as a descriptor to wait for. Their default actions are off
+/// meanwhile.
 struct TopSignals {
-    /// Becomes readable when one comes.
+    /// Becomes readable when a signal comes.
     let descriptor: Int32
     private let before: sigset_t
 
-    /// Nil if that is not possible; then errno says why.
+    /// Nil if it could not be created; errno says why.
     init?() {
         var signals = sigset_t()
         var before = sigset_t()
@@ -29,10 +30,10 @@ struct TopSignals {
         return number == 0 ? nil : number
     }
 
-    /// Stops this process as SIGTSTP does without us, and returns when it is continued.
+    /// Stops this process as SIGTSTP does by default, and returns when it is continued.
     func stop() { unblocked(SIGTSTP) { _ = raise(SIGTSTP) } }
 
-    /// Ends this process as the signal does without us.
+    /// Ends this process as the signal does by default.
     func end(with number: Int32) {
         signal(number, SIG_DFL)
         unblocked(number) { _ = raise(number) }

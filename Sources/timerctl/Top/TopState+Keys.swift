@@ -4,9 +4,9 @@
 import TimerControl
 import TimerCore
 
-/// What the keys do.
+/// The commands of the keys.
 extension TopState {
-    /// - Returns: what is to be done beside the change of the state.
+    /// - Returns: an action beside the change of the state.
     mutating func press(_ key: Key, _ size: TopSize) -> Action? {
         if key == .control("l") { return .redraw }
         switch mode {
@@ -72,7 +72,7 @@ extension TopState {
         return true
     }
 
-    /// The command for the selected job. What cannot be taken back is asked first.
+    /// The command for the selected job. A command that cannot be undone needs a confirmation.
     ///
     /// - Parameter verb: gets how many of the job's next runs are skipped already.
     private mutating func command(_ verb: (Int?) -> TopCommand.Verb) -> Action? {

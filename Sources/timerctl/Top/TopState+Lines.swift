@@ -4,12 +4,13 @@
 import TimerControl
 import TimerCore
 
-/// How it looks.
+/// Draws the screen.
 extension TopState {
-    /// The whole screen, a line for each row. None is wider than the screen, and nothing in it moves the cursor.
+    /// The whole screen, one line for each row. None is wider than the screen or contains anything
+    /// that moves the cursor.
     ///
-    /// - Parameter now: what the wall clock says.
-    /// - Complexity: O(*n*) in the jobs that are shown.
+    /// - Parameter now: the time of the wall clock.
+    /// - Complexity: O(*n*) in the number of shown jobs.
     func lines(_ size: TopSize, hasColor: Bool, now: WallInstant) -> [String] {
         let drawing = Drawing(columns: size.columns, hasColor: hasColor)
         var lines: [String]
@@ -32,7 +33,7 @@ extension TopState {
         return lines + [lastLine(drawing)]
     }
 
-    /// Writes texts as wide as the screen at most.
+    /// Fits texts into the width of the screen.
     private struct Drawing {
         var columns: Int
         var hasColor: Bool
@@ -58,7 +59,7 @@ extension TopState {
             }
             let text = table.line(index + 1, limit: size.columns)
             let space = String(repeating: " ", count: size.columns - Screen.width(of: text))
-            // Not a color: it is there on every terminal.
+            // Inverse video is no color, and every terminal has it.
             return "\u{1b}[7m\(text)\(space)\u{1b}[0m"
         }
         return header + [table.line(0, color: drawing.hasColor, limit: size.columns)]
@@ -83,10 +84,10 @@ extension TopState {
         return min(all, max(0, size.rows - 4))
     }
 
-    /// How many jobs there is room for.
+    /// How many jobs fit on the screen.
     func jobRows(_ size: TopSize) -> Int { max(0, size.rows - headerRows(size) - 2) }
 
-    /// The part of the screen that a page has, between the title and the last line.
+    /// The size of a page, between the title and the last line.
     func pageSize(_ size: TopSize) -> TopSize {
         TopSize(rows: max(1, size.rows - 2), columns: size.columns)
     }
@@ -128,7 +129,7 @@ extension TopState {
         }
     }
 
-    /// The end of what is typed is seen, whatever its length.
+    /// The end of the typed text is always visible.
     private func filterLine(_ drawing: Drawing) -> String {
         var end = Printable.text(text)
         while Screen.width(of: end) > max(1, drawing.columns - 9) { end.removeFirst() }

@@ -4,24 +4,24 @@
 import TimerControl
 import TimerCore
 
-/// Everything that `timerctl top` shows: a value, changed by answers of the daemon and by keys.
+/// The state of `timerctl top`. It is a value, which answers of the daemon and keys change.
 struct TopState {
-    /// What a key asks the daemon for, or of this program.
+    /// What a key requests from the daemon or from this program.
     enum Action: Hashable {
         case command(TopCommand)
         /// Show the output of a job.
         case log(String)
-        /// Show the list again at once.
+        /// Request the list at once.
         case refresh
         /// Draw the whole screen again.
         case redraw
         case quit
     }
 
-    /// What the keys are for at the moment.
+    /// What the keys mean at the moment.
     enum Mode {
         case table
-        /// The filter is being typed; this was the one before.
+        /// The filter is being typed; with the filter before.
         case filter(before: String)
         /// A question is asked in the last line.
         case question(TopCommand)
@@ -34,28 +34,28 @@ struct TopState {
         var isError = false
     }
 
-    /// What the daemon said last; nil before its first answer.
+    /// The last list of the daemon; nil before its first answer.
     private(set) var table: JobTable?
-    /// What is shown of the jobs, in this order.
+    /// The shown jobs, in their order.
     private(set) var shown: [JobTable.Row] = []
-    /// What the command line and the keys say about which jobs are shown and how they are sorted.
+    /// The filter and the order that the command line and the keys set.
     private(set) var filter: ListFilter
     /// The filter of the key `/`.
     private(set) var text = ""
-    /// The selected job: it stays selected wherever it moves in the table.
+    /// The selected job. It stays selected wherever it moves in the table.
     private(set) var selected: String?
-    /// Where it is in the table.
+    /// Its place in the table.
     private(set) var place = 0
     /// The first job on the screen.
     private(set) var top = 0
     var mode = Mode.table
-    /// What is shown in the last line.
+    /// The message in the last line.
     var message: Message?
-    /// Why nothing new is known; nil if the daemon answers.
+    /// Why there is no new data; nil if the daemon answers.
     var trouble: String?
     /// How many commands the daemon has not answered yet.
     var pending = 0
-    /// Whether the program ends as soon as they are answered.
+    /// Whether the program ends as soon as these are answered.
     var isLeaving = false
 
     init(filter: ListFilter) { self.filter = filter }
@@ -72,12 +72,12 @@ struct TopState {
         select(size)
     }
 
-    /// Adds output to the page it was asked for.
+    /// Adds output to the page that requested it.
     ///
-    /// - Parameter after: where the answer goes on from.
+    /// - Parameter after: the number from which the request continued.
     mutating func take(_ reply: LogReply, of job: Job.Name, after: UInt64?, _ size: TopSize) {
         trouble = nil
-        // The page may be another one by now.
+        // Another page may be shown by now.
         guard case .log(var log) = mode, log.job == job.description, log.last == after else {
             return
         }
@@ -95,7 +95,7 @@ struct TopState {
         select(size)
     }
 
-    /// The next order: that of the configuration, then one after the other.
+    /// Changes to the next order; the first is that of the configuration.
     mutating func changeOrder(_ size: TopSize) {
         let orders: [ListFilter.Order?] = [nil] + [.state, .next, .last, .name]
         let now = orders.firstIndex(of: filter.sort) ?? 0
@@ -103,7 +103,8 @@ struct TopState {
         select(size)
     }
 
-    /// Works out what is shown. If the selected job is gone, the one in its place is selected.
+    /// Computes which jobs are shown. If the selected job is gone, the job in its place is
+    /// selected.
     private mutating func select(_ size: TopSize) {
         shown = filter.apply(to: table?.jobs ?? [])
         if !text.isEmpty { shown = shown.filter { admits($0.job) } }
@@ -111,7 +112,8 @@ struct TopState {
         move(to: place, size)
     }
 
-    /// A text with `*`, `?` or `[` is a pattern; any other is part of a name, in capitals or not.
+    /// A text with `*`, `?` or `[` is a pattern; any other text is a part of a name, in upper or
+    /// lower case.
     private func admits(_ job: String) -> Bool {
         if text.contains(where: { "*?[".contains($0) }) {
             return NamePatterns.admit(job, as: text)
@@ -125,7 +127,7 @@ struct TopState {
         settle(size)
     }
 
-    /// Has the selected job on the screen, and no room left below the last one.
+    /// Scrolls so that the selected job is visible, with no empty rows below the last job.
     mutating func settle(_ size: TopSize) {
         let rows = max(1, jobRows(size))
         top = max(place - rows + 1, min(top, place))
@@ -133,11 +135,11 @@ struct TopState {
     }
 }
 
-/// What the keys do to a job.
+/// A command for a job.
 struct TopCommand: Hashable {
     enum Verb: Hashable {
         case pause, resume, run
-        /// How many of the next runs are skipped, with those that are skipped already.
+        /// How many of the next runs are skipped, including those that are skipped already.
         case skip(Int)
         case kill
     }
@@ -145,7 +147,7 @@ struct TopCommand: Hashable {
     var verb: Verb
     var job: Job.Name
 
-    /// What has to be agreed to first; nil for what can be taken back.
+    /// The question before the command; nil for a command that can be undone.
     var question: String? {
         switch verb {
         case .pause, .resume, .run: nil

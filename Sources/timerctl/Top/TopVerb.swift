@@ -13,7 +13,7 @@ struct TopVerb: ParsableCommand {
             which jobs are shown. While timerd is away, it is waited for.
             """)
 
-    /// How often the list may be shown again.
+    /// The allowed intervals between two lists.
     static let intervals: ClosedRange<Duration> = .milliseconds(100) ... .seconds(3600)
 
     @OptionGroup var connection: Connection
@@ -52,7 +52,7 @@ struct TopVerb: ParsableCommand {
                 "top needs a terminal that can move its cursor, for input and for output; "
                     + "`timerctl list --watch` works without one")
         }
-        // What nothing can be done about later is said before the screen is taken.
+        // Errors that another attempt would not solve are printed before the screen changes.
         var first: Result<JobTable, Connection.Failure>
         do throws(Connection.Failure) {
             first = .success(try connection.table())
