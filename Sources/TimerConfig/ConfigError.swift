@@ -21,27 +21,30 @@ public struct SourceMark: Hashable, Comparable, Sendable {
     }
 }
 
-/// What is wrong with a configuration, and where.
+/// An error in a configuration, with its place.
 ///
-/// Its text is `FILE:LINE:COLUMN: job "backup": unknown key "intervall" (did you mean "interval"?)`, then
-/// the line and a caret under the column; without a place, `FILE: what is wrong`.
+/// Its text is `FILE:LINE:COLUMN: job "backup": unknown key "intervall" (did you mean
+/// "interval"?)`, then the line and a caret under the column. Without a place it is `FILE:
+/// MESSAGE`.
 public struct ConfigError: Error, Hashable, Sendable, CustomStringConvertible {
     /// The file.
     public var file: String
-    /// The place in it; nil if the file as a whole is meant.
+    /// The place in it; nil if the error concerns the whole file.
     public var mark: SourceMark?
     /// What is wrong, and what to do next.
     public var message: String
     /// The line and the caret.
     public var excerpt: String?
-    /// The job that is not loaded because of it, as its name is written; nil if it is not about one job.
+    /// The job that is not loaded because of it, as its name is written; nil if it does not concern
+    /// one job.
     public var job: String?
 
     /// The most characters of a message.
     static let messageMax = 1000
 
-    /// An error as described. A message that is too long, since it has a text of the file in it, ends with `…`. What could steer the terminal it is shown on, or break its line, is escaped
-    /// in the file's name and the message, as TOML writes it: `\n`, `\u001B`.
+    /// Creates an error. A message that is too long, because it contains a text of the file, ends
+    /// with `…`. Characters in the name of the file and in the message that could control a
+    /// terminal or break the line are escaped as in TOML: `\n`, `\u001B`.
     public init(
         file: String, mark: SourceMark? = nil, message: String, excerpt: String? = nil,
         job: String? = nil
@@ -59,12 +62,12 @@ public struct ConfigError: Error, Hashable, Sendable, CustomStringConvertible {
     }
 }
 
-/// Something in a configuration that is no error and may still not be what was meant.
+/// Something in a configuration that is no error but may be a mistake.
 ///
-/// Its text is that of an error, with `warning:` or `note:` behind the place and the code in brackets at the
-/// end.
+/// Its text is that of an error, with `warning:` or `note:` after the place, and the code in
+/// brackets at the end.
 public struct ConfigWarning: Hashable, Sendable, CustomStringConvertible {
-    /// What kind of thing it is; the raw value is its name for people and programs.
+    /// The kind of warning; the raw value is its name for people and programs.
     public struct Code: RawRepresentable, Hashable, Sendable {
         public let rawValue: String
 
@@ -75,22 +78,23 @@ public struct ConfigWarning: Hashable, Sendable, CustomStringConvertible {
         /// There is no such group on this machine.
         public static let unknownGroup = Code(rawValue: "unknown-group")
         public static let unknownPamService = Code(rawValue: "unknown-pam-service")
-        /// The program is not there, or cannot be executed.
+        /// The program does not exist, or cannot be executed.
         public static let missingProgram = Code(rawValue: "missing-program")
-        /// The working directory is not there.
+        /// The working directory does not exist.
         public static let missingDirectory = Code(rawValue: "missing-directory")
         /// The machine did not answer in time.
         public static let notChecked = Code(rawValue: "not-checked")
-        /// A program or directory cannot be looked at with the rights of this process.
+        /// This process has no right to look at a program or directory.
         public static let notExamined = Code(rawValue: "not-examined")
-        /// The job names no user, so its runs have the user root.
+        /// The job names no user, so its runs are executed as root.
         public static let runsAsRoot = Code(rawValue: "runs-as-root")
-        /// An empty or relative part of PATH leads to the working directory, where others may put programs.
+        /// An empty or relative part of PATH means the working directory, where other users may put
+        /// programs.
         public static let relativePath = Code(rawValue: "relative-path")
-        /// A crontab line that Debian's cron reads in another way, or not at all.
+        /// A crontab line that Debian's cron reads in another way, or does not accept.
         public static let differsFromCron = Code(rawValue: "differs-from-cron")
 
-        /// All there are, those of schedules first.
+        /// All codes, those about schedules first.
         public static let all =
             ScheduleFinding.Code.allCases.map { Code(rawValue: $0.rawValue) }
             + [
@@ -99,22 +103,22 @@ public struct ConfigWarning: Hashable, Sendable, CustomStringConvertible {
                 relativePath, notChecked, notExamined, differsFromCron,
             ]
 
-        /// Whether it is worth knowing and nothing to be warned of.
+        /// Whether it is only information, and not a warning.
         public var isNote: Bool { Self.notes.contains(self) }
 
-        /// Those that are notes.
+        /// The codes of notes.
         public static let notes = [notExamined, differsFromCron]
     }
 
-    /// What kind of thing it is.
+    /// The kind of warning.
     public var code: Code
-    /// Whether it is worth knowing and nothing to be warned of.
+    /// Whether it is only information, and not a warning.
     public var isNote: Bool { code.isNote }
     /// The file.
     public var file: String
     /// The place in it.
     public var mark: SourceMark
-    /// What happens, and what to write if that is not meant.
+    /// What will happen, and what to write if that is not intended.
     public var message: String
     /// The line and the caret.
     public var excerpt: String?
@@ -136,22 +140,23 @@ public struct ConfigWarning: Hashable, Sendable, CustomStringConvertible {
     }
 }
 
-/// The text of a file, for showing a line of it.
+/// The text of a file, of which errors show a line.
 struct SourceText {
     /// How many characters of a long line are shown.
     static let shownMax = 100
 
     private let lines: [ArraySlice<UInt8>]
-    /// The line that was asked for last: a file of one long line may have an error at each of its words.
+    /// The line of the last excerpt: a file of one long line may have an error at each of its
+    /// words.
     private var last: (number: Int, scalars: [Unicode.Scalar])?
 
     init(_ bytes: [UInt8]) {
         lines = bytes.split(separator: UInt8(ascii: "\n"), omittingEmptySubsequences: false)
     }
 
-    /// The characters of a line that exists, counted from 1, without its end.
+    /// The characters of an existing line, counted from 1, without its line end.
     ///
-    /// - Complexity: O(*n*) in the length of the line; O(1) when asked for the same line again.
+    /// - Complexity: O(*n*) in the length of the line; O(1) for the same line again.
     private mutating func scalars(ofLine number: Int) -> [Unicode.Scalar] {
         if let last, last.number == number { return last.scalars }
         var scalars = Array(String(decoding: lines[number - 1], as: UTF8.self).unicodeScalars)
@@ -165,27 +170,28 @@ struct SourceText {
         guard mark.line <= lines.count else { return nil }
         let line = scalars(ofLine: mark.line)
         let column = min(mark.column - 1, line.count)
-        // A long line is shown around the caret.
+        // Of a long line, the part around the caret is shown.
         let first = max(0, min(column - Self.shownMax / 2, line.count - Self.shownMax))
         let shown = line[first..<min(line.count, first + Self.shownMax)]
-        // A tab above a tab keeps the caret in its column, whatever a tab's width is.
+        // A tab stays a tab in the line of the caret, so that the caret is in the right column for
+        // every width of tabs.
         let text = String(String.UnicodeScalarView(shown.map(Self.plain)))
         let indent = String(
             String.UnicodeScalarView(line[first..<column].map { $0 == "\t" ? "\t" : " " }))
         return "  \(first > 0 ? "…" : "")\(text)\n  \(first > 0 ? " " : "")\(indent)^"
     }
 
-    /// The place, or if it is behind the end of its line or of the text, as the parser has it where something is
-    /// missing there, that end.
+    /// The nearest place that exists. If something is missing, the parser reports a place after the
+    /// end of the line or of the text; the result is that end.
     mutating func mark(nearest mark: SourceMark) -> SourceMark {
         let line = max(1, min(mark.line, lines.count))
         return SourceMark(
             line: line, column: max(1, min(mark.column, scalars(ofLine: line).count + 1)))
     }
 
-    /// The place behind the beginning of a string's value, if the string at the mark writes this beginning
-    /// out as it is, in one line; else the mark itself, since escapes and line ends take other room in the
-    /// text than in the value.
+    /// The place after the first part of a string's value, if the string at the mark contains this
+    /// part unchanged in one line. Otherwise the mark itself, because escapes and line ends have
+    /// another length in the text than in the value.
     mutating func mark(behind beginning: String, ofStringAt mark: SourceMark) -> SourceMark {
         guard mark.line <= lines.count else { return mark }
         let line = scalars(ofLine: mark.line).dropFirst(mark.column - 1)
@@ -197,15 +203,15 @@ struct SourceText {
         return SourceMark(line: mark.line, column: mark.column + 1 + scalars.count)
     }
 
-    /// One character stands for each, so that the caret stays in its column.
+    /// One character replaces each of these, so that the caret stays in its column.
     private static func plain(_ scalar: Unicode.Scalar) -> Unicode.Scalar {
         scalar.isSteering && scalar != "\t" ? "\u{fffd}" : scalar
     }
 }
 
 extension Unicode.Scalar {
-    /// Whether it does something to a terminal or to its neighbours, rather than being seen: controls, line
-    /// ends, and marks that reverse the direction of reading (CVE-2021-42574).
+    /// Whether it controls a terminal or changes how its neighbours are shown: control characters,
+    /// line ends, and marks that reverse the direction of reading (CVE-2021-42574).
     fileprivate var isSteering: Bool {
         switch properties.generalCategory {
         case .control, .format, .lineSeparator, .paragraphSeparator: true
@@ -215,7 +221,7 @@ extension Unicode.Scalar {
 }
 
 extension TomlEntry {
-    /// The key, as far as it is shown: the longest that means anything is much shorter.
+    /// The key for a message, shortened: the longest valid key is much shorter.
     var shown: String { key.shortened(to: 100) }
 }
 

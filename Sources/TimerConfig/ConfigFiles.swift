@@ -3,8 +3,8 @@
 
 import Glibc
 
-/// The files of a configuration. What is checked and read is what was opened. A link is followed where all on
-/// the way is as safe as the file.
+/// The files of a configuration. The checks apply to the open descriptor that is read. A link is
+/// followed only if everything on its path is as safe as the file must be.
 struct ConfigFiles {
     /// The most bytes a file may have.
     static let bytesMax = 8 << 20
@@ -23,7 +23,7 @@ struct ConfigFiles {
         let directory: DirectoryHandle
     }
 
-    /// A directory that is closed when nobody needs it any more.
+    /// A directory, which is closed with the last reference.
     final class DirectoryHandle {
         let descriptor: Int32
 
@@ -32,10 +32,11 @@ struct ConfigFiles {
         deinit { close(descriptor) }
     }
 
-    /// The path of the main file up to its name: empty, or with a slash at its end.
+    /// The path of the main file without its name: empty, or with a slash at the end.
     private var prefix: String { main.lastIndex(of: "/").map { String(main[...$0]) } ?? "" }
 
-    /// Reads the main file. Users who can write to its directory could replace it, so that is checked as well.
+    /// Reads the main file. Users who can write to its directory could replace it, so the directory
+    /// is checked as well.
     func readMain() throws(ConfigError) -> [UInt8] {
         let name = String(main.dropFirst(prefix.count))
         let parent = ["": ".", "/": "/"][prefix] ?? String(prefix.dropLast())
@@ -50,7 +51,7 @@ struct ConfigFiles {
         if let fault = ConfigLinks(ownerUID: ownerUID).fault(ofDirectory: directory.descriptor) {
             throw ConfigError(file: parent, message: fault)
         }
-        // As it is written: of a directory it says that it is one.
+        // With this path, the error for a directory says that it is one.
         return try read(name.isEmpty ? "." : name, at: directory.descriptor, path: main)
     }
 
@@ -58,21 +59,21 @@ struct ConfigFiles {
         try read(other.name, at: other.directory.descriptor, path: other.path)
     }
 
-    /// Whether the file is still in its directory.
+    /// Whether the file still exists in its directory.
     func isThere(_ file: Other) -> Bool {
         var status = stat()
         return fstatat(file.directory.descriptor, file.name, &status, AT_SYMLINK_NOFOLLOW) == 0
     }
 
-    /// The files in `jobs.d`, sorted by name; none without the directory.
+    /// The files in `jobs.d`, sorted by name; none if the directory does not exist.
     func others() -> ([Other], ConfigError?) { files(in: "jobs.d", most: Self.filesMax) }
 
-    /// The definitions of one-off jobs, sorted by name; none without their directory.
+    /// The definitions of one-off jobs, sorted by name; none if their directory does not exist.
     func oneOffs() -> ([Other], ConfigError?) {
         files(in: ConfigReader.oneOffDirectory, most: Self.oneOffsMax)
     }
 
-    /// The definition of one of them. It may not be there.
+    /// The definition of one of them, which may not exist.
     func oneOff(_ name: String) throws(ConfigError) -> Other {
         let path = prefix + ConfigReader.oneOffDirectory
         let descriptor: Int32
@@ -120,15 +121,16 @@ struct ConfigFiles {
         return (others, nil)
     }
 
-    /// The names in a directory that end in `.toml` and are not hidden, in no order. Those that are not UTF-8
-    /// come with what stands for the wrong bytes, and so are not found when they are opened, which is said.
+    /// The names in a directory that end in `.toml` and are not hidden, unsorted. If a name is not
+    /// UTF-8, wrong bytes are replaced, so that the file is not found and the error is reported.
     private static func names(
         in descriptor: Int32, path: String
     ) throws(ConfigError) -> [String] {
         func fail() -> ConfigError {
             ConfigError(file: path, message: "cannot be listed: \(reason())")
         }
-        // A listing closes its descriptor; a plain dup of it would be open in the jobs.
+        // closedir(3) closes the descriptor, so it gets a copy. A copy by dup(2) would be inherited
+        // by jobs.
         let copy = fcntl(descriptor, F_DUPFD_CLOEXEC, 0)
         guard copy >= 0 else { throw fail() }
         guard let listing = fdopendir(copy) else {
@@ -145,7 +147,8 @@ struct ConfigFiles {
             if name.hasSuffix(".toml"), !name.hasPrefix(".") { names.append(name) }
             errno = 0
         }
-        // At the end of the directory errno is untouched; a listing cut short would drop jobs silently.
+        // At the end of the directory errno does not change. Without this check, an incomplete list
+        // would remove jobs silently.
         guard errno == 0 else { throw fail() }
         return names
     }
@@ -164,7 +167,7 @@ struct ConfigFiles {
         if let fault = fault(of: file, kind: S_IFREG, "a regular file") { throw fail(fault) }
         var bytes: [UInt8] = []
         var buffer = [UInt8](repeating: 0, count: 65_536)
-        // The size fstat gave may be outgrown meanwhile; what counts is what is read.
+        // The file may grow after fstat, so the bytes that were read are counted.
         while bytes.count <= Self.bytesMax {
             let room = min(buffer.count, Self.bytesMax + 1 - bytes.count)
             let count = Glibc.read(file, &buffer, room)
@@ -178,15 +181,14 @@ struct ConfigFiles {
         throw fail(Self.tooLarge)
     }
 
-    /// Opens a file by its name in a directory, which is what its path leads to, or if that is a link, what it
-    /// leads to.
+    /// Opens a file by its name in a directory. If it is a link, opens the target of the link.
     private func open(
         _ name: String, at directory: Int32, path: String, _ flags: Int32
     ) throws(ConfigLinks.Fault) -> Int32 {
         // Without O_NONBLOCK, opening a FIFO would wait for a writer.
         let file = openat(directory, name, flags | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK)
         if file >= 0 { return file }
-        // To O_DIRECTORY a link is no directory either.
+        // With O_DIRECTORY, a link also fails with ENOTDIR.
         let code = errno
         guard code == ELOOP || code == ENOTDIR, Self.isLink(path) else { throw .system(code) }
         return try ConfigLinks(ownerUID: ownerUID).open(path, flags)
@@ -209,7 +211,7 @@ struct ConfigFiles {
     private static let tooLarge =
         "is larger than \(bytesMax >> 20) MiB; is it the right file? Split it into jobs.d if it is"
 
-    /// What keeps the opened file from being believed.
+    /// Why the opened file is not trusted.
     private func fault(of descriptor: Int32, kind: mode_t, _ kindName: String) -> String? {
         var status = stat()
         guard fstat(descriptor, &status) == 0 else { return "cannot be examined: \(Self.reason())" }
@@ -228,7 +230,7 @@ struct ConfigFiles {
         return nil
     }
 
-    /// What an error says of a file that cannot be opened.
+    /// The error for a file that cannot be opened.
     private static func unreadable(_ code: Int32) -> String {
         "cannot be read: \(String(cString: strerror(code)))"
             + (code == EACCES ? "; let the daemon's user read it, with chown or chmod" : "")

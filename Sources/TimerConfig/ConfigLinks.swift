@@ -3,43 +3,44 @@
 
 import Glibc
 
-/// Opens a path that leads over symbolic links, as ConfigMaps of Kubernetes and stow(8) make them. It walks
-/// part by part, each from the descriptor of the one before: what was examined cannot be exchanged meanwhile,
-/// and everything on the way is as safe as the file must be.
+/// Opens a path with symbolic links, as ConfigMaps of Kubernetes and stow(8) create them. Each part
+/// is opened from the descriptor of the one before, so that no checked directory can be replaced
+/// meanwhile. Everything on the path must be as safe as the file.
 struct ConfigLinks {
     /// The most links of one path, as in Linux itself (path_resolution(7)).
     static let linksMax = 40
 
-    /// O_PATH of open(2), which Glibc shows with _GNU_SOURCE alone: the same on every machine there is a Swift for.
+    /// O_PATH of open(2), which Glibc declares only with _GNU_SOURCE. It has this value on all
+    /// architectures that Swift supports.
     static let pathOnly: Int32 = 0o10_000_000
 
     let ownerUID: UInt32
 
     /// Why the path is not opened.
     enum Fault: Error {
-        /// The error that the system gave.
+        /// The error of the system.
         case system(Int32)
         /// A sentence without its subject.
         case unsafe(String)
     }
 
-    /// Opens what the path leads to, itself no link. Whether that is a file that may be believed is for the
-    /// caller to examine.
+    /// Opens the file that the path leads to, which is no link. The caller must check whether that
+    /// file can be trusted.
     ///
-    /// - Returns: a descriptor, which is the caller's to close.
+    /// - Returns: a descriptor, which the caller must close.
     func open(_ path: String, _ flags: Int32) throws(Fault) -> Int32 {
         var walk = Walk(links: self)
         defer { walk.end() }
         return try walk.open(path, flags)
     }
 
-    /// One walk, with the directory it has come to.
+    /// The state of one walk along a path.
     private struct Walk {
         let links: ConfigLinks
         private var directory: Int32 = -1
-        /// The directory as it is written, for messages.
+        /// The directories so far, as they are written, for messages.
         private var walked = ""
-        /// The parts that are left, the next one last.
+        /// The remaining parts, the next one last.
         private var parts: [String] = []
         private var count = 0
 
@@ -73,7 +74,7 @@ struct ConfigLinks {
             return try openLast(".", flags)
         }
 
-        /// Goes on along a path from the directory that has been come to, or from the root.
+        /// Adds the parts of a path, which starts at the present directory or at the root.
         private mutating func take(_ path: String) throws(Fault) {
             let isAbsolute = path.hasPrefix("/")
             if isAbsolute || directory < 0 {
@@ -122,9 +123,10 @@ struct ConfigLinks {
         }
     }
 
-    /// What lets others than root and the daemon's user change where the way through a directory leads. In one
-    /// with the sticky bit nobody changes what is another's; on a file system that is mounted read-only,
-    /// as ConfigMaps are, nobody changes anything.
+    /// Why users other than root and the daemon's user could change where a path through this
+    /// directory leads. In a directory with the sticky bit, users cannot replace the files of
+    /// others. On a file system that is mounted read-only, as ConfigMaps are, no user can change
+    /// anything.
     func fault(ofDirectory descriptor: Int32) -> String? {
         var status = stat()
         guard fstat(descriptor, &status) == 0 else { return "cannot be examined" }
@@ -137,7 +139,7 @@ struct ConfigLinks {
         return "may be written to by others than its owner; chmod go-w it"
     }
 
-    /// Whether a file lies on a file system that is mounted read-only here.
+    /// Whether a file is on a file system that is mounted read-only.
     static func isReadOnly(_ descriptor: Int32) -> Bool {
         var status = statvfs()
         return fstatvfs(descriptor, &status) == 0 && status.f_flag & UInt(ST_RDONLY) != 0

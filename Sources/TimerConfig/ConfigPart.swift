@@ -3,26 +3,27 @@
 
 public import TimerCore
 
-/// What keeps a reload from using everything that was read.
+/// Why a reload cannot use everything that was read.
 public struct ConfigFaults: Hashable, Sendable {
-    /// Whether nothing of it can be used: the main file has an error, `jobs.d` cannot be listed, or a rule about all
-    /// jobs is broken.
+    /// Whether nothing of it can be used, because the main file has an error, `jobs.d` cannot be
+    /// listed, or the jobs together break a rule.
     public var isWhole = false
-    /// The files of `jobs.d` that have an error, by their paths.
+    /// The files of `jobs.d` that have errors, by their paths.
     public var files: Set<String> = []
-    /// The jobs that are written in those files, each with its file.
+    /// The jobs that are defined in those files, each with its file.
     public var jobs: [Job.Name: String] = [:]
 }
 
-/// Which files of `jobs.d` the jobs in use are from, so that the jobs of a file with an error can stay as they are.
+/// From which files of `jobs.d` the jobs in use come, so that the jobs of a file with an error can
+/// be kept.
 public struct ConfigOrigins: Sendable {
-    /// The jobs of each file, in the order of the file. Those of the main file are not here: a reload uses the whole of
-    /// it or nothing.
+    /// The jobs of each file, in the order of the file. Jobs of the main file are not here: a
+    /// reload uses the whole file or nothing.
     var jobs: [String: [Job.Name]] = [:]
     /// The files that have a table `[daemon]`.
     var settings: Set<String> = []
 
-    /// The files of what was read, all of which is in use.
+    /// The origins of a configuration that is used as a whole.
     ///
     /// - Complexity: O(*n*) in the number of jobs.
     public init(of reading: ConfigReading) {
@@ -38,14 +39,14 @@ public struct ConfigOrigins: Sendable {
     func jobs(of file: String) -> [Job.Name] { jobs[file] ?? [] }
 }
 
-/// The part of a configuration that a reload uses although files of `jobs.d` have errors. The jobs of these files stay as
-/// they are.
+/// The part of a configuration that a reload uses although files of `jobs.d` have errors. The jobs
+/// of these files do not change.
 public struct ConfigPart: Sendable {
     /// The files that are refused, in their order.
     public let refused: [String]
-    /// The jobs that stay as they are, each with its file. Not all of them need to be in use.
+    /// The jobs that do not change, each with its file. Some of them may not be in use.
     public let kept: [(job: Job.Name, file: String)]
-    /// Where the jobs are from that are in use afterwards.
+    /// The files of the jobs that are in use after the reload.
     public let origins: ConfigOrigins
     private let pieces: [Piece]
     private let jobsMax: Int
@@ -55,10 +56,10 @@ public struct ConfigPart: Sendable {
         case kept([Job.Name])
     }
 
-    /// The configuration, with the jobs that stay as they are in the places of their files.
+    /// The configuration with the unchanged jobs in the places of their files.
     ///
-    /// - Parameter kept: those that are in use, by their names.
-    /// - Throws: `ConfigError` if they do not go together with the others.
+    /// - Parameter kept: the unchanged jobs that are in use, by their names.
+    /// - Throws: `ConfigError` if they conflict with the other jobs.
     /// - Complexity: O(*n*) in the number of jobs.
     public func jobSet(keeping kept: [Job.Name: Job]) throws(ConfigError) -> JobSet {
         var jobs: [Job] = []
@@ -102,9 +103,9 @@ public struct ConfigPart: Sendable {
             if !files.contains(share.file) { read[share.file] = rest.prefix(share.jobs) }
             rest = rest.dropFirst(share.jobs)
         }
-        // The main file is the first; the others come in the order of their names.
+        // The main file comes first, and the others in the order of their names.
         let others = Set(order.dropFirst()).union(files).sorted()
-        // A job that was moved out of a refused file is where it is now.
+        // If a job was moved from a refused file into another one, its new definition is used.
         var known = Set(read.values.joined().map(\.name))
         var next = ConfigOrigins(of: reading)
         var kept: [(job: Job.Name, file: String)] = []
@@ -119,7 +120,7 @@ public struct ConfigPart: Sendable {
             kept += names.map { ($0, file) }
             pieces.append(.kept(names))
         }
-        // And one that was moved into a refused file is not lost.
+        // If a job was moved into a refused file, it is kept too.
         let moved = reading.faults.jobs.filter { known.insert($0.key).inserted }
             .sorted { $0.key < $1.key }
         for (job, file) in moved {
@@ -135,12 +136,13 @@ public struct ConfigPart: Sendable {
 }
 
 extension ConfigReading {
-    /// What a reload uses of this, if it has errors.
+    /// The part that a reload uses if this reading has errors.
     ///
-    /// A file with a table `[daemon]` is refused only together with everything else: what it says of all jobs, such as
-    /// whose runs are allowed, must not change because a line of it has an error.
+    /// A file with a table `[daemon]` is refused only together with everything else. Its settings
+    /// concern all jobs, such as the allowed users, and must not change because a line of it has an
+    /// error.
     ///
-    /// - Parameter origins: where the jobs in use are from.
+    /// - Parameter origins: the files of the jobs in use.
     /// - Returns: nil if nothing of it can be used.
     public func part(over origins: ConfigOrigins) -> ConfigPart? {
         guard !faults.isWhole, !faults.files.isEmpty,

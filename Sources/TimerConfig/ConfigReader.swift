@@ -4,37 +4,36 @@
 public import TimerCore
 public import TimerZones
 
-/// What came of reading a configuration: what is good, and everything that is not.
+/// The result of reading a configuration: its usable part and its errors.
 public struct ConfigReading: Sendable {
     /// The jobs without an error, in the order of the files.
     public var jobSet: JobSet
     /// How many jobs each file defines, by its path, in the order of the files.
     public var shares: [(file: String, jobs: Int)]
-    /// The daemon's own settings; the default where one is in error.
+    /// The daemon's own settings; a setting with an error has its default.
     public var settings: DaemonSettings
-    /// Everything that is wrong, in the order of the files; of each file the first `errorsMax` errors, and
-    /// one more that says how many others there are.
+    /// The errors in the order of the files. Each file has at most `errorsMax` errors, and one more
+    /// with the number of the others.
     public var errors: [ConfigError]
-    /// How many errors there are, those included that `errors` only counts.
+    /// The number of all errors, including those that `errors` only counts.
     public var errorCount: Int
-    /// The names of jobs that are left out for an error, their own or one in the `[defaults]` of their file,
-    /// and the files that are.
+    /// The names of the jobs that are left out because of an error in them or in the `[defaults]`
+    /// of their file, and the files that are left out.
     public var rejected: [String]
-    /// What is no error and may still not be meant, if that was asked for.
-    ///
-    /// Of each file there are the first `errorsMax` warnings, and as many notes.
+    /// Possible mistakes that are no errors, if they were requested. Each file has at most
+    /// `errorsMax` warnings, and as many notes.
     public var warnings: [ConfigWarning]
-    /// How many warnings there are, without the notes.
+    /// The number of warnings without the notes.
     public var warningCount: Int
-    /// How many notes there are.
+    /// The number of notes.
     public var noteCount: Int
-    /// What keeps a reload from using everything; nothing if there is no error.
+    /// Why a reload cannot use everything; empty if there is no error.
     public var faults = ConfigFaults()
     /// The files that have a table `[daemon]`.
     public var settingsFiles: Set<String> = []
 
-    /// How many errors of one file are told, how many warnings and how many notes: people fix the first ones
-    /// first.
+    /// How many errors, warnings and notes of one file are reported, each: people fix the first
+    /// ones first.
     public static let errorsMax = 100
 }
 
@@ -46,33 +45,34 @@ public struct DaemonSettings: Hashable, Sendable {
     static let concurrentMax: Int64 = 10_000
     /// How long runs that ended are kept.
     public var history: Duration = .seconds(30 * 86_400)
-    /// The users that jobs may run as; nil: any.
+    /// The users that jobs may run as; nil for all.
     public var allowedUsers: AllowedUsers?
     /// How many jobs the configuration may have.
     public var jobsMax = 100_000
-    /// Whether changes of the files are noticed, and used without a request.
+    /// Whether the daemon notices changes of the files and uses them without a request.
     public var autoReload = true
 
     /// The defaults.
     public init() {}
 
-    /// The `concurrency-max` of a job that allows runs at the same time and does not set one: all places but a
-    /// quarter, and but one at least, which are left to other jobs. At least 1.
+    /// The `concurrency-max` of a job that allows runs at the same time and does not set one: three
+    /// quarters of the limit for all jobs, and at most the limit minus one, so that other jobs can
+    /// run. At least 1.
     ///
-    /// - Parameter places: how many runs of all jobs may be active at once.
+    /// - Parameter places: the limit for all jobs.
     static func concurrencyMax(ofPlaces places: Int) -> Int { max(1, places - max(1, places / 4)) }
 }
 
-/// What is looked for in a configuration beside errors.
+/// What is checked in a configuration beside errors.
 public struct ConfigChecks: Sendable {
-    /// As of when schedules are looked over for what may not be meant.
+    /// The instant from which schedules are checked for possible mistakes.
     public var now: WallInstant
-    /// What is asked for the users, groups, directories and programs that jobs name; nil: nothing is.
+    /// The machine whose users, groups, directories and programs are checked; nil to check none.
     public var machine: (any MachineQueries)?
-    /// Whether jobs that name no user run as root: a warning for each.
+    /// Whether jobs without a user run as root, so that each of them causes a warning.
     public var runsAsRoot: Bool
 
-    /// Checks as described.
+    /// Creates a list of checks.
     public init(
         at now: WallInstant, asking machine: (any MachineQueries)? = nil, runsAsRoot: Bool = false
     ) {
@@ -87,20 +87,20 @@ public enum ConfigReader {
     /// The most bytes a file may have.
     public static let bytesMax = ConfigFiles.bytesMax
 
-    /// Reads the file and, if there is a directory `jobs.d` beside it, the files `*.toml` in it, in the
-    /// order of their names.
+    /// Reads the file and, if there is a directory `jobs.d` beside it, the files `*.toml` in it, in
+    /// the order of their names.
     ///
     /// - Parameters:
     ///   - path: the main file.
-    ///   - ownerUID: whose files are believed, beside root's.
+    ///   - ownerUID: the user whose files are trusted, beside root's.
     ///   - zones: the machine's time zones.
-    ///   - seed: the machine's, from which `H` and `~` of crontab lines are drawn.
-    ///   - checks: what is looked for beside errors; nil: nothing.
-    ///   - concurrentRunsMax: how many runs of all jobs may be active at once in a daemon that is running, whatever
-    ///     the files say by now; nil: `max-concurrent`.
-    ///   - replacing: a file that is not read, but taken to have other contents.
-    /// - Throws: `ConfigError` if the main file cannot be read or is no TOML; every lesser error is in what
-    ///   is returned.
+    ///   - seed: the seed of the machine, from which `H` and `~` of crontab lines are computed.
+    ///   - checks: what to check beside errors; nil for nothing.
+    ///   - concurrentRunsMax: the limit for the runs of all jobs in a daemon that is running,
+    ///     whatever the files say by now; nil for `max-concurrent`.
+    ///   - replacing: a file with other contents, which are used instead of reading it.
+    /// - Throws: `ConfigError` if the main file cannot be read or is no TOML. All other errors are
+    ///   in the result.
     public static func load(
         path: String, ownerUID: UInt32, zones: ZoneFiles = ZoneFiles(), seed: UInt64 = 0,
         checks: ConfigChecks? = nil, concurrentRunsMax: Int? = nil,
@@ -144,14 +144,14 @@ public enum ConfigReader {
                 try decoder.takeOneOff(
                     try Document(bytes: try files.read(file), file: file.path), named: file.name)
             } catch {
-                // It is over, or was cancelled, since the directory was listed.
+                // The one-off job has ended, or was cancelled, since the directory was listed.
                 guard files.isThere(file) else { continue }
                 decoder.leaveOut(file: file.path, error)
             }
         }
     }
 
-    /// Where a job is written, errors or not; nil if no file that can be read has it.
+    /// The place of a job, with or without errors; nil if no readable file has it.
     ///
     /// - Throws: `ConfigError` if the main file cannot be read or is no TOML.
     public static func place(
@@ -162,8 +162,8 @@ public enum ConfigReader {
         return decoder.places[job.description].map { ($0.file, $0.mark.line) }
     }
 
-    /// A number that is another one, all but certainly, when the contents of the files change, or what keeps them from
-    /// being read. It means nothing outside this process.
+    /// A hash of the contents of the files, or of the errors that prevent reading them. It differs
+    /// between two states of the files, almost certainly, and is valid only in this process.
     ///
     /// - Complexity: O(*n*) in the bytes of the files, which are not parsed.
     public static func digest(path: String, ownerUID: UInt32) -> Int {
@@ -186,15 +186,16 @@ public enum ConfigReader {
         return hasher.finalize()
     }
 
-    /// The directory beside the main file that has a definition for each one-off job, `NAME.toml`.
+    /// The name of the directory beside the main file that contains a definition `NAME.toml` for
+    /// each one-off job.
     public static let oneOffDirectory = "one-off.d"
 
-    /// Reads the definition of one one-off job, by the rules that `load` has for it.
+    /// Reads the definition of a one-off job, by the same rules as `load`.
     ///
     /// - Parameters:
     ///   - path: the main file of the configuration, which is not read.
-    ///   - settings: those in use.
-    /// - Throws: the first thing that is wrong with it.
+    ///   - settings: the settings in use.
+    /// - Throws: the first error in it.
     public static func loadOneOff(
         _ name: String, path: String, ownerUID: UInt32, settings: DaemonSettings,
         zones: ZoneFiles = ZoneFiles()
@@ -221,20 +222,21 @@ public enum ConfigReader {
         return decoder.reading()
     }
 
-    /// The names of all keys there are, by table: for documentation and its tests.
+    /// The names of all keys, by table, for the documentation and its tests.
     public static var knownKeys: (daemon: [String], job: [String]) {
         (DaemonKey.all.map(\.name), JobKey.all.map(\.name))
     }
 }
 
-/// One file that is TOML.
+/// One parsed file.
 struct Document {
     let file: String
     var text: SourceText
     let entries: [TomlEntry]
 
     init(bytes: [UInt8], file: String) throws(ConfigError) {
-        // Editors of other systems write a byte order mark. It is no part of the text, and has no column.
+        // Editors of other systems write a byte order mark. It does not belong to the text and has
+        // no column.
         let bytes = bytes.starts(with: [0xef, 0xbb, 0xbf]) ? Array(bytes.dropFirst(3)) : bytes
         var text = SourceText(bytes)
         self.file = file
@@ -249,7 +251,7 @@ struct Document {
         self.text = text
     }
 
-    /// Zeros and what is no UTF-8 are refused with their place, before any parser sees them.
+    /// Null bytes and invalid UTF-8 are refused with their place, before the parser sees them.
     private static func checkText(
         _ bytes: [UInt8], _ text: inout SourceText, file: String
     ) throws(ConfigError) {

@@ -2,11 +2,12 @@
 // SPDX-License-Identifier: Apache-2.0
 
 extension ConfigReader {
-    /// The keys there are, with what they mean, as a JSON Schema (draft 7) for editors: a text that ends with a newline.
+    /// The JSON Schema (draft 7) of all keys with their meaning, for editors. The text ends with a
+    /// newline.
     public static var schema: String { ConfigSchema.whole.text() + "\n" }
 }
 
-/// The JSON Schema of a configuration file, made of the keys that the reader knows.
+/// The JSON Schema of a configuration file, generated from the keys that the reader knows.
 enum ConfigSchema {
     static var whole: JSONValue {
         .object([
@@ -57,7 +58,7 @@ enum ConfigSchema {
         ])
     }
 
-    /// Exactly one of these keys is there.
+    /// Requires exactly one of these keys.
     private static func oneOf(_ names: [String]) -> JSONValue {
         .object([
             (

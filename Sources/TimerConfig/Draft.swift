@@ -4,7 +4,7 @@
 import TimerCore
 import TimerZones
 
-/// What a job's table says, on top of what `[defaults]` says.
+/// The values of a job's table, and those of `[defaults]` below them.
 struct Draft {
     var description: String?
     var command: Job.Command?
@@ -14,7 +14,7 @@ struct Draft {
     var onBoot: Duration?
     var calendar: [(spec: CalendarSpec, mark: SourceMark)] = []
     var cron: [(spec: CronSpec.Line, mark: SourceMark)] = []
-    /// What its crontab lines draw values from.
+    /// From what its crontab lines compute `H` and `~`.
     var drawing: CronSpec.Drawing?
     var at: (instant: WallInstant, mark: SourceMark)?
     var timezone: (name: String, mark: SourceMark)?
@@ -30,7 +30,7 @@ struct Draft {
     var execution = Execution()
     var renamedFrom: (name: Job.Name, mark: SourceMark)?
 
-    /// The job, if the table says what one needs.
+    /// The job, if the table has everything that a job needs.
     func job(
         named name: Job.Name, at mark: SourceMark, zones: ZoneFiles
     ) throws(Fault) -> Job {
@@ -50,7 +50,7 @@ struct Draft {
             throw Fault(renamedFrom.mark, "renamed-from: names the job itself")
         }
         var policy = policy
-        // One of [defaults] is for the jobs it can be for.
+        // A value in [defaults] applies to the jobs that can have it.
         if policy.concurrency == .allow { policy.concurrencyMax = concurrencyMax?.number }
         return Job(
             name: name, command: command, schedule: schedule, description: description,
@@ -59,7 +59,8 @@ struct Draft {
             execution: execution, renamedFrom: renamedFrom?.name)
     }
 
-    /// The slots by the calendar clock, each in the zone its own text names, or the job, or the machine.
+    /// The wall-clock schedule. Each occurrence is in the zone of its own text, of the job, or of
+    /// the machine.
     private func wallSchedule(_ zones: ZoneFiles) throws(Fault) -> WallSchedule {
         var sources: [WallSchedule.Source] = []
         if let at { sources.append(.at(at.instant)) }
@@ -78,7 +79,7 @@ struct Draft {
         return WallSchedule(sources, gap: gap, overlap: overlap)
     }
 
-    /// Where each source of the schedule is written, in their order, and under which key.
+    /// The place and key of each source of the schedule, in their order.
     var scheduleMarks: [(key: String, mark: SourceMark)] {
         (at.map { [("at", $0.mark)] } ?? []) + calendar.map { ("calendar", $0.mark) }
             + cron.map { ("cron", $0.mark) }
@@ -108,10 +109,10 @@ struct Draft {
     }
 }
 
-/// What is wrong at a place of the file being read.
+/// An error at a place of the file that is being read.
 struct Fault: Error {
     var mark: SourceMark
-    /// Where the mark is that of a string: what of its value stands before the fault.
+    /// If the mark is that of a string: the part of its value before the error.
     var beginning: String?
     var message: String
 

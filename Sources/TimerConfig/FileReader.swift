@@ -3,19 +3,19 @@
 
 import TimerCore
 
-/// One file being read, with what is wrong in it so far.
+/// One file that is being read, with its errors so far.
 struct FileReader {
     var document: Document
-    /// The first of them, up to `ConfigReading.errorsMax`.
+    /// The first errors, up to `ConfigReading.errorsMax`.
     private(set) var errors: [ConfigError] = []
-    /// How many there are.
+    /// The number of all errors.
     private(set) var count = 0
     /// The job that is being read.
     var job: String?
 
     init(document: Document) { self.document = document }
 
-    /// Whether an error that is found now is only counted.
+    /// Whether the next error is only counted.
     private var isFull: Bool { errors.count >= ConfigReading.errorsMax }
 
     mutating func report(_ fault: Fault, _ subject: String?) {
@@ -31,7 +31,7 @@ struct FileReader {
                 excerpt: document.text.excerpt(at: mark), job: job))
     }
 
-    /// Says of each error so far what else follows from it.
+    /// Adds a consequence to each error so far.
     mutating func addToErrors(_ text: String) {
         for place in errors.indices { errors[place].message += text }
     }

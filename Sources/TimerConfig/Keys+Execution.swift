@@ -4,7 +4,7 @@
 import TimerCore
 
 extension JobKey {
-    /// The keys that say how runs are executed.
+    /// The keys about the execution of runs.
     static let execution: [JobKey] = [
         JobKey(
             "timeout", .spanOrNone,
@@ -114,7 +114,7 @@ extension JobKey {
             "log-rate-limit-interval", .spanOrNone,
             "The interval of log-rate-limit-burst; none is no limit.", standard: .string("30s")
         ) { node, draft throws(Fault) in
-            // Zero is no limit, as in systemd.exec(5).
+            // Zero means no limit, as in systemd.exec(5).
             let span = try node.spanOrNone()
             if let span, span > .zero, span < .seconds(1) {
                 throw Fault(

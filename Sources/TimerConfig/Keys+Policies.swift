@@ -4,7 +4,7 @@
 import TimerCore
 
 extension JobKey {
-    /// The keys that say what becomes of firings.
+    /// The keys about when runs start, wait, or are skipped.
     static let policies: [JobKey] = [
         JobKey(
             "on-missed", .words(of: Policy.Missed.self),
@@ -18,7 +18,8 @@ extension JobKey {
             "How late a run may start.", standard: .string("none")
         ) { node, draft throws(Fault) in
             draft.policy.startingDeadline = try node.spanOrNone()
-            // Whatever is due starts a moment later: with less, a job might never run.
+            // Each run starts a moment after it is due. With a shorter deadline, a job might never
+            // run.
             if let deadline = draft.policy.startingDeadline, deadline < .seconds(1) {
                 throw Fault(
                     node.mark,
@@ -101,14 +102,14 @@ extension TomlNode {
         try choice(of: Word.allCases.map { ($0.rawValue, $0) })
     }
 
-    /// A time span, or none where it says `none` or `infinity`.
+    /// A time span; nil for `none` or `infinity`.
     func spanOrNone() throws(Fault) -> Duration? {
         if case .string("none") = value { return nil }
         if case .string("infinity") = value { return nil }
         return try span()
     }
 
-    /// A number, whole or not.
+    /// A number, with or without a fraction.
     func number(in range: ClosedRange<Double>) throws(Fault) -> Double {
         let number: Double
         switch value {
@@ -131,15 +132,15 @@ extension TomlNode {
         return name
     }
 
-    /// The name of a user or group, by the strict rule of systemd ("User/Group Name Syntax"): one of digits
-    /// alone could be a number to one program and a name to the next.
+    /// The name of a user or group, by the strict rule of systemd ("User/Group Name Syntax"). A
+    /// name of digits could be a number to one program and a name to another.
     func account() throws(Fault) -> String {
         let name = try string()
         if let fault = Self.fault(inAccount: name) { throw Fault(mark, fault) }
         return name
     }
 
-    /// What is wrong with the name of a user or group; nil if nothing is.
+    /// The error in the name of a user or group; nil if it is valid.
     private static func fault(inAccount name: String) -> String? {
         let isWord = name.utf8.allSatisfy { byte in
             (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(byte)
@@ -155,7 +156,7 @@ extension TomlNode {
         return nil
     }
 
-    /// Names of users, and of groups with an `@` in front.
+    /// Names of users, and of groups with an `@` before them.
     func allowedUsers() throws(Fault) -> AllowedUsers {
         guard case .array(let nodes) = value else {
             throw Fault(
@@ -179,8 +180,8 @@ extension TomlNode {
         return allowed
     }
 
-    /// The name of a PAM service, which is the name of a file; nil where it says `none`. PAM converts capitals to
-    /// small letters, so there are none.
+    /// The name of a PAM service, which is the name of a file; nil for `none`. PAM converts the
+    /// name to lower case, so capital letters are refused.
     func pamService() throws(Fault) -> String? {
         let name = try string()
         if name == "none" { return nil }
@@ -216,7 +217,7 @@ extension TomlNode {
         return mode
     }
 
-    /// A size in bytes: a whole number, or text with a suffix of 1024s.
+    /// A size in bytes: a whole number, or a text with a binary unit.
     func size(upTo most: UInt64) throws(Fault) -> UInt64 {
         let size: UInt64
         if case .integer(let number) = value {
@@ -248,7 +249,7 @@ extension TomlNode {
         return size
     }
 
-    /// Resource limits by name; nil for none.
+    /// Resource limits by name; nil means no limit.
     func limits() throws(Fault) -> [Execution.Limit: UInt64?] {
         guard case .table(let entries) = value else {
             throw Fault(mark, "must be a table such as { nofile = 4096 }, not \(value.kind)")
@@ -269,7 +270,7 @@ extension TomlNode {
         return limits
     }
 
-    /// As in systemd.exec(5): bytes, a count, or for CPU time a span.
+    /// As in systemd.exec(5): bytes, a count, or a time span for CPU time.
     private func limit(_ limit: Execution.Limit) throws(Fault) -> UInt64? {
         if case .string("infinity") = value { return nil }
         switch limit {

@@ -4,15 +4,16 @@
 import TimerCore
 import TimerZones
 
-/// One key of a job's table: its name, what editors tell of it, whether `[defaults]` may have it, and what reads it.
+/// One key of a job's table: its name, its help for editors, whether `[defaults]` may have it, and
+/// the function that reads it.
 ///
-/// A new key is one entry in `all`, and its field in `Draft`.
+/// A new key needs one entry in `all`, and a field in `Draft`.
 struct JobKey: Sendable {
     let name: String
     let shape: ValueShape
-    /// What it means, in a sentence.
+    /// Its meaning, in a sentence.
     let help: String
-    /// Its default value; nil if there is none, or none that can be written.
+    /// Its default value; nil if there is none, or none that can be written in the file.
     let standard: JSONValue?
     let isDefault: Bool
     let read: @Sendable (TomlNode, inout Draft) throws(Fault) -> Void
@@ -32,11 +33,11 @@ struct JobKey: Sendable {
 
     /// All keys by their names.
     static let named = Dictionary(uniqueKeysWithValues: all.map { ($0.name, $0) })
-    /// Each job has one of these.
+    /// Each job has exactly one of these.
     static let commands = ["command", "shell"]
-    /// And one of these.
+    /// And exactly one of these.
     static let schedules = ["every", "after", "on-boot", "calendar", "cron", "at"]
-    /// The names of those that `[defaults]` may have.
+    /// The names of the keys that `[defaults]` may have.
     static let defaultNames = all.filter(\.isDefault).map(\.name)
 
     static let all: [JobKey] =

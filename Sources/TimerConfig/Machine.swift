@@ -4,16 +4,17 @@
 import Synchronization
 public import TimerCore
 
-/// Answers what a configuration asks of the machine that its jobs run on. An answer may take long: a directory service
-/// and a file system can be on another machine.
+/// Answers questions about the machine on which the jobs run. An answer may be slow: a directory
+/// service or a file system can be on another machine.
 public protocol MachineQueries: Sendable {
-    /// What a job names and this machine does not have, or its user has no right to.
+    /// What a job names and this machine does not have, or its user may not use.
     func findings(of job: Job) -> [MachineLook.Finding]
-    /// Whether a user is in one of these groups. False as well if there is no such user; nil if it is not known.
+    /// Whether a user is in one of these groups. Also false if there is no such user; nil if it is
+    /// not known.
     func isMember(_ name: String, of groups: [String]) -> Bool?
 }
 
-/// This machine, which is asked about each thing once.
+/// This machine. Each answer is cached, so that each question is asked once.
 public final class Machine: MachineQueries {
     private let look: Mutex<MachineLook>
 

@@ -18,7 +18,7 @@ enum TomlValue {
     case float(Double)
     case dateOrTime
 
-    /// What it is, for messages.
+    /// The kind of value, for messages.
     var kind: String {
         switch self {
         case .table: "a table"
@@ -39,13 +39,13 @@ struct TomlEntry {
     var node: TomlNode
 }
 
-/// Reads TOML into values. Entries of a table come in the order of the text.
+/// Parses TOML into values. The entries of a table are in the order of the text.
 enum Toml {
     static func parse(_ bytes: [UInt8], file: String) throws(TomlFault) -> [TomlEntry] {
         var error = ctoml_error()
         let document = bytes.withUnsafeBytes { buffer in
             buffer.withMemoryRebound(to: CChar.self) { text in
-                // An empty array has no address, and an empty text needs one.
+                // An empty array has no address, but the parser needs one.
                 text.baseAddress.map { ctoml_parse($0, text.count, &error) }
                     ?? ctoml_parse("", 0, &error)
             }
@@ -105,7 +105,7 @@ enum Toml {
     }
 }
 
-/// Why a text is no TOML.
+/// Why a text is not valid TOML.
 struct TomlFault: Error {
     var mark: SourceMark
     var message: String

@@ -3,9 +3,10 @@
 
 import TimerCore
 
-/// Values that say what the processes of a job may do.
+/// Values about the restrictions on the processes of a job.
 extension TomlNode {
-    /// The most bytes of a profile's name or of a context: what the kernel takes is a page, and no real one comes near.
+    /// The most bytes of the name of a profile or context. The kernel accepts a page, and real ones
+    /// are much shorter.
     static let labelBytesMax = 1024
 
     /// The names of capabilities.
@@ -26,7 +27,7 @@ extension TomlNode {
         return set
     }
 
-    /// Other programs take them in small letters, or without their first part.
+    /// Other programs write them in lower case, or without the prefix.
     private static func nearestCapability(_ name: String) -> String? {
         guard name.utf8.count <= 64 else { return nil }
         let capitals = name.uppercased()
@@ -38,7 +39,7 @@ extension TomlNode {
     /// The most credentials of a job.
     static let credentialsMax = 100
 
-    /// The paths of credentials by their names, which become names of files.
+    /// The paths of credentials, by their names, which become file names.
     func credentials() throws(Fault) -> [String: String] {
         guard case .table(let entries) = value else {
             throw Fault(
@@ -75,7 +76,7 @@ extension TomlNode {
         return isWord && (1...255).contains(name.utf8.count) && name != "." && name != ".."
     }
 
-    /// The name of an AppArmor profile, maybe with a `-` in front.
+    /// The name of an AppArmor profile, optionally with a `-` before it.
     func appArmorProfile() throws(Fault) -> String {
         let text = try label()
         guard !Self.withoutMark(text).isEmpty else {
@@ -84,7 +85,8 @@ extension TomlNode {
         return text
     }
 
-    /// An SELinux context, maybe with a `-` in front: a user, a role, a type and, with some policies, a level.
+    /// An SELinux context, optionally with a `-` before it: a user, a role, a type and, with some
+    /// policies, a level.
     func seLinuxContext() throws(Fault) -> String {
         let text = try label()
         let parts = Self.withoutMark(text).split(

@@ -6,7 +6,7 @@ import TimerCore
 extension TomlNode {
     /// The shortest interval a job may have.
     static let intervalMin: Duration = .milliseconds(1)
-    /// The longest span of any kind: a hundred years, as time spans count them, of 365.25 days.
+    /// The longest time span: a hundred years of 365.25 days each.
     static let spanMax: Duration = .seconds(100 * 31_557_600)
     /// The most schedules of one job.
     static let schedulesMax = 100
@@ -39,7 +39,7 @@ extension TomlNode {
         return Int(number)
     }
 
-    /// A time span that ends.
+    /// A finite time span.
     func span() throws(Fault) -> Duration {
         if case .integer(let number) = value {
             throw Fault(mark, "must be a time span in quotes, such as \"\(number)s\"")
@@ -62,7 +62,7 @@ extension TomlNode {
         return span
     }
 
-    /// So many bytes of a text from its start.
+    /// The first bytes of a text.
     private static func beginning(of text: String, _ length: Int) -> String {
         String(decoding: text.utf8.prefix(length), as: UTF8.self)
     }
@@ -107,7 +107,7 @@ extension TomlNode {
     }
 
     /// A time span until a run.
-    /// - Parameter instead: what to write in place of one that is too short.
+    /// - Parameter instead: what to write instead of one that is too short.
     func interval(_ instead: String) throws(Fault) -> Duration {
         let span = try span()
         guard span >= Self.intervalMin else {
@@ -143,7 +143,7 @@ extension TomlNode {
         return arguments
     }
 
-    /// Variables for the environment of runs.
+    /// Environment variables for runs.
     func environment() throws(Fault) -> [String: String] {
         guard case .table(let entries) = value else {
             throw Fault(
@@ -157,9 +157,9 @@ extension TomlNode {
         return variables
     }
 
-    /// Names of variables of the runner's own environment.
+    /// Names of environment variables of the runner.
     ///
-    /// - Parameter fault: what else is wrong with a name.
+    /// - Parameter fault: a further check of each name.
     func variableNames(
         _ fault: (String) -> String? = { _ in nil }
     ) throws(Fault) -> Set<String> {
@@ -180,8 +180,8 @@ extension TomlNode {
         return names
     }
 
-    /// What is wrong with the name of a variable. POSIX wants letters, digits and underscores; some names
-    /// are timerd's own to set, and some would make a job speak for the daemon.
+    /// The error in the name of a variable. POSIX requires letters, digits and underscores. Some
+    /// names are set by timerd itself, and with some a job could impersonate the daemon.
     private static func fault(inVariable name: String) -> String? {
         let bytes = Array(name.utf8)
         let isWord = bytes.allSatisfy { byte in

@@ -3,11 +3,11 @@
 
 import TimerCore
 
-/// What kind of value a key has, as far as an editor can check it: every value that is read has this shape, and some that
-/// have it are still refused, with what is wrong with them.
+/// The shape of a key's value, as far as an editor can check it. Every valid value has this shape.
+/// Some values with this shape are still refused, with an error.
 indirect enum ValueShape: Sendable {
     case text
-    /// A text that this regular expression of ECMA-262 matches somewhere.
+    /// A text that contains a match of this regular expression of ECMA-262.
     case pattern(String)
     case words([String])
     case boolean
@@ -15,15 +15,16 @@ indirect enum ValueShape: Sendable {
     case number(ClosedRange<Double>)
     /// Bytes: a number, or a text with a unit.
     case size
-    /// At least so many values of one shape.
+    /// At least `min` values of one shape.
     case array(ValueShape, min: Int)
-    /// A table of values of one shape, under names that match, if there is a regular expression for them.
+    /// A table of values of one shape. If `names` is set, each name matches this regular
+    /// expression.
     case table(ValueShape, names: String?)
-    /// A table that has these keys, or some of them.
+    /// A table that has some or all of these keys.
     case record([(name: String, shape: ValueShape)])
     case either(ValueShape, ValueShape)
 
-    /// A time span: there is a digit in each.
+    /// A time span contains a digit.
     static let span = ValueShape.pattern("[0-9]")
     static let spanOrNone = ValueShape.pattern("[0-9]|^(none|infinity)$")
     static let path = ValueShape.pattern("^/")
@@ -95,7 +96,7 @@ indirect enum ValueShape: Sendable {
     }
 }
 
-/// A value of JSON, with its members in their order.
+/// A JSON value; the members of objects are in order.
 indirect enum JSONValue: Sendable {
     case object([(String, JSONValue)])
     case array([JSONValue])
@@ -104,7 +105,7 @@ indirect enum JSONValue: Sendable {
     case number(Double)
     case boolean(Bool)
 
-    /// Its text, with each member in a line of its own.
+    /// The text, with one member per line.
     func text(indent: String = "") -> String {
         let inner = indent + "  "
         switch self {

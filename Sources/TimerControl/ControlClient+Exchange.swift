@@ -4,12 +4,12 @@
 import Glibc
 
 extension ControlClient {
-    /// Sends any request and passes the answer on as it comes. Once its header is there, an answer may take any time:
-    /// it may be a stream without an end.
+    /// Sends any request and passes the answer on as it arrives. After the header an answer may
+    /// take any time: it may be an endless stream.
     ///
     /// - Parameters:
-    ///   - head: is given the status line and the headers, with the empty line behind them.
-    ///   - part: is given each part of the body, without the framing of a body in chunks.
+    ///   - head: called with the status line and the headers, including the empty line after them.
+    ///   - part: called with each part of the body, without the framing of a chunked body.
     /// - Returns: the status of HTTP.
     public func exchange(
         _ method: String, _ path: String, body: [UInt8], head: (ArraySlice<UInt8>) -> Void,
@@ -47,20 +47,20 @@ extension ControlClient {
     }
 }
 
-/// Takes an answer of HTTP/1.1 apart as it comes (RFC 9112, 6).
+/// Parses an answer of HTTP/1.1 as it arrives (RFC 9112, 6).
 struct AnswerReader {
     struct Fault: Error {}
 
     /// How the body is framed.
     private enum Body {
         case empty
-        /// So many bytes are missing.
+        /// This many bytes are missing.
         case length(Int)
-        /// The length of the next chunk is to come.
+        /// The length of the next chunk comes next.
         case chunkHead
-        /// So many bytes of a chunk are missing, with the end of line behind it.
+        /// This many bytes of a chunk are missing, including the line end after it.
         case chunk(Int)
-        /// The lines behind the last chunk.
+        /// The lines after the last chunk.
         case trailer
         case untilEnd
     }
@@ -71,13 +71,13 @@ struct AnswerReader {
     private let isHead: Bool
     private var pending: [UInt8] = []
     private var body: Body?
-    /// The status; nil until the header is there.
+    /// The status; nil before the whole header has arrived.
     private(set) var status: Int?
 
-    /// - Parameter isHead: whether it answers HEAD, and so has no body.
+    /// - Parameter isHead: whether it is an answer to HEAD, which has no body.
     init(isHead: Bool) { self.isHead = isHead }
 
-    /// Whether all of it is there.
+    /// Whether the whole answer has arrived.
     var isComplete: Bool {
         switch body {
         case .empty, .length(0): true
@@ -131,7 +131,7 @@ struct AnswerReader {
         body = isHead || status == 204 || status == 304 ? Body.empty : framing
     }
 
-    /// Takes what there is of the body; false if more must come first.
+    /// Reads a part of the body; false if more bytes must arrive first.
     private mutating func takeSome(_ part: (ArraySlice<UInt8>) -> Void) throws(Fault) -> Bool {
         guard let body, !pending.isEmpty else { return false }
         switch body {
@@ -145,7 +145,7 @@ struct AnswerReader {
             self.body = .length(count - min(count, pending.count))
             pending.removeFirst(min(count, pending.count))
         case .chunk(let count):
-            // The last two bytes of it end the line.
+            // Its last two bytes are the line end.
             if count > 2 { part(pending.prefix(count - 2)) }
             let taken = min(count, pending.count)
             pending.removeFirst(taken)

@@ -3,21 +3,21 @@
 
 import Glibc
 
-/// One connection to a daemon's control socket, for one request. Small on purpose: what asks must start
-/// in milliseconds, and the other end is ours.
+/// One connection to a daemon's control socket, for one request. It does not use an HTTP library,
+/// because a command must start within milliseconds, and the server is our own.
 public struct ControlClient: Sendable {
     /// The most bytes of an answer that are read.
     public static let replyBytesMax = 1 << 30
 
     /// Why there is no answer.
     public enum Failure: Error, Hashable, Sendable {
-        /// Nothing listens there.
+        /// No daemon listens at the path.
         case noDaemon(String)
-        /// Something went wrong on the way.
+        /// The exchange failed.
         case broken(String)
     }
 
-    /// What the daemon answered.
+    /// The answer of the daemon.
     public struct Reply: Hashable, Sendable {
         /// The status of HTTP.
         public var status: Int
@@ -29,16 +29,17 @@ public struct ControlClient: Sendable {
     public let path: String
     /// How long to wait for the daemon at each step, in seconds.
     public var timeoutSeconds = 30
-    /// How long to wait for the answer to what may be about all jobs, in seconds: the daemon may have a million.
+    /// How long to wait for an answer that may concern all jobs, in seconds: a daemon may have a
+    /// million jobs.
     public static let longSeconds = 300
-    /// The command of the service manager the daemon belongs to, for whoever finds none.
+    /// The command of the daemon's service manager, for the error if no daemon listens.
     public var manager = "systemctl"
 
     /// A client of the daemon that listens at `path`.
     public init(path: String) { self.path = path }
 
-    /// Asks and waits for the answer. A daemon that has too many connections at the moment is asked again, for a
-    /// few seconds.
+    /// Sends a request and waits for the answer. If the daemon has too many connections at the
+    /// moment, tries again for a few seconds.
     public func send(_ request: ControlRequest) throws(Failure) -> Reply {
         var delay: UInt32 = 50_000
         while true {
@@ -49,8 +50,8 @@ public struct ControlClient: Sendable {
         }
     }
 
-    /// The longest delay before a further attempt, in microseconds; with the shorter ones before it, an answer
-    /// is awaited for some six seconds.
+    /// The longest delay between two attempts, in microseconds. With the shorter ones before it,
+    /// the attempts take about six seconds.
     private static let retryDelayMax: UInt32 = 3_200_000
 
     private func sendOnce(_ request: ControlRequest) throws(Failure) -> Reply {
@@ -118,7 +119,7 @@ public struct ControlClient: Sendable {
             if count > 0 {
                 sent += count
             } else if errno == EPIPE || errno == ECONNRESET {
-                // The daemon answered before it had read all, and says why.
+                // The daemon answered with an error before it had read everything.
                 return
             } else if errno != EINTR {
                 throw .broken("cannot write to \(path): \(lastError())")
@@ -126,7 +127,7 @@ public struct ControlClient: Sendable {
         }
     }
 
-    /// The daemon sends a Content-Length; of a body that falls short of it nothing is used.
+    /// The daemon sends a Content-Length. A shorter body is not used.
     private func readReply(from socket: Int32, patience: Int) throws(Failure) -> Reply {
         var reply = PartialReply()
         var buffer = [UInt8](repeating: 0, count: 65_536)
@@ -166,14 +167,14 @@ public struct ControlClient: Sendable {
     private func describe(_ code: Int32) -> String { String(cString: strerror(code)) }
 }
 
-/// What came of an answer of HTTP so far.
+/// The part of an answer that has arrived.
 private struct PartialReply {
     private(set) var bytes: [UInt8] = []
     private var head: (status: Int, bodyStart: Int, bodyCount: Int)?
 
-    /// Adds what came.
+    /// Adds bytes.
     ///
-    /// - Returns: false if it is no such answer.
+    /// - Returns: false if this is no valid answer.
     mutating func add(_ part: ArraySlice<UInt8>) -> Bool {
         let searched = max(0, bytes.count - 3)
         bytes += part
@@ -196,7 +197,7 @@ private struct PartialReply {
         return false
     }
 
-    /// The answer, once all of it is there.
+    /// The answer, if it is complete.
     var whole: ControlClient.Reply? {
         guard let head, bytes.count >= head.bodyStart + head.bodyCount else { return nil }
         return ControlClient.Reply(

@@ -1,27 +1,29 @@
 // Copyright 2026 the timerd authors
 // SPDX-License-Identifier: Apache-2.0
 
-/// How the API's values become JSON (RFC 8259) and come back.
+/// Encodes the values of the API as JSON (RFC 8259) and decodes them.
 ///
-/// A property `everyUsec` is `every_usec` there: each capital letter begins a word. Foundation's coders do
-/// the same and took four fifths of the time of a list of many jobs, and 6 MiB of each program.
+/// The property `everyUsec` has the name `every_usec`: each capital letter starts a new word.
+/// Foundation's coders could do the same, but took four fifths of the time of a list of many jobs,
+/// and 6 MiB of each program.
 public enum ControlJSON {
-    /// One line of JSON with sorted names, without a line's end.
+    /// Encodes a value as one line of JSON with sorted names, without a line end.
     ///
-    /// - Throws: `EncodingError` for a number that is none, such as the square root of -1.
-    /// - Complexity: O(*n*) in the bytes written, where names are coded in their order; else the members of
-    ///   an object are sorted.
+    /// - Throws: `EncodingError` for a number that JSON does not have, such as the square root of
+    ///   -1.
+    /// - Complexity: O(*n*) in the bytes written, if names are coded in their order; otherwise the
+    ///   members of an object are sorted.
     public static func encode(_ value: some Encodable) throws -> [UInt8] {
         let output = JSONOutput()
         try output.write(value)
         return output.bytes
     }
 
-    /// Reads what `encode` writes, and any other JSON of the same names and values. Names that are not known
-    /// are passed over.
+    /// Decodes what `encode` writes, and any other JSON with the same names and values. Unknown
+    /// names are ignored.
     ///
-    /// - Throws: `DecodingError` for what is no JSON in UTF-8 or no such value.
-    /// - Complexity: O(*n*) in the bytes, times the number of names an object has.
+    /// - Throws: `DecodingError` if it is not JSON in UTF-8, or not such a value.
+    /// - Complexity: O(*n*) in the bytes, times the number of names of an object.
     public static func decode<Value: Decodable>(_: Value.Type, from bytes: [UInt8]) throws -> Value
     {
         let document: JSONDocument

@@ -4,23 +4,23 @@
 import TimerCore
 
 extension ControlRequest {
-    /// Why an HTTP request is none of the requests there are.
+    /// Why an HTTP request is not valid.
     public enum Fault: Error, Hashable, Sendable {
-        /// There is nothing at this path.
+        /// The API does not have this path.
         case notFound(String)
-        /// The path is good, the method is not; these are allowed.
+        /// The path exists, but not with this method; these methods are allowed.
         case methodNotAllowed([String])
         /// The body cannot be used.
         case badBody(String)
-        /// The query behind the path cannot be used.
+        /// The query after the path cannot be used.
         case badQuery(String)
-        /// What is asked contradicts itself.
+        /// Parts of the request contradict each other.
         case conflict(String)
-        /// This is the identity of no run: there cannot be one.
+        /// This is not a valid identity of a run.
         case noSuchRun(String)
-        /// The body has a key that this request does not know; these are known.
+        /// The body has a key that this request does not have; with the existing keys.
         case unknownKey(String, known: [String])
-        /// The query has a parameter that this request does not know; these are known.
+        /// The query has a parameter that this request does not have; with the existing parameters.
         case unknownParameter(String, known: [String])
     }
 
@@ -29,14 +29,14 @@ extension ControlRequest {
     /// The most bytes of a body that names many jobs: enough for 100 000 of them.
     public static let orderBytesMax = 8 << 20
 
-    /// What a path leads to.
+    /// What a path names.
     private enum Resource {
         case jobs, job(Job.Name), verb(Order.Verb), why(Job.Name), log(Job.Name), kill(Job.Name)
         case order(Order.Verb, Job.Name)
         case runs, run(Run.ID), reload, document
         case oneOffs, oneOff(Job.Name), cancelOneOff(Job.Name)
 
-        /// The methods it is for.
+        /// The allowed methods.
         var methods: [String] {
             switch self {
             case .jobs, .job, .why, .log, .runs, .run, .document, .oneOffs:
@@ -47,10 +47,10 @@ extension ControlRequest {
         }
     }
 
-    /// Reads a request of HTTP.
+    /// Parses a request of HTTP.
     ///
-    /// - Parameter path: as it comes, percent-encoded and with the query; of an absolute URL, what follows
-    ///   the host is taken.
+    /// - Parameter path: percent-encoded and with the query, as received; the part after the host,
+    ///   if it is an absolute URL.
     /// - Complexity: O(*n*) in the bytes.
     public init(method: String, path: String, body: [UInt8]) throws(Fault) {
         let target = Target(path)
@@ -86,21 +86,22 @@ extension ControlRequest {
         case .document: self = .document
         }
         try query.finish()
-        // The others have read theirs.
+        // The other requests have checked their body already.
         switch self {
         case .order, .orders, .kill: break
         default: if !body.isEmpty { _ = try NoBody.read([], from: body) }
         }
     }
 
-    /// The methods that may be used at a path, for the answer to OPTIONS.
+    /// The allowed methods of a path, for the answer to OPTIONS.
     public static func methods(at path: String) throws(Fault) -> [String] {
         try resource(at: Target(path)).methods
     }
 
-    /// The most bytes the body of such a request may have.
+    /// The most bytes of the body of such a request.
     ///
-    /// - Parameter mayChange: whether the client may change anything; only such a one may send long lists.
+    /// - Parameter mayChange: whether the client may change anything; other clients may not send
+    ///   long lists.
     public static func bodyBytesMax(
         method: String, path: String, mayChange: Bool
     ) -> Int {
@@ -122,8 +123,8 @@ extension ControlRequest {
         throw .notFound(String(target.path))
     }
 
-    /// A path, in which `{job}` stands for the name of a job and `{verb}` for the word of an order, and what it leads
-    /// to.
+    /// A path, in which `{job}` stands for the name of a job and `{verb}` for a command, and the
+    /// resource that it names.
     private struct Route: Sendable {
         let path: String
         let parts: [Substring]
@@ -135,7 +136,7 @@ extension ControlRequest {
             self.make = make
         }
 
-        /// Nil if these are the parts of another path.
+        /// Nil if these parts belong to another path.
         func resource(at parts: [String]) throws(Fault) -> Resource? {
             guard parts.count == self.parts.count else { return nil }
             var found = Captures()
@@ -160,17 +161,18 @@ extension ControlRequest {
         }
     }
 
-    /// What stands in a path in the places of `{job}`, `{verb}` and `{run}`.
+    /// The values of `{job}`, `{verb}` and `{run}` in a path.
     private struct Captures {
         var job: Job.Name?
         var verb: Order.Verb?
         var run: Run.ID?
     }
 
-    /// All paths there are; of two that match, the first one counts.
+    /// All paths; if two match, the first one counts.
     ///
-    /// A path is added here, and with a description of its methods, parameters, body and answers to
-    /// `Sources/COpenAPI/openapi.json` and to `man/timerd-api.7`. Tests fail until both have it.
+    /// A new path is added here, and to `Sources/COpenAPI/openapi.json` and `man/timerd-api.7`,
+    /// with a description of its methods, parameters, body and answers. Tests fail until all have
+    /// it.
     private static let routes: [Route] = [
         Route("/v1/openapi.json") { _ in .document },
         Route("/v1/jobs") { _ in .jobs },
@@ -190,7 +192,7 @@ extension ControlRequest {
         Route("/v1/reload") { _ in .reload },
     ]
 
-    /// All paths there are, as OpenAPI writes them: with `{job}` for the name of a job.
+    /// All paths in the notation of OpenAPI, with `{job}` for the name of a job.
     public static var paths: [String] {
         let verbs = Order.Verb.allCases.filter { $0 != .kill }
         return routes.flatMap { route in
@@ -199,8 +201,8 @@ extension ControlRequest {
         }
     }
 
-    /// The target of a request (RFC 9112, 3.2): a path and a query, behind the scheme and the host of an
-    /// absolute one.
+    /// The target of a request (RFC 9112, 3.2): a path and a query, after the scheme and the host
+    /// if it is absolute.
     private struct Target {
         var path: Substring
         var query: Substring
@@ -216,7 +218,7 @@ extension ControlRequest {
         }
     }
 
-    /// For requests without keys.
+    /// The body of requests without keys.
     private struct NoBody: Decodable, RequestBody {
         static var example: String { "{}" }
     }

@@ -3,7 +3,7 @@
 
 public import TimerCore
 
-/// What may be asked of the daemon, and how it is written as HTTP.
+/// The requests to the daemon, and their form in HTTP.
 public enum ControlRequest: Hashable, Sendable {
     /// The daemon and all jobs: `GET /v1/jobs`.
     case list
@@ -11,39 +11,39 @@ public enum ControlRequest: Hashable, Sendable {
     case show(Job.Name)
     /// Why a job has not run, and what could keep it from running: `GET /v1/jobs/NAME/why`.
     case why(Job.Name)
-    /// An order: `POST /v1/jobs/NAME/VERB`, with what more there is to it as JSON.
+    /// A command for a job: `POST /v1/jobs/NAME/VERB`, with its values as JSON.
     case order(Order.Verb, Job.Name, OrderBody = OrderBody())
-    /// The same order for many jobs, in one transaction: `POST /v1/jobs/VERB`, with `jobs` or `all` as JSON
-    /// beside what the order itself carries; for `resume` also with `pauses`.
+    /// The same command for many jobs, in one transaction: `POST /v1/jobs/VERB`, with `jobs` or
+    /// `all` as JSON beside the values of the command; for `resume` also with `pauses`.
     case orders(Order.Verb, JobSelection, OrderBody = OrderBody())
-    /// The runs that ended, the latest first: `GET /v1/runs`, with `job`, `failed`, `since` and `limit` as a
-    /// query.
+    /// The ended runs, the latest first: `GET /v1/runs`, with `job`, `failed`, `since` and `limit`
+    /// as a query.
     case history(HistoryQuery)
     /// One run, whether it has ended or not: `GET /v1/runs/RUN`.
     case run(Run.ID)
-    /// What a job wrote: `GET /v1/jobs/NAME/log`, with `run` and `after` as a query.
+    /// The output of a job: `GET /v1/jobs/NAME/log`, with `run` and `after` as a query.
     case log(Job.Name, run: Run.ID?, after: UInt64?)
-    /// End the runs of a job that live, or send them a signal: `POST /v1/jobs/NAME/kill`, with `run` as a
-    /// query for one of them and `{"signal": …}` for a signal.
+    /// End the active runs of a job, or send them a signal: `POST /v1/jobs/NAME/kill`, with `run`
+    /// as a query for one of them and `{"signal": …}` for a signal.
     case kill(Job.Name, run: Run.ID?, KillBody)
     /// Read the configuration again: `POST /v1/reload`.
     case reload
-    /// The same, and any error refuses all of it: `POST /v1/reload?strict=1`.
+    /// The same, but any error refuses the whole configuration: `POST /v1/reload?strict=1`.
     case strictReload
-    /// What reading it again would change: `GET /v1/reload`.
+    /// What a reload would change: `GET /v1/reload`.
     case previewReload
-    /// The OpenAPI document of all this: `GET /v1/openapi.json`.
+    /// The OpenAPI document of the API: `GET /v1/openapi.json`.
     case document
 
-    /// What is needed to write the definition of a one-off job: where, and a name that is free, made from a base if one
-    /// is given: `GET /v1/one-offs`, with `base` as a query.
+    /// The data for the definition of a one-off job: its place, and an unused name if a base is
+    /// given: `GET /v1/one-offs`, with `base` as a query.
     case oneOffs(base: String?)
-    /// Take up the one-off job whose definition was written: `POST /v1/one-offs/NAME`.
+    /// Load the one-off job whose definition was written: `POST /v1/one-offs/NAME`.
     case takeOneOff(Job.Name)
-    /// Remove a one-off job whose definition was removed: `POST /v1/one-offs/NAME/cancel`.
+    /// Remove a one-off job whose definition was deleted: `POST /v1/one-offs/NAME/cancel`.
     case cancelOneOff(Job.Name)
 
-    /// Whether it changes anything, so that only some may ask it.
+    /// Whether it changes anything, so that it is not allowed for users with read access.
     public var isChange: Bool {
         switch self {
         case .list, .show, .why, .history, .run, .log, .previewReload, .document, .oneOffs:
@@ -52,7 +52,7 @@ public enum ControlRequest: Hashable, Sendable {
         }
     }
 
-    /// Whether it may be about all jobs, and take its time.
+    /// Whether it may concern all jobs and be slow.
     var isLong: Bool {
         switch self {
         case .list, .orders, .reload, .strictReload, .previewReload: true
@@ -62,10 +62,10 @@ public enum ControlRequest: Hashable, Sendable {
         }
     }
 
-    /// The method of HTTP it goes by.
+    /// The method of HTTP.
     public var method: String { isChange ? "POST" : "GET" }
 
-    /// The path it goes by.
+    /// The path and the query.
     public var path: String {
         switch self {
         case .list: "/v1/jobs"
@@ -89,7 +89,7 @@ public enum ControlRequest: Hashable, Sendable {
         }
     }
 
-    /// The body it carries, as JSON; empty without one.
+    /// The body as JSON; empty if there is none.
     public var body: [UInt8] {
         switch self {
         case .order(_, _, let body) where body != OrderBody():
@@ -103,7 +103,7 @@ public enum ControlRequest: Hashable, Sendable {
     }
 }
 
-/// Where the control socket is if nobody says otherwise.
+/// The default places of the control socket.
 public enum ControlPath {
     /// The socket's name in the runtime directory.
     public static let fileName = "control.sock"
@@ -111,25 +111,25 @@ public enum ControlPath {
     /// is running. Nothing is sent there.
     public static let aliveName = "alive.sock"
 
-    /// Whose daemon is meant.
+    /// The owner of a daemon.
     public enum Owner: Hashable, Sendable {
-        /// The system's.
+        /// The system.
         case system
-        /// The user's own.
+        /// The user.
         case user
     }
 
-    /// The control socket of a daemon; without an owner, the system daemon's for root and a user's own
-    /// daemon's for everybody else, by the rule both ends share.
+    /// The control socket of a daemon. Without an owner, this is the system's daemon for root and
+    /// the user's own daemon for other users. Both sides use this rule.
     public static func standard(
         of owner: Owner? = nil, uid: UInt32, environment: [String: String]
     ) -> String {
         "\(runtimeDirectory(of: owner, uid: uid, environment: environment))/\(fileName)"
     }
 
-    /// The runtime directory by the same rule. Without XDG_RUNTIME_DIR there is no place of a user's own, and
-    /// it is the system's, unless the user's own is asked for: then it is where systemd makes it
-    /// (user@.service(5)).
+    /// The runtime directory by the same rule. Without XDG_RUNTIME_DIR a user has no such
+    /// directory, and the result is the system's. If the user's daemon was requested, it is the
+    /// directory that systemd creates (user@.service(5)).
     public static func runtimeDirectory(
         of owner: Owner? = nil, uid: UInt32, environment: [String: String]
     ) -> String {

@@ -1,9 +1,9 @@
 // Copyright 2026 the timerd authors
 // SPDX-License-Identifier: Apache-2.0
 
-/// Why a request was not carried out.
+/// Why a request failed.
 public struct ErrorReply: Codable, Hashable, Sendable, Error {
-    /// What kind of error it is, for programs. The sentences may change, these words do not.
+    /// The kind of error, for programs. The sentences may change, these words do not.
     public enum Code: String, CaseIterable, Sendable {
         /// The request, its body or its query cannot be read.
         case badRequest = "bad-request"
@@ -13,45 +13,45 @@ public struct ErrorReply: Codable, Hashable, Sendable, Error {
         case unknownParameter = "unknown-parameter"
         /// The client may not change anything.
         case forbidden
-        /// There is nothing at this path.
+        /// The API does not have this path.
         case notFound = "not-found"
         /// No job has this name.
         case noSuchJob = "no-such-job"
-        /// Nothing is known of this run.
+        /// There is no record of this run.
         case noSuchRun = "no-such-run"
-        /// The path is good, the method is not.
+        /// The path exists, but not with this method.
         case methodNotAllowed = "method-not-allowed"
         /// The request was not complete in time.
         case timeout
-        /// The job is not in a state in which this can be done.
+        /// The state of the job does not allow this.
         case conflict
         /// The body or the header has too many bytes.
         case tooLarge = "too-large"
         /// The configuration has errors.
         case invalidConfiguration = "invalid-configuration"
-        /// The daemon is too busy at the moment, or its database is; ask again.
+        /// The daemon or its database is too busy at the moment; try again.
         case busy
         /// Anything else.
         case failed
-        // What only timerctl says.
+        // These codes come only from timerctl.
         /// Nothing listens at the socket.
         case noDaemon = "no-daemon"
         /// The connection to the daemon failed.
         case connectionFailed = "connection-failed"
-        /// The answer is not what this version of timerctl knows.
+        /// The answer does not have the form that this version of timerctl expects.
         case unexpectedResponse = "unexpected-response"
         /// The command line is wrong.
         case usage
     }
 
-    /// What kind of error it is: one of `Code`.
+    /// The kind of error: one of `Code`.
     public var code: String
-    /// The parts of it, one a line, such as the errors of a configuration.
+    /// Its parts, such as the errors of a configuration, one per line.
     public var details: [String]?
     /// What is wrong, and what to do next.
     public var error: String
 
-    /// A refusal as described.
+    /// Creates an error.
     public init(_ error: String, code: Code = .failed, details: [String]? = nil) {
         self.error = error
         self.code = code.rawValue

@@ -3,7 +3,7 @@
 
 import TimerCore
 
-/// Why a job has not run, when it will, and what could stop it.
+/// Explains why a job has not run, when it will run, and what could prevent that.
 public struct Explanation {
     /// The reasons, the most important first.
     public private(set) var reasons: [WhyReply.Reason] = []
@@ -12,9 +12,9 @@ public struct Explanation {
     private let reply: WhyReply
     private let show: (String) -> String
 
-    /// Explains what the daemon answered.
+    /// Explains the data of the daemon.
     ///
-    /// - Parameter instant: how an instant of RFC 3339 is to be shown.
+    /// - Parameter instant: formats an instant of RFC 3339.
     public init(_ reply: WhyReply, instant: @escaping (String) -> String) {
         self.reply = reply
         show = instant
@@ -249,7 +249,7 @@ public struct Explanation {
         }
     }
 
-    /// What a firing does while runs of the job have not ended.
+    /// What happens when the job becomes due while its runs have not ended.
     private mutating func explainConcurrency(of job: JobStatus) {
         let concurrency = job.policy?.concurrency ?? "forbid"
         if concurrency == "allow" {
@@ -286,7 +286,7 @@ public struct Explanation {
 
     // MARK: - Words
 
-    /// ` (in 3h)` or ` (5min ago)`.
+    /// Such as ` (in 3h)` or ` (5min ago)`.
     private func away(_ instant: String) -> String {
         guard let instant = WallInstant(rfc3339: instant), let now = WallInstant(rfc3339: reply.now)
         else { return "" }

@@ -1,13 +1,13 @@
 // Copyright 2026 the timerd authors
 // SPDX-License-Identifier: Apache-2.0
 
-/// What a value is handed to read itself: one node of a document.
+/// The decoder of one node of a document.
 struct JSONDecoding: Decoder, SingleValueDecodingContainer {
     let document: JSONDocument
     /// Which node it is.
     let node: Int
 
-    // What is wrong is told by its place in the text; a path would cost every value an array.
+    // Errors name the place in the text. A path would cost an array for each value.
     var codingPath: [any CodingKey] { [] }
     var userInfo: [CodingUserInfoKey: Any] { [:] }
 
@@ -43,7 +43,7 @@ struct JSONDecoding: Decoder, SingleValueDecodingContainer {
         return try Value(from: self)
     }
 
-    /// What it is already, as the compiler is to see it.
+    /// A cast to a type that it already has, for the compiler.
     private func cast<Value>(_ value: Any) throws -> Value {
         guard let value = value as? Value else { throw mismatch(Value.self) }
         return value
@@ -65,7 +65,7 @@ struct JSONDecoding: Decoder, SingleValueDecodingContainer {
         }
     }
 
-    /// A whole number, however it is written: 60, 6e1.
+    /// A whole number in any notation: 60, 6e1.
     private func integer<Value: FixedWidthInteger>(_: Value.Type) throws -> Value {
         guard found.kind == .number else { throw mismatch(Value.self) }
         let digits = document.bytes[Int(found.start)..<Int(found.end)]
@@ -101,7 +101,7 @@ struct JSONDecoding: Decoder, SingleValueDecodingContainer {
     }
 }
 
-/// The members of an object. Of two of one name the first counts.
+/// The members of an object. If two have the same name, the first counts.
 private struct JSONObject<Key: CodingKey>: KeyedDecodingContainerProtocol {
     private let decoding: JSONDecoding
 
@@ -123,7 +123,7 @@ private struct JSONObject<Key: CodingKey>: KeyedDecodingContainerProtocol {
             .prefix { $0 < end }
     }
 
-    /// The value of this name; nil if there is none.
+    /// The value with this name; nil if there is none.
     private func node(_ key: some CodingKey) -> Int? {
         let document = decoding.document
         let name = key.stringValue

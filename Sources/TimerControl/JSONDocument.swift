@@ -1,10 +1,11 @@
 // Copyright 2026 the timerd authors
 // SPDX-License-Identifier: Apache-2.0
 
-/// JSON that was read (RFC 8259): its values in the order of the text, those within an array or an object
-/// behind it, and the name of each member before its value. Texts and numbers stay bytes until somebody asks.
+/// A parsed JSON text (RFC 8259). Its nodes are in the order of the text: an array or an object
+/// comes before its contents, and the name of a member before its value. Strings and numbers stay
+/// bytes until they are read.
 final class JSONDocument: Sendable {
-    /// How deep arrays and objects may lie in each other.
+    /// How deep arrays and objects may be nested.
     static let depthMax = 128
 
     enum Kind: UInt8 {
@@ -13,14 +14,14 @@ final class JSONDocument: Sendable {
 
     struct Node {
         var kind: Kind
-        /// Its text, without the quotation marks of one that has some.
+        /// Its text, without quotation marks.
         var start: UInt32
         var end: UInt32
-        /// The node behind it and behind all it contains.
+        /// The index of the node after this one and all it contains.
         var next: UInt32
     }
 
-    /// Why a text is no JSON.
+    /// Why a text is not JSON.
     struct Fault: Error, CustomStringConvertible {
         var offset: Int
         var message: String
@@ -44,15 +45,15 @@ final class JSONDocument: Sendable {
         nodes = reader.nodes
     }
 
-    /// The text of a name or a text; nil if it is no UTF-8, or has half of a surrogate pair.
+    /// The value of a name or a string; nil if it is not UTF-8 or has half of a surrogate pair.
     func text(_ node: Node) -> String? {
         let raw = bytes[Int(node.start)..<Int(node.end)]
         guard node.kind == .escapedText else { return String(validating: raw, as: UTF8.self) }
         return Self.unescaped(raw).flatMap { String(validating: $0, as: UTF8.self) }
     }
 
-    /// The names of the object's members, in the order of the text; nil if the value is no object. A name that
-    /// is no text in UTF-8 is an empty one.
+    /// The names of the object's members, in the order of the text; nil if the value is no object.
+    /// A name that is not valid UTF-8 is an empty one.
     /// - Complexity: O(*n*) in the members.
     var memberNames: [String]? {
         guard let object = nodes.first, object.kind == .object else { return nil }
@@ -77,7 +78,7 @@ final class JSONDocument: Sendable {
         return nil
     }
 
-    /// Whether the name of a member is that of a property, as the API writes it.
+    /// Whether the name of a member is the API's name of this property.
     func isName(_ node: Node, of property: String) -> Bool {
         guard node.kind == .text else {
             return text(node).map { Self.matches(Array($0.utf8)[...], property) } ?? false
@@ -101,7 +102,7 @@ final class JSONDocument: Sendable {
         return at == name.endIndex
     }
 
-    /// What the reader let through: a backslash is followed by what may follow one.
+    /// The parser has checked already that each backslash starts a valid escape.
     private static func unescaped(_ raw: ArraySlice<UInt8>) -> [UInt8]? {
         var result: [UInt8] = []
         var rest = raw
@@ -140,7 +141,7 @@ final class JSONDocument: Sendable {
     }
 }
 
-/// Reads a text from its beginning to its end.
+/// Parses a text from its beginning to its end.
 private struct Reader {
     let bytes: [UInt8]
     var at = 0
@@ -152,7 +153,7 @@ private struct Reader {
         JSONDocument.Fault(offset: at, message: message)
     }
 
-    /// The byte to be read; zero, which no JSON has, behind the last.
+    /// The next byte; after the end zero, which JSON cannot contain.
     private var byte: UInt8 { at < bytes.count ? bytes[at] : 0 }
 
     private mutating func take(_ scalar: Unicode.Scalar) -> Bool {

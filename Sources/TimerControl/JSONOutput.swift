@@ -1,28 +1,28 @@
 // Copyright 2026 the timerd authors
 // SPDX-License-Identifier: Apache-2.0
 
-/// JSON on its way out. Used by one thread.
+/// JSON that is being written. Used by one thread.
 final class JSONOutput {
     private var text = JSONText()
 
-    /// What is written by now.
+    /// The bytes so far.
     var bytes: [UInt8] { text.bytes }
 
-    /// Begins an object and returns its depth.
+    /// Starts an object and returns its depth.
     func openObject() -> Int { text.open("{", "}") }
 
-    /// Begins an array and returns its depth.
+    /// Starts an array and returns its depth.
     func openArray() -> Int { text.open("[", "]") }
 
-    /// Begins an element of the array at this depth.
+    /// Starts an element of the array at this depth.
     func beginElement(at depth: Int) { text.beginElement(at: depth) }
 
-    /// Begins a member of the object at this depth; its value is to follow.
+    /// Starts a member of the object at this depth; its value must follow.
     func beginMember(_ name: String, at depth: Int) { text.beginMember(name, at: depth) }
 
-    /// Writes a value, whatever it is. One that writes nothing of itself is an empty object.
+    /// Writes any value. A value that encodes nothing becomes an empty object.
     func write<Value: Encodable>(_ value: Value) throws {
-        // Told by the type alone, which costs nothing where the compiler knows it.
+        // Tests by the type cost nothing where the compiler knows it.
         if Value.self == String.self, let string = value as? String { return text.write(string) }
         if Value.self == Int64.self, let number = value as? Int64 { return text.write(number) }
         if Value.self == Int.self, let number = value as? Int { return text.write(number) }
@@ -55,11 +55,11 @@ final class JSONOutput {
     }
 }
 
-/// What a value is handed to write itself.
+/// The encoder of one value.
 struct JSONEncoding: Encoder, SingleValueEncodingContainer {
     let output: JSONOutput
 
-    // Nothing here makes an error that would name a place.
+    // No error here names a place.
     var codingPath: [any CodingKey] { [] }
     var userInfo: [CodingUserInfoKey: Any] { [:] }
 

@@ -3,26 +3,27 @@
 
 import Glibc
 
-/// The bytes of a JSON text as far as it is written, and the objects and arrays that are open.
+/// The bytes of a JSON text so far, and the objects and arrays that are open.
 struct JSONText {
     private struct Frame {
         var closing: UInt8
-        /// Where its members or elements begin.
+        /// Where its members or elements start.
         var start: Int
-        /// Which of `members` is its first.
+        /// The index of its first member in `members`.
         var firstMember: Int
         var isSorted = true
     }
 
     private(set) var bytes: [UInt8] = []
     private var frames: [Frame] = []
-    /// Where each member of the open objects begins, of an inner object behind those of the outer.
+    /// Where each member of the open objects starts; those of inner objects come after those of
+    /// outer ones.
     private var members: [Int] = []
 
     /// How many objects and arrays are open.
     var depth: Int { frames.count }
 
-    /// Begins an object or an array and returns its depth.
+    /// Starts an object or an array and returns its depth.
     mutating func open(_ opening: Unicode.Scalar, _ closing: Unicode.Scalar) -> Int {
         bytes.append(UInt8(ascii: opening))
         frames.append(
@@ -31,7 +32,7 @@ struct JSONText {
         return frames.count
     }
 
-    /// Closes everything that is open deeper than this.
+    /// Closes all objects and arrays that are deeper than this.
     mutating func close(to depth: Int) {
         while frames.count > depth, let frame = frames.popLast() {
             if !frame.isSorted { sort(frame) }
@@ -40,13 +41,14 @@ struct JSONText {
         }
     }
 
-    /// Begins an element of the array at this depth.
+    /// Starts an element of the array at this depth.
     mutating func beginElement(at depth: Int) {
         close(to: depth)
         if let frame = frames.last, bytes.count > frame.start { bytes.append(UInt8(ascii: ",")) }
     }
 
-    /// Begins a member of the object at this depth. Each capital letter of the name begins a word.
+    /// Starts a member of the object at this depth. Each capital letter of the name starts a new
+    /// word.
     mutating func beginMember(_ name: String, at depth: Int) {
         beginElement(at: depth)
         let start = bytes.count
@@ -120,12 +122,13 @@ struct JSONText {
 
     // MARK: - Order
 
-    /// Whether the member that begins at `left` goes before that at `right`.
+    /// Whether the member that starts at `left` comes before the one at `right`.
     private func precedes(_ left: Int, _ right: Int) -> Bool {
         bytes.withUnsafeBytes { Self.precedes(left, right, in: $0) }
     }
 
-    /// Names end in a quotation mark, which is less than whatever a longer name goes on with.
+    /// Each name ends with a quotation mark, which sorts before every character that could continue
+    /// a longer name.
     private static func precedes(_ left: Int, _ right: Int, in text: UnsafeRawBufferPointer) -> Bool
     {
         guard let base = text.baseAddress else { return false }

@@ -1,13 +1,13 @@
 // Copyright 2026 the timerd authors
 // SPDX-License-Identifier: Apache-2.0
 
-/// Text of others, in a form that shows what it is and does nothing else.
+/// Makes text from jobs and users safe to print.
 ///
-/// What jobs write, configurations describe and people note may hold characters that move a terminal's
-/// cursor, set its title, feign another line, or turn around the order in which a line is read
+/// The output of jobs, descriptions and notes may contain characters that move the cursor of a
+/// terminal, set its title, look like another line, or reverse the order in which a line is read
 /// (CVE-2021-42574).
 public enum Printable {
-    /// The text with such characters written as `\x1b`. Tabs stay.
+    /// The text with such characters written as `\x1b`. Tabs are kept.
     /// - Complexity: O(*n*).
     public static func text(_ text: String) -> String {
         escaping(text) { scalar in
@@ -17,10 +17,10 @@ public enum Printable {
         }
     }
 
-    /// As `text`, but for the ends of lines, which stay as well.
+    /// The same as `text`, but line ends are kept as well.
     /// - Complexity: O(*n*).
     public static func lines(_ text: String) -> String {
-        // Not split into lines: of CR and LF together Swift makes one character.
+        // Not split into lines, because Swift combines CR and LF into one character.
         escaping(text) { scalar in
             scalar != "\t" && scalar != "\n" && steers(scalar)
         } as: {
@@ -28,8 +28,8 @@ public enum Printable {
         }
     }
 
-    /// JSON with such characters written as JSON itself would, `\u009b`: it means what it did. (Most are
-    /// escaped already, those below U+0020 always.)
+    /// JSON with such characters in the notation of JSON, such as `\u009b`, so that its meaning
+    /// does not change. (Most are escaped already; those below U+0020 always.)
     public static func json(_ text: String) -> String {
         escaping(text, steers) { digits in
             "\\u" + String(repeating: "0", count: max(0, 4 - digits.utf8.count)) + digits
@@ -43,7 +43,8 @@ public enum Printable {
     private static func escaping(
         _ text: String, _ isWanted: (Unicode.Scalar) -> Bool, as escape: (String) -> String
     ) -> String {
-        // Most text has no byte that could begin one; C2 and E2 begin those that are not ASCII.
+        // Most texts have no byte that could start such a character; C2 and E2 start those that are
+        // not ASCII.
         guard text.utf8.contains(where: { $0 < 0x20 || $0 == 0x7f || $0 == 0xc2 || $0 == 0xe2 }),
             text.unicodeScalars.contains(where: isWanted)
         else { return text }
@@ -60,7 +61,7 @@ public enum Printable {
 
     private static func steers(_ scalar: Unicode.Scalar) -> Bool {
         scalar.value < 0x20 || (0x7f...0x9f).contains(scalar.value)
-            // Those that turn the direction of what follows, or break the line.
+            // These change the direction of the following text, or break the line.
             || (0x202a...0x202e).contains(scalar.value) || (0x2066...0x2069).contains(scalar.value)
             || (0x2028...0x2029).contains(scalar.value)
     }

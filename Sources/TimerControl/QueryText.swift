@@ -3,7 +3,7 @@
 
 import TimerCore
 
-/// The part of a path behind `?`, of which each parameter is taken once.
+/// The part of a path after `?`. Each parameter is read once.
 struct QueryText {
     private var values: [String: String] = [:]
     private var taken: [String] = []
@@ -25,13 +25,13 @@ struct QueryText {
         }
     }
 
-    /// The value of a parameter that the request knows.
+    /// The value of a known parameter.
     mutating func take(_ name: String) -> String? {
         taken.append(name)
         return values.removeValue(forKey: name)
     }
 
-    /// A parameter that is 1 or 0; false without it.
+    /// A parameter with the value 1 or 0; false if it is missing.
     mutating func flag(_ name: String) throws(ControlRequest.Fault) -> Bool {
         switch take(name) {
         case "1", "true": return true
@@ -40,7 +40,7 @@ struct QueryText {
         }
     }
 
-    /// To be called once all parameters that the request knows are taken.
+    /// Must be called after all known parameters were read.
     func finish() throws(ControlRequest.Fault) {
         guard let other = values.keys.min() else { return }
         throw .unknownParameter(other, known: taken)
@@ -52,7 +52,7 @@ struct QueryText {
         return run
     }
 
-    /// What a name is made from by adding a number.
+    /// The base of a name, to which a number is added.
     mutating func base() throws(ControlRequest.Fault) -> String? {
         guard let text = take("base") else { return nil }
         guard text.utf8.count <= OneOffsReply.baseLengthMax, Job.Name(text) != nil else {
@@ -71,7 +71,8 @@ struct QueryText {
         return number
     }
 
-    /// Everything but the unreserved characters of RFC 3986 and the colon, which a query may have.
+    /// Encodes all characters except the unreserved ones of RFC 3986 and the colon, which a query
+    /// may contain.
     private static func encode(_ text: String) -> String {
         var result = ""
         for byte in text.utf8 {
@@ -88,8 +89,8 @@ struct QueryText {
         return result
     }
 
-    /// Percent-encoding undone; nil if two hexadecimal digits are missing behind a `%`, or for what is no
-    /// UTF-8.
+    /// Decodes percent-encoding; nil if two hexadecimal digits are missing after a `%`, or if the
+    /// result is not UTF-8.
     static func decode(_ text: Substring) -> String? {
         var bytes: [UInt8] = []
         var rest = text.utf8[...]

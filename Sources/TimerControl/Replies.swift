@@ -3,17 +3,17 @@
 
 public import TimerCore
 
-/// What came of an order to a job.
+/// The result of a command for a job.
 public struct OrderReply: Codable, Hashable, Sendable {
     /// Whether anything changed.
     public var changed: Bool
-    /// Why nothing did.
+    /// Why nothing changed.
     public var reason: String?
-    /// Of a pause that was given other terms: what it was before.
+    /// If the terms of a pause changed: the pause before.
     public var formerPause: PauseStatus?
-    /// Of `run` and `retry`: the run that was recorded, which starts now or waits.
+    /// For `run` and `retry`: the recorded run, which starts now or waits.
     public var run: String?
-    /// The job as it stands now.
+    /// The job after the command.
     public var status: JobStatus
 
     /// An answer as described.
@@ -29,25 +29,27 @@ public struct OrderReply: Codable, Hashable, Sendable {
     }
 }
 
-/// What came of an order for many jobs, which is kept as a whole or not at all.
+/// The result of a command for many jobs, which is saved as a whole or not at all.
 public struct OrdersReply: Codable, Hashable, Sendable {
-    /// What came of it for one job.
+    /// The result for one job.
     public struct Result: Codable, Hashable, Sendable {
         /// The job's name.
         public var job: String
         /// Whether anything changed.
         public var changed: Bool
-        /// Why nothing did.
+        /// Why nothing changed.
         public var reason: String?
-        /// Of a pause that was given other terms: what it was before.
+        /// If the terms of a pause changed: the pause before.
         public var formerPause: PauseStatus?
-        /// The pause it is in; absent unless it was just paused with an end, or its pause was given other terms.
+        /// Its pause; absent unless the job was just paused with an end, or the terms of its pause
+        /// changed.
         public var paused: PauseStatus?
-        /// Whether the order cannot be carried out for this job; absent if not.
+        /// Whether the command failed for this job; absent if not.
         public var refused: Bool?
-        /// Of `run` and `retry`: the run that was recorded, which starts now or waits.
+        /// For `run` and `retry`: the recorded run, which starts now or waits.
         public var run: String?
-        /// `armed`, `paused`, `stopped` or `finished`, now; absent for a job that a reload has just removed.
+        /// The state after the command: `armed`, `paused`, `stopped` or `finished`; absent for a
+        /// job that a reload has just removed.
         public var state: String?
         /// The time left to its next firing.
         public var remainingUsec: Int64?
@@ -69,13 +71,13 @@ public struct OrdersReply: Codable, Hashable, Sendable {
             self.remainingUsec = remainingUsec
         }
 
-        // In the order of the names, so that none has to be sorted when it is written.
+        // In alphabetical order, so that they need not be sorted when they are written.
         enum CodingKeys: CodingKey, CaseIterable {
             case changed, formerPause, job, paused, reason, refused, remainingUsec, run, state
         }
     }
 
-    /// For each job, in the order in which they were named or are configured.
+    /// One for each job, in the order in which they were named or are configured.
     public var results: [Result]
 
     /// An answer as described.
@@ -84,12 +86,12 @@ public struct OrdersReply: Codable, Hashable, Sendable {
 
 /// What a reload changed, or would change.
 public struct ReloadReply: Codable, Hashable, Sendable {
-    /// One job of it.
+    /// One changed job.
     public struct Change: Codable, Hashable, Sendable {
         /// Its name.
         public var job: String
-        /// Its active time since its last grid point; of one that is removed, what is kept for its name. Only in a
-        /// preview.
+        /// Its active time since its last grid point; for a removed job, the time that is saved
+        /// under its name. Only in a preview.
         public var elapsedUsec: Int64?
 
         /// A change as described.
@@ -99,21 +101,21 @@ public struct ReloadReply: Codable, Hashable, Sendable {
         }
     }
 
-    /// Whether it was only looked at what would change.
+    /// Whether this is a preview, and nothing was changed.
     public var dryRun: Bool
     /// Jobs that are new.
     public var added: [Change]
-    /// Jobs whose definition changed; their saved state stays.
+    /// Jobs whose definition changed; their saved state is kept.
     public var redefined: [Change]
-    /// Jobs that are gone; their saved state is kept for their names.
+    /// Jobs that were removed; their saved state is kept under their names.
     public var removed: [Change]
-    /// How many jobs are as they were, timers and all.
+    /// How many jobs did not change, and kept their timers.
     public var kept: Int
-    /// What in the configuration is no error and may still not be meant, as `timerd check` says it.
+    /// Possible mistakes in the configuration that are no errors, as `timerd check` prints them.
     public var warnings: [String]
-    /// The files of `jobs.d` that have errors; their jobs stay as they are.
+    /// The files of `jobs.d` that have errors; their jobs do not change.
     public var refusedFiles: [String]
-    /// What is wrong with these files.
+    /// The errors of these files.
     public var errors: [String]
 
     /// A reload as described.
@@ -131,7 +133,7 @@ public struct ReloadReply: Codable, Hashable, Sendable {
         self.warnings = warnings
     }
 
-    /// A preview as the API tells it.
+    /// The API's form of a preview.
     public init(
         _ preview: ReloadPreview, warnings: [String] = [], refusedFiles: [String] = [],
         errors: [String] = []
@@ -148,29 +150,29 @@ public struct ReloadReply: Codable, Hashable, Sendable {
     }
 }
 
-/// What an order may carry.
+/// The values of a command.
 public struct OrderBody: Codable, Hashable, Sendable {
     /// The most bytes a note may have.
     public static let noteBytesMax = 1000
-    /// The longest pause that ends by itself: a hundred years, as time spans count them, of 365.25 days.
+    /// The longest pause that ends by itself: a hundred years of 365.25 days each.
     public static let forUsecMax: Int64 = 100 * 31_557_600 * 1_000_000
-    /// The most firings one order lets go.
+    /// The most runs that one command skips.
     public static let countMax = 1_000_000
 
-    /// What to write beside it.
+    /// The note for it.
     public var note: String?
-    /// Of a pause: when it ends by itself, RFC 3339.
+    /// For a pause: when it ends by itself, RFC 3339.
     public var until: String?
-    /// Of a pause: how long it lasts.
+    /// For a pause: how long it lasts.
     public var forUsec: Int64?
-    /// Of a pause: whether runs that live stand still as well.
+    /// For a pause: whether active runs are suspended as well.
     public var withRun: Bool?
-    /// Of `skip-next`: how many firings are let go; absent is one.
+    /// For `skip-next`: how many runs are skipped; absent for one.
     public var count: Int?
-    /// Of `run`: variables that are set for that run alone, each as `NAME=value`.
+    /// For `run`: variables that are set for this run only, each as `NAME=value`.
     public var environment: [String]?
 
-    /// What is wrong with a note; nil if nothing is.
+    /// The error in a note; nil if it is valid.
     static func fault(inNote note: String) -> String? {
         guard note.utf8.count <= noteBytesMax else {
             return "a note has at most \(noteBytesMax) bytes, this one has \(note.utf8.count)"
@@ -185,7 +187,7 @@ public struct OrderBody: Codable, Hashable, Sendable {
             + String(repeating: "0", count: 4 - code.utf8.count) + code
     }
 
-    /// An order's body.
+    /// The body of a command.
     public init(
         note: String? = nil, until: String? = nil, forUsec: Int64? = nil, withRun: Bool? = nil,
         count: Int? = nil, environment: [String]? = nil
@@ -199,11 +201,11 @@ public struct OrderBody: Codable, Hashable, Sendable {
     }
 }
 
-/// A job the configuration names and the daemon could not accept.
+/// A job in the configuration that the daemon could not accept.
 public struct Rejection: Codable, Hashable, Sendable {
     /// Its name, or the file.
     public var name: String
-    /// What is wrong with it.
+    /// Its errors.
     public var errors: [String]
 
     /// A rejection as described.

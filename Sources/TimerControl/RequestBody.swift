@@ -3,15 +3,15 @@
 
 public import TimerCore
 
-/// What the body of a request may say, as a JSON object. Every key in it must be known and given once: a key
-/// that is misspelt must not change what the request means.
+/// The body of a request, a JSON object. Every key in it must be known and given once, so that a
+/// misspelt key cannot change the meaning of the request.
 protocol RequestBody: Decodable {
-    /// A body as it may be, for who sent another.
+    /// A valid body, for the error about an invalid one.
     static var example: String { get }
 }
 
 extension RequestBody {
-    /// Reads a body that has these keys at most.
+    /// Parses a body, which may have only these keys.
     static func read(_ keys: [String], from body: [UInt8]) throws(ControlRequest.Fault) -> Self {
         let document: JSONDocument
         do throws(JSONDocument.Fault) { document = try JSONDocument(body) } catch {
@@ -39,7 +39,7 @@ extension RequestBody {
 }
 
 extension DecodingError {
-    /// Where the value is that cannot be used, and why not.
+    /// The place of the value that cannot be used, and why.
     fileprivate var place: String {
         switch self {
         case .typeMismatch(_, let context), .valueNotFound(_, let context),
@@ -50,33 +50,33 @@ extension DecodingError {
     }
 }
 
-/// The jobs that an order is for.
+/// The jobs of a command.
 public enum JobSelection: Hashable, Sendable {
-    /// These, at least one.
+    /// These jobs, at least one.
     case jobs([Job.Name])
-    /// All that the configuration has.
+    /// All jobs of the configuration.
     case all
-    /// The jobs that are in these pauses, at least one, each named once. A job whose pause is another one by now
-    /// is left as it is.
+    /// The jobs with these pauses, at least one, each named once. A job whose pause has changed
+    /// meanwhile is left as it is.
     case pauses([NamedPause])
 }
 
-/// The pause of one job, as the list showed it.
+/// The pause of one job, as a list showed it.
 public struct NamedPause: Codable, Hashable, Sendable {
     /// The job's name.
     public var job: String
-    /// Since when it is paused, RFC 3339.
+    /// When it was paused, RFC 3339.
     public var since: String
-    /// By whom.
+    /// Who paused it.
     public var by: String
-    /// What they wrote about it.
+    /// The note about it.
     public var note: String?
     /// When it ends by itself, RFC 3339.
     public var until: String?
     /// Whether active runs are suspended as well; absent if not.
     public var withRun: Bool?
 
-    /// The pause that a job is in.
+    /// The pause of a job.
     public init(job: String, _ pause: PauseStatus) {
         self.job = job
         (since, by, note) = (pause.since, pause.by, pause.note)
@@ -117,7 +117,7 @@ public struct NamedPause: Codable, Hashable, Sendable {
         withRun = try members.decodeIfPresent(Bool.self, forKey: .withRun)
     }
 
-    /// The same for the scheduler; nil if one of the instants is none.
+    /// The same for the scheduler; nil if one of the instants is not valid.
     public var seen: SeenPause? {
         guard let since = WallInstant(rfc3339: since) else { return nil }
         let end = until.flatMap { WallInstant(rfc3339: $0) }
@@ -126,7 +126,7 @@ public struct NamedPause: Codable, Hashable, Sendable {
     }
 }
 
-/// What an order for many jobs carries.
+/// The values of a command for many jobs.
 struct OrdersBody: Codable, RequestBody {
     static let example = #"{"jobs": ["backup", "report"]}"#
 
@@ -173,7 +173,7 @@ struct OrdersBody: Codable, RequestBody {
             var seen: Set<Job.Name> = []
             for text in jobs {
                 let name = try Self.name(text, in: "jobs")
-                // An order for the same job twice is one order.
+                // A job that is named twice counts once.
                 if seen.insert(name).inserted { names.append(name) }
             }
             return .jobs(names)
@@ -196,7 +196,7 @@ struct OrdersBody: Codable, RequestBody {
         guard !pauses.isEmpty else { throw .badBody("pauses: name at least one") }
         var seen: [Job.Name: NamedPause] = [:]
         for pause in pauses {
-            // The same twice is the same once; a job is in one pause at a time.
+            // A pause that is named twice counts once. A job has only one pause at a time.
             let former = seen.updateValue(pause, forKey: try name(pause.job, in: "pauses"))
             guard former == nil || former == pause else {
                 throw .conflict("pauses: \"\(pause.job)\" is given twice, in two pauses")
@@ -214,7 +214,7 @@ struct OrdersBody: Codable, RequestBody {
 extension OrderBody: RequestBody {
     static let example = #"{"note": "disk swap"}"#
 
-    /// The keys that orders of this kind know.
+    /// The keys of this command.
     static func keys(of verb: Order.Verb) -> [String] {
         switch verb {
         case .pause: ["for_usec", "note", "until", "with_run"]
@@ -266,7 +266,8 @@ extension OrderBody: RequestBody {
 }
 
 extension OrderBody {
-    /// What is wrong with variables; nil if nothing is. Their values are never repeated.
+    /// The error in variables; nil if they are valid. Their values are never repeated, because they
+    /// may be secret.
     public static func fault(inEnvironment lines: [String]) -> String? {
         var bytes = 0
         for (index, line) in lines.enumerated() {
@@ -290,12 +291,13 @@ extension OrderBody {
         return nil
     }
 
-    /// What stands before the first `=`. By bytes: together with what follows it, `=` may be another character.
+    /// The part before the first `=`. It is found by bytes, because `=` may form one character with
+    /// what follows it.
     private static func name(in line: String) -> Substring {
         Substring(line.utf8.prefix { $0 != UInt8(ascii: "=") })
     }
 
-    /// The variables that are set; those of `environment`, which was checked when it was read.
+    /// The variables of `environment`, which were checked when it was parsed.
     public var variables: RunVariables {
         var values: [String: String] = [:]
         for line in environment ?? [] {

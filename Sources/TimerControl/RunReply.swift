@@ -5,22 +5,23 @@ public import TimerCore
 
 /// Everything about one run.
 public struct RunReply: Codable, Hashable, Sendable {
-    /// The run, with the last of its output once it has ended.
+    /// The run; if it has ended, with the last part of its output.
     public var runStatus: RunStatus
     /// `waiting`, `starting`, `running`, `stopping` or `ended`.
     public var state: String
-    /// 1 for the first attempt.
+    /// The number of the attempt, from 1.
     public var attempt: Int
-    /// How many attempts may follow the first; absent for a job that is not configured any more.
+    /// How many retries may follow the first attempt; absent for a job that is not configured any
+    /// more.
     public var retries: Int?
-    /// The attempt that follows it, if there is one.
+    /// The next attempt after it, if there is one.
     public var followingAttempt: RunStatus?
     /// When its job runs next.
     public var next: String?
-    /// How many runs are active, of all jobs, and how many may be.
+    /// How many runs of all jobs are active, and how many may be.
     public var live: Int
     public var maxConcurrent: Int
-    /// When this was said.
+    /// When the daemon answered.
     public var now: String
     /// When the daemon started.
     public var since: String
@@ -46,7 +47,7 @@ public struct RunReply: Codable, Hashable, Sendable {
 }
 
 extension RunState {
-    /// The word for it in JSON.
+    /// The word for the state in JSON.
     public var word: String {
         switch self {
         case .waiting: "waiting"

@@ -4,9 +4,10 @@
 import Glibc
 import TimerCore
 
-/// Runs in plain words, for people.
+/// Runs in plain words.
 public enum RunWords {
-    /// How a run ended, as the API tells it: `exit status 1` for `exited(1)`. What no version writes stays as it is.
+    /// The end of a run in words, from the word of the API: `exit status 1` for `exited(1)`. An
+    /// unknown text is not changed.
     public static func end(_ outcome: String) -> String {
         guard let known = RunOutcome(outcome) else { return outcome }
         return switch known {
@@ -38,7 +39,7 @@ public enum RunWords {
         return cause + others + (attempt > 1 ? ", attempt \(attempt)" : "")
     }
 
-    /// What a run waits for, as the API names it; nil for one that does not wait.
+    /// The reason why a run waits, from the word of the API; nil for a run that does not wait.
     public static func wait(_ run: RunStatus, instant: (String) -> String) -> String? {
         switch run.waits {
         case "capacity": "waits for max-concurrent"
@@ -50,7 +51,7 @@ public enum RunWords {
         }
     }
 
-    /// Which attempt a run is.
+    /// The number of the attempt.
     public static func attempt(of run: String) -> Int { Run.ID(run)?.attempt ?? 1 }
 
     private static let signals: [String: Int32] = [
@@ -62,10 +63,11 @@ public enum RunWords {
         "SIGPOLL": SIGPOLL, "SIGIO": SIGIO, "SIGPWR": SIGPWR, "SIGSYS": SIGSYS,
     ]
 
-    /// The number on this machine of a signal that ends processes, by its name; nil for another.
+    /// The number of a signal on this machine, if it ends processes by default; nil for another
+    /// name.
     public static func number(ofSignal name: String) -> Int32? { signals[name] }
 
-    /// The errors that keep a process from starting, most often.
+    /// The most frequent errors when a process is started.
     private static let errors: [String: Int32] = [
         "EPERM": EPERM, "ENOENT": ENOENT, "EIO": EIO, "E2BIG": E2BIG, "ENOEXEC": ENOEXEC,
         "EAGAIN": EAGAIN, "ENOMEM": ENOMEM, "EACCES": EACCES, "EBUSY": EBUSY, "ENOTDIR": ENOTDIR,
@@ -74,7 +76,8 @@ public enum RunWords {
         "ELOOP": ELOOP, "ETIMEDOUT": ETIMEDOUT, "EDQUOT": EDQUOT, "ESRCH": ESRCH,
     ]
 
-    /// `no such file or directory` for `ENOENT`; the name of an error that is not known here stays.
+    /// Such as `no such file or directory` for `ENOENT`. The name of an unknown error is not
+    /// changed.
     private static func error(_ name: String) -> String {
         guard let number = errors[name] else { return name }
         let text = String(cString: strerror(number))

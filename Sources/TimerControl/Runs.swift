@@ -4,16 +4,16 @@
 import Glibc
 public import TimerCore
 
-/// Which of the runs that ended are asked for.
+/// Which of the ended runs are requested.
 public struct HistoryQuery: Hashable, Sendable {
     /// The most runs of one answer.
     public static let limitMax = 1000
 
-    /// Of this job; nil: of any.
+    /// The runs of this job; nil for all jobs.
     public var job: Job.Name?
-    /// Only those that failed, as was judged when they ended.
+    /// Only failed runs, by the rules that applied when they ended.
     public var failed: Bool
-    /// Only those that ended since then.
+    /// Only runs that ended since then.
     public var since: WallInstant?
     /// How many at most, from 1 to `limitMax`.
     public var limit: Int
@@ -37,7 +37,7 @@ public struct HistoryQuery: Hashable, Sendable {
     }
 }
 
-/// The runs that were asked for, the latest first.
+/// The requested runs, the latest first.
 public struct HistoryReply: Codable, Hashable, Sendable {
     /// The runs.
     public var runs: [RunStatus]
@@ -46,19 +46,19 @@ public struct HistoryReply: Codable, Hashable, Sendable {
     public init(runs: [RunStatus]) { self.runs = runs }
 }
 
-/// What a job wrote.
+/// The output of a job.
 public struct LogReply: Codable, Hashable, Sendable {
-    /// A line as it came.
+    /// One line of output.
     public struct Line: Codable, Hashable, Sendable {
         /// The run that wrote it.
         public var run: String
-        /// Which of its lines it is, from 1. Numbers that are missing are of lines that were dropped.
+        /// Its number among the lines of the run, from 1. Missing numbers belong to dropped lines.
         public var number: Int
-        /// When it came to the daemon.
+        /// When the daemon received it.
         public var at: String?
-        /// Whether to its standard error.
+        /// Whether it was written to standard error.
         public var isError: Bool
-        /// The line; bytes that are no UTF-8 are replaced.
+        /// The line; invalid UTF-8 is replaced.
         public var text: String
 
         /// A line as described.
@@ -75,32 +75,32 @@ public struct LogReply: Codable, Hashable, Sendable {
     public struct Written: Codable, Hashable, Sendable {
         /// Which run.
         public var run: String
-        /// How many lines since the daemon started, with those that were dropped.
+        /// How many lines since the daemon started, including dropped ones.
         public var lineCount: Int
 
-        /// So many lines of a run.
+        /// The number of lines of a run.
         public init(run: String, lineCount: Int) {
             self.run = run
             self.lineCount = lineCount
         }
     }
 
-    /// The run that is over, where that is what was asked for or nothing newer is known.
+    /// The ended run, if it was requested or is the latest known run.
     public var past: RunStatus?
-    /// The runs of the job that have not ended.
+    /// The active runs of the job.
     public var active: [RunStatus]
-    /// The run of the job that ended last.
+    /// The latest ended run of the job.
     public var lastEnded: String?
-    /// When the daemon started: lines and their numbers go back to that.
+    /// When the daemon started: it has lines and line numbers only since then.
     public var since: String?
-    /// How many bytes of the output of a run are kept when it has ended (`output-tail`); absent for a job that is not
-    /// configured any more.
+    /// How many bytes of the output of an ended run are kept (`output-tail`); absent for a job that
+    /// is not configured any more.
     public var outputTailBytes: Int?
-    /// The lines of runs that live, and those that came since the last answer.
+    /// The lines of active runs, and the lines since the last answer.
     public var lines: [Line]
-    /// How much the runs have written that are asked for, as far as they are active or ended a moment ago.
+    /// How much the requested runs have written, if they are active or ended a moment ago.
     public var written: [Written]
-    /// What to ask on from, as `after`.
+    /// The value of `after` for the next request.
     public var cursor: UInt64
 
     /// An answer as described.
@@ -120,7 +120,7 @@ public struct LogReply: Codable, Hashable, Sendable {
     }
 }
 
-/// What a kill may carry.
+/// The values of a kill.
 public struct KillBody: Codable, Hashable, Sendable {
     /// The signals that may be sent, by their names without SIG.
     public static let signals: [(name: String, number: Int32)] = [
@@ -129,13 +129,13 @@ public struct KillBody: Codable, Hashable, Sendable {
         ("CONT", SIGCONT), ("STOP", SIGSTOP), ("TSTP", SIGTSTP), ("WINCH", SIGWINCH),
     ]
 
-    /// The name of a signal; nil: end the run, by SIGTERM and after its time by SIGKILL.
+    /// The name of a signal; nil to end the run with SIGTERM, and with SIGKILL after its time.
     public var signal: String?
 
-    /// A kill's body.
+    /// The body of a kill.
     public init(signal: String? = nil) { self.signal = signal }
 
-    /// The full name of a signal that may be sent, such as SIGHUP.
+    /// The full name of an allowed signal, such as SIGHUP.
     public static func name(of name: String) -> String {
         let name = name.uppercased()
         return name.hasPrefix("SIG") ? name : "SIG\(name)"
@@ -148,15 +148,15 @@ public struct KillBody: Codable, Hashable, Sendable {
     }
 }
 
-/// The runs a kill reached.
+/// The result of a kill.
 public struct KillReply: Codable, Hashable, Sendable {
-    /// Whether there were any.
+    /// Whether any run was affected.
     public var changed: Bool
-    /// Why there were none.
+    /// Why none was.
     public var reason: String?
-    /// The identities of those that are being ended or were sent a signal.
+    /// The identities of the runs that are being ended or got a signal.
     public var signalled: [String]
-    /// The identities of those that waited and are cancelled.
+    /// The identities of the waiting runs that were cancelled.
     public var cancelled: [String]
 
     /// An answer as described.

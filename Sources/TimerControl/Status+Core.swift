@@ -4,7 +4,7 @@
 public import TimerCore
 
 extension JobStatus {
-    /// What a snapshot of a job looks like outside.
+    /// The API's form of the snapshot of a job.
     public init(_ snapshot: JobSnapshot) {
         let job = snapshot.job
         self.job = job.name.description
@@ -44,7 +44,7 @@ extension JobStatus {
 }
 
 extension JobStatus {
-    /// The word for where the job stands.
+    /// The word for the state of the job.
     private static func state(of snapshot: JobSnapshot) -> String {
         switch snapshot.phase {
         case .armed, .finished:
@@ -73,7 +73,7 @@ extension JobStatus {
 }
 
 extension PauseStatus {
-    /// What a pause looks like outside.
+    /// The API's form of a pause.
     public init(_ pause: Pause) {
         self.init(
             since: pause.since.rfc3339Micros, by: pause.by.description, note: pause.note,
@@ -82,7 +82,8 @@ extension PauseStatus {
 }
 
 extension JobSnapshot {
-    /// How long until the next further attempt starts; nil if none waits for its delay, or the job is paused.
+    /// How long until the next retry starts; nil if none waits for its delay, or if the job is
+    /// paused.
     fileprivate var nextAttempt: Duration? {
         if case .paused = phase { return nil }
         return live.compactMap { run in
@@ -96,7 +97,7 @@ extension JobSnapshot {
 }
 
 extension RunStatus {
-    /// The same with why the run was made.
+    /// The same run with the reason why it was made.
     public func because(of cause: Firing.Cause) -> RunStatus {
         var status = self
         status.note(cause)
@@ -110,7 +111,7 @@ extension RunStatus {
 }
 
 extension RunStatus {
-    /// What a run looks like outside.
+    /// The API's form of an active run.
     public init(_ run: ActiveRun, of job: Job.Name, at now: Now) {
         id = run.id.description
         self.job = job.description
@@ -127,7 +128,7 @@ extension RunStatus {
         }
     }
 
-    /// What a run that ended looks like outside.
+    /// The API's form of an ended run.
     public init(_ run: RunSummary, of job: Job.Name) {
         id = run.id.description
         self.job = job.description
@@ -147,13 +148,13 @@ extension RunStatus {
         elapsedUsec = run.usage.elapsed.wholeMicroseconds
         userUsec = run.usage.user.wholeMicroseconds
         systemUsec = run.usage.system.wholeMicroseconds
-        // 0 is not known: no more than the runner itself had.
+        // 0 means that it is not known, because it was not more than the runner itself had.
         peakBytes = run.usage.peakResidentBytes > 0 ? run.usage.peakResidentBytes : nil
     }
 }
 
 extension Schedule {
-    /// Whether it goes by time that counts, and not by the calendar clock.
+    /// Whether the schedule counts time, and does not follow the wall clock.
     fileprivate var counts: Bool {
         switch self {
         case .every, .after, .onBoot: true
@@ -172,7 +173,7 @@ extension SkipStatus {
 }
 
 extension PolicyStatus {
-    /// Nil if everything is the default.
+    /// Nil if all values are the defaults.
     init?(_ policy: Policy) {
         let plain = Policy()
         guard policy != plain else { return nil }

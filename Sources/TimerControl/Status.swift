@@ -3,19 +3,19 @@
 
 public import TimerCore
 
-/// What the control API says of a job. As JSON the names are in snake_case; instants are RFC 3339 in UTC
-/// with six digits of fraction, spans are microseconds, and what there is nothing to say of is left out.
+/// The API's form of a job. In JSON the names are in snake_case, instants are RFC 3339 in UTC with
+/// six digits of fraction, and spans are microseconds. A member without a value is left out.
 public struct JobStatus: Codable, Hashable, Sendable {
     /// The job's name.
     public var job: String
-    /// What its configuration says about it.
+    /// The description in its configuration.
     public var description: String?
-    /// `armed`, `paused`, `stopped` or `finished`; `retrying` if a further attempt waits for its delay, none of its
-    /// runs is running, and it is neither paused nor stopped.
+    /// `armed`, `paused`, `stopped` or `finished`; `retrying` if a retry waits for its delay, none
+    /// of its runs is active, and the job is neither paused nor stopped.
     public var state: String
     /// The program and its arguments, if it runs one.
     public var command: [String]?
-    /// The shell's line, if it runs one.
+    /// The line for the shell, if it runs one.
     public var shell: String?
     /// The interval of an `every` job.
     public var everyUsec: Int64?
@@ -23,60 +23,61 @@ public struct JobStatus: Codable, Hashable, Sendable {
     public var afterUsec: Int64?
     /// How long after each boot of the machine an `on-boot` job fires.
     public var onBootUsec: Int64?
-    /// The calendar events of a job that has some, in normal form.
+    /// The calendar events of its schedule, in normal form.
     public var calendar: [String]?
-    /// The crontab lines of a job that has some, in normal form.
+    /// The crontab lines of its schedule, in normal form.
     public var cron: [String]?
     /// The instant of a job that fires at one.
     public var at: String?
-    /// Whether it was made by a command, runs once, and is removed a day after that; absent if not.
+    /// Whether a command created it. It runs once and is removed a day later; absent if not.
     public var oneOff: Bool?
     /// The zone of its calendar events and crontab lines.
     public var timezone: String?
-    /// What becomes of times that do not exist, if its configuration says.
+    /// What happens at times that do not exist, if its configuration sets this.
     public var dstGap: String?
-    /// What becomes of times that come twice, if its configuration says.
+    /// What happens at times that occur twice, if its configuration sets this.
     public var dstOverlap: String?
-    /// When the next firing is due if nothing changes until then.
+    /// When the next run is due if nothing changes until then.
     public var next: String?
-    /// When the next further attempt starts; absent if none waits for its delay, and while the job is paused.
+    /// When the next retry starts; absent if none waits for its delay, and while the job is paused.
     public var nextAttempt: String?
-    /// How long until then.
+    /// How long until the next retry starts.
     public var nextAttemptUsec: Int64?
-    /// The active time left to the next firing.
+    /// The active time left until the next run.
     public var remainingUsec: Int64?
     /// The active time since the last grid point.
     public var elapsedUsec: Int64
-    /// The active time in all.
+    /// The active time in total.
     public var activeUsec: Int64
-    /// Firings since the job began at zero.
+    /// How often the job has fired since its record began.
     public var firings: Int
-    /// Who paused it.
+    /// Its pause: who paused it, when and why.
     public var paused: PauseStatus?
-    /// Its runs that live or wait for a place.
+    /// Its runs that are active or waiting.
     public var running: [RunStatus]
-    /// Its latest run that ended.
+    /// Its latest ended run.
     public var last: RunStatus?
-    /// When its account was last written down.
+    /// When its time record was last saved.
     public var checkpoint: String
-    /// What counts as its time, where that is what it goes by: `active`, `uptime`, `boottime` or `wall`.
+    /// Which time its schedule counts, if it counts time: `active`, `uptime`, `boottime` or `wall`.
     public var count: String?
-    /// How much of the accrued time, at most, is missing for want of a witness; absent if none is.
+    /// How much of the elapsed time may not have been counted, at most, because of a crash; absent
+    /// if none.
     public var uncertainUsec: Int64?
-    /// How many further firings are to be let go by order; absent if none is.
+    /// How many of the next runs a command skips; absent if none.
     public var skips: Int?
-    /// The latest firing that was let go since the daemon started.
+    /// The latest run that was skipped since the daemon started.
     public var skipped: SkipStatus?
-    /// What its policy says where that is not the default.
+    /// The values of its policy that are not the defaults.
     public var policy: PolicyStatus?
 
-    /// How long after each boot of the machine the job fires; nil of one that does not. `@reboot` is at the daemon's
-    /// first start.
+    /// How long after each boot of the machine the job fires; nil for a job that does not.
+    /// `@reboot` fires at the daemon's first start.
     public var afterBootUsec: Int64? {
         onBootUsec ?? (cron?.contains("@reboot") == true ? 0 : nil)
     }
 
-    // In the order of the names, so that none has to be sorted when it is written.
+    // In alphabetical order, so that they need not be sorted when they are written.
     enum CodingKeys: CodingKey, CaseIterable {
         case activeUsec, afterUsec, at, calendar, checkpoint, command, count
         case cron, description, dstGap, dstOverlap, elapsedUsec, everyUsec, firings, job, last, next
@@ -86,11 +87,11 @@ public struct JobStatus: Codable, Hashable, Sendable {
     }
 }
 
-/// What a job's policy says; absent is the default.
+/// The policy of a job; an absent member has its default.
 public struct PolicyStatus: Codable, Hashable, Sendable {
     /// `skip` or `run-all`.
     public var onMissed: String?
-    /// How old a firing may be when it starts.
+    /// How late a run may start.
     public var startingDeadlineUsec: Int64?
     /// What resuming does.
     public var onResume: String?
@@ -100,15 +101,15 @@ public struct PolicyStatus: Codable, Hashable, Sendable {
     public var concurrencyMax: Int?
     /// How much later it may fire to share a wake-up.
     public var accuracyUsec: Int64?
-    /// How much later it may fire by chance, drawn for each firing.
+    /// The most random delay, drawn for each run.
     public var randomDelayUsec: Int64?
-    /// By how much its firings may be shifted by chance, the same for all.
+    /// The most random shift of the schedule, the same for all runs.
     public var randomOffsetUsec: Int64?
-    /// How many further attempts may follow a failed run.
+    /// How many retries may follow a failed run.
     public var retries: Int?
 }
 
-/// A firing that was let go.
+/// A skipped run.
 public struct SkipStatus: Codable, Hashable, Sendable {
     /// When it was due; the first of several.
     public var scheduled: String
@@ -117,7 +118,7 @@ public struct SkipStatus: Codable, Hashable, Sendable {
     /// Why: `still-running`, `concurrency-max`, `queue-full`, `missed`, `catch-up-max`, `deadline`, `clock-set` or
     /// `by-order`.
     public var reason: String
-    /// When it was let go.
+    /// When it was skipped.
     public var at: String
 }
 
@@ -127,62 +128,66 @@ public struct PauseStatus: Codable, Hashable, Sendable {
     public var since: String
     /// By whom.
     public var by: String
-    /// What they wrote about it.
+    /// The note about it.
     public var note: String?
     /// When it ends by itself.
     public var until: String?
-    /// Whether runs that lived stand still as well; absent if not.
+    /// Whether active runs were suspended as well; absent if not.
     public var withRun: Bool?
 }
 
-/// What the control API says of a run, wherever it is one.
+/// The API's form of a run, wherever an answer contains one.
 public struct RunStatus: Codable, Hashable, Sendable {
     /// The run's identity.
     public var id: String
-    /// The job it belongs to, by its name now.
+    /// Its job, by its present name.
     public var job: String
     /// When it was due.
     public var scheduled: String
     /// When its process started; absent while it waits and if it never did.
     public var began: String?
-    /// When it ended; this and the following are absent until it has.
+    /// When it ended; this and the following members are absent until then.
     public var ended: String?
-    /// How it ended, as the journal has it: `exited(0)`, `signalled(SIGKILL)`, `spawn-failed(ENOENT, exec /bin/x)`.
+    /// How it ended, with the same words as the journal: `exited(0)`, `signalled(SIGKILL)`,
+    /// `spawn-failed(ENOENT, exec /bin/x)`.
     public var outcome: String?
-    /// The word of that alone: `exited`, `signalled`, `timed-out`, `stopped`, `replaced`, `spawn-failed` or `lost`.
+    /// The first word of `outcome`: `exited`, `signalled`, `timed-out`, `stopped`, `replaced`,
+    /// `spawn-failed` or `lost`.
     public var reason: String?
-    /// Of `spawn-failed` and `lost`: what is within the parentheses of `outcome`.
+    /// For `spawn-failed` and `lost`: the text in the parentheses of `outcome`.
     public var detail: String?
     /// The exit code, 0 to 255, of a process that exited by itself.
     public var exitCode: Int32?
     /// The name of the signal that ended the process, such as `SIGKILL`.
     public var signal: String?
-    /// Whether it did what it was for, judged when it ended by its `success-exit-codes`.
+    /// Whether it succeeded, by the `success-exit-codes` when it ended.
     public var succeeded: Bool?
     /// Whether it failed. A run that was stopped or replaced neither succeeded nor failed.
     public var failed: Bool?
-    /// From its process's start to its end.
+    /// From the start of its process to its end.
     public var elapsedUsec: Int64?
     /// CPU time in user mode.
     public var userUsec: Int64?
     /// CPU time in the kernel.
     public var systemUsec: Int64?
-    /// The largest resident set; absent where it is not known, since it was no more than the runner's own.
+    /// The largest resident set; absent if it is not known, because it was not more than the
+    /// runner's own.
     public var peakBytes: Int64?
-    /// What it waits for: `capacity`, `previous-run` or `retry-delay`; absent once it was told to start.
+    /// Why it waits: `capacity`, `previous-run` or `retry-delay`; absent once it was sent to the
+    /// runner.
     public var waits: String?
-    /// When it starts, if it waits for the delay before a further attempt.
+    /// When it starts, if it waits for the delay of a retry.
     public var startsAt: String?
-    /// Why it was made: `schedule`, `catch-up`, `resume` or `requested`; absent in `last`, which does not tell.
+    /// Why it was made: `schedule`, `catch-up`, `resume` or `requested`; absent in `last`.
     public var cause: String?
     /// Who requested it; absent if no user did.
     public var requestedBy: String?
-    /// How many further runs that came due were combined with it; only in answers about runs.
+    /// How many further due runs were combined with it; only in answers about runs.
     public var missed: Int?
-    /// The last of what it wrote; bytes that are not UTF-8 are replaced. Only in answers about runs.
+    /// The last part of its output; invalid UTF-8 is replaced. Only in answers about runs.
     public var output: String?
 
-    // In the order of the names, as those of a job.
+    // In alphabetical order, as for a job.
     enum CodingKeys: CodingKey, CaseIterable {
         case began, cause, detail, elapsedUsec, ended, exitCode, failed, id, job, missed, outcome
         case output, peakBytes, reason, requestedBy, scheduled, signal, startsAt, succeeded
@@ -190,7 +195,7 @@ public struct RunStatus: Codable, Hashable, Sendable {
     }
 }
 
-/// What the control API says of the daemon and all its jobs.
+/// The daemon and all its jobs, in the form of the API.
 public struct DaemonStatus: Codable, Hashable, Sendable {
     /// The daemon's version.
     public var version: String
@@ -198,13 +203,13 @@ public struct DaemonStatus: Codable, Hashable, Sendable {
     public var pid: Int32
     /// When it started.
     public var since: String
-    /// When this was said.
+    /// When the daemon answered.
     public var now: String
     /// The configuration it reads.
     public var config: String
-    /// What of the configuration as it is now was refused, in a sentence; absent if nothing was.
+    /// Why a part of the present configuration was refused, in a sentence; absent if nothing was.
     public var refusal: String?
-    /// The jobs the configuration names and the daemon could not accept.
+    /// The jobs in the configuration that the daemon could not accept.
     public var rejected: [String]
     /// The jobs in the order of the configuration.
     public var jobs: [JobStatus]
@@ -225,8 +230,8 @@ public struct DaemonStatus: Codable, Hashable, Sendable {
     }
 }
 
-/// Of `DaemonStatus`, what a table of all jobs shows: to take the rest of many from JSON as well would take
-/// most of the time.
+/// The part of `DaemonStatus` that a table of all jobs shows. Decoding all of it would take most of
+/// the time if there are many jobs.
 public struct JobTable: Decodable, Hashable, Sendable {
     /// One job, as in `JobStatus`.
     public struct Row: Decodable, Hashable, Sendable {
@@ -239,34 +244,34 @@ public struct JobTable: Decodable, Hashable, Sendable {
         /// When the next further attempt starts, and how long until then.
         public var nextAttempt: String?
         public var nextAttemptUsec: Int64?
-        /// The active time left to it.
+        /// The active time left until then.
         public var remainingUsec: Int64?
         /// The active time in all.
         public var activeUsec: Int64
-        /// Its runs that live or wait for a place.
+        /// Its runs that are active or waiting.
         public var running: [RunStatus]
-        /// Its latest run that ended.
+        /// Its latest ended run.
         public var last: RunStatus?
-        /// Who paused it.
+        /// Its pause: who paused it, when and why.
         public var paused: PauseStatus?
         /// How many of the next runs are skipped; absent if none is.
         public var skips: Int?
     }
 
-    /// The daemon's version, and since when it runs; nil if it does not say.
+    /// The daemon's version and start; nil if the daemon did not send them.
     public var version: String?
     public var since: String?
     /// The configuration the daemon reads.
     public var config: String
-    /// What of the configuration as it is now was refused, in a sentence; absent if nothing was.
+    /// Why a part of the present configuration was refused, in a sentence; absent if nothing was.
     public var refusal: String?
-    /// The jobs the configuration names and the daemon could not accept.
+    /// The jobs in the configuration that the daemon could not accept.
     public var rejected: [String]
     /// The jobs in the order of the configuration.
     public var jobs: [Row]
 }
 
-/// Of `DaemonStatus`, the names of the jobs.
+/// The names of the jobs in `DaemonStatus`.
 public struct JobNames: Decodable, Hashable, Sendable {
     /// One job, as in `JobStatus`.
     public struct Row: Decodable, Hashable, Sendable {
@@ -279,19 +284,19 @@ public struct JobNames: Decodable, Hashable, Sendable {
 }
 
 extension DaemonStatus {
-    /// The same with the jobs of a snapshot, each of which becomes what is said of it when its turn comes to be
-    /// written: of many jobs, never all of that is there at once.
+    /// The same with the jobs of a snapshot. Each job is converted when its turn comes to be
+    /// encoded, so that the converted form of many jobs is never in memory at once.
     public struct Listing: Encodable {
         private let daemon: DaemonStatus
         private let snapshot: Snapshot
 
-        /// What `daemon` says, but for its jobs, which are those of the snapshot.
+        /// The members of `daemon`, with the jobs of the snapshot in place of its own.
         public init(_ daemon: DaemonStatus, jobs snapshot: Snapshot) {
             self.daemon = daemon
             self.snapshot = snapshot
         }
 
-        /// In the order of the names.
+        /// In alphabetical order.
         public func encode(to encoder: any Encoder) throws {
             var members = encoder.container(keyedBy: CodingKeys.self)
             try members.encode(daemon.config, forKey: .config)

@@ -1,11 +1,11 @@
 // Copyright 2026 the timerd authors
 // SPDX-License-Identifier: Apache-2.0
 
-/// Why a job has not run, and what is needed to say so.
+/// The data for the explanation why a job has not run.
 public struct WhyReply: Codable, Hashable, Sendable {
-    /// One of the reasons, or something to know beside them.
+    /// One of the reasons, or a further fact.
     public struct Reason: Codable, Hashable, Sendable {
-        /// What it is about; the sentences may change, these words do not.
+        /// The kind of reason. The sentences may change, these words do not.
         public enum Code: String, CaseIterable, Sendable {
             case configurationError = "configuration-error"
             case paused, stopped
@@ -32,13 +32,13 @@ public struct WhyReply: Codable, Hashable, Sendable {
             case maxConcurrent = "max-concurrent"
         }
 
-        /// The instant it is about: when a run is due, when a pause ends.
+        /// The instant of the reason, such as when a run is due or when a pause ends.
         public var at: String?
-        /// What it is about: one of `Code`.
+        /// The kind of reason: one of `Code`.
         public var code: String
-        /// The identity of the run it is about.
+        /// The identity of the run that the reason concerns.
         public var run: String?
-        /// The same as a sentence for people.
+        /// The reason as a sentence.
         public var text: String
 
         init(_ code: Code, _ text: String, at: String?, run: String?) {
@@ -49,22 +49,22 @@ public struct WhyReply: Codable, Hashable, Sendable {
         }
     }
 
-    /// How many runs are active, of all jobs.
+    /// How many runs of all jobs are active.
     public var activeRuns: Int
     /// The job's name.
     public var job: String
     /// How many runs may be active at once.
     public var maxConcurrent: Int
-    /// When this was said.
+    /// When the daemon answered.
     public var now: String
     /// The reasons, the most important first.
     public var reasons: [Reason]
-    /// What is wrong with it, if the configuration was not accepted.
+    /// The errors of the job, if its configuration was not accepted.
     public var rejection: Rejection?
     /// The job; absent if it is rejected.
     public var status: JobStatus?
 
-    /// What the reasons follow from; `explained` adds them.
+    /// The data from which `explained` computes the reasons.
     public init(
         job: String, now: String, status: JobStatus?, rejection: Rejection?, activeRuns: Int,
         maxConcurrent: Int
@@ -78,7 +78,7 @@ public struct WhyReply: Codable, Hashable, Sendable {
         reasons = []
     }
 
-    /// The same with the reasons, whose sentences have their instants as the API writes them.
+    /// The same with the reasons. The instants in their sentences have the format of the API.
     /// - Complexity: O(*n*) in the job's runs.
     public var explained: WhyReply {
         var reply = self
