@@ -30,6 +30,8 @@ struct Decoder {
     private(set) var settingsFiles: Set<String> = []
     /// How many of the file that is being read are among `warnings`.
     private var told = (warnings: 0, notes: 0)
+    /// What the machine answered. Of very many jobs most ask the same.
+    private var findings: [MachineLook.Question: [MachineLook.Finding]] = [:]
     let checks: ConfigChecks?
     private let zones: ZoneFiles
     private let seed: UInt64
@@ -292,9 +294,19 @@ struct Decoder {
                 "PATH has \(what), which is looked up from the working directory: users who may write there can choose the program"
             )
         }
-        for finding in checks.machine?.findings(of: job) ?? [] {
+        for finding in findings(of: job) {
             warn(finding.code, finding.key, place(of: finding.key), finding.message)
         }
+    }
+
+    /// What a job names and the machine does not have.
+    private mutating func findings(of job: Job) -> [MachineLook.Finding] {
+        guard let machine = checks?.machine else { return [] }
+        let question = MachineLook.Question(of: job)
+        if let known = findings[question] { return known }
+        let found = machine.findings(for: question)
+        findings[question] = found
+        return found
     }
 }
 

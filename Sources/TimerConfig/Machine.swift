@@ -2,27 +2,26 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Synchronization
-public import TimerCore
 
 /// Answers questions about the machine on which the jobs run. An answer may be slow: a directory
 /// service or a file system can be on another machine.
 public protocol MachineQueries: Sendable {
     /// What a job names and this machine does not have, or its user may not use.
-    func findings(of job: Job) -> [MachineLook.Finding]
+    func findings(for question: MachineLook.Question) -> [MachineLook.Finding]
     /// Whether a user is in one of these groups. Also false if there is no such user; nil if it is
     /// not known.
     func isMember(_ name: String, of groups: [String]) -> Bool?
 }
 
-/// This machine. Each answer is cached, so that each question is asked once.
+/// This machine. Each user and each group is looked up once.
 public final class Machine: MachineQueries {
     private let look: Mutex<MachineLook>
 
     /// As it is from now on.
     public init(_ look: MachineLook = MachineLook()) { self.look = Mutex(look) }
 
-    public func findings(of job: Job) -> [MachineLook.Finding] {
-        look.withLock { $0.findings(of: job) }
+    public func findings(for question: MachineLook.Question) -> [MachineLook.Finding] {
+        look.withLock { $0.findings(for: question) }
     }
 
     public func isMember(_ name: String, of groups: [String]) -> Bool? {

@@ -2,12 +2,39 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Glibc
-import TimerCore
+public import TimerCore
 
 /// Looks on this machine for what the runs of jobs need: users, groups, directories and programs, with the rights of the
 /// job's user as far as the mode of files says. What cannot be looked up, because a directory is closed to this process
 /// or a directory service does not answer, is not said to be missing.
 public struct MachineLook: Sendable {
+    /// What the runs of a job need of the machine. Many jobs ask the same.
+    public struct Question: Hashable, Sendable {
+        let user: String?
+        let group: String?
+        let pamService: String?
+        /// Whether its user has other rights to files than their modes say.
+        let hasCapabilities: Bool
+        let workingDirectory: String?
+        /// What is executed, by its path or by a name that is looked up in `path`; nil: the shell.
+        let program: String?
+        /// The job's own PATH; nil: not known, because a file of variables may have another.
+        let path: String?
+
+        public init(of job: Job) {
+            user = job.execution.user
+            group = job.execution.group
+            pamService = job.execution.pamService
+            hasCapabilities = job.execution.confinement.capabilities != nil
+            workingDirectory = job.workingDirectory
+            program =
+                if case .arguments(let arguments) = job.command { arguments.first } else { nil }
+            path =
+                job.execution.environmentFile == nil
+                ? job.environment["PATH"] ?? Execution.searchPath : nil
+        }
+    }
+
     /// What a job names and this machine does not have.
     public struct Finding: Sendable {
         var code: ConfigWarning.Code
@@ -25,8 +52,6 @@ public struct MachineLook: Sendable {
     private var groups: [String: Group] = [:]
     /// The groups of each user, by their numbers.
     private var memberships: [String: Set<gid_t>] = [:]
-    /// What was found of a program, by all that it was looked for with.
-    private var programs: [[String]: FileLook] = [:]
 
     /// - Parameters:
     ///   - runsAsRoot: whether jobs that name no user run as root, and not as the user of this process.
@@ -48,17 +73,17 @@ public struct MachineLook: Sendable {
         case unknown
     }
 
-    /// - Complexity: one look-up of each user and group, and some of files for each job.
-    mutating func findings(of job: Job) -> [Finding] {
+    /// - Complexity: one look-up of each user and group, and some of files for each question.
+    mutating func findings(for question: Question) -> [Finding] {
         var found: [Finding] = []
         var home: String?
         var rights: FileRights? = standardUser
-        if let name = job.execution.user {
+        if let name = question.user {
             rights = nil
             switch user(name) {
             case .known(let path, let uid, let group):
                 home = path
-                rights = self.rights(of: name, uid, group, in: job.execution.group)
+                rights = self.rights(of: name, uid, group, in: question.group)
             case .unknown: break
             case .missing:
                 found.append(
@@ -68,13 +93,13 @@ public struct MachineLook: Sendable {
                 )
             }
         }
-        if let name = job.execution.group, case .missing = group(name) {
+        if let name = question.group, case .missing = group(name) {
             found.append(
                 Finding(
                     code: .unknownGroup, key: "group",
                     message: "there is no group \"\(name)\" on this machine; its runs will fail"))
         }
-        if let name = job.execution.pamService, Self.isMissing(pamService: name) {
+        if let name = question.pamService, Self.isMissing(pamService: name) {
             found.append(
                 Finding(
                     code: .unknownPamService, key: "pam-service",
@@ -83,18 +108,19 @@ public struct MachineLook: Sendable {
                         + "/usr/lib/pam.d/\(name) exists; its runs will fail"))
         }
         // With capabilities the mode of files may not count.
-        if job.execution.confinement.capabilities != nil { rights = nil }
-        if let path = job.workingDirectory {
+        if question.hasCapabilities { rights = nil }
+        if let path = question.workingDirectory {
             found += finding(
                 FileLook(directory: path, with: rights, hidden: hidden), .missingDirectory,
-                "working-directory", job)
+                "working-directory", question)
         }
-        found += finding(lookForProgram(of: job, home, rights), .missingProgram, "command", job)
+        found += finding(
+            lookForProgram(question, home, rights), .missingProgram, "command", question)
         return found
     }
 
     private func finding(
-        _ look: FileLook, _ code: ConfigWarning.Code, _ key: String, _ job: Job
+        _ look: FileLook, _ code: ConfigWarning.Code, _ key: String, _ question: Question
     ) -> [Finding] {
         switch look {
         case .good: []
@@ -106,7 +132,7 @@ public struct MachineLook: Sendable {
             [
                 Finding(
                     code: code, key: key,
-                    message: fault.replacingUser(with: job.execution.user)
+                    message: fault.replacingUser(with: question.user)
                         + "; its runs will fail")
             ]
         }
@@ -225,23 +251,12 @@ public struct MachineLook: Sendable {
 
     /// What keeps the program of a job from being executed, as the runner looks for it: by its path, or in
     /// the directories of the job's own PATH.
-    private mutating func lookForProgram(
-        of job: Job, _ home: String?, _ rights: FileRights?
+    private func lookForProgram(
+        _ question: Question, _ home: String?, _ rights: FileRights?
     ) -> FileLook {
-        guard case .arguments(let arguments) = job.command, let name = arguments.first else {
-            return .good
-        }
-        let directory = job.workingDirectory ?? home
-        // A file of variables may have another PATH.
-        let path =
-            job.execution.environmentFile == nil
-            ? job.environment["PATH"] ?? Execution.searchPath : nil
-        let groups = rights.map { "\($0.uid) \($0.groups.sorted())" } ?? ""
-        let key = [name, directory ?? "", path ?? "", groups]
-        if let known = programs[key] { return known }
-        let found = look(for: name, in: directory, path: path, with: rights)
-        programs[key] = found
-        return found
+        guard let name = question.program else { return .good }
+        return look(
+            for: name, in: question.workingDirectory ?? home, path: question.path, with: rights)
     }
 
     /// - Parameters:

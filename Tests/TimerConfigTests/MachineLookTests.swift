@@ -3,6 +3,7 @@
 
 import Foundation
 import Glibc
+import Synchronization
 import Testing
 import TimerCore
 
@@ -32,6 +33,41 @@ import TimerCore
         symlink("../good", "\(folder)/bin/linked")
         symlink("nowhere", "\(folder)/bin/dangling")
         try body()
+    }
+
+    /// Counts what it is asked.
+    private final class Counting: MachineQueries {
+        private let machine = Machine()
+        private let state = Mutex(0)
+
+        var asked: Int { state.withLock { $0 } }
+
+        func findings(for question: MachineLook.Question) -> [MachineLook.Finding] {
+            state.withLock { $0 += 1 }
+            return machine.findings(for: question)
+        }
+
+        func isMember(_ name: String, of groups: [String]) -> Bool? {
+            machine.isMember(name, of: groups)
+        }
+    }
+
+    @Test func jobsThatNeedTheSameAreLookedUpOnceAndWarnedOfEach() throws {
+        let counting = Counting()
+        let now = try #require(WallInstant(rfc3339: "2026-11-21T08:00:00Z"))
+        let jobs = (1...100).map { number in
+            """
+            [job.j\(number)]
+            every = "\(number)h"
+            command = ["/absent/\(number % 2)", "\(number)"]
+
+            """
+        }
+        let reading = try ConfigReader.read(
+            Array(jobs.joined().utf8), file: "t.toml",
+            checks: ConfigChecks(at: now, asking: counting))
+        #expect(counting.asked == 2)
+        #expect(reading.warningCount == 100)
     }
 
     @Test func saysWhatFailsLater() throws {

@@ -24,7 +24,7 @@ import TimerCore
             gate.wait()
         }
 
-        func findings(of job: Job) -> [MachineLook.Finding] {
+        func findings(for question: MachineLook.Question) -> [MachineLook.Finding] {
             wait()
             return []
         }
@@ -35,16 +35,16 @@ import TimerCore
         }
     }
 
-    private let job = Job(
-        name: Job.Name("a")!, command: .shell("true"), schedule: .every(.seconds(60)))
+    private let question = MachineLook.Question(
+        of: Job(name: Job.Name("a")!, command: .shell("true"), schedule: .every(.seconds(60))))
 
     @Test func afterTheFirstAnswerThatDoesNotComeNothingMoreIsAsked() {
         let silent = Silent()
         let machine = PatientMachine(
             silent, on: DispatchQueue(label: "test"), timeout: .milliseconds(10))
-        #expect(machine.findings(of: job).isEmpty && machine.isSilent)
+        #expect(machine.findings(for: question).isEmpty && machine.isSilent)
         #expect(machine.isMember("root", of: ["root"]) == nil)
-        #expect(machine.findings(of: job).isEmpty)
+        #expect(machine.findings(for: question).isEmpty)
         #expect(silent.asked <= 1)
         silent.open()
     }

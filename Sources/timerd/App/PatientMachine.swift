@@ -4,7 +4,6 @@
 import Dispatch
 import Synchronization
 import TimerConfig
-import TimerCore
 
 /// The machine, asked on a queue that nothing else needs. A reload waits for each answer for a limited time only, and
 /// after the first that does not come asks nothing more.
@@ -38,8 +37,8 @@ final class PatientMachine: MachineQueries {
         self.timeout = timeout
     }
 
-    func findings(of job: Job) -> [MachineLook.Finding] {
-        ask { [machine] in machine.findings(of: job) } ?? []
+    func findings(for question: MachineLook.Question) -> [MachineLook.Finding] {
+        ask { [machine] in machine.findings(for: question) } ?? []
     }
 
     func isMember(_ name: String, of groups: [String]) -> Bool? {
