@@ -11,6 +11,30 @@
 /// Before anything else of it is used; later it has no effect.
 static inline void csqlite_count_no_memory(void) { sqlite3_config(SQLITE_CONFIG_MEMSTATUS, 0); }
 
+/// The write-ahead log of a database that a connection writes to.
+struct csqlite_log {
+    /// How many pages it has since it last began.
+    int pages;
+    /// At how many a commit writes them into the database.
+    int limit;
+};
+
+static inline int csqlite_note_log(void *log, sqlite3 *database, const char *schema, int pages)
+{
+    ((struct csqlite_log *)log)->pages = pages;
+    // As SQLite's own hook does it, which this one replaces: whether it succeeded does not matter to the commit.
+    if (pages >= ((struct csqlite_log *)log)->limit)
+        sqlite3_wal_checkpoint(database, schema);
+    return SQLITE_OK;
+}
+
+/// Has every commit of the connection note its log, which must be valid until the connection is closed. To be called
+/// once it is in WAL mode (c3ref/wal_hook.html).
+static inline void csqlite_watch_log(sqlite3 *database, struct csqlite_log *log)
+{
+    sqlite3_wal_hook(database, csqlite_note_log, log);
+}
+
 static inline int64_t csqlite_monotonic(void)
 {
     struct timespec now;

@@ -10,6 +10,8 @@ final class Connection {
     let path: String
     private let handle: OpaquePointer
     private var statements: [String: OpaquePointer] = [:]
+    /// Written by SQLite at each commit.
+    private let log: UnsafeMutablePointer<csqlite_log>
 
     /// Set once for all connections.
     private static let countsNoMemory: Void = csqlite_count_no_memory()
@@ -54,6 +56,8 @@ final class Connection {
         }
         self.path = path
         self.handle = handle
+        log = .allocate(capacity: 1)
+        log.initialize(to: csqlite_log(pages: 0, limit: .max))
         sqlite3_extended_result_codes(handle, 1)
         sqlite3_busy_timeout(handle, 5000)
         if mode == .readingAlone {
@@ -75,6 +79,18 @@ final class Connection {
     deinit {
         for statement in statements.values { sqlite3_finalize(statement) }
         sqlite3_close_v2(handle)
+        log.deallocate()
+    }
+
+    /// How many pages the write-ahead log has since it last began: 0 before the first commit after
+    /// `limitLog`.
+    var logPages: Int { Int(log.pointee.pages) }
+
+    /// Has a commit write the log into the database when it has so many pages. Only for a database
+    /// in WAL mode.
+    func limitLog(to pages: Int) {
+        log.pointee.limit = Int32(clamping: pages)
+        csqlite_watch_log(handle, log)
     }
 
     /// Runs statements without parameters and ignores their rows.

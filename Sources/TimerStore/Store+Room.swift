@@ -23,11 +23,26 @@ extension Store {
         max(logPages / 4, Self.logPages.lowerBound) * Int64(Self.pageBytes)
     }
 
+    /// The size in bytes of what is in the log (fileformat2.html#the_write_ahead_log). The file can be
+    /// longer.
+    public var logSize: Int64 {
+        let header: Int64 = 24
+        return Int64(connection.logPages) * (Int64(Self.pageBytes) + header)
+    }
+
+    /// Whether the file of the log keeps its length when the log begins again, for as long as very
+    /// much is written. To truncate it takes tens of milliseconds on a busy disk, and each commit
+    /// after that has the file system allocate blocks again.
+    public func keepLogFile(_ keep: Bool) throws(StoreError) {
+        try connection.execute(
+            "PRAGMA journal_size_limit = \(keep ? -1 : 0)", doing: "set the size of its log")
+    }
+
     /// The log may use one part in this many of the free space.
     private static let logShare: UInt64 = 4
 
     /// Limits the log to its part of the space that is free now.
-    func fitLogToRoom() throws(StoreError) {
+    func fitLogToRoom() {
         var room = statvfs()
         guard statvfs(connection.path, &room) == 0 else { return }
         let free = UInt64(room.f_bavail) * UInt64(room.f_frsize) / Self.pageBytes
@@ -35,8 +50,7 @@ extension Store {
             max(Int64(clamping: free / Self.logShare), Self.logPages.lowerBound),
             Self.logPages.upperBound)
         guard pages != logPages else { return }
-        try connection.execute(
-            "PRAGMA wal_autocheckpoint = \(pages)", doing: "set the size of its log")
+        connection.limitLog(to: Int(pages))
         logPages = pages
     }
 

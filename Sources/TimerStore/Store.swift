@@ -110,10 +110,10 @@ public final class Store {
         // (pragma.html#pragma_journal_size_limit). If its pages were overwritten instead, the
         // kernel would have to read the blocks of the disk first, because the pages are not aligned
         // to them, and a commit would wait for the disk.
-        try connection.execute("PRAGMA journal_size_limit = 0", doing: "set the size of its log")
+        try keepLogFile(false)
         if version < steps.count { try migrate(from: Int(version), steps) }
         identity = try readIdentity()
-        try fitLogToRoom()
+        fitLogToRoom()
     }
 
     private func migrate(from version: Int, _ steps: [String]) throws(StoreError) {
@@ -190,7 +190,7 @@ public final class Store {
     @discardableResult
     public func commit(_ changes: [Change], durable: Bool) throws(StoreError) -> Set<Run.ID> {
         try setDurable(durable)
-        if changes.contains(.mark) { try fitLogToRoom() }
+        if changes.contains(.mark) { fitLogToRoom() }
         let refused = try transaction { () throws(StoreError) in
             var refused: Set<Run.ID> = []
             for change in changes {

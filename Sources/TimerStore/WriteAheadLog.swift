@@ -31,12 +31,6 @@ public final class WriteAheadLog: Sendable {
         }
     }
 
-    /// Its size in bytes. It is never negative, and 0 if it cannot be read.
-    public var size: Int64 {
-        var status = stat()
-        return fstat(descriptor, &status) == 0 ? Int64(status.st_size) : 0
-    }
-
     private static func failure(_ path: String, _ doing: String) -> StoreError {
         StoreError(
             code: .inputOutput, path: path,

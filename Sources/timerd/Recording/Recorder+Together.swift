@@ -56,9 +56,14 @@ extension Recorder {
                 Together(
                     accounts: accounts[...], others: others, left: accounts.count,
                     durable: durable, onCommit: onCommit, onDelayed: onDelayed))
-            if recorder.together.count == 1 { recorder.stageSome() }
+            guard recorder.together.count == 1 else { return }
+            recorder.keepLogFile(true)
+            recorder.stageSome()
         }
     }
+
+    /// Until the last of these changes is written. Where it cannot be set, commits take longer and nothing else.
+    private func keepLogFile(_ keep: Bool) { try? store?.keepLogFile(keep) }
 
     private func stageSome() {
         guard let first = together.first else { return }
@@ -87,6 +92,7 @@ extension Recorder {
         guard let left = together.first?.left else { return }
         guard left > 0 else {
             together.removeFirst()
+            if together.isEmpty { keepLogFile(false) }
             return stageSome()
         }
         together[0].left = left - Self.stagedPerCommit

@@ -284,9 +284,9 @@ actor Recorder: QueueActor {
     ///
     /// - Parameter isCalm: whether no further records are waiting.
     private func checkpointLog(isCalm: Bool) {
-        guard let store, let writeAheadLog else { return }
+        guard let store else { return }
         checkpoints.begin(
-            store.path, size: writeAheadLog.size, limit: store.logBytes, isCalm: isCalm
+            store.path, size: store.logSize, limit: store.logBytes, isCalm: isCalm
         ) { failure in
             self.later { $0.noteCheckpoint(failure) }
         }
