@@ -5,22 +5,26 @@ import Glibc
 
 /// Limits the size of the write-ahead log. At `logBytes` the log should be written into the
 /// database, and it then starts from the beginning: a `LogCheckpointer` does that while this store
-/// continues. If there is none, or it is too slow, a commit does it at four times that size, and
-/// takes as long as the disk does.
+/// continues. The log starts from the beginning only if nothing was committed meanwhile, so under
+/// a steady load it becomes longer. At sixteen times that size, or if there is no checkpointer, a
+/// commit does it, and takes as long as the disk does.
 ///
 /// On a small or nearly full disk both sizes are smaller. Otherwise the log would use all free
 /// space, and the database could not grow by the pages that must be written into it: nothing could
 /// ever be written again.
 extension Store {
-    /// How many pages the log may have before a commit writes them into the database: at most four
-    /// times SQLite's default, and at least enough for one commit.
-    private static let logPages: ClosedRange<Int64> = 8...4096
+    /// How many pages the log may have before a commit writes them into the database: at most 64 MiB,
+    /// which are read in well under a second after a crash, and at least enough for one commit.
+    private static let logPages: ClosedRange<Int64> = 8...16384
+    /// How many pages the log may have before a checkpointer should write them into the database.
+    private static let checkpointPages: Int64 = 1024
     private static let pageBytes: UInt64 = 4096
 
     /// The size in bytes at which the log should be written into the database: 4 MiB, less if there
     /// is little free space.
     public var logBytes: Int64 {
-        max(logPages / 4, Self.logPages.lowerBound) * Int64(Self.pageBytes)
+        min(max(logPages / 4, Self.logPages.lowerBound), Self.checkpointPages)
+            * Int64(Self.pageBytes)
     }
 
     /// The size in bytes of what is in the log (fileformat2.html#the_write_ahead_log). The file can be
