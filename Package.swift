@@ -101,13 +101,14 @@ let package = Package(
             name: "TimerRunnerProtocol", dependencies: ["TimerCore"], swiftSettings: settings),
         .target(
             name: "TimerRunnerClient",
-            dependencies: ["HostThreads", "TimerCore", "TimerRunnerProtocol"],
+            dependencies: ["HostFiles", "HostThreads", "TimerCore", "TimerRunnerProtocol"],
             swiftSettings: settings),
         .target(
             name: "TimerRunner",
             dependencies: ["CSpawn", "HostThreads", "TimerCore", "TimerRunnerProtocol"],
             swiftSettings: settings),
-        .target(name: "TimerControl", dependencies: ["TimerCore"], swiftSettings: settings),
+        .target(
+            name: "TimerControl", dependencies: ["HostFiles", "TimerCore"], swiftSettings: settings),
         // The programs.
         .executableTarget(
             name: "timerd",

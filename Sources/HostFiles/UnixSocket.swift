@@ -1,7 +1,7 @@
 // Copyright 2026 the timerd authors
 // SPDX-License-Identifier: Apache-2.0
 
-import Glibc
+public import Glibc
 
 /// Creates and connects unix sockets.
 public enum UnixSocket {
@@ -97,6 +97,15 @@ public enum UnixSocket {
         unlinkat(directory.descriptor, name, 0)
     }
 
+    /// Whether a datagram socket is bound at this path, such as one of `bindMark`.
+    public static func isBound(datagram path: String) -> Bool {
+        let socket = Glibc.socket(
+            AF_UNIX, Int32(SOCK_DGRAM.rawValue | SOCK_CLOEXEC.rawValue), 0)
+        guard socket >= 0 else { return false }
+        defer { close(socket) }
+        return withAddress(path) { Glibc.connect(socket, $0, $1) } == 0
+    }
+
     /// Connects to a listening socket, without waiting.
     /// - Returns: the connection, not blocking; or nil with errno set.
     public static func connect(to path: String) -> Int32? {
@@ -131,7 +140,9 @@ public enum UnixSocket {
         }
     }
 
-    private static func withAddress(
+    /// Calls `body` with the address of the socket at this path, for connect(2) or bind(2).
+    /// - Returns: what `body` returns; -1 with the errno ENAMETOOLONG if the path is too long.
+    public static func withAddress(
         _ path: String, _ body: (UnsafePointer<sockaddr>, socklen_t) -> Int32
     ) -> Int32 {
         var address = sockaddr_un()

@@ -44,12 +44,9 @@ struct AccountPlace {
         self.init(number: number, account: account)
     }
 
-    /// FNV-1a with 64 bits (http://www.isthe.com/chongo/tech/comp/fnv/). It detects half-written
-    /// lines and other accidents, but not an attacker.
+    /// The checksum, which detects half-written lines and other accidents, but not an attacker.
     private static func sum(of line: ArraySlice<UInt8>) -> String {
-        var hash = UInt64(0xcbf2_9ce4_8422_2325)
-        for byte in line { hash = (hash ^ UInt64(byte)) &* 0x100_0000_01b3 }
-        return String(hash, radix: 16)
+        String(FNV1a.hash(line), radix: 16)
     }
 }
 

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Glibc
+import HostFiles
 
 /// One connection to a daemon's control socket, for one request. It does not use an HTTP library,
 /// because a command must start within milliseconds, and the server is our own.
@@ -75,27 +76,14 @@ public struct ControlClient: Sendable {
     func connect() throws(Failure) -> Int32 {
         let socket = Glibc.socket(AF_UNIX, Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue), 0)
         guard socket >= 0 else { throw .broken("cannot make a socket: \(lastError())") }
-        var address = sockaddr_un()
-        address.sun_family = sa_family_t(AF_UNIX)
-        let fits = withUnsafeMutableBytes(of: &address.sun_path) { space in
-            guard path.utf8.count < space.count else { return false }
-            space.copyBytes(from: path.utf8)
-            return true
-        }
-        guard fits else {
-            close(socket)
-            throw .broken("\(path): too long for the path of a socket (107 bytes at most)")
-        }
         wait(timeoutSeconds, for: SO_SNDTIMEO, of: socket)
-        let result = withUnsafePointer(to: &address) { pointer in
-            pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) {
-                Glibc.connect(socket, $0, socklen_t(MemoryLayout<sockaddr_un>.size))
-            }
-        }
+        let result = UnixSocket.withAddress(path) { Glibc.connect(socket, $0, $1) }
         guard result == 0 else {
             let code = errno
             close(socket)
             switch code {
+            case ENAMETOOLONG:
+                throw .broken("\(path): too long for the path of a socket (107 bytes at most)")
             case ENOENT, ECONNREFUSED:
                 throw .noDaemon(
                     "no daemon listens at \(path); start it with `\(manager) start timerd`, "

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Glibc
+import HostFiles
 import TimerCore
 import TimerRunnerProtocol
 
@@ -44,7 +45,7 @@ struct RunnerSearch: ~Copyable {
             pause = min(pause * 2, RunnerClient.retryMax)
         }
         guard path != nil, descriptor < 0 else { return }
-        descriptor = inotify_init1(Int32(IN_CLOEXEC) | Int32(IN_NONBLOCK))
+        descriptor = InotifyEvent.descriptor()
         watchPath()
     }
 
@@ -78,31 +79,13 @@ struct RunnerSearch: ~Copyable {
 
     /// Handles a change in the watched directory.
     mutating func handleChange(at now: Int64 = RunnerClock.awake()) {
-        var isAffected = false
-        var buffer = [UInt8](repeating: 0, count: 16 << 10)
-        while case let count = read(descriptor, &buffer, buffer.count), count > 0 {
-            isAffected = isAffected || buffer.withUnsafeBytes { isRelevant($0[..<count]) }
-        }
-        guard isAffected else { return }
+        // Without a name, the event is about the directory itself, or events were lost.
+        let events = InotifyEvent.read(from: descriptor)
+        guard events.contains(where: { $0.name.isEmpty || $0.name == name }) else { return }
         watchPath()
         retryAt = now
         eagerUntil = now + Self.eagerTime
         pause = RunnerClient.retryMin
-    }
-
-    private func isRelevant(_ bytes: Slice<UnsafeRawBufferPointer>) -> Bool {
-        let header = MemoryLayout<inotify_event>.size
-        var at = bytes.startIndex
-        while at + header <= bytes.endIndex {
-            let event = bytes.base.loadUnaligned(fromByteOffset: at, as: inotify_event.self)
-            let end = min(at + header + Int(event.len), bytes.endIndex)
-            let name = String(
-                decoding: bytes[(at + header)..<end].prefix { $0 != 0 }, as: UTF8.self)
-            // Without a name, the event is about the directory itself, or events were lost.
-            if name.isEmpty || name == self.name { return true }
-            at = end
-        }
-        return false
     }
 
     /// Watches the directory of the socket, or the nearest existing directory above it.

@@ -33,13 +33,10 @@ public struct Definition: Hashable, Sendable {
     /// that a run uses another version than the one that fired. It is not a cryptographic seal: a
     /// run always executes what the runner has read itself.
     ///
-    /// FNV-1a, 64 bits (http://www.isthe.com/chongo/tech/comp/fnv/), over everything that affects a
-    /// runner.
+    /// It is a hash of everything that affects a runner.
     public var fingerprint: UInt64 {
         var writer = WireWriter()
         writer.put(self)
-        return writer.bytes.reduce(0xcbf2_9ce4_8422_2325) { hash, byte in
-            (hash ^ UInt64(byte)) &* 0x100_0000_01b3
-        }
+        return FNV1a.hash(writer.bytes)
     }
 }

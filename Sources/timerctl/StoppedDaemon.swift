@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Glibc
+import HostFiles
 import TimerControl
 
 /// Finds out whether the daemon of a control socket is stopped. If systemd holds the socket, a
@@ -28,7 +29,7 @@ struct StoppedDaemon {
         let directory = path.split(separator: "/", omittingEmptySubsequences: false).dropLast()
             .joined(separator: "/")
         return ["/daemon", ""].contains { place in
-            UnixPath.connects("\(directory)\(place)/\(ControlPath.aliveName)")
+            UnixSocket.isBound(datagram: "\(directory)\(place)/\(ControlPath.aliveName)")
         }
     }
 
@@ -60,30 +61,6 @@ struct StoppedDaemon {
         case "failed":
             return "timerd has failed and is stopped; `\(manager) status timerd` says why"
         default: return nil
-        }
-    }
-}
-
-/// Datagram sockets by their paths.
-private enum UnixPath {
-    /// Whether a socket is bound there.
-    static func connects(_ path: String) -> Bool {
-        let socket = Glibc.socket(
-            AF_UNIX, Int32(SOCK_DGRAM.rawValue | SOCK_CLOEXEC.rawValue), 0)
-        guard socket >= 0 else { return false }
-        defer { close(socket) }
-        var address = sockaddr_un()
-        address.sun_family = sa_family_t(AF_UNIX)
-        let fits = withUnsafeMutableBytes(of: &address.sun_path) { space in
-            guard path.utf8.count < space.count else { return false }
-            space.copyBytes(from: path.utf8)
-            return true
-        }
-        guard fits else { return false }
-        return withUnsafePointer(to: &address) { pointer in
-            pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) {
-                connect(socket, $0, socklen_t(MemoryLayout<sockaddr_un>.size)) == 0
-            }
         }
     }
 }

@@ -53,11 +53,11 @@ import Testing
             (
                 "TimerRunnerClient",
                 [
-                    "TimerRunnerProtocol", "HostThreads", "TimerCore", "Glibc", "Dispatch",
-                    "Synchronization",
+                    "TimerRunnerProtocol", "HostFiles", "HostThreads", "TimerCore", "Glibc",
+                    "Dispatch", "Synchronization",
                 ]
             ),
-            ("TimerControl", ["TimerCore", "Glibc"]),
+            ("TimerControl", ["TimerCore", "HostFiles", "Glibc"]),
             // It must stay small: no store, no HTTP, no log library.
             (
                 "timerd-runner",
@@ -67,7 +67,7 @@ import Testing
                     "Synchronization",
                 ]
             ),
-            // Directories and sockets as a daemon must treat them, for both programs.
+            // Directories, sockets and changes of files as a daemon must treat them, for all programs.
             ("HostFiles", ["Glibc"]),
             // Threads, and what wakes them, for both programs.
             ("HostThreads", ["CLinux", "Glibc"]),

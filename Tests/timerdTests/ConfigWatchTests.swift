@@ -4,6 +4,7 @@
 import Dispatch
 import Foundation
 import Glibc
+import HostFiles
 import Synchronization
 import Testing
 
@@ -17,7 +18,7 @@ import Testing
         private struct State {
             var paths: [String] = []
             var masks: [Int32: UInt32] = [:]
-            var events: [Inotify.Event] = []
+            var events: [InotifyEvent] = []
             var failure: Int32?
             var changed: (@Sendable () -> Void)?
         }
@@ -47,7 +48,7 @@ import Testing
             _ = state.withLock { $0.masks.removeValue(forKey: watch) }
         }
 
-        func read() -> [Inotify.Event] {
+        func read() -> [InotifyEvent] {
             state.withLock { state in
                 defer { state.events = [] }
                 return state.events
@@ -70,7 +71,7 @@ import Testing
                 let isOwn = flags & UInt32(bitPattern: IN_IGNORED | IN_UNMOUNT | IN_Q_OVERFLOW) != 0
                 guard isOwn || mask & flags != 0 else { return nil }
                 state.events.append(
-                    Inotify.Event(watch: Int32(watch), mask: flags, name: name))
+                    InotifyEvent(watch: Int32(watch), mask: flags, name: name))
                 return state.changed
             }
             changed?()

@@ -229,10 +229,7 @@ struct Jitter: Sendable {
     private let state: UInt64
 
     init(seed: UInt64, job: Job.Name) {
-        // This is FNV-1a over the name, starting from the seed.
-        state = job.description.utf8.reduce(seed ^ 0xcbf2_9ce4_8422_2325) { hash, byte in
-            (hash ^ UInt64(byte)) &* 0x100_0000_01b3
-        }
+        state = FNV1a.hash(job.description.utf8, seed: seed)
     }
 
     /// A delay from zero up to, but not including, the bound, in whole microseconds.

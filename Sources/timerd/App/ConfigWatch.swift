@@ -3,6 +3,7 @@
 
 import Dispatch
 import Glibc
+import HostFiles
 import Synchronization
 import TimerCore
 
@@ -190,7 +191,7 @@ final class ConfigWatch: Sendable {
         }
     }
 
-    private func meaning(of event: Inotify.Event) -> Meaning {
+    private func meaning(of event: InotifyEvent) -> Meaning {
         // The kernel dropped some events, and any of them may have counted.
         if event.has(IN_Q_OVERFLOW) { return .change }
         guard let watched = state.withLock({ $0.watches[event.watch] }) else { return .nothing }

@@ -3,6 +3,7 @@
 
 import Dispatch
 import Glibc
+import HostFiles
 import Synchronization
 
 /// Reports changes in directories.
@@ -15,7 +16,7 @@ protocol DirectoryNotices: Sendable {
     /// Stops reporting changes in a directory.
     func remove(_ watch: Int32)
     /// The events since the last call.
-    func read() -> [Inotify.Event]
+    func read() -> [InotifyEvent]
     /// Calls `changed` on this queue when there is something to read.
     func begin(on queue: DispatchQueue, changed: @escaping @Sendable () -> Void)
     /// Ends all watches.
@@ -29,18 +30,6 @@ final class Inotify: DirectoryNotices {
         var code: Int32
     }
 
-    /// One change.
-    struct Event: Hashable {
-        var watch: Int32
-        var mask: UInt32
-        /// The name in the directory; empty if the directory itself has changed.
-        var name = ""
-
-        func has(_ flags: Int32...) -> Bool {
-            flags.contains { mask & UInt32(bitPattern: $0) != 0 }
-        }
-    }
-
     private let descriptor: Int32
     private let state = Mutex(State())
 
@@ -51,7 +40,7 @@ final class Inotify: DirectoryNotices {
     }
 
     init() throws(Failure) {
-        descriptor = inotify_init1(Int32(IN_CLOEXEC) | Int32(IN_NONBLOCK))
+        descriptor = InotifyEvent.descriptor()
         guard descriptor >= 0 else { throw Failure(code: errno) }
     }
 
@@ -68,28 +57,7 @@ final class Inotify: DirectoryNotices {
 
     func remove(_ watch: Int32) { _ = inotify_rm_watch(descriptor, watch) }
 
-    func read() -> [Event] {
-        var events: [Event] = []
-        var buffer = [UInt8](repeating: 0, count: 64 << 10)
-        while true {
-            let count = Glibc.read(descriptor, &buffer, buffer.count)
-            guard count > 0 else { return events }
-            buffer.withUnsafeBytes { Self.parse($0[..<count], into: &events) }
-        }
-    }
-
-    private static func parse(_ bytes: Slice<UnsafeRawBufferPointer>, into events: inout [Event]) {
-        let header = MemoryLayout<inotify_event>.size
-        var at = bytes.startIndex
-        while at + header <= bytes.endIndex {
-            let event = bytes.base.loadUnaligned(fromByteOffset: at, as: inotify_event.self)
-            let end = min(at + header + Int(event.len), bytes.endIndex)
-            let name = String(
-                decoding: bytes[(at + header)..<end].prefix { $0 != 0 }, as: UTF8.self)
-            events.append(Event(watch: event.wd, mask: event.mask, name: name))
-            at = end
-        }
-    }
+    func read() -> [InotifyEvent] { InotifyEvent.read(from: descriptor) }
 
     func begin(on queue: DispatchQueue, changed: @escaping @Sendable () -> Void) {
         state.withLock { state in

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Glibc
+import TimerCore
 
 /// The identity of the machine (machine-id(5)), from which the jitter of jobs is derived.
 enum MachineID {
@@ -9,12 +10,7 @@ enum MachineID {
     /// confidential, so only a hash of it leaves this type. Without an id, the number is a hash of
     /// the host name.
     static var seed: UInt64 {
-        hash(read("/etc/machine-id") ?? hostName)
-    }
-
-    static func hash(_ bytes: [UInt8]) -> UInt64 {
-        // FNV-1a.
-        bytes.reduce(0xcbf2_9ce4_8422_2325) { ($0 ^ UInt64($1)) &* 0x100_0000_01b3 }
+        FNV1a.hash(read("/etc/machine-id") ?? hostName)
     }
 
     private static func read(_ path: String) -> [UInt8]? {

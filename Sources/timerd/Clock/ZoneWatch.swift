@@ -3,6 +3,7 @@
 
 import Dispatch
 import Glibc
+import HostFiles
 import Logging
 import Synchronization
 import TimerCore
@@ -43,7 +44,7 @@ final class ZoneWatch: Sendable {
         folder: String = ZoneFiles.standardFolder, local: String = ZoneFiles.standardLocal,
         changed: @escaping @Sendable () -> Void
     ) throws(Failure) {
-        let descriptor = inotify_init1(Int32(IN_CLOEXEC) | Int32(IN_NONBLOCK))
+        let descriptor = InotifyEvent.descriptor()
         guard descriptor >= 0 else {
             throw Failure(description: "cannot watch the time zones: \(systemError())")
         }
@@ -92,14 +93,7 @@ final class ZoneWatch: Sendable {
     }
 
     private func read() {
-        var isMeant = false
-        var buffer = [UInt8](repeating: 0, count: 64 << 10)
-        while true {
-            let count = Glibc.read(descriptor, &buffer, buffer.count)
-            guard count > 0 else { break }
-            isMeant = buffer.withUnsafeBytes { isMeantBy($0[..<count]) } || isMeant
-        }
-        guard isMeant else { return }
+        guard InotifyEvent.read(from: descriptor).contains(where: isRelevant) else { return }
         let isFirst = state.withLock { state in
             defer { state.isPlanned = true }
             return !state.isPlanned
@@ -114,22 +108,10 @@ final class ZoneWatch: Sendable {
         }
     }
 
-    /// Whether any of these events concerns a zone. Every event below the zone files does, and an
-    /// overflow may.
-    private func isMeantBy(_ bytes: Slice<UnsafeRawBufferPointer>) -> Bool {
-        let localWatch = state.withLock(\.localWatch)
-        let localName = localFile.split(separator: "/").last.map(String.init) ?? ""
-        let header = MemoryLayout<inotify_event>.size
-        var at = bytes.startIndex
-        while at + header <= bytes.endIndex {
-            let event = bytes.base.loadUnaligned(fromByteOffset: at, as: inotify_event.self)
-            let end = min(at + header + Int(event.len), bytes.endIndex)
-            let name = String(
-                decoding: bytes[(at + header)..<end].prefix { $0 != 0 }, as: UTF8.self)
-            if event.wd != localWatch || name == localName { return true }
-            at = end
-        }
-        return false
+    /// Whether an event concerns a zone. Every event below the zone files does, and an overflow may.
+    private func isRelevant(_ event: InotifyEvent) -> Bool {
+        event.watch != state.withLock(\.localWatch)
+            || event.name == localFile.split(separator: "/").last.map(String.init)
     }
 }
 

@@ -112,13 +112,7 @@ extension Heartbeat {
 /// The checksum at the end of a line in a file. It detects lines that were written in part, not
 /// forged ones.
 enum LineSum {
-    /// FNV-1a, 64 bits (http://www.isthe.com/chongo/tech/comp/fnv/).
-    static func of(_ text: String) -> String {
-        let hash = text.utf8.reduce(UInt64(0xcbf2_9ce4_8422_2325)) { hash, byte in
-            (hash ^ UInt64(byte)) &* 0x100_0000_01b3
-        }
-        return String(hash, radix: 16)
-    }
+    static func of(_ text: String) -> String { String(FNV1a.hash(text.utf8), radix: 16) }
 }
 
 extension Now {

@@ -1,0 +1,14 @@
+// Copyright 2026 the timerd authors
+// SPDX-License-Identifier: Apache-2.0
+
+/// The hash FNV-1a with 64 bits (http://www.isthe.com/chongo/tech/comp/fnv/). Its value is the same in every process
+/// and on every machine, unlike that of `Hasher`. It detects accidents, but not an attacker.
+package enum FNV1a {
+    /// - Parameter seed: the result is another hash for each seed.
+    /// - Complexity: O(*n*) in the number of bytes.
+    @inlinable package static func hash(_ bytes: some Sequence<UInt8>, seed: UInt64 = 0) -> UInt64 {
+        bytes.reduce(seed ^ 0xcbf2_9ce4_8422_2325) { hash, byte in
+            (hash ^ UInt64(byte)) &* 0x100_0000_01b3
+        }
+    }
+}
