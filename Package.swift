@@ -88,10 +88,11 @@ let package = Package(
         .target(name: "Timekeeping", swiftSettings: settings),
         .target(name: "PausableTimers", dependencies: ["Timekeeping"], swiftSettings: settings),
         .target(name: "TimerCore", dependencies: ["Timekeeping"], swiftSettings: optimised),
-        .target(name: "TimerZones", dependencies: ["TimerCore"], swiftSettings: settings),
+        .target(
+            name: "TimerZones", dependencies: ["HostFiles", "TimerCore"], swiftSettings: settings),
         .target(
             name: "TimerConfig",
-            dependencies: ["TimerCore", "TimerZones", "CTomlPlusPlus", "CLinux"],
+            dependencies: ["HostFiles", "TimerCore", "TimerZones", "CTomlPlusPlus", "CLinux"],
             swiftSettings: settings),
         .target(
             name: "TimerStore", dependencies: ["TimerCore", "CSQLite"], swiftSettings: settings),
@@ -105,7 +106,9 @@ let package = Package(
             swiftSettings: settings),
         .target(
             name: "TimerRunner",
-            dependencies: ["CSpawn", "HostThreads", "TimerCore", "TimerRunnerProtocol"],
+            dependencies: [
+                "CSpawn", "HostFiles", "HostThreads", "TimerCore", "TimerRunnerProtocol",
+            ],
             swiftSettings: settings),
         .target(
             name: "TimerControl", dependencies: ["HostFiles", "TimerCore"], swiftSettings: settings),

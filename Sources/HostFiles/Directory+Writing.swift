@@ -70,10 +70,10 @@ extension Directory {
         guard try status(of: name) != nil else { return nil }
         let file = try open(name, flags: O_RDONLY)
         defer { close(file) }
-        var bytes = [UInt8](repeating: 0, count: most)
-        let count = Glibc.read(file, &bytes, most)
-        guard count >= 0 else { throw failure(name, "cannot be read") }
-        return Array(bytes[..<count])
+        guard let bytes = Descriptor.read(file, upTo: most) else {
+            throw failure(name, "cannot be read")
+        }
+        return Array(bytes.prefix(most))
     }
 
     private func failure(_ name: String, _ what: String) -> Failure {

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Glibc
+import HostFiles
 
 /// The files of a configuration. The checks apply to the open descriptor that is read. A link is
 /// followed only if everything on its path is as safe as the file must be.
@@ -165,20 +166,11 @@ struct ConfigFiles {
         }
         defer { close(file) }
         if let fault = fault(of: file, kind: S_IFREG, "a regular file") { throw fail(fault) }
-        var bytes: [UInt8] = []
-        var buffer = [UInt8](repeating: 0, count: 65_536)
-        // The file may grow after fstat, so the bytes that were read are counted.
-        while bytes.count <= Self.bytesMax {
-            let room = min(buffer.count, Self.bytesMax + 1 - bytes.count)
-            let count = Glibc.read(file, &buffer, room)
-            if count == 0 { return bytes }
-            if count < 0 {
-                if errno == EINTR { continue }
-                throw fail("cannot be read: \(Self.reason())")
-            }
-            bytes += buffer[..<count]
+        guard let bytes = Descriptor.read(file, upTo: Self.bytesMax) else {
+            throw fail("cannot be read: \(Self.reason())")
         }
-        throw fail(Self.tooLarge)
+        guard bytes.count <= Self.bytesMax else { throw fail(Self.tooLarge) }
+        return bytes
     }
 
     /// Opens a file by its name in a directory. If it is a link, opens the target of the link.

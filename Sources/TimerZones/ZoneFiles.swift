@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Glibc
+import HostFiles
 public import TimerCore
 
 /// The time zones of the machine. Each is read from its file once.
@@ -143,14 +144,7 @@ public final class ZoneFiles {
             throw Failure(
                 description: "\"\(name)\" is no time zone but something else in \(folder)")
         }
-        var bytes: [UInt8] = []
-        var buffer = [UInt8](repeating: 0, count: 16_384)
-        while bytes.count <= Self.bytesMax {
-            let count = Glibc.read(file, &buffer, buffer.count)
-            if count < 0, errno == EINTR { continue }
-            guard count > 0 else { break }
-            bytes += buffer[..<count]
-        }
+        let bytes = Descriptor.read(file, upTo: Self.bytesMax) ?? []
         do throws(ZoneError) {
             return try ZoneRules(tzif: bytes, name: name)
         } catch {

@@ -3,6 +3,7 @@
 
 import ArgumentParser
 import Glibc
+import HostFiles
 import TimerControl
 
 struct APIVerb: ParsableCommand {
@@ -88,18 +89,13 @@ struct APIVerb: ParsableCommand {
     }
 
     private func read(_ descriptor: Int32, _ name: String) throws -> [UInt8] {
-        var bytes: [UInt8] = []
-        var buffer = [UInt8](repeating: 0, count: 65_536)
-        while bytes.count <= Self.bodyBytesMax {
-            let count = Glibc.read(descriptor, &buffer, buffer.count)
-            if count == 0 { return bytes }
-            if count > 0 {
-                bytes += buffer[..<count]
-            } else if errno != EINTR {
-                throw Self.unreadable(name)
-            }
+        guard let bytes = Descriptor.read(descriptor, upTo: Self.bodyBytesMax) else {
+            throw Self.unreadable(name)
         }
-        throw Connection.fail(1, "\(name): more than \(Self.bodyBytesMax) bytes")
+        guard bytes.count <= Self.bodyBytesMax else {
+            throw Connection.fail(1, "\(name): more than \(Self.bodyBytesMax) bytes")
+        }
+        return bytes
     }
 
     private static func unreadable(_ name: String) -> any Error {

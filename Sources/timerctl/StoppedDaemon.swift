@@ -85,14 +85,7 @@ private enum Program {
         close(ends[1])
         defer { close(ends[0]) }
         guard code == 0 else { return nil }
-        var bytes: [UInt8] = []
-        var buffer = [UInt8](repeating: 0, count: 4096)
-        while bytes.count < 65_536 {
-            let count = read(ends[0], &buffer, buffer.count)
-            if count < 0, errno == EINTR { continue }
-            guard count > 0 else { break }
-            bytes += buffer[..<count]
-        }
+        let bytes = Descriptor.read(ends[0], upTo: 65_536) ?? []
         var status: Int32 = 0
         while waitpid(child, &status, 0) < 0, errno == EINTR {}
         return status == 0 ? String(decoding: bytes, as: UTF8.self) : nil

@@ -33,18 +33,22 @@ import Testing
             ("TimerCore", ["Timekeeping"]),
             // For any program: no Foundation, and nothing of the daemon.
             ("PausableTimers", ["Timekeeping", "Dispatch", "Glibc", "Synchronization"]),
-            // The four middle rooms know the core and each its own library, and nothing of each other.
+            // The four middle rooms depend on the core and each on its own library, and not on each other.
             (
                 "TimerConfig",
-                ["TimerCore", "TimerZones", "CTomlPlusPlus", "CLinux", "Glibc", "Synchronization"]
+                [
+                    "TimerCore", "TimerZones", "HostFiles", "CTomlPlusPlus", "CLinux", "Glibc",
+                    "Synchronization",
+                ]
             ),
-            // The machine's zone files, for whoever reads schedules.
-            ("TimerZones", ["TimerCore", "Glibc"]),
+            // The machine's zone files, for all that read schedules.
+            ("TimerZones", ["TimerCore", "HostFiles", "Glibc"]),
             ("TimerStore", ["TimerCore", "CSQLite", "Glibc"]),
             (
                 "TimerRunner",
                 [
-                    "TimerRunnerProtocol", "HostThreads", "TimerCore", "CSpawn", "Glibc",
+                    "TimerRunnerProtocol", "HostFiles", "HostThreads", "TimerCore", "CSpawn",
+                    "Glibc",
                     "Dispatch", "Synchronization",
                 ]
             ),

@@ -2,9 +2,13 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Glibc
+import HostFiles
 
 /// Reads files of /proc.
 enum ProcFile {
+    /// The most bytes of such a file: a list of mounts can be long.
+    private static let bytesMax = 64 << 20
+
     /// The contents of the file; nil if it cannot be read.
     static func text(_ path: String) -> String? {
         let file = open(path, O_RDONLY | O_CLOEXEC)
@@ -15,13 +19,7 @@ enum ProcFile {
 
     /// The rest of the file behind a descriptor.
     static func text(_ file: Int32) -> String {
-        var bytes: [UInt8] = []
-        // Files of /proc have no size.
-        var buffer = [UInt8](repeating: 0, count: 65_536)
-        while case let count = read(file, &buffer, buffer.count), count > 0 {
-            bytes += buffer[..<count]
-        }
-        return String(decoding: bytes, as: UTF8.self)
+        String(decoding: Descriptor.read(file, upTo: bytesMax) ?? [], as: UTF8.self)
     }
 
     /// Its lines, split as bytes: a user can choose a name with a combining character that would

@@ -3,6 +3,7 @@
 
 import CSpawn
 import Glibc
+import HostFiles
 import TimerCore
 
 /// The files that are read before a run starts.
@@ -67,17 +68,13 @@ enum RunFile {
     ) throws(Spawner.Failure) -> [UInt8] {
         defer { close(file) }
         try examine(file, for: user, what)
-        var bytes: [UInt8] = []
-        var buffer = [UInt8](repeating: 0, count: 16_384)
-        while true {
-            let count = Glibc.read(file, &buffer, buffer.count)
-            if count == 0 { return bytes }
-            guard count > 0 || errno == EINTR else { throw Spawner.failure(errno, what) }
-            bytes += buffer.prefix(max(0, count))
-            guard bytes.count <= most else {
-                throw Spawner.failure(EFBIG, "\(what), which has more than \(most) bytes")
-            }
+        guard let bytes = Descriptor.read(file, upTo: most) else {
+            throw Spawner.failure(errno, what)
         }
+        guard bytes.count <= most else {
+            throw Spawner.failure(EFBIG, "\(what), which has more than \(most) bytes")
+        }
+        return bytes
     }
 
     private static func examine(

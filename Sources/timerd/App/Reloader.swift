@@ -27,7 +27,7 @@ final class Reloader: Sendable {
         }
     }
 
-    private struct State {
+    struct State {
         /// The digest of the files when they were read last.
         var digest: Int
         var origins: ConfigOrigins
@@ -36,22 +36,22 @@ final class Reloader: Sendable {
         var watch: ConfigWatch?
     }
 
-    private let path: String
-    private let user: UInt32
+    let path: String
+    let user: UInt32
     private let loop: Loop
     private let supervision: Supervision
-    private let clocks: Clocks
-    private let log: Logger
+    let clocks: Clocks
+    let log: Logger
     /// Whether the jobs run as the daemon's user, with the same view of the machine. A runner that
     /// is a service of its own runs jobs as root, and sees directories that are hidden from the
     /// service of this process.
-    private let runsJobs: Bool
+    let runsJobs: Bool
     /// How many runs may be active at once. This is read only at the start, so a reload does not
     /// change it.
-    private let concurrentRunsMax: Int
-    private let queue = DispatchQueue(label: "timerd.config", qos: .default)
-    private let lookUps = DispatchQueue(label: "timerd.look-ups", qos: .utility)
-    private let state: Mutex<State>
+    let concurrentRunsMax: Int
+    let queue = DispatchQueue(label: "timerd.config", qos: .default)
+    let lookUps = DispatchQueue(label: "timerd.look-ups", qos: .utility)
+    let state: Mutex<State>
 
     /// The configuration in use before the first reload.
     struct InUse {
@@ -103,7 +103,7 @@ final class Reloader: Sendable {
         }
     }
 
-    private func reload(
+    func reload(
         _ cause: Cause, isStrict: Bool = false, digest: Int,
         _ done: @escaping @Sendable (Result<ReloadReply, ErrorReply>) -> Void
     ) {
@@ -194,86 +194,6 @@ final class Reloader: Sendable {
         queue.async { [loop] in loop.later { $0.exclude(job, by: initiator, reply: done) } }
     }
 
-    /// Why a configuration is refused.
-    private struct Errors: Error {
-        var sentences: [String]
-        var number: Int
-
-        /// The number of errors, in words.
-        var count: String { plural(number, "error") }
-    }
-
-    /// The usable part of the configuration that was read.
-    private struct Readable: Sendable {
-        var settings: DaemonSettings
-        var warnings: [String]
-        /// All jobs of the configuration, or of the part of it that can be used.
-        var whole: JobSet
-        var part: ConfigPart?
-        var origins: ConfigOrigins
-        /// The jobs that were not loaded, and the errors of jobs that do not change.
-        var rejected: [Rejection]
-        /// The errors of the files that are refused.
-        var errors: [String]
-
-        init(_ reading: ConfigReading, part: ConfigPart?) {
-            settings = reading.settings
-            warnings = reading.warningSentences
-            whole = reading.jobSet
-            self.part = part
-            origins = part?.origins ?? ConfigOrigins(of: reading)
-            rejected = reading.rejections(with: part)
-            errors = reading.errors.map(\.description)
-        }
-
-        var refused: [String] { part?.refused ?? [] }
-        var kept: [Job.Name] { part?.kept.map(\.job) ?? [] }
-
-        /// - Parameter kept: the definitions in use of the jobs in `kept`.
-        func jobSet(keeping kept: [Job.Name: Job]) -> Result<JobSet, Errors> {
-            guard let part else { return .success(whole) }
-            do throws(ConfigError) {
-                return .success(try part.jobSet(keeping: kept))
-            } catch {
-                return .failure(
-                    Errors(sentences: errors + [error.description], number: errors.count + 1))
-            }
-        }
-    }
-
-    /// The machine at this time. The service of this process has its own /tmp, /var/tmp and /dev,
-    /// which are not those of the jobs, so nothing in them is looked at. A home directory that
-    /// ProtectHome= hides cannot be entered, so nothing in it is reported as missing.
-    private func machine() -> PatientMachine {
-        let own = ["/tmp", "/var/tmp", "/dev"]
-        let look = MachineLook(runsAsRoot: !runsJobs, hidden: runsJobs ? [] : own)
-        return PatientMachine(Machine(look), on: lookUps)
-    }
-
-    private func digest() -> Int { ConfigReader.digest(path: path, ownerUID: user) }
-
-    /// Reads the configuration.
-    private func read(isStrict: Bool) -> Result<Readable, Errors> {
-        defer { Heap.giveBackSoon() }
-        do throws(ConfigError) {
-            let machine = machine()
-            var reading = try ConfigReader.load(
-                path: path, ownerUID: user, seed: MachineID.seed,
-                checks: ConfigChecks(at: clocks.now().wall, asking: machine),
-                concurrentRunsMax: concurrentRunsMax)
-            if machine.isSilent { reading.warnUnchecked(in: path) }
-            guard !reading.errors.isEmpty else { return .success(Readable(reading, part: nil)) }
-            if !isStrict, let part = reading.part(over: state.withLock(\.origins)) {
-                return .success(Readable(reading, part: part))
-            }
-            return .failure(
-                Errors(
-                    sentences: reading.errors.map(\.description), number: reading.errorCount))
-        } catch {
-            return .failure(Errors(sentences: [error.description], number: 1))
-        }
-    }
-
     private func take(
         _ reading: Readable, because cause: Cause,
         _ done: @escaping @Sendable (Result<ReloadReply, ErrorReply>) -> Void
@@ -313,19 +233,6 @@ final class Reloader: Sendable {
 
     private static func isMissing(_ rejection: Rejection, in jobSet: JobSet) -> Bool {
         Job.Name(rejection.name).map { !jobSet.names.contains($0) } ?? true
-    }
-
-    /// A sentence such as `1 file of jobs.d was refused: a.toml; its jobs stay as they are`.
-    private static func refusal(of files: [String]) -> String? {
-        guard !files.isEmpty else { return nil }
-        let most = 5
-        let names = files.prefix(most).map { file in
-            file.split(separator: "/").last.map(String.init) ?? file
-        }
-        let more = files.count > most ? " and \(files.count - most) more" : ""
-        return plural(files.count, "file of jobs.d was", "files of jobs.d were") + " refused: "
-            + names.joined(separator: ", ") + more
-            + (files.count == 1 ? "; its jobs stay as they are" : "; their jobs stay as they are")
     }
 
     /// Uses this configuration from here on.
@@ -369,66 +276,5 @@ final class Reloader: Sendable {
         supervision.ready("R" + refusal.dropFirst())
         loop.later { $0.note(configRefusal: refusal) }
         done(.failure(ErrorReply(message, code: .invalidConfiguration, details: errors.sentences)))
-    }
-}
-
-// MARK: - Changes that are noticed
-
-extension Reloader {
-    /// Starts or stops the watch on the files, as the configuration says.
-    private func watch(_ settings: DaemonSettings) {
-        guard settings.autoReload else {
-            return state.withLock { state in
-                state.watch?.end()
-                state.watch = nil
-            }
-        }
-        guard state.withLock({ $0.watch == nil }) else { return }
-        let notices: Inotify
-        do throws(Inotify.Failure) { notices = try Inotify() } catch {
-            log.warning("\(ConfigWatch.complaint(ofStart: error))")
-            return
-        }
-        let watch = ConfigWatch(
-            path, notices: notices, alarm: .on(queue),
-            changed: { [weak self] in self?.reloadIfChanged() },
-            complain: { [log] in log.warning("\($0)") })
-        state.withLock { $0.watch = watch }
-        watch.begin(on: queue)
-    }
-
-    /// Reloads if the files have other contents than when they were read last. This is also true
-    /// after a refused reload, so that a bad change is reported once.
-    private func reloadIfChanged() {
-        guard state.withLock({ $0.watch != nil }) else { return }
-        let digest = digest()
-        guard digest != state.withLock(\.digest) else { return }
-        // The result is in the log.
-        reload(.change, digest: digest) { _ in }
-    }
-}
-
-extension ConfigReading {
-    /// How many warnings of one reload are logged.
-    static let warningsMax = 100
-
-    /// Adds a warning that not everything was checked.
-    fileprivate mutating func warnUnchecked(in file: String) {
-        warningCount += 1
-        warnings.insert(
-            ConfigWarning(
-                code: .notChecked, file: file, mark: SourceMark(line: 1, column: 1),
-                message: PatientMachine.complaint),
-            at: 0)
-    }
-
-    /// The warnings without the notes. If there are very many, the first ones and the number of the
-    /// others.
-    var warningSentences: [String] {
-        let warnings = warnings.filter { !$0.isNote }
-        let told = warnings.prefix(Self.warningsMax)
-        let more = warningCount - told.count
-        return told.map(\.description)
-            + (more > 0 ? ["and \(more) more; see `timerd check`"] : [])
     }
 }

@@ -3,6 +3,7 @@
 
 import ArgumentParser
 import Glibc
+import HostFiles
 import TimerConfig
 import TimerCore
 
@@ -79,19 +80,14 @@ struct CheckCommand: ParsableCommand {
     }
 
     private static func standardInput() throws(ConfigError) -> [UInt8] {
-        var bytes: [UInt8] = []
-        var buffer = [UInt8](repeating: 0, count: 65_536)
-        while bytes.count <= ConfigReader.bytesMax {
-            let count = Glibc.read(STDIN_FILENO, &buffer, buffer.count)
-            if count == 0 { return bytes }
-            if count < 0 {
-                if errno == EINTR { continue }
-                throw ConfigError(file: "-", message: "cannot be read: \(systemError())")
-            }
-            bytes += buffer[..<count]
+        let most = ConfigReader.bytesMax
+        guard let bytes = Descriptor.read(STDIN_FILENO, upTo: most) else {
+            throw ConfigError(file: "-", message: "cannot be read: \(systemError())")
         }
-        throw ConfigError(
-            file: "-", message: "is larger than \(ConfigReader.bytesMax >> 20) MiB")
+        guard bytes.count <= most else {
+            throw ConfigError(file: "-", message: "is larger than \(most >> 20) MiB")
+        }
+        return bytes
     }
 
     private static func count(_ number: Int, _ word: String) -> String {

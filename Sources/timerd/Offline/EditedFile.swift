@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Glibc
+import HostFiles
+import TimerConfig
 
 /// A file that is replaced as a whole, unless another program changes it meanwhile.
 struct EditedFile {
@@ -37,18 +39,13 @@ struct EditedFile {
         guard fstat(file, &status) == 0, status.st_mode & S_IFMT == S_IFREG else {
             throw ConfigEditor.Failure(description: "\(path) is not a regular file")
         }
-        var bytes: [UInt8] = []
-        var buffer = [UInt8](repeating: 0, count: 65_536)
-        while bytes.count <= 8 << 20 {
-            let count = Glibc.read(file, &buffer, buffer.count)
-            if count == 0 { return (bytes, status) }
-            if count < 0 {
-                if errno == EINTR { continue }
-                throw failure(path, "cannot be read")
-            }
-            bytes += buffer[..<count]
+        guard let bytes = Descriptor.read(file, upTo: ConfigReader.bytesMax) else {
+            throw failure(path, "cannot be read")
         }
-        throw ConfigEditor.Failure(description: "\(path) is too large")
+        guard bytes.count <= ConfigReader.bytesMax else {
+            throw ConfigEditor.Failure(description: "\(path) is too large")
+        }
+        return (bytes, status)
     }
 
     /// Replaces the file with these bytes, and keeps its owner and mode. At every moment the path

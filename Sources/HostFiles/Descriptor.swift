@@ -1,0 +1,28 @@
+// Copyright 2026 the timerd authors
+// SPDX-License-Identifier: Apache-2.0
+
+import Glibc
+
+/// Reads whole files and pipes.
+public enum Descriptor {
+    /// The bytes of a descriptor from its position to its end. If there are more than `most`, these are the first
+    /// `most + 1`, so that the caller can refuse them. The size that fstat(2) reports is not used: files of /proc have
+    /// none, and a file can grow.
+    ///
+    /// - Returns: nil with errno set if it cannot be read.
+    /// - Complexity: O(*n*) in the number of bytes.
+    public static func read(_ descriptor: Int32, upTo most: Int) -> [UInt8]? {
+        var bytes: [UInt8] = []
+        var buffer = [UInt8](repeating: 0, count: 65_536)
+        while bytes.count <= most {
+            let count = Glibc.read(descriptor, &buffer, min(buffer.count, most + 1 - bytes.count))
+            if count == 0 { return bytes }
+            if count > 0 {
+                bytes += buffer[..<count]
+            } else if errno != EINTR {
+                return nil
+            }
+        }
+        return bytes
+    }
+}
