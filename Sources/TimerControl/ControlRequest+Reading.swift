@@ -33,13 +33,13 @@ extension ControlRequest {
     private enum Resource {
         case jobs, job(Job.Name), verb(Order.Verb), why(Job.Name), log(Job.Name), kill(Job.Name)
         case order(Order.Verb, Job.Name)
-        case runs, run(Run.ID), reload, document
+        case runs, run(Run.ID), upcoming, reload, document
         case oneOffs, oneOff(Job.Name), cancelOneOff(Job.Name)
 
         /// The allowed methods.
         var methods: [String] {
             switch self {
-            case .jobs, .job, .why, .log, .runs, .run, .document, .oneOffs:
+            case .jobs, .job, .why, .log, .runs, .run, .upcoming, .document, .oneOffs:
                 ["GET", "HEAD", "OPTIONS"]
             case .kill, .order, .oneOff, .cancelOneOff: ["POST", "OPTIONS"]
             case .verb, .reload: ["GET", "HEAD", "POST", "OPTIONS"]
@@ -78,6 +78,7 @@ extension ControlRequest {
             self = .order(verb, job, try OrderBody.read(verb, from: body))
         case .runs: self = .history(try HistoryQuery(&query))
         case .run(let run): self = .run(run)
+        case .upcoming: self = .upcoming(try UpcomingQuery(&query))
         case .reload where isPost: self = try query.flag("strict") ? .strictReload : .reload
         case .reload: self = .previewReload
         case .oneOffs: self = .oneOffs(base: try query.base())
@@ -189,6 +190,7 @@ extension ControlRequest {
         Route("/v1/one-offs/{job}/cancel") { $0.job.map { .cancelOneOff($0) } },
         Route("/v1/runs") { _ in .runs },
         Route("/v1/runs/{run}") { $0.run.map { .run($0) } },
+        Route("/v1/upcoming") { _ in .upcoming },
         Route("/v1/reload") { _ in .reload },
     ]
 

@@ -21,6 +21,9 @@ public enum ControlRequest: Hashable, Sendable {
     case history(HistoryQuery)
     /// One run, whether it has ended or not: `GET /v1/runs/RUN`.
     case run(Run.ID)
+    /// The next runs of all jobs: `GET /v1/upcoming`, with `job`, `match`, `until`, `limit` and
+    /// `grouped` as a query.
+    case upcoming(UpcomingQuery)
     /// The output of a job: `GET /v1/jobs/NAME/log`, with `run` and `after` as a query.
     case log(Job.Name, run: Run.ID?, after: UInt64?)
     /// End the active runs of a job, or send them a signal: `POST /v1/jobs/NAME/kill`, with `run`
@@ -46,7 +49,8 @@ public enum ControlRequest: Hashable, Sendable {
     /// Whether it changes anything, so that it is not allowed for users with read access.
     public var isChange: Bool {
         switch self {
-        case .list, .show, .why, .history, .run, .log, .previewReload, .document, .oneOffs:
+        case .list, .show, .why, .history, .run, .upcoming, .log, .previewReload, .document,
+            .oneOffs:
             false
         case .order, .orders, .kill, .reload, .strictReload, .takeOneOff, .cancelOneOff: true
         }
@@ -55,7 +59,7 @@ public enum ControlRequest: Hashable, Sendable {
     /// Whether it may concern all jobs and be slow.
     var isLong: Bool {
         switch self {
-        case .list, .orders, .reload, .strictReload, .previewReload: true
+        case .list, .upcoming, .orders, .reload, .strictReload, .previewReload: true
         case .show, .why, .order, .history, .run, .log, .kill, .document, .oneOffs, .takeOneOff,
             .cancelOneOff:
             false
@@ -75,6 +79,7 @@ public enum ControlRequest: Hashable, Sendable {
         case .orders(let verb, _, _): "/v1/jobs/\(verb.rawValue)"
         case .history(let query): "/v1/runs" + query.text
         case .run(let run): "/v1/runs/\(run)"
+        case .upcoming(let query): "/v1/upcoming" + query.text
         case .log(let job, let run, let after):
             "/v1/jobs/\(job)/log"
                 + QueryText.write([("run", run?.description), ("after", after.map { "\($0)" })])

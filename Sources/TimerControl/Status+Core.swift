@@ -81,21 +81,6 @@ extension PauseStatus {
     }
 }
 
-extension JobSnapshot {
-    /// How long until the next retry starts; nil if none waits for its delay, or if the job is
-    /// paused.
-    fileprivate var nextAttempt: Duration? {
-        if case .paused = phase { return nil }
-        return live.compactMap { run in
-            if case .retryDelay(let instant) = run.wait {
-                max(.zero, instant - at.awake)
-            } else {
-                nil
-            }
-        }.min()
-    }
-}
-
 extension RunStatus {
     /// The same run with the reason why it was made.
     public func because(of cause: Firing.Cause) -> RunStatus {

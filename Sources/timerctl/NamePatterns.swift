@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import ArgumentParser
-import Glibc
+import TimerControl
 
 /// Options that select jobs by patterns of their names.
 struct NamePatterns: ParsableArguments {
@@ -13,11 +13,13 @@ struct NamePatterns: ParsableArguments {
     /// Whether there is no pattern, so that every job is selected.
     var isEmpty: Bool { match.isEmpty }
 
-    /// Whether a job is selected (fnmatch(3)).
+    /// Whether a job is selected.
     func admit(_ job: String) -> Bool {
         match.isEmpty || match.contains { Self.admit(job, as: $0) }
     }
 
     /// Whether a name matches the pattern.
-    static func admit(_ job: String, as pattern: String) -> Bool { fnmatch(pattern, job, 0) == 0 }
+    static func admit(_ job: String, as pattern: String) -> Bool {
+        NamePattern(pattern).matches(job)
+    }
 }

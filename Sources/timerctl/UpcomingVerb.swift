@@ -49,14 +49,15 @@ struct UpcomingVerb: ParsableCommand {
 
     func run() throws {
         let horizon = try self.horizon()
-        let status = try connection.ask(.list, for: DaemonStatus.self)
-        let jobs = status.jobs.filter { names.admit($0.job) }
         let now = Terminal.now
         let end = horizon.end ?? now + horizon.span
         let screen = Screen.standardOutput(color: color)
-        let upcoming = try Upcoming(
-            jobs, from: now, to: end, most: count ?? Self.standardCount(on: screen),
-            isBrief: count == nil && !connection.json)
+        let upcoming = try connection.ask(
+            .upcoming(
+                UpcomingQuery(
+                    match: names.match, until: end, limit: count ?? Self.standardCount(on: screen),
+                    isGrouped: count == nil && !connection.json)),
+            for: UpcomingReply.self)
         try connection.show(upcoming) {
             Text.upcoming(
                 upcoming,
@@ -83,121 +84,12 @@ struct UpcomingVerb: ParsableCommand {
     }
 }
 
-/// The next runs of several jobs, in the order of time.
-struct Upcoming: Codable {
-    struct Run: Codable, Hashable {
-        /// When it is due, RFC 3339.
-        var at: String
-        var job: String
-        /// `run`, `retry`, or `skipped` by skip-next.
-        var kind: String
-        /// How many further runs of the job are not listed one by one, and whether there may be
-        /// more.
-        fileprivate(set) var further = 0
-        fileprivate(set) var isAtLeast = false
-
-        enum CodingKeys: CodingKey { case at, job, kind }
-
-        /// The text of the column WHAT.
-        fileprivate var what: String {
-            guard further > 0 else { return kind }
-            return "\(kind), and \(isAtLeast ? "at least " : "")\(further) more"
-        }
-    }
-
-    var upcoming: [Run]
-    /// Whether there are more runs within the requested time.
-    var hasMore: Bool
-    /// The jobs that are paused without an end.
-    var pausedJobs: [String]
-
-    /// - Parameters:
-    ///   - jobs: their status, from the daemon.
-    ///   - most: the most runs.
-    ///   - isBrief: whether a job that runs often is listed once, with the number of its further
-    ///     runs, so that it does not hide other jobs.
-    /// - Throws: if a schedule cannot be computed here, for example without the file of its time
-    ///   zone.
-    /// - Complexity: O(jobs × `most`).
-    init(
-        _ jobs: [JobStatus], from now: WallInstant, to end: WallInstant, most: Int,
-        isBrief: Bool = false
-    ) throws {
-        var found: [Run] = []
-        // Parsed once, because parsing options takes longer than computing a schedule.
-        let verb = try NextVerb.parse(["job"])
-        for job in jobs {
-            let each = isBrief ? Self.countedMax : most
-            let runs = try Self.runs(of: job, to: end, most: each, verb)
-            found += isBrief ? Self.brief(runs) : runs
-        }
-        // The API writes all instants with the same number of digits.
-        found.sort { ($0.at, $0.job) < ($1.at, $1.job) }
-        upcoming = Array(found.prefix(most))
-        hasMore = found.count > most
-        pausedJobs = jobs.filter { $0.state == "paused" && $0.paused?.until == nil }.map(\.job)
-    }
-
-    /// A job with more runs than this is listed once.
-    private static let oftenMax = 3
-    /// How many of its runs are counted at most.
-    private static let countedMax = 200
-
-    private static func brief(_ runs: [Run]) -> [Run] {
-        let regular = runs.filter { $0.kind == "run" }
-        guard regular.count > oftenMax, var first = regular.first else { return runs }
-        first.further = min(regular.count, countedMax) - 1
-        first.isAtLeast = runs.count > countedMax
-        return runs.filter { $0.kind != "run" } + [first]
-    }
-
-    /// One more than requested, to find out whether there are more.
-    private static func runs(
-        of job: JobStatus, to end: WallInstant, most: Int, _ verb: NextVerb
-    ) throws -> [Run] {
-        var found: [Run] = []
-        func add(_ text: String, _ kind: String) -> Bool {
-            guard let instant = WallInstant(rfc3339: text), instant <= end else { return false }
-            found.append(Run(at: text, job: job.job, kind: kind))
-            return found.count <= most
-        }
-        if let attempt = job.nextAttempt { _ = add(attempt, "retry") }
-        guard let next = job.next, let first = WallInstant(rfc3339: next), first <= end else {
-            return found
-        }
-        let later = try times(of: job, to: end, most: most, verb).filter { text in
-            WallInstant(rfc3339: text).map { $0 > first } ?? false
-        }
-        for (index, text) in ([next] + later).enumerated() {
-            guard add(text, index < job.skips ?? 0 ? "skipped" : "run") else { break }
-        }
-        return found
-    }
-}
-
-extension Upcoming {
-    /// The times of a job until then, and perhaps some later ones. Most jobs run seldom, so only a
-    /// few times are computed first.
-    private static func times(
-        of job: JobStatus, to end: WallInstant, most: Int, _ verb: NextVerb
-    ) throws -> [String] {
-        var verb = verb
-        let all = min(1000, most + 1)
-        verb.count = min(all, 4)
-        let some = try verb.preview(of: job).instants
-        let last = some.last.flatMap { WallInstant(rfc3339: $0) }
-        guard some.count == verb.count, verb.count < all, let last, last <= end else { return some }
-        verb.count = all
-        return try verb.preview(of: job).instants
-    }
-}
-
 extension Text {
     /// The lines of `timerctl upcoming`.
     ///
     /// - Parameter range: the requested time, such as `within 1h`.
     static func upcoming(
-        _ upcoming: Upcoming, range: String, at now: WallInstant, on screen: Screen = Screen()
+        _ upcoming: UpcomingReply, range: String, at now: WallInstant, on screen: Screen = Screen()
     ) -> String {
         var lines: [String] = []
         if upcoming.upcoming.isEmpty {
@@ -209,7 +101,7 @@ extension Text {
                     let left = WallInstant(rfc3339: run.at).map { $0 - now } ?? .zero
                     return [
                         .init(instant(run.at)), .init(whole(left)), .init(run.job),
-                        .init(run.what, run.kind == "run" ? .plain : .waiting),
+                        .init(what(run), run.kind == "run" ? .plain : .waiting),
                     ]
                 })
             if let columns = screen.columns { table = table.fitted(to: columns, shortening: [2]) }
@@ -225,5 +117,10 @@ extension Text {
             ]
         }
         return lines.joined(separator: "\n")
+    }
+    /// The text of the column WHAT.
+    private static func what(_ run: UpcomingReply.Run) -> String {
+        guard let further = run.furtherCount else { return run.kind }
+        return "\(run.kind), and \(run.hasMore == true ? "at least " : "")\(further) more"
     }
 }

@@ -234,71 +234,30 @@ import TimerCore
 
     // MARK: - upcoming
 
-    private func job(_ name: String, _ rest: String) throws -> JobStatus {
-        try ControlJSON.decode(
-            JobStatus.self,
-            from: Array(
-                """
-                {"job":"\(name)","elapsed_usec":0,"active_usec":0,"firings":0,"running":[],
-                "checkpoint":"2026-11-18T11:00:00Z",\(rest)}
-                """.utf8))
-    }
-
-    @Test func upcomingMergesTheJobs() throws {
-        let jobs = [
-            try job(
-                "often",
-                #""state":"armed","every_usec":1200000000,"next":"2026-11-18T11:10:00.000000Z","skips":1"#
-            ),
-            try job(
-                "hourly",
-                #""state":"armed","cron":["30 * * * *"],"timezone":"UTC","next":"2026-11-18T11:30:00.000000Z""#
-            ),
-            try job(
-                "paused",
-                #""state":"paused","every_usec":60000000,"paused":{"since":"2026-11-18T11:00:00Z","by":"ada"}"#
-            ),
-            try job(
-                "later", #""state":"armed","every_usec":60000000,"next":"2026-11-19T11:10:00Z""#),
-            try job(
-                "again",
-                #""state":"retrying","every_usec":86400000000,"next_attempt":"2026-11-18T11:08:00.000000Z","next":"2026-11-19T11:00:00.000000Z""#
-            ),
-        ]
-        // The zone of the schedules is in their status; NextVerb goes by the clock only where a job has no next run.
-        let upcoming = try Upcoming(
-            jobs, from: Self.now, to: Self.now + .seconds(3600), most: 50)
-        let expected = [
-            "again 2026-11-18T11:08:00.000000Z retry", "often 2026-11-18T11:10:00.000000Z skipped",
-            "hourly 2026-11-18T11:30:00.000000Z run", "often 2026-11-18T11:30:00.000000Z run",
-            "often 2026-11-18T11:50:00.000000Z run",
-        ]
-        #expect(upcoming.upcoming.map { "\($0.job) \($0.at) \($0.kind)" } == expected)
-        #expect(!upcoming.hasMore && upcoming.pausedJobs == ["paused"])
-        let cut = try Upcoming(jobs, from: Self.now, to: Self.now + .seconds(3600), most: 2)
-        #expect(cut.upcoming.count == 2 && cut.hasMore)
-        let text = Text.upcoming(upcoming, range: "within 1h", at: Self.now)
-        let first = text.split(separator: "\n")[1].split(separator: " ").suffix(3)
-        #expect(first.joined(separator: " ") == "1min again retry", "\(text)")
-        #expect(text.hasSuffix("\n\n1 job is paused without an end"))
-        // A job that runs often does not hide the others.
-        let often = [
-            try job(
-                "busy",
-                #""state":"armed","every_usec":60000000,"next":"2026-11-18T11:08:00.000000Z""#),
-            try job(
-                "mad", #""state":"armed","every_usec":1000000,"next":"2026-11-18T11:07:01.000000Z""#
-            ),
-        ]
-        let brief = try Upcoming(
-            jobs + often, from: Self.now, to: Self.now + .seconds(3600), most: 50, isBrief: true)
-        #expect(brief.upcoming.count == 7 && brief.upcoming.last?.job == "often")
-        let lines = Text.upcoming(brief, range: "within 1h", at: Self.now).split(separator: "\n")
-        #expect(lines[1].hasSuffix("  mad     run, and at least 199 more"))
-        #expect(lines[3].hasSuffix("  busy    run, and 59 more"))
-        let nothing = try Upcoming([jobs[3]], from: Self.now, to: Self.now + .seconds(60), most: 1)
+    @Test func upcomingShowsEachRunOnALine() throws {
+        func text(_ json: String, range: String = "within 1h") throws -> [Substring] {
+            let reply = try ControlJSON.decode(UpcomingReply.self, from: Array(json.utf8))
+            return Text.upcoming(reply, range: range, at: Self.now)
+                .split(separator: "\n", omittingEmptySubsequences: false)
+        }
+        let lines = try text(
+            """
+            {"upcoming":[
+            {"at":"2026-11-18T11:08:00.000000Z","job":"again","kind":"retry"},
+            {"at":"2026-11-18T11:10:00.000000Z","job":"busy","kind":"run","further_count":59},
+            {"at":"2026-11-18T11:11:00.000000Z","job":"mad","kind":"run","further_count":199,"has_more":true}],
+            "has_more":true,"paused_jobs":["paused"],"now":"2026-11-18T11:07:00.000000Z"}
+            """)
         #expect(
-            Text.upcoming(nothing, range: "within 1min", at: Self.now)
-                == "Nothing is due within 1min")
+            lines[1].split(separator: " ").suffix(3).joined(separator: " ") == "1min again retry")
+        #expect(lines[2].hasSuffix("  busy   run, and 59 more"))
+        #expect(lines[3].hasSuffix("  mad    run, and at least 199 more"))
+        #expect(lines[5] == "There are more within 1h; -n shows more of them")
+        #expect(lines[7] == "1 job is paused without an end")
+        let nothing = try text(
+            """
+            {"upcoming":[],"has_more":false,"paused_jobs":[],"now":"2026-11-18T11:07:00.000000Z"}
+            """, range: "within 1min")
+        #expect(nothing == ["Nothing is due within 1min"])
     }
 }

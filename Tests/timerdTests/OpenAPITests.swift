@@ -127,7 +127,8 @@ import TimerCore
             "ChangedJobs": OrdersReply.self, "ChangedJob": OrdersReply.Result.self,
             "Killed": KillReply.self, "Reload": ReloadReply.self,
             "ReloadedJob": ReloadReply.Change.self, "Error": ErrorReply.self,
-            "Upcoming": Upcoming.self, "UpcomingRun": Upcoming.Run.self, "Failures": Failures.self,
+            "Upcoming": UpcomingReply.self, "UpcomingRun": UpcomingReply.Run.self,
+            "Failures": Failures.self,
             "Failure": JobFailure.self, "NamedPause": NamedPause.self, "OneOffs": OneOffsReply.self,
             "Schedule": SchedulePreview.self, "RunDetails": RunReply.self,
         ]
@@ -185,7 +186,7 @@ import TimerCore
             decoding: try JSONSerialization.data(
                 withJSONObject: document, options: [.withoutEscapingSlashes]), as: UTF8.self)
         // What timerctl alone prints is in no answer.
-        let printed: Set = ["Upcoming", "Failures", "Schedule"]
+        let printed: Set = ["Failures", "Schedule"]
         for (kind, parts) in try object("components") {
             for name in try #require(parts as? Object).keys where !printed.contains(name) {
                 #expect(text.contains("\"#/components/\(kind)/\(name)\""), "\(name)")

@@ -113,7 +113,7 @@ extension JobEntry {
         return JobSnapshot(
             at: now, job: job, phase: phase, active: active(at: now), accrued: accrued(at: now),
             remaining: remaining,
-            next: next(at: now),
+            next: next(at: now), offset: offset,
             lastScheduled: lastScheduled, firings: firings, live: runs, lastRun: lastRun,
             lastSkip: lastSkip, skips: skips, maxLoss: maxLoss, checkpoint: checkpoint)
     }

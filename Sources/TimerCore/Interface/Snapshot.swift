@@ -31,6 +31,8 @@ public struct JobSnapshot: Hashable, Sendable {
     public var remaining: Duration?
     /// When the next firing is due if nothing changes until then; nil while nothing counts.
     public var next: WallInstant?
+    /// By how much all times of its schedule are shifted (`random-offset`).
+    public var offset: Duration
     /// The scheduled instant of the last firing.
     public var lastScheduled: WallInstant?
     /// How many firings it had since its timer was last restarted.

@@ -19,6 +19,7 @@ struct Control: ControlService {
     let about: About
     private let names: UserNames
     private let listings: ListCoalescer<(Snapshot, Loop.Unusable), ControlAnswer>
+    private let snapshots: ListCoalescer<Snapshot, Snapshot>
     private let previews: ListCoalescer<Result<ReloadReply, ErrorReply>, ControlAnswer>
 
     init(
@@ -37,6 +38,11 @@ struct Control: ControlService {
             loop.later { $0.gather { done(($0, $1)) } }
         } make: { snapshot, unusable in
             Self.listing(of: snapshot, unusable, about)
+        }
+        snapshots = ListCoalescer { done in
+            loop.later { $0.gather { snapshot, _ in done(snapshot) } }
+        } make: {
+            $0
         }
         previews = ListCoalescer {
             reloader.preview(done: $0)
@@ -117,6 +123,14 @@ struct Control: ControlService {
         case .orders(let verb, let jobs, let body): orders(verb, jobs, body, by: peer, reply)
         case .history(let query): history(query, reply)
         case .run(let run): show(run, reply)
+        case .upcoming(let query):
+            // The answer is made on the queue of the snapshots, so that it rests after each.
+            snapshots.list { snapshot in
+                if let job = query.job, !snapshot.jobs.contains(where: { $0.job.name == job }) {
+                    return noSuchJob(job, reply)
+                }
+                send(.ok, UpcomingReply(snapshot, query), reply)
+            }
         case .log(let job, let run, let after): log(of: job, run: run, after: after, reply)
         case .kill(let job, let run, let body):
             let order = Order(

@@ -1,0 +1,156 @@
+// Copyright 2026 the timerd authors
+// SPDX-License-Identifier: Apache-2.0
+
+public import TimerCore
+
+/// Which of the next runs are requested.
+public struct UpcomingQuery: Hashable, Sendable {
+    /// The most runs of one answer.
+    public static let limitMax = 1000
+    /// How far ahead an answer looks without `until`.
+    public static let standardSpan = Duration.seconds(3600)
+    /// The most patterns of one request.
+    public static let patternsMax = 16
+
+    /// The runs of this job; nil for all jobs.
+    public var job: Job.Name?
+    /// The runs of jobs whose names match one of these patterns; empty for all jobs.
+    public var match: [String]
+    /// The runs until then; nil for those of the next hour.
+    public var until: WallInstant?
+    /// How many at most, from 1 to `limitMax`.
+    public var limit: Int
+    /// Whether a job with more than three runs is listed once, with the number of its further runs,
+    /// so that it does not hide other jobs.
+    public var isGrouped: Bool
+
+    /// A query as described.
+    public init(
+        job: Job.Name? = nil, match: [String] = [], until: WallInstant? = nil, limit: Int = 50,
+        isGrouped: Bool = false
+    ) {
+        self.job = job
+        self.match = match
+        self.until = until
+        self.limit = limit
+        self.isGrouped = isGrouped
+    }
+
+    var text: String {
+        QueryText.write([
+            ("job", job?.description),
+            ("match", match.isEmpty ? nil : match.joined(separator: ",")),
+            ("until", until?.rfc3339Micros), ("limit", "\(limit)"),
+            ("grouped", isGrouped ? "1" : nil),
+        ])
+    }
+
+    init(_ query: inout QueryText) throws(ControlRequest.Fault) {
+        self.init()
+        if let text = query.take("job") {
+            guard let name = Job.Name(text) else { throw .badQuery("\"\(text)\" is no job") }
+            job = name
+        }
+        if let text = query.take("match") {
+            match = text.split(separator: ",").map(String.init)
+            guard (1...Self.patternsMax).contains(match.count),
+                match.allSatisfy({ $0.utf8.count <= NamePattern.bytesMax })
+            else {
+                throw .badQuery(
+                    "match must be 1 to \(Self.patternsMax) patterns of at most "
+                        + "\(NamePattern.bytesMax) bytes, with commas between them")
+            }
+        }
+        if let text = query.take("until") {
+            guard let instant = WallInstant(rfc3339: text) else {
+                throw .badQuery("until must be an instant such as 2026-12-24T18:00:00Z (RFC 3339)")
+            }
+            until = instant
+        }
+        if let text = query.take("limit") {
+            guard let number = Int(digits: text), (1...Self.limitMax).contains(number) else {
+                throw .badQuery("limit must be from 1 to \(Self.limitMax)")
+            }
+            limit = number
+        }
+        isGrouped = try query.flag("grouped")
+    }
+}
+
+/// The next runs of several jobs, the earliest first.
+public struct UpcomingReply: Codable, Hashable, Sendable {
+    /// One of them.
+    public struct Run: Codable, Hashable, Sendable {
+        /// When it is due, RFC 3339.
+        public var at: String
+        /// How many further runs of the job are not listed, if the runs are grouped; absent if none.
+        public var furtherCount: Int?
+        /// Whether there may be more than `furtherCount`; absent if not.
+        public var hasMore: Bool?
+        /// Its job.
+        public var job: String
+        /// `run`, `retry`, or `skipped` because a user requested it.
+        public var kind: String
+
+        fileprivate init(_ run: UpcomingRun) {
+            at = run.at.rfc3339Micros
+            job = run.job.description
+            kind = run.kind.rawValue
+        }
+    }
+
+    /// The next runs.
+    public var upcoming: [Run]
+    /// Whether there are more runs within the requested time.
+    public var hasMore: Bool
+    /// The jobs that are paused without an end.
+    public var pausedJobs: [String]
+    /// When the daemon answered.
+    public var now: String
+
+    /// The answer to a query.
+    ///
+    /// - Complexity: O(jobs × `limit`), or O(jobs) if the runs are grouped.
+    public init(_ snapshot: Snapshot, _ query: UpcomingQuery) {
+        let patterns = query.match.map { NamePattern($0) }
+        let end = query.until ?? snapshot.at.wall + UpcomingQuery.standardSpan
+        var found: [(run: UpcomingRun, further: Int)] = []
+        var pausedJobs: [String] = []
+        for job in snapshot.jobs {
+            let name = job.job.name
+            guard query.job.map({ $0 == name }) ?? true else { continue }
+            let text = name.description
+            guard patterns.isEmpty || patterns.contains(where: { $0.matches(text) }) else {
+                continue
+            }
+            if case .paused(let pause) = job.phase, pause.until == nil { pausedJobs.append(text) }
+            // One more than is shown, to know whether there are more.
+            let most = query.isGrouped ? Self.countedMax + 1 : query.limit + 1
+            let runs = job.upcomingRuns(until: end, most: most)
+            found += query.isGrouped ? Self.grouped(runs) : runs.map { ($0, 0) }
+        }
+        found.sort { ($0.run.at, $0.run.job) < ($1.run.at, $1.run.job) }
+        hasMore = found.count > query.limit
+        self.pausedJobs = pausedJobs
+        now = snapshot.at.wall.rfc3339Micros
+        upcoming = found.prefix(query.limit).map { run, further in
+            var shown = Run(run)
+            if further > 0 { shown.furtherCount = min(further, Self.countedMax - 1) }
+            if further >= Self.countedMax { shown.hasMore = true }
+            return shown
+        }
+    }
+
+    /// A job with more runs than this is listed once.
+    private static let oftenMax = 3
+    /// How many of its runs are counted at most.
+    private static let countedMax = 200
+
+    private static func grouped(_ runs: [UpcomingRun]) -> [(UpcomingRun, Int)] {
+        let regular = runs.filter { $0.kind == .run }
+        guard regular.count > oftenMax, let first = regular.first else {
+            return runs.map { ($0, 0) }
+        }
+        return runs.filter { $0.kind != .run }.map { ($0, 0) } + [(first, regular.count - 1)]
+    }
+}

@@ -1,0 +1,75 @@
+// Copyright 2026 the timerd authors
+// SPDX-License-Identifier: Apache-2.0
+
+/// A run that becomes due if nothing changes until then.
+public struct UpcomingRun: Hashable, Sendable {
+    /// What happens at that time.
+    public enum Kind: String, CaseIterable, Sendable {
+        case run, retry
+        /// The run is skipped because a user requested it.
+        case skipped
+    }
+
+    /// When it is due.
+    public var at: WallInstant
+    /// Its job.
+    public var job: Job.Name
+    /// What happens then.
+    public var kind: Kind
+
+    /// A run as described.
+    public init(at: WallInstant, job: Job.Name, kind: Kind) {
+        self.at = at
+        self.job = job
+        self.kind = kind
+    }
+}
+
+extension JobSnapshot {
+    /// The next runs until `end`, earliest first, of which at most the first is a retry. A random
+    /// delay is known for the first only. A job that counts from the end of its last run, or from
+    /// the boot of the machine, has one.
+    ///
+    /// - Parameter most: how many at most, above zero.
+    /// - Complexity: O(`most`) searches of its schedule.
+    public func upcomingRuns(until end: WallInstant, most: Int) -> [UpcomingRun] {
+        var found: [UpcomingRun] = []
+        if let retry, retry <= end {
+            found.append(UpcomingRun(at: retry, job: job.name, kind: .retry))
+        }
+        var number = 0
+        var due = next
+        while let at = due, at <= end, found.count < most {
+            let kind: UpcomingRun.Kind = number < skips ? .skipped : .run
+            found.append(UpcomingRun(at: at, job: job.name, kind: kind))
+            number += 1
+            due = occurrence(after: at)
+        }
+        return found.sorted { $0.at < $1.at }
+    }
+
+    /// The time of the run after one that is due at `instant`; nil if it is unknown.
+    private func occurrence(after instant: WallInstant) -> WallInstant? {
+        switch job.schedule {
+        case .every(let span): instant + span
+        case .after, .onBoot: nil
+        case .wall(let schedule): schedule.next(after: instant - offset).map { $0 + offset }
+        }
+    }
+
+    /// When its next retry starts; nil if none waits for its delay, or if the job is paused.
+    private var retry: WallInstant? { nextAttempt.map { at.wall + $0 } }
+
+    /// How long until the next retry starts; nil if none waits for its delay, or if the job is
+    /// paused.
+    public var nextAttempt: Duration? {
+        if case .paused = phase { return nil }
+        return live.compactMap { run in
+            if case .retryDelay(let instant) = run.wait {
+                max(.zero, instant - at.awake)
+            } else {
+                nil
+            }
+        }.min()
+    }
+}
