@@ -119,7 +119,7 @@ extension ControlRequest {
             parts.append(text)
         }
         for route in routes {
-            if let found = try route.resource(at: parts) { return found }
+            if let found = try route.resource(at: parts, of: target.path) { return found }
         }
         throw .notFound(String(target.path))
     }
@@ -138,7 +138,7 @@ extension ControlRequest {
         }
 
         /// Nil if these parts belong to another path.
-        func resource(at parts: [String]) throws(Fault) -> Resource? {
+        func resource(at parts: [String], of path: Substring) throws(Fault) -> Resource? {
             guard parts.count == self.parts.count else { return nil }
             var found = Captures()
             var job: String?
@@ -155,7 +155,7 @@ extension ControlRequest {
                 }
             }
             if let job {
-                guard let name = Job.Name(job) else { throw .notFound(job) }
+                guard let name = Job.Name(job) else { throw .notFound(String(path)) }
                 found.job = name
             }
             return make(found)

@@ -16,7 +16,7 @@ struct QueryText {
     init(_ text: Substring) throws(ControlRequest.Fault) {
         for part in text.split(separator: "&") {
             let halves = part.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
-            guard let name = Self.decode(halves[0]),
+            guard let name = Self.decode(halves[0]), !name.isEmpty,
                 let value = Self.decode(halves.count > 1 ? halves[1] : "")
             else { throw .badQuery("\"\(part)\" is no name=value") }
             guard values.updateValue(value, forKey: name) == nil else {

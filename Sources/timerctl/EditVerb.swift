@@ -40,23 +40,29 @@ struct EditVerb: ParsableCommand {
     private static let unchanged: Int32 = 99
 
     func run() throws {
-        let config: String
-        do throws(Connection.Failure) { config = try connection.table().config } catch {
+        let table: JobTable
+        do throws(Connection.Failure) { table = try connection.table() } catch {
             throw error.exit
         }
+        let (config, jobs) = (table.config, table.jobs.count)
         var arguments = [
             Self.program, "edit", "--config", config, "--unchanged-status", "\(Self.unchanged)",
         ]
         if let file { arguments += ["--file", file] }
         if let job { arguments += ["--", job.description] }
-        let status = Self.run(arguments)
+        let status = run(arguments)
         switch status {
         case 0: break
-        case Self.unchanged: return
+        case Self.unchanged:
+            guard connection.json else { return }
+            return try connection.show(Self.nothing(of: jobs)) { "" }
         case -1:
             throw Connection.fail(
                 1, "\(Self.program) cannot be started: \(String(cString: strerror(errno)))")
-        default: throw ExitCode(status)
+        default:
+            guard connection.json else { throw ExitCode(status) }
+            throw Connection.fail(
+                status, "nothing was changed; the lines before this one say why")
         }
         try ReloadVerb.reload(over: connection, isStrict: false)
     }
@@ -74,7 +80,26 @@ struct EditVerb: ParsableCommand {
         return "\(own[..<slash])/timerd"
     }
 
-    private static func run(_ arguments: [String]) -> Int32 {
+    /// What a reload would answer that changes none of so many jobs.
+    private static func nothing(of jobs: Int) -> ReloadReply {
+        ReloadReply(
+            added: [], redefined: [], removed: [], kept: jobs)
+    }
+
+    private func run(_ arguments: [String]) -> Int32 {
+        guard connection.json else { return Self.execute(arguments) }
+        // Standard output is for JSON alone: the editor and what is said of the edit go where errors go, which is
+        // the terminal if there is one.
+        let output = fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 3)
+        dup2(STDERR_FILENO, STDOUT_FILENO)
+        defer {
+            dup2(output, STDOUT_FILENO)
+            close(output)
+        }
+        return Self.execute(arguments)
+    }
+
+    private static func execute(_ arguments: [String]) -> Int32 {
         var pointers: [UnsafePointer<CChar>?] = arguments.map { UnsafePointer(strdup($0)) }
         defer { for pointer in pointers { free(UnsafeMutablePointer(mutating: pointer)) } }
         pointers.append(nil)

@@ -47,6 +47,8 @@ final class ConfigTrace: Sendable {
         var kept: Set<Job.Name> = []
         /// The names of the files that have changed since `taken`, according to the last check.
         var affected: Set<String> = []
+        /// Since when the files are known to be as they were at the last reading.
+        var unchangedSince = SuspendingClock.now
         /// Until when the result of the last check is used; nil: it is not used.
         var freshUntil: SuspendingClock.Instant?
     }
@@ -60,6 +62,7 @@ final class ConfigTrace: Sendable {
     func note() {
         let found = look()
         state.withLock { state in
+            if state.last?.prints != found { state.unchangedSince = .now }
             state.last = Reading(prints: found)
             state.freshUntil = nil
             Self.compare(found, &state)
@@ -91,6 +94,9 @@ final class ConfigTrace: Sendable {
     /// The jobs whose definitions did not change with the last reading, because their file has an
     /// error.
     var kept: Set<Job.Name> { state.withLock(\.kept) }
+
+    /// How long the files have been as they were at the last reading, as far as is known.
+    var unchangedFor: Duration { state.withLock { .now - $0.unchangedSince } }
 
     /// Applies the same rules as a reload of the scheduler (`ConfigReading.part`): the jobs of a
     /// file with an error do not change, and with any other error no job changes.

@@ -204,6 +204,7 @@ struct TimerdRunner: ParsableCommand {
         settings.hasChanged = { trace.hasChanged() }
         settings.isAffected = { trace.isAffected($0) }
         settings.kept = { trace.kept }
+        settings.unchangedFor = { trace.unchangedFor }
         settings.discard = { jobs in
             do throws(Directory.Failure) {
                 try OneOffDirectory(besideConfig: path).remove(jobs.map(\.description))
@@ -272,7 +273,9 @@ struct TimerdRunner: ParsableCommand {
         var line = JSONLine()
         line.add(
             "time",
-            WallInstant(clockSeconds: Int64(time.tv_sec), nanoseconds: Int64(time.tv_nsec)).rfc3339)
+            WallInstant(
+                clockSeconds: Int64(time.tv_sec), nanoseconds: Int64(time.tv_nsec)
+            ).rfc3339Micros)
         line.add("level", priority == error ? "error" : "warning")
         line.add("message", text)
         line.add("program", "timerd-runner")

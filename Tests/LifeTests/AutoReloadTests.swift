@@ -92,6 +92,9 @@ import TimerCore
         try write(job("a") + job("b"), to: "jobs.d/1.toml", of: daemon)
         try write(job("c"), to: "jobs.d/2.toml", of: daemon)
         try daemon.start()
+        // The runner reads the files at its leisure, and has read them once it has run a job.
+        _ = try daemon.ask(.order(.run, Job.Name("main")!))
+        #expect(try daemon.wait { try daemon.show("main").last?.outcome == "exited(0)" })
         let before = try daemon.show("a").elapsedUsec
         try write("[job.a]\nevry = 1\n", to: "jobs.d/1.toml", of: daemon)
         try write(job("c", every: "2h") + job("d"), to: "jobs.d/2.toml", of: daemon)
@@ -121,7 +124,9 @@ import TimerCore
         // It runs as it was, although the runner has read the file as well.
         for name in ["a", "b", "c"] {
             _ = try daemon.ask(.order(.run, Job.Name(name)!))
-            #expect(try daemon.wait { try daemon.show(name).last?.outcome == "exited(0)" })
+            #expect(
+                try daemon.wait { try daemon.show(name).last?.outcome == "exited(0)" },
+                "\(daemon.log)")
         }
 
         // A start does not load the job; what it had accrued is kept for its name.
@@ -132,6 +137,36 @@ import TimerCore
         #expect(try reply(.reload, of: daemon).added.map(\.job) == ["a", "b"])
         #expect(try daemon.show("a").elapsedUsec >= before)
         #expect(try daemon.show("a").last?.outcome == "exited(0)")
+        #expect(daemon.stop() == 0)
+    }
+
+    /// Each change of any file is a reload of all of them.
+    @Test func whatIsWrongIsSaidOnce_andAgainToSomebodyWhoRequestsAReload() throws {
+        let doubtful = "every = \"1h\"\ncommand = [\"no-such-program-1\"]\n"
+        let daemon = try make(job("n0") + "[job.a]\n\(doubtful)")
+        try daemon.start()
+        try daemon.write(job("n1") + "[job.a]\n\(doubtful)")
+        #expect(daemon.waitForLog("Configuration reloaded: 1 added (n1)"))
+        let before = count("[missing-program]", in: daemon)
+        #expect(before <= 1)
+        // In another line, beside a file with an error and another warning.
+        try write("[job.b]\nevry = 1\n", to: "jobs.d/b.toml", of: daemon)
+        try daemon.write("# A comment.\n" + job("n2") + "[job.a]\n\(doubtful)")
+        #expect(daemon.waitForLog("Configuration reloaded: 1 added (n2)"))
+        try daemon.write(job("n3") + "[job.a]\n\(doubtful)" + "[job.c]\n\(doubtful)")
+        #expect(daemon.waitForLog("Configuration reloaded: 2 added (n3, c)"))
+        #expect(count("[missing-program]", in: daemon) == before + 1)
+        #expect(count("unknown key \"evry\"", in: daemon) == 1)
+        #expect(count("1 file of jobs.d was refused", in: daemon) == 1)
+        let told = try reply(.reload, of: daemon)
+        #expect(told.warnings.count == 2 && told.errors.count == 1)
+        #expect(daemon.waitForLog("1 file of jobs.d was refused", times: 2))
+        #expect(count("[missing-program]", in: daemon) == before + 3)
+        // Mended and wrong again.
+        try write(job("b"), to: "jobs.d/b.toml", of: daemon)
+        #expect(daemon.waitForLog("Configuration reloaded: 1 added (b)"))
+        try write("[job.b]\nevry = 1\n", to: "jobs.d/b.toml", of: daemon)
+        #expect(daemon.waitForLog("unknown key \"evry\"", times: 3))
         #expect(daemon.stop() == 0)
     }
 

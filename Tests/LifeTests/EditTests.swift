@@ -128,6 +128,117 @@ import TimerCore
         #expect(try text(other(daemon)).contains("5h"))
         let failed = try edit(daemon, editor: "exit 3")
         #expect(failed.status == 1 && failed.text.contains("ended with the status 3"))
+        #expect(!failed.text.contains("your text is in"), "there is none")
+        let changed = try edit(daemon, editor: "echo >> \"$file\"; exit 3")
+        #expect(changed.status == 1 && changed.text.contains("your text is in"))
+        #expect(daemon.stop() == 0)
+    }
+
+    @Test func anEditorThatIsMissing_orRemovesTheCopy_leavesNothing() throws {
+        let daemon = try make()
+        try daemon.start()
+        let before = try text(daemon.config)
+        let removed = try edit(daemon, editor: "rm \"$file\"")
+        #expect(removed.status == 1 && removed.text.contains("the editor removed"))
+        let missing = try edit(daemon, editor: "exit 127")
+        #expect(missing.status == 1 && missing.text.contains("set EDITOR to one"))
+        #expect(try text(daemon.config) == before)
+        let left = try FileManager.default.contentsOfDirectory(atPath: daemon.folder)
+        #expect(!left.contains { $0.contains("edit") }, "\(left)")
+        #expect(daemon.stop() == 0)
+    }
+
+    /// What counts is what is in the file in the end: one that was told that it is done must be in it.
+    @Test func ofSeveralWhoEditOneFileAtOnceNoneLosesWhatWasAccepted() throws {
+        let daemon = try make()
+        try daemon.start()
+        let script = "\(daemon.folder)/add"
+        try write(
+            """
+            #!/bin/sh
+            for file; do :; done
+            touch "$READY"
+            while [ ! -e "$GO" ]; do sleep 0.01; done
+            printf '[job.%s]\\nevery = "1h"\\nshell = "true"\\n' "$NAME" >> "$file"
+
+            """, to: script, 0o755)
+        let processes = try (0..<8).map { number in
+            let process = Process()
+            process.executableURL = URL(fileURLWithPath: "\(LiveDaemon.programs)/timerctl")
+            process.arguments = ["edit", "--socket", daemon.socket]
+            process.environment = [
+                "PATH": "/usr/bin:/bin", "EDITOR": script, "TMPDIR": daemon.folder,
+                "NAME": "e\(number)", "READY": "\(daemon.folder)/ready\(number)",
+                "GO": "\(daemon.folder)/go",
+            ]
+            process.standardInput = FileHandle.nullDevice
+            process.standardOutput = FileHandle.nullDevice
+            process.standardError = FileHandle.nullDevice
+            try process.run()
+            return process
+        }
+        let areReady = daemon.wait {
+            (0..<8).allSatisfy { access("\(daemon.folder)/ready\($0)", F_OK) == 0 }
+        }
+        #expect(areReady)
+        try write("", to: "\(daemon.folder)/go", 0o600)
+        for process in processes { process.waitUntilExit() }
+        let found = try text(daemon.config)
+        var accepted = 0
+        for (number, process) in processes.enumerated() {
+            let isDone = process.terminationStatus == 0
+            accepted += isDone ? 1 : 0
+            #expect(found.contains("[job.e\(number)]") == isDone, "\(number)")
+        }
+        #expect(accepted == 1, "each has edited the same text")
+        #expect(daemon.stop() == 0)
+    }
+
+    @Test func asJSONNothingElseIsOnStandardOutput() throws {
+        let daemon = try make()
+        try daemon.start()
+        func json(_ editor: String) throws -> (status: Int32, text: String) {
+            let script = "\(daemon.folder)/vi"
+            try write("#!/bin/sh\nfor file; do :; done\n\(editor)\n", to: script, 0o755)
+            let process = Process()
+            process.executableURL = URL(fileURLWithPath: "\(LiveDaemon.programs)/timerctl")
+            process.arguments = ["edit", "b", "--json", "--socket", daemon.socket]
+            process.environment = [
+                "PATH": "/usr/bin:/bin", "EDITOR": script, "TMPDIR": daemon.folder,
+            ]
+            let output = Pipe()
+            process.standardOutput = output
+            process.standardInput = FileHandle.nullDevice
+            process.standardError = FileHandle.nullDevice
+            try process.run()
+            let text = String(
+                decoding: output.fileHandleForReading.readDataToEndOfFile(), as: UTF8.self)
+            process.waitUntilExit()
+            return (process.terminationStatus, text)
+        }
+        func reply(_ text: String) throws -> ReloadReply {
+            try ControlJSON.decode(ReloadReply.self, from: Array(text.utf8))
+        }
+        let changed = try json("echo talks; sed -i s/1h/2h/ \"$file\"")
+        #expect(changed.status == 0)
+        #expect(try reply(changed.text).redefined.map(\.job) == ["b"], "\(changed.text)")
+        let same = try json("echo talks")
+        #expect(same.status == 0)
+        #expect(try reply(same.text) == ReloadReply(added: [], redefined: [], removed: [], kept: 2))
+        let wrong = try json("echo talks; echo x >> \"$file\"")
+        #expect(wrong.status == 1 && wrong.text.isEmpty, "\(wrong.text)")
+        #expect(daemon.stop() == 0)
+    }
+
+    /// The path that the daemon was given may be relative to a directory in which timerctl is not.
+    @Test func theConfigurationOfADaemonThatWasStartedInAnotherDirectoryIsFound() throws {
+        let daemon = try make()
+        daemon.configArgument = "timerd.toml"
+        try daemon.start()
+        #expect(try daemon.timerctl("list", "--json").text.contains("\"\(daemon.config)\""))
+        let found = try edit(daemon, ["a"], editor: "sed -i s/1h/2h/ \"$file\"")
+        #expect(found.status == 0, "\(found.text)")
+        #expect(try daemon.show("a").everyUsec == 7_200_000_000)
         #expect(daemon.stop() == 0)
     }
 

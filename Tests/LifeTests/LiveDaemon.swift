@@ -22,6 +22,8 @@ final class LiveDaemon {
     var autoReload = false
 
     var config: String { "\(folder)/timerd.toml" }
+    /// How the configuration is named on the command line; nil: by its path. The daemon is started in its directory.
+    var configArgument: String?
     /// The runtime directory, in the folder.
     var runtime = "run"
     /// Where the log goes, and how much of it.
@@ -85,10 +87,13 @@ final class LiveDaemon {
         let process = Process()
         process.executableURL = URL(fileURLWithPath: "\(Self.programs)/timerd")
         process.arguments = [
-            "run", "--config", config, "--state", "\(folder)/state",
+            "run", "--config", configArgument ?? config, "--state", "\(folder)/state",
         ]
         if withRuntime { process.arguments? += ["--runtime", "\(folder)/\(runtime)"] }
         process.arguments? += options
+        if configArgument != nil {
+            process.currentDirectoryURL = URL(fileURLWithPath: folder)
+        }
         process.environment = [
             "NOTIFY_SOCKET": "\(folder)/notify", "PATH": "/usr/bin:/bin",
         ].merging(variables) { $1 }

@@ -65,8 +65,10 @@ private enum SeenPauses {
     @Test(arguments: [
         ("GET", "/", "", ControlRequest.Fault.notFound("/")),
         ("GET", "/v2/jobs", "", .notFound("/v2/jobs")),
-        ("GET", "/v1/jobs/a b", "", .notFound("a b")),
-        ("GET", "/v1/jobs/..", "", .notFound("..")),
+        ("GET", "/v1/jobs/a b", "", .notFound("/v1/jobs/a b")),
+        ("GET", "/v1/jobs/..", "", .notFound("/v1/jobs/..")),
+        ("GET", "/v1/jobs/a%2Fwhy", "", .notFound("/v1/jobs/a%2Fwhy")),
+        ("GET", "/v1/jobs/a%00/why", "", .notFound("/v1/jobs/a%00/why")),
         ("POST", "/v1/jobs/a/frob", "", .notFound("/v1/jobs/a/frob")),
         ("GET", "/v1/jobs/a/pause", "", .methodNotAllowed(["POST", "OPTIONS"])),
         ("DELETE", "/v1/jobs/a", "", .methodNotAllowed(["GET", "HEAD", "OPTIONS"])),
@@ -93,7 +95,7 @@ private enum SeenPauses {
         ("POST", "/v1/one-offs", "", .methodNotAllowed(["GET", "HEAD", "OPTIONS"])),
         ("GET", "/v1/one-offs/a", "", .methodNotAllowed(["POST", "OPTIONS"])),
         ("POST", "/v1/one-offs/a", #"{"command": ["id"]}"#, .unknownKey("command", known: [])),
-        ("POST", "/v1/one-offs/..", "", .notFound("..")),
+        ("POST", "/v1/one-offs/..", "", .notFound("/v1/one-offs/..")),
         ("POST", "/v1/one-offs/a/frob", "", .notFound("/v1/one-offs/a/frob")),
         (
             "GET", "/v1/one-offs?base=../x", "",
@@ -128,7 +130,7 @@ private enum SeenPauses {
         ("GET", "/v1/jobs/%zz", "", .notFound("/v1/jobs/%zz")),
         ("GET", "/v1/jobs/%+5", "", .notFound("/v1/jobs/%+5")),
         ("GET", "/v1/jobs/%ff", "", .notFound("/v1/jobs/%ff")),
-        ("GET", "/v1/jobs/a%2fb", "", .notFound("a/b")),
+        ("GET", "/v1/jobs/a%2fb", "", .notFound("/v1/jobs/a%2fb")),
         ("GET", "/v1/runs?failed=yes", "", .badQuery("failed must be 1 or 0")),
         ("GET", "/v1/runs?limit=1&limit=2", "", .badQuery("limit is given twice")),
         (

@@ -108,6 +108,34 @@ import Testing
         #expect(answer == .unchanged(reason) && world.started.count == 1)
     }
 
+    /// A cancelled retry did nothing: what failed is the attempt before it.
+    @Test func retryRunsAgainWhatFailed_alsoAfterItsRetryWasCancelled() throws {
+        for startsRetry in [false, true] {
+            var world = World()
+            world.load([
+                Job.every(.seconds(60)).with {
+                    $0.retry.retries = 2
+                    $0.retry.delay = .seconds(5)
+                }
+            ])
+            world.pass(.seconds(60))
+            world.endRuns(.exited(1))
+            if startsRetry { world.pass(.seconds(5)) }
+            let retry = try #require(world.show("backup").live.first?.id)
+            #expect(retry.attempt == 2)
+            if startsRetry {
+                let now = WallInstant(microsecondsSinceEpoch: world.wall)
+                world.handle(.began(retry, at: now))
+            }
+            _ = world.order(.kill, "backup")
+            if startsRetry { world.endRuns(.stopped) }
+            #expect(world.closed[retry] == .stopped)
+            let answer = world.order(.retry, "backup")
+            // One that was running was ended on purpose.
+            #expect((answer?.run != nil) == !startsRetry, "\(String(describing: answer))")
+        }
+    }
+
     @Test func retryTakesThePlaceOfAnAttemptThatWaits() {
         var world = World()
         world.load([Job.every(.seconds(60)).with { $0.retry.retries = 2 }])

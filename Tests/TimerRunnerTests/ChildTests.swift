@@ -155,7 +155,7 @@ import TimerCore
                 "variable USER=\(user)", "variable LOGNAME=\(user)", "variable WHOM=a b",
                 "variable TIMERD_JOB=probe", "variable TIMERD_MISSED=2",
                 "variable TIMERD_RUN_ID=\(request.id)", "variable TIMERD_ACTIVE_SECONDS=90",
-                "variable TIMERD_SCHEDULED=\(request.id.firing.scheduled.rfc3339)", "in /tmp",
+                "variable TIMERD_SCHEDULED=\(request.id.firing.scheduled.rfc3339Micros)", "in /tmp",
                 "user \(id) group \(group)", "no-new-privs 0 dumpable 1 death-signal-free",
             ] + before + members.prefix(Int(count)).map { "member \($0)" }
         #expect(end.lines.sorted() == expected.sorted())

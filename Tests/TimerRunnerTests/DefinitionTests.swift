@@ -59,6 +59,22 @@ import TimerCore
         }
     }
 
+    /// An editor empties a file before it writes it: for a moment the job was missing.
+    @Test func aJobThatWasMissingOnceIsKeptAsAnyOther() {
+        var definitions = JobDefinitions()
+        read(["a": "1"], into: &definitions)
+        read([:], isCheck: true, into: &definitions)
+        #expect(!knows("a", "1", definitions))
+        read(["a": "1"], isCheck: true, into: &definitions)
+        #expect(knows("a", "1", definitions))
+        for isCheck in [true, true, false] {
+            read([:], keeping: ["a"], isCheck: isCheck, into: &definitions)
+            #expect(knows("a", "1", definitions))
+        }
+        read([:], isCheck: true, into: &definitions)
+        #expect(!knows("a", "1", definitions))
+    }
+
     @Test func aKeptJobThatWasUnknownIsReadAsUsual() {
         var definitions = JobDefinitions()
         read(["a": "1"], keeping: ["a", "b"], into: &definitions)

@@ -197,6 +197,105 @@ final class Ear: Sendable {
         desk.stop()
     }
 
+    /// Files that change, of which one is being written: in it the jobs are missing for a moment.
+    private final class ChangingFiles: Sendable {
+        /// What `unchangedFor` returns.
+        let age = Mutex(Duration.zero)
+        let changed = Mutex(false)
+
+        func desk(_ limits: RunnerLimits = RunnerLimits()) throws -> Desk {
+            try Desk { settings in
+                settings.limits = limits
+                settings.hasChanged = { self.changed.withLock { $0 } }
+                settings.unchangedFor = { self.age.withLock { $0 } }
+            }
+        }
+    }
+
+    private static let notFound =
+        "spawn-failed(ENOENT, find the job in the current configuration)"
+
+    /// The file is read again and again, each time a little later, until it has not changed for long enough.
+    @Test func aRunWhoseJobIsMissingInAFileThatIsBeingWrittenStartsOnceItIsThere() throws {
+        let files = ChangingFiles()
+        var limits = RunnerLimits()
+        limits.settleTime = .milliseconds(20)
+        limits.settleTimeMax = .seconds(3600)
+        let desk = try files.desk(limits)
+        let ear = Ear()
+        let client = try desk.client { ear.take($0, $1) }
+        let (kept, other) = (job("exit 3", "kept"), job("exit 4", "other"))
+        let all = [kept.name: Definition(kept), other.name: Definition(other)]
+        desk.configuration.jobs.withLock { $0 = all }
+        client.start([run(kept)])
+        #expect(outcome(ear.end(of: run(kept))) == "exited(3)")
+        desk.configuration.jobs.withLock { $0 = [other.name: Definition(other)] }
+        files.changed.withLock { $0 = true }
+        client.start([run(kept, 1)])
+        // Others do not wait for it, and what is told to it waits as well.
+        client.start([run(other)])
+        #expect(outcome(ear.end(of: run(other))) == "exited(4)")
+        let reads = desk.configuration.reads.withLock { $0 }
+        while desk.configuration.reads.withLock({ $0 }) < reads + 3 { usleep(1000) }
+        func ends() -> Int {
+            ear.events.count { if case .ended(run(kept, 1).id, _) = $0 { true } else { false } }
+        }
+        #expect(ends() == 0)
+        desk.configuration.jobs.withLock { $0 = all }
+        #expect(outcome(ear.end(of: run(kept, 1))) == "exited(3)")
+        // It is known from then on, without a reload.
+        client.start([run(kept, 2)])
+        #expect(outcome(ear.end(of: run(kept, 2))) == "exited(3)")
+        #expect(ends() == 1)
+        client.close()
+        desk.stop()
+    }
+
+    /// A scheduler that was taken over must not run what the files do not say, however long it waits.
+    @Test func aRunWhoseJobIsMissingIsRefused_onceTheFileIsLeftAlone_orWasWrittenForTooLong() throws
+    {
+        for isLeftAlone in [true, false] {
+            let files = ChangingFiles()
+            var limits = RunnerLimits()
+            limits.settleTime = .milliseconds(20)
+            limits.settleTimeMax = isLeftAlone ? .seconds(3600) : .milliseconds(200)
+            let desk = try files.desk(limits)
+            let ear = Ear()
+            let client = try desk.client { ear.take($0, $1) }
+            let kept = job("exit 3", "kept")
+            files.changed.withLock { $0 = true }
+            client.start([run(kept)])
+            if isLeftAlone {
+                while desk.configuration.reads.withLock({ $0 }) < 4 { usleep(1000) }
+                files.age.withLock { $0 = .milliseconds(20) }
+            }
+            #expect(outcome(ear.end(of: run(kept))) == Self.notFound)
+            client.close()
+            desk.stop()
+        }
+    }
+
+    /// Another scheduler is answered once nothing is left of the requests of the one before it.
+    @Test func theNextSchedulerDoesNotWaitForAFileThatIsBeingWritten() throws {
+        let files = ChangingFiles()
+        var limits = RunnerLimits()
+        limits.settleTime = .milliseconds(50)
+        limits.settleTimeMax = .seconds(3600)
+        let desk = try files.desk(limits)
+        let ear = Ear()
+        let client = try desk.client { ear.take($0, $1) }
+        let kept = job("exit 3", "kept")
+        files.changed.withLock { $0 = true }
+        client.start([run(kept)])
+        while desk.configuration.reads.withLock({ $0 }) < 2 { usleep(1000) }
+        client.close()
+        let other = Ear()
+        let next = try desk.client { other.take($0, $1) }
+        #expect(outcome(other.end(of: run(kept))) == Self.notFound)
+        next.close()
+        desk.stop()
+    }
+
     /// A scheduler that was taken over sets nothing for a job that its configuration does not allow.
     @Test func onlyTheVariablesThatTheJobAllowsAreSet() throws {
         let desk = try Desk { _ in }

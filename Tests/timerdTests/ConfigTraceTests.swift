@@ -72,6 +72,29 @@ import TimerRunner
         #expect(affected(trace) == "a b c")
     }
 
+    @Test func howLongTheFilesHaveNotChangedIsKnown() throws {
+        mkdir(folder, 0o755)
+        defer { try? FileManager.default.removeItem(atPath: folder) }
+        try write("main", to: "timerd.toml")
+        let trace = ConfigTrace(main)
+        try read(trace)
+        var before = trace.unchangedFor
+        // Only a reading counts, and only one that finds another file.
+        for _ in 0..<3 {
+            usleep(1000)
+            try read(trace)
+            #expect(trace.unchangedFor > before)
+            before = trace.unchangedFor
+        }
+        let start = SuspendingClock.now
+        try write("main", "a", to: "timerd.toml")
+        try read(trace)
+        #expect(trace.unchangedFor <= SuspendingClock.now - start)
+        unlink(main)
+        trace.note()
+        #expect(trace.unchangedFor < SuspendingClock.now - start)
+    }
+
     // MARK: - Files with errors
 
     /// Reads and uses the files, and says which jobs stay as they are.

@@ -21,7 +21,7 @@ import TimerCore
             ])
         #expect(
             line == """
-                {"time":"\(instant.rfc3339)","level":"warning","message":"backup: 1 run",\
+                {"time":"2026-11-18T11:06:40.000000Z","level":"warning","message":"backup: 1 run",\
                 "cpu_usage_nsec":"-","dropped":12,"event":"output","exit_status":"3","job":"007",\
                 "late_usec":1500,"run":"007:20261122T000000Z:1"}
 

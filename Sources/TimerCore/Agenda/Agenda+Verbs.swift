@@ -335,7 +335,11 @@ extension JobEntry {
             return active.first.map { "its first run, \($0.id), has not ended" }
                 ?? "it has never run"
         }
-        guard !lastRun.failed else { return nil }
+        // A retry that was cancelled before it started is a run that did nothing: what it would have
+        // made good is the attempt before it, which failed.
+        let isCancelledRetry =
+            lastRun.outcome == .stopped && lastRun.began == nil && lastRun.id.attempt > 1
+        guard !lastRun.failed, !isCancelledRetry else { return nil }
         return switch lastRun.outcome {
         case .replaced: "its last run did not fail: a newer run replaced it"
         case .stopped: "its last run did not fail: it was stopped on request"

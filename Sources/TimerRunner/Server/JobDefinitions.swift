@@ -105,6 +105,11 @@ struct JobDefinitions: Sendable {
         next.current.definitions = current.definitions.filter { exists($0.key) }
         next.former.definitions = former.definitions.filter { exists($0.key) }
         next.latest.definitions = read.filter { next.current.definitions[$0.key] != $0.value }
+        // Those that were missing once, while their file was written, are no current ones any more.
+        for (job, definition) in latest.definitions
+        where kept.contains(job) && read[job] == nil && next.current.definitions[job] == nil {
+            next.latest.definitions[job] = definition
+        }
         return next
     }
 
@@ -115,7 +120,9 @@ struct JobDefinitions: Sendable {
         var read = read
         next.latest = DefinitionSet()
         for job in kept {
-            guard let definition = current.definitions[job] else { continue }
+            guard let definition = current.definitions[job] ?? latest.definitions[job] else {
+                continue
+            }
             // A scheduler that starts now loads the files that have no error.
             if let other = read[job], other != definition { next.latest.definitions[job] = other }
             read[job] = definition
@@ -251,6 +258,8 @@ struct WaitingOrders {
         var reading: UInt64
         /// The commands to execute after the start.
         var commands: [WireRequest] = []
+        /// When the files were first found not to have its job, by CLOCK_MONOTONIC; nil: not yet.
+        var missingSince: Int64?
         fileprivate var number: UInt64
     }
 

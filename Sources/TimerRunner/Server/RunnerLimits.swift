@@ -21,6 +21,14 @@ struct RunnerLimits: Hashable, Sendable {
     /// have not started.
     var commands = 50_000
 
+    /// How long the files of the configuration must not have changed before a run is refused
+    /// because they do not have its job.
+    var settleTime: Duration = .seconds(1)
+    /// How often they are looked at until then.
+    var settleStep: Duration = .milliseconds(100)
+    /// How long such a run waits at most, while the files change again and again.
+    var settleTimeMax: Duration = .seconds(30)
+
     /// At this many bytes for runs that wait to start, no further files are read until there are
     /// fewer.
     static let fileBytes = 64 << 20

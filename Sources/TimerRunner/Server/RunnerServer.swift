@@ -76,6 +76,11 @@ public final class RunnerServer: Sendable {
         public var freeFormer: @Sendable () -> Void = {}
         /// Removes the definitions of these one-off jobs. Called on a thread of its own.
         public var discard: @Sendable ([Job.Name]) -> Void = { _ in }
+        /// How long the files of the configuration have been as they were at the last result of
+        /// `definitions`, as far as they were looked at. An editor that writes a file in place
+        /// empties it first: a job that is missing in files that have just changed may be there a
+        /// moment later, so its runs wait.
+        public var unchangedFor: @Sendable () -> Duration = { .seconds(Int64.max) }
         var limits = RunnerLimits()
         /// Reads the configuration; may take long.
         public var definitions: @Sendable () -> Result<Definitions, Unreadable>

@@ -28,6 +28,7 @@ extension ServerLoop {
     mutating func startWaiting() throws(Closing) {
         guard !waiting.isEmpty else { return }
         let orders = waiting.takeAll()
+        recheckAt = nil
         var requests: [RunRequest] = []
         var commands: [WireRequest] = []
         for one in orders {
@@ -35,6 +36,7 @@ extension ServerLoop {
                 requests.append(RunRequest(one.order, definition))
                 commands += one.commands
             } else if one.reading <= readings {
+                guard !isIncomplete(for: one) else { continue }
                 refuse(one.order)
                 commands += one.commands
             } else {
@@ -46,8 +48,42 @@ extension ServerLoop {
         for one in commands { try command(one) }
     }
 
+    /// Whether the files may have been read while they were being written, so that a job that is
+    /// missing in them is no deleted one. Then the run is kept until they are read once more. It
+    /// starts only if they have its job by then.
+    private mutating func isIncomplete(for one: WaitingOrders.Waiting) -> Bool {
+        let now = RunnerClock.awake()
+        var one = one
+        let since = one.missingSince ?? now
+        one.missingSince = since
+        // The next scheduler does not wait for somebody who goes on writing.
+        let limits = settings.limits
+        let most = isFinishing ? limits.settleTime : limits.settleTimeMax
+        let rest = limits.settleTime - settings.unchangedFor()
+        guard rest > .zero, now - since < most.wholeNanoseconds else { return false }
+        one.reading = readings + 1
+        waiting.keep(one)
+        recheckAt = now + min(rest, limits.settleStep).wholeNanoseconds
+        settledAt = now + rest.wholeNanoseconds
+        return true
+    }
+
+    /// Reads the files once more for runs that wait because those may have been incomplete: when they
+    /// have changed again, or have not changed for long enough.
+    private mutating func recheck() {
+        let now = RunnerClock.awake()
+        guard let at = recheckAt, now >= at, !isReading else { return }
+        if now >= settledAt || settings.hasChanged() {
+            recheckAt = nil
+            mustCheck = true
+        } else {
+            recheckAt = min(settledAt, now + settings.limits.settleStep.wholeNanoseconds)
+        }
+    }
+
     /// Starts to read the configuration, if that is due and not already in progress.
     mutating func startReading() {
+        recheck()
         guard isStale || mustCheck, !isReading else { return }
         isChecking = !isStale
         isStale = false
@@ -88,8 +124,14 @@ extension ServerLoop {
 
     /// Waits until no run waits for its definition.
     mutating func finishReadings() {
+        isFinishing = true
+        defer { isFinishing = false }
         while !waiting.isEmpty {
+            if let at = recheckAt, !isReading, !isStale, !mustCheck {
+                usleep(UInt32(clamping: max(0, at - RunnerClock.awake()) / 1000 + 1))
+            }
             startReading()
+            guard isReading else { continue }
             finish(reader.wait())
         }
     }

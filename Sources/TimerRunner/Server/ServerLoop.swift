@@ -35,6 +35,13 @@ struct ServerLoop {
     var readings: UInt64 = 0
     /// The number of the reading with which the previous definitions are forgotten; nil: none.
     var lastOfFormer: UInt64?
+    /// When to look next whether it must be read once more for runs that wait because the files may
+    /// have been incomplete, by CLOCK_MONOTONIC; nil if no run does.
+    var recheckAt: Int64?
+    /// When the files will not have changed for long enough, if they do not change until then.
+    var settledAt = Int64.max
+    /// Whether the requests of the previous scheduler are being finished.
+    var isFinishing = false
     /// The reason why the configuration could not be read the last time.
     var unreadable: String?
     private let barriers: Barriers
@@ -133,7 +140,8 @@ struct ServerLoop {
     private func pollTimeout(until timeout: Int64?) -> Int32 {
         let canWrite = (connection?.socket.backlog ?? 0) < OutboundQueue.batchBytes
         if hasMore, canWrite { return 0 }
-        guard let until = [timeout, sendAt].compactMap({ $0 }).min() else { return -1 }
+        let recheckAt = isReading ? nil : recheckAt
+        guard let until = [timeout, sendAt, recheckAt].compactMap({ $0 }).min() else { return -1 }
         return Int32(clamping: max(0, (until - RunnerClock.awake()) / 1_000_000 + 1))
     }
 
@@ -295,6 +303,7 @@ struct ServerLoop {
             waiting.variableBytes + orders.reduce(0) { $0 + $1.variables.cost },
             settings.limits.variableBytes, "bytes of variables for runs that wait to start")
         var requests: [RunRequest] = []
+        var mustRead = false
         let hasChanged = !orders.isEmpty && settings.hasChanged()
         if hasChanged { mustCheck = true }
         for order in orders where outbound.isNew(order.run) {
@@ -303,10 +312,11 @@ struct ServerLoop {
                 requests.append(RunRequest(order, definition))
             } else {
                 waiting.append(order, until: readings + (isChecking && !hasChanged ? 0 : 1))
+                mustRead = true
             }
         }
         // The reading in progress may have them.
-        if !waiting.isEmpty, !isReading, !mustCheck { isStale = true }
+        if mustRead, !isReading, !mustCheck { isStale = true }
         try start(requests[...])
     }
 

@@ -73,7 +73,7 @@ struct Preparation: Sendable {
             .merging([
                 "TIMERD_JOB": request.id.firing.job.description,
                 "TIMERD_RUN_ID": request.id.description,
-                "TIMERD_SCHEDULED": request.id.firing.scheduled.rfc3339,
+                "TIMERD_SCHEDULED": request.id.firing.scheduled.rfc3339Micros,
                 "TIMERD_MISSED": "\(request.missed)",
                 "TIMERD_ACTIVE_SECONDS": "\(request.active.components.seconds)",
             ]) { $1 }

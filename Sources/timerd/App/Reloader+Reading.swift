@@ -21,6 +21,7 @@ extension Reloader {
     struct Readable: Sendable {
         var settings: DaemonSettings
         var warnings: [String]
+        var findings: ConfigFindings
         /// All jobs of the configuration, or of the part of it that can be used.
         var whole: JobSet
         var part: ConfigPart?
@@ -32,7 +33,8 @@ extension Reloader {
 
         init(_ reading: ConfigReading, part: ConfigPart?) {
             settings = reading.settings
-            warnings = reading.warningSentences
+            findings = ConfigFindings(of: reading)
+            warnings = findings.warnings.sentences
             whole = reading.jobSet
             self.part = part
             origins = part?.origins ?? ConfigOrigins(of: reading)
@@ -99,30 +101,5 @@ extension Reloader {
         return plural(files.count, "file of jobs.d was", "files of jobs.d were") + " refused: "
             + names.joined(separator: ", ") + more
             + (files.count == 1 ? "; its jobs stay as they are" : "; their jobs stay as they are")
-    }
-}
-
-extension ConfigReading {
-    /// How many warnings of one reload are logged.
-    static let warningsMax = 100
-
-    /// Adds a warning that not everything was checked.
-    fileprivate mutating func warnUnchecked(in file: String) {
-        warningCount += 1
-        warnings.insert(
-            ConfigWarning(
-                code: .notChecked, file: file, mark: SourceMark(line: 1, column: 1),
-                message: PatientMachine.complaint),
-            at: 0)
-    }
-
-    /// The warnings without the notes. If there are very many, the first ones and the number of the
-    /// others.
-    var warningSentences: [String] {
-        let warnings = warnings.filter { !$0.isNote }
-        let told = warnings.prefix(Self.warningsMax)
-        let more = warningCount - told.count
-        return told.map(\.description)
-            + (more > 0 ? ["and \(more) more; see `timerd check`"] : [])
     }
 }

@@ -33,6 +33,8 @@ final class Reloader: Sendable {
         var origins: ConfigOrigins
         /// The settings of the configuration in use.
         var settings: DaemonSettings
+        /// What was found wrong with it.
+        var findings: ConfigFindings
         var watch: ConfigWatch?
     }
 
@@ -59,11 +61,13 @@ final class Reloader: Sendable {
         var digest: Int
         var origins: ConfigOrigins
         var settings: DaemonSettings
+        var findings: ConfigFindings
 
         init(_ reading: ConfigReading, digest: Int) {
             self.digest = digest
             origins = ConfigOrigins(of: reading)
             settings = reading.settings
+            findings = ConfigFindings(of: reading)
         }
     }
 
@@ -81,7 +85,8 @@ final class Reloader: Sendable {
         concurrentRunsMax = inUse.settings.maxConcurrent
         state = Mutex(
             State(
-                digest: inUse.digest, origins: inUse.origins, settings: inUse.settings))
+                digest: inUse.digest, origins: inUse.origins, settings: inUse.settings,
+                findings: inUse.findings))
         queue.async { [self] in
             watch(inUse.settings)
             // The files may have changed since they were read.
@@ -198,10 +203,8 @@ final class Reloader: Sendable {
         _ reading: Readable, because cause: Cause,
         _ done: @escaping @Sendable (Result<ReloadReply, ErrorReply>) -> Void
     ) {
-        for warning in reading.warnings { log.warning("\(warning)") }
-        for error in reading.errors { log.error("\(error)") }
         let refusal = Self.refusal(of: reading.refused)
-        if let refusal { log.error("\(path): \(refusal) (\(cause.text))") }
+        tell(reading, refusal, because: cause)
         let rejected = reading.rejected
         guard reading.part != nil else {
             accept(reading)
@@ -231,6 +234,20 @@ final class Reloader: Sendable {
         }
     }
 
+    /// Logs what is wrong with what was read. What changes is noticed by itself with each change of any file, and says
+    /// only what is wrong since; somebody who requests a reload is told everything.
+    private func tell(_ reading: Readable, _ refusal: String?, because cause: Cause) {
+        var news = reading.findings
+        if case .change = cause {
+            news = news.without(state.withLock(\.findings))
+        }
+        for warning in news.warnings.sentences { log.warning("\(warning)") }
+        for error in news.errors.sentences { log.error("\(error)") }
+        if let refusal, !news.errors.sentences.isEmpty {
+            log.error("\(path): \(refusal) (\(cause.text))")
+        }
+    }
+
     private static func isMissing(_ rejection: Rejection, in jobSet: JobSet) -> Bool {
         Job.Name(rejection.name).map { !jobSet.names.contains($0) } ?? true
     }
@@ -240,6 +257,7 @@ final class Reloader: Sendable {
         state.withLock { state in
             state.origins = reading.origins
             state.settings = reading.settings
+            state.findings = reading.findings
         }
         watch(reading.settings)
     }

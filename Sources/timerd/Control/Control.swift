@@ -166,7 +166,8 @@ struct Control: ControlService {
     ) -> ControlAnswer {
         let status = DaemonStatus(
             version: about.version, pid: about.pid, since: about.since.rfc3339Micros,
-            now: snapshot.at.wall.rfc3339Micros, config: about.config, refusal: unusable.refusal,
+            now: snapshot.at.wall.rfc3339Micros, config: about.configPath,
+            refusal: unusable.refusal,
             rejected: unusable.rejected, jobs: [])
         return ControlAnswer(.ok, DaemonStatus.Listing(status, jobs: snapshot))
     }

@@ -37,7 +37,7 @@ struct JSONLogHandler: LogHandler {
         _ fields: [String: String]
     ) -> String {
         var line = JSONLine()
-        line.add("time", instant.rfc3339)
+        line.add("time", instant.rfc3339Micros)
         line.add("level", "\(level)")
         line.add("message", message)
         let named = fields.filter { $0.key != LogField.identifier }

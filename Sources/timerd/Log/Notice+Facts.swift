@@ -154,7 +154,7 @@ private func fields(of reason: Notice.SkipReason) -> Facts.Fields {
 
 private func fields(of firing: Firing) -> Facts.Fields {
     [
-        "TIMERD_SCHEDULED": "\(firing.id.scheduled.rfc3339)",
+        "TIMERD_SCHEDULED": "\(firing.id.scheduled.rfc3339Micros)",
         "TIMERD_MISSED": "\(firing.missed)", "TIMERD_ACTIVE_USEC": usec(firing.active),
     ]
 }

@@ -43,12 +43,14 @@ struct Remark {
 
     /// A user created a one-off job.
     static func oneOffMade(_ job: Job, by initiator: String) -> Remark {
-        let at = job.schedule.at?.rfc3339 ?? ""
+        let at = job.schedule.at
         return Remark(
             kind: .oneOffMade, level: .notice,
-            message: "\(initiator) made the one-off job \(job.name), which runs at \(at)",
+            message: "\(initiator) made the one-off job \(job.name), which runs at "
+                + (at?.rfc3339 ?? ""),
             fields: [
-                "TIMERD_JOB": "\(job.name)", "TIMERD_BY": "\(initiator)", "TIMERD_AT": "\(at)",
+                "TIMERD_JOB": "\(job.name)", "TIMERD_BY": "\(initiator)",
+                "TIMERD_AT": "\(at?.rfc3339Micros ?? "")",
             ])
     }
 

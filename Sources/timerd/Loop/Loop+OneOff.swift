@@ -41,7 +41,7 @@ extension Loop {
             onDelayed: { reply(.refused("accepted, but not on the disk yet: \($0)")) },
             done: { loop in
                 loop.say(.oneOffMade(job, by: initiator))
-                reply(.done(loop.agenda.snapshot(of: name, at: loop.clocks.now())))
+                reply(.done(loop.agenda.snapshot(of: name, at: loop.steadyNow())))
             })
         followOneOffs()
     }

@@ -6,6 +6,9 @@ import TimerCore
 
 /// Read access to the state of the jobs.
 extension Loop {
+    /// A reading of the clocks for what is shown.
+    func steadyNow() -> Now { steadyReading.steady(clocks.now()) }
+
     /// The zones of the schedules, by name.
     func zoneNames() -> [String] { agenda.zoneNames }
 
@@ -38,7 +41,7 @@ extension Loop {
             isGathering = false
             return
         }
-        let now = clocks.now()
+        let now = steadyNow()
         let more = agenda.snapshots(from: gathered.count, count: Self.jobsPerTurn, at: now)
         gathered += more
         guard more.count < Self.jobsPerTurn else { return later { $0.gatherSome() } }
@@ -55,7 +58,7 @@ extension Loop {
 
     /// A run and its job as they are now.
     func view(of run: Run.ID) -> RunView {
-        let now = clocks.now()
+        let now = steadyNow()
         let job = agenda.owner(of: run)
         let further = Run.ID(firing: run.firing, attempt: run.attempt + 1)
         return RunView(
@@ -72,14 +75,14 @@ extension Loop {
 
     /// One job; nil if no job has this name, and then the existing names.
     func snapshot(of job: Job.Name) -> (JobSnapshot?, names: [Job.Name]) {
-        let found = agenda.snapshot(of: job, at: clocks.now())
+        let found = agenda.snapshot(of: job, at: steadyNow())
         return (found, found == nil ? namesForHints : [])
     }
 
     /// The data for an explanation why a job has not run; nil if no job has this name, and then the
     /// existing names.
     func why(_ job: Job.Name) -> (WhyReply?, names: [Job.Name]) {
-        let now = clocks.now()
+        let now = steadyNow()
         let found = agenda.snapshot(of: job, at: now)
         let rejection =
             rejected.first { $0.name == job.description }

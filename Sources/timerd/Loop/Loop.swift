@@ -71,6 +71,7 @@ actor Loop: QueueActor {
     /// CLOCK_MONOTONIC from which its time counts.
     var unstored: (state: Heartbeat.Unstored, since: AwakeInstant)?
     let clocks: Clocks
+    var steadyReading = SteadyReading()
     let recorder: Recorder
     let heartbeatWriter: HeartbeatWriter
     let eventLogger: EventLogger
@@ -266,7 +267,7 @@ actor Loop: QueueActor {
             decide(.order(order), at: now)[...], at: now,
             answer: Reply(isPart: isPart) { answer in
                 self.later { loop in
-                    reply(answer, loop.agenda.snapshot(of: order.job, at: loop.clocks.now()))
+                    reply(answer, loop.agenda.snapshot(of: order.job, at: loop.steadyNow()))
                 }
             })
     }

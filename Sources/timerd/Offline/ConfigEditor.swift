@@ -52,12 +52,20 @@ struct ConfigEditor {
     func run() throws(Failure) -> Bool {
         let copy = try EditedCopy(of: original)
         while true {
-            try openEditor(copy.path)
+            let failure = openEditor(copy.path)
             let bytes = try copy.read()
             guard bytes != original.bytes else {
                 copy.remove()
+                if let failure {
+                    throw Failure(description: "\(failure); \(file) was not changed")
+                }
                 print("\(file): not changed")
                 return false
+            }
+            if let failure {
+                throw Failure(
+                    description:
+                        "\(failure); \(file) was not changed; your text is in \(copy.path)")
             }
             guard let changes = check(bytes) else {
                 if asksAgain() { continue }
@@ -73,7 +81,8 @@ struct ConfigEditor {
         }
     }
 
-    private func openEditor(_ path: String) throws(Failure) {
+    /// - Returns: what went wrong; nil if nothing did.
+    private func openEditor(_ path: String) -> String? {
         let named = ["VISUAL", "EDITOR"].compactMap { (name: String) in
             getenv(name).map { String(cString: $0) }
         }.first { !$0.isEmpty }
@@ -87,11 +96,11 @@ struct ConfigEditor {
             arguments[2] = "exec vi \"$@\""
             status = Self.run(arguments)
         }
-        guard status == 0 else {
-            throw Failure(
-                description:
-                    "the editor ended with the status \(status); \(file) was not changed; your text is in \(path)"
-            )
+        switch status {
+        case 0: return nil
+        case 127:
+            return "there is no editor \(named ?? "sensible-editor or vi"); set EDITOR to one"
+        default: return "the editor ended with the status \(status)"
         }
     }
 

@@ -51,6 +51,14 @@ struct EditedFile {
     /// Replaces the file with these bytes, and keeps its owner and mode. At every moment the path
     /// has the old file or the new one.
     func replace(with new: [UInt8]) throws(ConfigEditor.Failure) {
+        // Of two that end at the same time, the second one sees what the first one wrote. A file system without locks
+        // is as it was without them.
+        let directory = open(folder.isEmpty ? "/" : folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
+        guard directory >= 0 else {
+            throw Self.failure(folder.isEmpty ? "/" : folder, "cannot be opened")
+        }
+        defer { close(directory) }
+        while flock(directory, LOCK_EX) != 0, errno == EINTR {}
         let now = try Self.read(path)
         guard now.bytes == bytes, now.status.st_ino == status.st_ino,
             now.status.st_dev == status.st_dev
@@ -76,10 +84,7 @@ struct EditedFile {
             unlink(beside)
             throw failure
         }
-        let directory = open(folder.isEmpty ? "/" : folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
-        guard directory >= 0 else { return }
         fsync(directory)
-        close(directory)
     }
 
     static func write(_ bytes: [UInt8], to file: Int32) -> Bool {
@@ -121,7 +126,14 @@ struct EditedCopy {
         }
     }
 
-    func read() throws(ConfigEditor.Failure) -> [UInt8] { try EditedFile.read(path).bytes }
+    func read() throws(ConfigEditor.Failure) -> [UInt8] {
+        guard access(path, F_OK) == 0 || errno != ENOENT else {
+            remove()
+            throw ConfigEditor.Failure(
+                description: "the editor removed \(path); the configuration was not changed")
+        }
+        return try EditedFile.read(path).bytes
+    }
 
     func remove() {
         unlink(path)

@@ -82,8 +82,9 @@ final class SimulationReport {
     ) {
         guard !isJSON else {
             let row = Row(
-                at: at.rfc3339, event: event, job: job?.description,
-                scheduled: scheduled?.rfc3339, missed: missed, attempt: attempt, reason: reason)
+                at: at.rfc3339Micros, event: event, job: job?.description,
+                scheduled: scheduled?.rfc3339Micros, missed: missed, attempt: attempt,
+                reason: reason)
             if let line = try? ControlJSON.encode(row) { output.write(line) }
             return
         }

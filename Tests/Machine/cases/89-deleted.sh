@@ -4,6 +4,8 @@
 # what a reload says reaches the runner without the scheduler.
 
 fresh
+# Or the scheduler would take the job away as well.
+printf '\n[daemon]\nauto-reload = false\n' >>"$MACHINE_ROOT/etc/timerd/timerd.toml"
 dropped=$MACHINE_ROOT/etc/timerd/jobs.d/dropped.toml
 write_job() {
     printf '[job.dropped]\ncommand = ["sh", "-c", "exit %s"]\nevery = "1h"\n' "$1" >"$dropped"
@@ -32,4 +34,5 @@ expect 'by the same runner' equals "$runner" inside systemctl show timerd-runner
 expect 'the runner may be told as well' inside systemctl reload timerd-runner
 expect 'and goes on' equals "$runner" inside systemctl show timerd-runner -p MainPID --value
 rm "$dropped"
+configure <"$MACHINE_HERE/timerd.toml"
 inside timerctl reload
