@@ -110,11 +110,17 @@ public struct UpcomingReply: Codable, Hashable, Sendable {
 
     /// The answer to a query.
     ///
-    /// - Complexity: O(jobs × `limit`), or O(jobs) if the runs are grouped.
+    /// - Complexity: O(jobs + `limit`) searches of schedules, since later jobs are searched only up
+    ///   to the last run that is shown; if the runs are grouped, O(jobs).
     public init(_ snapshot: Snapshot, _ query: UpcomingQuery) {
         let patterns = query.match.map { NamePattern($0) }
-        let end = query.until ?? snapshot.at.wall + UpcomingQuery.standardSpan
+        var end = query.until ?? snapshot.at.wall + UpcomingQuery.standardSpan
+        // Of very many jobs fewer runs are counted.
+        let countedMax = max(
+            Self.oftenMax + 1, min(Self.countedMax, Self.countedInAll / max(1, snapshot.jobs.count))
+        )
         var found: [(run: UpcomingRun, further: Int)] = []
+        func sort() { found.sort { ($0.run.at, $0.run.job) < ($1.run.at, $1.run.job) } }
         var pausedJobs: [String] = []
         for job in snapshot.jobs {
             let name = job.job.name
@@ -125,18 +131,22 @@ public struct UpcomingReply: Codable, Hashable, Sendable {
             }
             if case .paused(let pause) = job.phase, pause.until == nil { pausedJobs.append(text) }
             // One more than is shown, to know whether there are more.
-            let most = query.isGrouped ? Self.countedMax + 1 : query.limit + 1
+            let most = query.isGrouped ? countedMax + 1 : query.limit + 1
             let runs = job.upcomingRuns(until: end, most: most)
             found += query.isGrouped ? Self.grouped(runs) : runs.map { ($0, 0) }
+            guard found.count > query.limit * 2 + Self.countedMax else { continue }
+            sort()
+            found.removeLast(found.count - query.limit - 1)
+            if !query.isGrouped { end = found[query.limit].run.at }
         }
-        found.sort { ($0.run.at, $0.run.job) < ($1.run.at, $1.run.job) }
+        sort()
         hasMore = found.count > query.limit
         self.pausedJobs = pausedJobs
         now = snapshot.at.wall.rfc3339Micros
         upcoming = found.prefix(query.limit).map { run, further in
             var shown = Run(run)
-            if further > 0 { shown.furtherCount = min(further, Self.countedMax - 1) }
-            if further >= Self.countedMax { shown.hasMore = true }
+            if further > 0 { shown.furtherCount = min(further, countedMax - 1) }
+            if further >= countedMax { shown.hasMore = true }
             return shown
         }
     }
@@ -145,6 +155,8 @@ public struct UpcomingReply: Codable, Hashable, Sendable {
     private static let oftenMax = 3
     /// How many of its runs are counted at most.
     private static let countedMax = 200
+    /// How many runs of all jobs are counted at most, beyond the first few of each.
+    private static let countedInAll = 200_000
 
     private static func grouped(_ runs: [UpcomingRun]) -> [(UpcomingRun, Int)] {
         let regular = runs.filter { $0.kind == .run }

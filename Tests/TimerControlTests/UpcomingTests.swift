@@ -66,6 +66,25 @@ import TimerCore
         #expect(grouped.upcoming.count == 7 && !grouped.hasMore)
     }
 
+    /// The answer is the same as from all runs of all jobs, which would be 200 000 here.
+    @Test func ofVeryManyRunsTheFirstAreFound() {
+        var random = SeededRandom()
+        let jobs = (0..<200).map { number in
+            ("j\(number)", Duration.milliseconds(Int64.random(in: 1000...4000, using: &random)))
+        }
+        let snapshot = Self.snapshot(jobs)
+        for limit in [1, 7, 1000] {
+            let end = Self.now.wall + .seconds(3600)
+            let all = snapshot.jobs.flatMap { $0.upcomingRuns(until: end, most: limit + 1) }
+                .sorted { ($0.at, $0.job) < ($1.at, $1.job) }
+            let reply = UpcomingReply(snapshot, UpcomingQuery(until: end, limit: limit))
+            #expect(
+                reply.upcoming.map { "\($0.at) \($0.job)" }
+                    == all.prefix(limit).map { "\($0.at.rfc3339Micros) \($0.job)" })
+            #expect(reply.hasMore)
+        }
+    }
+
     @Test func aQueryComesBackFromItsPath() throws {
         let query = UpcomingQuery(
             job: Job.Name("a"), match: ["db-*", "[!x]?"], until: Self.now.wall, limit: 7,
