@@ -4,7 +4,7 @@
 
 import PackageDescription
 
-/// CI sets this (`.ci/run`). Elsewhere a newer compiler's new warning must not break somebody's build.
+/// CI sets this (`.ci/run`). Elsewhere a new warning of a newer compiler must not break the build.
 let isStrict = Context.environment["TIMERD_WARNINGS_ARE_ERRORS"] != nil
 
 /// What every C target is compiled with.

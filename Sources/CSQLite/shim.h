@@ -7,8 +7,8 @@
 #include <stdint.h>
 #include <time.h>
 
-/// Has SQLite not count the memory it takes, which nobody asks for: for each piece of it, it would take a lock.
-/// Before anything else of it is used; later it has no effect.
+/// Makes SQLite not count the memory that it uses, because the counter needs a lock for each allocation and is never
+/// read. Must be called before any other function of SQLite; later it has no effect.
 static inline void csqlite_count_no_memory(void) { sqlite3_config(SQLITE_CONFIG_MEMSTATUS, 0); }
 
 /// The write-ahead log of a database that a connection writes to.

@@ -52,7 +52,7 @@ enum Schema {
             id TEXT NOT NULL,
             generation INTEGER NOT NULL CHECK (generation >= 0)
         ) STRICT;
-        INSERT INTO identity VALUES (1, lower(hex(randomblob(16))), 0);
+        INSERT INTO identity (one, id, generation) VALUES (1, lower(hex(randomblob(16))), 0);
         CREATE TABLE instance (
             id INTEGER PRIMARY KEY,
             boot_id TEXT NOT NULL,

@@ -15,7 +15,7 @@ extension Store {
     func jobRecords() throws(StoreError) -> [JobRecord] {
         var records: [JobRecord] = []
         try connection.run(
-            "\(Self.jobsAsSaved) ORDER BY name", doing: "read the jobs' accounts"
+            "\(Self.jobsAsSaved) ORDER BY name", doing: "read the records of the jobs"
         ) { row in
             let row = Columns<JobColumn>(row)
             if let record = JobRecord(row) {

@@ -20,7 +20,7 @@ extension Store {
     func write(_ record: JobRecord, _ statement: String) throws(StoreError) {
         try connection.run(
             statement, JobColumn.allCases.map { record.value(of: $0) },
-            doing: "write a job's account")
+            doing: "write the record of a job")
     }
 
     /// An ended run, with everything that is stored about it.

@@ -24,17 +24,20 @@ extension Store {
 
     func applyStaged() throws(StoreError) {
         try connection.run(
-            "INSERT OR IGNORE INTO staging VALUES (1)", doing: "apply the staged accounts")
+            "INSERT OR IGNORE INTO staging (is_applied) VALUES (1)",
+            doing: "apply the staged records")
     }
 
     func mergeStaged(max: Int) throws(StoreError) {
-        let what = "merge the staged accounts"
+        let what = "merge the staged records"
         guard try connection.integer("SELECT is_applied FROM staging", doing: what) != nil else {
             return
         }
         try connection.run(
-            "INSERT OR REPLACE INTO job SELECT * FROM staged_job ORDER BY name LIMIT ?",
-            [.integer(Int64(max))], doing: what)
+            """
+            INSERT OR REPLACE INTO job (\(JobColumn.list))
+                SELECT \(JobColumn.list) FROM staged_job ORDER BY name LIMIT ?
+            """, [.integer(Int64(max))], doing: what)
         try connection.run(
             """
             DELETE FROM staged_job WHERE name IN (SELECT name FROM staged_job ORDER BY name LIMIT ?)
@@ -51,14 +54,15 @@ extension Store {
         guard hasStaged else { return }
         try connection.run(
             "DELETE FROM staged_job WHERE name = ?", [.text(job.description)],
-            doing: "write a job's account")
+            doing: "write the record of a job")
     }
 
     /// Merges the records that the last daemon staged if they were applied, and otherwise discards
     /// them.
     func settleStaged() throws(StoreError) {
         try mergeStaged(max: .max)
-        try connection.run("DELETE FROM staged_job", doing: "settle the staged accounts")
+        try connection.run(
+            "DELETE FROM staged_job", doing: "delete staged records that do not count")
         hasStaged = false
     }
 }

@@ -234,7 +234,7 @@ public final class Store {
         switch change {
         case .beginInstance(let now):
             try settleStaged()
-            try insertLife(at: now)
+            try insertInstance(at: now)
         case .begin(let run, let at): return try insert(run, at: at) ? nil : run.id
         case .save(let record): try save(record)
         case .stage(let record): try stage(record)
@@ -246,7 +246,7 @@ public final class Store {
         case .erase(let job):
             try connection.run(
                 "DELETE FROM job WHERE name = ?", [.text(job.description)],
-                doing: "erase a job's account")
+                doing: "erase the record of a job")
             try forgetStaged(job)
         case .mark:
             try connection.run(
@@ -290,7 +290,7 @@ public final class Store {
         isDurable = durable
     }
 
-    private func insertLife(at now: Now) throws(StoreError) {
+    private func insertInstance(at now: Now) throws(StoreError) {
         bootID = now.bootID
         try connection.run(
             """

@@ -12,7 +12,7 @@ struct ResumeVerb: ParsableCommand {
         discussion: """
             --all and --match ask before they end a pause of another user, or one with a note; without a terminal \
             they refuse to end a pause of another user. --by and --note choose pauses, and --yes does not ask. A \
-            pause that somebody has changed meanwhile is not ended.
+            pause that has changed meanwhile is not ended.
             """)
 
     @OptionGroup var connection: Connection

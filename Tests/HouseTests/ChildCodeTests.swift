@@ -4,10 +4,12 @@
 import Foundation
 import Testing
 
-/// The code that runs between the fork and the program has no memory of its parent but its stack and itself
-/// (`Sources/CSpawn/child.c`). What a compiler puts elsewhere is not there, and the process would be killed.
+/// After the fork, the code in `Sources/CSpawn/child.c` shares no memory with its parent except its
+/// stack and its own section. If the compiler places anything elsewhere, the process is killed when
+/// it uses it.
 @Suite struct ChildCodeTests {
-    /// What was compiled beside this test, and for release if that was done since the code was changed.
+    /// The object files that were compiled with this test, and the release build if it is newer
+    /// than the code.
     private static var objects: [URL] {
         let debug = URL(fileURLWithPath: "/proc/self/exe").resolvingSymlinksInPath()
             .deletingLastPathComponent()
@@ -32,7 +34,7 @@ import Testing
         .first { FileManager.default.isExecutableFile(atPath: $0) }
 
     @Test(.enabled(if: readelf != nil && !objects.isEmpty))
-    func itRefersToNothingButItself() throws {
+    func allReferencesAreInside() throws {
         for object in Self.objects {
             let process = Process()
             process.executableURL = URL(fileURLWithPath: try #require(Self.readelf))

@@ -4,7 +4,8 @@
 import Foundation
 import Testing
 
-/// A program of somebody else that uses the library alone. Behind a variable, since it builds a package.
+/// Another package that uses only the library. It needs an environment variable, because it builds
+/// a package.
 @Suite struct ClientPackageTests {
     @Test(.enabled(if: ProcessInfo.processInfo.environment["TIMERD_TEST_CLIENT"] != nil))
     func aNewPackageFetchesThisOneAlone_andIsSmall() throws {

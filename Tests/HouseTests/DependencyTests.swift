@@ -4,8 +4,8 @@
 import Foundation
 import Testing
 
-/// Which room may import what. The lines `import` of the sources are read, so that a shortcut between two
-/// rooms fails here and not in a review.
+/// Which target may import which modules. The test reads the `import` lines of the sources, so that
+/// a forbidden dependency fails here and not in a review.
 @Suite struct DependencyTests {
     private func imports(of room: String) throws -> [String: [String]] {
         var found: [String: [String]] = [:]
@@ -25,7 +25,7 @@ import Testing
         return found
     }
 
-    /// Each room with all it may import.
+    /// Each target with all modules that it may import.
     @Test(
         arguments: [
             // It must be a function of its arguments: no clock, no file, no queue, and quick to compile.
@@ -53,7 +53,7 @@ import Testing
                 ]
             ),
             ("TimerRunnerProtocol", ["TimerCore", "Glibc"]),
-            // The scheduler's end, in a process without privileges: nothing that starts processes.
+            // The scheduler's side, in a process without privileges: nothing that starts processes.
             (
                 "TimerRunnerClient",
                 [
@@ -73,11 +73,12 @@ import Testing
             ),
             // Directories, sockets and changes of files as a daemon must treat them, for all programs.
             ("HostFiles", ["Glibc"]),
-            // Threads, and what wakes them, for both programs.
+            // Threads, and events that wake them, for both programs.
             ("HostThreads", ["CLinux", "Glibc"]),
-            // It could be any daemon's: it knows nothing of jobs.
+            // It could be used by any daemon: it does not depend on jobs.
             ("Systemd", ["CLinux", "Glibc", "Synchronization"]),
-            // Not the runner: it forks for each run, and libsystemd brings six libraries into its memory.
+            // The runner must not use it: libsystemd would add six libraries to the memory that
+            // each fork copies.
             ("SystemdActivation", ["CSystemd", "Systemd", "Glibc"]),
             // It must start in milliseconds.
             (
@@ -109,7 +110,7 @@ import Testing
         }
     }
 
-    /// A library that serves one room can be replaced there.
+    /// A library that only one target uses can be replaced there.
     @Test func eachLibraryIsImportedByOneRoom() throws {
         let libraries = [
             "CSQLite", "CTomlPlusPlus", "CSpawn", "CSystemd", "NIOCore", "NIOHTTP1", "Logging",
@@ -123,13 +124,13 @@ import Testing
             let users = try rooms.filter { try imports(of: $0)[library] != nil }
             #expect(users.count == 1, "\(library) is imported by \(users)")
         }
-        // Each program has a command line, and no library does.
+        // Each program has a command line, and no library has one.
         let users = try rooms.filter { try imports(of: $0)["ArgumentParser"] != nil }
         #expect(users == ["timerd", "timerd-runner", "timerctl"])
     }
 
-    /// Once the pool of threads behind tasks and global queues is begun, Dispatch looks after it each second for
-    /// ever (`_dispatch_workq_monitor_pools` in libdispatch): an idle daemon would never sleep.
+    /// Once the thread pool of tasks and global queues exists, Dispatch checks it each second for
+    /// ever (`_dispatch_workq_monitor_pools` in libdispatch), and an idle daemon would never sleep.
     @Test func theDaemonUsesQueuesOfItsOwn_andNoPool() throws {
         for (file, text) in try Project.sources(in: "Sources/timerd") {
             for word in [" Task {", " Task.detached", " Task(", ".global("] {
@@ -138,7 +139,7 @@ import Testing
         }
     }
 
-    /// Two definitions of one rule drift apart.
+    /// Two definitions of one rule would become different.
     @Test(arguments: [
         "Ledger", "Grid", "Credit", "DueQueue", "AlarmQueue", "Now", "BootID", "TimeBasis",
         "AwakeInstant", "BootInstant", "WallInstant", "CountedInstant",

@@ -4,7 +4,7 @@
 import Foundation
 import Testing
 
-/// docs/ARCHITECTURE.md against the tree.
+/// Compares docs/ARCHITECTURE.md with the files.
 @Suite struct MapTests {
     private func names() throws -> [String] {
         let map = try Project.text(of: "docs/ARCHITECTURE.md")
@@ -27,7 +27,7 @@ import Testing
         let map = try Project.text(of: "docs/ARCHITECTURE.md")
         let sources = try FileManager.default.contentsOfDirectory(
             atPath: Project.url(of: "Sources").path)
-        // The small C faces belong to the target that uses them.
+        // The small C targets belong to the target that uses them.
         for target in sources where !target.hasPrefix("C") && target != "Examples" {
             #expect(map.contains("`\(target)`"), "\(target)")
         }

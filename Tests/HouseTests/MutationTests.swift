@@ -4,8 +4,9 @@
 import Foundation
 import Testing
 
-/// The mistakes of Tests/Mutations are described by the text they change. One whose text was moved away would
-/// be found missing only by the run of all, which takes minutes.
+/// Each mutation in Tests/Mutations is described by the text that it changes. This test finds a
+/// mutation whose text does not exist any more; otherwise only the run of all mutations would,
+/// which takes minutes.
 @Suite struct MutationTests {
     @Test(arguments: ["core", "shell"]) func eachMistakeCanStillBeMade(part: String) throws {
         var count = 0

@@ -4,15 +4,16 @@
 import Foundation
 import Testing
 
-/// A generic type keeps a function in a form of its own. `Mutex.withLock` hands it out as `inout`: it is wrapped when
-/// it is handed out and wrapped again when it is put back, each time it is locked, also to read it alone. After some
-/// thousand times a call of it overflows the stack. In a structure it keeps its form.
+/// A generic type stores a function in another form. `Mutex.withLock` passes it as `inout`: each
+/// lock wraps it once when it is passed and once when it is stored back, even if it is only read.
+/// After some thousand locks, a call overflows the stack. Inside a structure the function keeps its
+/// form.
 @Suite struct MutexTests {
     @Test func noneHoldsAFunctionByItself() throws {
         var locks = 0
         for folder in ["Sources", "Tests", "Benchmarks/Sources"] {
             for (file, text) in try Project.sources(in: folder) {
-                // It has the examples below.
+                // This file contains the examples below.
                 guard file.lastPathComponent != "MutexTests.swift" else { continue }
                 locks += text.matches(of: /Mutex[<(]/).count
                 // As `Mutex<(A) -> B>`, `Mutex<((A) -> B)?>` and `Mutex<@Sendable () -> Void>`.

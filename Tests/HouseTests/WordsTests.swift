@@ -4,8 +4,8 @@
 import Foundation
 import Testing
 
-/// What users read is in present-day standard English: words of the project's early private dialect must not come
-/// back.
+/// The texts for users are in present-day standard English. Words of the project's early private
+/// dialect must not come back.
 @Suite struct WordsTests {
     private static let refused = [
         "let go", "lets go", "for want of", "forfeit", "stand still", "stands still", "stood still",
@@ -50,7 +50,7 @@ import Testing
         }
     }
 
-    /// The texts in the sources: what stands between quotation marks on one line, and the lines of long texts.
+    /// The texts in the sources: string literals of one line, and the lines of multi-line literals.
     @Test(arguments: [
         "timerd", "timerd-runner", "timerctl", "TimerConfig", "TimerControl", "TimerCore",
         "TimerRunner", "TimerRunnerClient", "TimerRunnerProtocol", "TimerStore", "HostFiles",

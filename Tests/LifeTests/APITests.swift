@@ -7,9 +7,9 @@ import Testing
 import TimerControl
 import TimerCore
 
-/// The control API of a real daemon: what it answers and what timerctl prints of it.
+/// The control API of a real daemon: its answers, and what timerctl prints of them.
 @Suite struct APITests {
-    /// Jobs of each kind, with the names that the examples of timerd-api(7) have.
+    /// Jobs of each kind, with the names in the examples of timerd-api(7).
     static let jobs = """
         [job.heartbeat]
         every = "1h"
@@ -69,7 +69,7 @@ import TimerCore
             errors: try String(contentsOfFile: "\(name).err", encoding: .utf8))
     }
 
-    /// Runs of each kind: one that is active, those that failed, one that waits to be tried again.
+    /// Runs of each kind: an active one, failed ones, and one that waits for its retry.
     private func begun() throws -> LiveDaemon {
         let daemon = try LiveDaemon(Self.jobs)
         try daemon.start()
@@ -90,8 +90,8 @@ import TimerCore
         return daemon
     }
 
-    /// Each answer and each thing that timerctl prints as JSON, by the schema of the document.
-    @Test func whatIsAnsweredIsAsItIsDescribed() throws {
+    /// Checks each answer, and all JSON that timerctl prints, against the schema of the document.
+    @Test func answersConformToTheDescription() throws {
         let daemon = try begun()
         let described = try Described()
         func expect(_ line: String, _ schema: String, status: Int32 = 0) throws {
@@ -143,7 +143,7 @@ import TimerCore
         #expect(daemon.stop() == 0)
     }
 
-    /// A run is the same wherever it is shown.
+    /// A run looks the same in all answers.
     @Test func aRunIsTheSameWhereverItIs() throws {
         let daemon = try begun()
         func last(_ line: String, _ path: String...) throws -> [String: AnyJSON] {
@@ -152,7 +152,7 @@ import TimerCore
                 value = try #require(part == "0" ? value.list?.first : value[part], "\(line)")
             }
             var members = try #require(value.members)
-            // Only answers about runs have these.
+            // Only answers about runs have these members.
             for name in ["missed", "output", "cause", "requested_by"] { members[name] = nil }
             return members
         }
@@ -176,7 +176,7 @@ import TimerCore
         #expect(chime["exit_code"] == .integer(3) && chime["reason"] == .text("exited"))
         let broken = try last("timerctl show broken --json", "last")
         #expect(broken["exit_code"] == nil && broken["reason"] == .text("spawn-failed"))
-        // Also after a restart, when all that is known is what was saved.
+        // Also after a restart, when only the saved data is known.
         #expect(daemon.stop() == 0)
         try daemon.start()
         #expect(try last("timerctl show chime --json", "last") == chime)
@@ -207,7 +207,7 @@ import TimerCore
         #expect(try run("POST /v1/jobs/a/pause --data @\(file)").status == 0)
         #expect(try note() == "three")
         #expect(try run("POST /v1/jobs/a/resume").status == 0)
-        // What goes wrong.
+        // Errors.
         for (line, status, code) in [
             ("GET /v1/nothing", 4, "not-found"), ("DELETE /v1/jobs", 1, "method-not-allowed"),
             ("POST /v1/jobs/a/pause -d '{\"untl\": 1}'", 1, "unknown-key"),
@@ -224,7 +224,7 @@ import TimerCore
         #expect(daemon.stop() == 0)
     }
 
-    /// The commands in timerd-api(7) as they are printed, but for the place of the socket.
+    /// The commands in timerd-api(7), as printed, except for the path of the socket.
     @Test(.enabled(if: access("/usr/bin/curl", X_OK) == 0))
     func theExamplesOfTheManualWork() throws {
         let root = URL(fileURLWithPath: #filePath).deletingLastPathComponent()

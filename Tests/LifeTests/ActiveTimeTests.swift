@@ -8,14 +8,15 @@ import Testing
 import TimerControl
 import TimerCore
 
-/// What the daemon promises of a job's active time, shown on the real program in real time: at most a
-/// second is lost by a kill, and never is one gained.
+/// The daemon's guarantee for the active time of a job, measured on the real program in real time:
+/// a kill loses at most a second, and no time is ever gained.
 @Suite struct ActiveTimeTests {
-    /// What is allowed on top of the promise for the way from a firing to its report, on a busy machine.
+    /// The extra time that is allowed between a firing and its report, on a busy machine.
     static let slack = 0.5
 
-    /// Active time as the test saw it. `most` runs from the instant before each start to the instant after
-    /// each end, `least` between the instants at which the daemon is known to have counted.
+    /// The active time as the test measured it. `most` counts from the instant before each start to
+    /// the instant after each end, `least` between the instants at which the daemon is known to
+    /// have counted.
     private struct Account {
         var least = 0.0
         var most = 0.0
@@ -58,7 +59,7 @@ import TimerCore
         var seed = SeededRandom()
         for _ in 0..<20 {
             try daemon.start()
-            // Some die before their first heartbeat, some long after it.
+            // Some are killed before their first heartbeat, some long after it.
             LiveDaemon.pass(until: daemon.ready + Double.random(in: 0...3.5, using: &seed))
             let before = LiveDaemon.now()
             let killed = daemon.kill()

@@ -7,7 +7,8 @@ import Testing
 import TimerControl
 import TimerCore
 
-/// Changes of the configuration that the daemon notices by itself, and files of `jobs.d` with errors.
+/// Changes of the configuration that the daemon notices without a request, and files of `jobs.d`
+/// with errors.
 @Suite struct AutoReloadTests {
     private func job(_ name: String, every span: String = "1h") -> String {
         "[job.\(name)]\nevery = \"\(span)\"\nshell = \"true\"\n"
@@ -20,7 +21,7 @@ import TimerCore
         return daemon
     }
 
-    /// In the way of editors: written beside the file, then renamed.
+    /// Writes like an editor: into another file, which is then renamed.
     private func write(_ text: String, to name: String, of daemon: LiveDaemon) throws {
         let path = "\(daemon.folder)/\(name)"
         mkdir("\(daemon.folder)/jobs.d", 0o755)
@@ -37,7 +38,7 @@ import TimerCore
         try ControlJSON.decode(ReloadReply.self, from: Array(try daemon.ask(request).text.utf8))
     }
 
-    /// What is in the log for one change is behind everything for the changes before.
+    /// The log entries for one change come after all entries for earlier changes.
     @Test func aChangeIsUsed_aBadOneIsReportedOnceAndChangesNothing_andTheSameContentIsNoChange()
         throws
     {
@@ -55,11 +56,12 @@ import TimerCore
         #expect(try daemon.timerctl("list").text.contains(refused))
         #expect(try daemon.show("a").everyUsec == 7_200_000_000)
 
-        // The same content once more is no change, nor is another time. What does not happen has no end to wait for.
+        // The same content is no change, and neither is a new time of the file. A test cannot wait
+        // for nothing to happen, so it waits for the next change.
         try daemon.write(job("a", every: "3h") + "[job.b]\nevry = 1\n")
         utimes(daemon.config, nil)
         LiveDaemon.pass(until: LiveDaemon.now() + 2.5)
-        // A directory that appears later is noticed, as are the files in it.
+        // A directory that is created later is noticed, and so are the files in it.
         mkdir("\(daemon.folder)/jobs.d", 0o755)
         try daemon.write(job("a", every: "3h"))
         #expect(
@@ -78,7 +80,7 @@ import TimerCore
         try daemon.write(off + job("b"))
         #expect(daemon.waitForLog("Configuration reloaded: 1 added (b), 1 removed (a)"))
         try daemon.write(job("c"))
-        // Requested, and on again with it.
+        // The reload is requested, and turns the watch on again.
         let reply = try reply(.reload, of: daemon)
         #expect(reply.added.map(\.job) == ["c"] && reply.removed.map(\.job) == ["b"])
         try daemon.write(job("d"))
@@ -86,7 +88,7 @@ import TimerCore
         #expect(daemon.stop() == 0)
     }
 
-    /// What a test cannot wait for is that nothing happens: everything below is requested.
+    /// A test cannot wait for nothing to happen, so everything below is requested.
     @Test func aFileWithAnErrorIsRefused_itsJobsStay_andSoDoesTheirTimeAtARestart() throws {
         let daemon = try LiveDaemon(job("main"))
         try write(job("a") + job("b"), to: "jobs.d/1.toml", of: daemon)
@@ -121,7 +123,7 @@ import TimerCore
         #expect(why.contains("the job keeps its earlier definition:") && why.contains("evry"))
         #expect(try daemon.timerctl("reload").status == 1)
 
-        // It runs as it was, although the runner has read the file as well.
+        // The job runs with its old definition, although the runner has read the new file too.
         for name in ["a", "b", "c"] {
             _ = try daemon.ask(.order(.run, Job.Name(name)!))
             #expect(
@@ -129,7 +131,7 @@ import TimerCore
                 "\(daemon.log)")
         }
 
-        // A start does not load the job; what it had accrued is kept for its name.
+        // A start does not load the job, and its elapsed time is kept under its name.
         #expect(daemon.stop() == 0)
         try daemon.start()
         #expect(try daemon.ask(.show(Job.Name("a")!)).status == 404)
@@ -141,7 +143,7 @@ import TimerCore
     }
 
     /// Each change of any file is a reload of all of them.
-    @Test func whatIsWrongIsSaidOnce_andAgainToSomebodyWhoRequestsAReload() throws {
+    @Test func errorsAreLoggedOnce_andAgainIfAReloadIsRequested() throws {
         let doubtful = "every = \"1h\"\ncommand = [\"no-such-program-1\"]\n"
         let daemon = try make(job("n0") + "[job.a]\n\(doubtful)")
         try daemon.start()
@@ -162,7 +164,7 @@ import TimerCore
         #expect(told.warnings.count == 2 && told.errors.count == 1)
         #expect(daemon.waitForLog("1 file of jobs.d was refused", times: 2))
         #expect(count("[missing-program]", in: daemon) == before + 3)
-        // Mended and wrong again.
+        // Corrected, and wrong again.
         try write(job("b"), to: "jobs.d/b.toml", of: daemon)
         #expect(daemon.waitForLog("Configuration reloaded: 1 added (b)"))
         try write("[job.b]\nevry = 1\n", to: "jobs.d/b.toml", of: daemon)
@@ -170,7 +172,7 @@ import TimerCore
         #expect(daemon.stop() == 0)
     }
 
-    /// Two ways at once: one comes behind the other, and each has an answer.
+    /// Two ways at once: one reload comes after the other, and each gets an answer.
     @Test func reloadsThatAreRequestedWhileChangesAreNoticedAreDoneOneAfterTheOther() throws {
         let daemon = try make(job("j0"))
         try daemon.start()

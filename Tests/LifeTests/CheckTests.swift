@@ -6,7 +6,7 @@ import Glibc
 import Testing
 import TimerControl
 
-/// `timerd check`, and what a reload repeats of it.
+/// `timerd check`, and which of its warnings a reload repeats.
 @Suite struct CheckTests {
     private let good = "[job.a]\nevery = \"1h\"\nshell = \"true\"\n"
     private let doubtful = "[job.a]\nevery = \"1h\"\ncommand = [\"no-such-program-1\"]\n"
@@ -56,7 +56,7 @@ import TimerControl
         #expect(both.status == 2 && both.errors.contains("exclude each other"))
     }
 
-    @Test func whatWouldFailLaterIsAWarning_andTheStatusIsZero() throws {
+    @Test func laterFailuresAreWarnings_andTheStatusIsZero() throws {
         let found = try check(["-"], input: doubtful)
         #expect(found.status == 0 && found.output == "-: 1 job, no errors, 1 warning\n")
         #expect(found.errors.contains("there is no program \"no-such-program-1\""))
@@ -65,8 +65,9 @@ import TimerControl
         #expect(noted.status == 0 && noted.output == "-: 1 job, no errors, 1 note\n")
     }
 
-    /// As of a container that has a wrong value: the machine's own zone is used, and that is said.
-    @Test func aZoneThatIsNoneIsSaid() throws {
+    /// As in a container with a wrong value: the machine's own zone is used, and the output says
+    /// so.
+    @Test func anUnknownZoneIsReported() throws {
         let found = try check(["-"], input: good, zone: "Middle/Earth")
         #expect(found.status == 0)
         #expect(found.errors.hasPrefix("warning: the environment variable TZ is \"Middle/Earth\""))

@@ -31,9 +31,12 @@ import TimerCore
         return (Int(text.split(separator: " ")[1]) ?? 0) * Int(sysconf(Int32(_SC_PAGESIZE)))
     }
 
-    /// Each answer is some 300 KB: those of all that is asked for would take a good 100 MB. Whoever has one
-    /// that it does not read is not given the next, and those who ask at once share theirs.
-    @Test func whoAsksAndReadsNothingTakesNoMemoryAndNobodysTime_andGetsItAllInTheEnd() throws {
+    /// Each answer has about 300 KB, and all requested answers together have more than 100 MB. A
+    /// client that does not read its answer does not get the next one, and clients that ask at the
+    /// same time share an answer.
+    @Test func aClientThatReadsNothingTakesNoMemoryAndDelaysNoOther_andGetsAllAnswersInTheEnd()
+        throws
+    {
         let jobs = (0..<1000).map { "[job.job-\($0)]\nevery = \"1d\"\nFIRE\n" }.joined()
         let daemon = try LiveDaemon(jobs)
         try daemon.start()
@@ -51,7 +54,7 @@ import TimerCore
                 repeating: "GET /v1/jobs HTTP/1.1\r\nHost: timerd\r\n\r\n", count: requests)
             try #require(send(client, text, text.utf8.count, 0) == text.utf8.count)
         }
-        // Behind them all, and answered all the same.
+        // This request comes after all of them and is still answered.
         #expect(try daemon.ask(.list).status == 200)
         #expect(try daemon.show("job-7").state == "armed")
         #expect(try resident(pid) < before + (40 << 20))
@@ -63,7 +66,7 @@ import TimerCore
         while answers < requests {
             let count = recv(deaf[0], &buffer, buffer.count, 0)
             try #require(count > 0, "after \(answers) answers")
-            // One that lies across two readings is seen with what is kept of the first.
+            // A match across two readings is found with the end of the first one.
             let bytes = rest + buffer[..<count]
             answers += bytes.indices.dropLast(mark.count - 1).count {
                 bytes[$0] == mark[0] && bytes[$0..<$0 + mark.count].elementsEqual(mark)
@@ -74,8 +77,9 @@ import TimerCore
         #expect(daemon.stop() == 0)
     }
 
-    /// What is left of the timers of a process that ring before the daily copy of the database is due, as proc(5) has
-    /// it in fdinfo. The one that only tells of a set clock is set to no day that comes.
+    /// The timers of a process that fire before the daily copy of the database is due, from fdinfo
+    /// (proc(5)). The timer that only reports that the clock was set is set to a day that never
+    /// comes.
     private func timers(of pid: Int32) throws -> [String] {
         let folder = "/proc/\(pid)/fdinfo"
         return try FileManager.default.contentsOfDirectory(atPath: folder).compactMap {
@@ -87,17 +91,17 @@ import TimerCore
         }
     }
 
-    /// An idle machine is not woken for a connection that was.
-    @Test func aClientThatIsGoneLeavesNoTimerBehind() throws {
+    /// A connection that has ended must not wake an idle machine later.
+    @Test func aClosedConnectionLeavesNoTimerBehind() throws {
         let daemon = try LiveDaemon("[job.a]\nevery = \"1h\"\npaused = true\nFIRE\n")
-        // The copy is made now, and not a minute after the start.
+        // The copy is made at once here, and not a minute after the start.
         try daemon.start()
         #expect(daemon.stop() == 0)
         try daemon.start()
         for _ in 0..<3 { _ = try daemon.ask(.list) }
         let pid = try #require(daemon.process?.processIdentifier)
         let patience = LiveDaemon.now() + 20
-        // What is still to be written has short ones of its own, now and then.
+        // Remaining writes cause short timers now and then.
         var left = try timers(of: pid)
         while !left.isEmpty, LiveDaemon.now() < patience {
             usleep(5000)

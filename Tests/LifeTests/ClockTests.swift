@@ -6,9 +6,9 @@ import Glibc
 import Testing
 import TimerCore
 
-/// The real program under a calendar clock that is set while it runs. The machine's own clock is left alone:
-/// a library loaded before all others adds to what the program reads of it, and takes as much off the timers
-/// it sets by it.
+/// The real program with a wall clock that is set while it runs. The machine's clock does not
+/// change: a preloaded library adds a difference to the time that the program reads, and subtracts
+/// it from the timers that it sets.
 @Suite struct ClockTests {
     private static let library = """
         #define _GNU_SOURCE
@@ -48,7 +48,7 @@ import TimerCore
         }
         """
 
-    /// Builds the library, and says where it is.
+    /// Builds the library and returns its path.
     private func build(in folder: String) throws -> String {
         try Self.library.write(toFile: "\(folder)/shift.c", atomically: true, encoding: .utf8)
         let compiler = Process()
@@ -63,7 +63,7 @@ import TimerCore
     }
 
     @Test func theClockIsSet_forwardAndBackByAnHourADayAndToTheEpoch_andSwingsBySeconds() throws {
-        // Once an hour, half an hour from now, so that only the steps bring it about.
+        // Once an hour, half an hour from now, so that only the steps of the clock make it fire.
         let minute = (LiveDaemon.minuteOfHour() + 30) % 60
         let daemon = try LiveDaemon(
             "[job.hourly]\ncalendar = \"*:\(minute)\"\ntimezone = \"UTC\"\nFIRE\n")
@@ -75,23 +75,25 @@ import TimerCore
         try set(0)
         try daemon.start(["LD_PRELOAD": library, "SHIFT_FILE": "\(daemon.folder)/shift"])
 
-        // An hour forward: caught up with once. Back: nothing twice.
+        // One hour forward: caught up once. Back again: nothing runs twice.
         try set(3600)
         #expect(daemon.nextFiring(until: LiveDaemon.now() + 5)?.text == "hourly 0")
         try set(0)
         #expect(daemon.nextFiring(until: LiveDaemon.now() + 2) == nil)
-        // Two hours and a bit: one firing for two slots, of which the first was there before.
+        // A little more than two hours: one firing for two occurrences, the first of which was due
+        // before.
         try set(3600 * 2 + 60)
         #expect(daemon.nextFiring(until: LiveDaemon.now() + 5)?.text == "hourly 0")
 
-        // A day, and the beginning of time: corrections, which catch up with nothing.
+        // A day, and the year 1970: these are corrections of the clock, after which nothing is
+        // caught up.
         for seconds in [86_400 + 7260, 7260, -1_700_000_000, 0] {
             try set(seconds)
             #expect(daemon.nextFiring(until: LiveDaemon.now() + 1.5) == nil, "set by \(seconds)")
         }
         #expect(daemon.waitForLog("schedules follow the new time"))
 
-        // A clock that swings across nothing makes nothing happen.
+        // If the clock swings without crossing a due time, nothing happens.
         for swing in 0..<10 {
             try set(swing % 2 == 0 ? 1 : -1)
             #expect(daemon.nextFiring(until: LiveDaemon.now() + 0.6) == nil)
@@ -99,7 +101,8 @@ import TimerCore
         #expect(daemon.stop() == 0)
     }
 
-    /// By a clock behind the year 2261 nothing can be scheduled: that is said, and nothing is begun.
+    /// A wall clock after the year 2261 cannot be used for schedules: the daemon says so and does
+    /// not start.
     @Test func aClockBehindTheYear2261IsRefusedWithASentence() throws {
         let daemon = try LiveDaemon("[job.a]\nevery = \"1h\"\nFIRE\n")
         let library = try build(in: daemon.folder)
@@ -122,6 +125,6 @@ import TimerCore
 }
 
 extension LiveDaemon {
-    /// The minute the calendar clock shows.
+    /// The minute of the wall clock.
     static func minuteOfHour() -> Int { Int(Date().timeIntervalSince1970) / 60 % 60 }
 }

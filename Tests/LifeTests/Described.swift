@@ -60,7 +60,8 @@ enum AnyJSON: Decodable, Hashable {
     }
 }
 
-/// The OpenAPI document, and whether values are as it says. It knows what of JSON Schema the document uses for answers.
+/// The OpenAPI document, and a check of values against it. It knows those parts of JSON Schema that
+/// the document uses for answers.
 struct Described {
     let document: AnyJSON
 
@@ -71,7 +72,7 @@ struct Described {
         document = try AnyJSON(String(contentsOf: file, encoding: .utf8))
     }
 
-    /// What is wrong with a value, by the schema of this name.
+    /// The differences between a value and the schema of this name.
     func faults(in value: AnyJSON, _ schema: String) -> [String] {
         faults(in: value, .object(["$ref": .text("#/components/schemas/\(schema)")]), schema)
     }

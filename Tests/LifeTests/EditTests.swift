@@ -34,7 +34,7 @@ import TimerCore
     ///
     /// - Parameters:
     ///   - editor: the lines of a script; the file is the last argument, `$file`.
-    ///   - answers: what a person says at a terminal; nil: there is no terminal.
+    ///   - answers: what a user types at a terminal; nil if there is no terminal.
     private func edit(
         _ daemon: LiveDaemon, _ arguments: [String] = [], editor: String, answers: String? = nil
     ) throws -> (status: Int32, text: String) {
@@ -79,7 +79,7 @@ import TimerCore
         var status = stat()
         #expect(stat(other(daemon), &status) == 0 && status.st_mode & 0o7777 == 0o640)
         #expect(try daemon.show("b").everyUsec == 7_200_000_000)
-        // The main file, and a link, which stays one.
+        // The main file, and a link, which is kept as a link.
         rename(daemon.config, "\(daemon.folder)/real.toml")
         #expect(symlink("real.toml", daemon.config) == 0)
         let main = try edit(daemon, editor: "sed -i s/job.a/job.new/ \"$file\"")
@@ -103,7 +103,7 @@ import TimerCore
         #expect(found.text.contains("jobs.d/b.toml:2:1: job \"b\": unknown key \"evry\""))
         #expect(found.text.contains("b.toml was not changed; your text is in \(daemon.folder)/"))
         #expect(try text(other(daemon)) == before)
-        // The second time it is right.
+        // The second edit is valid.
         let again = try edit(
             daemon, ["b"],
             editor:
@@ -242,7 +242,7 @@ import TimerCore
         #expect(daemon.stop() == 0)
     }
 
-    /// The file of a job cannot be found if it cannot be read: it is named.
+    /// The file of a job cannot be found if it cannot be read; the error names it.
     @Test func aBrokenFileIsNamed_andOthersCanBeEditedMeanwhile() throws {
         let daemon = try make()
         try daemon.start()

@@ -9,8 +9,8 @@ import Testing
 import TimerControl
 import TimerCore
 
-/// Both processes are killed, frozen and stopped at random while commands come all the time. What the jobs themselves
-/// wrote down is then held against what timerd promises.
+/// Kills, suspends and stops both processes at random while commands are sent. Then compares what
+/// the jobs wrote with the guarantees of timerd.
 ///
 /// `TIMERD_KILLS=1000` takes 10 minutes for each arrangement.
 @Suite(.serialized) struct KillCampaignTests {
@@ -41,12 +41,12 @@ private final class KillCampaign {
     private let separateRunner: Bool
     private var scheduler: Spawned?
     private var runner: Spawned?
-    /// How much time the job `clock` can have counted, at least and at most, in seconds.
+    /// How much time the job `clock` may have counted, at least and at most, in seconds.
     private var least = 0.0
     private var most = 0.0
     private var ready = 0.0
     private var kills = 0
-    /// The note of the pause that was acknowledged last, or nil after a resume; and what was asked for without an
+    /// The note of the last acknowledged pause, or nil after a resume; and the requests without an
     /// answer.
     private var acknowledged: String?
     private var unanswered: String??
@@ -120,7 +120,7 @@ private final class KillCampaign {
 
     // MARK: - Commands
 
-    /// What becomes of a command, on its way.
+    /// The result of a command that was sent.
     final class PendingAnswer: Sendable {
         let note: String?
         private let isThere = DispatchSemaphore(value: 0)
@@ -140,7 +140,7 @@ private final class KillCampaign {
         }
     }
 
-    /// Looks whether what was acknowledged last still holds, and what has run.
+    /// Checks that the last acknowledged command still applies, and which runs there were.
     func look() throws {
         let note = try daemon.show("held").paused?.note
         if let asked = unanswered {
@@ -173,7 +173,7 @@ private final class KillCampaign {
         return answer
     }
 
-    /// Takes what became of a command: without an answer, both is possible.
+    /// Records the result of a command: without an answer, both results are possible.
     func take(_ answer: PendingAnswer) {
         if answer.wait() { acknowledged = answer.note } else { unanswered = .some(answer.note) }
     }
@@ -195,13 +195,13 @@ private final class KillCampaign {
         }
     }
 
-    /// Ends the scheduler, and then one or more that are still starting.
+    /// Kills the scheduler, and then one or more schedulers that are still starting.
     private func restart(_ number: Int32, _ random: inout SeededRandom) throws {
         end(number)
         for _ in 0..<random.int(below: 3) {
             try startScheduler()
             usleep(UInt32(random.int(below: 40_000)))
-            // How far it came is not known: it counted at most all of the time.
+            // It is not known how far it came: it counted at most the whole time.
             let early = random.int(below: 2) == 0 ? SIGKILL : SIGTERM
             guard let scheduler else { return }
             scheduler.signal(early)
@@ -249,7 +249,8 @@ private final class KillCampaign {
 
     private var counted = 0.0
     private var outcomes: Set<String> = []
-    /// Slots that come due together, and not so late that they are missed, have one run: for how many more.
+    /// Occurrences that are due together and not late enough to be missed have one run; this is how
+    /// many more the run stands for.
     private var standsFor: [String: Int] = [:]
 
     func end() throws {
@@ -280,8 +281,9 @@ private final class KillCampaign {
         print("kills \(kills), runs \(begun.count), slots on record \(outcomes.count)")
     }
 
-    /// `concurrency = "forbid"`: the next begins when the last one has ended. One that was ended from outside has no
-    /// end of its own, so only starts while another is known to run are judged.
+    /// `concurrency = "forbid"`: the next run starts when the last one has ended. A run that was
+    /// killed from outside has written no end, so only starts while another run is known to be
+    /// active are checked.
     private func checkOverlap(_ lines: [[String]]) {
         var running: String?
         var ended: Set<String> = []
@@ -299,7 +301,7 @@ private final class KillCampaign {
         }
     }
 
-    /// Each second has its run: it was begun, or it is on record why it was not.
+    /// Each second has its run: it was started, or the log says why it was not.
     private func checkSlots(_ begun: Set<String>) {
         func second(_ run: String) -> Int? {
             let instant = run.split(separator: ":").dropFirst().first.map(String.init) ?? ""
@@ -325,7 +327,7 @@ private final class KillCampaign {
         for second in missing { print("missing: \(second)\n\(log(around: second))") }
     }
 
-    /// What the daemons logged from a second before this one to three after it.
+    /// The log of the daemons from one second before this second to three seconds after it.
     private func log(around second: Int) -> String {
         let format = DateFormatter()
         format.locale = Locale(identifier: "en_US_POSIX")
@@ -337,7 +339,8 @@ private final class KillCampaign {
             .filter { line in times.contains { line.contains($0) } }.joined(separator: "\n")
     }
 
-    /// When both have stopped, nothing of theirs is left. A runner whose scheduler was killed ends after a minute.
+    /// When both have stopped, none of their processes is left. A runner whose scheduler was killed
+    /// ends after a minute.
     private func checkOrphans() {
         let deadline = LiveDaemon.now() + 90
         var left: [String] = []

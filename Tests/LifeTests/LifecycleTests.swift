@@ -21,7 +21,7 @@ import TimerCore
         #expect(daemon.log.contains("Stopping on SIGTERM"))
     }
 
-    @Test func aCleanStopForfeitsNothing() throws {
+    @Test func aCleanStopLosesNoTime() throws {
         let daemon = try LiveDaemon("[job.a]\nevery = \"1h\"\nFIRE\n")
         try daemon.start()
         _ = try daemon.ask(.order(.pause, name("a"), OrderBody(note: "window")))
@@ -35,7 +35,8 @@ import TimerCore
         _ = daemon.stop()
     }
 
-    /// A queue that stood still for 5 s under a 2 s job: one late firing with a count, then the old phase.
+    /// The queue was blocked for 5 s, with a job of 2 s: one late firing with a count, and then the
+    /// old phase.
     @Test func aFrozenDaemonFiresOnceForWhatItMissed_andKeepsThePhase() throws {
         let daemon = try LiveDaemon("[job.a]\nevery = \"2s\"\nFIRE\n")
         try daemon.start()
@@ -73,7 +74,7 @@ import TimerCore
             WallInstant(rfc3339: try #require(try daemon.show("kept").next))!
             - WallInstant(rfc3339: try #require(next))!
         #expect(shift < .milliseconds(1) && shift > .milliseconds(-1), "its timer moved")
-        // Whatever happens next, the status says it until another configuration is in use.
+        // The status reports it until another configuration is used, whatever else happens.
         _ = try daemon.ask(.order(.pause, name("new"), OrderBody()))
         let words = "STATUS=2 jobs, 1 paused; reload refused, 1 error in "
         #expect(daemon.waitForManager(words) != nil)
@@ -83,7 +84,7 @@ import TimerCore
         _ = daemon.stop()
     }
 
-    /// A new `max-concurrent` is not used before the next start, and until then no job gets a share of it.
+    /// A new `max-concurrent` is used after the next start, and no job gets a share of it before.
     @Test func aReloadKeepsTheShareOfAJob() throws {
         let jobs = "[job.a]\nevery = \"1h\"\nconcurrency = \"allow\"\nFIRE\n"
         let daemon = try LiveDaemon("[daemon]\nmax-concurrent = 8\n" + jobs)

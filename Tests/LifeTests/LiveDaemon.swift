@@ -7,35 +7,38 @@ import Testing
 import TimerControl
 import TimerCore
 
-/// The real daemon in a directory of its own, supervised by the test, which plays the service manager.
+/// The real daemon in a directory of its own. The test has the role of its service manager.
 final class LiveDaemon {
     let folder: String
     private(set) var process: Process?
     private let manager: Int32
     private let firings: Int32
     private var pending = ""
-    /// Instants of CLOCK_MONOTONIC at which this life was begun, and known to be up.
+    /// Instants of CLOCK_MONOTONIC at which this instance was started, and at which it was known to
+    /// be ready.
     private(set) var begun = 0.0
     private(set) var ready = 0.0
 
-    /// Whether it notices changes of its configuration by itself: most tests request each reload.
+    /// Whether the daemon notices changes of its configuration; most tests request each reload.
     var autoReload = false
 
     var config: String { "\(folder)/timerd.toml" }
     /// How the configuration is named on the command line; nil: by its path. The daemon is started in its directory.
     var configArgument: String?
-    /// The runtime directory, in the folder.
+    /// The name of the runtime directory in the folder.
     var runtime = "run"
-    /// Where the log goes, and how much of it.
+    /// The options for the log.
     var options = ["--log", "stderr"]
     var socket: String { "\(folder)/\(runtime)/control.sock" }
 
-    /// - Parameter jobs: the configuration; `FIRE` in it stands for a command that reports its start.
+    /// - Parameter jobs: the configuration; `FIRE` in it stands for a command that reports its
+    ///   start.
     init(_ jobs: String) throws {
         folder = "/tmp/timerd-daemon-\(UUID().uuidString)"
         mkdir(folder, 0o700)
         mkfifo("\(folder)/fired", 0o600)
-        // Open both ways, so that there is always a reader and never an end.
+        // Opened for reading and writing, so that there is always a reader, and never an end of the
+        // file.
         firings = open("\(folder)/fired", O_RDWR | O_CLOEXEC)
         manager = Glibc.socket(AF_UNIX, Int32(SOCK_DGRAM.rawValue | SOCK_CLOEXEC.rawValue), 0)
         var address = sockaddr_un()
@@ -75,14 +78,14 @@ final class LiveDaemon {
         chmod(config, 0o600)
     }
 
-    /// The directory of the built programs: the tests lie beside them.
+    /// The directory of the built programs, which also contains the tests.
     static var programs: String {
         URL(fileURLWithPath: CommandLine.arguments[0]).deletingLastPathComponent().path
     }
 
     /// - Parameters:
-    ///   - variables: what its environment has beside the least there can be.
-    ///   - withRuntime: whether it is told where its runtime directory is.
+    ///   - variables: the environment, in addition to the variables that are always needed.
+    ///   - withRuntime: whether an option names the runtime directory.
     func start(_ variables: [String: String] = [:], withRuntime: Bool = true) throws {
         let process = Process()
         process.executableURL = URL(fileURLWithPath: "\(Self.programs)/timerd")
@@ -97,13 +100,14 @@ final class LiveDaemon {
         process.environment = [
             "NOTIFY_SOCKET": "\(folder)/notify", "PATH": "/usr/bin:/bin",
         ].merging(variables) { $1 }
-        // Added to, life after life; the runner of an earlier one may have it open as well.
+        // All instances append to it, and the runner of an earlier one may have it open as well.
         let log = open("\(folder)/log", O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0o600)
         process.standardError = FileHandle(fileDescriptor: log, closeOnDealloc: true)
-        // What it leaves behind must not hold the output of the tests open.
+        // Processes that it leaves behind must not keep the output of the tests open.
         process.standardOutput = FileHandle.nullDevice
         self.process = process
-        // What the one before told last, such as that a reload was done, is not of this one.
+        // Messages of the previous instance, such as that a reload was done, must not be read as
+        // those of this one.
         var buffer = [UInt8](repeating: 0, count: 4096)
         while recv(manager, &buffer, buffer.count, Int32(MSG_DONTWAIT)) >= 0 {}
         begun = Self.now()
@@ -113,7 +117,7 @@ final class LiveDaemon {
         ready = Self.now()
     }
 
-    /// Waits for a notification with this state in it.
+    /// Waits for a notification with this state.
     func waitForManager(_ state: String, seconds: Double = 20) -> String? {
         let deadline = Self.now() + seconds
         while wait(for: manager, until: deadline) {
@@ -125,8 +129,8 @@ final class LiveDaemon {
         return nil
     }
 
-    /// The next firing a job reported, `NAME MISSED`, with the instant it was heard of; nil if none came by
-    /// then.
+    /// The next firing that a job reported, `NAME MISSED`, with the instant when it was received;
+    /// nil if none came in time.
     func nextFiring(until deadline: Double) -> (text: String, at: Double)? {
         while true {
             if let newline = pending.firstIndex(of: "\n") {
@@ -153,7 +157,7 @@ final class LiveDaemon {
 
     /// The process of the runner that listens; nil if none does.
     ///
-    /// - Parameter runtime: the name of the runtime directory; nil: the daemon's.
+    /// - Parameter runtime: the name of the runtime directory; nil for that of the daemon.
     func runner(in runtime: String? = nil) -> Int32? {
         let socket = Glibc.socket(AF_UNIX, Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue), 0)
         defer { close(socket) }
@@ -167,7 +171,8 @@ final class LiveDaemon {
                 connect(socket, $0, socklen_t(MemoryLayout<sockaddr_un>.size))
             }
         }
-        // Who listens, not who accepted: struct ucred of unix(7) is pid, uid, gid.
+        // The process that listens, not one that accepted: struct ucred of unix(7) has pid, uid and
+        // gid.
         var peer: (Int32, UInt32, UInt32) = (0, 0, 0)
         var size = socklen_t(MemoryLayout<(Int32, UInt32, UInt32)>.size)
         guard connected == 0, getsockopt(socket, SOL_SOCKET, SO_PEERCRED, &peer, &size) == 0 else {
@@ -176,7 +181,7 @@ final class LiveDaemon {
         return peer.0
     }
 
-    /// Kills the daemon and returns the instant from which it cannot have counted any more.
+    /// Kills the daemon and returns an instant from which on it cannot have counted.
     func kill() -> Double {
         signal(SIGKILL)
         process?.waitUntilExit()
@@ -215,12 +220,12 @@ final class LiveDaemon {
         return try ControlJSON.decode(JobStatus.self, from: reply.body)
     }
 
-    /// Waits until the log says it: it is written apart from what it tells of.
+    /// Waits until the log has this text: entries are written later than the event.
     func waitForLog(_ text: String, times: Int = 1) -> Bool {
         wait { self.log.components(separatedBy: text).count > times }
     }
 
-    /// Waits until something is so.
+    /// Waits until a condition is true.
     func wait(_ isSo: () throws -> Bool) rethrows -> Bool {
         let deadline = Self.now() + 60
         while Self.now() < deadline {
@@ -238,6 +243,6 @@ final class LiveDaemon {
         return Double(time.tv_sec) + Double(time.tv_nsec) / 1e9
     }
 
-    /// Lets the scenario's time pass.
+    /// Waits until this instant.
     static func pass(until instant: Double) { usleep(UInt32(max(0, instant - now()) * 1e6)) }
 }

@@ -9,7 +9,7 @@ import Testing
 import TimerControl
 import TimerCore
 
-/// A start beside saved state that was lost, and what brings it back.
+/// Starts after the saved state was lost, and the commands that restore it.
 @Suite(.serialized) struct LostStateTests {
     private static let jobs = """
         [job.a]
@@ -71,7 +71,8 @@ import TimerCore
         try home.startAndStop()
     }
 
-    /// A heartbeat of a daemon that could not write anything yet is no sign of state that was lost.
+    /// A heartbeat of a daemon that could not write anything yet does not prove that state was
+    /// lost.
     @Test(.enabled(if: geteuid() == 0, "mounts a file system"))
     func aFirstStartOnAFullDiskIsNoReasonToRefuseTheNext() throws {
         let home = try DaemonHome(Self.jobs)
@@ -92,13 +93,13 @@ import TimerCore
         #expect(second.wait() == 0)
     }
 
-    /// Whether it was the first start that was killed, or one that had a whole database before it.
+    /// Whether the killed daemon was the first one, or had a complete database already.
     @Test(arguments: [true, false])
     func aLogThatIsDeletedAfterAKillIsNoticed(isFirstStart: Bool) throws {
         let home = try DaemonHome(Self.jobs)
         if !isFirstStart {
             try home.startAndStop()
-            // What was in the log is in the database.
+            // The records of the log are in the database.
             try home.change("PRAGMA wal_checkpoint(TRUNCATE)")
         }
         let before = home.marker
@@ -143,7 +144,8 @@ import TimerCore
         #expect(!log.contains("damaged"), "it was written whole again: \(log)")
     }
 
-    /// The most important property: whatever moment a daemon ends at, its state is there for the next.
+    /// The most important guarantee: at whatever moment a daemon ends, its state is there for the
+    /// next one.
     @Test func noStartIsRefusedAfterAKillAtAnyMoment() throws {
         let home = try DaemonHome(Self.jobs)
         var random = SeededRandom()
@@ -162,7 +164,7 @@ import TimerCore
     }
 }
 
-/// A state directory, and the programs that are run with it one after another.
+/// A state directory, and the programs that run with it one after another.
 private final class DaemonHome {
     private let folder = "/tmp/timerd-lost-\(UUID().uuidString)"
     var state: String { "\(folder)/state" }
@@ -175,8 +177,8 @@ private final class DaemonHome {
         chmod("\(folder)/timerd.toml", 0o600)
     }
 
-    /// Nothing stays of it. A runner may have been left without a socket by which it could be told to end: all that
-    /// were started here, and nothing else, have the folder in their command line.
+    /// Kills all processes. A runner may be left without a socket over which it could be stopped.
+    /// All processes that were started here, and no others, have the folder in their command line.
     deinit {
         for name in (try? FileManager.default.contentsOfDirectory(atPath: "/proc")) ?? [] {
             guard let pid = pid_t(name), pid != getpid(),
@@ -195,7 +197,7 @@ private final class DaemonHome {
         return try ControlJSON.decode(JobStatus.self, from: reply.body)
     }
 
-    /// What shows which database there is; nil if there is none.
+    /// The marker, which identifies the database; nil if there is none.
     var marker: Data? { try? Data(contentsOf: URL(fileURLWithPath: "\(state)/timerd.marker")) }
 
     /// Changes the database while no daemon runs.
@@ -206,7 +208,7 @@ private final class DaemonHome {
         #expect(sqlite3_exec(database, sql, nil, nil, nil) == SQLITE_OK)
     }
 
-    /// What the program that was begun last has said.
+    /// The output of the program that was started last.
     var log: String {
         (try? String(contentsOfFile: "\(folder)/log\(logs)", encoding: .utf8)) ?? ""
     }
@@ -250,7 +252,7 @@ private final class DaemonHome {
 
     func waitForLog(_ text: String) -> Bool { wait { log.contains(text) } }
 
-    /// Waits until this is so, for ten seconds.
+    /// Waits until this is true, for ten seconds.
     func wait(until isSo: () -> Bool) -> Bool {
         let deadline = LiveDaemon.now() + 10
         while !isSo(), LiveDaemon.now() < deadline { usleep(5000) }
@@ -267,7 +269,7 @@ private final class DaemonHome {
         _ = FileManager.default.createFile(atPath: "\(state)/\(name)", contents: nil)
         chmod("\(state)/\(name)", 0o600)
         guard let file = FileHandle(forWritingAtPath: "\(state)/\(name)") else { return }
-        // On a full disk less is written, which is what is wanted there.
+        // On a full disk fewer bytes are written, which is intended there.
         try? file.write(contentsOf: data)
         try? file.close()
     }

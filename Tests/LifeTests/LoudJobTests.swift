@@ -7,7 +7,7 @@ import Testing
 import TimerControl
 import TimerCore
 
-/// Jobs that write more than any log takes delay nobody but themselves.
+/// Jobs that write more than a log can take delay only themselves.
 @Suite struct LoudJobTests {
     @Test func jobsThatWriteWithoutEndHoldUpNoOther() throws {
         let daemon = try LiveDaemon(
@@ -27,7 +27,7 @@ import TimerCore
         try daemon.start()
         #expect(daemon.waitForLog("writes faster than the log takes its lines"))
         #expect(daemon.waitForLog("the job wrote more than log-rate-limit-burst lines"))
-        // What is dropped is counted where its output is shown as well.
+        // Dropped lines are also counted in the API's answer about the output.
         let answer = try ControlClient(path: daemon.socket).send(
             .log(Job.Name("louder")!, run: nil, after: nil))
         let shown = try ControlJSON.decode(LogReply.self, from: answer.body)
@@ -43,9 +43,10 @@ import TimerCore
             ticks += 1
             missed += Int(tick.text.split(separator: " ")[1]) ?? 0
         }
-        // Of 40. Other tests keep this machine busy; with output in the way, one in twenty would run.
+        // Of 40. Other tests use this machine, too; if output delayed the jobs, two of 40 would
+        // run.
         #expect(ticks >= 16, "\(ticks) ran, \(missed) were folded into others")
-        // They are ended at once as well.
+        // They can be ended at once as well.
         let before = LiveDaemon.now()
         #expect(daemon.stop() == 0)
         #expect(LiveDaemon.now() - before < 15)

@@ -8,7 +8,7 @@ import Testing
 import TimerControl
 import TimerCore
 
-/// Orders for many jobs, and clients in great number, against a real daemon.
+/// Commands for many jobs, and very many clients, with a real daemon.
 @Suite struct ManyJobsTests {
     private func jobs(_ count: Int) -> String {
         (0..<count).map { "[job.job-\($0)]\nevery = \"1h\"\nFIRE\n" }.joined()
@@ -20,7 +20,7 @@ import TimerCore
         return table.jobs.count { $0.state == "paused" }
     }
 
-    /// The daemon is killed at any instant of an order for all jobs.
+    /// The daemon is killed at any instant of a command for all jobs.
     @Test func afterAKillAnOrderIsInForceForAllJobsOrForNone() throws {
         let count = 1500
         var random = SeededRandom()
@@ -83,12 +83,12 @@ import TimerCore
             }
     }
 
-    /// A thousand connections of a user who may only look, each of which sends a byte now and then.
+    /// A thousand connections of a user with read access, each of which sends a byte now and then.
     @Test(.enabled(if: canBeAnother, "needs root, python3 and setpriv"))
     func rootIsAnsweredAtOnce_howeverManyConnectionsAnotherUserHas() throws {
         let daemon = try LiveDaemon(jobs(5))
         try daemon.start()
-        // As a member of the group may reach the socket of the system's daemon.
+        // Members of the group can reach the socket of the system's daemon in this way.
         chmod(daemon.folder, 0o755)
         chmod("\(daemon.folder)/run", 0o755)
         chmod(daemon.socket, 0o666)

@@ -9,7 +9,8 @@ import TimerCore
 
 /// `timerctl at` and `in` with a real daemon and its runner.
 @Suite struct OneOffTests {
-    /// What it says on both of its outputs. The socket comes first: what is behind `--` belongs to the command.
+    /// Its standard output and standard error. The socket comes first, because arguments after `--`
+    /// belong to the command.
     private func timerctl(
         _ daemon: LiveDaemon, _ arguments: String...
     ) throws -> (status: Int32, text: String) {

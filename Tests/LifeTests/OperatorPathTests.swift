@@ -5,9 +5,10 @@ import Foundation
 import Testing
 import TimerControl
 
-/// What an administrator does over ssh, on a terminal of 80 columns and 24 rows, without a manual.
+/// The work of an administrator over ssh, on a terminal of 80 columns and 24 rows, without a
+/// manual.
 @Suite(.enabled(if: Tmux.isInstalled, "no tmux")) struct OperatorPathTests {
-    /// Twelve jobs. One fails as long as a file is missing, and another one runs in the next hour.
+    /// Twelve jobs. One fails while a file is missing, and another one runs in the next hour.
     private static func jobs(_ folder: String) -> String {
         """
         [job.nightly-copy]
@@ -24,8 +25,8 @@ import TimerControl
             }.joined()
     }
 
-    /// Find the job that failed and read why, run it again, pause another one until tomorrow, and see what runs in the
-    /// next hour: five commands at most, each answered on one screen.
+    /// Find the failed job and the reason, run it again, pause another job until tomorrow, and list
+    /// the runs in the next hour: at most five commands, each of whose output fits on one screen.
     @Test func fiveCommandsAreEnough() throws {
         let daemon = try LiveDaemon("")
         try daemon.write(Self.jobs(daemon.folder))
@@ -33,7 +34,8 @@ import TimerControl
         #expect(daemon.waitForLog(" failed: exited(1)"))
         let tmux = try Tmux(in: daemon.folder, ["TIMERD_SOCKET": daemon.socket])
         var commands = 0
-        /// Enters a command, and waits for what it says, which is on the screen with the command itself.
+        /// Enters a command and waits for its output, which is on the screen together with the
+        /// command.
         func enter(_ command: String, _ expected: [String]) throws -> [String] {
             commands += 1
             try tmux.enter("clear")
@@ -62,7 +64,7 @@ import TimerControl
         #expect(daemon.stop() == 0)
     }
 
-    /// On a terminal, somebody who is about to end pauses of others is asked.
+    /// On a terminal, a user who is about to end pauses of others has to confirm that.
     @Test func pausesOfOthersAreShownBeforeTheyEnd() throws {
         let daemon = try LiveDaemon(
             (0..<3).map { "[job.j\($0)]\ncommand = [\"true\"]\nevery = \"1h\"\n" }.joined()
@@ -108,7 +110,7 @@ import TimerControl
         #expect(
             try daemon.timerctl("resume", "--by", "the configuration").text.hasPrefix(
                 "held: resumed"))
-        // One's own pauses end without a question, in scripts too.
+        // A user's own pauses end without a question, in scripts too.
         let own = try daemon.timerctl("resume", "--all", "--json")
         let reply = try ControlJSON.decode(OrdersReply.self, from: Array(own.text.utf8))
         #expect(own.status == 0 && reply.results.map(\.job) == ["j1", "j2"])

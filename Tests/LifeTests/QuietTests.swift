@@ -6,7 +6,7 @@ import Glibc
 import Testing
 import TimerControl
 
-/// How much is said, and of what.
+/// How much the programs log and print.
 @Suite struct QuietTests {
     private func jobs(_ numbers: some Sequence<Int>, every: String = "1h") -> String {
         numbers.map { "[job.job-\($0)]\nevery = \"\(every)\"\nFIRE\n" }.joined()
@@ -24,7 +24,7 @@ import TimerControl
         before += 1
         try daemon.start()
         #expect(daemon.waitForLog(" of it is lost for each"))
-        // What was restored for each is there for those who ask.
+        // The restored time of each job is available on request.
         #expect(try daemon.timerctl("show", "job-7").text.contains(" may be missing"))
         #expect(daemon.stop() == 0)
         let lines = daemon.log.split(separator: "\n").dropFirst(before)
@@ -46,7 +46,7 @@ import TimerControl
         #expect(daemon.stop() == 0)
     }
 
-    /// As in a container, and as programs read it.
+    /// As in a container, and in the format for programs.
     @Test func theLogAsJSONIsAnObjectALine_ofTheJobsAsWell() throws {
         let daemon = try LiveDaemon(
             """
@@ -125,7 +125,7 @@ import TimerControl
         let ended = try end(program, arguments)
         #expect(ended.status == 2, "\(ended)")
         #expect(!ended.errors.isEmpty && !ended.errors.contains("Did you mean '--sort'"))
-        // Not that the other name of a command is unknown.
+        // The error is not that an alias of a command is unknown.
         if arguments.first == "status" { #expect(ended.errors.contains("--nope")) }
     }
 
@@ -144,7 +144,7 @@ import TimerControl
         #expect(!FileManager.default.fileExists(atPath: "\(folder)/state"))
     }
 
-    /// What is in the runtime directory belongs to the state beside it.
+    /// The runtime directory belongs to the state directory that contains it.
     @Test func theRuntimeDirectoryIsInTheStateThatIsNamed() throws {
         let daemon = try LiveDaemon(jobs(0..<1))
         daemon.runtime = "state/run"

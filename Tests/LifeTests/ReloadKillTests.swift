@@ -11,7 +11,8 @@ import TimerCore
 @Suite struct ReloadKillTests {
     private static let count = 2000
 
-    /// In each round all jobs have another interval; some are gone, some have another name, and some are new.
+    /// In each round all jobs have another interval; some are removed, some renamed, and some are
+    /// new.
     private func jobs(_ round: Int) -> String {
         (0..<Self.count).map { number in
             var lines = "[job.\(Self.name(number, round))]\nevery = \"\(10 + round)h\"\nFIRE\n"
@@ -56,8 +57,8 @@ import TimerCore
             let expected = (0..<Self.count).filter { $0 % 10 != 2 || $0 % (round + 2) != 0 }
             #expect(
                 found.jobs.map(\.job) == expected.map { Self.name($0, round) }, "round \(round)")
-            // A kill costs a second at most, and no time is gained but that of the starts, which counts from when
-            // the jobs were loaded.
+            // A kill costs at most a second, and no time is gained except during the starts, where
+            // time counts from the loading of the jobs.
             let least = asked - away - Double(round) - 1
             let most = answered - away + 2 * Double(round)
             for (job, number) in zip(found.jobs, expected) where number % 10 != 2 {

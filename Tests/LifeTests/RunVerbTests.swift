@@ -9,7 +9,7 @@ import TimerCore
 
 /// `timerctl run`, `retry`, `log` and `show RUN` with the real programs.
 @Suite struct RunVerbTests {
-    /// What a program wrote on each stream, and how it ended.
+    /// The output of a program on each stream, and its exit status.
     private struct Spoken {
         var status: Int32
         var out: String
@@ -38,7 +38,7 @@ import TimerCore
         }
 
         func finish() -> Spoken {
-            // What it writes here fits the pipes.
+            // The output of these commands fits into the pipes.
             let (text, errors) = (
                 out.fileHandleForReading.readDataToEndOfFile(),
                 err.fileHandleForReading.readDataToEndOfFile()
@@ -93,7 +93,7 @@ import TimerCore
         #expect(try run(daemon, "run", "shot", "--wait").status == 137)
         #expect(try run(daemon, "run", "none", "--wait").status == 1)
 
-        // What failed is run again, and nothing else.
+        // Failed runs are run again, and no others.
         let again = try run(daemon, "retry", "--failed")
         #expect(again.out.contains("bad: run bad:") && !again.out.contains("good"))
         #expect(again.status == 1 && again.err.contains("none: run none:"))
@@ -126,7 +126,7 @@ import TimerCore
         #expect(try run(daemon, "log", "bad", "-n", "1").out.contains("| trying"))
         let unknown = try run(daemon, "show", "bad:20200101T000000.000000Z:1")
         #expect(unknown.status == 4 && unknown.err.contains("nothing is known of run"))
-        // The next daemon knows them from the history alone.
+        // The next instance knows them only from the history.
         #expect(daemon.stop() == 0)
         try daemon.start()
         #expect(try run(daemon, "log", name).out.contains("         : trying\n"))
@@ -134,7 +134,8 @@ import TimerCore
         #expect(daemon.stop() == 0)
     }
 
-    /// The run goes on while the daemon is killed and started again, and so does the one that waits for it.
+    /// The run continues while the daemon is killed and restarted, and so does the command that
+    /// waits for it.
     @Test func aRestartOfTheDaemonDoesNotEndTheWaiting() throws {
         let daemon = try LiveDaemon(
             """
@@ -175,7 +176,7 @@ import TimerCore
         #expect(daemon.stop() == 0)
     }
 
-    /// A variable reaches the run it is set for and nothing else; nothing of it is written down.
+    /// A variable reaches only its run, and its value is not stored anywhere.
     @Test func aVariableIsForOneRun() throws {
         let daemon = try LiveDaemon(
             """

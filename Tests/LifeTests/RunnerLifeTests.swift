@@ -8,7 +8,7 @@ import Testing
 import TimerControl
 import TimerCore
 
-/// Jobs outlive the scheduler, and most of what can happen to the runner.
+/// Jobs keep running without the scheduler. Also most of what can happen to the runner.
 @Suite struct RunnerLifeTests {
     /// A daemon whose jobs' commands may name its `FOLDER`.
     private func make(_ jobs: String) throws -> LiveDaemon {
@@ -31,7 +31,7 @@ import TimerCore
         return status.map { !$0.contains(") Z ") } ?? false
     }
 
-    @Test func aRunOutlivesTheDaemon_andItsEndIsRecordedByTheNextOne() throws {
+    @Test func aRunContinuesWithoutTheDaemon_andItsEndIsRecordedByTheNextOne() throws {
         let daemon = try make(
             """
             [job.a]
@@ -43,7 +43,7 @@ import TimerCore
         try daemon.start()
         #expect(daemon.nextFiring(until: daemon.ready + 10)?.text.hasPrefix("up ") == true)
         _ = daemon.kill()
-        // It ends while no scheduler is there.
+        // It ends while there is no scheduler.
         try "go\n".write(toFile: "\(daemon.folder)/go", atomically: false, encoding: .utf8)
         LiveDaemon.pass(until: LiveDaemon.now() + 0.3)
         try daemon.start()
@@ -80,7 +80,7 @@ import TimerCore
         #expect(daemon.stop() == 0)
     }
 
-    /// Each run once, each line of output at least once, each end as it was.
+    /// Each run once, each line of output at least once, and each end as it was.
     @Test func aHundredKillsOfTheSchedulerTouchNoneOfAHundredJobs() throws {
         var jobs = ""
         for number in 0..<100 {
@@ -139,7 +139,7 @@ import TimerCore
         print("lines: \(counts.count) different, \(counts.values.reduce(0, +)) in all")
     }
 
-    @Test func whatAKilledRunnerHeldIsFoundAgain_andEndsLost_andWhatComesNextRuns() throws {
+    @Test func runsOfAKilledRunnerAreFoundAgain_andEndLost_andLaterRunsStart() throws {
         let daemon = try make(
             """
             [job.a]
@@ -167,8 +167,8 @@ import TimerCore
         #expect(daemon.stop() == 0)
     }
 
-    /// They are there for as long as the run is active, whatever happens to the runner, and no longer.
-    @Test func theCredentialsOfARunOutliveARunnerThatIsKilled_andGoWithTheRun() throws {
+    /// They exist while the run is active, whatever happens to the runner, and no longer.
+    @Test func theCredentialsOfARunStayWhenTheRunnerIsKilled_andEndWithTheRun() throws {
         let daemon = try make(
             """
             [job.a]
@@ -232,7 +232,8 @@ import TimerCore
     @Test func aDefinitionTheRunnerDoesNotFindIsNotRun() throws {
         let daemon = try make("[job.a]\nevery = \"1h\"\nFIRE\n")
         try daemon.start()
-        // The runner has read the configuration, which it does at its leisure, once it has run a job.
+        // When it has executed a job, the runner has read the configuration, which it does in the
+        // background.
         func runs() throws {
             _ = try daemon.ask(.order(.run, Job.Name("a")!))
             #expect(daemon.nextFiring(until: LiveDaemon.now() + 60)?.text == "a 0")
@@ -243,10 +244,11 @@ import TimerCore
                 })
         }
         try runs()
-        // Changed on the disk and not reloaded: it is as it was, as long as the runner is.
+        // The file was changed but not reloaded: as long as the runner is the same, the old
+        // definition is used.
         try daemon.write("[job.a]\nevery = \"1h\"\nshell = \"echo other 0 > FOLDER/fired\"\n")
         try runs()
-        // Another one knows only what is there now, which is not what fired.
+        // A new runner knows only the present definition, which is not the one that fired.
         kill(try #require(daemon.runner()), SIGKILL)
         _ = try daemon.ask(.order(.run, Job.Name("a")!))
         #expect(try wait { try daemon.show("a").last?.outcome != "exited(0)" })
@@ -260,7 +262,7 @@ import TimerCore
         #expect(daemon.stop() == 0)
     }
 
-    /// More than may run at once, and more than are written at a time.
+    /// More than may be active at once, and more than are written at a time.
     @Test func ofManyThatComeDueTogetherEachIsBegunOnce() throws {
         let count = 300
         let jobs = (0..<count).map { number in
@@ -279,7 +281,7 @@ import TimerCore
         #expect(daemon.stop() == 0)
     }
 
-    @Test func whatRanIsInTheHistory_andWhatItWroteInTheLog() throws {
+    @Test func aRunIsInTheHistory_andItsOutputInTheLog() throws {
         let daemon = try make(
             """
             [job.a]
@@ -310,7 +312,7 @@ import TimerCore
         let log = try daemon.timerctl("log", "a", "-o", "cat").text
         #expect(log.split(separator: "\n").sorted() == ["one", "two"])
 
-        // One that lives.
+        // An active one.
         let nothing = try daemon.timerctl("kill", "b")
         #expect(nothing.status == 0)
         #expect(nothing.text == "b: nothing to do: no run of it is running\n")
@@ -331,8 +333,10 @@ import TimerCore
         #expect(daemon.stop() == 0)
     }
 
-    /// A process that leaves its run's session is beyond the runner's signals; its end is not beyond its care.
-    @Test func whoeverARunLeavesBehindBecomesTheRunners_andNobodyBecomesAZombie() throws {
+    /// Signals do not reach a process that leaves the session of its run, but the runner kills it
+    /// at the end.
+    @Test func processesThatARunLeavesBehindBecomeTheRunnersChildren_andNoneBecomesAZombie() throws
+    {
         let daemon = try make(
             """
             [job.a]
@@ -375,7 +379,8 @@ import TimerCore
         }
     }
 
-    /// What an administrator, or a service manager, gives the runner is not for its jobs: they have what is common.
+    /// Settings that an administrator or service manager gives the runner are not inherited by its
+    /// jobs, which have the usual ones.
     @Test(.enabled(if: hasTools && geteuid() == 0, "needs root, taskset and ionice"))
     func aRunInheritsNoTreatmentOfTheRunner() throws {
         let daemon = try make(
@@ -411,7 +416,7 @@ import TimerCore
         let fired = try #require(daemon.nextFiring(until: daemon.ready + 60))
         let words = fired.text.split(separator: " ").map(String.init)
         #expect(words.prefix(3) == ["0", "50000", "none:"], "\(fired.text)")
-        // More processors than the one that the runner has, unless this process has no more itself.
+        // More processors than the one of the runner, unless this process has no more itself.
         let processors = words.last.flatMap { UInt64($0, radix: 16) }?.nonzeroBitCount ?? 0
         #expect(processors >= ProcessInfo.processInfo.activeProcessorCount, "\(fired.text)")
         #expect(daemon.stop() == 0)
@@ -422,7 +427,8 @@ import TimerCore
         return text.split(separator: "\n").first { $0.hasPrefix("0::") }.map(String.init) ?? ""
     }
 
-    /// Beside those of its runs, also if it was there at its start already, as with DelegateSubgroup= of systemd 254.
+    /// Beside the groups of its runs, also if it existed at the start already, as with
+    /// DelegateSubgroup= of systemd 254.
     @Test(.enabled(if: mayDivideItsControlGroup, "no control group of version 2 to divide"))
     func theRunnerHasAControlGroupOfItsOwn() throws {
         for isThere in [false, true] {
@@ -460,7 +466,7 @@ import TimerCore
     }
 
     @Test(.enabled(if: mayDivideItsControlGroup, "no control group of version 2 to divide"))
-    func withControlGroupsNobodyEscapes() throws {
+    func withControlGroupsNoProcessEscapes() throws {
         let daemon = try make(
             """
             [job.a]
@@ -491,6 +497,6 @@ import TimerCore
 }
 
 extension String {
-    /// How often the text is in it.
+    /// How often it contains the text.
     fileprivate func count(_ text: String) -> Int { components(separatedBy: text).count - 1 }
 }

@@ -7,7 +7,7 @@ import Testing
 import TimerControl
 import TimerCore
 
-/// How a runner begins, and what may happen to it meanwhile.
+/// The start of a runner, and what may happen during it.
 @Suite struct RunnerStartTests {
     private static let canTrace = access("/usr/bin/strace", X_OK) == 0
 
@@ -42,7 +42,8 @@ import TimerCore
         return isDone()
     }
 
-    /// Starts a runner that stands still at the first call of this kind, sends it a signal there, and has it go on.
+    /// Starts a runner that is suspended at its first call of this kind, sends it a signal there,
+    /// and resumes it.
     private func start(
         _ daemon: LiveDaemon, _ options: [String] = [], sending number: Int32, at call: String,
         followsForks: Bool = true
@@ -93,25 +94,28 @@ import TimerCore
         let process = try start(daemon, sending: SIGHUP, at: "umask")
         #expect(wait { daemon.runner() != nil })
         let pid = try #require(daemon.runner())
-        // And any later one has the configuration read again.
+        // Each later SIGHUP reads the configuration again.
         kill(pid, SIGHUP)
         kill(pid, SIGTERM)
         expectCleanEnd(process)
     }
 
-    /// A stop of the process that was started is meant for the one that went on apart.
+    /// A stop of the process that was started is passed on to the process that continues in the
+    /// background.
     @Test(.enabled(if: canTrace, "strace holds it up"))
     func aStopOfOneThatDetachesIsPassedOn() throws {
         let daemon = try make()
-        // Without -f it is the first process alone, which waits by poll(2) for the other one.
+        // Without -f strace traces only the first process, which waits for the other one with
+        // poll(2).
         expectCleanEnd(
             try start(daemon, ["--detach"], sending: SIGTERM, at: "poll", followsForks: false))
         #expect(wait { daemon.runner() == nil })
     }
 
-    /// Swift's locks know a thread by a number that it reads once. After a fork it is that of another process, and two
-    /// threads that meet at such a lock for the first time wait for it for ever, at full load.
-    @Test func oneThatDetachesIsAProgramStartedAnew_andEnds() throws {
+    /// Swift's locks identify a thread by a number that is read once. After a fork it is that of
+    /// another process, and two threads that meet at such a lock for the first time wait for each
+    /// other for ever, at full load.
+    @Test func aRunnerThatDetachesIsANewProcess_andEnds() throws {
         let daemon = try make()
         let process = runner(of: daemon, ["--detach", "--exit-idle", "1s"])
         try process.run()
@@ -120,13 +124,15 @@ import TimerCore
         let pid = try #require(daemon.runner())
         let line = try String(contentsOfFile: "/proc/\(pid)/cmdline", encoding: .utf8)
         #expect(line.contains("--ready-descriptor") && !line.contains("--detach"), "\(line)")
-        // What ps and pgrep go by is not the name of the link by which it was started.
+        // ps and pgrep use this name, which must not be that of the link by which the program was
+        // started.
         let name = try String(contentsOfFile: "/proc/\(pid)/comm", encoding: .utf8)
         #expect(name == "timerd-runner\n")
         #expect(wait { daemon.runner() == nil }, "it did not end")
     }
 
-    /// Every name in the runtime directory, with what would change if somebody touched it.
+    /// Every name in the runtime directory, with the metadata that would change if a program
+    /// touched it.
     private func listing(of daemon: LiveDaemon) throws -> [String] {
         let folder = "\(daemon.folder)/run"
         return try FileManager.default.subpathsOfDirectory(atPath: folder).sorted().map { name in
@@ -159,14 +165,14 @@ import TimerCore
         expectCleanEnd(first)
     }
 
-    @Test func aRunnerThatNobodyNeedsEnds_andTheNextOneTakesItsPlaceAtOnce() throws {
+    @Test func anUnusedRunnerEnds_andTheNextOneReplacesItAtOnce() throws {
         let daemon = try make()
         for _ in 0..<3 {
             let process = runner(of: daemon, ["--exit-idle", "100ms"])
             try process.run()
             expectCleanEnd(process)
         }
-        // A scheduler keeps it, and finds no trace of the others.
+        // A scheduler keeps this one connected, and finds no trace of the others.
         let kept = runner(of: daemon, ["--exit-idle", "2s"])
         try kept.run()
         try daemon.start()

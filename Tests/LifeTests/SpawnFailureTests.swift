@@ -7,14 +7,14 @@ import Testing
 import TimerControl
 import TimerCore
 
-/// What becomes of runs whose process cannot be: the system calls of the real runner are made to fail.
+/// Runs whose process cannot be started: system calls of the real runner are made to fail.
 @Suite(
     .serialized,
     .enabled(
         if: access("/usr/bin/strace", X_OK) == 0 && geteuid() == 0,
         "strace makes the calls fail, and only root may look into a process that is not its child"))
 struct SpawnFailureTests {
-    /// strace on a runner, until it is let go of.
+    /// strace on a runner, until it is detached.
     private final class Fault {
         private let process = Process()
         private let log = "/tmp/timerd-strace-\(UUID().uuidString)"
@@ -27,7 +27,7 @@ struct SpawnFailureTests {
             ]
             process.standardError = FileHandle.nullDevice
             try process.run()
-            // Every thread must have its tracer.
+            // strace must be attached to every thread.
             let deadline = LiveDaemon.now() + 20
             while LiveDaemon.now() < deadline, !Self.isTraced(runner) { usleep(10_000) }
             #expect(Self.isTraced(runner))
@@ -35,14 +35,14 @@ struct SpawnFailureTests {
 
         deinit { unlink(log) }
 
-        /// Whether strace has written this.
+        /// Whether the output of strace contains this.
         func says(_ text: String) -> Bool {
             (try? String(contentsOfFile: log, encoding: .utf8))?.contains(text) == true
         }
 
         func end() {
-            // It may have its signals blocked, as whoever starts it from a queue has; what it looks into
-            // goes on without it.
+            // strace may have its signals blocked, because the queue that started it has. The
+            // traced process continues without it.
             Glibc.kill(process.processIdentifier, SIGKILL)
             process.waitUntilExit()
         }
@@ -67,7 +67,8 @@ struct SpawnFailureTests {
         return try isDone()
     }
 
-    /// Each attempt fails by name, each waits for its delay, and afterwards all is as before.
+    /// Each attempt fails with the name of the error and waits for its delay. Afterwards all is as
+    /// before.
     @Test(arguments: [
         ("clone", "EAGAIN", "clone"), ("clone", "ENOMEM", "clone"),
         ("pipe2", "EMFILE", "make a pipe"), ("epoll_ctl", "ENOSPC", "watch a pipe"),
@@ -125,8 +126,8 @@ struct SpawnFailureTests {
         }
     }
 
-    /// A file server that does not answer, or a user who stops what is to become its job, holds up nobody
-    /// else: the start is given up.
+    /// A file server that does not answer, or a user who suspends the process that is about to
+    /// become the job, delays no other job: the start fails after a time limit.
     @Test func aStartThatHangsIsGivenUp_andTheOthersGoOn() throws {
         let daemon = try LiveDaemon(
             """
@@ -138,11 +139,11 @@ struct SpawnFailureTests {
             """)
         try daemon.start()
         let runner = try #require(daemon.runner())
-        // It is nobody's already when it enters its directory.
+        // The process has the user nobody already when it enters its directory.
         let fault = try Fault("chdir", "signal=STOP", in: runner)
         let before = LiveDaemon.now()
         _ = try daemon.ask(.order(.run, Job.Name("a")!))
-        // Until then it stands still for strace alone, and would go on without it.
+        // It is suspended only for strace, and would continue without it.
         #expect(wait { fault.says("stopped by SIGSTOP") })
         fault.end()
         #expect(standsStill(childOf: runner))

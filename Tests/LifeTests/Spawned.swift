@@ -3,15 +3,15 @@
 
 import Glibc
 
-/// A child process that has no signal blocked, as one that a shell or a service manager starts. (Foundation's Process
-/// hands on what the calling thread blocks.)
+/// A child process without blocked signals, like one that a shell or a service manager starts.
+/// (Foundation's Process inherits the blocked signals of the calling thread.)
 final class Spawned {
     let pid: pid_t
-    /// When it was started, of CLOCK_MONOTONIC in seconds.
+    /// When it was started, in seconds of CLOCK_MONOTONIC.
     let startedAt: Double
     private(set) var status: Int32?
 
-    /// - Parameter log: where its standard error is added to.
+    /// - Parameter log: the file to which its standard error is appended.
     init(_ arguments: [String], _ variables: [String: String] = [:], log: String) throws {
         var actions = posix_spawn_file_actions_t()
         var attributes = posix_spawnattr_t()
@@ -23,9 +23,9 @@ final class Spawned {
         }
         let flags = O_WRONLY | O_CREAT | O_APPEND
         posix_spawn_file_actions_addopen(&actions, STDERR_FILENO, log, flags, 0o600)
-        // What it leaves behind must not hold the output of the tests open.
+        // Processes that it leaves behind must not keep the output of the tests open.
         posix_spawn_file_actions_addopen(&actions, STDOUT_FILENO, "/dev/null", O_WRONLY, 0)
-        // Nor may it hold the pipes open that other tests read to their end.
+        // They must not keep pipes open either that other tests read to their end.
         for descriptor in 3..<Int32(min(4096, sysconf(Int32(_SC_OPEN_MAX)))) {
             posix_spawn_file_actions_addclose(&actions, descriptor)
         }
@@ -78,7 +78,7 @@ final class Spawned {
         return self.status != nil
     }
 
-    /// Kills it and returns the instant from which it cannot have counted any more.
+    /// Kills it and returns an instant from which on it cannot have counted.
     func end() -> Double {
         signal(SIGKILL)
         wait()

@@ -9,14 +9,14 @@ import Testing
 import TimerControl
 import TimerCore
 
-/// A daemon is killed, and the next one is killed while it starts: together they cost no more than a second each, and
-/// gain nothing.
+/// A daemon is killed, and the next one is killed during its start: together they lose at most a
+/// second each, and gain nothing.
 @Suite(.serialized) struct StartKillTests {
-    /// How many points of a start are tried; `TIMERD_KILLS` for more.
+    /// How many points of a start are tried; `TIMERD_KILLS` sets a higher number.
     private static let points =
         ProcessInfo.processInfo.environment["TIMERD_KILLS"].flatMap { Int($0) } ?? 24
 
-    /// What a daemon left that lived for some seconds and was killed.
+    /// The files of a daemon that ran for some seconds and was killed.
     private struct Remains {
         let daemon: LiveDaemon
         let runner: Spawned
@@ -26,7 +26,7 @@ import TimerCore
 
         init(seconds: Double) throws {
             daemon = try LiveDaemon("[job.a]\nevery = \"100h\"\nFIRE\n")
-            // Of its own, so that what is started under strace starts nothing itself.
+            // It is started separately, so that the program under strace starts no process.
             runner = try Spawned(
                 [
                     "\(LiveDaemon.programs)/timerd-runner", "--config", daemon.config, "--runtime",
@@ -71,7 +71,8 @@ import TimerCore
             }
         }
 
-        /// What the job accrued, as a daemon has it that starts now, and what it may have counted itself.
+        /// The elapsed time of the job in a daemon that starts now, and how much of it this daemon
+        /// may have counted itself.
         func accrued() throws -> (seconds: Double, own: Double) {
             let process = try Remains.spawn(daemon)
             #expect(daemon.waitForManager("READY=1") != nil, "\(daemon.log)")
@@ -84,7 +85,7 @@ import TimerCore
 
     private static let hasTracer = access("/usr/bin/strace", X_OK) == 0
 
-    /// The calls by which a start reads, writes, connects and says that it is ready.
+    /// The system calls by which a start reads, writes, connects and reports that it is ready.
     @Test(
         .enabled(if: hasTracer, "strace ends the daemon at each call"),
         arguments: [
@@ -120,7 +121,7 @@ import TimerCore
         }
     }
 
-    /// Ends the daemon below a tracer, and the tracer, and says for how long they were there.
+    /// Kills the traced daemon and the tracer, and returns how long they ran.
     private func endTraced(_ tracer: Spawned) -> Double {
         let path = "/proc/\(tracer.pid)/task/\(tracer.pid)/children"
         if let text = try? String(contentsOfFile: path, encoding: .utf8) {
@@ -130,7 +131,8 @@ import TimerCore
         return LiveDaemon.now() - tracer.startedAt
     }
 
-    /// Another process holds the write lock of the database: nothing can be saved, and what passes counts all the same.
+    /// Another process holds the write lock of the database: nothing can be saved, and the time
+    /// still counts.
     @Test(arguments: [1, 2]) func whileTheDatabaseIsLocked(kills: Int) throws {
         let remains = try Remains(seconds: 2)
         try remains.restore()

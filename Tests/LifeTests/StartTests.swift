@@ -7,7 +7,7 @@ import Testing
 import TimerControl
 import TimerCore
 
-/// What goes on in the first milliseconds of a start.
+/// What happens in the first milliseconds of a start.
 @Suite(.serialized) struct StartTests {
     private let jobs = "[job.a]\nevery = \"100h\"\nFIRE\n"
 
@@ -29,7 +29,8 @@ import TimerCore
         #expect(process.wait() == 0)
     }
 
-    /// Each ends well, or was gone before it did anything at all; none is taken for a crash by the next start.
+    /// Each start ends cleanly, or was killed before it did anything; the next start takes none for
+    /// a crash.
     @Test func aStopThatComesAtAnyTimeOfAStartIsClean() throws {
         let daemon = try LiveDaemon(jobs)
         try daemon.start()
@@ -41,12 +42,12 @@ import TimerCore
             let number = step % 3 == 0 ? SIGINT : SIGTERM
             process.signal(number)
             let status = process.wait()
-            // It says that it is down before it is gone.
+            // It reports that it stops before it ends.
             let deadline = LiveDaemon.now() + 10
             while daemon.runner(in: "run-\(step)") != nil, LiveDaemon.now() < deadline {}
             #expect(daemon.runner(in: "run-\(step)") == nil, "\(step): left a runner behind")
             guard status != 0 else { continue }
-            // Before the first instruction of the program, nothing can be done about it.
+            // Before the first instruction of the program, a signal cannot be blocked.
             #expect(status == number, "\(step): \(status), \(daemon.log)")
             #expect(access(runtime, F_OK) != 0, "\(step): ended by the signal after it had begun")
         }
@@ -56,8 +57,8 @@ import TimerCore
         #expect(daemon.runner() == nil)
     }
 
-    /// The runner in it and its runs are those of the first one, though the second keeps its state elsewhere and
-    /// listens elsewhere.
+    /// The runner and its runs in this directory belong to the first daemon, although the second
+    /// one has another state directory and another socket.
     @Test func aSecondDaemonWithTheSameRuntimeDirectoryChangesNothing() throws {
         let daemon = try LiveDaemon("[job.a]\nevery = \"100h\"\nshell = \"exec sleep 300\"\n")
         try daemon.start()
@@ -73,7 +74,7 @@ import TimerCore
                 "--state", "\(daemon.folder)/state2", "--socket", "\(daemon.folder)/other.sock",
                 "--runtime", "\(daemon.folder)/run", "--log", "stderr",
             ], log: "\(daemon.folder)/log2")
-        // One that is not refused serves until it is told to stop.
+        // A daemon that is not refused runs until it is told to stop.
         usleep(2_000_000)
         second.signal(SIGTERM)
         #expect((second.wait() >> 8) & 0xff == 1)
@@ -85,11 +86,11 @@ import TimerCore
         #expect(daemon.stop() == 0)
     }
 
-    /// It is reloaded once it is up.
+    /// The reload happens once the daemon is ready.
     @Test func aReloadThatIsAskedForDuringTheStartIsNotLost() throws {
         let daemon = try LiveDaemon(jobs)
         let process = try spawn(daemon, isSupervised: true)
-        // As soon as there is the lock, signals wait.
+        // As soon as the lock exists, signals wait.
         let deadline = LiveDaemon.now() + 20
         while access("\(daemon.folder)/state/timerd.lock", F_OK) != 0, LiveDaemon.now() < deadline {
             usleep(100)
@@ -100,7 +101,7 @@ import TimerCore
         stop(process)
     }
 
-    /// Everything that is refused is refused before anything is written.
+    /// Every refusal happens before anything is written.
     @Test(arguments: ["socket", "runtime", "state", "config"])
     func aStartThatIsRefusedChangesNothing(fault: String) throws {
         let daemon = try LiveDaemon(jobs)

@@ -6,9 +6,10 @@ import Glibc
 import Testing
 import TimerControl
 
-/// A control socket that a service manager holds, with no daemon behind it: what only looks starts none.
+/// A control socket that a service manager holds, without a daemon: commands that only read start
+/// none.
 @Suite struct StoppedTests {
-    /// A user's runtime directory with the socket, and a systemctl that answers what it is told to.
+    /// A user's runtime directory with the socket, and a systemctl that gives a fixed answer.
     private final class Manager {
         let folder = "/tmp/timerd-stopped-\(UUID().uuidString)"
         let socket: Int32
@@ -62,7 +63,7 @@ import TimerControl
             return (process, errors)
         }
 
-        /// Whether somebody connected.
+        /// Whether a client connected.
         func isConnected(within milliseconds: Int32) -> Bool {
             var wanted = pollfd(fd: socket, events: Int16(POLLIN), revents: 0)
             return poll(&wanted, 1, milliseconds) > 0
@@ -72,7 +73,7 @@ import TimerControl
     @Test(arguments: [
         ["list"], ["show", "a"], ["history"], ["list", "--names"], ["reload", "--dry-run"],
     ])
-    func whatOnlyLooksSaysThatItIsStopped(arguments: [String]) throws {
+    func readingCommandsReportThatTheDaemonIsStopped(arguments: [String]) throws {
         let manager = try Manager(service: "inactive")
         let (process, errors) = try manager.start(arguments)
         let said = String(
@@ -85,13 +86,13 @@ import TimerControl
         #expect(manager.asked.hasPrefix("--user show "))
     }
 
-    /// What changes something, what is asked of a daemon that is being started or restarted, and what is asked of a
-    /// running one: the manager is not asked for that.
+    /// For changes, for a daemon that is being started or restarted, and for a running daemon, the
+    /// service manager is not asked.
     @Test(arguments: [
         (["pause", "a"], "inactive", "", false), (["list"], "activating", "", false),
         (["list"], "inactive", "17", false), (["list"], "inactive", "", true),
     ])
-    func whateverElseIsAskedIsAskedOfTheSocket(
+    func otherRequestsGoToTheSocket(
         arguments: [String], service: String, job: String, isAlive: Bool
     ) throws {
         let manager = try Manager(service: service, job: job)
@@ -103,12 +104,14 @@ import TimerControl
         let (process, _) = try manager.start(arguments)
         #expect(manager.isConnected(within: 60_000))
         #expect(manager.asked.isEmpty == (isAlive || arguments[0] == "pause"))
-        // Nobody answers. The tests may have blocked gentler signals, and children begin with that.
+        // There is no daemon that answers. The tests may have blocked weaker signals, and children
+        // inherit that.
         kill(process.processIdentifier, SIGKILL)
         process.waitUntilExit()
     }
 
-    /// The mark of a running daemon is there from before it answers until it ends, however it ends.
+    /// The mark of a running daemon exists from before its first answer until its end, however it
+    /// ends.
     @Test func aDaemonIsMarkedAsLongAsItRuns() throws {
         let daemon = try LiveDaemon("[job.a]\nevery = \"1h\"\nFIRE\n")
         func isMarked() -> (Int32, Int32) {
@@ -125,7 +128,7 @@ import TimerControl
                 }
             }
             guard result == 0 else { return (errno, 0) }
-            // Nothing can be left there.
+            // No data can be left there.
             return (0, send(probe, "x", 1, Int32(MSG_NOSIGNAL)) < 0 ? errno : 0)
         }
         try daemon.start()

@@ -5,7 +5,7 @@ import Foundation
 import Glibc
 import Testing
 
-/// A real terminal, with a shell in it (tmux(1)).
+/// A real terminal with a shell (tmux(1)).
 final class Tmux {
     static let program: String? = ["/usr/bin/tmux", "/usr/local/bin/tmux", "/bin/tmux"].first {
         (path: String) in
@@ -16,8 +16,9 @@ final class Tmux {
     private let socket: String
 
     /// - Parameters:
-    ///   - folder: where its socket is made.
-    ///   - variables: what the shell's environment has beside the least there can be.
+    ///   - folder: the place of its socket.
+    ///   - variables: the environment of the shell, in addition to the variables that are always
+    ///     needed.
     init(in folder: String, columns: Int = 80, rows: Int = 24, _ variables: [String: String]) throws
     {
         socket = "\(folder)/tmux"
@@ -25,7 +26,7 @@ final class Tmux {
             "PATH": "\(LiveDaemon.programs):/usr/bin:/bin", "TERM": "screen", "LANG": "C.UTF-8",
             "PS1": "$ ", "HOME": folder,
         ].merging(variables) { $1 }.map { "\($0)=\($1)" }
-        // Not as Foundation's Process: what waits for it has a descriptor that the server would keep.
+        // Not Foundation's Process, which waits by a descriptor that the server would keep open.
         let client = try Spawned(
             [Self.program ?? "/usr/bin/tmux", "-S", socket, "-u", "-f", "/dev/null"]
                 + ["new-session", "-d", "-x", "\(columns)", "-y", "\(rows)", "--"]
@@ -88,7 +89,7 @@ final class Tmux {
         }
     }
 
-    /// Waits until the screen is so, and returns it.
+    /// Waits until the screen fulfils a condition, and returns it.
     func waitFor(
         _ what: String, _ location: SourceLocation = #_sourceLocation,
         _ isSo: ([String]) -> Bool

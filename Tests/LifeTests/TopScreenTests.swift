@@ -20,9 +20,9 @@ import TimerCore
         return tmux
     }
 
-    /// The terminal is as it was, with what was on it.
+    /// The terminal is restored, with its old contents.
     private func expectRestored(_ tmux: Tmux, _ daemon: LiveDaemon, _ mark: String) throws {
-        // What is typed before would be keys of top.
+        // Keys that are sent too early would go to top.
         _ = tmux.waitFor("the shell") { _ in tmux.modes == "0 1 1" }
         try tmux.enter("stty -g | cmp -s - \(daemon.folder)/before && echo same-\(mark)")
         let screen = tmux.waitFor("a terminal as before") { $0.contains("same-\(mark)") }
@@ -75,7 +75,7 @@ import TimerCore
         #expect(try daemon.show("beta").running.count == 1)
         try tmux.press("y")
         _ = tmux.waitFor("the end of the run") { Self.row("beta", $0).contains("stopped") }
-        // A failure is found, and what a job writes does not clear the screen.
+        // The failure is shown, and the output of a job does not clear the screen.
         try tmux.press("End", "R")
         _ = tmux.waitFor("the failure") { Self.row("gamma", $0).contains("exited(3)") }
         try tmux.press("Home", "R")
@@ -97,7 +97,7 @@ import TimerCore
         let daemon = try LiveDaemon(Self.jobs)
         try daemon.start()
         let tmux = try open(daemon)
-        // Stopped and continued, as every program of a shell.
+        // Suspended and continued, like every program of a shell.
         try tmux.press("C-z")
         try expectRestored(tmux, daemon, "stopped")
         try tmux.enter("fg")
@@ -111,7 +111,7 @@ import TimerCore
         _ = tmux.waitFor("a large table") {
             $0.count >= 30 && $0[3].hasSuffix("ACTIVE") && $0[29].hasPrefix("?:help")
         }
-        // A daemon that is killed is waited for.
+        // If the daemon is killed, top waits for it.
         _ = daemon.kill()
         let away = tmux.waitFor("that the daemon is away") {
             $0[0].hasPrefix("timerd is not running, trying again")

@@ -12,7 +12,7 @@ import TimerCore
 
     @Test func theLogAndTheJobsAreInTheZoneOfTheEnvironment() throws {
         let daemon = try LiveDaemon(jobs)
-        // Nobody else's offset: 5:45 h east all year.
+        // No other zone has this offset: 5:45 h east all year.
         try daemon.start(["TZ": ":Asia/Kathmandu"])
         let job = try daemon.show("a")
         #expect(job.timezone == "Asia/Kathmandu")
@@ -36,7 +36,7 @@ import TimerCore
         #expect(daemon.stop() == 0)
     }
 
-    @Test func whatIsNoZoneIsSaid_andTheMachinesOwnIsUsed() throws {
+    @Test func anUnknownZoneIsReported_andTheMachinesOwnIsUsed() throws {
         let daemon = try LiveDaemon(jobs)
         try daemon.start()
         let own = try daemon.show("a")

@@ -66,7 +66,7 @@ import TimerCore
         #expect(load() == "\(main): may be written to by others than its owner; chmod go-w it")
     }
 
-    /// They could put another file in its place.
+    /// They could replace it with another file.
     @Test func refusesADirectoryOthersMayWrite() throws {
         defer { clean() }
         try write(good, to: "timerd.toml")
@@ -95,7 +95,8 @@ import TimerCore
     @Test func refusesAFileItMayNotRead() throws {
         defer { clean() }
         try write(good, to: "timerd.toml", mode: 0o000)
-        // Root may read everything, but not in the eyes of the file system, and on this thread alone.
+        // Root may read every file, so the thread takes another user for access to files
+        // (setfsuid(2)).
         let handle = try #require(dlsym(nil, "setfsuid"))
         let setfsuid = unsafeBitCast(handle, to: (@convention(c) (uid_t) -> Int32).self)
         if geteuid() == 0 { _ = setfsuid(65_534) }
@@ -133,7 +134,7 @@ import TimerCore
         mkdir(folder.appendingPathComponent("jobs.d").path, 0o755)
         try write("", to: "jobs.d/a.toml")
         _ = load()
-        // Descriptors of this folder alone: other tests open theirs at the same time.
+        // Only descriptors of this folder: other tests open theirs at the same time.
         let links = try FileManager.default.contentsOfDirectory(atPath: "/proc/self/fd")
         let open = links.compactMap {
             try? FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/fd/\($0)")

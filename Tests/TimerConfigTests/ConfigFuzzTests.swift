@@ -9,11 +9,11 @@ import TimerCore
 
 @testable import TimerConfig
 
-/// Configurations that were damaged at random, from the ones that are shipped and those in `Corpus`: each is
-/// read or refused, and whatever is said of it has a place in it.
+/// Configurations that were damaged at random, made from the shipped ones and those in `Corpus`:
+/// each is read or refused, and each error has a place in the text.
 ///
-/// `TIMERD_FUZZ_SECONDS` says how long it goes on, which is 10 s otherwise. If it ends the process, the text
-/// that was being read is in the file that it names at the start; a copy of it belongs into `Corpus`.
+/// `TIMERD_FUZZ_SECONDS` sets the duration, which is 10 s by default. If a text ends the process,
+/// it is in the file that is printed at the start; copy it to `Corpus`.
 @Suite struct ConfigFuzzTests {
     private static let root = URL(fileURLWithPath: #filePath).deletingLastPathComponent()
         .deletingLastPathComponent().deletingLastPathComponent()
@@ -29,7 +29,7 @@ import TimerCore
         return try (kept + shipped).map { Array(try Data(contentsOf: $0)) }
     }
 
-    @Test func whatIsKeptIsReadOrRefused_withAPlace() throws {
+    @Test func damagedCorpusTextsAreReadOrRefused_withAPlace() throws {
         for text in try Self.corpus() { check(text) }
     }
 
@@ -95,7 +95,7 @@ import TimerCore
 
     // MARK: - Damage
 
-    /// What stands in configurations, and what it borders on.
+    /// Parts of configurations, and similar texts.
     private static let pieces =
         [
             "[", "]", "[[", "=", "\"", "'''", "\"\"\"", "{", "}", ",", ".", "#", "\n", "\r\n", "\t",
@@ -130,7 +130,7 @@ import TimerCore
         }
     }
 
-    /// Puts something else between the next two quotes.
+    /// Replaces the text between the next two quotes.
     private static func replaceString(
         in text: inout [UInt8], from place: Int, _ random: inout SeededRandom
     ) {

@@ -8,7 +8,7 @@ import TimerCore
 
 @testable import TimerConfig
 
-/// Configurations that are reached over symbolic links.
+/// Configurations with symbolic links.
 @Suite struct ConfigLinksTests {
     private let folder = "/tmp/timerd-links-\(UUID().uuidString)"
     private let good = "[job.a]\nshell = \"true\"\nevery = \"1h\"\n"
@@ -37,7 +37,7 @@ import TimerCore
         #expect(symlink(target, "\(folder)/\(name)") == 0)
     }
 
-    /// The files of a ConfigMap as the kubelet leaves them, and one more for `jobs.d`.
+    /// The files of a ConfigMap as the kubelet creates them, and one more for `jobs.d`.
     private func withConfigMap(_ body: () throws -> Void) throws {
         for name in ["", "..2024_11_22", "jobs.d", "jobs.d/..2024"] { make(name) }
         defer { try? FileManager.default.removeItem(atPath: folder) }
@@ -74,7 +74,7 @@ import TimerCore
                 load()
                     == "/timerd.toml: is a symbolic link that leads through /..2024_11_22, which may be "
                     + "written to by others than its owner; chmod go-w it")
-            // Nobody replaces there what is another's.
+            // With the sticky bit, users cannot replace the files of others.
             chmod("\(folder)/..2024_11_22", 0o1777)
             #expect(load() == "a|b")
             chmod("\(folder)/..2024_11_22", 0o775)
@@ -93,7 +93,7 @@ import TimerCore
         }
     }
 
-    @Test func whatALinkLeadsToIsExaminedAsAFile() throws {
+    @Test func theTargetOfALinkIsCheckedLikeAFile() throws {
         try withConfigMap {
             chmod("\(folder)/..2024_11_22/timerd.toml", 0o666)
             #expect(
@@ -120,7 +120,7 @@ import TimerCore
         }
     }
 
-    @Test func jobsDThatLeadsToNothingIsSaid() throws {
+    @Test func aLinkOfJobsDThatLeadsToNothingIsReported() throws {
         try withConfigMap {
             make("etc")
             try write(good, to: "etc/timerd.toml")

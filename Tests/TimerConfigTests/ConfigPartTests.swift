@@ -8,7 +8,7 @@ import TimerCore
 
 @testable import TimerConfig
 
-/// What a reload uses of a configuration of which some files have errors.
+/// What a reload uses of a configuration some of whose files have errors.
 @Suite struct ConfigPartTests {
     private let folder = "/tmp/timerd-part-\(UUID().uuidString)"
 
@@ -31,7 +31,8 @@ import TimerCore
         try ConfigReader.load(path: "\(folder)/timerd.toml", ownerUID: geteuid())
     }
 
-    /// The jobs after a reload from some files to others, each job with its interval; nil if the whole is refused.
+    /// The jobs after a reload from some files to others, each job with its interval; nil if the
+    /// whole configuration is refused.
     private func reload(
         from old: [String: String], to new: [String: String]
     ) throws -> (jobSet: String, origins: ConfigOrigins, refused: String)? {
@@ -68,11 +69,11 @@ import TimerCore
             try reload(from: files, to: files.merging(["main": "[x]\n" + job("m")]) { $1 }) == nil)
         let many = "[daemon]\njobs-max = 2\n" + job("m")
         #expect(try reload(from: files, to: ["main": many, "1": job("a"), "2": job("b")]) == nil)
-        // Nothing is wrong: there is no part of it.
+        // There are no errors, so no part is made.
         #expect(try reload(from: files, to: files) == nil)
     }
 
-    /// Whose runs are allowed must not change because another line of the file has an error.
+    /// The allowed users must not change because another line of the file has an error.
     @Test func aFileThatSaysSomethingOfAllJobsIsRefusedWithEverythingElse() throws {
         let settings = "[daemon]\nallowed-users = [\"root\"]\n"
         let user = "user = \"root\""

@@ -67,7 +67,7 @@ import TimerZones
         #expect(reading.jobSet.jobs.map(\.schedule) == expected.map { .wall($0) })
     }
 
-    /// Whatever counts for others: it is the time since the boot, in which the machine is on.
+    /// `on-boot` counts the time since the boot, whatever `count` says for other jobs.
     @Test func onBootCountsTheTimeSinceTheBoot() throws {
         let reading = try read(
             """
@@ -114,7 +114,7 @@ import TimerZones
             reading.settings.maxConcurrent == 3 && reading.settings.history == .seconds(604_800))
     }
 
-    /// One fault each: the table's text, and what is said of it up to the excerpt.
+    /// One error each: the text of the table, and the message up to the excerpt.
     @Test(arguments: [
         (
             #"every = "6h"\#nshell = "true"\#nintervall = 3"#,
@@ -415,7 +415,8 @@ import TimerZones
         #expect(Execution().logRateLimitBurst == 10_000)
     }
 
-    /// A quarter of the places, and one at least, is left to other jobs where there is more than one.
+    /// A quarter of the limit, and at least one, is reserved for other jobs if the limit is above
+    /// one.
     @Test(arguments: [
         (1, 1), (2, 1), (3, 2), (4, 3), (5, 4), (7, 6), (8, 6), (64, 48), (1000, 750),
         (10_000, 7500),
@@ -442,8 +443,8 @@ import TimerZones
         #expect(reading.jobSet.jobs.map(\.policy.concurrencyMax) == [places, most, nil])
     }
 
-    /// What a job takes of the places, another finds there.
-    @Test func whateverOneJobTakes_anotherFindsAPlace() throws {
+    /// What one job does not use, another job can use.
+    @Test func whateverOneJobUses_otherJobsCanStart() throws {
         let reading = try read(
             """
             [daemon]
@@ -484,11 +485,11 @@ import TimerZones
         for second in 1...10 { take(agenda.handle(.wake(names[0]), at: now(Int64(second)))) }
         #expect(started.count == 3)
         #expect(skipped == Array(repeating: .concurrencyMax(3), count: 7))
-        // One that fails is followed by its next attempt, in the place that it had.
+        // The next attempt follows a failed one with the same capacity.
         let first = started[0].id
         take(agenda.handle(.ended(first, .exited(1), RunUsage()), at: now(10)))
         for second in 11...59 { take(agenda.handle(.wake(names[0]), at: now(Int64(second)))) }
-        // None was made up for that was missed.
+        // No missed run was caught up.
         take(agenda.handle(.wake(names[0]), at: now(300)))
         #expect(started.count(where: { $0.id.firing.job == names[0] }) == 4)
         take(agenda.handle(.wake(names[1]), at: now(300)))
@@ -529,7 +530,7 @@ import TimerZones
         #expect(reading.rejected == ["backup", "bad name"])
     }
 
-    @Test func whatIsNoTomlStopsTheReading() {
+    @Test func aTextThatIsNotTomlStopsTheReading() {
         #expect(message(of: "[job.a\n").hasPrefix("timerd.toml:1:7: "))
         #expect(
             message(of: "[job.a]\nevery = \"1h\"\nevery = \"2h\"\n").hasPrefix("timerd.toml:3:9: "))
@@ -560,7 +561,7 @@ import TimerZones
         #expect(past == nil)
     }
 
-    @Test func tooManyJobsAreLeftOutLoudly() throws {
+    @Test func tooManyJobsAreLeftOut_withAnError() throws {
         let jobs = (0..<5).map { "[job.j\($0)]\nshell = \"true\"\nevery = \"1h\"\n" }.joined()
         let reading = try read("[daemon]\njobs-max = 3\n" + jobs)
         #expect(reading.jobSet.jobs.count == 3 && reading.rejected == ["j3", "j4"])
@@ -594,7 +595,7 @@ import TimerZones
         }
     }
 
-    /// A fresh installation runs nothing; what it suggests is good.
+    /// A new installation runs nothing; its suggestions are valid.
     @Test func theInstalledConfigurationHasNoJob_andIsGoodWithItsCommentsTakenOff() throws {
         let text = try shipped("system.toml")
         let reading = try read(text)

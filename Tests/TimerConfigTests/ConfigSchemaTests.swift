@@ -49,7 +49,7 @@ import Testing
         }
     }
 
-    /// Values of every kind, as TOML, which most of JSON is as well.
+    /// Values of every kind, as TOML; most JSON values are valid TOML, too.
     private static let samples = [
         "1", "0", "-1", "100000000000", "1.5", "true", "\"\"", "\"x\"", "\"1h\"", "\"none\"",
         "\"infinity\"", "\"64KiB\"", "\"0022\"", "\"/x\"", "\"-/x\"", "\"*:0/5\"",
@@ -64,7 +64,7 @@ import Testing
         "{ \"a b\" = \"/x\" }",
     ]
 
-    /// One configuration, and whether the reader takes it.
+    /// One configuration, and whether the reader accepts it.
     private struct Sample: Encodable {
         var toml: String
         var isGood: Bool
@@ -118,9 +118,9 @@ import Testing
 
     private static let hasValidator = run("import jsonschema, tomllib", []).status == 0
 
-    /// An editor must not mark what is right. What it marks is wrong; not all that is wrong is marked.
+    /// An editor must not mark valid text. It marks only errors, though not every error.
     @Test(.enabled(if: hasValidator, "needs python3 with jsonschema"))
-    func whatTheReaderTakesIsValid_andUnknownKeysAndOtherTypesAreNot() throws {
+    func acceptedConfigurationsAreValid_andUnknownKeysAndOtherTypesAreNot() throws {
         let folder = FileManager.default.temporaryDirectory
             .appendingPathComponent("timerd-schema-\(UUID().uuidString)")
         try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
@@ -138,7 +138,7 @@ import Testing
         let shipped = root.appendingPathComponent("config/timerd.toml").path
         let found = Self.run(Self.script, [schema.path, samples.path, shipped])
         #expect(found.status == 0, "\(found.text)")
-        // Most of what is wrong is seen: unknown keys and other types all are.
+        // Most errors are found: all unknown keys and all wrong types.
         let words = found.text.split(whereSeparator: \.isWhitespace).compactMap { Double($0) }
         #expect(words.count == 2 && words[0] / words[1] > 0.9, "\(found.text)")
     }

@@ -7,7 +7,7 @@ import TimerCore
 
 @testable import TimerConfig
 
-/// The keys that say as whom jobs run and what their processes may do.
+/// The keys for the user of a job and the restrictions on its processes.
 @Suite struct ConfinementKeysTests {
     private func read(_ text: String, asksMachine: Bool = false) throws -> ConfigReading {
         let now = try #require(WallInstant(rfc3339: "2026-11-21T08:00:00Z"))
@@ -169,7 +169,7 @@ import TimerCore
             #"4:19: job "j": selinux-context: "a:b:c d" is no context such as "#
         ),
     ])
-    func whatIsWrongIsToldWithItsPlace(keys: String, message: String) throws {
+    func errorsHaveTheirPlace(keys: String, message: String) throws {
         let reading = try read("[job.j]\nevery = \"1h\"\nshell = \"x\"\n\(keys)\n")
         #expect(reading.jobSet.jobs.isEmpty && reading.errors.count == 1)
         let text = try #require(reading.errors.first).description
@@ -219,7 +219,8 @@ import TimerCore
         #expect(free.errors.isEmpty && free.settings.allowedUsers == nil)
     }
 
-    /// Who is in a group is asked where the machine is asked at all. The runner asks it before each run.
+    /// The members of groups are looked up where the machine is asked at all. The runner looks them
+    /// up before each run.
     @Test func aGroupIsLookedUp_whereTheMachineIsAsked() throws {
         let rule = "[daemon]\nallowed-users = [\"@root\", \"@no-such-group\", \"alice\"]\n"
         let jobs = ["root", "alice", "nobody", "no-such-user"].map {
@@ -257,7 +258,7 @@ import TimerCore
         (#"allowed-users = ["@"]"#, #"2:18: [daemon]: allowed-users: "" is no name: a letter"#),
         (#"allowed-users = ["@@a"]"#, #"2:18: [daemon]: allowed-users: "@a" is no name: a letter"#),
     ])
-    func whatIsNoUserIsRefused(key: String, message: String) throws {
+    func aNameThatIsNoUserIsRefused(key: String, message: String) throws {
         let reading = try read("[daemon]\n\(key)\n")
         let text = try #require(reading.errors.first).description
         #expect(text.hasPrefix("t.toml:\(message)"), "\(text)")

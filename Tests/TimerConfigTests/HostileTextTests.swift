@@ -6,13 +6,13 @@ import TimerCore
 
 @testable import TimerConfig
 
-/// Texts as an attacker, or an accident, would write them.
+/// Texts that an attacker or an accident could produce.
 @Suite struct HostileTextTests {
     private func read(_ text: String) throws -> ConfigReading {
         try ConfigReader.read(Array(text.utf8), file: "timerd.toml")
     }
 
-    /// What is said first, up to the excerpt.
+    /// The first message, up to the excerpt.
     private func saying(of text: String) -> String {
         do throws(ConfigError) {
             let reading = try ConfigReader.read(Array(text.utf8), file: "timerd.toml")
@@ -50,7 +50,7 @@ import TimerCore
         #expect(saying(of: text).contains("exceeded maximum nested value depth of 16"))
     }
 
-    /// Dots that part no keys, where a careless count would find some.
+    /// Dots that do not separate keys, where a simple count would find some.
     @Test(arguments: [
         "\(dotted(16)) = 1", "# \(dotted(99))\na = 1", "a = '\(dotted(99))'",
         "a = \"\\\"\(dotted(99))\"", "a = '''\n\(dotted(99))''\n\(dotted(99))'''''",
@@ -62,7 +62,7 @@ import TimerCore
         #expect(try read(text).errors.allSatisfy { $0.message.hasPrefix("unknown table") })
     }
 
-    /// toml++ 3.3 asks of these whether they are blanks, and takes it for impossible that they are not.
+    /// toml++ 3.3 tests whether these are blanks, and assumes that they are.
     @Test(arguments: ["é", "あ", "\u{fe7f}", "\u{2003}x", "\u{1681}"])
     func refusesLettersOutsideOfStrings(letter: String) {
         #expect(saying(of: "a = \(letter)").hasPrefix("timerd.toml:1:"))
@@ -103,7 +103,7 @@ import TimerCore
         #expect(error.description == #"/etc/\u001Bc\n: is not a regular file"#)
     }
 
-    /// The place inside a string is told only where it is sure; the name of the key's place is so always.
+    /// The place inside a string is reported only if it is certain; the place of the key always is.
     @Test(arguments: [
         (#""1h xx""#, "2:13"), (#"'1h xx'"#, "2:13"), (#""\u0031h xx""#, "2:9"),
         ("\"\"\"\n1h xx\"\"\"", "2:9"), ("'''1h xx'''", "2:9"), (#""1h\txx""#, "2:9"),

@@ -6,7 +6,7 @@ import TimerCore
 
 @testable import TimerConfig
 
-/// Schedules that are no error and may still not be meant. As of 2026-11-21.
+/// Schedules that are valid but may be mistakes, as of 2026-11-21.
 @Suite struct LintTests {
     private func codes(_ table: String) throws -> [String] {
         let now = try #require(WallInstant(rfc3339: "2026-11-21T08:00:00Z"))
@@ -70,13 +70,14 @@ import TimerCore
         (#"cron = "H/7 * * * *""#, ["differs-from-cron", "uneven-step"]),
     ])
     func warnsOf(table: String, expected: [String]) throws {
-        // A zone without daylight saving, unless the table names one: the machine's own may have some.
+        // A zone without daylight saving time, unless the table names one: the machine's own zone
+        // may have it.
         let zoned =
             table.contains("timezone") || table.contains("at =") ? "" : "timezone = \"UTC\"\n"
         #expect(try codes(zoned + table).sorted() == expected.sorted(), "\(table)")
     }
 
-    /// A job has one warning of daylight saving time, which says all there is to say of it.
+    /// A job has one warning about daylight saving time, which contains everything.
     @Test func theClocksAreWarnedOfOnceForAJob() throws {
         let now = try #require(WallInstant(rfc3339: "2026-11-21T08:00:00Z"))
         let text = """
@@ -95,8 +96,8 @@ import TimerCore
             ])
     }
 
-    /// Drawn from the machine's seed and the job's name, the same at each reading.
-    @Test func whatIsDrawnIsTheSameEachTime_andAnotherForAnotherJob() throws {
+    /// Computed from the machine's seed and the job's name; the same at each reading.
+    @Test func randomValuesAreTheSameEachTime_andDifferBetweenJobs() throws {
         let text = (0..<20).map { "[job.j\($0)]\nshell = \"x\"\ncron = \"H H * * *\"\n" }.joined()
         func schedules(_ seed: UInt64) throws -> [Schedule] {
             let reading = try ConfigReader.read(Array(text.utf8), file: "t.toml", seed: seed)

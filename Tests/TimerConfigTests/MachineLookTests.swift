@@ -164,7 +164,7 @@ import TimerCore
     /// As root alone is there another user whose rights can be told from one's own.
     @Test(
         .enabled(if: geteuid() == 0 && getpwnam("nobody") != nil, "needs root and the user nobody"))
-    func whatIsClosedToTheUserOfTheJobIsSaid_withTheDirectoryThatIsClosed() throws {
+    func aDirectoryThatTheUserOfTheJobMayNotEnterIsReported() throws {
         let cases: [(String, String?)] = [
             ("command = [\"FOLDER/good\"]", nil),
             ("command = [\"FOLDER/own\"]", "user \"nobody\" may not execute \"FOLDER/own\""),
@@ -236,7 +236,7 @@ import TimerCore
         #expect(may(0, uid: 0, groups: [], isDirectory: true) == true)
     }
 
-    @Test func whatIsHiddenFromThisProcessIsNotSaidToBeMissing() throws {
+    @Test func hiddenDirectoriesAreNotReportedAsMissing() throws {
         for look in [
             FileLook(program: "/tmp/no/such", with: nil, hidden: ["/tmp"]),
             FileLook(directory: "/tmp/no", with: nil, hidden: ["/tmp"]),

@@ -6,19 +6,19 @@ import TimerCore
 
 @testable import TimerConfig
 
-/// Where errors are said to be, and what becomes of very many of them.
+/// The places of errors, and what happens with very many errors.
 @Suite struct ManyErrorsTests {
     private func read(_ text: String) throws -> ConfigReading {
         try ConfigReader.read(Array(text.utf8), file: "t.toml")
     }
 
-    /// What is said of a text that is not TOML, up to the excerpt.
+    /// The message for a text that is not TOML, up to the excerpt.
     private func fault(of text: String) -> String {
         let error = #expect(throws: ConfigError.self) { try read(text) }
         return String(error?.description.split(separator: "\n").first ?? "")
     }
 
-    /// The parser of toml++ 3.3 takes for granted that a key begins in a header, and says nothing of where.
+    /// The parser of toml++ 3.3 assumes that a key starts in a header, and reports no place.
     @Test(arguments: [
         ("[!]", "1:2"), ("a = 1\n[.job]\n", "2:2"), ("b = 1\n[\n[job.a]\n", "2:2"),
         ("a = 1\n  [ =x]\n", "2:5"), ("# x\n\n[é]", "3:2"), ("[job.a]\n[[!]]", "2:3"),
@@ -60,14 +60,14 @@ import TimerCore
         #expect(reading?.jobSet.jobs.map(\.name.description) == ["j19999"])
     }
 
-    @Test func aFalseRenameIsSaidWhereItIs() throws {
+    @Test func aFalseRenameIsReportedWithItsPlace() throws {
         let job = "every = \"1h\"\nshell = \"true\"\n"
         let reading = try read("[job.a]\n\(job)[job.b]\n\(job)renamed-from = \"a\"\n")
         #expect(reading.errors.map(\.mark) == [SourceMark(line: 7, column: 16)])
         #expect(reading.errors.first?.job == "b")
     }
 
-    @Test func unknownKeysAreToldUpToAHundred_andTheOthersCounted() throws {
+    @Test func aHundredUnknownKeysAreReported_andTheOthersCounted() throws {
         let keys = (0..<80_000).map { "evry\($0) = 1\n" }.joined()
         let reading = try read("[job.a]\n\(keys)")
         #expect(reading.errors.count == 101 && reading.errorCount == 80_000)
@@ -79,7 +79,7 @@ import TimerCore
         #expect(few.errors.count == 100 && few.errorCount == 100)
     }
 
-    /// The bound is told by its error, and at it everything is as ever.
+    /// The limit has its own error, and up to it all is as usual.
     @Test(arguments: [
         ("100y", true), ("36525d", true), ("3155760000s", true), ("100y 1us", false),
         ("3155760001s", false), ("101y", false),
@@ -100,7 +100,7 @@ import TimerCore
         #expect(size.errors.count == 1)
     }
 
-    @Test func warningsAreToldUpToAHundred_andTheNotesApart() throws {
+    @Test func aHundredWarningsAreReported_andTheNotesSeparately() throws {
         let jobs = (0..<5000).map {
             "[job.j\($0)]\ntimezone = \"UTC\"\nshell = \"x\"\ncron = \"H/7 * * * *\"\n"
         }.joined()
@@ -111,8 +111,8 @@ import TimerCore
         #expect(reading.warnings.count { $0.isNote } == 100)
     }
 
-    /// A line of the log, and a list of jobs, have no megabytes in them.
-    @Test func whatIsVeryLongIsNotRepeatedInFull() throws {
+    /// A line of the log or of a list must not contain megabytes.
+    @Test func veryLongTextsAreShortenedInErrors() throws {
         let long = String(repeating: "é", count: 1_000_000)
         for text in [
             "[job.\"\(long)\"]\nx = 1\n", "[job.a]\n\"\(long)\" = 1\n", "[\"\(long)\"]\n",

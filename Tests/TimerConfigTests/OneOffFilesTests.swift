@@ -43,7 +43,7 @@ import TimerCore
     @Test func areRead_andMarked() throws {
         let folder = try Folder()
         try folder.write("one-off.d/restic-1.toml", Self.good)
-        // Half written, and none of ours.
+        // A file that is half written, and a file of another program.
         try folder.write("one-off.d/.restic-2.7.new", "[job.")
         let reading = try folder.load()
         #expect(reading.errors.isEmpty)

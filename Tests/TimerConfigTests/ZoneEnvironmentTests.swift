@@ -6,7 +6,7 @@ import Testing
 
 @testable import TimerZones
 
-/// What the environment variable TZ means.
+/// The meaning of the environment variable TZ.
 @Suite struct ZoneEnvironmentTests {
     /// The offset in hours on the first of January and July of 2026.
     private func offsets(_ value: String?) throws -> [Int] {
@@ -31,7 +31,7 @@ import Testing
         #expect(try offsets(value) == expected)
     }
 
-    /// Then the machine's own file counts, and there is something to be said of it.
+    /// Then the machine's own zone file is used, with a warning.
     @Test(arguments: [
         "Nowhere/AtAll", "../etc/passwd", "Europe/../Europe/Berlin", "Mars", "EST5EDT4FOO",
         "EST5EDT4",

@@ -6,7 +6,7 @@ import TimerCore
 
 @testable import TimerControl
 
-/// Pauses as a request names them.
+/// Pauses in the form of a request.
 private enum SeenPauses {
     static let text = #"{"job":"a","since":"2026-12-24T18:00:00Z","by":"b"}"#
 
@@ -103,7 +103,7 @@ private enum SeenPauses {
         ),
         ("POST", "/v1/runs", "", .methodNotAllowed(["GET", "HEAD", "OPTIONS"])),
         ("GET", "/v1/runs/a", "", .noSuchRun("a")),
-        // A date that there is not.
+        // A date that does not exist.
         (
             "GET", "/v1/jobs/a/log?run=a:20260230T000000.000000Z:1", "",
             .noSuchRun("a:20260230T000000.000000Z:1")

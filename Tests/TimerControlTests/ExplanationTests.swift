@@ -6,9 +6,10 @@ import TimerCore
 
 @testable import TimerControl
 
-/// What `why` says of a job in each of its states.
+/// The explanation of `why` for a job in each of its states.
 @Suite struct ExplanationTests {
-    /// An agenda and its clocks; runs start when they are told to and end when the test says so.
+    /// An agenda and its clocks. Runs start when the agenda starts them, and end when the test ends
+    /// them.
     private struct Machine {
         var agenda: Agenda
         var seconds: Int64 = 1_795_000_020
@@ -44,7 +45,7 @@ import TimerCore
             }
         }
 
-        /// Lets time pass and rings the job's timer then.
+        /// Advances the clocks and fires the timer of the job then.
         mutating func pass(_ seconds: Int64, ring job: String = "backup") {
             self.seconds += seconds
             handle(.wake(Job.Name(job)!))

@@ -8,7 +8,7 @@ import TimerCore
 
 @testable import TimerControl
 
-/// The API's JSON against Foundation's, which wrote and read it before.
+/// Compares the API's JSON with Foundation's.
 @Suite struct JSONTests {
     private static func foundation(_ value: some Encodable) throws -> String {
         let encoder = JSONEncoder()
@@ -25,7 +25,8 @@ import TimerCore
         return try decoder.decode(Value.self, from: Data(bytes))
     }
 
-    /// Whether a comma stands before what closes an object or an array, which RFC 8259 does not allow.
+    /// Whether there is a comma before the end of an object or an array, which RFC 8259 does not
+    /// allow.
     private static func hasIdleComma(_ bytes: [UInt8]) -> Bool {
         let text = bytes.filter { $0 > 0x20 }
         return zip(text, text.dropFirst()).contains {
@@ -37,7 +38,7 @@ import TimerCore
         String(decoding: try ControlJSON.encode(value), as: UTF8.self)
     }
 
-    /// Something of each kind, in an order that is not that of the names.
+    /// A value of each kind, in an order that is not alphabetical.
     private struct Everything: Codable, Hashable {
         var zebra = "z"
         var aWord: String? = "a"
@@ -118,7 +119,7 @@ import TimerCore
     func refuses(text: String) {
         let bytes = Array(text.utf8)
         #expect(throws: DecodingError.self) { try ControlJSON.decode(KillBody.self, from: bytes) }
-        // Foundation lets a comma pass that nothing follows.
+        // Foundation accepts a comma that nothing follows.
         guard !Self.hasIdleComma(bytes) else { return }
         #expect(throws: (any Error).self) { try Self.foundation(KillBody.self, from: bytes) }
     }
@@ -141,8 +142,8 @@ import TimerCore
         #expect((try? ControlJSON.decode(OrderBody.self, from: body))?.forUsec == number)
     }
 
-    /// A body of nothing but brackets must not take the stack of the thread that reads it.
-    @Test func whatLiesTooDeepIsRefused() {
+    /// A body of nothing but brackets must not use up the stack of the thread that parses it.
+    @Test func deepNestingIsRefused() {
         let deep = JSONDocument.depthMax
         for (depth, isGood) in [(deep, true), (deep + 1, false), (1 << 20, false)] {
             let lists = [UInt8](repeating: UInt8(ascii: "["), count: depth - 1)
@@ -154,7 +155,8 @@ import TimerCore
         }
     }
 
-    /// Of names of one word: of several, Foundation reads more spellings than are written.
+    /// With names of one word: for names of several words, Foundation reads more spellings than it
+    /// writes.
     private struct Plain: Codable, Hashable {
         struct Line: Codable, Hashable {
             var job: String
@@ -166,7 +168,7 @@ import TimerCore
         var kept: Int
     }
 
-    /// Texts that are nearly JSON: both readers refuse them, or both read the same.
+    /// Texts that are almost JSON: both parsers refuse them, or both read the same.
     @Test func nearlyJSONIsReadAsFoundationReadsIt() throws {
         var random = SeededRandom()
         let reply = Plain(
@@ -212,7 +214,7 @@ import TimerCore
     }
 }
 
-/// What is written by hand beside the values, so that a field that is new is not forgotten there.
+/// A part of the encoding is written by hand; this test finds a forgotten field.
 @Suite struct ListingTests {
     private static func now(_ seconds: Int64 = 1_795_000_000) -> Now {
         Now(

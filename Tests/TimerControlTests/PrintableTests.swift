@@ -12,7 +12,7 @@ import Testing
     ])
     func textMovesNoTerminal(text: String, shown: String) {
         #expect(Printable.text(text) == shown)
-        // What is shown is shown as it is.
+        // Printable text is not changed.
         #expect(Printable.text(shown) == shown)
     }
 

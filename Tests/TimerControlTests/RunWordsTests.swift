@@ -54,7 +54,7 @@ import TimerCore
         #expect(RunWords.cause(of: try run(nil)) == "by its schedule")
     }
 
-    @Test func whatARunWaitsForHasASentence() throws {
+    @Test func theReasonWhyARunWaitsHasASentence() throws {
         func wait(_ word: String?) throws -> String? {
             RunWords.wait(try run("schedule", waits: word)) { "<\($0)>" }
         }

@@ -8,15 +8,16 @@ import TimerCore
 
 @testable import timerd
 
-/// What `journalctl -x` adds to the entries: systemd/timerd.catalog, against the entries themselves.
+/// The texts that `journalctl -x` adds to the entries: compares systemd/timerd.catalog with the
+/// entries.
 @Suite struct CatalogTests {
-    /// One entry of the catalog, as systemd reads it (src/libsystemd/sd-journal/catalog.c): a header of
-    /// `Name: value` lines up to an empty line, then text.
+    /// One entry of the catalog, parsed like systemd does it (src/libsystemd/sd-journal/catalog.c):
+    /// a header of `Name: value` lines up to an empty line, and then text.
     private struct Explanation {
         var header: [String: String] = [:]
         var text = ""
 
-        /// The fields it takes from the journal entry, written `@FIELD@`.
+        /// The fields of the journal entry that it inserts, written `@FIELD@`.
         var fields: Set<String> {
             let all = header.values.joined(separator: "\n") + "\n" + text
             let parts = all.split(separator: "@", omittingEmptySubsequences: false)
@@ -31,7 +32,7 @@ import TimerCore
         var found: [(id: String, explanation: Explanation)] = []
         var isHeader = false
         for line in try String(contentsOf: file, encoding: .utf8).components(separatedBy: "\n") {
-            // systemd passes over such a line wherever it stands.
+            // systemd ignores such lines everywhere.
             if line.hasPrefix("#") || line.hasPrefix(";") { continue }
             if line.hasPrefix("-- ") {
                 found.append((String(line.dropFirst(3)), Explanation()))
@@ -72,7 +73,7 @@ import TimerCore
         }
     }
 
-    /// systemd puts the bare name of a field where the entry does not have it.
+    /// If the entry has no such field, systemd inserts the name of the field.
     @Test(arguments: Samples.all)
     func eachFieldItNamesIsInTheEntry(_ notice: Notice) throws {
         try Self.expectEachField(in: LogEntry(notice).metadata)
@@ -97,7 +98,7 @@ import TimerCore
     }
 }
 
-/// A notice of each kind, with as little in it as there can be.
+/// A notice of each kind, with as few values as possible.
 private enum Samples {
     private static let job = Job.Name("backup")!
     private static let firing = Firing(

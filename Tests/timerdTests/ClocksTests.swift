@@ -8,7 +8,7 @@ import TimerCore
 @testable import timerd
 
 @Suite struct ClocksTests {
-    /// Clocks that go on by 100 ns with each read, and by more before some of them.
+    /// Clocks that advance by 100 ns with each read, and by more before some of them.
     private final class Reads {
         private var time: Int64 = 1_000_000_000_000
         private var stops: [Int: Int64]
@@ -19,15 +19,16 @@ import TimerCore
         func read(_ clock: Int32) -> timespec {
             time += 100 + (stops[count] ?? 0)
             count += 1
-            // The wall clock is ahead by a million seconds.
+            // The wall clock is a million seconds ahead.
             let offset = clock == CLOCK_REALTIME ? 1_000_000 : 0
             return timespec(
                 tv_sec: Int(time / 1_000_000_000) + offset, tv_nsec: Int(time % 1_000_000_000))
         }
     }
 
-    /// SIGSTOP, or a machine that sleeps, between two reads: it would look like a wall clock that was set, and
-    /// slots that were due meanwhile would not count as missed.
+    /// SIGSTOP, or a machine that sleeps, between two reads. Without the repeated reading it would
+    /// look like a wall clock that was set, and runs that were due meanwhile would not count as
+    /// missed.
     @Test(arguments: 0..<8) func aStopBetweenTwoReadsIsNoClockThatWasSet(place: Int) throws {
         let clocks = try Clocks()
         let before = clocks.now(reading: Reads(stops: [:]).read)

@@ -27,8 +27,8 @@ import TimerCore
             instance: 1)
     }
 
-    /// New runs of so many jobs, of which so many start, and starts of others that were on record before, as
-    /// further attempts are.
+    /// This many jobs with new runs, some of which start, and starts of runs that were recorded
+    /// before, like retries.
     @Test(arguments: [1, 63, 64, 65, 128, 300], [0, 1, 64, 65])
     func nothingIsLost_andWhatStartsComesFirst(jobs: Int, before: Int) {
         let runs = (0..<jobs).map(run)

@@ -10,7 +10,7 @@ import TimerRunner
 
 @testable import timerd_runner
 
-/// What the runner finds out of the files without reading them.
+/// Whether the runner notices changes of the files without reading them.
 @Suite struct ConfigTraceTests {
     private let folder = "/tmp/timerd-trace-\(UUID().uuidString)"
     private var main: String { "\(folder)/timerd.toml" }
@@ -46,14 +46,14 @@ import TimerRunner
         try read(trace)
         let rules = trace.take()
         #expect(rules.activeMax == 64 && rules.allowedUsers == nil)
-        // What is in no file may be in one soon.
+        // A job that is in no file may be in one soon.
         #expect(!trace.hasChanged() && affected(trace) == "d")
 
         try write("a", to: "jobs.d/1.toml")
-        // What was seen counts for a moment.
+        // The result of a check is used for a moment.
         while !trace.hasChanged() { usleep(1000) }
         #expect(affected(trace) == "a b d")
-        // The reading that began since does not count before it is taken.
+        // A reading that began since does not count before its result is used.
         try read(trace)
         #expect(!trace.hasChanged() && affected(trace) == "a b d")
         _ = trace.take()
@@ -65,7 +65,7 @@ import TimerRunner
         try write("main", "d", to: "timerd.toml")
         try read(trace)
         #expect(affected(trace) == "main b c d")
-        // One that is changed while it is read is seen by the next look.
+        // A change during the reading is found by the next check.
         try write("a", "b", to: "jobs.d/1.toml")
         _ = trace.take()
         while !trace.hasChanged() { usleep(1000) }
@@ -97,7 +97,7 @@ import TimerRunner
 
     // MARK: - Files with errors
 
-    /// Reads and uses the files, and says which jobs stay as they are.
+    /// Reads the files, uses them, and returns the jobs that do not change.
     private func kept(_ trace: ConfigTrace) throws -> String {
         trace.note()
         trace.note(try ConfigReader.load(path: main, ownerUID: geteuid()))
@@ -119,7 +119,7 @@ import TimerRunner
             #expect(try kept(trace) == "a b")
             #expect(!trace.hasChanged() && affected(trace) == "d")
         }
-        // With an error in the main file, which is parsed, everything stays.
+        // With an error in the main file, no job changes.
         try "[x]\n".write(toFile: main, atomically: true, encoding: .utf8)
         chmod(main, 0o644)
         #expect(try kept(trace) == "a b c main")
@@ -129,7 +129,7 @@ import TimerRunner
         #expect(affected(trace) == "a d")
     }
 
-    /// Who may run jobs must not depend on an error in the file that says so.
+    /// The allowed users must not depend on an error in their file.
     @Test func theRulesStayWhileTheFileThatHasThemHasAnError() throws {
         mkdir(folder, 0o755)
         mkdir("\(folder)/jobs.d", 0o755)

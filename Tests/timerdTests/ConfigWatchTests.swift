@@ -10,10 +10,10 @@ import Testing
 
 @testable import timerd
 
-/// Which changes of which files count, by the kernel's words for them, and when they are over. The clock and the kernel's
-/// notices are the test's; the files are real.
+/// Which inotify events of which files count, and when a series of changes is over. The clock and
+/// the events are simulated; the files are real.
 @Suite struct ConfigWatchTests {
-    /// Notes what is watched, and tells what the test says.
+    /// Records the watches, and reports the events of the test.
     private final class Notices: DirectoryNotices {
         private struct State {
             var paths: [String] = []
@@ -61,7 +61,7 @@ import Testing
 
         func end() {}
 
-        /// As the kernel: nothing is told of what is not watched for it.
+        /// Like the kernel, reports only events of watched directories that are in the mask.
         func tell(_ folder: String, _ name: String, _ flags: Int32...) {
             let changed: (@Sendable () -> Void)? = state.withLock { state in
                 guard let watch = state.paths.firstIndex(of: folder),
@@ -78,7 +78,7 @@ import Testing
         }
     }
 
-    /// A clock that the test moves, and what is to be called when.
+    /// A simulated clock, with the calls that are planned.
     private final class Time: Sendable {
         private struct State {
             var now: Duration = .zero
@@ -116,7 +116,7 @@ import Testing
         }
     }
 
-    /// One watch on files of its own.
+    /// A watch on files in a directory of its own.
     private final class Scene {
         let folder: String
         let notices = Notices()
@@ -128,7 +128,7 @@ import Testing
         final class Counter: Sendable {
             private let count = Mutex(0)
             func add() { count.withLock { $0 += 1 } }
-            /// How many there were since the last call.
+            /// The number of changes since the last call.
             func take() -> Int {
                 count.withLock { count in
                     defer { count = 0 }
@@ -144,7 +144,7 @@ import Testing
         }
 
         init(_ main: String = "timerd/timerd.toml", make: (String) throws -> Void) throws {
-            // Its real path, as the kernel's notices have it.
+            // Its real path, which inotify uses.
             let made = "/tmp/timerd-watch-\(UUID().uuidString)"
             mkdir(made, 0o755)
             folder = try #require(realpath(made, nil).map { String(cString: $0) })
@@ -164,7 +164,8 @@ import Testing
             self.watch = watch
         }
 
-        /// Tells of a change, lets it be over, and says how many were noticed.
+        /// Reports an event, waits until the series is over, and returns how many changes were
+        /// noticed.
         func count(_ folder: String, _ name: String, _ flags: Int32) -> Int {
             notices.tell(self.folder + folder, name, flags)
             time.pass(.seconds(1))
@@ -186,7 +187,7 @@ import Testing
         #expect(scene.count("/timerd", "jobs.d", IN_MOVED_TO) == 1)
     }
 
-    @Test func whatEditorsAndPackageManagersWriteBesideTheFilesDoesNotCount() throws {
+    @Test func temporaryFilesOfEditorsAndPackageManagersDoNotCount() throws {
         let scene = try Scene(make: plain)
         for name in [".timerd.toml.swp", "timerd.toml~", "4913", "timerd.toml.dpkg-new", "other"] {
             #expect(scene.count("/timerd", name, IN_CLOSE_WRITE) == 0, "\(name)")
@@ -194,7 +195,7 @@ import Testing
         for name in [".a.toml", ".a.toml.swp", "a.toml~", "a.toml.dpkg-new", "#a.toml#", "README"] {
             #expect(scene.count("/timerd/jobs.d", name, IN_CLOSE_WRITE) == 0, "\(name)")
         }
-        // And nobody is woken for them later.
+        // And no wake-up is planned for them.
         #expect(scene.time.planned == 0)
     }
 
@@ -212,7 +213,8 @@ import Testing
         #expect(scene.changes.take() == 0 && scene.time.planned == 0)
     }
 
-    /// A program that writes its file again and again keeps nobody else's change from being used.
+    /// A program that writes its file again and again does not delay the changes of other programs
+    /// for ever.
     @Test func changesWithoutEndAreUsedNowAndThen() throws {
         let scene = try Scene(make: plain)
         for _ in 0..<200 {
@@ -222,7 +224,7 @@ import Testing
         #expect((3...4).contains(scene.changes.take()))
     }
 
-    /// Half a file is none: it counts when it is closed.
+    /// A file that is being written does not count before it is closed.
     @Test func aFileThatIsBeingWrittenIsWaitedFor() throws {
         let scene = try Scene(make: plain)
         let path = "\(scene.folder)/timerd/jobs.d/new.toml"
@@ -230,7 +232,7 @@ import Testing
         #expect(scene.count("/timerd/jobs.d", "new.toml", IN_CREATE) == 0)
         #expect(scene.count("/timerd/jobs.d", "new.toml", IN_MODIFY) == 0)
         #expect(scene.count("/timerd/jobs.d", "new.toml", IN_CLOSE_WRITE) == 1)
-        // Beside another change as well.
+        // This is also true if another file changes.
         scene.notices.tell("\(scene.folder)/timerd", "timerd.toml", IN_CLOSE_WRITE)
         scene.time.pass(.milliseconds(900))
         scene.notices.tell("\(scene.folder)/timerd/jobs.d", "new.toml", IN_MODIFY)
@@ -238,7 +240,7 @@ import Testing
         #expect(scene.changes.take() == 0)
         scene.time.pass(.milliseconds(100))
         #expect(scene.changes.take() == 1)
-        // Of a link nothing more is told.
+        // For a link no further event comes.
         #expect(symlink("new.toml", "\(scene.folder)/timerd/jobs.d/link.toml") == 0)
         #expect(scene.count("/timerd/jobs.d", "link.toml", IN_CREATE) == 1)
     }
@@ -254,7 +256,7 @@ import Testing
         #expect(scene.count("/timerd", "jobs.d", IN_CREATE | IN_ISDIR) == 1)
         #expect(scene.notices.watched.contains(jobs))
         #expect(scene.count("/timerd/jobs.d", "a.toml", IN_CLOSE_WRITE) == 1)
-        // And is no more when it is gone.
+        // It is not watched any more when it was removed.
         rmdir(jobs)
         #expect(scene.count("/timerd/jobs.d", "", IN_DELETE_SELF) == 1)
         #expect(!scene.notices.watched.contains(jobs))
@@ -267,16 +269,16 @@ import Testing
         rename("\(scene.folder)/a", "\(scene.folder)/old")
         #expect(scene.count("/a", "", IN_MOVE_SELF) == 1)
         #expect(!scene.notices.watched.contains("\(scene.folder)/a/b"))
-        // What is made there is looked for.
+        // Directories that are created there are found.
         for name in ["a", "a/b"] { mkdir("\(scene.folder)/\(name)", 0o755) }
         #expect(scene.count("", "a", IN_CREATE | IN_ISDIR) == 1)
         #expect(scene.notices.watched.contains("\(scene.folder)/a/b"))
         #expect(scene.count("/a/b", "timerd.toml", IN_MOVED_TO) == 1)
-        // Above, nothing else wakes it.
+        // Other events in the directories above do not count.
         #expect(scene.count("", "other", IN_CREATE) == 0)
     }
 
-    /// As a ConfigMap of Kubernetes: an update renames `..data` alone.
+    /// As with a ConfigMap of Kubernetes: an update renames only `..data`.
     @Test func theDirectoriesThatLinksLeadToAreWatched() throws {
         let scene = try Scene { folder in
             mkdir("\(folder)/timerd/..1", 0o755)
@@ -294,7 +296,7 @@ import Testing
         #expect(scene.count("/stow", "b.toml", IN_MOVED_TO) == 1)
         #expect(scene.count("/far", "a", IN_CLOSE_WRITE) == 1)
         #expect(scene.count("/far", "b.toml", IN_CLOSE_WRITE) == 0)
-        // A loop of links leads nowhere, and is no end.
+        // A loop of links leads to no file, and does not hang.
         unlink("\(scene.folder)/timerd/..data")
         #expect(symlink("..data", "\(scene.folder)/timerd/..data") == 0)
         #expect(scene.count("/timerd", "..data", IN_CREATE) == 1)
@@ -308,7 +310,7 @@ import Testing
         #expect(scene.complaints.texts.count == 1)
         #expect(scene.complaints.texts.first?.contains("fs.inotify.max_user_watches") == true)
         #expect(scene.complaints.texts.first?.contains("timerctl reload") == true)
-        // Once there are more, they are used.
+        // When more watches are possible, they are added.
         scene.notices.fail(nil)
         scene.watch?.look()
         #expect(scene.count("/timerd/jobs.d", "a.toml", IN_MOVED_TO) == 1)

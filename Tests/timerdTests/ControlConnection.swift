@@ -29,7 +29,7 @@ final class StubService: ControlService {
 
     init(isHolding: Bool = false) { self.isHolding = isHolding }
 
-    /// How many requests came.
+    /// How many requests have come.
     var count: Int { state.withLock { $0.count } }
 
     func answer(
@@ -42,7 +42,7 @@ final class StubService: ControlService {
         if !isHolding { reply(Self.answer(to: request)) }
     }
 
-    /// The requests that are not answered yet, which the test is to answer from now on.
+    /// The requests without an answer, which the test must answer from now on.
     func takeCalls() -> [Call] {
         state.withLock { state in
             defer { state.calls = [] }
@@ -55,7 +55,7 @@ final class StubService: ControlService {
     }
 }
 
-/// A connection to the control socket without a socket and without a clock: time passes when the test says so.
+/// A connection to the control API without a socket and without a real clock.
 final class ControlConnection {
     let loop = EmbeddedEventLoop()
     let channel: EmbeddedChannel
@@ -88,7 +88,7 @@ final class ControlConnection {
         work()
     }
 
-    /// The client sends no more and goes on reading.
+    /// The client closes its sending side and continues to read.
     func endInput() {
         channel.pipeline.fireUserInboundEventTriggered(ChannelEvent.inputClosed)
         work()
@@ -99,7 +99,7 @@ final class ControlConnection {
         work()
     }
 
-    /// Whether the client reads what the daemon sends; at first it does.
+    /// Whether the client reads what the daemon sends; it does at first.
     func setReading(_ isReading: Bool) {
         reader.isReading = isReading
         work()
@@ -112,20 +112,20 @@ final class ControlConnection {
         }
     }
 
-    /// What came since the last look, as responses of HTTP; nil if it is none.
+    /// The responses of HTTP since the last call; nil if the bytes are not valid.
     func responses() -> [Response]? {
         defer { output = [] }
         return Response.all(in: output)
     }
 
-    /// What came since the last look, if it is one response.
+    /// The response since the last call, if there is exactly one.
     func response() -> Response? {
         guard let all = responses(), all.count == 1 else { return nil }
         return all[0]
     }
 }
 
-/// Passes writes on, and tells of each only while the client reads.
+/// Passes writes on, and completes each of them only while the client reads.
 private final class SlowReader: ChannelOutboundHandler {
     typealias OutboundIn = ByteBuffer
     typealias OutboundOut = ByteBuffer
@@ -152,18 +152,18 @@ private final class SlowReader: ChannelOutboundHandler {
     }
 }
 
-/// A response of HTTP, read strictly.
+/// A response of HTTP, parsed strictly.
 struct Response: Hashable {
     var status: Int
     var headers: [String: String]
     var body: String
 
-    /// The error that its body tells of.
+    /// The error in its body.
     var error: String? {
         (try? ControlJSON.decode(ErrorReply.self, from: Array(body.utf8)))?.error
     }
 
-    /// All of them; nil if there is anything else in the bytes, or a part is missing.
+    /// All responses; nil if the bytes contain anything else, or a part is missing.
     static func all(in bytes: [UInt8]) -> [Response]? {
         var found: [Response] = []
         var rest = bytes[...]

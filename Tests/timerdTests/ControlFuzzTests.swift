@@ -11,9 +11,10 @@ import TimerControl
 
 @testable import timerd
 
-/// Requests from the corpus, mutated and cut into pieces, with answers, half-closed connections and time in
-/// between. Whatever comes, every answer can be read, there is one for each request at most, and the connection ends.
-/// TIMERD_FUZZ_SECONDS says for how long; what once went wrong is kept in Tests/Corpus/control.
+/// Requests from the corpus, mutated and cut into pieces, with answers, half-closed connections and
+/// pauses in between. For every input, each answer is valid, each request has at most one, and the
+/// connection ends. TIMERD_FUZZ_SECONDS sets the duration. Inputs that found a defect are in
+/// Tests/Corpus/control.
 @Suite struct ControlFuzzTests {
     private static var seconds: Double {
         ProcessInfo.processInfo.environment["TIMERD_FUZZ_SECONDS"].flatMap { Double($0) } ?? 20
@@ -28,7 +29,7 @@ import TimerControl
         }
     }()
 
-    /// Bytes that mean something somewhere in a request.
+    /// Bytes that have a meaning somewhere in a request.
     private static let words: [[UInt8]] =
         [
             "\r\n", "\r\n\r\n", "\n", "\r", "\0", " ", ":", "%", "%00", "%2f", "%zz", "?", "&", "=",
@@ -69,7 +70,7 @@ import TimerControl
         return bytes
     }
 
-    /// - Returns: what is wrong; nil if nothing is.
+    /// - Returns: the error; nil if there is none.
     private func talk(_ bytes: [UInt8], _ random: inout SeededRandom) throws -> String? {
         let service = StubService(isHolding: random.int(below: 2) == 0)
         let uid: UInt32 = random.int(below: 3) == 0 ? 4_000_000_000 : geteuid()
@@ -86,7 +87,7 @@ import TimerControl
             if random.int(below: 3) == 0 { answer(service, connection, &random) }
         }
         if random.int(below: 2) == 0 { connection.endInput() }
-        // One that asks and is answered has nothing left to say in the end.
+        // A connection whose requests were all answered sends nothing more.
         var turns = 0
         while !service.takeCallsAndAnswer(connection).isEmpty, turns < 10_000 { turns += 1 }
         connection.pass(.seconds(60))
@@ -137,7 +138,7 @@ import TimerControl
 }
 
 extension StubService {
-    /// Answers what came; what was answered.
+    /// Answers the requests that have come, and returns them.
     func takeCallsAndAnswer(_ connection: ControlConnection) -> [Call] {
         let calls = takeCalls()
         for call in calls { call.reply(Self.answer(to: call.request)) }

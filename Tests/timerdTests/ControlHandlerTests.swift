@@ -10,10 +10,10 @@ import TimerCore
 
 @testable import timerd
 
-/// A user who may only look.
+/// A user with read access.
 private let guest: UInt32 = 4_000_000_000
 
-/// What one connection to the control socket does, by the bytes that come and go and the time that passes.
+/// The behaviour of one connection to the control socket, by the bytes and the time that passes.
 @Suite struct ControlHandlerTests {
     private let list = "GET /v1/jobs HTTP/1.1\r\nHost: timerd\r\n\r\n"
 
@@ -50,7 +50,7 @@ private let guest: UInt32 = 4_000_000_000
             #expect(connection.output.isEmpty)
             paths.append(call.request.path)
             call.reply(StubService.answer(to: call.request))
-            // A second answer is none.
+            // A second answer is ignored.
             call.reply(.error(.internalServerError, "twice"))
             connection.work()
             _ = connection.responses().map { all in #expect(all.map(\.status).contains(200)) }
@@ -66,7 +66,7 @@ private let guest: UInt32 = 4_000_000_000
         #expect(connection.responses()?.count == 5000 && connection.isOpen)
     }
 
-    @Test func whoEndsSendingGetsTheAnswers_andThenTheEnd() throws {
+    @Test func aClientThatEndsSendingGetsTheAnswers_andThenTheEnd() throws {
         let service = StubService(isHolding: true)
         let connection = try ControlConnection(service)
         try connection.send(list + get("/v1/jobs/a"))
@@ -81,7 +81,8 @@ private let guest: UInt32 = 4_000_000_000
         #expect(!connection.isOpen)
     }
 
-    @Test func whoEndsSendingWithoutARequestIsClosed_andInTheMiddleOfOneIsTold() throws {
+    @Test func aClientThatEndsSendingWithoutARequestIsClosed_andInTheMiddleOfOneGetsAnError() throws
+    {
         let silent = try ControlConnection()
         silent.endInput()
         #expect(!silent.isOpen && silent.output.isEmpty)
@@ -115,7 +116,7 @@ private let guest: UInt32 = 4_000_000_000
     ])
     func aRequestThatComesByteByByteEndsAtItsDeadline(text: String) throws {
         let connection = try ControlConnection()
-        // The time runs from the first byte, not from the last one.
+        // The time counts from the first byte, not from the last one.
         connection.pass(.seconds(20))
         for byte in text.utf8 where connection.isOpen {
             try connection.send([byte])
@@ -139,7 +140,7 @@ private let guest: UInt32 = 4_000_000_000
         #expect(connection.response()?.status == 200 && connection.isOpen)
     }
 
-    @Test func whoDoesNotReadTheAnswerIsClosed_andALongOneMayTakeLonger() throws {
+    @Test func aClientThatDoesNotReadIsClosed_andALongAnswerMayTakeLonger() throws {
         for (bytes, seconds) in [(10, 30), (100 << 20, 130)] {
             let service = StubService(isHolding: true)
             let connection = try ControlConnection(service)
@@ -149,15 +150,15 @@ private let guest: UInt32 = 4_000_000_000
             call.reply(ControlAnswer(.ok, String(repeating: "x", count: bytes)))
             connection.work()
             connection.pass(.seconds(Int64(seconds) - 1))
-            // Its next request is not looked at before.
+            // Its next request is not processed before.
             #expect(connection.isOpen && service.takeCalls().isEmpty)
             connection.pass(.seconds(2))
             #expect(!connection.isOpen)
         }
     }
 
-    /// Many clients of users who may only look, none of which reads its long answer.
-    @Test func answersThatNobodyReadsTakeBoundedMemory() throws {
+    /// Many clients of users with read access, none of which reads its long answer.
+    @Test func answersThatAreNotReadTakeBoundedMemory() throws {
         let unread = UnreadBytes()
         let long = ControlAnswer(.ok, ["x": String(repeating: "x", count: 100 << 20)])
         func ask(_ uid: UInt32) throws -> ControlConnection {
@@ -173,14 +174,14 @@ private let guest: UInt32 = 4_000_000_000
         let deaf = try (0..<3).map { _ in try ask(guest) }
         #expect(deaf.map(isGiven) == [true, true, false])
         #expect(deaf[2].response()?.status == 503)
-        // Root has its answer all the same.
+        // Root still gets its answer.
         #expect(isGiven(try ask(0)))
         deaf[0].pass(.seconds(200))
         #expect(!deaf[0].isOpen)
         #expect(isGiven(try ask(guest)))
     }
 
-    @Test func whoReadsTheAnswerInTheEndGetsTheNextOne() throws {
+    @Test func aClientThatReadsLateGetsTheNextAnswer() throws {
         let connection = try ControlConnection()
         connection.setReading(false)
         try connection.send(list + list)
@@ -210,7 +211,7 @@ private let guest: UInt32 = 4_000_000_000
         ("/v1/jobs/pause", "GET, HEAD, POST, OPTIONS"),
         ("/v1/reload", "GET, HEAD, POST, OPTIONS"),
     ])
-    func theMethodsOfAPathAreTold(path: String, allowed: String) throws {
+    func optionsReportsTheMethodsOfAPath(path: String, allowed: String) throws {
         let connection = try ControlConnection(uid: guest)
         try connection.send(get(path, method: "OPTIONS"))
         let options = try #require(connection.response())
@@ -221,13 +222,13 @@ private let guest: UInt32 = 4_000_000_000
         #expect(refused.error != nil && connection.isOpen)
     }
 
-    @Test func theMethodsOfTheServerAreTold() throws {
+    @Test func optionsReportsTheMethodsOfTheServer() throws {
         let connection = try ControlConnection()
         try connection.send(get("*", method: "OPTIONS"))
         #expect(connection.response()?.headers["allow"] == "GET, HEAD, POST, OPTIONS")
     }
 
-    @Test func whoWaitsToSendABodyIsToldTo_orThatItWouldBeForNothing() throws {
+    @Test func aClientThatWaitsToSendABodyIsToldToContinue_orRefused() throws {
         let expecting = "Expect: 100-continue\r\nContent-Length: 2\r\n"
         let connection = try ControlConnection()
         try connection.send(get("/v1/reload", method: "POST", expecting))
@@ -278,7 +279,7 @@ private let guest: UInt32 = 4_000_000_000
         #expect(answer.status == status)
         if status != 200 {
             #expect(answer.error != nil && answer.headers["connection"] == "close")
-            // What still comes is passed over, so that the answer can be read.
+            // Further input is discarded, so that the answer can be read.
             try connection.send(list)
             #expect(connection.output.isEmpty)
         }
@@ -286,7 +287,7 @@ private let guest: UInt32 = 4_000_000_000
         #expect(!connection.isOpen)
     }
 
-    @Test func aFaultIsToldBehindTheAnswersBeforeIt() throws {
+    @Test func anErrorIsReportedAfterTheAnswersBeforeIt() throws {
         let service = StubService(isHolding: true)
         let connection = try ControlConnection(service)
         try connection.send(list + "nonsense\r\n\r\n")
@@ -297,7 +298,7 @@ private let guest: UInt32 = 4_000_000_000
         #expect(connection.responses()?.map(\.status) == [200, 400])
     }
 
-    @Test func theDecoderReadsNothingBehindAnUpgrade_soTheConnectionEnds() throws {
+    @Test func theDecoderReadsNothingAfterAnUpgrade_soTheConnectionEnds() throws {
         let connection = try ControlConnection()
         try connection.send(
             get("/v1/jobs", "Connection: upgrade\r\nUpgrade: websocket\r\n") + list)
@@ -349,7 +350,7 @@ private let guest: UInt32 = 4_000_000_000
         }
     }
 
-    @Test func aUserWhoMayOnlyLookIsToldSo() throws {
+    @Test func aUserWithReadAccessGetsAnErrorForAChange() throws {
         let connection = try ControlConnection(uid: guest)
         try connection.send(list + post("/v1/jobs/a/pause", "") + post("/v1/reload", "") + list)
         #expect(connection.responses()?.map(\.status) == [200, 403, 403, 200])
@@ -396,7 +397,7 @@ private let guest: UInt32 = 4_000_000_000
             #"name jobs, as in {"jobs": ["backup", "report"]}, or say {"all": true}"#
         ),
     ])
-    func whatIsNotKnownIsRefused(path: String, body: String, error: String) throws {
+    func unknownThingsAreRefused(path: String, body: String, error: String) throws {
         let connection = try ControlConnection()
         try connection.send(post(path, body))
         let answer = try #require(connection.response())

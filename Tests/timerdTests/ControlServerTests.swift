@@ -19,7 +19,7 @@ private let guest: UInt32 = 4_000_000_000
     private func peer(_ uid: UInt32) -> Peer { Peer(pid: 1, uid: uid) }
     private let second: UInt64 = 1_000_000_000
 
-    @Test func oneUserHasALimit_andOthersStillGetIn() {
+    @Test func oneUserHasALimit_andOthersCanConnect() {
         var admission = ControlAdmission()
         for _ in 0..<ControlAdmission.perUserMax {
             #expect(admission.admit(peer(guest), at: 0) == nil)
@@ -46,7 +46,7 @@ private let guest: UInt32 = 4_000_000_000
         #expect(admission.admit(peer(0), at: 0) == nil)
     }
 
-    @Test func whoConnectsTooOftenIsRefused_andMayAgainLater() {
+    @Test func aUserWhoConnectsTooOftenIsRefusedForAWhile() {
         var admission = ControlAdmission()
         var accepted = 0
         func connect(_ times: Int, at now: UInt64) {
@@ -60,7 +60,7 @@ private let guest: UInt32 = 4_000_000_000
         #expect(admission.admit(peer(guest), at: 0) == .userTooFast)
         connect(1000, at: second / 4)
         #expect(accepted == ControlAdmission.perUserBurst + ControlAdmission.perUserRate / 4)
-        // However many users come and go, what is remembered of them is bounded.
+        // However many users connect, the number of records about them is limited.
         for number in 0..<UInt32(100_000) {
             let now = second * UInt64(2 + number / 100)
             if admission.admit(peer(guest + number), at: now) == nil {
@@ -82,7 +82,7 @@ private let guest: UInt32 = 4_000_000_000
     }
 }
 
-/// The server on a real socket, whose clients are who the test says.
+/// The server on a real socket; the test determines the users of the clients.
 @Suite struct ControlServerTests {
     private let folder = "/tmp/timerd-control-\(UUID().uuidString)"
     private var path: String { "\(folder)/control.sock" }
@@ -111,7 +111,7 @@ private let guest: UInt32 = 4_000_000_000
         throw POSIXError(POSIXErrorCode(rawValue: errno) ?? .EIO)
     }
 
-    /// What the server sends until it closes the connection, or for so long.
+    /// The bytes that the server sends until it closes the connection, or for this time.
     private func readAll(_ connection: Int32, seconds: Double) -> [UInt8] {
         var bytes: [UInt8] = []
         var buffer = [UInt8](repeating: 0, count: 4096)
@@ -126,7 +126,7 @@ private let guest: UInt32 = 4_000_000_000
         return bytes
     }
 
-    @Test func whoConnectsBeforeItBeginsIsAnsweredThen() throws {
+    @Test func aClientThatConnectsBeforeTheStartIsAnsweredAfterIt() throws {
         let service = StubService()
         let server = try listen(service) { _ in 0 }
         defer { server.stop() }
@@ -134,7 +134,7 @@ private let guest: UInt32 = 4_000_000_000
         defer { close(connection) }
         let text = "GET /v1/jobs HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n"
         #expect(send(connection, text, text.utf8.count, 0) == text.utf8.count)
-        // It ends its side as well: the answer comes all the same.
+        // The client closes its side as well, and still gets the answer.
         shutdown(connection, Int32(SHUT_WR))
         var wanted = pollfd(fd: connection, events: Int16(POLLIN), revents: 0)
         #expect(poll(&wanted, 1, 50) == 0 && service.count == 0)
@@ -143,7 +143,7 @@ private let guest: UInt32 = 4_000_000_000
         #expect(answers?.map(\.status) == [200])
     }
 
-    /// Slow clients that send a byte now and then, many at once, and root beside them.
+    /// Many slow clients that send a byte now and then, and root beside them.
     @Test func rootIsAnsweredAtOnce_howeverManyConnectionsAnotherUserHas() throws {
         let hostile = 600
         let service = StubService()
@@ -160,9 +160,9 @@ private let guest: UInt32 = 4_000_000_000
         let began = Date()
         let reply = try ControlClient(path: path).send(.list)
         #expect(reply.status == 200 && service.count == 1)
-        // Far more than it takes, and far less than the slow ones may.
+        // Much more than it needs, and much less than the slow clients may take.
         #expect(Date().timeIntervalSince(began) < 5)
-        // All but the first were told why they are not let in.
+        // All but the first ones were told why they were refused.
         let refused = try #require(
             Response.all(in: readAll(connections[hostile - 1], seconds: 5))?.first)
         #expect(refused.status == 503 && refused.headers["retry-after"] == "1")
@@ -176,8 +176,9 @@ private let guest: UInt32 = 4_000_000_000
         #expect(open <= ControlAdmission.perUserMax)
     }
 
-    @Test func whoIsRefusedIsAskedAgain_untilThereIsAPlace() throws {
-        // Others have all places of this user; they go while the client waits to ask again.
+    @Test func aRefusedClientTriesAgain_untilItIsAccepted() throws {
+        // Other clients have all connections of this user; they end while the client waits to try
+        // again.
         let service = StubService()
         let server = try listen(service) { _ in guest }
         defer { server.stop() }
@@ -199,7 +200,7 @@ private let guest: UInt32 = 4_000_000_000
     }
 }
 
-/// The names of users, looked up by a function that may take for ever.
+/// The names of users, looked up by a function that may hang.
 @Suite struct UserNamesTests {
     private func name(_ names: UserNames, _ uid: UInt32) -> String? {
         let told = Mutex<String?>(nil)
@@ -224,14 +225,14 @@ private let guest: UInt32 = 4_000_000_000
         #expect(count.withLock { $0 } == 2)
     }
 
-    @Test func aLookUpThatHangsHoldsNobodyUpForLong_andIsHeardOfLater() {
+    @Test func aLookUpThatHangsDelaysNoClientForLong_andItsResultIsUsedLater() {
         let held = DispatchSemaphore(value: 0)
         let names = UserNames { _ in
             held.wait()
             return "ann"
         }
         #expect(name(names, 7) == "uid 7")
-        // Whoever comes while it hangs does not wait again.
+        // Clients that come while it hangs do not wait again.
         let began = DispatchTime.now().uptimeNanoseconds
         for _ in 0..<50 { #expect(name(names, 7) == "uid 7") }
         #expect(DispatchTime.now().uptimeNanoseconds - began < 5_000_000_000)

@@ -14,9 +14,9 @@ import TimerStore
 
 @testable import timerd
 
-/// The agenda with real dispatch timers, and nothing else of the daemon.
+/// The agenda with real dispatch timers, and no other part of the daemon.
 private final class TimerBench: @unchecked Sendable {
-    // Unchecked, since everything in it is used on its queue alone.
+    // This is safe because everything in it is used only on its queue.
     let queue = DispatchQueue(label: "bench")
     private let clocks: Clocks
     private var agenda: Agenda
@@ -70,7 +70,8 @@ private final class TimerBench: @unchecked Sendable {
 }
 
 @Suite struct JobTimerTests {
-    /// Sources that are cancelled, set again and let go of in any order, some of them while they ring.
+    /// Sources that are cancelled, set again and released in any order, some of them while they
+    /// fire.
     @Test func aMillionRandomOrdersOnRealTimersNeitherTrapNorFireEarly() throws {
         let jobs = (0..<8).map { number in
             Job(
@@ -84,7 +85,7 @@ private final class TimerBench: @unchecked Sendable {
         print("orders: seed \(seed)")
         var state = seed
         for _ in 0..<1000 {
-            // In slices, so that timers ring in between.
+            // In parts, so that timers fire in between.
             bench.queue.sync {
                 for _ in 0..<1000 {
                     state = state &* 6_364_136_223_846_793_005 &+ 1_442_695_040_888_963_407
@@ -115,7 +116,7 @@ private final class TimerBench: @unchecked Sendable {
         wall: WallInstant(microsecondsSinceEpoch: 1), awake: AwakeInstant(nanoseconds: 2),
         boot: BootInstant(nanoseconds: 3), bootID: BootID("0123456789abcdef0123456789abcdef")!)
 
-    /// Whole lines with numbers that no clock reads, with which arithmetic would end the daemon.
+    /// Complete lines with numbers that no clock has, with which arithmetic would trap.
     @Test(arguments: [
         "0 7 B 9223372036854775807 2 3 -", "0 7 B -9223372036854775808 2 3 -", "0 7 B 1 -1 3 -",
         "0 7 B 1 9223372036854775807 3 -", "0 7 B 1 2 9223372036854775807 -",
@@ -155,7 +156,7 @@ private final class TimerBench: @unchecked Sendable {
         }
     }
 
-    /// A number has the digits that were written and no sign of its own, whatever the sum says.
+    /// A number consists of its digits, without a sign, even if the checksum is right.
     @Test func aLineWithASignTooManyIsNone() {
         let at = Now(
             wall: WallInstant(microsecondsSinceEpoch: 1_800_000_000_000_000),
@@ -177,7 +178,7 @@ private final class TimerBench: @unchecked Sendable {
         }
     }
 
-    @Test func theLastWholeSignOfLifeCounts() throws {
+    @Test func theLastCompleteHeartbeatCounts() throws {
         let folder = "/tmp/timerd-heartbeat-\(UUID().uuidString)"
         defer { try? FileManager.default.removeItem(atPath: folder) }
         let directory = try Directory.open(folder)
@@ -189,21 +190,21 @@ private final class TimerBench: @unchecked Sendable {
             #expect(file.write(Heartbeat(instance: 1, at: at)) == nil)
             #expect(try HeartbeatFile(in: directory).read()?.at.awake == at.awake)
         }
-        // A kill in the middle of the next: half of one place is new.
+        // A kill during the next write: half of one place is new.
         let descriptor = open("\(folder)/heartbeat", O_WRONLY)
         _ = pwrite(descriptor, "timerd-heartbeat 2 9", 20, 512)
         close(descriptor)
         #expect(try HeartbeatFile(in: directory).read()?.at.awake.nanoseconds == 5)
     }
 
-    /// By what the kernel says of the mount, for a folder of each kind there is here.
+    /// Checked by the mount table, for a directory of each kind on this machine.
     @Test(arguments: ["/dev/shm", "/run", "/tmp", "/var/tmp"])
     func itIsKnownWhetherTheFileLiesInMemory(parent: String) throws {
         let folder = "\(parent)/timerd-heartbeat-\(UUID().uuidString)"
         guard access(parent, W_OK) == 0 else { return }
         defer { try? FileManager.default.removeItem(atPath: folder) }
         let file = try HeartbeatFile(in: try Directory.open(folder))
-        // The last mount at the longest of the paths that lead there.
+        // The last mount at the longest path that contains it.
         let mounts = try String(contentsOfFile: "/proc/self/mounts", encoding: .utf8)
             .split(separator: "\n").map { $0.split(separator: " ").map(String.init) }
         let mount = mounts.filter {
@@ -214,7 +215,7 @@ private final class TimerBench: @unchecked Sendable {
         #expect(file.isInMemory == ["tmpfs", "ramfs"].contains(kind), "\(kind)")
     }
 
-    @Test func inMemoryASignOfLifeIsThereAtOnce() throws {
+    @Test func inMemoryAHeartbeatIsWrittenAtOnce() throws {
         let folder = "/dev/shm/timerd-heartbeat-\(UUID().uuidString)"
         guard access("/dev/shm", W_OK) == 0 else { return }
         defer { try? FileManager.default.removeItem(atPath: folder) }
@@ -283,7 +284,7 @@ private final class TimerBench: @unchecked Sendable {
                 .contains("not a plain file of its own"))
     }
 
-    /// What can lie in the place of a file: made there, and what is said of it.
+    /// Objects that can be in the place of a file: how each is created, and the error for it.
     static let planted: [(make: @Sendable (String) -> Void, fault: String)] = [
         ({ symlink("other", $0) }, "not a plain file of its own"),
         ({ link(sibling($0), $0) }, "not a plain file of its own"),
@@ -303,7 +304,7 @@ private final class TimerBench: @unchecked Sendable {
     }
 
     @Test(arguments: planted.indices)
-    func whatLiesInThePlaceOfAFileIsRefused_andStaysAsItIs(which: Int) throws {
+    func anObjectInThePlaceOfAFileIsRefused_andNotChanged(which: Int) throws {
         defer { clean() }
         let directory = try Directory.open(folder)
         _ = FileManager.default.createFile(atPath: "\(folder)/other", contents: Data("x".utf8))
@@ -315,7 +316,7 @@ private final class TimerBench: @unchecked Sendable {
         #expect(
             failure { () throws(Directory.Failure) in try directory.check("timerd.db-wal") }
                 .hasPrefix("\(path): \(Self.planted[which].fault)"))
-        // Whoever opens it by a descriptor finds the same, or cannot open it at all.
+        // Opening it by a descriptor gives the same error, or is not possible.
         let opened = failure { () throws(Directory.Failure) in
             close(try directory.open("timerd.db-wal", flags: O_RDWR | O_CREAT))
         }
@@ -412,7 +413,7 @@ private final class TimerBench: @unchecked Sendable {
             actions.lazy.compactMap { if case .tell(let notice) = $0 { notice } else { nil } }.first
         )
         let account = AccountSnapshot(for: notice, in: agenda, at: later(20))
-        // It may be told after further events; what it says is of its own time.
+        // It may be logged after further events, and still has the values of its own time.
         _ = agenda.handle(.order(Order(.resume, name, by: .user("ada"))), at: later(21))
         var expected: [String: String] = [
             "TIMERD_STATE": "paused", "TIMERD_COUNT": basis.rawValue,
@@ -426,7 +427,7 @@ private final class TimerBench: @unchecked Sendable {
     }
 
     @Test(arguments: [0, 1, 700, 5000])
-    func theBeginningOfALifeHasAllAccounts(count: Int) throws {
+    func theStartOfAnInstanceHasAllTimeRecords(count: Int) throws {
         let jobs = (0..<count).map { number in
             Job(
                 name: Job.Name("job-with-a-name-of-some-length-\(number)")!,

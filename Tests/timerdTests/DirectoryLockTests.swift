@@ -16,7 +16,7 @@ import Testing
         return path
     }
 
-    /// As a child does that a killed daemon had forked, until its exec.
+    /// Like a child that a killed daemon has forked, until its exec.
     @Test func aLockThatIsReleasedSoonIsWaitedFor() throws {
         let path = try Self.makeFolder()
         defer { try? FileManager.default.removeItem(atPath: path) }

@@ -8,7 +8,7 @@ import TimerCore
 
 @testable import timerd
 
-/// Holds what is asked for until the test lets it go.
+/// Holds requests back until the test releases them.
 private final class Gatherer: Sendable {
     private let held = Mutex<[@Sendable (Snapshot, [String]) -> Void]>([])
     private let asked = DispatchSemaphore(value: 0)
@@ -22,7 +22,7 @@ private final class Gatherer: Sendable {
 
     var count: Int { number.withLock { $0 } }
 
-    /// Waits until somebody asks, and answers with how many have asked so far.
+    /// Waits for a request, and answers with the number of requests so far.
     func answer() {
         asked.wait()
         let done = held.withLock { $0.removeFirst() }
@@ -35,7 +35,7 @@ private final class Gatherer: Sendable {
 }
 
 @Suite struct ListCoalescerTests {
-    @Test func whoeverAsksMeanwhileSharesTheNextOne() {
+    @Test func clientsThatAskMeanwhileShareTheNextOne() {
         let gatherer = Gatherer()
         let listings = ListCoalescer<[String], String> {
             let done = $0
@@ -53,7 +53,7 @@ private final class Gatherer: Sendable {
             }
         }
         ask("a")
-        // One is being gathered, and may have passed what these want to see.
+        // An answer is being made already, and may have passed the data that these requests need.
         for _ in 0..<100 { ask("b") }
         #expect(gatherer.count == 1)
         gatherer.answer()

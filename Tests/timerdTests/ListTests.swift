@@ -8,11 +8,12 @@ import TimerCore
 
 @testable import timerctl
 
-/// What `timerctl list` and `timerctl upcoming` make of many jobs.
+/// The output of `timerctl list` and `timerctl upcoming` for many jobs.
 @Suite struct ListTests {
     private static let now = WallInstant(rfc3339: "2026-11-18T11:07:00Z")!
 
-    /// Four jobs: one that failed, one that is paused, one that runs, and one with a long name of wide characters.
+    /// Four jobs: one that failed, one that is paused, one that runs, and one with a long name of
+    /// wide characters.
     private let table: JobTable
 
     init() throws {
@@ -48,7 +49,7 @@ import TimerCore
         (["--match", "b*", "--match", "s*"], ["backup", "sync"]),
         (["--by", "ada"], ["report"]), (["--by", "ad"], []), (["--note", "swap"], ["report"]),
         (["--sort", "name"], ["backup", "report", "sync", "wide"]),
-        // The instants are not written with as many digits each.
+        // The instants are written with different numbers of digits.
         (["--sort", "next"], ["sync", "backup", "report", "wide"]),
         (["--sort", "last"], ["sync", "backup", "wide", "report"]),
         (["--sort", "state"], ["backup", "sync", "report", "wide"]),
@@ -82,14 +83,15 @@ import TimerCore
             #expect(widest! <= columns, "\(columns): \(text)")
             #expect(text.contains("backup") && text.contains("exited(3)"), "\(text)")
         }
-        // What was asked for is shown, though it may not fit.
+        // Requested columns are shown even if they do not fit.
         let wanted = Text.table(
             table, table.jobs, columns: [.job, .last, .active, .note],
             on: Screen(columns: 20), now: Self.now)
         #expect(wanted.split(separator: "\n")[0].hasSuffix("NOTE"))
     }
 
-    /// When a job ran last says more than the end of a long name, and when it runs next more than how long that is.
+    /// The time of the last run is more important than the end of a long name, and the time of the
+    /// next run more than the time left.
     @Test func aLongNameIsShortenedBeforeATimeIsLeftOut() throws {
         var jobs = table.jobs
         jobs[0].job = "database-vacuum-of-the-large-customer-database"
@@ -160,13 +162,13 @@ import TimerCore
         ["--columns", ""], ["-o", "json", "--columns", "job"], ["--watch", "-o", "csv"],
         ["--sort", "size"], ["--state", "asleep"],
     ])
-    func whatMakesNoSenseIsRefused(arguments: [String]) {
+    func contradictoryOptionsAreRefused(arguments: [String]) {
         #expect(throws: (any Error).self) { try ListVerb.parse(arguments) }
     }
 
     // MARK: - failures
 
-    /// A finished run of a job, so many minutes before now.
+    /// An ended run of a job, this many minutes ago.
     private func run(_ minutes: Int64, failed: Bool, _ output: String = "") throws -> RunStatus {
         let ended = Self.now - .seconds(minutes * 60)
         let outcome = failed ? "exited(3)" : "exited(0)"
@@ -203,7 +205,7 @@ import TimerCore
                 == "backup: exit status 3, 5min ago; failed once\n"
                 + "    run backup:5:1; armed, next run in 3min\n\(hint)\n"
                 + "2 more jobs failed; --limit shows them")
-        // On a terminal, those that failed last do not scroll away.
+        // On a terminal, the latest failures do not scroll away.
         for (rows, columns, expected) in [(24, 80, 3), (18, 80, 2), (12, 24, 1), (2, 80, 1)] {
             let some = Text.failures(
                 Array(repeating: failure, count: 5), others: 2, rejected: table, lines: 2,
@@ -211,7 +213,7 @@ import TimerCore
             #expect(some.split(separator: "\n").count { $0.hasPrefix("backup:") } == expected)
             #expect(some.hasSuffix("\n\(7 - expected) more jobs failed; --limit shows them"))
         }
-        // Without output it says so, unless it never started.
+        // If there is no output, the text says so, unless the run never started.
         for began in [nil, "2026-11-18T11:00:00Z"] {
             var silent = try run(5, failed: true)
             silent.began = began
@@ -220,7 +222,7 @@ import TimerCore
                 at: Self.now)
             #expect(text.contains("printed nothing") == (began != nil))
         }
-        // It ended well since the list was made.
+        // It has succeeded since the list was made.
         #expect(JobFailure(job, [runs[2], runs[0]]) == nil && JobFailure(job, []) == nil)
         let many = try (1...Int64(JobFailure.runsMax)).map { try run($0, failed: true) }
         let long = try #require(JobFailure(job, many))

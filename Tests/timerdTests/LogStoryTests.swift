@@ -8,9 +8,9 @@ import TimerCore
 
 @testable import timerctl
 
-/// What `timerctl log` makes of what the daemon tells of the runs of a job.
+/// The items of `timerctl log` for the answers about the runs of a job.
 @Suite struct LogStoryTests {
-    /// The daemon started then, and all of this happened a few minutes later.
+    /// When the daemon started; everything here happened a few minutes later.
     private static let since = "2026-11-18T06:00:00Z"
     private static let now = WallInstant(rfc3339: "2026-11-18T06:10:00Z")!
 
@@ -38,7 +38,7 @@ import TimerCore
         return status
     }
 
-    /// An answer with these lines, each as its run, its number and its text.
+    /// An answer with these lines, each given by its run, its number and its text.
     private func log(
         _ lines: [(run: Int, number: Int, text: String)] = [], active: [RunStatus] = [],
         written: [Int: Int] = [:], outputTail: Int = 100
@@ -55,7 +55,7 @@ import TimerCore
             active: active, since: Self.since, outputTailBytes: outputTail)
     }
 
-    /// The items as text, with the times left out.
+    /// The items as text, without the times.
     private func text(_ items: [LogItem]) -> [String] {
         items.map { item in
             var line = Text.log(item, now: Self.now)
@@ -72,7 +72,7 @@ import TimerCore
         }
     }
 
-    @Test func aFinishedRunHasABeginningLinesAndAnEnd() throws {
+    @Test func anEndedRunHasAStartLinesAndAnEnd() throws {
         var story = LogStory()
         let items = story.items(
             [try past(1, output: "out\nerr\n")],
@@ -82,11 +82,11 @@ import TimerCore
                 "── run ONE began DAY, by its schedule ──", "TIME | out", "TIME ! err",
                 "── ended DAY: exit status 1, after 4.100s ──",
             ])
-        // It is shown once.
+        // It is shown only once.
         #expect(story.items([try past(1)], log()).isEmpty)
     }
 
-    /// What there is in the place of output, if there is none.
+    /// The note that replaces missing output.
     @Test func neverIsNothingSaid() throws {
         func shown(_ run: RunStatus, _ reply: LogReply) -> [String] {
             var story = LogStory()
@@ -106,7 +106,7 @@ import TimerCore
                 == [
                     "── run ONE DAY, by its schedule: failed to start: no such file or directory (exec /x) ──"
                 ])
-        // After a restart the end of the output is what is kept with the run, without times.
+        // After a restart, only the end of the output is known, without times.
         #expect(
             try shown(past(1, output: "x\ny\n"), log()).dropFirst().dropLast()
                 == ["         : x", "         : y"])
@@ -157,7 +157,8 @@ import TimerCore
                 "── run TWO began DAY, by its schedule ──", "TIME | hello",
             ])
         #expect(story.isClosed(id(1)) && story.open == [id(2)])
-        // One that began and ended unseen, before the history has it, and then its end.
+        // A run that started and ended between two answers, before it is in the history, and then
+        // its end.
         let unseen = story.items([], log([(3, 1, "quick")], active: [two], written: [3: 1]))
         #expect(text(unseen) == ["── run THREE ──", "TIME | quick"])
         #expect(
@@ -165,7 +166,7 @@ import TimerCore
                 == ["── ended DAY: exit status 1, after 4.100s ──"])
     }
 
-    @Test func ofRunsAtTheSameTimeItIsSaidWhoseLinesFollow() throws {
+    @Test func linesOfRunsAtTheSameTimeHaveTheirRun() throws {
         var story = LogStory()
         let active = [try run(1), try run(2)]
         let items = story.items(

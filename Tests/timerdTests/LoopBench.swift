@@ -12,13 +12,14 @@ import TimerStore
 
 @testable import timerd
 
-/// A loop with a real store, real timers and no processes: its runs are noted, and end when the test says so.
+/// A loop with a real store and real timers, but without processes: its runs are recorded, and the
+/// test ends them.
 final class LoopBench: Sendable {
-    /// Notes the runs that are started.
+    /// Records the runs that are started.
     final class Launcher: RunLauncher {
         private let runs = Mutex<[(run: Run, at: Now)]>([])
         private let clocks: Clocks
-        /// In a structure: `MutexTests` says why.
+        /// A structure, for the reason in `MutexTests`.
         private struct Follower {
             var call: (@Sendable (Run) -> Void)?
         }
@@ -26,7 +27,7 @@ final class LoopBench: Sendable {
 
         init(clocks: Clocks) { self.clocks = clocks }
 
-        /// Has this called for each run that is started.
+        /// Calls this for each run that is started.
         func onStart(_ call: @escaping @Sendable (Run) -> Void) {
             follower.withLock { $0.call = call }
         }
@@ -58,7 +59,7 @@ final class LoopBench: Sendable {
     let folder: String
     private let isReady = DispatchSemaphore(value: 0)
 
-    /// A loop that has loaded the jobs and begins.
+    /// A loop that has loaded the jobs and starts.
     init(_ jobs: [Job]) throws {
         clocks = try Clocks()
         folder = "/tmp/timerd-loop-\(UUID().uuidString)"
@@ -90,7 +91,7 @@ final class LoopBench: Sendable {
 
     deinit { try? FileManager.default.removeItem(atPath: folder) }
 
-    /// Waits until the state is saved and every timer armed.
+    /// Waits until the state is saved and every timer is set.
     func waitUntilReady() async {
         await withCheckedContinuation { continuation in
             DispatchQueue.global().async {
@@ -100,7 +101,7 @@ final class LoopBench: Sendable {
         }
     }
 
-    /// What came of a reload, once it is on the disk.
+    /// The result of a reload, once it is on the disk.
     func reload(_ jobs: [Job]) async -> Notice? {
         await withCheckedContinuation { continuation in
             loop.later {
@@ -109,7 +110,7 @@ final class LoopBench: Sendable {
         }
     }
 
-    /// The saved state of every job, behind everything that was written before.
+    /// The saved state of every job, after all earlier writes.
     func records() async throws -> [JobRecord] {
         let result = await withCheckedContinuation { continuation in
             recorder.read { store throws(StoreError) in
@@ -121,7 +122,7 @@ final class LoopBench: Sendable {
         return try result.get()
     }
 
-    /// Waits until this is so; an error after a minute.
+    /// Waits until a condition is true; an error after a minute.
     func wait(until isSo: () async -> Bool) async throws {
         let end = clocks.awake + .seconds(60)
         while await !isSo() {

@@ -8,7 +8,7 @@ import TimerCore
 @testable import TimerStore
 @testable import timerd
 
-/// What concerns many jobs is done some jobs at a time, and others have their turn between them.
+/// Work on many jobs is divided into parts, and other work gets its turn between them.
 @Suite struct LoopReloadTests {
     private func job(_ number: Int, every span: Duration = .seconds(3600)) -> Job {
         Job(name: Job.Name("j\(number)")!, command: .shell("true"), schedule: .every(span))
@@ -18,7 +18,7 @@ import TimerCore
         (0..<count).map { job($0, every: span) }
     }
 
-    /// Reloads, and hands something over behind the first portion.
+    /// Reloads, and submits something after the first part.
     private func reload(
         _ bench: LoopBench, _ jobs: [Job],
         begun: @escaping @Sendable (isolated Loop) -> Void
@@ -33,7 +33,7 @@ import TimerCore
         }
     }
 
-    @Test func othersHaveTheirTurnBetweenThePortionsOfAReload() async throws {
+    @Test func otherWorkIsDoneBetweenThePartsOfAReload() async throws {
         let bench = try LoopBench(jobs(1500))
         await bench.waitUntilReady()
         let changed = Mutex(-1)
@@ -48,7 +48,8 @@ import TimerCore
         #expect(await bench.snapshot().jobs.allSatisfy { $0.job.schedule == .every(.seconds(60)) })
     }
 
-    /// None of them sees, or leaves, half of one configuration and half of another.
+    /// No reader sees half of one configuration and half of another, and none is left in that
+    /// state.
     @Test func aListAnOrderForAllJobsAndAStopWaitForTheWholeOfAReload() async throws {
         let bench = try LoopBench(jobs(1000))
         await bench.waitUntilReady()
@@ -83,7 +84,7 @@ import TimerCore
         #expect(records.count { $0.removed != nil } == 500)
     }
 
-    @Test func aSecondReloadComesBehindTheFirst() async throws {
+    @Test func aSecondReloadComesAfterTheFirst() async throws {
         let bench = try LoopBench(jobs(1000))
         await bench.waitUntilReady()
         let second = Mutex<Notice?>(nil)
@@ -100,8 +101,8 @@ import TimerCore
         #expect(await bench.snapshot().jobs.count == 800)
     }
 
-    /// An order for many jobs that is refused leaves the way free for those behind it.
-    @Test func ordersBehindOneThatIsRefusedHaveTheirTurn() async throws {
+    /// A command for many jobs that is refused does not block those behind it.
+    @Test func commandsAfterOneThatIsRefusedAreExecuted() async throws {
         let bench = try LoopBench(jobs(500))
         await bench.waitUntilReady()
         let refused = Mutex(0)
@@ -123,7 +124,8 @@ import TimerCore
         #expect(refused.withLock { $0 } == 1)
     }
 
-    /// The timers of the start are set once its records are written. What was decided on meanwhile counts.
+    /// The timers of the start are set once its records are written. Decisions made meanwhile
+    /// count.
     @Test func aTimerIsSetByWhatTheAgendaHasByThen() async throws {
         let bench = try LoopBench(jobs(3))
         _ = await bench.reload([job(0), job(1, every: .milliseconds(300)), job(2)])

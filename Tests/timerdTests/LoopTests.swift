@@ -15,9 +15,9 @@ import TimerCore
         Job(name: Job.Name(name)!, command: .shell("true"), schedule: .every(span))
     }
 
-    /// A reload that comes with the beginning, as by a request that waited in an activated socket: each
-    /// job is there once, and what is saved is what came of the reload.
-    @Test func aReloadAtOnceComesBehindTheBeginning() async throws {
+    /// A reload that comes during the start, like from a request that waited in an activated
+    /// socket: each job is loaded once, and the result of the reload is saved.
+    @Test func aReloadDuringTheStartComesAfterTheStart() async throws {
         let bench = try LoopBench([job("a"), job("b"), job("c")])
         let notice = await bench.reload([job("a"), job("b", every: .seconds(60)), job("d")])
         #expect(
@@ -31,11 +31,11 @@ import TimerCore
         #expect(records.filter { $0.removed != nil }.map(\.job) == names("c"))
     }
 
-    /// Another program has the database locked for longer than several intervals: everything that comes due is
-    /// made when the lock is gone, and nothing twice.
+    /// Another program locks the database for longer than several intervals: every due run starts
+    /// when the lock is released, and none starts twice.
     @Test(arguments: [Policy.Missed.runAll, .runOnce])
     func firingsWaitWhileTheStoreIsLocked(onMissed: Policy.Missed) async throws {
-        // Long enough for an end to be told before the next firing.
+        // Long enough for an end to be reported before the next firing.
         let interval = Duration.milliseconds(250)
         var job = job("a", every: interval)
         job.policy.onMissed = onMissed
@@ -48,7 +48,7 @@ import TimerCore
         let other = try Store(path: "\(bench.folder)/\(Store.fileName)")
         try other.connection.execute("BEGIN IMMEDIATE", doing: "lock it")
         let before = bench.launcher.started.count
-        // So much that several firings came due since.
+        // Long enough that several firings became due.
         try await bench.wait { await bench.snapshot().jobs[0].accrued > interval * 15 }
         #expect(bench.launcher.started.count <= before + 1)
         try other.connection.execute("ROLLBACK", doing: "unlock it")
@@ -60,7 +60,7 @@ import TimerCore
         let gaps = zip(runs, runs.dropFirst()).map {
             $1.id.firing.scheduled - $0.id.firing.scheduled - interval * $0.firing.missed
         }
-        // On the grid, but for the rounding of each instant.
+        // On the grid, except for the rounding of each instant.
         #expect(
             gaps.allSatisfy { abs(($0 - interval) / .milliseconds(1)) < 1 }, "\(gaps)")
     }

@@ -51,13 +51,13 @@ import TimerCore
     }
 }
 
-/// The pages in man/, against what the programs know. In them `.It Ic` begins what is said of a verb or a key,
-/// `.It Fl` of an option.
+/// Compares the pages in man/ with the programs. In them `.It Ic` starts the description of a
+/// command or a key, and `.It Fl` that of an option.
 @Suite struct ManualTests {
     private static let root = URL(fileURLWithPath: #filePath).deletingLastPathComponent()
         .deletingLastPathComponent().deletingLastPathComponent()
 
-    /// What a page explains: the words behind a macro in its `.It` lines, unescaped.
+    /// The items that a page explains: the unescaped words after a macro in its `.It` lines.
     private func items(_ macro: String, in page: String) throws -> [String] {
         try text(of: "man/\(page)").split(separator: "\n").flatMap { line -> [String] in
             let words = line.split(separator: " ")
@@ -77,7 +77,7 @@ import TimerCore
         #expect(items.sorted() == (keys.daemon + keys.job).sorted())
     }
 
-    /// One command as `--experimental-dump-help` tells it.
+    /// A command, as `--experimental-dump-help` describes it.
     private struct Tool: Decodable {
         var command: Command
 
@@ -107,7 +107,7 @@ import TimerCore
             (command.subcommands ?? []).filter { $0.commandName != "help" }
         }
 
-        /// `--socket`, `-n`: without their dash, as `.Fl` has them.
+        /// Such as `--socket` and `-n`, without the first dash, as after `.Fl`.
         var options: Set<String> {
             let arguments = ([command] + verbs).flatMap { $0.arguments ?? [] }
             let names = arguments.filter { $0.kind != "positional" && $0.shouldDisplay }
@@ -152,7 +152,7 @@ import TimerCore
             return try ControlRequest.methods(at: one)
                 .filter { $0 != "HEAD" && $0 != "OPTIONS" }.map { "\($0) \(path)" }
         }
-        // A job that is called like a command is asked for as any other.
+        // A job with the name of a command is requested like any other.
         let verbs = Set(Order.Verb.allCases.map { "GET /v1/jobs/\($0.rawValue)" })
         #expect(
             described.map(String.init).sorted() == there.filter { !verbs.contains($0) }.sorted())

@@ -10,7 +10,7 @@ import TimerCore
 
 @testable import timerctl
 
-/// What `timerctl at` writes, and where.
+/// The files that `timerctl at` writes, and their place.
 @Suite struct OneOffDirectoryTests {
     private final class Folder {
         let path: String
@@ -41,7 +41,7 @@ import TimerCore
             startingDeadline: .seconds(5400), user: nil)
     }
 
-    @Test func whatIsWrittenIsRead() throws {
+    @Test func writtenValuesCanBeRead() throws {
         let folder = try Folder()
         let command = ["/usr/bin/restic", "", "a \"b\"", "c\\d", "\n\r\t\u{8}", "é💾", "#", "'"]
         let place = OneOffsReply(config: folder.config, name: nil)
@@ -58,7 +58,7 @@ import TimerCore
         #expect(job.policy.startingDeadline == .seconds(5400))
     }
 
-    @Test func oneOfTheSameNameStaysAsItWas_andNothingElseStays() throws {
+    @Test func aFileOfTheSameNameIsNotChanged_andNoOtherIsLeft() throws {
         let folder = try Folder()
         let directory = OneOffDirectory(besideConfig: folder.config)
         #expect(try directory.add("x", Array("first".utf8)))
@@ -71,7 +71,7 @@ import TimerCore
         #expect(folder.files.isEmpty)
     }
 
-    @Test func itIsAsPrivateAsTheConfiguration() throws {
+    @Test func theCopyIsAsPrivateAsTheConfiguration() throws {
         let folder = try Folder()
         #expect(try OneOffDirectory(besideConfig: folder.config).add("x", []))
         var status = stat()
@@ -81,7 +81,7 @@ import TimerCore
         #expect(status.st_mode & 0o777 == 0o644 && status.st_nlink == 1)
     }
 
-    /// The daemon says where its configuration is, and may not be believed.
+    /// The daemon tells the client the place of its configuration, and must not be trusted.
     @Test func nothingIsWrittenElsewhere() throws {
         let folder = try Folder()
         let other = try Folder()
@@ -92,7 +92,7 @@ import TimerCore
         }
         refuses(folder.path + "/other.toml")
         refuses("/nonexistent/timerd.toml")
-        // A link in the place of the directory.
+        // A link instead of the directory.
         symlink(other.path, folder.path + "/one-off.d")
         refuses(folder.config)
         unlink(folder.path + "/one-off.d")
@@ -120,7 +120,7 @@ import TimerCore
     func aFullDiskLeavesNothing() throws {
         let folder = try Folder()
         mkdir(folder.path + "/one-off.d", 0o755)
-        // As small as can be: the pages of it are gone with the first file.
+        // As small as possible: the first file uses all of its pages.
         try #require(
             mount("tmpfs", folder.path + "/one-off.d", "tmpfs", 0, "size=4k,mode=755") == 0)
         defer { umount2(folder.path + "/one-off.d", 0) }

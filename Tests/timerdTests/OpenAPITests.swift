@@ -9,9 +9,9 @@ import TimerCore
 @testable import timerctl
 @testable import timerd
 
-/// Sources/COpenAPI/openapi.json against the code, in both directions. What is missing there, or is not there any more,
-/// fails here: describe the path, the parameter, the key or the member in that file, and the path in
-/// man/timerd-api.7.
+/// Compares Sources/COpenAPI/openapi.json with the code, in both directions. If something is
+/// missing there, or does not exist any more, describe the path, the parameter, the key or the
+/// member in that file, and the path in man/timerd-api.7.
 @Suite struct OpenAPITests {
     private static let root = URL(fileURLWithPath: #filePath).deletingLastPathComponent()
         .deletingLastPathComponent().deletingLastPathComponent()
@@ -41,7 +41,7 @@ import TimerCore
         return try resolved(found)
     }
 
-    /// The methods of a path with what is said of them.
+    /// The methods of a path with their descriptions.
     private func operations(at path: String) throws -> [String: Object] {
         try object("paths", path).filter { $0.key != "parameters" }.compactMapValues {
             $0 as? Object
@@ -67,7 +67,7 @@ import TimerCore
         #expect(try described == Set(ControlRequest.methods(at: concrete(path))))
     }
 
-    /// What the server says it knows is known by the document, and the other way round.
+    /// The document has everything that the server knows, and nothing else.
     @Test(arguments: ControlRequest.paths)
     func eachParameterAndKeyIsDescribed_andNoOther(path: String) throws {
         for (method, operation) in try operations(at: path) {
@@ -88,7 +88,7 @@ import TimerCore
         }
     }
 
-    /// A body that is accepted, so that what is wrong is the parameter.
+    /// A valid body, so that the parameter causes the error.
     private static func smallest(_ operation: Object) -> String {
         (operation["requestBody"] as? Object)?["required"] as? Bool == true
             ? #"{"all": true}"# : ""
@@ -100,7 +100,7 @@ import TimerCore
             alternatives.flatMap { keys(of: $0) })
     }
 
-    /// What a request says it knows when it is given something else.
+    /// The parameters or keys that the error about an unknown one lists.
     private func known(_ method: String, _ path: String, _ body: String) -> [String]? {
         do throws(ControlRequest.Fault) {
             _ = try ControlRequest(
@@ -116,7 +116,7 @@ import TimerCore
 
     // MARK: - Values
 
-    /// The types that are written as JSON, under the names they have in the document.
+    /// The types that are written as JSON, by their names in the document.
     private static var types: [String: any Decodable.Type] {
         [
             "Job": JobStatus.self, "Policy": PolicyStatus.self, "Skip": SkipStatus.self,
@@ -157,8 +157,8 @@ import TimerCore
         }
     }
 
-    /// What is read of many jobs is a part of what is written of them.
-    @Test func whatIsReadOfAJobIsDescribed() throws {
+    /// The types that read lists of jobs have a part of the members that are written.
+    @Test func membersReadFromAJobAreDescribed() throws {
         let all = try Members(of: JobStatus.self) { "\($0)" }
         for type in [JobTable.Row.self, JobNames.Row.self] as [any Decodable.Type] {
             let some = try Members(of: type) { "\($0)" }
@@ -181,11 +181,11 @@ import TimerCore
         }
     }
 
-    @Test func whatIsDefinedIsUsed() throws {
+    @Test func definedSchemasAreUsed() throws {
         let text = String(
             decoding: try JSONSerialization.data(
                 withJSONObject: document, options: [.withoutEscapingSlashes]), as: UTF8.self)
-        // What timerctl alone prints is in no answer.
+        // Values that only timerctl prints are in no answer.
         let printed: Set = ["Failures", "Schedule"]
         for (kind, parts) in try object("components") {
             for name in try #require(parts as? Object).keys where !printed.contains(name) {
@@ -233,7 +233,7 @@ import TimerCore
     }
 }
 
-/// The members of a type as its `init(from:)` asks for them.
+/// The members that the `init(from:)` of a type decodes.
 private struct Members {
     private(set) var kinds: [String: String] = [:]
     private(set) var required: Set<String> = []
@@ -291,7 +291,7 @@ private struct Members {
         var codingPath: [any CodingKey] { [] }
         var allKeys: [Key] { [] }
 
-        /// As the API writes it.
+        /// The name in the API.
         private func note(_ key: Key, _ type: any Decodable.Type) -> String {
             let name = key.stringValue.reduce(into: "") { text, character in
                 text += character.isUppercase ? "_\(character.lowercased())" : "\(character)"
@@ -312,7 +312,8 @@ private struct Members {
             _ = note(key, type)
             return nil
         }
-        // Without these, an optional member of a simple type is asked for as if it were required.
+        // Without these methods, an optional member of a simple type would be decoded as a required
+        // one.
         func decodeIfPresent(_ type: Bool.Type, forKey key: Key) throws -> Bool? { skip(type, key) }
         func decodeIfPresent(_ type: Int.Type, forKey key: Key) throws -> Int? { skip(type, key) }
         func decodeIfPresent(_ type: Int32.Type, forKey key: Key) throws -> Int32? {
@@ -339,7 +340,7 @@ private struct Members {
     }
 }
 
-/// An array, whatever its elements are.
+/// An array with elements of any type.
 private protocol ListType {
     static var element: any Decodable.Type { get }
     static var empty: Any { get }

@@ -7,7 +7,7 @@ import TimerCore
 
 @testable import timerd
 
-/// One order for many jobs: all or none, and nothing else waits for it.
+/// One command for many jobs: it applies to all or none, and nothing else waits for it.
 @Suite struct OrdersTests {
     private let initiator = Initiator.user("ann")
 
@@ -52,8 +52,8 @@ import TimerCore
         #expect(await bench.order(.pause, nil, by: initiator).results.isEmpty)
     }
 
-    /// What was handed over behind it has its turn before the last of the jobs has.
-    @Test func otherThingsHaveTheirTurnBetweenTheJobs() async throws {
+    /// Work that was submitted after it gets its turn before the last of the jobs.
+    @Test func otherWorkIsDoneBetweenTheJobs() async throws {
         let bench = try await bench(2000)
         let paused = Mutex(-1)
         async let reply = bench.order(.pause, nil, by: initiator) {
@@ -63,9 +63,9 @@ import TimerCore
         #expect((1..<2000).contains(paused.withLock { $0 }))
     }
 
-    /// A stop or a reload in the middle would leave it in force for some jobs only.
+    /// A stop or a reload in the middle would leave it applied to some jobs only.
     @Test(arguments: [true, false])
-    func aStopOrAReloadComesBehindIt(isStop: Bool) async throws {
+    func aStopOrAReloadComesAfterIt(isStop: Bool) async throws {
         let bench = try await bench(2000)
         let closed = Mutex(false)
         let reply = await bench.order(.pause, nil, by: initiator) {
@@ -97,7 +97,7 @@ import TimerCore
                     } done: { _ in
                     }
                 }
-                // One of its own comes behind what was decided before about its job, too.
+                // A command for one job also comes after earlier decisions about that job.
                 loop.handle(Order(.skipNext, self.job(5).name, by: self.initiator, count: 7)) {
                     _, _ in
                 }
@@ -110,7 +110,7 @@ import TimerCore
         #expect(records.count == 1500 && records.allSatisfy { $0.phase == .armed })
     }
 
-    /// Somebody takes over the pause of one job while the others are being resumed.
+    /// A user takes over the pause of one job while the others are being resumed.
     @Test func aPauseThatChangesMeanwhileIsNotEnded() async throws {
         let bench = try await bench(2000)
         _ = await bench.order(.pause, nil, by: initiator)
@@ -151,9 +151,9 @@ extension LoopBench {
         var unknown: [Job.Name] = []
     }
 
-    /// Gives the order to the jobs, all if nil.
+    /// Gives the command to the jobs; to all if nil.
     ///
-    /// - Parameter begun: called behind the decision about the first of them.
+    /// - Parameter begun: called after the decision about the first of them.
     func order(
         _ verb: Order.Verb, _ jobs: [Job.Name]?, by initiator: Initiator,
         pauses: [Job.Name: SeenPause] = [:],

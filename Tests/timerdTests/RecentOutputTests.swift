@@ -44,9 +44,9 @@ import TimerCore
         #expect(recent.lines(after: .max) { _ in true }.lines.isEmpty)
     }
 
-    /// Whatever one run writes, and however many do.
+    /// However much one run writes, and however many runs write.
     @Test(arguments: [1, 5, 40])
-    func whoWritesMuchPushesOutNobodyElse(loud: Int) {
+    func aRunThatWritesMuchPushesOutNoOther(loud: Int) {
         let recent = RecentOutput()
         let quiet = run(0, of: "quiet")
         let few = RecentOutput.bytesMax / (loud + 1) / 2 / 228
@@ -59,14 +59,14 @@ import TimerCore
         #expect(recent.lines(after: 0) { $0 == quiet }.lines.count == few)
         #expect(recent.size.active <= RecentOutput.bytesMax)
         #expect(recent.size.active > RecentOutput.bytesMax / 2)
-        // The last lines are there of those as well, and how many there were.
+        // Their last lines are kept as well, and the number of their lines.
         let last = recent.lines(after: 0) { $0 == run(loud) }
         #expect(
             last.lines.last?.ordinal == 40_000 / loud && last.written[run(loud)] == 40_000 / loud)
         #expect(last.lines.count < 40_000 / loud)
     }
 
-    @Test func ofThoseThatHaveEndedTheLastAreKept_forAWhile() {
+    @Test func theLastLinesOfEndedRunsAreKept_forAWhile() {
         let recent = RecentOutput()
         let active = run(0, of: "active")
         recent.begin(active)
@@ -81,7 +81,7 @@ import TimerCore
         #expect(recent.lines(after: 0) { $0 == run(2000) }.lines.count == 10)
         #expect(recent.lines(after: 0) { $0 == run(1) }.lines.isEmpty)
         #expect(recent.lines(after: 0) { $0 == active }.lines.count == 1000)
-        // One that wrote much keeps its end, and leaves the others theirs.
+        // A run that wrote much keeps its end, and does not push out the lines of others.
         let loud = run(1, of: "loud")
         recent.begin(loud)
         write(10_000, by: loud, to: recent)
@@ -89,14 +89,14 @@ import TimerCore
         let kept = recent.lines(after: 0) { $0 == loud }.lines
         #expect(kept.count == RecentOutput.endedRunBytesMax / 228 && kept.last?.ordinal == 10_000)
         #expect(recent.lines(after: 0) { $0 == run(2000) }.lines.count == 10)
-        // What it left behind writes on.
+        // Processes that it left behind continue to write.
         write(10_000, by: loud, to: recent)
         #expect(recent.lines(after: 0) { $0 == loud }.lines.last?.ordinal == 20_000)
         #expect(recent.size.ended <= RecentOutput.endedBytesMax)
     }
 
-    /// Whatever comes in whatever order: what is held is bounded, and is what was written last.
-    @Test func whateverComes_theLastLinesOfEachAreThere() {
+    /// For any order of calls, the memory is limited and contains the last lines.
+    @Test func forAnyInput_theLastLinesOfEachRunAreThere() {
         var random = SeededRandom()
         for _ in 0..<20 {
             let recent = RecentOutput()
@@ -155,7 +155,7 @@ import TimerCore
         }
     }
 
-    @Test func whatIsMissingIsSaidOnce_whereItIs() {
+    @Test func missingOutputIsReportedOnce_inItsPlace() {
         var progress = LogProgress()
         let first = reply([("a", 4), ("a", 5), ("a", 8)], ["a": 9])
         #expect(
@@ -164,7 +164,7 @@ import TimerCore
                 "2 lines are not kept here", "8", "1 line is not kept here",
             ])
         #expect(shown(progress.items(of: reply([], ["a": 9]))).isEmpty)
-        // Each run is followed from its first line on.
+        // Each run is tracked from its first line on.
         let next = reply([("b", 7), ("a", 10), ("b", 9)], ["a": 10, "b": 9, "c": 3])
         #expect(
             shown(progress.items(of: next)) == [
@@ -174,7 +174,7 @@ import TimerCore
         #expect(shown(progress.items(of: reply([("c", 4)], ["c": 4]))) == ["4"])
     }
 
-    @Test func ofARunOfWhichNothingIsKeptThatIsSaid() {
+    @Test func missingOutputOfARunIsReported() {
         var progress = LogProgress()
         #expect(
             shown(progress.items(of: reply([], ["a": 1]))) == [

@@ -12,19 +12,19 @@ import TimerCore
 @testable import TimerStore
 @testable import timerd
 
-/// A recorder on a store of its own, and what it said of each request in the order it said so.
+/// A recorder with a store of its own, which records the results of requests in their order.
 private final class RecorderBench: Sendable {
     let recorder: Recorder
     let folder: String
     private let said = Mutex<[String]>([])
     private let hasSaid = DispatchSemaphore(value: 0)
     let troubles = Mutex<[Bool]>([])
-    /// Whether the store can be opened, where there is none from the first.
+    /// Whether the store can be opened, if it could not at first.
     let isOpenable = Flag()
 
     /// - Parameters:
-    ///   - isThere: whether there is a store from the first.
-    ///   - prepare: what is done to the store before it is handed over.
+    ///   - isThere: whether the store is open from the start.
+    ///   - prepare: changes the store before the recorder gets it.
     init(isThere: Bool = true, _ prepare: (Store) throws -> Void = { _ in }) throws {
         folder = "/tmp/timerd-recorder-\(UUID().uuidString)"
         mkdir(folder, 0o700)
@@ -45,7 +45,7 @@ private final class RecorderBench: Sendable {
             _ = try store.recover()
             try store.commit([.beginInstance(Self.now(0))], durable: true)
             try prepare(store)
-            // The store goes where the test cannot follow.
+            // The test does not use the store after this.
             nonisolated(unsafe) let handed = store
             recorder = Recorder(
                 store: handed, history: .seconds(10), log: log, wall: clock, open: open)
@@ -87,7 +87,7 @@ private final class RecorderBench: Sendable {
             configuredPaused: false, removed: nil, at: now(9), instance: 1)
     }
 
-    /// Hands changes over; what becomes of them is said under this name.
+    /// Submits changes; their result is recorded under this name.
     func keep(_ name: String, _ changes: [Store.Change], durable: Bool = false) {
         recorder.write(changes, durable: durable) { [self] refused in
             say(refused.isEmpty ? name : "\(name) without \(refused.count)")
@@ -101,7 +101,7 @@ private final class RecorderBench: Sendable {
         hasSaid.signal()
     }
 
-    /// The first so many things that were said, or those there are after a while.
+    /// The first results, or those that there are after a while.
     func heard(_ count: Int) -> [String] {
         let deadline = DispatchTime.now() + .seconds(20)
         while said.withLock({ $0.count }) < count {
@@ -110,7 +110,7 @@ private final class RecorderBench: Sendable {
         return said.withLock { Array($0.prefix(count)) }
     }
 
-    /// Does something with the recorder's store on its queue, behind everything that was handed over.
+    /// Uses the recorder's store on its queue, after all submitted work.
     func withStore<Value: Sendable>(
         _ body: @escaping @Sendable (Store) throws(StoreError) -> Value
     ) throws -> Value {
@@ -136,7 +136,7 @@ private final class RecorderBench: Sendable {
 
     private static let noStore = StoreError(code: .other, path: "", what: "there is no store")
 
-    /// No page more than there are, or any number of them: the disk is full, or has room again.
+    /// Fills the disk, by not allowing further pages, or frees it again.
     func setFull(_ isFull: Bool) throws {
         try withStore { (store) throws(StoreError) in
             let most = isFull ? 1 : 1_000_000
@@ -150,13 +150,13 @@ private final class RecorderBench: Sendable {
         }
     }
 
-    /// So much that it needs pages of its own.
+    /// Changes that need new pages.
     static let large: [Store.Change] = (0..<64).map { .save(record("large-\($0)")) }
 }
 
 @Suite struct RecorderTests {
-    /// Somebody who reads for long holds up nobody who writes, nor one who asks how the writing goes.
-    @Test func whoReadsDelaysNoWrite() throws {
+    /// A long reading delays neither writes nor questions about their progress.
+    @Test func aReaderDelaysNoWrite() throws {
         let bench = try RecorderBench()
         let (began, mayEnd) = (DispatchSemaphore(value: 0), DispatchSemaphore(value: 0))
         let found = Mutex<[Int64?]>([])
@@ -164,7 +164,7 @@ private final class RecorderBench: Sendable {
         for isFirst in [true, false] {
             bench.recorder.read { (store) throws(StoreError) in
                 if isFirst {
-                    // Its view of the database is that of now.
+                    // The reader sees the present state of the database.
                     let count = try store.connection.integer("SELECT count(*) FROM job", doing: "")
                     began.signal()
                     mayEnd.wait()
@@ -245,7 +245,7 @@ private final class RecorderBench: Sendable {
         #expect(bench.heard(200) == (0..<200).map { "\($0)" })
     }
 
-    @Test func durableRequestsAreKeptInTheirOrder_behindTheirSync() throws {
+    @Test func durableRequestsFinishInTheirOrder_afterTheirSync() throws {
         let bench = try RecorderBench()
         for number in 0..<50 {
             bench.keep("\(number)", [.save(RecorderBench.record("a"))], durable: true)
@@ -253,7 +253,8 @@ private final class RecorderBench: Sendable {
         #expect(bench.heard(50) == (0..<50).map { "\($0)" })
     }
 
-    /// Nothing starts, and nothing is answered, while the disk is full; when there is room all of it is, in order.
+    /// While the disk is full, no run starts and no command is answered. When there is room again,
+    /// all happen in their order.
     @Test func withAFullDiskEverythingWaits_andGoesOnWhenThereIsRoom() throws {
         let bench = try RecorderBench()
         try bench.setFull(true)
@@ -286,8 +287,8 @@ private final class RecorderBench: Sendable {
         #expect(try bench.count("SELECT count(*) FROM run") == 1)
     }
 
-    /// The same row refused while the disk is full: what is tried again later is all of it, and no run may seem to be
-    /// there from before.
+    /// The same row is refused while the disk is full: all of the request is tried again later, and
+    /// no run may seem to exist from before.
     @Test func aRefusedRowAndAFullDiskTogetherLoseNoRun() throws {
         let bench = try RecorderBench()
         try bench.setFull(true)
@@ -304,10 +305,10 @@ private final class RecorderBench: Sendable {
         #expect(bench.heard(2).last == "all", "the run was not refused")
     }
 
-    /// The log cannot be synced; the checkpoint that makes up for it can.
+    /// The log cannot be synced, but the checkpoint that replaces this can be.
     @Test func aSyncThatFailsIsMadeUpForByACheckpoint() throws {
         let bench = try RecorderBench { store in
-            // The log's name leads nowhere: the recorder cannot open it to sync it.
+            // The name of the log leads nowhere, so the recorder cannot open it to sync it.
             let wal = "\(store.connection.path)-wal"
             unlink(wal)
             symlink("/nowhere", wal)
@@ -316,12 +317,13 @@ private final class RecorderBench: Sendable {
         #expect(bench.heard(1) == ["order"])
     }
 
-    /// Neither the log can be synced nor the database: orders wait, and are answered once it can.
+    /// Neither the log nor the database can be synced: commands wait, and are answered once one of
+    /// them can.
     @Test func withoutAnySyncOrdersWait_andRunsGoOn() throws {
         var reader: Connection?
         let bench = try RecorderBench { store in
             try store.connection.execute("PRAGMA busy_timeout = 0", doing: "wait for nobody")
-            // Somebody reads what is there: the checkpoint cannot end.
+            // Another connection reads the present state, so the checkpoint cannot complete.
             let other = try Connection(path: store.connection.path)
             try other.execute("BEGIN; SELECT count(*) FROM job", doing: "read")
             reader = other
@@ -337,10 +339,11 @@ private final class RecorderBench: Sendable {
         #expect(bench.heard(3).last == "order")
     }
 
-    /// The log is written into the database beside what is recorded, and what is written in many steps lets it.
+    /// The log is written into the database while records are written, also during a write in many
+    /// steps.
     @Test func ofVeryManyAccountsTheLogStaysShort() throws {
         let bench = try RecorderBench()
-        // The log is looked at from the first sync on.
+        // The size of the log is checked from the first sync on.
         bench.keep("order", [], durable: true)
         #expect(bench.heard(1) == ["order"])
         let log = "\(bench.folder)/\(Store.fileName)-wal"
@@ -367,7 +370,7 @@ private final class RecorderBench: Sendable {
         #expect(most < limit * 2, "it was \(most) bytes long")
     }
 
-    @Test func aDurableRequestBehindOneThatFailsWaitsForIt() throws {
+    @Test func aDurableRequestAfterAFailedOneWaitsForIt() throws {
         let bench = try RecorderBench()
         try bench.setFull(true)
         bench.keep("large", RecorderBench.large)
@@ -377,7 +380,8 @@ private final class RecorderBench: Sendable {
         #expect(bench.heard(4) == ["large delayed", "order delayed", "large", "order"])
     }
 
-    /// While nothing can be written, only the newest record of each job is held; what carries a run stays.
+    /// While nothing can be written, only the newest record of each job is kept; changes with a run
+    /// are all kept.
     @Test func aHundredThousandThatWaitAreWrittenInTime() throws {
         let bench = try RecorderBench()
         try bench.setFull(true)
@@ -398,7 +402,7 @@ private final class RecorderBench: Sendable {
         #expect(try bench.count("SELECT count(*) FROM run") == 1)
     }
 
-    /// A store that cannot be opened yet is tried each second; nothing is lost meanwhile.
+    /// A store that cannot be opened yet is tried each second, and nothing is lost meanwhile.
     @Test func aStoreThatCannotBeOpenedYetIsOpenedLater() throws {
         let bench = try RecorderBench(isThere: false)
         bench.keep(
@@ -411,8 +415,8 @@ private final class RecorderBench: Sendable {
         #expect(try bench.count("SELECT count(*) FROM instance WHERE id = 1") == 1)
     }
 
-    /// What would be lost if the daemon ended now.
-    @Test func whatIsNotWrittenIsCounted() throws {
+    /// What would be lost if the daemon ended at this moment.
+    @Test func unwrittenRecordsAreCounted() throws {
         let bench = try RecorderBench()
         let done = DispatchSemaphore(value: 0)
         let found = Mutex<[Unwritten?]>([])

@@ -7,7 +7,7 @@ import TimerControl
 
 @testable import timerd
 
-/// What a daemon tells of jobs that it could not load.
+/// The errors that a daemon reports about jobs that it could not load.
 @Suite struct RejectionTests {
     private func rejections(_ text: String) throws -> [Rejection] {
         try ConfigReader.read(Array(text.utf8), file: "t.toml").rejections
@@ -19,7 +19,7 @@ import TimerControl
         #expect(found[1].errors[0].hasPrefix("t.toml:5:1: job \"ab\": unknown key \"z\""))
     }
 
-    /// Its errors are only counted, or it is another thing that is in error.
+    /// Its errors are only counted, or another part of its file has the error.
     @Test func aJobWithoutAnErrorOfItsOwnSaysWhereToLook() throws {
         let good = "every = \"1h\"\nshell = \"true\"\n"
         let found = try rejections("[defaults]\nx = 1\n[job.a]\n\(good)")

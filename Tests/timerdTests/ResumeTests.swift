@@ -8,9 +8,9 @@ import TimerCore
 
 @testable import timerctl
 
-/// When `timerctl resume` asks before it ends pauses of several people.
+/// When `timerctl resume` asks before it ends pauses of several users.
 @Suite struct ResumeTests {
-    /// Paused jobs, each by somebody and with a note or without.
+    /// Paused jobs, each with its user and with a note or without.
     private static func jobs(_ pauses: [(by: String, note: String?)]) throws -> [JobTable.Row] {
         let jobs = pauses.enumerated().map { index, pause in
             let note = pause.note.map { #","note":"\#($0)""# } ?? ""
@@ -27,7 +27,7 @@ import TimerCore
             ([("ada", "swap")], true, .asks), ([("ada", nil), ("bob", nil)], true, .asks),
             ([("bob", nil)], true, .asks), ([("the configuration", nil)], true, .asks),
             ([("uid 7", nil)], true, .granted),
-            // Scripts end what their own user paused.
+            // Scripts can end the pauses of their own user.
             ([("ada", nil), ("ada", "swap")], false, .granted),
             (
                 [("bob", nil), ("ada", nil), ("eve", "x"), ("bob", nil)], false,
@@ -64,7 +64,7 @@ import TimerCore
         [], ["a", "--all"], ["a", "--match", "x*"], ["a", "--by", "ada"], ["a", "--note", "x"],
         ["--yes"],
     ])
-    func whatMakesNoSenseIsRefused(arguments: [String]) {
+    func contradictoryOptionsAreRefused(arguments: [String]) {
         #expect(throws: (any Error).self) { try ResumeVerb.parse(arguments) }
     }
 

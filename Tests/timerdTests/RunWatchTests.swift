@@ -8,11 +8,11 @@ import TimerCore
 
 @testable import timerctl
 
-/// `timerctl run --wait`, with a daemon that says what the test wants.
+/// `timerctl run --wait`, with simulated answers of the daemon.
 @Suite struct RunWatchTests {
     private static let run = Run.ID("a:20261118T060000.000000Z:1")!
 
-    /// What is heard of the watch.
+    /// The output of the watch.
     private final class Heard {
         var out: [String] = []
         var err: [String] = []
@@ -20,7 +20,7 @@ import TimerCore
         var pauses = 0
     }
 
-    /// One look: the state of the run and the lines that came, or why there is no answer.
+    /// One answer: the state of the run and the new lines, or why there is no answer.
     private enum Look {
         case run(
             String, waits: String? = nil, outcome: String? = nil, failed: Bool = false,
@@ -43,7 +43,7 @@ import TimerCore
         return status
     }
 
-    /// Watches a run that looks so, one after the other.
+    /// Watches a run with these answers, one after the other.
     private func watch(
         _ looks: [Look], _ heard: Heard
     ) throws -> Result<RunReply, Connection.Failure> {
@@ -115,7 +115,7 @@ import TimerCore
         #expect(Text.ended(reply) == "a: run \(Self.run) ended: exit status 3")
     }
 
-    @Test func whatItWaitsForIsSaidOnce() throws {
+    @Test func theReasonToWaitIsPrintedOnce() throws {
         let heard = Heard()
         _ = try watch(
             [
@@ -132,7 +132,7 @@ import TimerCore
             ])
     }
 
-    /// The daemon is gone for a while; the one that comes after it counts its lines anew.
+    /// The daemon is away for a while; the next instance counts its lines from 1 again.
     @Test func aRestartOfTheDaemonIsWaitedFor() throws {
         let heard = Heard()
         let reply = try watch(
@@ -148,7 +148,7 @@ import TimerCore
         #expect(RunWatch.exitStatus(of: reply) == 0)
     }
 
-    @Test func aRunThatNobodyKnowsIsLost() throws {
+    @Test func aRunThatIsUnknownToTheRunnerIsLost() throws {
         let heard = Heard()
         let result = try watch(
             [.run("running")] + Array(repeating: .failure(4), count: 40), heard)
@@ -159,7 +159,7 @@ import TimerCore
         #expect(failure.status == 1 && failure.message.contains("is lost"))
     }
 
-    /// Of what was written so fast that nothing of it is left, the end is kept with the run.
+    /// If the output came so fast that no line is left, the end is stored with the run.
     @Test func theEndOfTheOutputIsShownWhereNothingElseIsLeft() throws {
         let heard = Heard()
         _ = try watch([.run("ended", outcome: "exited(0)", output: "x\ny\n")], heard).get()
@@ -211,7 +211,7 @@ import TimerCore
         ["log", "a:20261118T060000.000000Z:1", "--since", "1h"], ["log", "a:b"], ["show", "a:b:c"],
         ["show", "a", "--lines", "-1"],
     ])
-    func whatMakesNoSenseIsRefused(arguments: [String]) {
+    func contradictoryOptionsAreRefused(arguments: [String]) {
         #expect(throws: (any Error).self) { try Timerctl.parseAsRoot(arguments) }
     }
 }

@@ -21,7 +21,7 @@ import TimerZones
         return job
     }
 
-    /// When each job fired, by the calendar clock.
+    /// When each job fired, by the wall clock.
     private func firings(
         _ jobs: [Job], from start: String, to end: String,
         faults: [(String, Simulation.SimulatedEvent)] = [], runTime: Duration = .zero,
@@ -126,7 +126,7 @@ import TimerZones
         #expect(attempts == 2)
     }
 
-    @Test func aYearOfAHundredJobsIsTheSameTwice() throws {
+    @Test func twoSimulationsOfAYearOfAHundredJobsAreEqual() throws {
         let zone = try ZoneFiles().rules(named: "Europe/Berlin")
         let jobs = try (0..<100).map { index in
             index % 2 == 0
@@ -145,7 +145,7 @@ import TimerZones
             firings(jobs, from: "2027-01-01T00:00:00Z", to: "2028-01-01T00:00:00Z")
         }
         let fired = year()
-        // 50 jobs each six hours and a little, and 50 once a day.
+        // 50 jobs run every six hours and a little, and 50 once a day.
         #expect((90_000...91_500).contains(fired.count), "\(fired.count)")
         #expect(fired == year())
     }

@@ -5,7 +5,7 @@ import Testing
 
 @testable import timerctl
 
-/// What `systemctl show` says, and what is made of it.
+/// Output of `systemctl show`, and its meaning.
 @Suite struct StoppedDaemonTests {
     @Test(
         arguments: [
@@ -18,13 +18,13 @@ import Testing
                 "failed", "", "active",
                 "timerd has failed and is stopped; `systemctl status timerd` says why"
             ),
-            // Nothing would start it: the socket itself says that nobody listens.
+            // No unit would start it: the socket itself reports that no daemon listens.
             ("inactive", "", "inactive", nil), ("inactive", "", "failed", nil),
         ] as [(String, String, String, String?)])
     func aUnitIsStoppedIfItIsInactiveAndWillNotStart(
         service: String, job: String, socket: String, fault: String?
     ) {
-        // As systemd 252 writes it: no line for a property that is empty, with some versions.
+        // As systemd 252 prints it: some versions print no line for an empty property.
         for jobLine in job.isEmpty ? ["", "Job=\n"] : ["Job=\(job)\n"] {
             let answer =
                 "Id=timerd.service\nActiveState=\(service)\n\(jobLine)\nId=timerd.socket\n"

@@ -9,7 +9,7 @@ import TimerZones
 
 @testable import timerctl
 
-/// What `timerctl` makes of the answers of the daemon.
+/// The texts of `timerctl` for answers of the daemon.
 @Suite struct TextTests {
     private static let now = Now(
         wall: WallInstant(rfc3339: "2026-11-18T11:07:00Z")!,
@@ -17,7 +17,7 @@ import TimerZones
         boot: BootInstant(nanoseconds: 10_000_000_000_000),
         bootID: BootID(String(repeating: "0", count: 32))!)
 
-    /// A job as the daemon shows it, so long after it was loaded.
+    /// A job as the daemon shows it, this long after it was loaded.
     private func status(
         _ schedule: Schedule, after seconds: Int64 = 0, _ orders: [Order.Verb] = [],
         until: Order.PauseEnd? = nil, _ change: (inout Policy) -> Void = { _ in }
@@ -46,7 +46,7 @@ import TimerZones
 
     private static let end = Order.PauseEnd.after(.seconds(3600))
 
-    /// The end of a pause is answered as the instant that was understood.
+    /// The answer has the end of the pause as an instant.
     @Test func anAnswerSaysUntilWhen() throws {
         let until = Terminal.now + .seconds(7 * 86_400 + 90)
         let pause = PauseStatus(Pause(since: Terminal.now, by: .user("ada"), until: until))
@@ -78,7 +78,8 @@ import TimerZones
         )
     }
 
-    /// With an end, the first firing is that after it, and the others follow from there.
+    /// For a pause with an end, the first firing comes after the end, and the others follow from
+    /// there.
     @Test func nextOfAJobThatIsPausedForAWhile() throws {
         let hour = Schedule.every(.seconds(3600))
         let interval = try next(status(hour, after: 600, [.pause], until: Self.end))
@@ -114,7 +115,8 @@ import TimerZones
 
     // MARK: - list
 
-    /// Of a job that runs, LAST is when that run began, and RESULT says so; else they are of the run that ended last.
+    /// If a job runs, LAST is the start of that run, and RESULT says so; otherwise both are about
+    /// the last ended run.
     @Test(arguments: [
         (true, true, "07:30:00", "running"), (true, false, "07:30:00", "running"),
         (false, true, "06:00:00", "exited(3)"), (false, false, "-", "-"),

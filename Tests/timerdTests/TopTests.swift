@@ -8,7 +8,7 @@ import TimerCore
 
 @testable import timerctl
 
-/// `timerctl top` without a terminal: what it shows and what the keys do are values.
+/// `timerctl top` without a terminal: its screen and the effects of keys are values.
 @Suite struct TopTests {
     private static let now = WallInstant(rfc3339: "2026-11-18T11:07:00Z")!
     private static let size = TopSize(rows: 24, columns: 80)
@@ -30,7 +30,7 @@ import TimerCore
     private static let failed =
         #","last":{"id":"b:1:1","job":"b","scheduled":"2026-11-18T11:00:00Z","outcome":"exited(3)","failed":true}"#
 
-    /// So many jobs: `job-0` and so on, of which `job-2` failed.
+    /// This many jobs: `job-0` and so on, of which `job-2` failed.
     private static func state(_ count: Int = 12, _ size: TopSize = size) throws -> TopState {
         var state = TopState(filter: try ListFilter.parse([]))
         state.update(try table((0..<count).map { job("job-\($0)", $0 == 2 ? failed : "") }), size)
@@ -69,7 +69,7 @@ import TimerCore
         #expect(reader.read([0x1b]) == [] && reader.isWaiting)
         #expect(reader.finish() == [.escape] && !reader.isWaiting)
         #expect(reader.read([0x1b, 0x5b]) == [] && reader.finish() == [])
-        // What is no UTF-8 is no key, and a paste without an end is not kept for ever.
+        // Invalid UTF-8 is no key, and a paste without an end is not kept for ever.
         #expect(reader.read([0xff, 0xc3, 0x41]) == [.character("A")])
         let paste = Array("\u{1b}[200~".utf8) + [UInt8](repeating: 0x41, count: 100_000)
         _ = reader.read(paste)
@@ -105,7 +105,7 @@ import TimerCore
             ([Key.character("p")], [action(.pause, "job-0")]),
             ([.down, .character("r")], [action(.resume, "job-1")]),
             ([.character("R")], [action(.run, "job-0")]),
-            // What cannot be taken back is asked, and only `y` says yes.
+            // A command that cannot be undone has to be confirmed, and only `y` confirms it.
             ([.character("K")], []),
             ([.character("K"), .character("y")], [action(.kill, "job-0")]),
             ([.character("K"), .character("x"), .down, .character("y")], [action(.kill, "job-0")]),
@@ -147,7 +147,7 @@ import TimerCore
         #expect(Self.screen(state).last == "no job is selected")
     }
 
-    /// The table changes while somebody reads it: a key means the job that is marked.
+    /// The table changes while the user reads it: a key concerns the selected job.
     @Test func theSelectionStaysWithItsJob() throws {
         var state = try Self.state()
         _ = state.press(.down, Self.size)
@@ -155,7 +155,7 @@ import TimerCore
         #expect(state.selected == "job-1" && state.place == 2)
         state.update(try Self.table(["x", "y"].map { Self.job($0) }), Self.size)
         #expect(state.selected == "y")
-        // A question names its job, and means it when the table has changed.
+        // A question names its job, and still concerns it when the table has changed.
         _ = state.press(.character("K"), Self.size)
         state.update(try Self.table(["x"].map { Self.job($0) }), Self.size)
         #expect(Self.screen(state).last == "Stop the runs of y? (y/n)")
@@ -188,8 +188,8 @@ import TimerCore
         #expect(colored[6].contains("\u{1b}[31mexited(3)\u{1b}[0m"))
     }
 
-    /// Whatever the size, there is a line for each row, none is wider than the screen, and the selected job is seen if
-    /// any is.
+    /// For every size, there is a line for each row, none is wider than the screen, and the
+    /// selected job is visible.
     @Test(arguments: [
         (24, 80), (5, 20), (6, 20), (8, 40), (4, 10), (3, 5), (2, 3), (1, 1), (50, 200),
     ])
@@ -227,7 +227,7 @@ import TimerCore
         #expect(state.selected == "job-981" && lines[4].contains("job-981"))
     }
 
-    /// What comes from a job, from somebody's note or from the daemon does nothing to the terminal.
+    /// Text from a job, a note or the daemon cannot control the terminal.
     @Test func nothingFromAJobSteersTheTerminal() throws {
         var state = TopState(filter: try ListFilter.parse([]))
         let hostile = #"\u001b[2J\u001b]0;x\u0007\r\n\t\u009b31m\u202e"#
@@ -271,7 +271,7 @@ import TimerCore
                     .utf8))
     }
 
-    @Test func theOutputIsFollowed_untilSomebodyScrolls() throws {
+    @Test func theOutputIsFollowed_untilTheUserScrolls() throws {
         let size = TopSize(rows: 7, columns: 10)
         var state = try Self.state(1, size)
         #expect(state.press(.character("l"), size) == .log("job-0"))
@@ -282,7 +282,7 @@ import TimerCore
             Self.screen(state, size)[1...5] == ["line 4", "line 5", "line 6", "line 7", "line 8"])
         _ = state.press(.up, size)
         let second = try Self.reply(["a line that is long"], from: 9)
-        // An answer to an earlier question adds nothing.
+        // An answer to an earlier request adds nothing.
         state.take(second, of: name, after: nil, size)
         #expect(
             Self.screen(state, size)[1...5] == ["line 3", "line 4", "line 5", "line 6", "line 7"])
@@ -317,7 +317,7 @@ import TimerCore
         ["--interval", "x"],
         ["--json"], ["--sort", "size"],
     ])
-    func whatMakesNoSenseIsRefused(arguments: [String]) {
+    func contradictoryOptionsAreRefused(arguments: [String]) {
         #expect(throws: (any Error).self) { try TopVerb.parse(arguments) }
     }
 }

@@ -8,14 +8,15 @@ import TimerZones
 
 @testable import timerd
 
-/// Changes of zone files, in a folder of the test's own.
+/// Changes of zone files, in a directory of the test.
 @Suite struct ZoneWatchTests {
     private let folder = FileManager.default.temporaryDirectory
         .appendingPathComponent("zones-\(UUID().uuidString)").path
 
     private func path(_ name: String) -> String { "\(folder)/\(name)" }
 
-    /// Makes the folders, watches, changes something, and says whether that was heard.
+    /// Creates the directories, watches them, changes something, and returns whether that was
+    /// noticed.
     private func hears(_ change: () throws -> Void) throws -> Bool {
         for name in ["zoneinfo/Europe", "etc"] {
             try FileManager.default.createDirectory(
