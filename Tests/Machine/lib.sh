@@ -1,8 +1,8 @@
 # Copyright 2026 the timerd authors
 # SPDX-License-Identifier: Apache-2.0
 #
-# What the cases use. They run on the host, with `set -eu`, and reach into the machine with `inside`. It is
-# kept to what dash knows, so that a case may read it in a `sh -c` too.
+# Functions for the cases. They run on the host, with `set -eu`, and run commands in the machine with `inside`.
+# They use only what dash supports, so that a case can read this file in a `sh -c`, too.
 
 # install_timerd DIRECTORY: puts timerd into the machine, from the binaries in the directory.
 install_timerd() {
@@ -125,11 +125,12 @@ in_journal() {
     journal -o cat "$@" | grep -q -- "$pattern"
 }
 
-# expect_journal PATTERN MATCH...: there is one, or will be within moments; nobody waits for the journal.
+# expect_journal PATTERN MATCH...: there is such an entry, or will be within moments, because no program waits
+# for the journal.
 expect_journal() { wait_for 5 'a journal entry' in_journal "$@"; }
 
-# journal MATCH...: the entries since `fresh`, over reboots. What earlier cases left does not count. By time:
-# with matches, --after-cursor passes over the first entry that matches.
+# journal MATCH...: the entries since `fresh`, over reboots. Entries of earlier cases do not count. They are
+# selected by time: with matches, --after-cursor skips the first entry that matches.
 journal() {
     inside journalctl -q --no-pager --since="@$(cat "$MACHINE_WORK/since")" "$@"
 }
@@ -140,13 +141,13 @@ property() { inside systemctl show timerd -p "$1" --value; }
 # The daemon was restarted by systemd this often, and answers.
 restarted() { [ "$(property NRestarts)" -ge "$1" ] && inside timerctl list; }
 
-# number JOB KEY: a number in what timerctl shows of a job.
+# number JOB KEY: a number in the output of timerctl about a job.
 number() { inside timerctl show "$1" --json | grep -o "\"$2\":[0-9]*" | head -1 | cut -d: -f2; }
 
 # word JOB KEY: a text in it.
 word() { inside timerctl show "$1" --json | grep -o "\"$2\":\"[^\"]*\"" | head -1 | cut -d: -f2- | tr -d '"'; }
 
-# microseconds: what the wall clock says, since the epoch.
+# microseconds: the wall clock, since the epoch.
 microseconds() { echo $(($(date +%s%N) / 1000)); }
 
 # configure: the machine's configuration, from standard input.

@@ -1,14 +1,14 @@
 # Copyright 2026 the timerd authors
 # SPDX-License-Identifier: Apache-2.0
-# The machine is what the other cases take it for. A stand-in service shows it, without timerd.
+# Checks that the machine behaves as the other cases expect, with a substitute service instead of timerd.
 
 expect 'PID 1 is systemd' equals systemd inside cat /proc/1/comm
 expect 'the journal is up' inside systemctl is-active systemd-journald
 expect 'the bus is up' inside busctl --system status >/dev/null
 expect 'the units are well-formed' inside systemd-analyze verify --man=no timerd.service timerd-runner.service timerd.socket timerd.slice
 
-# The clock is the host's. That it cannot be set is read and never tried: a try that succeeded would harm
-# the host. First, that the reader sees the right where it is.
+# The clock is the host's. The test checks that it cannot be set without trying it, because a successful attempt
+# would harm the host. First it checks that the check finds the right where it exists.
 echo 'CapBnd: 0000000002000000' | holds_clock_right || fail 'the right to set the clock is not recognized'
 if inside cat /proc/self/status | holds_clock_right; then fail 'a command in the machine may set the clock'; fi
 if inside cat /proc/1/status | holds_clock_right; then fail "the machine's systemd may set the clock"; fi
@@ -22,7 +22,7 @@ inside touch "$marker"
 expect 'the file is in the machine' inside test -e "$marker"
 expect_status 1 'and not on the host' test -e "$marker"
 
-# A service of Type=notify is active when it says so, and not before.
+# A service of Type=notify becomes active when it reports that, and not before.
 cat >"$MACHINE_ROOT/etc/systemd/system/stand-in.service" <<'UNIT'
 [Service]
 Type=notify
@@ -47,7 +47,7 @@ expect 'its status is shown' equals standing stand_in StatusText
 inside kill -KILL "$(stand_in MainPID)"
 wait_for 10 'a killed service is restarted' killed_and_restarted
 
-# A reboot is another boot, with clocks of its own, over the same files.
+# A reboot is another boot with its own clocks, over the same files.
 before=$(boot_id)
 inside touch /run/stand-in.gone
 reboot_machine
@@ -55,7 +55,7 @@ expect 'another boot id' new_boot "$before"
 expect 'its /run is empty' inside test ! -e /run/stand-in.gone
 expect 'its files are kept' inside test -e "$marker"
 if [ -e /proc/self/ns/time ]; then
-    expect 'CLOCK_MONOTONIC began anew' inside awk '{ exit $1 > 60 }' /proc/uptime
+    expect 'CLOCK_MONOTONIC started again' inside awk '{ exit $1 > 60 }' /proc/uptime
 fi
 wait_for 10 'an enabled service is up again' equals active stand_in ActiveState
 expect 'the journal of both boots is there' \

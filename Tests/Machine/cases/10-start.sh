@@ -1,6 +1,6 @@
 # Copyright 2026 the timerd authors
 # SPDX-License-Identifier: Apache-2.0
-# `systemctl start` returns when the timers are set, and `systemctl status` says what is next.
+# `systemctl start` returns when the timers are set, and `systemctl status` shows the next run.
 
 tells_what_is_next() { property StatusText | grep -q '^2 jobs.*next is '; }
 
@@ -18,7 +18,7 @@ expect 'curl reads it' sh -c 'echo "$1" | grep -q "\"job\":\"tick\""' sh \
     "$(inside curl -s --unix-socket /run/timerd/control.sock http://timerd/v1/jobs)"
 expect 'its state is its own' equals 700 inside stat -c %a /var/lib/timerd
 
-# A daemon that cannot start is never active: a configuration that does not parse fails the start.
+# A daemon that cannot start never becomes active: a configuration that cannot be parsed makes the start fail.
 inside systemctl stop timerd
 printf '[job.\n' | configure
 expect_status 1 'the start fails' inside systemctl start timerd

@@ -1,6 +1,6 @@
 # Copyright 2026 the timerd authors
 # SPDX-License-Identifier: Apache-2.0
-# Firings, outcomes and the jobs' own lines are found by their fields.
+# Firings, results and the output of jobs are found by their fields.
 
 fresh
 wait_for 10 'a firing by its job' in_journal 'tick: fires' -u timerd TIMERD_JOB=tick TIMERD_EVENT=fired

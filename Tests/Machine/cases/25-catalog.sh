@@ -1,12 +1,12 @@
 # Copyright 2026 the timerd authors
 # SPDX-License-Identifier: Apache-2.0
-# `journalctl -x` explains the entries, with what they are about in the place of their fields.
+# `journalctl -x` explains the entries, with the values of their fields.
 
 catalog=$MACHINE_HERE/../../systemd/timerd.catalog
 
 fresh
 inside journalctl --update-catalog
-# systemd read every entry, and none of another's.
+# systemd read every entry, and each belongs to timerd.
 for id in $(sed -n 's/^-- //p' "$catalog"); do
     expect "entry $id" sh -c 'echo "$1" | grep -q "^Defined-By: timerd$"' sh \
         "$(inside journalctl --dump-catalog "$id")"
@@ -19,7 +19,7 @@ is_explained() { explained "$1" | grep -q -- "$2"; }
 wait_for 5 'the subject names the job' is_explained paused '^Subject: Job slow was paused$'
 expect 'it says where more is' is_explained paused '^Documentation: man:timerctl(1) man:timerd(8)$'
 expect 'it says what to do' is_explained paused 'timerctl resume slow'
-expect 'the other one is told as well' is_explained resumed '^Subject: Job slow was resumed$'
+expect 'the other one is explained as well' is_explained resumed '^Subject: Job slow was resumed$'
 inside timerctl pause --all --note 'disk swap'
 inside timerctl resume --all --yes
 wait_for 5 'a command for several jobs' in_journal 'requested resume for 2 jobs: 2 changed' TIMERD_EVENT=commanded

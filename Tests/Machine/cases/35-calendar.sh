@@ -1,6 +1,6 @@
 # Copyright 2026 the timerd authors
 # SPDX-License-Identifier: Apache-2.0
-# A job by the calendar clock fires at its times, in its zone.
+# A job with calendar events fires at its times, in its zone.
 
 fresh
 configure <<'TOML'
@@ -19,7 +19,7 @@ expect 'the zone is shown' test "$(word cron timezone)" = Europe/Berlin
 expect 'the next one is by systemd too' test "$(inside timerctl next cron -n 1 --json | grep -o '20[0-9TZ:.-]*Z' | sed 's|[.]000000Z|Z|')" = \
     "$(inside systemd-analyze calendar 'Mon..Fri 02:30 Europe/Berlin' | grep -o '[0-9-]* [0-9:]* UTC' | tail -1 | sed 's/ UTC/Z/; s/ /T/')"
 
-# The machine's own zone changes: what goes by it is worked out anew, and nothing else.
+# The machine's own zone changes: the schedules that use it are recomputed, and no others.
 configure <<'TOML'
 [job.local]
 command = ["true"]
@@ -32,7 +32,7 @@ TOML
 expect 'the reload is accepted' inside systemctl reload timerd
 fixed=$(word fixed next)
 inside ln -sf /usr/share/zoneinfo/Asia/Tokyo /etc/localtime
-wait_for 10 'the change is told' in_journal 'recomputed the schedules of 1 job (local)' TIMERD_EVENT=zones-changed
+wait_for 10 'the change is logged' in_journal 'recomputed the schedules of 1 job (local)' TIMERD_EVENT=zones-changed
 expect 'the new zone is shown' test "$(word local timezone)" = Asia/Tokyo
 expect 'it fires at 02:30 there' sh -c 'case $1 in *T17:30:00.000000Z) ;; *) exit 1 ;; esac' - "$(word local next)"
 expect 'the other one is as it was' test "$(word fixed next)" = "$fixed"

@@ -1,9 +1,9 @@
 # Copyright 2026 the timerd authors
 # SPDX-License-Identifier: Apache-2.0
-# A killed daemon is restarted by systemd, and its jobs lose at most a second and gain nothing. Three times,
-# since a heartbeat that is a second old and one that was just written are both right by chance.
+# systemd restarts a killed daemon, and its jobs lose at most a second and gain nothing. The case kills it three
+# times, because a heartbeat can be right by accident.
 
-# In microseconds since the epoch: when the daemon that runs now was started.
+# When the present instance of the daemon was started, in microseconds since the epoch.
 started() {
     echo $(($(date +%s%N -d "$(inside systemctl show timerd --timestamp=us+utc -p ExecMainStartTimestamp --value)") / 1000))
 }
@@ -19,8 +19,8 @@ for time in 1 2 3; do
     wait_for 20 'restarted' restarted "$time"
     after=$(number slow elapsed_usec)
     now=$(microseconds)
-    # Before the kill it counted from somewhere in [asked, told] to somewhere in [told, killed]; while the
-    # daemon was down, nothing; since its start at most until now.
+    # Before the kill it counted from an instant in [asked, told] to an instant in [told, killed]; while the
+    # daemon was down, nothing; and since its start at most until now.
     expect "at most a second is lost ($before, then $after)" test "$after" -ge $((before - 1000000))
     expect "nothing is gained ($before, then $after; asked $asked, told $told, killed $killed, now $now)" \
         test "$after" -le $((before + killed - asked + now - $(started)))

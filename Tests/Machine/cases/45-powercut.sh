@@ -1,11 +1,12 @@
 # Copyright 2026 the timerd authors
 # SPDX-License-Identifier: Apache-2.0
-# The machine loses its power. The account is on a disk of its own, from one moment on nothing more gets there, and
-# then the machine comes up again: what was ordered is kept, of the runs at most the last second is missing, none is
-# begun twice, and no time is gained.
+# The machine loses its power. The saved state is on a separate disk, to which nothing is written from that
+# moment on, and then the machine starts again: commands are kept, at most the runs of the last second are
+# missing, none is started twice, and no time is gained.
 
 starts=$MACHINE_ROOT/root/starts
-# mount_disk: the disk, at the place of the account. ext4 without its own cure for programs that forget to sync.
+# mount_disk: mounts the disk at the place of the saved state. ext4 runs without its workaround for programs
+# that forget to sync.
 mount_disk() {
     # shellcheck disable=SC2016  # for the shell in the machine
     inside sh -eu -c '
@@ -15,7 +16,7 @@ mount_disk() {
         mount -o loop,noauto_da_alloc /root/disk /var/lib/timerd
         chown timerd: /var/lib/timerd'
 }
-# power_cut: from now on nothing more is written, not even what the file system has in its log (EXT4_IOC_SHUTDOWN).
+# power_cut: from now on nothing more is written, not even the journal of the file system (EXT4_IOC_SHUTDOWN).
 power_cut() {
     inside /usr/bin/python3 -c 'import fcntl, os, struct
 fcntl.ioctl(os.open("/var/lib/timerd", os.O_RDONLY), 0x8004587D, struct.pack("I", 2))'
@@ -62,7 +63,7 @@ expect 'with its note' equals 'disk swap' word held note
 expect 'and to the microsecond' equals "$held" number held elapsed_usec
 after=$(number slow elapsed_usec)
 expect "no time is gained ($slow, then $after)" test "$after" -le $((slow + gone - told + $(microseconds) - gone))
-# Those that were due a second and a half before the cut.
+# The runs that were due a second and a half before the cut.
 awk -v cut="$gone" '{
     command = "date +%s%6N -d " $1
     command | getline due

@@ -1,12 +1,12 @@
 # Copyright 2026 the timerd authors
 # SPDX-License-Identifier: Apache-2.0
-# The disk of the account is full when the daemon starts: it starts, says so, and holds all firings until there is room.
-# Then it goes on, for good also on a small disk, whose whole size is less than the log of the database may grow to. On
-# a disk that is full again it stops cleanly and soon.
+# The disk with the saved state is full when the daemon starts: it starts, reports this, and holds all firings
+# until there is room. Then it continues, also on a small disk, whose size is smaller than the log of the
+# database may become. On a disk that is full again it stops cleanly and soon.
 
 state=/var/lib/timerd
 starts=$MACHINE_ROOT/root/starts
-# fill: takes all there is left, to the last byte.
+# fill: uses all free space, to the last byte.
 fill() { inside sh -c "cat /dev/zero >$state/filler 2>/dev/null; cat /dev/zero >>$state/filler 2>/dev/null; true"; }
 make_room() { inside rm "$state/filler"; }
 runs() { if [ -e "$starts" ]; then wc -l <"$starts"; else echo 0; fi; }
@@ -34,7 +34,7 @@ date +%s.%6N >"$MACHINE_WORK/since"
 inside systemctl start timerd.socket timerd
 expect_journal 'no run starts until there is room' -u timerd
 expect_journal 'jobs that come due wait' -u timerd
-wait_for 10 'time goes on' at_least 2000000 number slow elapsed_usec
+wait_for 10 'time counts again' at_least 2000000 number slow elapsed_usec
 expect 'no run was started' equals 0 runs
 wait_for 5 'the status line says why' says_full
 
@@ -45,7 +45,7 @@ expect_journal 'The saved state can be written again' -u timerd
 wait_for 60 'they go on' at_least 150 runs
 expect 'the disk was said to be full once' equals 1 told 'jobs that come due wait'
 
-# Full again, and nothing more can be written: the room that the log of the database takes is used first.
+# Full again, and nothing more can be written: the space in the log of the database is used first.
 fill
 sleep_until_full() { [ "$(told 'jobs that come due wait')" -ge 2 ]; }
 wait_for 60 'said to be full again' sleep_until_full
@@ -58,7 +58,7 @@ expect_journal 'The state could not be saved since' -u timerd
 make_room
 inside systemctl start timerd.socket timerd
 at=$(runs)
-wait_for 10 'the next one goes on' at_least $((at + 3)) runs
+wait_for 10 'the next one continues' at_least $((at + 3)) runs
 inside timerctl pause beat >/dev/null
 expect 'none was begun twice' equals "$(sort -u "$starts" | wc -l)" runs
 inside systemctl stop timerd.socket timerd

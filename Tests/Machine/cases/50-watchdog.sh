@@ -1,8 +1,8 @@
 # Copyright 2026 the timerd authors
 # SPDX-License-Identifier: Apache-2.0
-# A daemon that stands still is ended by the watchdog and restarted; one that works is not.
+# The watchdog kills a daemon that hangs, and systemd restarts it; a daemon that works is not killed.
 
-# How long after the start the last sign of life came, in microseconds.
+# How long after the start the last notification for the watchdog came, in microseconds.
 last_sign() {
     echo $(($(property WatchdogTimestampMonotonic) - $(property ExecMainStartTimestampMonotonic)))
 }
@@ -18,7 +18,7 @@ inside sh -c 'printf "[Service]\nWatchdogSec=1s\n" >/etc/systemd/system/timerd.s
 inside systemctl daemon-reload
 inside systemctl restart timerd
 pid=$(property MainPID)
-wait_for 20 'signs of life over three intervals' at_least 3000000 last_sign
+wait_for 20 'notifications over three intervals' at_least 3000000 last_sign
 expect 'it is kept alive by them' equals "$pid" property MainPID
 inside kill -STOP "$pid"
 wait_for 20 'another process' another_daemon

@@ -1,17 +1,17 @@
 # Copyright 2026 the timerd authors
 # SPDX-License-Identifier: Apache-2.0
-# A queue that hangs while the rest of the daemon works. If it is the one that decides, the watchdog ends the
-# daemon; if it is the one that writes to a disk that stalls, the daemon waits for it and loses nothing.
-# strace(1) holds a thread in a system call.
+# A queue that hangs while the rest of the daemon works. If it is the deciding queue, the watchdog kills the
+# daemon. If it is the queue that writes to a stalled disk, the daemon waits for it and loses nothing. strace(1)
+# holds a thread in a system call.
 
-# hold NAME OPTION...: holds the daemon's threads so, until `let_go NAME`.
+# hold NAME OPTION...: holds the daemon's threads in this way, until `let_go NAME`.
 hold() {
     local name=$1
     shift
     inside systemd-run -q --unit="$name" strace -q -o "/root/$name" "$@"
     wait_for 10 'strace holds it' is_traced
 }
-# At once: one that holds a thread would wait for it.
+# SIGKILL, because strace would wait for a thread that it holds.
 let_go() { inside systemctl kill -s KILL "$1"; }
 is_traced() { inside sh -c 'grep -q "^TracerPid:.[1-9]" /proc/'"$pid"'/task/*/status'; }
 another_daemon() {
@@ -19,10 +19,10 @@ another_daemon() {
     now=$(property MainPID)
     [ "$now" != 0 ] && [ "$now" != "$pid" ] && inside timerctl list
 }
-# held: how many of its threads stand still. Those that wait in strace's hands for nothing do not.
+# held: how many of its threads are held in a system call.
 held() { inside sh -c 'cat /proc/'"$pid"'/task/*/status' | grep -c '^State:.t'; }
 
-# begin: as if it were just installed, with signs of life every second and a half.
+# begin: like a new installation, with a notification for the watchdog every second and a half.
 begin() {
     fresh
     inside mkdir -p /etc/systemd/system/timerd.service.d
@@ -33,7 +33,7 @@ begin() {
     pid=$(property MainPID)
 }
 
-# Nothing that fires, so that nothing but the signs of life is sent.
+# A job that does not fire, so that only the watchdog is notified.
 begin <<'TOML'
 [job.slow]
 command = ["true"]
@@ -42,19 +42,19 @@ TOML
 tells_what_is_next() { property StatusText | grep -q '^1 job;'; }
 wait_for 5 'everything is said' tells_what_is_next
 
-# The thread that gives the next sign of life is held at it, and no other. It is the one that decides: nobody is
-# answered.
+# The thread that sends the next notification for the watchdog is held, and no other. It is the deciding one, so
+# no client gets an answer.
 hold holder -f -e trace=sendmsg -e inject=sendmsg:delay_enter=60s -p "$pid"
-wait_for 5 'one thread stands still' equals 1 held
-expect_status 124 'nobody is answered' inside timeout 0.5 timerctl list
+wait_for 5 'one thread is held' equals 1 held
+expect_status 124 'no client gets an answer' inside timeout 0.5 timerctl list
 expect 'all others work' equals 1 held
 wait_for 10 'the watchdog ends it' in_journal 'Watchdog timeout' -u timerd
 let_go holder
 wait_for 10 'another process' another_daemon
 expect_journal 'the previous instance was killed or crashed' -u timerd
 
-# A disk on which each fsync takes longer than that. Orders wait for it; firings and who only looks do not, and
-# the daemon lives.
+# A disk on which each fsync takes longer than that. Commands wait for it; firings and clients that only read do
+# not, and the daemon keeps running.
 install -m 644 "$MACHINE_HERE/rebuild.py" "$MACHINE_ROOT/root/rebuild.py"
 starts=$MACHINE_ROOT/root/starts
 rm -f "$starts"
@@ -67,7 +67,7 @@ shell = 'echo "$TIMERD_SCHEDULED $(date +%s.%N)" >>/root/starts'
 every = "500ms"
 TOML
 runs() { wc -l <"$starts"; }
-# syncs: how many syncs of the log were made, or begun.
+# syncs: how many syncs of the log were started.
 syncs() { inside grep -c 'fdatasync.*timerd.db-wal' /root/slow-disk; }
 wait_for 10 'a run' test -s "$starts"
 hold slow-disk -f -y -e trace=fsync,fdatasync -e inject=fsync,fdatasync:delay_enter=4s -p "$pid"
@@ -91,7 +91,8 @@ wait_for 10 'the disk is asked all the while' at_least 2 syncs
 expect 'it is the same daemon' equals "$pid" property MainPID
 let_go slow-disk
 
-# A disk that refuses to sync. A command is done and says that it is not saved; it is said once; nothing else waits.
+# A disk that refuses to sync. A command is executed, and its answer says that it is not saved; the log says it
+# once; nothing else waits.
 hold sick-disk -f -y -e trace=fsync,fdatasync -e inject=fsync,fdatasync:error=EIO -p "$pid"
 status=0
 inside timerctl resume slow 2>"$MACHINE_WORK/refused" || status=$?
@@ -104,7 +105,7 @@ before=$(tries)
 began=$(microseconds)
 wait_for 10 'runs go on' at_least $(($(runs) + 8)) runs
 span=$(($(microseconds) - began))
-# Each try makes two: of the log, and of the log again on the other way.
+# Each attempt makes two syncs: of the log, and of the log again through a checkpoint.
 tried=$(($(tries) - before))
 expect "it is tried again each second, not with each of the writes ($tried in $span us)" test "$tried" -le $((2 * span / 900000 + 4))
 expect_journal 'a power cut now may lose the latest changes' -u timerd

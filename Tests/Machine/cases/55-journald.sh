@@ -1,14 +1,14 @@
 # Copyright 2026 the timerd authors
 # SPDX-License-Identifier: Apache-2.0
-# A journal that is frozen, killed or away holds up no firing. What it could not take is counted, and it hears
-# of that once, when it is back.
+# A journal that is suspended, killed or stopped delays no firing. Entries that it could not accept are counted,
+# and it gets one entry about them when it is back.
 
 seconds_frozen=10
-# Enough that the queue of the journal's socket is full long before it goes on.
+# Enough to fill the queue of the journal's socket long before it continues.
 lines=100
 starts=$MACHINE_ROOT/root/starts
 
-# One line for each run: when it was due, and when its process looked at the clock.
+# One line for each run: when it was due, and the time of the clock in its process.
 fresh
 rm -f "$starts"
 configure <<TOML
@@ -19,16 +19,16 @@ TOML
 
 runs() { wc -l <"$starts"; }
 told() { journal TIMERD_JOB=beat "TIMERD_EVENT=$1" -o cat | wc -l; }
-# reports: how often the journal heard of drops, and of how many.
+# reports: how many entries about dropped entries there are, and their sum.
 reports() { journal TIMERD_EVENT=log-dropped -o export | sed -n 's/^TIMERD_DROPPED=//p'; }
 number_of_reports() { reports | wc -l; }
 dropped() { reports | awk '{ sum += $1 } END { print sum + 0 }'; }
-# Each run is a firing, its lines and its end.
+# Each run has an entry for its start, its output and its end.
 is_complete() {
     local entries=$(($(told fired) + $(told output) + $(told run-ended)))
     [ $((entries + $(dropped))) = $(($(runs) * (lines + 2))) ]
 }
-# all_on_time WHEN: no run since the last look was late, and no firing is missing between two.
+# all_on_time WHEN: no run since the last call was late, and none is missing in between.
 looked=0
 all_on_time() {
     tail -n +$((looked + 1)) "$starts" | awk -v when="$1" '
@@ -44,11 +44,11 @@ all_on_time() {
         END { exit failed || !last }'
     looked=$(runs)
 }
-# go_on COUNT: until so many more runs have begun.
+# go_on COUNT: waits until this many more runs have started.
 go_on() { wait_for 30 "$1 more runs" at_least $(($(runs) + $1)) runs; }
 quiet() {
     inside timerctl pause beat >/dev/null
-    wait_for 20 'every entry is told or counted' is_complete
+    wait_for 20 'every entry is logged or counted' is_complete
 }
 
 inside systemctl reload timerd
@@ -66,7 +66,7 @@ quiet
 expect 'the journal hears of it once' equals 1 number_of_reports
 expect 'and of what it did not get' at_least 100 dropped
 
-# It comes back by itself, and the socket keeps what is sent meanwhile.
+# systemd restarts it, and the socket keeps the entries that are sent meanwhile.
 inside timerctl resume beat
 looked=$(runs)
 go_on 1
@@ -75,7 +75,7 @@ go_on 3
 expect 'no firing is late while the journal is killed' all_on_time killed
 expect 'the journal is back' inside systemctl is-active systemd-journald
 
-# Away with its sockets.
+# Stopped together with its sockets.
 away='systemd-journald.service systemd-journald.socket systemd-journald-dev-log.socket systemd-journald-audit.socket'
 # shellcheck disable=SC2086  # a list of names
 inside systemctl stop $away
@@ -87,7 +87,7 @@ go_on 2
 expect 'no firing is late while the journal is away' all_on_time away
 expect 'the journal hears of it once' equals 2 number_of_reports
 
-# What the runner says of itself does not go by a stream that broke with the journal.
+# The messages of the runner do not use a stream that broke with the journal.
 inside systemctl stop timerd.socket timerd
 inside python3 -c 'import socket
 connection = socket.socket(socket.AF_UNIX)

@@ -1,10 +1,10 @@
 # Copyright 2026 the timerd authors
 # SPDX-License-Identifier: Apache-2.0
-# A job that writes without end silences neither the daemon nor another job: the limit is the job's own, and not that
-# of the journal for the whole service.
+# A job that writes without end suppresses the log neither of the daemon nor of another job: the limit belongs
+# to the job, and not to the journal's limit for the whole service.
 
 fresh
-# The journal takes little of each service, at most six times this number where there is much room on the disk.
+# The journal's limit for each service; on a large disk it allows six times this number.
 limit=$MACHINE_ROOT/etc/systemd/journald.conf.d/zz-limit.conf
 mkdir -p "${limit%/*}"
 printf '[Journal]\nRateLimitIntervalSec=1h\nRateLimitBurst=100\n' >"$limit"

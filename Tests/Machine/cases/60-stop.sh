@@ -1,7 +1,8 @@
 # Copyright 2026 the timerd authors
 # SPDX-License-Identifier: Apache-2.0
-# Jobs outlive the scheduler: its stop is clean and touches none of them, its restart finds them again, and so
-# does that of a runner that was killed. A stop of the runner ends them in order.
+# Jobs keep running without the scheduler: its stop is clean and ends none of them, and the next scheduler finds
+# them again. The same is true for a runner that was killed. A stop of the runner ends the jobs in an orderly
+# way.
 
 fresh
 configure <<'TOML'
@@ -18,7 +19,7 @@ inside systemctl reload timerd
 wait_for 10 'the run is up' in_journal '^up$' -t long
 accrued=$(number long elapsed_usec)
 
-# The scheduler goes away while one of them ends.
+# The scheduler is stopped while one of them ends.
 inside systemctl stop timerd timerd.socket
 expect 'it ended well' equals success property Result
 wait_for 10 'the job is no child of the scheduler' sh -c '! pgrep -f "[e]cho worked on"'
@@ -30,13 +31,13 @@ expect 'nothing was forfeited' test "$(number long elapsed_usec)" -ge "$accrued"
 is_running() { inside timerctl show long --json | grep -q '"running":\[{"began"'; }
 expect 'the other one runs on' is_running
 
-# The runner is killed: who it held is found again, and its end is told.
+# The runner is killed: the next one finds its runs again, and reports their ends.
 inside systemctl kill --kill-whom=main -s KILL timerd-runner
 wait_for 10 'there is a runner again' inside systemctl is-active timerd-runner
 wait_for 10 'the run is found again' is_running
 
-# The runner is stopped: it ends what it holds.
+# The runner is stopped: it ends its runs.
 inside systemctl stop timerd-runner
-wait_for 10 'nobody is left' sh -c '! pgrep -f "[e]cho ended in order"'
+wait_for 10 'no process is left' sh -c '! pgrep -f "[e]cho ended in order"'
 inside systemctl start timerd-runner
-wait_for 20 'the end of the run is told' in_journal 'run long:.* \(ended:\|failed:\|is lost\)' TIMERD_JOB=long TIMERD_EVENT=run-ended
+wait_for 20 'the end of the run is logged' in_journal 'run long:.* \(ended:\|failed:\|is lost\)' TIMERD_JOB=long TIMERD_EVENT=run-ended

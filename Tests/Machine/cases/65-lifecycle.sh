@@ -1,10 +1,10 @@
 # Copyright 2026 the timerd authors
 # SPDX-License-Identifier: Apache-2.0
-# Starts and failures an administrator meets: a command for a stopped daemon starts it, a second one gives way, a
-# failure is heard of, and a configuration that cannot be read is not tried for ever.
+# Starts and failures that an administrator meets: a command for a stopped daemon starts it, a second daemon
+# refuses to start, a failure is reported, and a configuration that cannot be read is not tried for ever.
 
 fresh
-# The socket starts the daemon, but not for those who only look.
+# The socket starts the daemon, but not for commands that only read.
 inside systemctl stop timerd
 expect_status 3 'it is stopped' inside systemctl is-active -q timerd
 expect_status 3 'a list says so' inside timerctl list 2>"$MACHINE_WORK/stopped"
@@ -17,7 +17,7 @@ expect 'a command starts it' inside timerctl pause slow
 expect 'it runs' inside systemctl is-active -q timerd
 expect 'and can be looked at' inside timerctl resume slow
 
-# In a restart, whoever looks waits for the answer.
+# During a restart, commands that only read wait for the answer.
 restarts=0
 while [ "$restarts" -lt 10 ]; do
     restarts=$((restarts + 1))
@@ -29,7 +29,7 @@ done
 wait_for 30 'the last restart' equals active property ActiveState
 inside systemctl reset-failed timerd
 
-# A second daemon over the same account.
+# A second daemon with the same saved state.
 main=$(property MainPID)
 status=0
 inside setpriv --reuid timerd --regid timerd --init-groups -- timerd run --config /etc/timerd/timerd.toml \
@@ -39,7 +39,7 @@ expect "a second daemon gives way ($(cat "$MACHINE_WORK/second"))" test "$status
 expect 'and says why' grep -q 'another' "$MACHINE_WORK/second"
 expect 'the first one is as it was' equals "$main" property MainPID
 
-# Somebody is told of a failure.
+# The administrator is notified of a failure.
 mkdir -p "$MACHINE_ROOT/etc/systemd/system/timerd.service.d"
 printf '[Unit]\nOnFailure=witness.service\n[Service]\nRestart=no\n' \
     >"$MACHINE_ROOT/etc/systemd/system/timerd.service.d/failure.conf"
@@ -53,7 +53,7 @@ inside rm -r /etc/systemd/system/timerd.service.d /etc/systemd/system/witness.se
 inside systemctl daemon-reload
 inside systemctl reset-failed timerd
 
-# A configuration that is no TOML: one line says where, and systemd does not go on trying.
+# A configuration that is not TOML: one line has the place, and systemd stops restarting.
 printf 'this is [not toml\n' | configure
 status=0
 inside systemctl start timerd || status=$?
@@ -62,7 +62,7 @@ expect 'for good' equals failed property ActiveState
 expect 'with a status of its own' equals 78 property ExecMainStatus
 expect_journal 'Cannot start: /etc/timerd/timerd.toml:1:' -u timerd
 expect 'it was tried once' equals 0 property NRestarts
-# Whoever asks is not kept waiting, and hears where to look.
+# Clients do not wait, and the error says where to look.
 status=0
 inside timerctl list 2>"$MACHINE_WORK/asked" || status=$?
 expect "a refusal ($(cat "$MACHINE_WORK/asked"))" test "$status" = 3

@@ -1,14 +1,14 @@
 # Copyright 2026 the timerd authors
 # SPDX-License-Identifier: Apache-2.0
-# Control groups: the runner has one of its own, the runs have theirs, and what a run leaves in it is ended. A job that
-# forks without end keeps no other job from starting, and nothing of it remains. The runner is restarted with runs
-# alive, as often as it is killed.
+# Control groups: the runner and each run have their own, and processes that a run leaves behind are killed. A
+# job that forks without end prevents no other job from starting, and is killed completely. The runner is
+# restarted while runs are active, as often as it is killed.
 
 runner() { inside systemctl show timerd-runner -p MainPID --value; }
 # group_of PID: its group of version 2, as the machine's systemd names it.
 group_of() { inside sed -n 's#^0::.*\(/timerd\.slice/\)#\1#p' "/proc/$1/cgroup"; }
 status_of() { inside systemctl show timerd-runner -p "$1" --value; }
-# The one process that sleeps for so long, and how many there are of a user.
+# The one process that sleeps for this time, and how many processes a user has.
 sleeper() { inside pgrep -xf "sleep $1"; }
 count_of() { inside pgrep -c -u "$1" || true; }
 fewer_than() {
@@ -67,7 +67,7 @@ expect 'a run has one beside it' sh -c 'case $1 in "$2"/timerd-run-*) ;; *) exit
 expect 'systemd counts both as of the service' sh -c 'echo "$1" | grep -q 4711' sh \
     "$(inside systemctl status --no-pager -n 0 timerd-runner)"
 
-# It is killed, and each time the next one has the run, and a group of its own.
+# It is killed, and each time the next one finds the run again, and has its own group.
 long=$(sleeper 4711)
 for round in 1 2 3 4 5; do
     before=$(runner)
@@ -81,7 +81,7 @@ expect 'the new one has the group of the first' equals "$service/timerd-runner" 
 taken() { journal -u timerd -o cat TIMERD_JOB=long | grep -c 'lost' || true; }
 expect 'nothing is lost of it' equals 0 taken
 
-# What a run leaves is ended, unless the job says otherwise.
+# Processes that a run leaves behind are killed, unless the job's configuration says otherwise.
 inside timerctl run leaver >/dev/null
 wait_for 20 'its end' in_journal . TIMERD_JOB=leaver TIMERD_EVENT=run-ended
 wait_for 20 'one line says what is ended' \
@@ -91,13 +91,13 @@ wait_for 20 'it is gone' gone 4712
 inside timerctl run starter >/dev/null
 wait_for 20 'its end' in_journal . TIMERD_JOB=starter TIMERD_EVENT=run-ended
 kept=$(sleeper 4713)
-# Another run whose leftovers are ended in the meantime.
+# Another run, whose leftover processes are killed meanwhile.
 inside timerctl run leaver >/dev/null
 wait_for 20 'a second one' sleeper 4712
 wait_for 20 'it is gone as well' gone 4712
 expect 'what the job keeps is there' equals "$kept" sleeper 4713
 
-# A fork bomb in sessions of its own, as large as its user may have processes.
+# A fork bomb with a session for each process, as large as the limit of processes of its user.
 inside timerctl run bomb >/dev/null
 wait_for 60 'all the processes it may have' at_least 190 count_of bomber
 for job in root other; do
@@ -110,13 +110,14 @@ inside timerctl kill bomb >/dev/null
 wait_for 60 'its end' in_journal 'bomb: .*stopped' TIMERD_JOB=bomb TIMERD_EVENT=run-ended
 wait_for 60 'nothing of it is left' fewer_than 1 count_of bomber
 
-# A runner that may have no thread more, as after a fork bomb, can be stopped, and ends its runs.
+# A runner that cannot create threads, as after a fork bomb, can be stopped and ends its runs.
 inside systemd-run -q --unit=lean -p Type=notify -p KillMode=process -p User=bomber -p RuntimeDirectory=lean \
     timerd-runner --config /etc/timerd/timerd.toml --runtime /run/lean
 inside setpriv --reuid bomber --regid bomber --clear-groups prlimit --nproc=1:1 --pid "$(inside systemctl show lean -p MainPID --value)"
 expect 'it can be stopped' inside timeout 60 systemctl stop lean
 
-# A restart ends the runs, and leaves what a job keeps. Then the runner starts with that alive in the service.
+# A restart ends the runs, but not the processes that a job keeps. The runner starts while they are in the
+# service.
 inside systemctl restart timerd-runner
 expect 'it runs' equals running status_of SubState
 expect 'the run is over' gone 4711

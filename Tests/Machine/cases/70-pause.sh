@@ -1,6 +1,6 @@
 # Copyright 2026 the timerd authors
 # SPDX-License-Identifier: Apache-2.0
-# A pause outlives a restart of the daemon and of the machine, with who made it and why.
+# A pause survives a restart of the daemon and of the machine, with its user and its note.
 
 fresh
 wait_for 10 'some time has accrued' at_least 1000000 number slow elapsed_usec

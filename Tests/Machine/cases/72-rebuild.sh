@@ -1,11 +1,11 @@
 # Copyright 2026 the timerd authors
 # SPDX-License-Identifier: Apache-2.0
-# The journal alone is enough to work out every job's time, over all that can happen to it. rebuild.py says how,
-# and holds it against what timerctl shows.
+# The journal alone is enough to compute the time of each job, whatever happens to the jobs. rebuild.py explains
+# how, and compares the result with the output of timerctl.
 
 install -m 644 "$MACHINE_HERE/rebuild.py" "$MACHINE_ROOT/root/rebuild.py"
 rebuilt() { inside /usr/bin/python3 /root/rebuild.py --check; }
-# within TEXT: what it said last has this.
+# within TEXT: its last output contains this.
 agrees() { rebuilt >"$MACHINE_WORK/rebuilt" 2>&1 || fail "$1: $(cat "$MACHINE_WORK/rebuilt")"; }
 passed() { [ "$(microseconds)" -ge $(($1 + $2 * 1000)) ]; }
 pass() { wait_for 10 "$1 ms" passed "$(microseconds)" "$1"; }
@@ -66,7 +66,7 @@ for time in 1 2; do
     agrees "after kill $time"
 done
 
-# One is gone, one is new, one counts by another clock, and the first comes back.
+# One is removed, one is new, one counts by another clock, and the first comes back.
 sed -i 's/^\[job.gone\]/[job.new]/; s/^count = "uptime"/count = "active"/' "$MACHINE_ROOT/etc/timerd/timerd.toml"
 inside systemctl reload timerd
 agrees 'after another reload'
@@ -85,12 +85,12 @@ wait_for 20 'the daemon' inside timerctl list
 agrees 'after a reboot'
 inside systemctl disable timerd
 
-# Where nothing counts, it is right to the microsecond.
+# While no time counts, the result is exact to the microsecond.
 inside timerctl pause --all >/dev/null
 agrees 'while all are paused'
 to_the_microsecond() { sed -n 's/^hourly: paused, \([0-9]*\) µs; from the journal paused, \([0-9]*\) to \([0-9]*\) µs$/\1 \2 \3/p' "$MACHINE_WORK/rebuilt"; }
 expect "no more and no less ($(to_the_microsecond))" \
     sh -c 'test $# = 3 && test "$1" -gt 0 && test "$2" = "$3" && test $(($1 - $2)) -le 2 && test $(($2 - $1)) -le 2' sh \
     $(to_the_microsecond)
-# With every record of the account gone, what the journal told is all there is: it is not empty.
+# When all saved records are deleted, there is still the journal: it is not empty.
 expect 'much was foretold' sh -c 'test "$(sed -n "s/^\([0-9]*\) statements.*/\1/p" "$1" | tail -1)" -ge 60' sh "$MACHINE_WORK/rebuilt"

@@ -9,20 +9,20 @@ done | configure
 inside systemctl reload timerd
 inside systemctl enable timerd
 wait_for 10 'some time has accrued' at_least 1000000 number wall elapsed_usec
-# passed FROM SECONDS: so many have passed since then.
+# passed FROM SECONDS: this much time has passed since then.
 passed() { [ "$(microseconds)" -ge $(($1 + $2 * 1000000)) ]; }
 
-# The daemon is stopped for 3 s: only active time stands still. What is told is as of some moment between two
-# looks at the clock.
+# The daemon is stopped for 3 s: only active time does not advance. The values are from a moment between two
+# readings of the clock.
 before=$(number active elapsed_usec)
 inside systemctl stop timerd
 stopped=$(microseconds)
 wait_for 10 'three seconds' passed "$stopped" 3
 inside systemctl start timerd
 after=$(number active elapsed_usec)
-expect 'active time stood still' test $((after - before)) -lt 2500000
+expect 'active time did not advance' test $((after - before)) -lt 2500000
 for count in uptime boottime wall; do
-    expect "$count went on" test "$(number $count elapsed_usec)" -ge $((before + 3000000))
+    expect "$count advanced" test "$(number $count elapsed_usec)" -ge $((before + 3000000))
 done
 expect_journal 'Started with 4 jobs; the previous instance stopped cleanly' TIMERD_EVENT=daemon-started
 
@@ -35,7 +35,7 @@ wait_for 10 'a second' passed "$now" 1
 expect 'nothing counts while it is paused' equals "$held" number wall elapsed_usec
 inside timerctl resume --all --yes
 
-# The machine goes down and comes up: by the calendar clock all of it passed.
+# The machine is switched off and on: by the wall clock all of this time has passed.
 before=$(microseconds)
 reboot_machine
 wait_for 20 'the daemon' inside timerctl list

@@ -1,6 +1,6 @@
 # Copyright 2026 the timerd authors
 # SPDX-License-Identifier: Apache-2.0
-# Jobs with a PAM session: an account that has expired does not run, whatever its service says besides, and the
+# Jobs with a PAM session: an account that has expired does not run, whatever else its service says, and the
 # session of another one is opened and closed.
 
 fresh

@@ -1,6 +1,6 @@
 # Copyright 2026 the timerd authors
 # SPDX-License-Identifier: Apache-2.0
-# Who may do what over the socket, and what timerctl exits with.
+# The rights of users on the socket, and the exit statuses of timerctl.
 
 fresh
 expect_status 4 'no such job' inside timerctl pause nosuch

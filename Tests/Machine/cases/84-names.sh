@@ -1,7 +1,7 @@
 # Copyright 2026 the timerd authors
 # SPDX-License-Identifier: Apache-2.0
-# A database of users that finds somebody else under a name that it does not know, as those do that take numbers or
-# short names: no run has that user or group.
+# A user database that returns another user for an unknown name, as some do that accept numbers or short names:
+# no run gets that user or group.
 
 fresh
 cat >"$MACHINE_ROOT/var/tmp/crooked.c" <<'C'
@@ -22,7 +22,7 @@ C
 inside cc -shared -fPIC -o /usr/lib/libnss_crooked.so.2 /var/tmp/crooked.c
 inside cp /etc/nsswitch.conf /var/tmp/nsswitch.conf
 inside sed -i 's/^\(passwd\|group\):.*/\1: files crooked/' /etc/nsswitch.conf
-expect 'the database knows everybody' equals 0 inside id -u ghost
+expect 'the database knows every name' equals 0 inside id -u ghost
 inside systemctl restart timerd-runner
 for job in user group known; do
     case $job in

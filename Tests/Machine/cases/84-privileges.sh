@@ -40,7 +40,7 @@ for line in CapPrm CapEff CapBnd CapAmb; do
     expect "$line is one capability" says port "$line:.*0000000000000400"
 done
 expect 'it gets no new privileges' says port 'NoNewPrivs:.*1'
-# Nothing in this machine has this one.
+# No file in this machine has this one.
 wait_for 10 'what the runner does not have is refused' ended clock 'spawn-failed(EPERM, keep the capability CAP_SYS_TIME'
 wait_for 10 'a job never runs without its profile' ended confined 'spawn-failed(E'
 
@@ -60,13 +60,13 @@ gone() { [ -z "$(directory)" ]; }
 wait_for 20 'it goes with the run' gone
 
 if [ -e /proc/self/loginuid ]; then
-    expect 'nobody logged in for it' says audited 4294967295
+    expect 'no login is recorded for it' says audited 4294967295
 fi
 
-# Whose jobs run at all is the configuration's to say.
+# The configuration determines which users may have jobs.
 printf '[daemon]\nallowed-users = ["daemon", "@root"]\n' >>"$jobs"
 expect_status 1 'a reload says so' inside timerctl reload
-# As after any other error, the current configuration is kept, by the runner as well.
+# As after any other error, the current configuration is kept, also by the runner.
 expect 'and nothing changes' inside timerctl run audited
 rm "$jobs" "$MACHINE_ROOT/etc/timerd/token"
 inside timerctl reload

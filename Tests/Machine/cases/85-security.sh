@@ -9,13 +9,13 @@ main=$(property MainPID)
 expect 'its user is timerd' equals timerd inside ps -o user= -p "$main"
 expect 'it has no capability' equals 0000000000000000 inside awk '/^CapEff/ { print $2 }' "/proc/$main/status"
 expect 'it has no children' test -z "$(inside ps -o pid= --ppid "$main")"
-# systemd sets the owner of the sockets by their paths: nobody else may put a link there.
+# systemd sets the owner of the sockets by their paths, so no other user may create a link there.
 for socket in /run/timerd/control.sock /run/timerd-runner/runner.sock; do
     expect "$socket is a socket" inside test -S "$socket"
     expect "and in a directory of root's" equals 'root:root 755' inside stat -c '%U:%G %a' "${socket%/*}"
 done
 expect 'what the daemon writes is in one of its own' equals 'timerd:timerd 755' inside stat -c '%U:%G %a' /run/timerd/daemon
-# Only root and its own user may change anything; its group may look.
+# Only root and the daemon's user may change anything; members of its group have read access.
 inside useradd looker 2>/dev/null || true
 inside usermod -aG timerd looker
 inside useradd stranger 2>/dev/null || true

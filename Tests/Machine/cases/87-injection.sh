@@ -1,17 +1,17 @@
 # Copyright 2026 the timerd authors
 # SPDX-License-Identifier: Apache-2.0
-# Text of others that is meant to do something where it is shown, or to be taken for something else in the log:
-# whoever reads it reads it, and that is all.
+# Text that tries to control the terminal on which it is shown, or to look like another log entry: it is shown
+# as text and has no other effect.
 
 install -m 644 "$MACHINE_HERE/harmless.py" "$MACHINE_ROOT/root/harmless.py"
-# is_harmless KIND COMMAND...: what the command prints.
+# is_harmless KIND COMMAND...: checks the output of the command.
 is_harmless() {
     local kind=$1
     shift
-    # A verb that fails is none the less read.
+    # The output of a command that fails is checked too.
     { inside "$@" 2>&1 || true; } | inside /usr/bin/python3 /root/harmless.py "$kind"
 }
-# on_terminal COMMAND: what it prints on one.
+# on_terminal COMMAND: the output of the command on a terminal.
 on_terminal() { is_harmless terminal script -qec "$1" /dev/null; }
 in_entries() { is_harmless journal journalctl -q --no-pager -a -o export "$@"; }
 
@@ -62,15 +62,15 @@ for job in evil tail crooked lost nowhere; do
 done
 
 expect 'all of them is in the journal, as text' in_entries --since="@$(cat "$MACHINE_WORK/since")" _COMM=timerd _TRANSPORT=journal
-# A line of 100 KiB comes in pieces that lose nothing.
+# A line of 100 KiB comes in several pieces, and nothing is lost.
 pieces() { journal -t evil -o cat | grep '^x*$' | tr -d '\n' | wc -c; }
 expect 'a long line is there' equals 102400 pieces
 longest() { journal -t evil -o cat | awk '{ if (length > most) most = length } END { print most }'; }
 expect 'in pieces' equals 8192 longest
 expect 'a journal that is only slower than all this lost nothing of it' equals '' journal TIMERD_EVENT=log-dropped
-expect 'nobody is told of a forged event' equals '' journal TIMERD_EVENT=forged
+expect 'there is no forged event' equals '' journal TIMERD_EVENT=forged
 
-# The colors of these are timerctl's own.
+# timerctl itself prints these colors.
 for command in 'list' 'list --columns job,state,by,until,note' 'upcoming'; do
     expect "timerctl $command on a terminal" on_terminal "timerctl $command --color never"
 done
@@ -87,7 +87,7 @@ expect 'no line of it is forged' equals 1 forged
 expect 'journalctl -x on a terminal' on_terminal "journalctl -x -q --no-pager --since=@$(cat "$MACHINE_WORK/since") -u timerd"
 expect 'systemctl status on a terminal' on_terminal 'systemctl status --no-pager timerd'
 
-# What is wrong with a configuration, and with what is asked.
+# Errors in a configuration, and errors in commands.
 printf '[job."a\\u001b[31m\\n"]\nshell = "\033[2J"\nevery = "\033[31m"\n' | configure
 expect 'the errors of a reload' on_terminal 'timerctl reload'
 expect 'the errors of a check' on_terminal 'timerd check /etc/timerd/timerd.toml'

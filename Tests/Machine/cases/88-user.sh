@@ -31,13 +31,13 @@ inside systemctl start "user@$uid.service"
 expect 'the units are well-formed' own systemd-analyze verify --user --man=no \
     timerd.service timerd-runner.service timerd.socket timerd.slice
 
-# Without a configuration there is nothing to start, which is no failure, and is said.
+# Without a configuration there is nothing to start. This is no failure, and is reported.
 own systemctl --user start timerd
 expect 'nothing was started' equals inactive own_property ActiveState
 expect 'for a reason' equals no own_property ConditionResult
 expect 'which is shown' sh -c 'echo "$1" | grep -q "ConditionPathExists=/home/walker/.config/timerd/timerd.toml"' sh \
     "$(own systemctl --user status timerd --no-pager || true)"
-expect_status 3 'nobody answers' own timerctl list
+expect_status 3 'no daemon answers' own timerctl list
 expect 'and how to change that is said' sh -c 'echo "$1" | grep -q "systemctl --user start timerd"' sh \
     "$(own timerctl list 2>&1 || true)"
 
@@ -63,7 +63,7 @@ tells_what_is_next() { own_property StatusText | grep -q '^2 jobs'; }
 wait_for 5 'a status line with counts' tells_what_is_next
 slice() { own systemctl --user show timerd-runner -p Slice --value; }
 expect 'jobs are in a slice of their own' equals timerd.slice slice
-# Each run has a control group, or one line says that there are none to be had.
+# Each run has a control group, or one line says that none can be created.
 no_groups='no control groups for runs: .*not ended with it$'
 own_says_none() { own_journal -u timerd-runner -o cat | grep -c "$no_groups"; }
 says_none() { journal -u lean -o cat | grep -c "$no_groups"; }
@@ -75,14 +75,14 @@ expect 'without any it serves as well' inside systemctl is-active -q lean
 wait_for 5 'and says so, once' equals 1 says_none
 inside systemctl stop lean
 
-# Beside the system's daemon, which is somebody else's.
+# Beside the system's daemon, which belongs to another user.
 expect 'the default is the own one' equals "$(printf 'mine\nslow')" own timerctl list --names
 expect "root's is the system's" equals "$(printf 'tick\nslow')" inside timerctl list --names
 expect_status 1 "the system's is not for all" own timerctl --system list
 expect 'but for root' equals "$(printf 'tick\nslow')" inside timerctl --system list --names
 expect_status 2 'one of them' own timerctl --user --system list
 
-# What an ordinary day brings.
+# The usual commands.
 own timerctl --user pause slow --note 'disk swap' >/dev/null
 held=$(own_number slow elapsed_usec)
 own systemctl --user restart timerd
@@ -103,18 +103,18 @@ TOML
 expect 'a good one is taken' own systemctl --user reload timerd
 expect 'and is in force' equals "$(printf 'slow\nlong')" own timerctl list --names
 long_run() { inside pgrep -u walker -f '^sleep 4712$'; }
-wait_for 10 'a run lives' long_run
+wait_for 10 'a run is active' long_run
 run=$(long_run)
 inside kill -KILL "$(own_property MainPID)"
 wait_for 10 'it is restarted' own timerctl list
-expect 'the run goes on' equals "$run" long_run
+expect 'the run continues' equals "$run" long_run
 expect 'paused after a kill' equals paused own_word slow state
-expect_status 1 'nobody but the user and root may ask' \
+expect_status 1 'only the user and root may connect' \
     inside setpriv --reuid nobody --regid nogroup --clear-groups -- \
     timerctl list --socket "/run/user/$uid/timerd/control.sock"
 expect 'root may' inside timerctl list --socket "/run/user/$uid/timerd/control.sock"
 
-# Logged out, and in again.
+# The user logs out, and in again.
 inside systemctl stop "user@$uid.service"
 expect_status 1 'its runs have ended' long_run
 inside systemctl start "user@$uid.service"

@@ -1,7 +1,7 @@
 # Copyright 2026 the timerd authors
 # SPDX-License-Identifier: Apache-2.0
-# The runner looks for itself: a job whose file is deleted is not run any more, though the scheduler still has it; and
-# what a reload says reaches the runner without the scheduler.
+# The runner reads the files itself: a job whose file is deleted is not run any more, although the scheduler
+# still has it. The runner also learns of a reload without the scheduler.
 
 fresh
 # Or the scheduler would take the job away as well.
@@ -20,7 +20,7 @@ wait_for 10 'it runs' last_is 'exited(3)'
 rm "$dropped"
 inside timerctl run dropped || true
 wait_for 10 'it is not run any more' last_is 'spawn-failed(ENOENT'
-# One that is changed runs as it fired, until it is taken anew.
+# A job whose file changed runs with its old definition until the reload.
 write_job 3
 inside timerctl reload
 write_job 4

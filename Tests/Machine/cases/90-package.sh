@@ -1,12 +1,13 @@
 # Copyright 2026 the timerd authors
 # SPDX-License-Identifier: Apache-2.0
-# The Debian package: a fresh installation runs, an upgrade keeps the accounts and the runs that live, removal
-# keeps the accounts and ends everything else, and purging leaves only what the administrator wrote. What `make
-# install` wrote goes first and comes back at the end.
+# The Debian package: a fresh installation runs, an upgrade keeps the saved state and the active runs, removal
+# keeps the saved state and ends everything else, and purging leaves only the files of the administrator. The
+# files of `make install` are removed first and restored at the end.
 
 repository=$MACHINE_HERE/../..
 packages=$MACHINE_ROOT/root/packages
-# Without waiting for a disk that is thrown away. dpkg alone where apt would only read its lists once more.
+# Without waiting for a disk that is discarded anyway, and with dpkg alone where apt would only read its lists
+# again.
 apt() {
     inside env DEBIAN_FRONTEND=noninteractive apt-get -q -y -o Dpkg::Use-Pty=0 \
         -o Dpkg::Options::=--force-unsafe-io "$@"
@@ -14,14 +15,14 @@ apt() {
 dpkg() { inside env DEBIAN_FRONTEND=noninteractive dpkg --force-unsafe-io "$@"; }
 has_user() { inside getent passwd timerd; }
 units='timerd.service timerd-runner.service timerd.socket'
-# all_are VERB: each of the units is active, or enabled; systemctl alone is content with one of them.
+# all_are VERB: each of the units is active, or enabled; systemctl itself succeeds if one of them is.
 all_are() { for unit in $units; do inside systemctl -q "$1" "$unit" || return; done; }
 active() { all_are is-active; }
 long_run() { inside pgrep -f '^sleep 4711$'; }
-# left FOLDER...: what there is of timerd below these.
+# left FOLDER...: the files of timerd below these directories.
 left() { inside find "$@" '(' -path '*timerd*' -o -path '*timerctl*' ')' -not -path '/var/lib/dpkg/*'; }
 sorted() { "$@" | sort; }
-# completed WORD...: what bash makes of the last word of `timerctl WORD...`.
+# completed WORD...: the completions of bash for the last word of `timerctl WORD...`.
 completed() {
     # shellcheck disable=SC2016  # for the shell in the machine
     inside bash -c '. /usr/share/bash-completion/completions/timerctl
@@ -40,9 +41,9 @@ sed -i "s/^Version: .*/Version: $version+1/" "$packages/tree/DEBIAN/control"
 dpkg-deb -Znone -b "$packages/tree" "$packages/second.deb" >/dev/null
 rm -r "$packages/tree"
 
-# As on a machine that never had timerd, and one that may start services: images for containers forbid it.
+# As on a machine that never had timerd, and that may start services: images for containers forbid it.
 inside rm -f /usr/sbin/policy-rc.d
-# Indexing all manuals of the machine anew, four times, takes most of a minute.
+# Indexing all manual pages of the machine again, four times, takes most of a minute.
 inside rm -f /var/lib/man-db/auto-update
 inside systemctl stop timerd.socket timerd timerd-runner
 make -s -C "$repository" uninstall DESTDIR="$MACHINE_ROOT" PREFIX=/usr
@@ -66,7 +67,7 @@ expect 'dpkg takes care of the configuration' sh -c 'echo "$1" | grep -q "^ /etc
 expect 'its entries are explained at once' sh -c 'echo "$1" | grep -q "restored the saved state of 0 jobs"' sh \
     "$(journal -x -u timerd)"
 
-# What an administrator makes of it, and what the jobs make of their time.
+# The changes of an administrator, and the saved state of the jobs.
 configure <<'TOML'
 [job.slow]
 command = ["true"]
@@ -80,7 +81,7 @@ every = "1h"
 first = "0s"
 TOML
 inside systemctl reload timerd
-wait_for 10 'a run lives' long_run
+wait_for 10 'a run is active' long_run
 expect 'the names of the jobs are completed' equals held completed pause h
 wait_for 10 'some time has accrued' at_least 500000 number held elapsed_usec
 inside timerctl pause held --note 'disk swap'
@@ -90,7 +91,7 @@ pid=$(property MainPID)
 run=$(long_run)
 runner() { inside systemctl show timerd-runner -p MainPID --value; }
 runner=$(runner)
-# What an administrator set for a directory of the package.
+# The permissions that an administrator set on a directory of the package.
 inside chgrp timerd /etc/timerd
 inside chmod 750 /etc/timerd
 
@@ -99,7 +100,7 @@ expect 'the new version is there' equals "$version+1" inside dpkg-query -W -f '$
 expect 'it runs after the upgrade' active
 expect_status 1 'it is another process' test "$(property MainPID)" = "$pid"
 expect_journal 'the previous instance stopped cleanly' -u timerd
-expect 'the account goes on' at_least "$slow" number slow elapsed_usec
+expect 'the saved time is kept' at_least "$slow" number slow elapsed_usec
 expect 'the pause is kept' equals paused word held state
 expect 'with its note' equals 'disk swap' word held note
 expect 'and to the microsecond' equals "$held" number held elapsed_usec
@@ -113,7 +114,7 @@ inside timerctl kill long >/dev/null
 another_runner() { [ "$(runner)" != "$runner" ] && active; }
 wait_for 20 'then it is another one' another_runner
 expect_journal 'Connected to a new runner' -u timerd
-# It ended by itself and said so: nobody is alarmed.
+# It ended by itself and reported that, so no failure handler runs.
 expect_journal 'The runner has ended, as it does after an upgrade' -u timerd PRIORITY=5
 expect_status 1 'no error is logged' in_journal 'No runner' -u timerd
 expect_journal 'run .* ended: stopped' TIMERD_EVENT=run-ended TIMERD_JOB=long
@@ -136,7 +137,7 @@ dpkg --install /root/packages/second.deb
 expect 'it runs again' active
 wait_for 10 'with the same account' equals "$held" number held elapsed_usec
 
-# What the administrator wrote stays; what the package brought and what the daemon saved goes.
+# The files of the administrator are kept; the files of the package and the saved state are deleted.
 printf '[job.mine]\ncommand = ["true"]\nevery = "1h"\n' | inside tee /etc/timerd/jobs.d/mine.toml >/dev/null
 apt purge timerd
 expect 'of the configuration, what the administrator wrote is left' equals '/etc/timerd

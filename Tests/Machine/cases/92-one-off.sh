@@ -1,6 +1,6 @@
 # Copyright 2026 the timerd authors
 # SPDX-License-Identifier: Apache-2.0
-# One-off jobs of the system daemon: root makes them, the runner reads their definitions itself, and nobody else may.
+# One-off jobs of the system daemon: only root can create them, and the runner reads their definitions itself.
 
 fresh
 as() { inside setpriv --reuid "$1" --init-groups --regid "$1" "${@:2}"; }
@@ -23,15 +23,15 @@ expect 'a member of the group is told that it may not' said as looker timerctl i
 expect_status 1 'and fails' as looker timerctl in 1h -- true
 pattern='permission denied'
 expect 'a plain user is refused' said as stranger timerctl in 1h -- true
-# The scheduler itself cannot make one.
+# The scheduler itself cannot create one.
 expect_status 1 'nor may the user of the scheduler' as timerd timerctl in 1h -- true
-# Over a stop of everything.
+# Both services are restarted.
 expect 'one for later' inside timerctl in 3s --name later -- true
 inside systemctl stop timerd timerd-runner
 sleep 4
 inside systemctl start timerd-runner timerd
 wait_for 20 'it runs late' outcome later 'exited(0)'
-# What was removed is not run, though the scheduler was not told.
+# A removed job does not run, although the scheduler does not know of the removal.
 expect 'one that is removed by hand' inside timerctl in 1h --name removed -- true
 inside rm /etc/timerd/one-off.d/removed.toml
 inside timerctl run removed || true
