@@ -33,7 +33,7 @@ actor Recorder: QueueActor {
 
     typealias Request = RequestQueue.Request
 
-    private struct Unsynced {
+    struct Unsynced {
         var request: Request
         var refused: Set<Run.ID>
     }
@@ -52,23 +52,23 @@ actor Recorder: QueueActor {
     private var taken: UInt64 = 0
     private var isDraining = false
     /// This queue waits for the disk, while commits without fsync continue.
-    private let syncQueue = DispatchQueue(label: "timerd.sync", qos: .default)
-    private var writeAheadLog: WriteAheadLog?
+    let syncQueue = DispatchQueue(label: "timerd.sync", qos: .default)
+    var writeAheadLog: WriteAheadLog?
     /// The requests that were written and wait for their fsync.
-    private var unsynced: [Unsynced] = []
+    var unsynced: [Unsynced] = []
     /// Whether anything was written since the last sync started.
-    private var isSyncDue = false
-    private var isSyncPlanned = false
-    private var isSyncing = false
-    private var hasSyncFailed = false
-    private var checkpoints = LogCheckpoints()
+    var isSyncDue = false
+    var isSyncPlanned = false
+    var isSyncing = false
+    var hasSyncFailed = false
+    var checkpoints = LogCheckpoints()
     private(set) var storeError: StoreErrorSince?
     /// How many runs have ended since the last pruning.
     var closes = 0
     /// The groups of changes that are written together in many steps; the first one is in progress.
     var together: [Together] = []
     var pruning: Pruning?
-    private var isMarkDue = true
+    var isMarkDue = true
 
     /// Why nothing can be written for now, and since when.
     struct StoreErrorSince {
@@ -209,7 +209,7 @@ actor Recorder: QueueActor {
         return refused
     }
 
-    private func openStore() throws(StoreError) -> Store {
+    func openStore() throws(StoreError) -> Store {
         if let store { return store }
         let opened = try open()
         store = opened
@@ -275,103 +275,6 @@ actor Recorder: QueueActor {
                 } onDelayed: { _ in
                     done(nil)
                 })
-        }
-    }
-
-    // MARK: - Checkpoints of the log
-
-    /// Starts a checkpoint of the write-ahead log, if the log is long enough.
-    ///
-    /// - Parameter isCalm: whether no further records are waiting.
-    private func checkpointLog(isCalm: Bool) {
-        guard let store else { return }
-        checkpoints.begin(
-            store.path, size: store.logSize, limit: store.logBytes, isCalm: isCalm
-        ) { failure in
-            self.later { $0.noteCheckpoint(failure) }
-        }
-    }
-
-    private func noteCheckpoint(_ failure: StoreError?) {
-        let (waiting, isNewFailure) = checkpoints.end(failure)
-        if let failure, isNewFailure {
-            log.warning("\(failure); nothing is lost, and it is tried again")
-        }
-        for one in waiting { one(self) }
-    }
-
-    /// Runs `body` after the checkpoint that is in progress, if there is one, so that the log does
-    /// not grow faster than it is written into the database.
-    nonisolated func afterCheckpoint(_ body: @escaping @Sendable (isolated Recorder) -> Void) {
-        later { recorder in
-            guard recorder.checkpoints.isUnderWay else { return body(recorder) }
-            recorder.checkpoints.wait(body)
-        }
-    }
-
-    // MARK: - Syncing
-
-    private func planSync() {
-        guard !isSyncPlanned else { return }
-        isSyncPlanned = true
-        later(after: Self.syncDelay) { recorder in
-            recorder.isSyncPlanned = false
-            recorder.isMarkDue = true
-            recorder.sync()
-        }
-    }
-
-    /// Syncs everything that is written by now. Later writes are covered by the next sync.
-    private func sync() {
-        guard !isSyncing, isSyncDue || !unsynced.isEmpty else { return }
-        do throws(StoreError) {
-            if writeAheadLog == nil { writeAheadLog = try openStore().log() }
-        } catch {
-            return noteSync(of: take(), failure: error)
-        }
-        guard let writeAheadLog else { return }
-        let waiting = take()
-        isSyncing = true
-        syncQueue.async {
-            var failure: StoreError?
-            do throws(StoreError) { try writeAheadLog.sync() } catch { failure = error }
-            self.later { [failure] in $0.noteSync(of: waiting, failure: failure) }
-        }
-    }
-
-    private func take() -> [Unsynced] {
-        isSyncDue = false
-        defer { unsynced = [] }
-        return unsynced
-    }
-
-    private func noteSync(of waiting: [Unsynced], failure: StoreError?) {
-        if failure != nil, checkpoints.isUnderWay {
-            return checkpoints.wait { $0.noteSync(of: waiting, failure: failure) }
-        }
-        isSyncing = false
-        do throws(StoreError) {
-            // A write that failed once would not be tried again by fsync. A checkpoint writes the
-            // data to the database instead.
-            if failure != nil { try openStore().checkpoint() }
-            hasSyncFailed = false
-            for one in waiting { one.request.onCommit?(one.refused) }
-            if !unsynced.isEmpty { sync() } else if isSyncDue { planSync() }
-            checkpointLog(isCalm: true)
-        } catch {
-            if !hasSyncFailed {
-                log.error(
-                    "\(error); a power cut now may lose the latest changes, and commands wait")
-            }
-            hasSyncFailed = true
-            var waiting = waiting
-            for index in waiting.indices {
-                waiting[index].request.onDelayed?(error)
-                waiting[index].request.onDelayed = nil
-            }
-            unsynced = waiting + unsynced
-            isSyncDue = true
-            planSync()
         }
     }
 }
