@@ -25,6 +25,9 @@ ZSH ?= $(PREFIX)/share/zsh/site-functions
 BIN ?= .build/release
 DIST ?= dist
 
+# Where `make run` serves the status page.
+PAGE ?= 127.0.0.1:8321
+
 # The benchmarks to run, such as CASES="next agenda"; the default is all. LONG=1 takes ten times as long.
 CASES ?=
 
@@ -67,8 +70,10 @@ setup:
 build: setup
 	$(SWIFT) build $(RELEASE)
 
+# The web server prints a link to the status page, and ends with the daemon, which is its parent because of exec.
 run: build
 	@mkdir -p -m 700 $(STATE)
+	@.build/release/timerd web --with-parent --runtime $(STATE)/run --listen $(PAGE) & \
 	exec .build/release/timerd run --config config/timerd.toml \
 	    --state $(STATE)/state --runtime $(STATE)/run --log stderr
 

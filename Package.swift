@@ -78,6 +78,8 @@ let package = Package(
         .target(name: "CSpawn", dependencies: ["CLinux"], cSettings: cSettings),
         .target(name: "CLinux", cSettings: cSettings),
         .target(name: "COpenAPI", exclude: ["openapi.json"], cSettings: cSettings),
+        .target(
+            name: "CWebPage", exclude: ["index.html", "app.css", "app.js"], cSettings: cSettings),
         // The rooms. No arrow among Config, Store, Runner and Control, none from Systemd to any Timer*.
         .target(name: "Systemd", dependencies: ["CLinux"], swiftSettings: settings),
         .target(
@@ -118,7 +120,7 @@ let package = Package(
             dependencies: [
                 "Systemd", "SystemdActivation", "TimerCore", "TimerZones", "TimerConfig",
                 "TimerStore", "TimerRunnerClient", "TimerRunnerProtocol", "TimerControl", "CLinux",
-                "COpenAPI", "HostFiles", "HostThreads", "PausableTimers",
+                "COpenAPI", "CWebPage", "HostFiles", "HostThreads", "PausableTimers",
                 daemons("ArgumentParser", of: "swift-argument-parser"),
                 daemons("Logging", of: "swift-log"),
                 daemons("NIOCore", of: "swift-nio"),

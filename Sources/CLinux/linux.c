@@ -17,6 +17,7 @@
 #include <sys/eventfd.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/signalfd.h>
 #include <sys/socket.h>
 #include <sys/timerfd.h>
@@ -126,6 +127,20 @@ int clinux_accept(int listening, struct clinux_peer *peer) {
     peer->gid = found.gid;
     return connection;
 }
+
+int clinux_peer_groups(int connection, unsigned int *groups, int count) {
+#ifdef SO_PEERGROUPS
+    socklen_t size = (socklen_t)count * sizeof *groups;
+    if (getsockopt(connection, SOL_SOCKET, SO_PEERGROUPS, groups, &size) == 0) return (int)(size / sizeof *groups);
+#else
+    (void)connection;
+    (void)groups;
+    (void)count;
+#endif
+    return 0;
+}
+
+void clinux_end_with_parent(int signal) { prctl(PR_SET_PDEATHSIG, (unsigned long)signal); }
 
 int clinux_eventfd(void) { return eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK); }
 

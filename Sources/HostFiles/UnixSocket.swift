@@ -9,6 +9,8 @@ public enum UnixSocket {
     public enum AllowedPeer: Hashable, Sendable {
         /// The members of this group, if it exists.
         case group(String)
+        /// The members of this group, if it exists, and if this process is one of them or root.
+        case groupOfOurs(String)
         /// The user with this id.
         case user(UInt32)
     }
@@ -125,11 +127,13 @@ public enum UnixSocket {
     /// Sets the socket's group or owner to the allowed peer; without this, only the owner and root
     /// can connect.
     private static func allow(_ peer: AllowedPeer, to name: String, in directory: Directory) {
-        guard geteuid() == 0 else { return }
         let flags = AT_SYMLINK_NOFOLLOW
         switch peer {
-        case .user(let user): fchownat(directory.descriptor, name, user, getegid(), flags)
-        case .group(let group):
+        case .user(let user):
+            guard geteuid() == 0 else { return }
+            fchownat(directory.descriptor, name, user, getegid(), flags)
+        case .group(let group), .groupOfOurs(let group):
+            if case .group = peer, geteuid() != 0 { return }
             var entry = Glibc.group()
             var found: UnsafeMutablePointer<Glibc.group>?
             var buffer = [CChar](repeating: 0, count: 65_536)

@@ -29,7 +29,7 @@ public struct ConfigReading: Sendable {
     public var noteCount: Int
     /// Why a reload cannot use everything; empty if there is no error.
     public var faults = ConfigFaults()
-    /// The files that have a table `[daemon]`.
+    /// The files that have a table of settings, such as `[daemon]`.
     public var settingsFiles: Set<String> = []
 
     /// How many errors, warnings and notes of one file are reported, each: people fix the first
@@ -37,7 +37,7 @@ public struct ConfigReading: Sendable {
     public static let errorsMax = 100
 }
 
-/// The table `[daemon]`.
+/// The tables of settings that are not of single jobs: `[daemon]`, `[control]` and `[web]`.
 public struct DaemonSettings: Hashable, Sendable {
     /// How many runs of all jobs may be active at once.
     public var maxConcurrent = 64
@@ -51,6 +51,10 @@ public struct DaemonSettings: Hashable, Sendable {
     public var jobsMax = 100_000
     /// Whether the daemon notices changes of the files and uses them without a request.
     public var autoReload = true
+    /// Who may change things, in addition to root and the daemon's user.
+    public var operators = AllowedUsers(users: [], groups: [])
+    /// The hosts under which a reverse proxy serves the status page, in small letters, some with a port.
+    public var webHosts: [String] = []
 
     /// The defaults.
     public init() {}
@@ -225,6 +229,11 @@ public enum ConfigReader {
     /// The names of all keys, by table, for the documentation and its tests.
     public static var knownKeys: (daemon: [String], job: [String]) {
         (DaemonKey.all.map(\.name), JobKey.all.map(\.name))
+    }
+
+    /// The names of the other tables of settings, with the names of their keys.
+    public static var settingsTables: [(name: String, keys: [String])] {
+        SettingsTable.all.filter { $0.name != "daemon" }.map { ($0.name, $0.keys.map(\.name)) }
     }
 }
 

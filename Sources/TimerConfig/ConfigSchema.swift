@@ -18,22 +18,22 @@ enum ConfigSchema {
             ("additionalProperties", .boolean(false)),
             (
                 "properties",
-                .object([
-                    ("daemon", table("The daemon's own settings.", daemon)),
-                    (
-                        "defaults",
-                        table(
-                            "Default values for the jobs of this file.",
-                            JobKey.all.filter(\.isDefault).map(job))
-                    ),
-                    ("job", jobs),
-                ])
+                .object(
+                    SettingsTable.all.map { ($0.name, table($0.help, settings($0))) } + [
+                        (
+                            "defaults",
+                            table(
+                                "Default values for the jobs of this file.",
+                                JobKey.all.filter(\.isDefault).map(job))
+                        ),
+                        ("job", jobs),
+                    ])
             ),
         ])
     }
 
-    private static var daemon: [(String, JSONValue)] {
-        DaemonKey.all.map { member($0.name, $0.shape, $0.help, $0.standard) }
+    private static func settings(_ table: SettingsTable) -> [(String, JSONValue)] {
+        table.keys.map { member($0.name, $0.shape, $0.help, $0.standard) }
     }
 
     private static func job(_ key: JobKey) -> (String, JSONValue) {

@@ -85,13 +85,18 @@ struct Decoder {
         let hasDefaults = reader.count == 0
         reader.addToErrors("; no job of this file runs until this is right")
         // Before the jobs, wherever it is.
-        for entry in document.entries where entry.key == "daemon" { readDaemon(entry, &reader) }
+        let tables = SettingsTable.all
         for entry in document.entries {
+            guard let table = tables.first(where: { $0.name == entry.key }) else { continue }
+            readSettings(entry, table, &reader)
+        }
+        for entry in document.entries where !tables.contains(where: { $0.name == entry.key }) {
             switch entry.key {
-            case "defaults", "daemon": break
+            case "defaults": break
             case "job": readJobs(entry, hasDefaults ? defaults : nil, &reader)
             default:
-                reader.unknown(entry, "table", among: ["daemon", "defaults", "job"], subject: nil)
+                reader.unknown(
+                    entry, "table", among: tables.map(\.name) + ["defaults", "job"], subject: nil)
             }
         }
         if reader.count > 0 {
@@ -136,14 +141,17 @@ struct Decoder {
         for index in count..<self.jobs.count { self.jobs[index].isOneOff = true }
     }
 
-    private mutating func readDaemon(_ entry: TomlEntry, _ reader: inout FileReader) {
+    private mutating func readSettings(
+        _ entry: TomlEntry, _ table: SettingsTable, _ reader: inout FileReader
+    ) {
         settingsFiles.insert(reader.document.file)
+        let subject = "[\(table.name)]"
         for (key, value) in reader.table(entry) {
-            guard let found = DaemonKey.all.first(where: { $0.name == key.key }) else {
-                reader.unknown(key, "key", among: DaemonKey.all.map(\.name), subject: "[daemon]")
+            guard let found = table.keys.first(where: { $0.name == key.key }) else {
+                reader.unknown(key, "key", among: table.keys.map(\.name), subject: subject)
                 continue
             }
-            reader.attempt("[daemon]: \(key.key)") { () throws(Fault) in
+            reader.attempt("\(subject): \(key.key)") { () throws(Fault) in
                 try found.read(value, &settings)
             }
         }

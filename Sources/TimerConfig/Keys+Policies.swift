@@ -156,15 +156,21 @@ extension TomlNode {
         return nil
     }
 
-    /// Names of users, and of groups with an `@` before them.
+    /// Names of users, and of groups with an `@` before them, at least one.
     func allowedUsers() throws(Fault) -> AllowedUsers {
+        let allowed = try accounts()
+        guard !allowed.users.isEmpty || !allowed.groups.isEmpty else {
+            throw Fault(
+                mark, "no job could run; name users, or remove the key to allow all of them")
+        }
+        return allowed
+    }
+
+    /// Names of users, and of groups with an `@` in front; or none.
+    func accounts() throws(Fault) -> AllowedUsers {
         guard case .array(let nodes) = value else {
             throw Fault(
                 mark, "must be an array such as [\"alice\", \"@staff\"], not \(value.kind)")
-        }
-        guard !nodes.isEmpty else {
-            throw Fault(
-                mark, "no job could run; name users, or remove the key to allow all of them")
         }
         guard nodes.count <= Self.argumentsMax else {
             throw Fault(mark, "has \(nodes.count) names; at most \(Self.argumentsMax)")

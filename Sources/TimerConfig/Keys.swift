@@ -178,7 +178,24 @@ struct JobKey: Sendable {
         ] + policies + execution
 }
 
-/// One key of the table `[daemon]`.
+/// A table of settings that are not of single jobs: its name, what it is for, and its keys.
+struct SettingsTable: Sendable {
+    let name: String
+    /// What it is for, in a sentence.
+    let help: String
+    let keys: [DaemonKey]
+
+    /// All of them. A new table is one entry.
+    static let all = [
+        SettingsTable(name: "daemon", help: "The daemon's own settings.", keys: DaemonKey.all),
+        SettingsTable(
+            name: "control", help: "Who may give commands to the daemon.", keys: DaemonKey.control),
+        SettingsTable(
+            name: "web", help: "The status page for browsers.", keys: DaemonKey.web),
+    ]
+}
+
+/// One key of the table `[daemon]`, or of another table of settings.
 struct DaemonKey: Sendable {
     let name: String
     let shape: ValueShape
@@ -230,5 +247,25 @@ struct DaemonKey: Sendable {
         ) { node, settings throws(Fault) in
             settings.autoReload = try node.boolean()
         },
+    ]
+
+    /// Those of `[control]`.
+    static let control: [DaemonKey] = [
+        DaemonKey(
+            "operators", .array(.pattern("^@?[A-Za-z_][A-Za-z0-9_-]{0,30}$"), min: 0),
+            "The users, and groups with @ before them, that may change things, in addition to root and the daemon's user."
+        ) { node, settings throws(Fault) in
+            settings.operators = try node.accounts()
+        }
+    ]
+
+    /// Those of `[web]`.
+    static let web: [DaemonKey] = [
+        DaemonKey(
+            "hosts", .array(.pattern("^[A-Za-z0-9]"), min: 0),
+            "The names under which a reverse proxy serves the status page, with a port if it is not the usual one."
+        ) { node, settings throws(Fault) in
+            settings.webHosts = try node.hosts()
+        }
     ]
 }

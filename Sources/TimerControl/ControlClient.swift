@@ -24,6 +24,12 @@ public struct ControlClient: Sendable {
         public var status: Int
         /// JSON.
         public var body: [UInt8]
+
+        /// An answer as described.
+        public init(status: Int, body: [UInt8]) {
+            self.status = status
+            self.body = body
+        }
     }
 
     /// The socket's path.
@@ -35,6 +41,11 @@ public struct ControlClient: Sendable {
     public static let longSeconds = 300
     /// The command of the daemon's service manager, for the error if no daemon listens.
     public var manager = "systemctl"
+
+    /// Further headers of each request, such as that of a session; no line's end may be in them.
+    public var headers: [(name: String, value: String)] = []
+    /// The most bytes of an answer that this client reads.
+    public var replyBytesMax = ControlClient.replyBytesMax
 
     /// A client of the daemon that listens at `path`.
     public init(path: String) { self.path = path }
@@ -55,7 +66,8 @@ public struct ControlClient: Sendable {
     /// the attempts take about six seconds.
     private static let retryDelayMax: UInt32 = 3_200_000
 
-    private func sendOnce(_ request: ControlRequest) throws(Failure) -> Reply {
+    /// Asks once, and waits for the answer.
+    public func sendOnce(_ request: ControlRequest) throws(Failure) -> Reply {
         let socket = try connect()
         defer { close(socket) }
         let patience = request.isLong ? max(timeoutSeconds, Self.longSeconds) : timeoutSeconds
@@ -64,6 +76,7 @@ public struct ControlClient: Sendable {
         var head = "\(request.method) \(request.path) HTTP/1.1\r\nHost: timerd\r\n"
         head += "Connection: close\r\nContent-Length: \(body.count)\r\n"
         if !body.isEmpty { head += "Content-Type: application/json\r\n" }
+        for header in headers { head += "\(header.name): \(header.value)\r\n" }
         try write(Array((head + "\r\n").utf8) + body, to: socket)
         return try readReply(from: socket, patience: patience)
     }
@@ -130,8 +143,8 @@ public struct ControlClient: Sendable {
                 throw .broken("\(path): what answers is no timerd")
             }
             if let whole = reply.whole { return whole }
-            guard reply.bytes.count <= Self.replyBytesMax else {
-                throw .broken("\(path): the answer is longer than \(Self.replyBytesMax) bytes")
+            guard reply.bytes.count <= replyBytesMax else {
+                throw .broken("\(path): the answer is longer than \(replyBytesMax) bytes")
             }
         }
     }

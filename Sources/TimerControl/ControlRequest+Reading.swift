@@ -35,13 +35,16 @@ extension ControlRequest {
         case order(Order.Verb, Job.Name)
         case runs, run(Run.ID), upcoming, reload, document
         case oneOffs, oneOff(Job.Name), cancelOneOff(Job.Name)
+        case loginLinks, login, session, logout, revoke, web
 
         /// The allowed methods.
         var methods: [String] {
             switch self {
-            case .jobs, .job, .why, .log, .runs, .run, .upcoming, .document, .oneOffs:
+            case .jobs, .job, .why, .log, .runs, .run, .upcoming, .document, .oneOffs, .session,
+                .web:
                 ["GET", "HEAD", "OPTIONS"]
-            case .kill, .order, .oneOff, .cancelOneOff: ["POST", "OPTIONS"]
+            case .kill, .order, .oneOff, .cancelOneOff, .loginLinks, .login, .logout, .revoke:
+                ["POST", "OPTIONS"]
             case .verb, .reload: ["GET", "HEAD", "POST", "OPTIONS"]
             }
         }
@@ -85,11 +88,17 @@ extension ControlRequest {
         case .oneOff(let job): self = .takeOneOff(job)
         case .cancelOneOff(let job): self = .cancelOneOff(job)
         case .document: self = .document
+        case .loginLinks: self = .loginLink
+        case .login: self = .login(token: try LoginBody.read(["token"], from: body).token)
+        case .session: self = .session
+        case .logout: self = .logout
+        case .revoke: self = .revokeSessions(all: try RevokeBody.read(body))
+        case .web: self = .web
         }
         try query.finish()
         // The other requests have checked their body already.
         switch self {
-        case .order, .orders, .kill: break
+        case .order, .orders, .kill, .login, .revokeSessions: break
         default: if !body.isEmpty { _ = try NoBody.read([], from: body) }
         }
     }
@@ -192,6 +201,12 @@ extension ControlRequest {
         Route("/v1/runs/{run}") { $0.run.map { .run($0) } },
         Route("/v1/upcoming") { _ in .upcoming },
         Route("/v1/reload") { _ in .reload },
+        Route("/v1/login-links") { _ in .loginLinks },
+        Route("/v1/login") { _ in .login },
+        Route("/v1/session") { _ in .session },
+        Route("/v1/session/logout") { _ in .logout },
+        Route("/v1/sessions/revoke") { _ in .revoke },
+        Route("/v1/web") { _ in .web },
     ]
 
     /// All paths in the notation of OpenAPI, with `{job}` for the name of a job.

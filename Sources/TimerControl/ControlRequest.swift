@@ -46,13 +46,48 @@ public enum ControlRequest: Hashable, Sendable {
     /// Remove a one-off job whose definition was deleted: `POST /v1/one-offs/NAME/cancel`.
     case cancelOneOff(Job.Name)
 
+    /// Make a link that begins a session of the status page, once, with the client's own rights:
+    /// `POST /v1/login-links`.
+    case loginLink
+    /// Use such a link, as the web server does: `POST /v1/login`, with `{"token": …}`.
+    case login(token: String)
+    /// Who asks, and whether they may change things: `GET /v1/session`.
+    case session
+    /// End the session by which this is asked: `POST /v1/session/logout`.
+    case logout
+    /// End all sessions of the client, or with `{"all": true}` those of all users: `POST /v1/sessions/revoke`.
+    case revokeSessions(all: Bool)
+    /// What the web server must know before anybody is logged in: `GET /v1/web`.
+    case web
+
     /// Whether it changes anything, so that it is not allowed for users with read access.
     public var isChange: Bool {
         switch self {
         case .list, .show, .why, .history, .run, .upcoming, .log, .previewReload, .document,
-            .oneOffs:
+            .oneOffs, .loginLink, .login, .session, .logout, .web:
             false
+        case .revokeSessions(let all): all
         case .order, .orders, .kill, .reload, .strictReload, .takeOneOff, .cancelOneOff: true
+        }
+    }
+
+    /// Whether it may come from a browser by way of the web server. A session cannot make another one, and the files of
+    /// one-off jobs are written by timerctl.
+    public var isForBrowsers: Bool {
+        switch self {
+        case .list, .show, .why, .history, .run, .upcoming, .log, .previewReload, .document,
+            .order, .orders, .kill, .reload, .strictReload, .cancelOneOff, .login, .session,
+            .logout, .web:
+            true
+        case .oneOffs, .takeOneOff, .loginLink, .revokeSessions: false
+        }
+    }
+
+    /// Whether the web server may ask it before anybody is logged in.
+    public var isBeforeLogin: Bool {
+        switch self {
+        case .login, .web: true
+        default: false
         }
     }
 
@@ -61,13 +96,18 @@ public enum ControlRequest: Hashable, Sendable {
         switch self {
         case .list, .upcoming, .orders, .reload, .strictReload, .previewReload: true
         case .show, .why, .order, .history, .run, .log, .kill, .document, .oneOffs, .takeOneOff,
-            .cancelOneOff:
+            .cancelOneOff, .loginLink, .login, .session, .logout, .revokeSessions, .web:
             false
         }
     }
 
     /// The method of HTTP.
-    public var method: String { isChange ? "POST" : "GET" }
+    public var method: String {
+        switch self {
+        case .loginLink, .login, .logout, .revokeSessions: "POST"
+        default: isChange ? "POST" : "GET"
+        }
+    }
 
     /// The path and the query.
     public var path: String {
@@ -91,6 +131,12 @@ public enum ControlRequest: Hashable, Sendable {
         case .takeOneOff(let job): "/v1/one-offs/\(job)"
         case .cancelOneOff(let job): "/v1/one-offs/\(job)/cancel"
         case .document: "/v1/openapi.json"
+        case .loginLink: "/v1/login-links"
+        case .login: "/v1/login"
+        case .session: "/v1/session"
+        case .logout: "/v1/session/logout"
+        case .revokeSessions: "/v1/sessions/revoke"
+        case .web: "/v1/web"
         }
     }
 
@@ -103,6 +149,10 @@ public enum ControlRequest: Hashable, Sendable {
             return (try? ControlJSON.encode(OrdersBody(jobs, body))) ?? []
         case .kill(_, _, let body) where body != KillBody():
             return (try? ControlJSON.encode(body)) ?? []
+        case .login(let token):
+            return (try? ControlJSON.encode(LoginBody(token: token))) ?? []
+        case .revokeSessions(let all) where all:
+            return (try? ControlJSON.encode(RevokeBody(all: all))) ?? []
         default: return []
         }
     }
@@ -115,6 +165,9 @@ public enum ControlPath {
     /// The name of a datagram socket in the runtime directory of a daemon, to which clients can connect as long as it
     /// is running. Nothing is sent there.
     public static let aliveName = "alive.sock"
+    /// The name of the socket for the web server in the runtime directory of a daemon: nothing is answered there but
+    /// for a session of the status page, or a token.
+    public static let webName = "web.sock"
 
     /// The owner of a daemon.
     public enum Owner: Hashable, Sendable {

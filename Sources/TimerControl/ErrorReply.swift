@@ -13,6 +13,12 @@ public struct ErrorReply: Codable, Hashable, Sendable, Error {
         case unknownParameter = "unknown-parameter"
         /// The client may not change anything.
         case forbidden
+        /// Nobody is logged in: there is no session, or none any more.
+        case unauthorized
+        /// The web server does not serve this host.
+        case misdirected
+        /// The body is not of the type that the request must have.
+        case unsupportedMediaType = "unsupported-media-type"
         /// The API does not have this path.
         case notFound = "not-found"
         /// No job has this name.
@@ -33,7 +39,7 @@ public struct ErrorReply: Codable, Hashable, Sendable, Error {
         case busy
         /// Anything else.
         case failed
-        // These codes come only from timerctl.
+        // These codes come only from timerctl and the web server.
         /// Nothing listens at the socket.
         case noDaemon = "no-daemon"
         /// The connection to the daemon failed.

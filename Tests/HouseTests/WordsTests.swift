@@ -38,7 +38,7 @@ import Testing
 
     @Test(arguments: [
         "README.md", "man/timerctl.1", "man/timerd.8", "man/timerd.toml.5", "man/timerd-runner.8",
-        "man/timerd-session.8", "man/timerd-api.7",
+        "man/timerd-session.8", "man/timerd-api.7", "man/timerd-web.8",
         "systemd/timerd.catalog", "config/timerd.toml",
     ])
     func pages(path: String) throws {

@@ -101,12 +101,15 @@ import TimerCore
             "[", "]", "[[", "=", "\"", "'''", "\"\"\"", "{", "}", ",", ".", "#", "\n", "\r\n", "\t",
             "\\",
             "\u{0}", "\u{feff}", "é", "\u{202e}", "[job.a]\n", "[defaults]\n", "[daemon]\n",
+            "[control]\n", "[web]\n",
             "infinity",
             "100y", "101y", "1us", "-1", "++5", "0x", "9223372036854775807", "1e999", "nan", "true",
             "1979-05-27T07:32:00Z", "* * * * *", "H/5", "~", "Fri-Mon", "@daily", "*-*~31/7", "..",
             "/0",
             "02:30 Europe/Berlin", "UTC", "\\u0000", "\\U0010FFFF", "renamed-from = \"a\"\n",
-        ] + (ConfigReader.knownKeys.job + ConfigReader.knownKeys.daemon).map { "\($0) = " }
+        ]
+        + (ConfigReader.knownKeys.job + ConfigReader.knownKeys.daemon
+        + ConfigReader.settingsTables.flatMap(\.keys)).map { "\($0) = " }
 
     private static func damage(
         _ text: inout [UInt8], _ corpus: [[UInt8]], _ random: inout SeededRandom

@@ -590,7 +590,8 @@ import TimerZones
         #expect(reading.errors.isEmpty && reading.rejected.isEmpty)
         #expect(reading.jobSet.jobs.count >= 2)
         let lines = text.split(separator: "\n").map { $0.drop { $0 == "#" } }
-        for key in ConfigReader.knownKeys.daemon + ConfigReader.knownKeys.job {
+        let keys = ConfigReader.knownKeys
+        for key in keys.daemon + ConfigReader.settingsTables.flatMap(\.keys) + keys.job {
             #expect(lines.contains { $0.hasPrefix("\(key) = ") }, "\(key) is not in it")
         }
     }

@@ -13,6 +13,8 @@ import Testing
 
         struct Tables: Decodable {
             var daemon: Table
+            var control: Table
+            var web: Table
             var defaults: Table
             var job: Jobs
         }
@@ -41,7 +43,11 @@ import Testing
         #expect(tables.daemon.properties.keys.sorted() == daemon.sorted())
         #expect(tables.job.additionalProperties.properties.keys.sorted() == job.sorted())
         #expect(tables.defaults.properties.keys.sorted() == JobKey.defaultNames.sorted())
-        for table in [tables.daemon, tables.defaults, tables.job.additionalProperties] {
+        let others = [tables.control, tables.web]
+        #expect(
+            others.map { $0.properties.keys.sorted() }
+                == ConfigReader.settingsTables.prefix(2).map { $0.keys.sorted() })
+        for table in [tables.daemon, tables.defaults, tables.job.additionalProperties] + others {
             #expect(!table.additionalProperties)
             for (name, key) in table.properties {
                 #expect(key.description.hasSuffix("."), "\(name)")
@@ -79,7 +85,9 @@ import Testing
     private func samples() throws -> [Sample] {
         var texts: [String] = []
         for value in Self.samples {
-            texts += DaemonKey.all.map { "[daemon]\n\($0.name) = \(value)\n" }
+            for table in SettingsTable.all {
+                texts += table.keys.map { "[\(table.name)]\n\($0.name) = \(value)\n" }
+            }
             for key in JobKey.all {
                 let command = JobKey.commands.contains(key.name) ? "" : "shell = \"true\"\n"
                 let schedule = JobKey.schedules.contains(key.name) ? "" : "every = \"1h\"\n"

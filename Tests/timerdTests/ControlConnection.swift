@@ -65,13 +65,16 @@ final class ControlConnection {
 
     init(
         _ service: StubService = StubService(), uid: UInt32 = geteuid(),
-        limits: ControlServer.Limits = .init(), unread: UnreadBytes = UnreadBytes()
+        limits: ControlServer.Limits = .init(), unread: UnreadBytes = UnreadBytes(),
+        responder: (any RequestResponder)? = nil
     ) throws {
         self.service = service
         channel = EmbeddedChannel(loop: loop)
         try channel.pipeline.syncOperations.addHandler(reader)
+        let peer = Peer(pid: 1, uid: uid)
         try ControlHandler(
-            service: service, peer: Peer(pid: 1, uid: uid), limits: limits, unread: unread
+            responder: responder ?? ControlResponder(service: service, peer: peer),
+            limits: limits, unread: unread
         )
         .add(to: channel.pipeline.syncOperations)
         channel.connect(to: try SocketAddress(unixDomainSocketPath: "/x"), promise: nil)
@@ -197,15 +200,15 @@ struct Response: Hashable {
             guard headers.updateValue(String(value), forKey: name) == nil else { return nil }
         }
         body = ""
-        if status == 100 || status == 204 {
+        if status == 100 || status == 204 || status == 304 {
             guard headers["content-length"] == nil else { return nil }
             return
         }
         guard let count = headers["content-length"].flatMap({ Int($0) }), count >= 0 else {
             return nil
         }
-        // The answer to HEAD has a length and no body; every body is an object.
-        guard rest.first == UInt8(ascii: "{") else { return }
+        // The answer to HEAD has a length and no body.
+        guard !rest.isEmpty, !rest.starts(with: "HTTP/1.1 ".utf8) else { return }
         guard rest.count >= count,
             let text = String(validating: rest.prefix(count), as: UTF8.self)
         else { return nil }

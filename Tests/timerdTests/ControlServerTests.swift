@@ -93,7 +93,7 @@ private let guest: UInt32 = 4_000_000_000
         mkdir(folder, 0o700)
         let socket = try UnixSocket.bind(at: path, allowing: .user(geteuid()))
         let number = Mutex(0)
-        return try ControlServer.listen(on: socket, for: service) { peer in
+        return try ControlServer.listen(on: socket, for: service) { peer, _ in
             let index = number.withLock { number in
                 defer { number += 1 }
                 return number

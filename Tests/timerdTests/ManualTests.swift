@@ -74,7 +74,9 @@ import TimerCore
     @Test func timerdTomlExplainsEachKeyOnce() throws {
         let keys = ConfigReader.knownKeys
         let items = try items("Ic", in: "timerd.toml.5")
-        #expect(items.sorted() == (keys.daemon + keys.job).sorted())
+        #expect(
+            items.sorted()
+                == (keys.daemon + ConfigReader.settingsTables.flatMap(\.keys) + keys.job).sorted())
     }
 
     /// A command, as `--experimental-dump-help` describes it.
@@ -192,7 +194,7 @@ import TimerCore
         #expect(try text(of: "debian/changelog").hasPrefix("timerd (\(version)-1) "))
         for page in [
             "timerd.8", "timerd-runner.8", "timerd-session.8", "timerctl.1", "timerd.toml.5",
-            "timerd-api.7",
+            "timerd-api.7", "timerd-web.8",
         ] {
             #expect(try text(of: "man/\(page)").contains("\n.Os timerd \(version)\n"), "\(page)")
         }

@@ -90,8 +90,9 @@ import TimerCore
 
     /// A valid body, so that the parameter causes the error.
     private static func smallest(_ operation: Object) -> String {
-        (operation["requestBody"] as? Object)?["required"] as? Bool == true
-            ? #"{"all": true}"# : ""
+        guard let body = operation["requestBody"] as? Object, body["required"] as? Bool == true
+        else { return "" }
+        return "\(body)".contains("LoginBody") ? #"{"token": "x"}"# : #"{"all": true}"#
     }
 
     private static func keys(of schema: Object) -> Set<String> {
@@ -131,6 +132,8 @@ import TimerCore
             "Failures": Failures.self,
             "Failure": JobFailure.self, "NamedPause": NamedPause.self, "OneOffs": OneOffsReply.self,
             "Schedule": SchedulePreview.self, "RunDetails": RunReply.self,
+            "LoginLink": LoginLinkReply.self, "Login": LoginReply.self,
+            "Session": SessionReply.self, "Sessions": SessionsReply.self, "Web": WebReply.self,
         ]
     }
 

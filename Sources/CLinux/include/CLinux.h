@@ -71,6 +71,14 @@ struct clinux_peer {
 /// or a negative errno.
 int clinux_accept(int listening, struct clinux_peer *peer);
 
+/// The supplementary groups of the process that connected to this unix socket, as recorded by the kernel then
+/// (SO_PEERGROUPS). Writes at most `count` of them, and returns how many there are; 0 if they cannot be had, or if there
+/// are more than that.
+int clinux_peer_groups(int connection, unsigned int *groups, int count);
+
+/// Sends this process the signal when its parent ends (prctl(2), PR_SET_PDEATHSIG). Call it on a thread that stays.
+void clinux_end_with_parent(int signal);
+
 /// Creates an eventfd(2) that is closed on exec and does not block. Returns it, or -1 with errno set.
 int clinux_eventfd(void);
 

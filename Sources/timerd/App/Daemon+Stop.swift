@@ -13,7 +13,7 @@ import TimerStore
 extension Daemon {
     /// Saves the state and stops. Running jobs are ended together with the daemon's own runner.
     /// They continue if the runner is a service of its own.
-    func stop(_ server: ControlServer) {
+    func stop(_ server: ControlServer.Listening) {
         supervision.stopping()
         supervision.extendTimeout(Self.stopGrace + .seconds(20))
         let closed = StopStep()
@@ -36,7 +36,8 @@ extension Daemon {
         }
         if isClosed { recordStop() } else { sayWhatIsLost() }
         runner.close()
-        server.stop()
+        server.web?.stop()
+        server.server.stop()
         eventLogger.flush()
     }
 

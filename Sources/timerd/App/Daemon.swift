@@ -19,6 +19,8 @@ import TimerStore
 struct Daemon {
     /// Members of this group may read through the control socket.
     static let group = "timerd"
+    /// Members of this group, which is the web server alone, may connect to its socket.
+    static let webGroup = "timerd-web"
     /// The exit status if the configuration cannot be read: EX_CONFIG of sysexits.h. Another
     /// attempt would fail in the same way, so the unit does not restart the service for it.
     static let configurationStatus: Int32 = 78
@@ -147,7 +149,7 @@ struct Daemon {
         }
         let zones = watchZones()
         stop.wait()
-        withExtendedLifetime(zones) { self.stop(server.server) }
+        withExtendedLifetime(zones) { self.stop(server) }
     }
 
     /// The daemon also works without this watch. Changes of time zones then need a reload.

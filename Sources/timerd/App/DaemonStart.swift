@@ -47,6 +47,7 @@ struct DaemonStart {
         var (store, past) = try openStore(saved, heartbeat)
         let watch = try ClockWatch()
         let socket = try bindSocket()
+        let webSocket = bindWebSocket()
         try signals.check()
         let runner = try reachRunner(runtime, &past)
 
@@ -88,7 +89,7 @@ struct DaemonStart {
         // From here on the daemon can answer requests.
         watch.activate(queue: loop.executor.queue) { loop.later { $0.receive(.clockChanged) } }
         let server = try listen(
-            on: socket, for: daemon, Reloader.InUse(reading, digest: digest))
+            on: socket, web: webSocket, for: daemon, Reloader.InUse(reading, digest: digest))
         try withExtendedLifetime((watch, state, runtime)) { try serve(daemon, server) }
     }
 
@@ -129,6 +130,18 @@ struct DaemonStart {
                 description: "\(options.socket): cannot listen: \(systemError())")
         }
         return socket
+    }
+
+    /// The socket for the web server. Without it the daemon works as well, but for the status page.
+    private func bindWebSocket() -> Int32? {
+        do throws(Directory.Failure) {
+            return try UnixSocket.bind(
+                at: "\(options.runtime)/\(ControlPath.webName)",
+                allowing: .groupOfOurs(Daemon.webGroup))
+        } catch {
+            log.error("The status page cannot be served: \(error)")
+            return nil
+        }
     }
 
     /// - Throws: `Signals.StopRequest` if a signal came meanwhile. A runner that was started for
@@ -189,22 +202,36 @@ struct DaemonStart {
     }
 
     private func listen(
-        on socket: Int32, for daemon: Daemon, _ inUse: Reloader.InUse
+        on socket: Int32, web webSocket: Int32?, for daemon: Daemon, _ inUse: Reloader.InUse
     ) throws -> ControlServer.Listening {
+        let access = ControlAccess(sessions: WebSessions(programs: programTokens()))
         let reloader = Reloader(
             path: options.config, user: geteuid(), inUse: inUse, loop: daemon.loop,
-            supervision: daemon.supervision, clocks: clocks, log: log,
+            access: access, supervision: daemon.supervision, clocks: clocks, log: log,
             runsJobs: options.runner == nil)
         let about = Control.About(
             version: Timerd.versionNumber, pid: getpid(), since: clocks.now().wall,
             config: options.config)
-        let server = try ControlServer.listen(
-            on: socket,
-            for: Control(
-                loop: daemon.loop, reloader: reloader, recorder: daemon.recorder,
-                recent: daemon.recent, about: about))
+        let control = Control(
+            loop: daemon.loop, reloader: reloader, recorder: daemon.recorder,
+            recent: daemon.recent, about: about, access: access)
+        let server = try ControlServer.listen(on: socket, for: control)
+        let web = try webSocket.map {
+            try ControlServer.listen(on: $0, for: control, isGateway: true)
+        }
         server.begin()
-        return ControlServer.Listening(server: server, reloader: reloader)
+        web?.begin()
+        return ControlServer.Listening(server: server, web: web, reloader: reloader)
+    }
+
+    /// The tokens with which programs read the status page. A wrong file does not stop the scheduler.
+    private func programTokens() -> ProgramTokens {
+        do throws(ProgramTokens.Fault) {
+            return try ProgramTokens.passed()
+        } catch {
+            log.error("No program can read with a token: \(error)")
+            return ProgramTokens()
+        }
     }
 }
 

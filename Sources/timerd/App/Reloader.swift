@@ -41,6 +41,8 @@ final class Reloader: Sendable {
     let path: String
     let user: UInt32
     private let loop: Loop
+    /// Who may give commands, which follows the configuration.
+    private let access: ControlAccess
     private let supervision: Supervision
     let clocks: Clocks
     let log: Logger
@@ -72,9 +74,11 @@ final class Reloader: Sendable {
     }
 
     init(
-        path: String, user: UInt32, inUse: InUse, loop: Loop, supervision: Supervision,
-        clocks: Clocks, log: Logger, runsJobs: Bool
+        path: String, user: UInt32, inUse: InUse, loop: Loop, access: ControlAccess,
+        supervision: Supervision, clocks: Clocks, log: Logger, runsJobs: Bool
     ) {
+        self.access = access
+        access.use(inUse.settings)
         self.path = path
         self.user = user
         self.loop = loop
@@ -259,6 +263,7 @@ final class Reloader: Sendable {
             state.settings = reading.settings
             state.findings = reading.findings
         }
+        access.use(reading.settings)
         watch(reading.settings)
     }
 

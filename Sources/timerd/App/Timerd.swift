@@ -16,7 +16,7 @@ struct Timerd: ParsableCommand {
         version: versionNumber,
         subcommands: [
             RunCommand.self, CheckCommand.self, SimulateCommand.self, RestoreCommand.self,
-            SchemaCommand.self, EditCommand.self,
+            SchemaCommand.self, EditCommand.self, WebCommand.self,
         ])
 
     static func main() {

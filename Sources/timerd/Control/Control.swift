@@ -17,6 +17,7 @@ struct Control: ControlService {
     let recorder: Recorder
     let recent: RecentOutput
     let about: About
+    let access: ControlAccess
     private let names: UserNames
     private let listings: ListCoalescer<(Snapshot, Loop.Unusable), ControlAnswer>
     private let snapshots: ListCoalescer<Snapshot, Snapshot>
@@ -24,8 +25,9 @@ struct Control: ControlService {
 
     init(
         loop: Loop, reloader: Reloader, recorder: Recorder, recent: RecentOutput, about: About,
-        names: UserNames = UserNames()
+        access: ControlAccess, names: UserNames = UserNames()
     ) {
+        self.access = access
         self.names = names
         // The names of the users that may change anything are looked up in advance.
         for uid in [0, geteuid()] { names.name(of: uid) { _ in } }
@@ -82,8 +84,10 @@ struct Control: ControlService {
         _ request: ControlRequest, from peer: Peer,
         reply: @escaping ControlAnswer.Reply
     ) {
-        // A user name is needed only for a change.
-        guard request.isChange else { return answer(request, by: peer, reply) }
+        // A user name is needed only for a change, and for the answer that has the name.
+        guard request.isChange || request == .session, peer.origin != .program else {
+            return answer(request, by: peer, reply)
+        }
         names.name(of: peer.uid) { name in
             var peer = peer
             peer.name = name
@@ -151,8 +155,18 @@ struct Control: ControlService {
         case .takeOneOff(let job): takeOneOff(job, by: peer, reply)
         case .cancelOneOff(let job): cancelOneOff(job, by: peer, reply)
         case .document: reply(Self.document)
+        case .loginLink: makeLoginLink(for: peer, reply)
+        case .login(let token): logIn(token, reply)
+        case .session: session(of: peer, reply)
+        case .logout: logOut(peer, reply)
+        case .revokeSessions(let all): revokeSessions(all ? nil : peer.uid, reply)
+        case .web: send(.ok, WebReply(hosts: access.webHosts), reply)
         }
     }
+
+    func mayChange(_ peer: Peer) -> Bool { access.operators.mayChange(peer) }
+
+    func peer(of credentials: Credentials) -> Peer? { access.sessions.peer(of: credentials) }
 
     /// The OpenAPI document, which is part of the program.
     private static let document: ControlAnswer = {

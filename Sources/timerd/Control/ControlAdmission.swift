@@ -46,9 +46,13 @@ struct ControlAdmission {
         var savedAt: UInt64
     }
 
+    /// Whether users share the connections; if not, each is treated as root.
+    private let sharesPlaces: Bool
     private var privileged = 0
     private var guests = 0
     private var users: [UInt32: User] = [:]
+
+    init(sharesPlaces: Bool = true) { self.sharesPlaces = sharesPlaces }
 
     /// How many connections there are.
     var count: Int { privileged + guests }
@@ -62,7 +66,7 @@ struct ControlAdmission {
     /// - Returns: nil if the connection is accepted; otherwise the reason, and the connection does
     ///   not count.
     mutating func admit(_ peer: Peer, at now: UInt64) -> Refusal? {
-        if peer.mayChange {
+        if peer.isOwner || !sharesPlaces {
             guard count < Self.connectionsMax else { return .full }
             privileged += 1
             return nil
@@ -89,7 +93,7 @@ struct ControlAdmission {
 
     /// Removes a connection that was counted.
     mutating func leave(_ peer: Peer, at now: UInt64) {
-        guard !peer.mayChange else {
+        guard !peer.isOwner, sharesPlaces else {
             privileged -= 1
             return
         }

@@ -15,6 +15,10 @@ struct ControlAnswer: Sendable {
     var status: HTTPResponseStatus
     /// The allowed methods, for the header `Allow`; if empty, there is no such header.
     var allowed: [String] = []
+    /// The type of the body.
+    var contentType = "application/json"
+    /// Further headers; those of the connection and the body are added to them.
+    var headers: [(String, String)] = []
     var line: ByteBuffer
 
     init(_ status: HTTPResponseStatus, _ value: some Encodable) {
@@ -53,7 +57,10 @@ struct ControlAnswer: Sendable {
 
     private static func code(of status: HTTPResponseStatus) -> ErrorReply.Code {
         switch status {
+        case .unauthorized: .unauthorized
         case .forbidden: .forbidden
+        case .misdirectedRequest: .misdirected
+        case .unsupportedMediaType: .unsupportedMediaType
         case .notFound: .notFound
         case .methodNotAllowed: .methodNotAllowed
         case .requestTimeout: .timeout
@@ -117,9 +124,10 @@ struct ControlAnswer: Sendable {
     func head(keepAlive: Bool) -> HTTPResponseHead {
         var headers = HTTPHeaders()
         if status.mayHaveResponseBody {
-            headers.add(name: "Content-Type", value: "application/json")
+            headers.add(name: "Content-Type", value: contentType)
             headers.add(name: "Content-Length", value: "\(line.readableBytes)")
         }
+        for (name, value) in self.headers { headers.add(name: name, value: value) }
         if !allowed.isEmpty { headers.add(name: "Allow", value: allowed.joined(separator: ", ")) }
         headers.add(name: "Connection", value: keepAlive ? "keep-alive" : "close")
         return HTTPResponseHead(version: .http1_1, status: status, headers: headers)

@@ -3,10 +3,9 @@
 
 import NIOCore
 import NIOHTTP1
-import TimerControl
 
-/// One connection to the control socket. It reads one request after the other, passes each to the
-/// service, and writes the answers in the same order. While a request is being answered, nothing
+/// One connection to the control socket, or of a browser to the web server. It reads one request
+/// after the other, passes each to what answers it, and writes the answers in the same order. While a request is being answered, nothing
 /// more is read from the client. A client that sends many requests and reads nothing therefore has
 /// one answer in memory, not a thousand.
 ///
@@ -34,8 +33,7 @@ final class ControlHandler: ChannelDuplexHandler {
         case fault(HTTPParserError)
     }
 
-    private let service: any ControlService
-    private let peer: Peer
+    private let responder: any RequestResponder
     private let limits: ControlServer.Limits
     private let unread: UnreadBytes
     private var unreadCount = 0
@@ -52,11 +50,10 @@ final class ControlHandler: ChannelDuplexHandler {
 
     /// - Parameter unread: shared by all connections.
     init(
-        service: any ControlService, peer: Peer, limits: ControlServer.Limits, unread: UnreadBytes
+        responder: any RequestResponder, limits: ControlServer.Limits, unread: UnreadBytes
     ) {
         self.unread = unread
-        self.service = service
-        self.peer = peer
+        self.responder = responder
         self.limits = limits
     }
 
@@ -180,10 +177,10 @@ final class ControlHandler: ChannelDuplexHandler {
     }
 
     private func begin(_ head: HTTPRequestHead) {
-        let request = PartialRequest(head, mayChange: peer.mayChange)
+        let request = PartialRequest(head, bytesMax: responder.bodyBytesMax(of: head))
         self.request = request
         state = .receiving
-        if let refusal = request.refusal { return refuse(refusal) }
+        if let refusal = request.refusal ?? responder.refusal(of: head) { return refuse(refusal) }
         if request.isWaitingToSend {
             context?.writeAndFlush(
                 wrapOutboundOut(.head(HTTPResponseHead(version: .http1_1, status: .continue))),
@@ -206,7 +203,7 @@ final class ControlHandler: ChannelDuplexHandler {
         guard let context else { return }
         let bound = NIOLoopBound(self, eventLoop: context.eventLoop)
         let eventLoop = context.eventLoop
-        answer(request) { answer in
+        responder.answer(request.head, body: request.body) { answer in
             eventLoop.execute {
                 let handler = bound.value
                 guard handler.state == .answering(number) else { return }
@@ -214,20 +211,6 @@ final class ControlHandler: ChannelDuplexHandler {
                     answer, keepAlive: request.keepAlive, withBody: request.head.method != .HEAD)
             }
         }
-    }
-
-    private func answer(_ request: PartialRequest, _ reply: @escaping ControlAnswer.Reply) {
-        let head = request.head
-        guard head.method != .OPTIONS else { return reply(.options(at: head.uri)) }
-        let asked: ControlRequest
-        do throws(ControlRequest.Fault) {
-            asked = try ControlRequest(
-                method: head.method.rawValue, path: head.uri, body: request.body)
-        } catch {
-            return reply(.fault(error))
-        }
-        guard peer.mayChange || !asked.isChange else { return reply(PartialRequest.forbidden) }
-        service.answer(asked, from: peer, reply: reply)
     }
 
     private static func answer(to fault: HTTPParserError) -> ControlAnswer {
@@ -257,10 +240,10 @@ final class ControlHandler: ChannelDuplexHandler {
         _ answer: ControlAnswer, keepAlive: Bool, withBody: Bool, lingering: Bool = false
     ) {
         guard let context else { return }
-        var answer = answer
-        if !peer.mayChange {
+        var answer = responder.finished(answer)
+        if responder.limitsUnread {
             if !unread.take(answer.line.readableBytes) {
-                answer = Self.tooMuchUnread
+                answer = responder.finished(Self.tooMuchUnread)
                 // A short answer always counts.
                 _ = unread.take(answer.line.readableBytes)
             }

@@ -34,8 +34,8 @@ actor ControlListener: QueueActor {
     private let socket: Int32
     private let connect: Connect
     private let whenEmpty: @Sendable () -> Void
-    private let identify: @Sendable (clinux_peer) -> Peer
-    private var admission = ControlAdmission()
+    private let identify: @Sendable (clinux_peer, Int32) -> Peer
+    private var admission: ControlAdmission
     private var budget = AcceptBudget()
     private var source: (any DispatchSourceRead)?
     private var isResting = false
@@ -46,15 +46,18 @@ actor ControlListener: QueueActor {
     ///
     /// - Parameters:
     ///   - socket: a bound socket, which the listener owns from now on, even if this throws.
+    ///   - sharesPlaces: whether users share the connections; if not, one user can have all of them.
     ///   - identify: tells which user a client is, according to the kernel.
     ///   - connect: makes a connection.
     ///   - whenEmpty: called when the last connection has ended.
     init(
-        on socket: Int32, identify: @escaping @Sendable (clinux_peer) -> Peer,
+        on socket: Int32, sharesPlaces: Bool = true,
+        identify: @escaping @Sendable (clinux_peer, Int32) -> Peer,
         connect: @escaping Connect, whenEmpty: @escaping @Sendable () -> Void
     ) throws(ControlServer.Failure) {
         self.socket = socket
         self.identify = identify
+        admission = ControlAdmission(sharesPlaces: sharesPlaces)
         self.connect = connect
         self.whenEmpty = whenEmpty
         let flags = fcntl(socket, F_GETFL)
@@ -109,7 +112,7 @@ actor ControlListener: QueueActor {
                 default: return rest(Self.shortageDelay)
                 }
             }
-            let delay = take(connection, identify(credentials))
+            let delay = take(connection, identify(credentials, connection))
             if delay > 0 { return rest(.nanoseconds(Int64(delay))) }
         }
     }

@@ -37,6 +37,8 @@ final class ControlServer: Sendable {
     /// A running server, and the object that reloads the configuration for it.
     struct Listening {
         let server: ControlServer
+        /// The one for the web server; nil if its socket could not be bound.
+        let web: ControlServer?
         let reloader: Reloader
     }
 
@@ -51,10 +53,13 @@ final class ControlServer: Sendable {
     /// Listens on a socket that is bound already, by systemd or by this process. Clients can
     /// connect from now on. They wait until `begin` is called.
     ///
-    /// - Parameter identify: tells which user a client is, according to the kernel.
+    /// - Parameters:
+    ///   - isGateway: whether it is the socket of the web server, where each request names its session.
+    ///   - identify: tells which user a client is, according to the kernel.
     static func listen(
         on socket: Int32, for service: any ControlService, limits: Limits = Limits(),
-        identify: @escaping @Sendable (clinux_peer) -> Peer = { Peer(pid: $0.pid, uid: $0.uid) }
+        isGateway: Bool = false,
+        identify: @escaping @Sendable (clinux_peer, Int32) -> Peer = { Peer($0, of: $1) }
     ) throws -> ControlServer {
         let group = MultiThreadedEventLoopGroup(numberOfThreads: 1)
         let loop = group.next()
@@ -66,16 +71,20 @@ final class ControlServer: Sendable {
                 .channelOption(.allowRemoteHalfClosure, value: true)
                 .channelInitializer { channel in
                     channel.eventLoop.makeCompletedFuture {
-                        try ControlHandler(
-                            service: service, peer: peer, limits: limits, unread: unread
-                        )
-                        .add(to: channel.pipeline.syncOperations)
+                        let responder: any RequestResponder =
+                            isGateway
+                            ? WebGateway(service: service)
+                            : ControlResponder(service: service, peer: peer)
+                        try ControlHandler(responder: responder, limits: limits, unread: unread)
+                            .add(to: channel.pipeline.syncOperations)
                     }
                 }
                 .withConnectedSocket(connection)
         }
         do {
-            let listener = try ControlListener(on: socket, identify: identify, connect: connect) {
+            let listener = try ControlListener(
+                on: socket, sharesPlaces: !isGateway, identify: identify, connect: connect
+            ) {
                 // An event loop never removes its timer: it would wake up once more at the idle
                 // limit of the last connection. A timer that fires at once leaves nothing behind.
                 loop.scheduleTask(in: .milliseconds(1)) {}
@@ -104,4 +113,15 @@ protocol ControlService: Sendable {
     func answer(
         _ request: ControlRequest, from peer: Peer,
         reply: @escaping ControlAnswer.Reply)
+
+    /// Whether this client may change things, now.
+    func mayChange(_ peer: Peer) -> Bool
+
+    /// For whom a request of the web server is that shows these; nil: for nobody.
+    func peer(of credentials: Credentials) -> Peer?
+}
+
+extension ControlService {
+    func mayChange(_ peer: Peer) -> Bool { peer.isOwner }
+    func peer(of _: Credentials) -> Peer? { nil }
 }

@@ -10,15 +10,12 @@ struct PartialRequest: Sendable {
     let head: HTTPRequestHead
     /// The most bytes its body may have.
     let bytesMax: Int
-    private let mayChange: Bool
     private(set) var body: [UInt8] = []
 
-    /// - Parameter mayChange: whether the client may change anything.
-    init(_ head: HTTPRequestHead, mayChange: Bool) {
+    /// - Parameter bytesMax: the most bytes its body may have.
+    init(_ head: HTTPRequestHead, bytesMax: Int) {
         self.head = head
-        self.mayChange = mayChange
-        bytesMax = ControlRequest.bodyBytesMax(
-            method: head.method.rawValue, path: head.uri, mayChange: mayChange)
+        self.bytesMax = bytesMax
     }
 
     /// Adds bytes to the body.
@@ -49,7 +46,8 @@ struct PartialRequest: Sendable {
         guard head.version.major == 1 else {
             return .error(.httpVersionNotSupported, "this is HTTP/1.1")
         }
-        // RFC 9112, 3.2. On a Unix socket the value of the header does not matter.
+        // RFC 9112, 3.2. On a Unix socket the value of the header does not matter; the web server
+        // checks it.
         let hosts = head.headers["Host"].count
         guard hosts == 1 || hosts == 0 && isFirstVersion else {
             return .error(.badRequest, "a request has one Host header; this has \(hosts)")
@@ -63,26 +61,7 @@ struct PartialRequest: Sendable {
         {
             return Self.tooLong(bytesMax)
         }
-        return hasExpectation ? refusalBeforeBody : nil
-    }
-
-    /// A client that waits before it sends the body gets a refusal at once instead.
-    private var refusalBeforeBody: ControlAnswer? {
-        let methods: [String]
-        do throws(ControlRequest.Fault) {
-            methods = try ControlRequest.methods(at: head.uri)
-        } catch {
-            return .fault(error)
-        }
-        guard methods.contains(head.method.rawValue) else {
-            return .fault(.methodNotAllowed(methods))
-        }
-        return head.method == .POST && !mayChange ? Self.forbidden : nil
-    }
-
-    static var forbidden: ControlAnswer {
-        .error(
-            .forbidden, "only root and the daemon's own user may change anything; use sudo")
+        return nil
     }
 
     static func tooLong(_ limit: Int) -> ControlAnswer {

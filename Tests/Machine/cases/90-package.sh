@@ -48,7 +48,8 @@ inside rm -f /var/lib/man-db/auto-update
 inside systemctl stop timerd.socket timerd timerd-runner
 make -s -C "$repository" uninstall DESTDIR="$MACHINE_ROOT" PREFIX=/usr
 inside rm -rf /etc/timerd /var/lib/timerd /run/timerd/daemon/heartbeat
-inside sh -c 'userdel timerd; groupdel timerd; systemctl daemon-reload' 2>/dev/null || true
+inside sh -c 'for name in timerd timerd-web; do userdel $name; groupdel $name; done; systemctl daemon-reload' \
+    2>/dev/null || true
 expect 'make uninstall left nothing' equals '' left /usr/bin /usr/lib /usr/libexec /usr/share /usr/local
 expect_status 2 'nor of its user' has_user
 date +%s.%6N >"$MACHINE_WORK/since"
@@ -58,6 +59,11 @@ expect 'it runs' active
 expect 'it answers' inside timerctl list
 expect 'it is enabled' all_are is-enabled
 expect 'its user is there' has_user
+expect 'the status page is off' equals disabled inside systemctl is-enabled timerd-web.socket
+expect 'and nothing listens for it' equals inactive inside systemctl is-active timerd-web.socket
+inside systemctl enable --now -q timerd-web.socket
+serves() { equals 200 inside curl -s -o /dev/null -w '%{http_code}' http://127.0.0.1:8321/; }
+expect 'it can be enabled' serves
 expect "users' own units are there" inside test -f /usr/lib/systemd/user/timerd.service
 expect 'and left to them to enable' sh -c 'test "$1" = disabled' sh \
     "$(inside systemctl --global is-enabled timerd.service || true)"
@@ -98,6 +104,7 @@ inside chmod 750 /etc/timerd
 dpkg --install /root/packages/second.deb
 expect 'the new version is there' equals "$version+1" inside dpkg-query -W -f '${Version}' timerd
 expect 'it runs after the upgrade' active
+expect 'and so does the status page' serves
 expect_status 1 'it is another process' test "$(property MainPID)" = "$pid"
 expect_journal 'the previous instance stopped cleanly' -u timerd
 expect 'the saved time is kept' at_least "$slow" number slow elapsed_usec
@@ -127,7 +134,7 @@ expect 'needrestart is told to leave the runner alone' inside perl -e \
 
 dpkg --remove timerd
 # shellcheck disable=SC2086  # a list of names
-expect_status 3 'none of it runs' inside systemctl is-active $units
+expect_status 3 'none of it runs' inside systemctl is-active $units timerd-web.socket timerd-web.service
 expect_status 1 'and its run has ended' long_run
 expect 'its program is gone' inside test ! -e /usr/bin/timerd
 expect 'its accounts are there' inside test -s /var/lib/timerd/timerd.db

@@ -1,0 +1,92 @@
+// Copyright 2026 the timerd authors
+// SPDX-License-Identifier: Apache-2.0
+
+/// A link that begins a session of the status page, once.
+public struct LoginLinkReply: Codable, Hashable, Sendable {
+    /// The path and the query of the link.
+    public var path: String
+    /// Until when it can be used, RFC 3339.
+    public var until: String
+    /// Where the status page is served: the first of the configured hosts, with https; absent without any.
+    public var url: String?
+
+    /// A link as described.
+    public init(path: String, until: String, url: String?) {
+        self.path = path
+        self.until = until
+        self.url = url
+    }
+}
+
+/// A session that was begun.
+public struct LoginReply: Codable, Hashable, Sendable {
+    /// What the web server sends with each request of the session.
+    public var session: String
+    /// When it ends without a further request, RFC 3339.
+    public var until: String
+
+    /// A session as described.
+    public init(session: String, until: String) {
+        self.session = session
+        self.until = until
+    }
+}
+
+/// Who asks.
+public struct SessionReply: Codable, Hashable, Sendable {
+    /// Whether they may change things.
+    public var mayChange: Bool
+    /// When the session ends without a further request, RFC 3339; absent if it is no session of the status page.
+    public var until: String?
+    /// The name of the user.
+    public var user: String
+
+    /// An answer as described.
+    public init(user: String, mayChange: Bool, until: String?) {
+        self.user = user
+        self.mayChange = mayChange
+        self.until = until
+    }
+}
+
+/// What came of the end of sessions.
+public struct SessionsReply: Codable, Hashable, Sendable {
+    /// Whether any session ended.
+    public var changed: Bool
+    /// How many ended.
+    public var sessions: Int
+
+    /// An answer as described.
+    public init(sessions: Int) {
+        changed = sessions > 0
+        self.sessions = sessions
+    }
+}
+
+/// What the web server must know before anybody is logged in.
+public struct WebReply: Codable, Hashable, Sendable {
+    /// The hosts under which the status page is served beside the local ones.
+    public var hosts: [String]
+
+    /// An answer as described.
+    public init(hosts: [String]) { self.hosts = hosts }
+}
+
+/// What begins a session.
+struct LoginBody: Codable, RequestBody {
+    static var example: String { #"{"token": "…"}"# }
+
+    var token: String
+}
+
+/// Whose sessions end.
+struct RevokeBody: Codable, RequestBody {
+    static var example: String { #"{"all": true}"# }
+
+    var all: Bool?
+
+    /// Whether those of all users end; those of the client if there is no body.
+    static func read(_ body: [UInt8]) throws(ControlRequest.Fault) -> Bool {
+        body.isEmpty ? false : try RevokeBody.read(["all"], from: body).all ?? false
+    }
+}

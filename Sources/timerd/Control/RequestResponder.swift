@@ -1,0 +1,168 @@
+// Copyright 2026 the timerd authors
+// SPDX-License-Identifier: Apache-2.0
+
+import NIOHTTP1
+import TimerControl
+
+/// Answers the requests of one connection, which a `ControlHandler` reads: of the control socket, or of a browser.
+protocol RequestResponder: Sendable {
+    /// Whether the answers that the client has not read are counted, and limited.
+    var limitsUnread: Bool { get }
+
+    /// The most bytes the body of such a request may have.
+    func bodyBytesMax(of head: HTTPRequestHead) -> Int
+
+    /// What the header alone is refused with, whatever the body is; nil: nothing.
+    func refusal(of head: HTTPRequestHead) -> ControlAnswer?
+
+    /// Answers a request; `reply` is called once, from anywhere. It may take as long as it needs.
+    func answer(
+        _ head: HTTPRequestHead, body: [UInt8], reply: @escaping ControlAnswer.Reply)
+
+    /// The answer as it goes to the client, also one that was made without this.
+    func finished(_ answer: ControlAnswer) -> ControlAnswer
+}
+
+extension RequestResponder {
+    func finished(_ answer: ControlAnswer) -> ControlAnswer { answer }
+}
+
+/// Answers what comes over the control socket, with the rights of the process at the other end.
+struct ControlResponder: RequestResponder {
+    let service: any ControlService
+    let peer: Peer
+
+    var limitsUnread: Bool { !service.mayChange(peer) }
+
+    func bodyBytesMax(of head: HTTPRequestHead) -> Int {
+        ControlRequest.bodyBytesMax(
+            method: head.method.rawValue, path: head.uri, mayChange: service.mayChange(peer))
+    }
+
+    /// A client that waits to be told to send the body is told at once that it would be for nothing.
+    func refusal(of head: HTTPRequestHead) -> ControlAnswer? {
+        guard head.headers.contains(name: "Expect") else { return nil }
+        let methods: [String]
+        do throws(ControlRequest.Fault) {
+            methods = try ControlRequest.methods(at: head.uri)
+        } catch {
+            return .fault(error)
+        }
+        guard methods.contains(head.method.rawValue) else {
+            return .fault(.methodNotAllowed(methods))
+        }
+        // Whether these are commands that need the right is known when their bodies are.
+        let isForAll = [
+            "/v1/login-links", "/v1/login", "/v1/session/logout", "/v1/sessions/revoke",
+        ]
+        .contains(head.uri)
+        return head.method == .POST && !isForAll && !service.mayChange(peer)
+            ? Self.forbidden : nil
+    }
+
+    func answer(
+        _ head: HTTPRequestHead, body: [UInt8], reply: @escaping ControlAnswer.Reply
+    ) {
+        guard head.method != .OPTIONS else { return reply(.options(at: head.uri)) }
+        let asked: ControlRequest
+        do throws(ControlRequest.Fault) {
+            asked = try ControlRequest(method: head.method.rawValue, path: head.uri, body: body)
+        } catch {
+            return reply(.fault(error))
+        }
+        guard !asked.isChange || service.mayChange(peer) else { return reply(Self.forbidden) }
+        service.answer(asked, from: peer, reply: reply)
+    }
+
+    static var forbidden: ControlAnswer {
+        .error(
+            .forbidden,
+            "only root, the daemon's own user and the operators of the configuration may change anything; use sudo"
+        )
+    }
+}
+
+/// Answers what comes over the socket of the web server. The process at the other end has no rights of its own: each
+/// request shows for whom it is, by the key of a session or the token of a program.
+struct WebGateway: RequestResponder {
+    /// The header with the key of a session.
+    static let sessionHeader = "Timerd-Session"
+
+    let service: any ControlService
+
+    var limitsUnread: Bool { true }
+
+    func bodyBytesMax(of head: HTTPRequestHead) -> Int {
+        ControlRequest.bodyBytesMax(
+            method: head.method.rawValue, path: head.uri, mayChange: peer(of: head) != nil)
+    }
+
+    func refusal(of head: HTTPRequestHead) -> ControlAnswer? {
+        let isBeforeLogin = ["/v1/login", "/v1/web"].contains(head.uri)
+        return isBeforeLogin || peer(of: head) != nil ? nil : Self.unauthorized
+    }
+
+    func answer(
+        _ head: HTTPRequestHead, body: [UInt8], reply: @escaping ControlAnswer.Reply
+    ) {
+        let asked: ControlRequest
+        do throws(ControlRequest.Fault) {
+            asked = try ControlRequest(method: head.method.rawValue, path: head.uri, body: body)
+        } catch {
+            return reply(.fault(error))
+        }
+        // The session may have ended since the header came.
+        let known = peer(of: head)
+        guard asked.isForBrowsers else { return reply(Self.elsewhere) }
+        guard asked.isBeforeLogin || known != nil else { return reply(Self.unauthorized) }
+        let peer = known ?? Self.nobody
+        guard !asked.isChange || service.mayChange(peer) else {
+            return reply(ControlResponder.forbidden)
+        }
+        service.answer(asked, from: peer, reply: reply)
+    }
+
+    /// A client of which nothing is known. It is not the user with this number, which no user has.
+    private static var nobody: Peer {
+        var peer = Peer(pid: 0, uid: UInt32.max)
+        peer.origin = .program
+        return peer
+    }
+
+    private func peer(of head: HTTPRequestHead) -> Peer? {
+        service.peer(of: Credentials(head.headers))
+    }
+
+    static var unauthorized: ControlAnswer {
+        .error(
+            .unauthorized,
+            "nobody is logged in here, or not any more; `timerctl web` makes a link for you")
+    }
+
+    static var elsewhere: ControlAnswer {
+        .error(.forbidden, "this can be requested over the control socket only; use timerctl")
+    }
+}
+
+extension Credentials {
+    /// What the web server sends; nothing if it sends several.
+    init(_ headers: HTTPHeaders) {
+        let keys = headers[WebGateway.sessionHeader]
+        let authorizations = headers["Authorization"]
+        switch (keys.count, authorizations.count) {
+        case (1, 0) where SessionTable.isKey(keys[0]): self = .session(keys[0])
+        case (0, 1): self = Self.bearer(authorizations[0]).map { .token($0) } ?? .none
+        default: self = .none
+        }
+    }
+
+    /// The token in an `Authorization` header (RFC 6750).
+    static func bearer(_ text: String) -> String? {
+        let words = text.split(separator: " ", omittingEmptySubsequences: false)
+        guard words.count == 2, words[0].lowercased() == "bearer",
+            (ProgramTokens.lengthMin...ProgramTokens.lengthMax).contains(words[1].utf8.count),
+            words[1].utf8.allSatisfy({ (0x21...0x7e).contains($0) })
+        else { return nil }
+        return String(words[1])
+    }
+}

@@ -1,0 +1,94 @@
+// Copyright 2026 the timerd authors
+// SPDX-License-Identifier: Apache-2.0
+
+import Dispatch
+import NIOPosix
+import Synchronization
+import TimerControl
+
+/// Asks the daemon for the web server, on threads of its own: a daemon that takes long delays no file of the page.
+final class DaemonConnector: Sendable {
+    /// How many requests are asked at the same time; further ones wait.
+    private static let threads = 8
+    /// The most bytes of an answer.
+    private static let replyBytesMax = 256 << 20
+    /// How long what was learned of the configuration counts, in nanoseconds.
+    private static let freshTime: UInt64 = 5_000_000_000
+
+    private struct Hosts {
+        var names: [String] = []
+        var readAt: UInt64?
+        var isBeingRead = false
+    }
+
+    private let path: String
+    private let pool = NIOThreadPool(numberOfThreads: DaemonConnector.threads)
+    private let state = Mutex(Hosts())
+
+    /// - Parameter path: the daemon's socket for web servers.
+    init(path: String) {
+        self.path = path
+        pool.start()
+    }
+
+    /// Asks in the name of a session or a program; `done` is called once, on another thread.
+    func ask(
+        _ request: ControlRequest, _ credentials: Credentials,
+        _ done: @escaping @Sendable (Result<ControlClient.Reply, ControlClient.Failure>) -> Void
+    ) {
+        var client = ControlClient(path: path)
+        client.replyBytesMax = Self.replyBytesMax
+        switch credentials {
+        case .none: break
+        case .session(let key): client.headers = [(WebGateway.sessionHeader, key)]
+        case .token(let token): client.headers = [("Authorization", "Bearer \(token)")]
+        }
+        let asked = client
+        pool.submit { state in
+            guard case .active = state else {
+                return done(.failure(.broken("the web server is stopping")))
+            }
+            do throws(ControlClient.Failure) {
+                done(.success(try asked.sendOnce(request)))
+            } catch {
+                done(.failure(error))
+            }
+        }
+    }
+
+    /// The hosts under which a reverse proxy serves the page, as last learned; they are asked for again behind it.
+    func hosts() -> [String] {
+        let now = DispatchTime.now().uptimeNanoseconds
+        let (names, isStale) = state.withLock { state in
+            let isStale =
+                !state.isBeingRead && state.readAt.map { now - $0 > Self.freshTime } ?? true
+            if isStale { state.isBeingRead = true }
+            return (state.names, isStale)
+        }
+        if isStale { ask(.web, .none) { self.take($0) } }
+        return names
+    }
+
+    /// Asks for the hosts, and waits for that.
+    func learnHosts() {
+        let done = DispatchSemaphore(value: 0)
+        ask(.web, .none) { result in
+            self.take(result)
+            done.signal()
+        }
+        _ = done.wait(timeout: .now() + .seconds(2))
+    }
+
+    private func take(_ result: Result<ControlClient.Reply, ControlClient.Failure>) {
+        let reply: WebReply? =
+            if case .success(let answer) = result, answer.status == 200 {
+                try? ControlJSON.decode(WebReply.self, from: answer.body)
+            } else { nil }
+        state.withLock { state in
+            state.isBeingRead = false
+            state.readAt = DispatchTime.now().uptimeNanoseconds
+            // A daemon that is away does not change what counts.
+            if let reply { state.names = reply.hosts }
+        }
+    }
+}

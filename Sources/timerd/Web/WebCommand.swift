@@ -1,0 +1,129 @@
+// Copyright 2026 the timerd authors
+// SPDX-License-Identifier: Apache-2.0
+
+import ArgumentParser
+import CLinux
+import Dispatch
+import Glibc
+import HostFiles
+import NIOCore
+import NIOPosix
+import SystemdActivation
+import TimerControl
+
+/// `timerd web`: the web server of the status page, a process of its own without any right.
+struct WebCommand: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "web", abstract: "Serve the status page for browsers.",
+        discussion: """
+            It asks a running daemon for everything that it shows, in the name of the user who is logged in; \
+            `timerctl web` prints a link to log in with. Under systemd, timerd-web.socket starts it.
+            """)
+
+    /// The port of the status page if none is named.
+    static let standardPort = 8321
+
+    @Option(
+        help: ArgumentHelp(
+            """
+            The daemon's socket for the web server (default: \(ControlPath.webName) in the runtime directory).
+            """, valueName: "path"), completion: .file())
+    var socket: String?
+
+    @Option(
+        help: ArgumentHelp(
+            "The runtime directory of the daemon (default: \(WebCommand.standardRuntime)).",
+            valueName: "directory"), completion: .directory)
+    var runtime: String?
+
+    @Option(
+        help: ArgumentHelp(
+            "The address and port to serve at: one of this machine, such as 127.0.0.1:8321 or [::1]:8321.",
+            valueName: "address"))
+    var listen: String = "127.0.0.1:\(WebCommand.standardPort)"
+
+    @Flag(
+        help:
+            "Print a link to log in with as soon as the daemon answers, and end with the process that started this one."
+    )
+    var withParent = false
+
+    private static var standardRuntime: String {
+        geteuid() == 0 ? "/run/timerd/daemon" : Standard.runtime
+    }
+
+    private var runtimePath: String { runtime ?? Self.standardRuntime }
+
+    func validate() throws { _ = try Self.address(listen) }
+
+    func run() throws {
+        umask(0o077)
+        signal(SIGPIPE, SIG_IGN)
+        let environment = SupervisorEnvironment.take()
+        if withParent { clinux_end_with_parent(SIGTERM) }
+        let connector = DaemonConnector(path: socket ?? "\(runtimePath)/\(ControlPath.webName)")
+        let place: WebServer.Place
+        if let passed = environment.sockets.first {
+            place = .socket(passed.descriptor)
+            connector.learnHosts()
+        } else {
+            place = .address(try Self.address(listen))
+        }
+        let stop = DispatchSemaphore(value: 0)
+        let group = MultiThreadedEventLoopGroup(numberOfThreads: 1)
+        let channel: any Channel
+        do {
+            channel = try WebServer.listen(on: place, group: group) { port in
+                WebResponder(
+                    rules: WebRules(port: port), page: WebPage(), hosts: { connector.hosts() },
+                    ask: { connector.ask($0, $1, $2) })
+            } whenIdle: {
+                if !environment.sockets.isEmpty { stop.signal() }
+            }
+        } catch {
+            Output.complain(
+                "cannot serve the status page at \(listen): \(error); choose another address with --listen"
+            )
+            throw ExitCode(1)
+        }
+        if environment.sockets.isEmpty { announce(channel) }
+        stop.wait()
+    }
+
+    private func announce(_ channel: any Channel) {
+        // Of port 0, the one that was chosen.
+        let port = channel.localAddress?.port ?? Self.standardPort
+        let url = "http://\(listen[..<(listen.lastIndex(of: ":") ?? listen.endIndex)]):\(port)"
+        guard withParent else {
+            return Output.complain(
+                "the status page is at \(url)/; `timerctl web --url \(url)` prints a link to it")
+        }
+        // The daemon is being started at the same time.
+        let client = ControlClient(path: "\(runtimePath)/\(ControlPath.fileName)")
+        for _ in 0..<600 {
+            if let reply = try? client.sendOnce(.loginLink), reply.status == 200,
+                let link = try? ControlJSON.decode(LoginLinkReply.self, from: reply.body)
+            {
+                return Output.complain(
+                    "the status page is at \(url)\(link.path) (once, within 60 s; `timerctl web --url \(url)` makes another link)"
+                )
+            }
+            usleep(100_000)
+        }
+        Output.complain("no daemon answers at \(client.path)")
+    }
+
+    /// An address of this machine: what others can reach needs TLS, and so a reverse proxy.
+    static func address(_ text: String) throws -> SocketAddress {
+        guard let colon = text.lastIndex(of: ":"),
+            let port = UInt16(text[text.index(after: colon)...]),
+            ["127.0.0.1", "[::1]"].contains(text[..<colon])
+        else {
+            throw ValidationError(
+                "--listen: \"\(text)\" must be 127.0.0.1 or [::1] with a port, such as 127.0.0.1:8321; "
+                    + "for other machines, put a reverse proxy with TLS in front of it")
+        }
+        let host = text[..<colon].filter { $0 != "[" && $0 != "]" }
+        return try SocketAddress(ipAddress: String(host), port: Int(port))
+    }
+}

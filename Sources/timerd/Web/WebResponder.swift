@@ -1,0 +1,132 @@
+// Copyright 2026 the timerd authors
+// SPDX-License-Identifier: Apache-2.0
+
+import NIOHTTP1
+import TimerControl
+
+/// Answers browsers: the files of the page itself, and everything else from the daemon. Only a request that was read
+/// completely, and is one that browsers may send, is written again for the daemon; nothing is passed on as it came.
+struct WebResponder: RequestResponder {
+    /// Asks the daemon in the name of a session.
+    typealias Ask =
+        @Sendable (
+            _ request: ControlRequest, _ credentials: Credentials,
+            _ done: @escaping @Sendable (Result<ControlClient.Reply, ControlClient.Failure>) -> Void
+        ) -> Void
+
+    let rules: WebRules
+    let page: WebPage
+    /// The hosts under which a reverse proxy serves the page, as far as they are known.
+    let hosts: @Sendable () -> [String]
+    let ask: Ask
+
+    var limitsUnread: Bool { true }
+
+    func bodyBytesMax(of head: HTTPRequestHead) -> Int {
+        head.method == .POST ? WebRules.bodyBytesMax : 0
+    }
+
+    func refusal(of head: HTTPRequestHead) -> ControlAnswer? {
+        rules.refusal(of: head, hosts: hosts())
+    }
+
+    func finished(_ answer: ControlAnswer) -> ControlAnswer { WebRules.finished(answer) }
+
+    func answer(
+        _ head: HTTPRequestHead, body: [UInt8], reply: @escaping ControlAnswer.Reply
+    ) {
+        switch WebRules.place(of: head.uri) {
+        case .file:
+            let path = head.uri.prefix { $0 != "?" }
+            guard let file = page.file(at: path) else {
+                return reply(.error(.notFound, "there is nothing here; the status page is at /"))
+            }
+            reply(file.answer(known: head.headers["If-None-Match"]))
+        case .login: logIn(head, reply)
+        case .api: pass(head, body, reply)
+        }
+    }
+
+    // MARK: - Login
+
+    private func logIn(_ head: HTTPRequestHead, _ reply: @escaping ControlAnswer.Reply) {
+        let prefix = "/login?token="
+        let token = head.uri.hasPrefix(prefix) ? head.uri.dropFirst(prefix.count) : ""
+        guard SessionTable.isKey(token) else { return reply(Self.usedLink) }
+        let host = WebRules.host(of: head.headers) ?? ""
+        ask(.login(token: String(token)), .none) { result in
+            switch result {
+            case .failure(let failure): reply(Self.answer(to: failure))
+            case .success(let answer):
+                guard answer.status == 200,
+                    let login = try? ControlJSON.decode(LoginReply.self, from: answer.body),
+                    SessionTable.isKey(login.session)
+                else { return reply(answer.status == 401 ? Self.usedLink : Self.answer(answer)) }
+                var redirect = ControlAnswer(.seeOther, text: [])
+                redirect.contentType = "text/html; charset=utf-8"
+                redirect.headers = [("Location", "/"), rules.cookie(login.session, for: host)]
+                reply(redirect)
+            }
+        }
+    }
+
+    private static var usedLink: ControlAnswer {
+        let text = """
+            <!doctype html><html lang="en"><meta charset="utf-8"><title>timerd</title>
+            <h1>This link cannot be used</h1>
+            <p>A link can be used once, within 60 seconds. Run <code>timerctl web</code> for another one.</p></html>
+
+            """
+        var answer = ControlAnswer(.unauthorized, text: Array(text.utf8))
+        answer.contentType = "text/html; charset=utf-8"
+        return answer
+    }
+
+    // MARK: - The control API
+
+    private func pass(
+        _ head: HTTPRequestHead, _ body: [UInt8], _ reply: @escaping ControlAnswer.Reply
+    ) {
+        let request: ControlRequest
+        do throws(ControlRequest.Fault) {
+            request = try ControlRequest(
+                method: head.method.rawValue, path: head.uri, body: body)
+        } catch {
+            return reply(.fault(error))
+        }
+        guard request.isForBrowsers, !request.isBeforeLogin else {
+            return reply(WebGateway.elsewhere)
+        }
+        let credentials = rules.credentials(of: head.headers)
+        guard credentials != .none else { return reply(WebGateway.unauthorized) }
+        let host = WebRules.host(of: head.headers) ?? ""
+        ask(request, credentials) { result in
+            switch result {
+            case .failure(let failure): reply(Self.answer(to: failure))
+            case .success(let found):
+                var answer = Self.answer(found)
+                if request == .logout, found.status == 200 {
+                    answer.headers = [rules.cookie(nil, for: host)]
+                }
+                reply(answer)
+            }
+        }
+    }
+
+    /// An answer of the daemon. It comes from a process that is trusted more than this one; its type is not taken from
+    /// it all the same.
+    private static func answer(_ reply: ControlClient.Reply) -> ControlAnswer {
+        ControlAnswer(HTTPResponseStatus(statusCode: reply.status), text: reply.body)
+    }
+
+    private static func answer(to failure: ControlClient.Failure) -> ControlAnswer {
+        switch failure {
+        case .noDaemon:
+            .error(
+                .serviceUnavailable,
+                "timerd does not answer; `systemctl status timerd` and its journal say why",
+                code: .noDaemon)
+        case .broken(let why): .error(.badGateway, why, code: .connectionFailed)
+        }
+    }
+}
