@@ -50,8 +50,8 @@ func read(_ clock: clockid_t) -> Int64 {
 
 /// A dispatch source. It is never suspended, so it can be released at any time.
 final class SystemAlarm: Alarm {
-    // The compiler cannot check this, because the class of all dispatch sources is not declared
-    // Sendable; its methods may be called from any thread (dispatch_source_set_timer(3)).
+    // Its methods may be called from any thread (dispatch_source_set_timer(3)), so this is safe. The
+    // compiler cannot check it: the class of all dispatch sources is not declared Sendable.
     private nonisolated(unsafe) let source: any DispatchSourceTimer
 
     init(on queue: DispatchQueue, _ ring: @escaping @Sendable () -> Void) {
