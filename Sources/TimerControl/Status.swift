@@ -205,7 +205,7 @@ public struct DaemonStatus: Codable, Hashable, Sendable {
     public var since: String
     /// When the daemon answered.
     public var now: String
-    /// The configuration it reads.
+    /// The absolute path of the configuration it reads.
     public var config: String
     /// Why a part of the present configuration was refused, in a sentence; absent if nothing was.
     public var refusal: String?
@@ -261,7 +261,7 @@ public struct JobTable: Decodable, Hashable, Sendable {
     /// The daemon's version and start; nil if the daemon did not send them.
     public var version: String?
     public var since: String?
-    /// The configuration the daemon reads.
+    /// The absolute path of the configuration the daemon reads.
     public var config: String
     /// Why a part of the present configuration was refused, in a sentence; absent if nothing was.
     public var refusal: String?

@@ -47,7 +47,7 @@ struct ReloadVerb: ParsableCommand {
         of files: [String], _ errors: [String], _ consequence: String
     ) throws {
         guard !files.isEmpty else { return }
-        let told = files.map { "\($0): \(consequence)" }.joined(separator: "\n")
+        let told = files.map { "\(Printable.text($0)): \(consequence)" }.joined(separator: "\n")
         let reply = ErrorReply(told, code: .invalidConfiguration, details: errors)
         throw Connection.Failure(1, reply).exit
     }

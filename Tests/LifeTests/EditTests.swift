@@ -162,7 +162,7 @@ import TimerCore
             printf '[job.%s]\\nevery = "1h"\\nshell = "true"\\n' "$NAME" >> "$file"
 
             """, to: script, 0o755)
-        let processes = try (0..<8).map { number in
+        let processes = try (0..<4).map { number in
             let process = Process()
             process.executableURL = URL(fileURLWithPath: "\(LiveDaemon.programs)/timerctl")
             process.arguments = ["edit", "--socket", daemon.socket]
@@ -178,7 +178,7 @@ import TimerCore
             return process
         }
         let areReady = daemon.wait {
-            (0..<8).allSatisfy { access("\(daemon.folder)/ready\($0)", F_OK) == 0 }
+            (0..<4).allSatisfy { access("\(daemon.folder)/ready\($0)", F_OK) == 0 }
         }
         #expect(areReady)
         try write("", to: "\(daemon.folder)/go", 0o600)

@@ -27,6 +27,16 @@ import TimerControl
         #expect(found[0].errors[0].hasSuffix("see `timerd check`"))
     }
 
+    /// The sentence is a line of the log and a state of the service, and a name may look like another line of them.
+    @Test func theNamesOfRefusedFilesCannotBeginAnotherLine() {
+        let files = ["/etc/timerd/jobs.d/a\nMAINPID=1\u{1b}[31m.toml", "b.toml"]
+        #expect(
+            Reloader.refusal(of: files)
+                == #"2 files of jobs.d were refused: a\x0aMAINPID=1\x1b[31m.toml, b.toml; their jobs stay as they are"#
+        )
+        #expect(Reloader.refusal(of: []) == nil)
+    }
+
     @Test(.timeLimit(.minutes(1)))
     func takesTimeInProportion() throws {
         let jobs = (0..<100_000).map { "[job.j\($0)]\nq = 1\n" }.joined()

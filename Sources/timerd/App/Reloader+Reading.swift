@@ -95,7 +95,8 @@ extension Reloader {
         guard !files.isEmpty else { return nil }
         let most = 5
         let names = files.prefix(most).map { file in
-            file.split(separator: "/").last.map(String.init) ?? file
+            // A name may have any characters, and the sentence is one line.
+            Printable.text(file.split(separator: "/").last.map(String.init) ?? file)
         }
         let more = files.count > most ? " and \(files.count - most) more" : ""
         return plural(files.count, "file of jobs.d was", "files of jobs.d were") + " refused: "

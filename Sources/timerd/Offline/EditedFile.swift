@@ -51,14 +51,12 @@ struct EditedFile {
     /// Replaces the file with these bytes, and keeps its owner and mode. At every moment the path
     /// has the old file or the new one.
     func replace(with new: [UInt8]) throws(ConfigEditor.Failure) {
-        // Of two that end at the same time, the second one sees what the first one wrote. A file system without locks
-        // is as it was without them.
         let directory = open(folder.isEmpty ? "/" : folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
         guard directory >= 0 else {
             throw Self.failure(folder.isEmpty ? "/" : folder, "cannot be opened")
         }
         defer { close(directory) }
-        while flock(directory, LOCK_EX) != 0, errno == EINTR {}
+        Self.lock(directory)
         let now = try Self.read(path)
         guard now.bytes == bytes, now.status.st_ino == status.st_ino,
             now.status.st_dev == status.st_dev
@@ -85,6 +83,17 @@ struct EditedFile {
             throw failure
         }
         fsync(directory)
+    }
+
+    /// Of two edits that end at the same time, the second one sees what the first one wrote. That takes
+    /// a moment, and any user who may read the directory can hold its lock, so the wait is limited to
+    /// 15 s.
+    private static func lock(_ directory: Int32) {
+        for _ in 0..<300 {
+            guard flock(directory, LOCK_EX | LOCK_NB) != 0, errno == EWOULDBLOCK || errno == EINTR
+            else { return }
+            usleep(50_000)
+        }
     }
 
     static func write(_ bytes: [UInt8], to file: Int32) -> Bool {
