@@ -31,7 +31,7 @@ PAGE ?= 127.0.0.1:8321
 # The benchmarks to run, such as CASES="next agenda"; the default is all. LONG=1 takes ten times as long.
 CASES ?=
 
-.PHONY: help run status build test test-api test-library test-mutations test-systemd test-container bench bench-guard docs format check-format setup clean \
+.PHONY: help run status build test test-api test-page test-library test-mutations test-systemd test-container bench bench-guard docs format check-format setup clean \
     install uninstall deb check-deb
 
 help:
@@ -42,6 +42,7 @@ help:
 	@echo 'make test-mutations  put mistakes into the core and the start sequence, and check that the tests notice each (30 minutes)'
 	@echo 'make test-systemd  test under a real systemd, in a container (needs root)'
 	@echo 'make test-api      ask a daemon everything that its OpenAPI document describes, rightly and wrongly (a minute)'
+	@echo 'make test-page     drive the status page in a real browser, and check it for accessibility (2 minutes)'
 	@echo 'make test-container  build the image of Containerfile and try it, without a container engine (needs root)'
 	@echo 'make build         build release binaries in .build/release/'
 	@echo 'make deb           build a Debian package in dist/'
@@ -102,6 +103,11 @@ test-systemd: deb
 test-api: setup
 	$(SWIFT) build
 	Tests/API/run .build/debug
+
+test-page: PACKAGES += chromium fonts-inter fonts-jetbrains-mono python3-venv
+test-page: setup
+	$(SWIFT) build
+	Tests/Page/run .build/debug
 
 test-container: build
 	Tests/Container/run .build/release

@@ -1,32 +1,1950 @@
 // Copyright 2026 the timerd authors
 // SPDX-License-Identifier: Apache-2.0
-"use strict";
+//
+// The status page. It talks to /v1 of its own origin only. No text ever becomes markup: all elements are made by `h` and
+// `s`, and text is only ever the text of a node. The parts: 1 elements and text, 2 time, 3 jobs in words, 4 what timerd
+// says, 5 commands; the views: 6 jobs, 7 timeline, 8 one job, 9 events; 10 keyboard, addresses, start.
 
-async function get(path) {
-  const answer = await fetch(path, { headers: { Accept: "application/json" } });
-  if (!answer.ok) throw new Error((await answer.json()).error);
-  return answer.json();
-}
+// ----
+// 1  Elements and text
 
-async function show() {
-  const state = document.getElementById("state");
-  try {
-    const [session, daemon] = [await get("/v1/session"), await get("/v1/jobs")];
-    const body = document.querySelector("#jobs tbody");
-    body.replaceChildren(...daemon.jobs.map((job) => {
-      const row = document.createElement("tr");
-      const last = job.last;
-      for (const text of [job.job, job.state, job.next || "", last ? last.outcome : ""]) {
-        row.append(Object.assign(document.createElement("td"), { textContent: text }));
-      }
-      return row;
-    }));
-    document.getElementById("jobs").hidden = false;
-    state.textContent = `${daemon.jobs.length} jobs; logged in as ${session.user}`;
-  } catch (error) {
-    state.textContent = error.message;
+const $ = (id) => document.getElementById(id);
+
+/** An element, such as `h('li.none', { title: 'x' }, 'text', node)`. `on…` are listeners. */
+const h = (tag, ...rest) => make((name) => document.createElement(name), tag, rest);
+
+/** The same of a picture. */
+const s = (tag, ...rest) => make((name) => document.createElementNS('http://www.w3.org/2000/svg', name), tag, rest);
+
+function make(create, tag, rest) {
+  const [name, ...classes] = tag.split('.');
+  const element = create(name);
+  if (classes.length) element.setAttribute('class', classes.join(' '));
+  const attributes = rest[0]?.constructor === Object ? rest.shift() : {};
+  for (const key in attributes) {
+    const value = attributes[key];
+    if (key.startsWith('on')) element.addEventListener(key.slice(2), value);
+    else if (value === true) element.setAttribute(key, '');
+    else if (value !== undefined && value !== null && value !== false) element.setAttribute(key, value);
   }
-  setTimeout(show, 5000);
+  for (const child of rest.flat(2)) if (child !== null && child !== undefined) element.append(child);
+  return element;
 }
 
-show();
+/** A button; its parts are text or a sign. */
+const button = (parts, onclick, attributes) => h('button', { type: 'button', onclick, ...attributes }, parts);
+
+/** A sign of index.html. */
+function icon(name) {
+  const use = s('use', { href: `#i-${name}` });
+  const picture = s('svg.icon', { 'aria-hidden': 'true' }, use);
+  picture.show = (other) => {
+    if (other !== name) use.setAttribute('href', `#i-${name = other}`);
+  };
+  return picture;
+}
+
+/** Sets the text of an element if it is another one: most stay the same. */
+function put(element, text) {
+  if (element.lastText !== text) {
+    element.lastText = text;
+    element.textContent = text;
+  }
+}
+
+/** A field that filters what is shown. */
+const searchField = (label, oninput) => h('input', { type: 'search', placeholder: label, 'aria-label': label, autocomplete: 'off', spellcheck: 'false', oninput });
+
+/** Whether a text has all words of such a field. */
+function matcher(field) {
+  const words = field.value.toLowerCase().split(/\s+/).filter(Boolean);
+  return (text) => words.every((word) => text.toLowerCase().includes(word));
+}
+
+/** Sets an attribute if it is another one. */
+function mark(element, name, value) {
+  if (element.getAttribute(name) !== value) element.setAttribute(name, value);
+}
+
+/**
+ * Text of others, in a form that shows what it is and does nothing else: characters that steer a terminal, or turn the
+ * direction of what follows, are written as timerctl writes them, `\x1b`. Tabs stay.
+ */
+function printable(text) {
+  return String(text).replace(/[\x00-\x08\x0a-\x1f\x7f-\x9f\u200e\u200f\u061c\u2028-\u202e\u2066-\u2069]/g,
+    (c) => '\\x' + c.charCodeAt(0).toString(16).padStart(2, '0'));
+}
+
+/** Text of others within a sentence: its direction ends with it. */
+const quote = (text, attributes) => h('bdi', attributes, printable(text));
+
+const plural = (count, word) => `${count} ${word}${count === 1 ? '' : 's'}`;
+
+// ----
+// 2  Time in words
+
+const NARROW = '\u00a0'; // Between a number and its unit: never at the end of a line.
+const UNITS = [['d', 86400], ['h', 3600], ['min', 60], ['s', 1]];
+
+/** `3 h 55 min`, `44 s`, `4.1 s`, `870 ms`: microseconds, in two units at most. */
+function span(usec) {
+  if (usec < 1000) return usec <= 0 ? `0${NARROW}s` : `<${NARROW}1${NARROW}ms`;
+  if (usec < 1e6) return `${Math.floor(usec / 1e3)}${NARROW}ms`;
+  if (usec < 1e7 && usec % 1e6) return `${(Math.floor(usec / 1e5) / 10).toFixed(1)}${NARROW}s`;
+  return wholeSpan(usec);
+}
+
+/** The same in whole seconds, for times that change while one looks at them. */
+function wholeSpan(usec, most = 2) {
+  let rest = Math.max(0, Math.floor(usec / 1e6));
+  const parts = [];
+  for (const [unit, length] of UNITS) {
+    if (rest >= length || (unit === 's' && !parts.length)) {
+      parts.push(`${Math.floor(rest / length)}${NARROW}${unit}`);
+      rest %= length;
+    } else if (parts.length) break; // 3 d 5 s would be more exact than anyone needs.
+    if (parts.length === most) break;
+  }
+  return parts.join(' ');
+}
+
+const MONTHS = 'Jan Feb Mar Apr May Jun Jul Aug Sep Oct Nov Dec'.split(' ');
+const DAYS = 'Sun Mon Tue Wed Thu Fri Sat'.split(' ');
+const two = (number) => String(number).padStart(2, '0');
+const dayOf = (d) => `${d.getFullYear()}-${two(d.getMonth() + 1)}-${two(d.getDate())}`;
+const timeOf = (d) => `${two(d.getHours())}:${two(d.getMinutes())}:${two(d.getSeconds())}`;
+
+/** What the server's clock says now, in milliseconds: the browser's may be wrong. */
+const serverNow = () => Date.now() + model.skew;
+
+/** `14:05:10` of today, `Mon 09:00` within six days, `24 Dec 09:00` of this year, else with the year. */
+function clock(ms) {
+  const d = new Date(ms), now = new Date(serverNow());
+  const time = `${two(d.getHours())}:${two(d.getMinutes())}`;
+  if (dayOf(d) === dayOf(now)) return d.getSeconds() ? timeOf(d) : time;
+  if (Math.abs(ms - now) < 6 * 864e5) return `${DAYS[d.getDay()]} ${time}`;
+  const date = `${d.getDate()} ${MONTHS[d.getMonth()]}`;
+  return d.getFullYear() === now.getFullYear() ? `${date} ${time}` : `${date} ${d.getFullYear()}`;
+}
+
+/** `Mon 2026-11-23 09:00:00`, complete. */
+function longTime(ms) {
+  const d = new Date(ms);
+  return `${DAYS[d.getDay()]} ${dayOf(d)} ${timeOf(d)}`;
+}
+
+/** An instant of the API as an element: short, and in full when it is pointed at. */
+function timeElement(text, shown) {
+  const ms = Date.parse(text);
+  return h('time', { datetime: text, title: `${longTime(ms)} (${text})` }, shown ?? clock(ms));
+}
+
+const ago = (ms) => `${wholeSpan(Math.max(0, serverNow() - ms) * 1e3, 1)} ago`;
+
+/** When a run was due, by its identity, in milliseconds. */
+function dueOf(id) {
+  const [, y, mo, d, h, mi, s] = /:(\d{4})(\d\d)(\d\d)T(\d\d)(\d\d)(\d\d\.\d{3})\d{3}Z:\d+$/.exec(id) ?? [];
+  return y ? Date.parse(`${y}-${mo}-${d}T${h}:${mi}:${s}Z`) : NaN;
+}
+
+const attemptOf = (id) => Number(/:(\d+)$/.exec(id)?.[1] ?? 1);
+
+/**
+ * A sentence of timerd for this reader: instants in the reader's time zone, commands as such, and instead of the identity
+ * of a run when it was due.
+ */
+function sentence(text) {
+  const parts = printable(text).split(/(\b\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,6})?Z|\b[\w.@-]{1,64}:\d{8}T\d{6}\.\d{6}Z:\d+|`[^`]+`)/);
+  return h('bdi', ...parts.map((part, index) => {
+    if (index % 2 === 0) return part;
+    if (part.startsWith('`')) return h('code', part.slice(1, -1));
+    if (/^\d{4}-/.test(part)) return timeElement(part);
+    return h('span', { title: part }, `of ${clock(dueOf(part))}${attemptOf(part) > 1 ? ` (attempt ${attemptOf(part)})` : ''}`);
+  }));
+}
+
+// ----
+// 3  Jobs in words, as timerctl says them
+
+/** Whether it is active or about to be, and does not wait for its turn. */
+const isActive = (run) => run.waits === undefined || run.waits === 'capacity';
+const isRunning = (job) => job.running.some(isActive);
+const stateWord = (job) => (job.state === 'armed' && isRunning(job) ? 'running' : job.state);
+const hasFailed = (job) => job.last?.failed === true;
+
+const ERRORS = {
+  ENOENT: 'no such file or directory', EACCES: 'permission denied', EPERM: 'operation not permitted',
+  ENOEXEC: 'exec format error', ENOMEM: 'cannot allocate memory', ENOTDIR: 'not a directory', E2BIG: 'argument list too long',
+};
+const LOST = {
+  reboot: 'lost: the machine went down while it ran', daemon: 'lost: timerd went down while it ran',
+  runner: 'lost: the runner went down while it ran',
+  deadline: 'never started: later than starting-deadline allows',
+};
+const SKIPPED = {
+  'still-running': 'the previous run was still running', 'concurrency-max': 'concurrency-max was reached',
+  'queue-full': 'another run was waiting already', missed: 'it was missed', 'catch-up-max': 'too many were missed',
+  deadline: 'it was later than starting-deadline allows', 'clock-set': 'the wall clock was set',
+  'by-order': 'skipped on request',
+};
+
+/** How a run ended: `exit status 1`, `killed by SIGKILL`. */
+function ending(run) {
+  if (run.succeeded) return 'succeeded';
+  switch (run.reason) {
+    case 'exited': return `exit status ${run.exit_code}`;
+    case 'signalled': return `killed by ${run.signal}`;
+    case 'timed-out': return 'timed out';
+    case 'stopped': return 'stopped on request';
+    case 'replaced': return 'replaced by a newer run';
+    case 'spawn-failed': {
+      const [, code, what] = /^(\w+)(?:, (.*))?$/s.exec(run.detail ?? '') ?? [];
+      return `failed to start: ${ERRORS[code] ?? run.detail ?? ''}${what ? ` (${what})` : ''}`;
+    }
+    case 'lost': return LOST[run.detail] ?? 'lost';
+    default: return run.outcome ?? 'unknown';
+  }
+}
+
+/** One word for a narrow column. */
+const shortEnding = (run) => (run.reason === 'spawn-failed' ? 'failed to start' : run.reason === 'lost' ? 'lost'
+  : run.reason === 'replaced' ? 'replaced' : run.reason === 'stopped' ? 'stopped' : ending(run));
+
+/** s: it succeeded, f: it failed, i: it did neither, because it was stopped or replaced. */
+const verdict = (run) => (run.failed ? 'f' : run.succeeded ? 's' : 'i');
+
+function cause(run) {
+  const others = run.missed > 0 ? `, for ${run.missed + 1} due runs` : '';
+  const attempt = attemptOf(run.id);
+  const why = { 'catch-up': 'to catch up a missed run', resume: 'due during the pause that ended',
+    requested: `requested by ${printable(run.requested_by ?? 'somebody')}` }[run.cause] ?? 'by its schedule';
+  return why + others + (attempt > 1 ? `, attempt ${attempt}` : '');
+}
+
+function waiting(run) {
+  switch (run.waits) {
+    case 'capacity': return 'waits for max-concurrent';
+    case 'previous-run': return 'waits for the previous run to end';
+    case 'retry-delay': return run.starts_at ? `retries at ${clock(Date.parse(run.starts_at))}` : 'waits for its delay';
+    default: return run.waits === undefined ? null : `waits (${printable(run.waits)})`;
+  }
+}
+
+const skipWords = ({ skips }) => `the next ${skips === 1 ? 'run' : `${skips} runs`} will be skipped`;
+
+/** `by alice until 18:00`. */
+function pausedBy(pause) {
+  const end = pause.until ? ` until ${clock(Date.parse(pause.until))}` : '';
+  return `by ${printable(pause.by)}${end}`;
+}
+
+/** Hours and minutes as people say them; undefined where that is not simple. */
+function timeWords(hour, minute) {
+  const isNumber = (field) => /^\d\d$/.test(field);
+  const each = (field, all, unit) => {
+    const step = Number(/^00\/(\d+)$/.exec(field)?.[1]);
+    return all % step === 0 ? `every ${step}${NARROW}${unit}` : undefined;
+  };
+  if (isNumber(hour)) return isNumber(minute) ? `at ${hour}:${minute}` : undefined;
+  if (hour !== '*') return minute === '00' ? each(hour, 24, 'h') : undefined;
+  if (minute === '*') return 'every minute';
+  if (!isNumber(minute)) return each(minute, 60, 'min');
+  return minute === '00' ? 'every hour' : `every hour at :${minute}`;
+}
+
+const onDays = (days, when) => (days ? `${days} ${when}` : when.startsWith('at') ? `every day ${when}` : when);
+
+/** A calendar event in normal form as people say it, where it is a simple one; else as it is. */
+function calendarWords(event) {
+  const [, week = '', day, hour, minute] = /^(?:([A-Z][A-Za-z.,]*) )?\*-\*-(\*|\d\d) ([^:]+):([^:]+):00$/.exec(event) ?? [];
+  const when = hour && timeWords(hour, minute);
+  if (!when || (week && day !== '*')) return event;
+  return onDays(day === '*' ? week.replaceAll('..', '–').replaceAll(',', ', ') : `day ${Number(day)} of each month`, when);
+}
+
+/** The same of a line of a crontab. */
+function cronWords(line) {
+  const [minute, hour, day, month, week, more] = line.split(' ').map((field) => field.replace(/^\*\//, '00/').replace(/^\d$/, '0$&'));
+  const [, from, to] = /^0?([*0-7])(?:-([0-7]))?$/.exec(week) ?? [];
+  const when = timeWords(hour, minute);
+  if (!from || !when || more || day !== '*' || month !== '*') return line;
+  const days = from === '*' ? '' : DAYS[from % 7] + (to ? `–${DAYS[to % 7]}` : '');
+  return onDays(days, when);
+}
+
+const browserZone = Intl.DateTimeFormat().resolvedOptions().timeZone;
+
+/** When a job runs, in words. */
+function schedule(job) {
+  if (job.every_usec !== undefined) return `every ${span(job.every_usec)}`;
+  if (job.after_usec !== undefined) return `once, after ${span(job.after_usec)}`;
+  if (job.on_boot_usec !== undefined) return job.on_boot_usec ? `${span(job.on_boot_usec)} after each boot` : 'at each boot';
+  if (job.at) return `once, at ${clock(Date.parse(job.at))}`;
+  const zone = job.timezone && job.timezone !== browserZone ? ` (${job.timezone})` : '';
+  if (job.calendar) return job.calendar.map(calendarWords).join('; ') + zone;
+  return job.cron ? job.cron.map(cronWords).join('; ') + zone : '';
+}
+
+/** The schedule as the configuration has it, for those who want to know exactly. */
+function exactSchedule(job) {
+  const list = job.calendar ? `calendar ${job.calendar.join('; ')}` : job.cron ? `cron ${job.cron.join('; ')}` : '';
+  return list && printable(list + (job.timezone ? ` in ${job.timezone}` : ''));
+}
+
+/** Whether a further attempt starts before the next run is due. */
+const attemptFirst = (job) => job.next_attempt_usec !== undefined
+  && (job.remaining_usec === undefined || job.next_attempt_usec < job.remaining_usec);
+
+/** When the next run or further attempt starts, in milliseconds; undefined if none does. Worked out once for each status. */
+function nextStart(job) {
+  if (!('nextMs' in job)) {
+    const text = attemptFirst(job) ? job.next_attempt : job.next;
+    job.nextMs = text === undefined ? undefined : Date.parse(text);
+  }
+  return job.nextMs;
+}
+
+/**
+ * What is left until then, in microseconds; undefined if nothing is counted down. It follows from what timerd said and
+ * how long ago that was, never from the browser's clock. It does not change while the job is paused.
+ */
+function left(entry) {
+  const { job } = entry;
+  const base = attemptFirst(job) ? job.next_attempt_usec : job.remaining_usec;
+  if (base === undefined || job.state === 'paused') return base;
+  return Math.max(0, base - sinceHeard(entry));
+}
+
+/** How long ago timerd said it, in microseconds; while it does not answer, no time passes here. */
+const sinceHeard = ({ heard }) => Math.max(0, (model.frozenAt ?? performance.now()) - heard) * 1e3;
+
+/** The share of its interval that is left, from 0 to 1. */
+function share(entry, remaining = left(entry)) {
+  if (remaining === undefined) return undefined;
+  const { job } = entry;
+  const all = attemptFirst(job) ? entry.attemptUsec : job.elapsed_usec + job.remaining_usec;
+  return all > 0 ? Math.min(1, remaining / all) : 0;
+}
+
+// ----
+// 4  What timerd says
+
+const model = {
+  /** Of each job what was said of it (`job`) and when that was heard (`heard`, by performance.now()). */
+  jobs: new Map(),
+  daemon: null,
+  /** Who looks at the page, if the server says so. */
+  session: null,
+  /** How far the server's clock is ahead of the browser's, in milliseconds. */
+  skew: 0,
+  /** Of each job its last 20 runs: [{verdict, ended, elapsed}], the oldest first; null if they are not known. */
+  recent: null,
+  /** The events that were heard, the oldest first, and the number of the last. */
+  events: [],
+  instance: null,
+  lastEvent: 0,
+  /** Since when timerd does not answer. */
+  frozenAt: null,
+};
+const RECENT_MAX = 20;
+const EVENTS_MAX = 4096;
+
+class Refusal extends Error {
+  constructor(status, body) {
+    super(body?.error ?? `timerd answered ${status}`);
+    this.status = status;
+    this.code = body?.code;
+  }
+}
+
+/** What an older timerd does not have is left out: the last runs, the calendar. */
+function unless404(error) {
+  if (error.status !== 404) throw error;
+  return null;
+}
+
+/** Asks timerd. Throws `Refusal` if it says no, and another error if it does not answer. */
+async function ask(path, body) {
+  const options = { headers: { Accept: 'application/json' }, signal: AbortSignal.timeout(15000), cache: 'no-store' };
+  if (body !== undefined) {
+    options.method = 'POST';
+    options.headers['Content-Type'] = 'application/json';
+    options.body = JSON.stringify(body);
+  }
+  const reply = await fetch(path, options);
+  const answer = await reply.json().catch(() => null);
+  if (!reply.ok || answer === null) throw new Refusal(reply.status, answer);
+  return answer;
+}
+
+const runsPath = (name) => `/v1/runs?job=${encodeURIComponent(name)}${model.recent ? '&output=0' : ''}`;
+const jobPath = (name) => `/v1/jobs/${encodeURIComponent(name)}`;
+
+/** Takes over what timerd said of a job, if it is not older than what is known. Returns whether it is news. */
+function learn(job, heard = performance.now(), asked = heard) {
+  const entry = model.jobs.get(job.job) ?? {};
+  const before = entry.job;
+  // A list can be overtaken by an event. The active time never goes back while the daemon runs.
+  if (before && (job.active_usec < before.active_usec || (job.active_usec === before.active_usec && entry.heard > asked))) return false;
+  if (before && job.last && before.last?.id !== job.last.id) noteRecent(job);
+  entry.job = job;
+  entry.heard = heard;
+  // The delay before a further attempt, which is not said: the most that was heard of it.
+  entry.attemptUsec = job.next_attempt_usec === undefined ? 0 : Math.max(entry.attemptUsec ?? 0, job.next_attempt_usec);
+  model.jobs.set(job.job, entry);
+  return true;
+}
+
+/** A run ended: it is one of the last 20. */
+function noteRecent(job) {
+  if (!model.recent) return;
+  const list = model.recent.get(job.job) ?? [];
+  const ended = Date.parse(job.last.ended ?? job.last.scheduled);
+  if (list.length && Math.floor(list.at(-1).ended) >= ended) return; // It was listed already.
+  list.push({ verdict: verdict(job.last), ended, elapsed: job.last.elapsed_usec ?? 0 });
+  model.recent.set(job.job, list.slice(-RECENT_MAX));
+}
+
+/** Lists all jobs. */
+async function list() {
+  const asked = Date.now(), from = performance.now();
+  const daemon = await ask('/v1/jobs');
+  const heard = performance.now();
+  // The answer was made somewhere between the question and its arrival.
+  model.skew = Date.parse(daemon.now) - (asked + (heard - from) / 2);
+  if (model.daemon?.since !== daemon.since) model.jobs.clear();
+  const { jobs, ...rest } = daemon;
+  model.daemon = rest;
+  // In the order of the configuration, which the map keeps.
+  const known = model.jobs;
+  model.jobs = new Map(jobs.map((job) => [job.job, known.get(job.job) ?? {}]));
+  for (const job of jobs) learn(job, heard, from);
+  performance.mark('jobs-heard');
+  changed(null);
+}
+
+/** The last 20 runs of each job. */
+async function listRecent() {
+  const found = new Map();
+  let after = '';
+  do {
+    const answer = await ask(`/v1/recent?count=${RECENT_MAX}${after}`).catch(unless404);
+    if (!answer) return;
+    for (const { job, results, end_times: ended, durations: elapsed } of answer.recent) {
+      found.set(job, [...results].map((verdict, i) => ({ verdict, ended: ended[i] / 1e3, elapsed: elapsed[i] })));
+    }
+    after = answer.next_job === undefined ? null : `&after=${encodeURIComponent(answer.next_job)}`;
+  } while (after !== null);
+  model.recent = found;
+  changed(null);
+}
+
+/** The connection to timerd: the event stream, and asking again and again only while there is none. */
+const feed = {
+  stream: null,
+  isLive: false,
+  /** Whether the events from before the page was opened are wanted too. */
+  wantsPast: false,
+
+  /** Opens the stream, behind what was heard already. */
+  open() {
+    this.stream?.close();
+    const from = model.instance !== null ? `?after=${model.lastEvent}` : this.wantsPast ? `?last=${EVENTS_MAX}` : '';
+    const stream = this.stream = new EventSource(`/v1/events${from}`);
+    const hear = (name, take) => stream.addEventListener(name, (message) => {
+      if (stream === this.stream) take(JSON.parse(message.data));
+    });
+    hear('hello', (hello) => this.greet(hello));
+    hear('events', (frame) => this.take(frame));
+    hear('gap', () => this.relist());
+    stream.onerror = () => {
+      if (stream !== this.stream) return;
+      stream.close();
+      this.stream = null;
+      this.isLive = false;
+      this.again(500);
+    };
+  },
+
+  /** What was before is wanted from now on. */
+  openPast() {
+    this.wantsPast = true;
+    Object.assign(model, { instance: null, events: [], lastEvent: 0 });
+    this.open();
+  },
+
+  greet({ instance, number }) {
+    this.isLive = true;
+    if (model.instance !== instance) {
+      const isRestart = model.instance !== null;
+      Object.assign(model, { instance, events: [], lastEvent: isRestart || this.wantsPast ? 0 : number });
+      // The numbers start at 1 with each start of the daemon.
+      if (isRestart) return this.open();
+    }
+    this.relist();
+  },
+
+  take({ events, jobs, removed, relist }) {
+    const heard = performance.now();
+    const names = new Set();
+    for (const job of jobs ?? []) if (learn(job, heard)) names.add(job.job);
+    for (const name of removed ?? []) model.jobs.delete(name);
+    const fresh = events.filter((event) => event.number > model.lastEvent);
+    model.events.push(...fresh);
+    model.lastEvent = fresh.at(-1)?.number ?? model.lastEvent;
+    if (model.events.length > EVENTS_MAX) model.events.splice(0, model.events.length - EVENTS_MAX);
+    // A job that is new has its place in the order of the configuration.
+    if (relist || fresh.some(({ event }) => event === 'reloaded' || event === 'one-off-made')) this.relist();
+    changed(removed?.length ? null : names, fresh);
+  },
+
+  /** Lists everything again, once at a time. */
+  async relist() {
+    if (this.isListing) { this.isListingAgain = true; return; }
+    this.isListing = true;
+    try {
+      await list();
+      await listRecent();
+      answered(true);
+      if (model.session === null) loadSession();
+    } catch (error) {
+      answered(false, error);
+      this.again(1500);
+    }
+    // Not before: the views need the server's clock.
+    if (!view) route();
+    requestAnimationFrame(() => setTimeout(() => performance.mark('jobs-shown')));
+    this.isListing = false;
+    if (this.isListingAgain) { this.isListingAgain = false; this.relist(); }
+  },
+
+  again(delay) {
+    clearTimeout(this.timer);
+    this.timer = setTimeout(() => this.poll(), delay);
+  },
+
+  /** While there is no stream, or no answer: lists, and tries to open it again. */
+  async poll() {
+    if (this.isLive && model.frozenAt === null) return;
+    const from = performance.now();
+    await this.relist();
+    if (this.isLive) return;
+    if (!this.stream) this.open();
+    // A long list is asked for less often.
+    this.again(Math.max(1500, 10 * (performance.now() - from)));
+  },
+};
+
+/** Who looks at the page; a server without logins does not say. */
+async function loadSession() {
+  model.session = {};
+  try {
+    model.session = await ask('/v1/session');
+  } catch (error) {
+    if (error.status === 401) answered(false, error);
+  }
+  document.body.classList.toggle('viewer', model.session.may_change === false);
+  showAbout();
+}
+
+function answered(isAnswering, error) {
+  const banner = $('banner');
+  const isOut = error?.status === 401;
+  document.body.classList.toggle('stale', !isAnswering);
+  if (isAnswering) {
+    model.frozenAt = null;
+    banner.hidden = true;
+  } else {
+    model.frozenAt ??= performance.now();
+    const text = isOut ? 'You are not logged in. Run `timerctl web` and open the link that it prints.'
+      : `timerd does not answer; trying again.${model.daemon ? ` This is from ${timeOf(new Date(serverNow() - performance.now() + model.frozenAt))}.` : ''}`;
+    if (banner.lastText !== text || banner.hidden) { put(banner, text); banner.hidden = false; }
+  }
+  showLink(isOut);
+}
+
+function showLink(isOut) {
+  const [state, text] = model.frozenAt !== null ? ['lost', isOut ? 'logged out' : 'no answer']
+    : feed.isLive ? ['live', 'live'] : ['poll', 'every few seconds'];
+  mark($('link'), 'data-state', state);
+  put($('link-text'), text);
+}
+
+// ----
+// 5  Commands and dialogs
+
+const PAST = { pause: 'paused', resume: 'resumed', run: 'run requested', retry: 'retry requested', start: 'timer restarted',
+  stop: 'stopped', 'skip-next': 'skips set', kill: 'runs are being stopped' };
+
+/** A line at the edge of the page that goes by itself; an error stays longer. */
+function toast(text, isError = false) {
+  const line = h('div', { class: isError ? 'toast bad' : 'toast' }, quote(text));
+  $('toasts').append(line);
+  while ($('toasts').children.length > 4) $('toasts').firstChild.remove();
+  setTimeout(() => line.remove(), isError ? 12000 : 6000);
+}
+
+/** What came of a command, as timerctl says it. */
+function told(verb, name, answer, job) {
+  if (!answer.changed) return `${name}: nothing to do: ${answer.reason ?? job?.state ?? ''}`;
+  if (verb === 'skip-next') {
+    return `${name}: ${job.skips ? skipWords(job) : 'no run will be skipped'}`;
+  }
+  const rest = job?.remaining_usec;
+  if (verb === 'kill' || verb === 'stop' || rest === undefined) return `${name}: ${PAST[verb]}`;
+  if (answer.former_pause) return `${name}: pause changed`;
+  if (!job.paused) return `${name}: ${PAST[verb]}; next run in ${span(rest)}`;
+  return `${name}: ${PAST[verb]}; ${span(rest)} will be left when it is resumed`;
+}
+
+/** Commands one job. */
+async function command(verb, name, body = {}) {
+  try {
+    const answer = await ask(`${jobPath(name)}/${verb}`, body);
+    if (answer.status) { learn(answer.status); changed(new Set([name])); }
+    toast(told(verb, name, answer, answer.status));
+    return answer;
+  } catch (error) {
+    toast(`${name}: ${error instanceof Refusal ? error.message : 'timerd does not answer'}`, true);
+    throw error;
+  }
+}
+
+/** Commands several jobs in one transaction. */
+async function commandAll(verb, body, count) {
+  try {
+    const { results } = await ask(`/v1/jobs/${verb}`, body);
+    const done = results.filter((result) => result.changed).length;
+    const refused = results.filter((result) => result.refused);
+    toast(`${plural(done, 'job')} of ${count}: ${PAST[verb]}`);
+    for (const { job, reason } of refused.slice(0, 3)) toast(`${job}: ${reason ?? 'refused'}`, true);
+    if (!feed.isLive) feed.relist();
+  } catch (error) {
+    toast(error instanceof Refusal ? error.message : 'timerd does not answer', true);
+    throw error;
+  }
+}
+
+/** Opens a dialog. `submit` returns whether it can be closed; its errors are shown in it. */
+function openDialog(dialog, submit) {
+  const form = dialog.querySelector('form');
+  form.onsubmit = async (event) => {
+    event.preventDefault();
+    if (await submit() !== false) dialog.close();
+  };
+  for (const cancel of form.querySelectorAll('[value=cancel]')) cancel.onclick = () => dialog.close();
+  dialog.showModal();
+}
+
+/** Asks before something is done that cannot be undone. */
+function confirmThat(title, lines, word, act) {
+  put($('ask-title'), title);
+  $('ask-text').replaceChildren(...lines.map((line) => h('p', line)));
+  put($('ask-dialog').querySelector('.main'), word);
+  openDialog($('ask-dialog'), () => { act().catch(() => {}); });
+}
+
+/** Asks for the terms of a pause. */
+function askPause(names) {
+  const dialog = $('pause-dialog'), form = dialog.querySelector('form');
+  const only = names.length === 1 ? model.jobs.get(names[0])?.job : undefined;
+  put($('pause-title'), names.length === 1 ? `Pause ${names[0]}` : `Pause ${plural(names.length, 'job')}`);
+  form.reset();
+  const error = form.querySelector('.form-error');
+  put(error, '');
+  const tomorrow = new Date(serverNow());
+  tomorrow.setDate(tomorrow.getDate() + 1);
+  tomorrow.setHours(8, 0, 0, 0);
+  const until = $('pause-until');
+  until.value = `${dayOf(tomorrow)}T08:00`;
+  until.onfocus = until.oninput = () => { form.elements.end.value = 'at'; };
+  $('pause-note').value = only?.paused?.note ?? '';
+  openDialog(dialog, async () => {
+    const terms = {};
+    const end = form.elements.end.value;
+    if (Number(end) > 0) terms.for_usec = Number(end) * 1e6;
+    else if (end) {
+      const at = end === 'at' ? new Date(until.value) : tomorrow;
+      if (Number.isNaN(at.getTime())) { put(error, 'The end of the pause is not complete.'); return false; }
+      if (at <= serverNow()) { put(error, 'The end of the pause has passed already.'); return false; }
+      terms.until = at.toISOString();
+    }
+    const note = $('pause-note').value.trim();
+    if (note) terms.note = note;
+    if ($('pause-runs').checked) terms.with_run = true;
+    try {
+      if (names.length === 1) await command('pause', names[0], terms);
+      else await commandAll('pause', { jobs: names, ...terms }, names.length);
+    } catch (refusal) {
+      put(error, refusal instanceof Refusal ? refusal.message : 'timerd does not answer.');
+      return false;
+    }
+    return true;
+  });
+  $('pause-note').focus();
+}
+
+/** Resumes several jobs, exactly those pauses that are shown: a job that was paused again since stays paused. */
+function askResume(names) {
+  const pauses = names.flatMap((name) => {
+    const pause = model.jobs.get(name)?.job.paused;
+    return pause ? [{ job: name, ...pause }] : [];
+  });
+  if (!pauses.length) return toast('none of these jobs is paused');
+  const lines = pauses.slice(0, 12).map((pause) => [h('b', pause.job), ` ${pausedBy(pause)} `, pause.note ? quote(`“${pause.note}”`) : null]);
+  if (pauses.length > 12) lines.push(`and ${pauses.length - 12} more`);
+  confirmThat(`End ${plural(pauses.length, 'pause')}?`, lines, 'Resume', () => commandAll('resume', { pauses }, pauses.length));
+}
+
+/** What a key or button does with a job. */
+const acts = {
+  run: (name) => command('run', name),
+  pause: (name) => askPause([name]),
+  resume: (name) => command('resume', name),
+  skip: (name) => command('skip-next', name, { count: (model.jobs.get(name)?.job.skips ?? 0) + 1 }),
+  unskip: (name) => command('skip-next', name, { count: 0 }),
+  retry: (name) => command('retry', name),
+  start: (name) => command('start', name),
+  stop: (name) => confirmThat(`Stop the timer of ${name}?`,
+    ['Its elapsed time is dropped. A pause keeps it.'], 'Stop the timer', () => command('stop', name)),
+  kill: (name) => confirmThat(`Stop the runs of ${name}?`,
+    ['They get SIGTERM now, and SIGKILL after kill-timeout. A waiting retry is cancelled.'],
+    'Stop its runs', () => command('kill', name)),
+};
+
+/** Does it. What goes wrong was said already. */
+function act(verb, name) {
+  if (model.session?.may_change === false) return toast('You may look, but not change anything.', true);
+  Promise.resolve(acts[verb](name)).catch(() => {});
+}
+
+function actButton(verb, sign, label, name) {
+  return button(icon(sign), () => act(verb, name), { class: 'act', 'data-act': verb, title: label, 'aria-label': `${label} ${name}` });
+}
+
+// ----
+// The bar of remaining time
+
+/**
+ * What is left of the interval, as a bar that gets shorter. While the job is paused it does not move, is hatched, and
+ * ends in two strokes. `show` is called once a second; the browser moves the bar in between.
+ */
+function remainingBar(className) {
+  const part = h('div.bar-left');
+  const edge = h('div.bar-edge');
+  const bar = h('div', { class: `bar ${className}`, 'aria-hidden': 'true' }, part, edge);
+  let shown = '', kind = '';
+  bar.show = (entry) => {
+    const { job } = entry;
+    const portion = share(entry);
+    const isPaused = job.state === 'paused';
+    const next = isPaused ? 'paused' : portion === undefined ? 'none' : attemptFirst(job) ? 'retry' : 'counts';
+    if (next !== kind) { bar.dataset.kind = kind = next; }
+    // Of a paused job without a time of its own all is kept: it waits for its schedule.
+    const percent = `${((portion ?? (isPaused ? 1 : 0)) * 100).toFixed(1)}%`;
+    if (percent !== shown) {
+      // It jumps where a new interval begins.
+      bar.classList.toggle('jumps', parseFloat(percent) > parseFloat(shown || '0'));
+      part.style.width = edge.style.left = shown = percent;
+      edge.style.translate = `-${percent}`; // Within the bar at both ends.
+    }
+  };
+  return bar;
+}
+
+/** A path of each kind. */
+const drawn = (paths) => Object.keys(paths).filter((kind) => paths[kind]).map((kind) => s('path', { d: paths[kind], class: `run-${kind}` }));
+
+/** The last runs as small columns: as high as they took long, red where they failed. */
+function drawRecent(picture, runs) {
+  const longest = Math.max(1, ...runs.map((run) => run.elapsed));
+  const paths = { s: '', f: '', i: '' };
+  const first = RECENT_MAX - runs.length;
+  runs.forEach((run, index) => {
+    const height = 3 + 17 * Math.sqrt(run.elapsed / longest);
+    paths[run.verdict] += `M${(first + index) * 6} 22v${-height.toFixed(1)}h4v${height.toFixed(1)}z`;
+  });
+  const failed = runs.filter((run) => run.verdict === 'f').length;
+  mark(picture, 'aria-label', runs.length
+    ? `last ${plural(runs.length, 'run')}: ${failed ? `${failed} failed` : 'none failed'}` : 'no runs yet');
+  picture.replaceChildren(...drawn(paths));
+}
+
+// ----
+// 6  View: jobs
+
+const MATCHES = {
+  failed: hasFailed,
+  running: (job) => stateWord(job) === 'running',
+  paused: (job) => job.state === 'paused',
+  retrying: (job) => job.state === 'retrying',
+  armed: (job) => stateWord(job) === 'armed',
+  stopped: (job) => job.state === 'stopped',
+  finished: (job) => job.state === 'finished',
+};
+const never = Number.MAX_VALUE;
+const RANK = { running: 1, retrying: 2, paused: 3, armed: 4, stopped: 5, finished: 6 };
+const SORTS = {
+  '': null,
+  name: (a, b) => (a.job < b.job ? -1 : 1),
+  state: (a, b) => hasFailed(b) - hasFailed(a) || RANK[stateWord(a)] - RANK[stateWord(b)],
+  next: (a, b) => (nextStart(a) ?? never) - (nextStart(b) ?? never),
+  last: (a, b) => Date.parse(b.last?.ended ?? 0) - Date.parse(a.last?.ended ?? 0),
+  active: (a, b) => b.active_usec - a.active_usec,
+};
+
+/** How long a run is active already. */
+const activeFor = (run) => `for ${wholeSpan((serverNow() - Date.parse(run.began)) * 1e3)}`;
+
+/** What is seen at a glance: each list with what is said of a job in it, and what is said if there is none. */
+const GLANCE = {
+  failed: [(jobs) => jobs.filter(hasFailed).sort(SORTS.last), 'No last run failed.',
+    ({ last }) => `${printable(shortEnding(last))}, ${ago(Date.parse(last.ended ?? last.scheduled))}`],
+  running: [(jobs) => jobs.filter(isRunning), 'Nothing is running.', ({ running }) => {
+    const run = running.find((run) => run.began && isActive(run));
+    return run ? activeFor(run) : waiting(running.find(isActive)) ?? 'is being started';
+  }],
+  paused: [(jobs) => jobs.filter(MATCHES.paused).sort((a, b) => (a.paused?.since < b.paused?.since ? 1 : -1)), 'Nothing is paused.',
+    ({ paused }) => (paused ? pausedBy(paused) : '')],
+  next: [(jobs) => jobs.filter((job) => job.state !== 'paused' && nextStart(job) !== undefined).sort(SORTS.next), 'Nothing is due.',
+    ({ job }) => `in ${wholeSpan(left(model.jobs.get(job)) ?? 0)}`],
+};
+const GLANCE_LINES = 4;
+
+function makeGlance(filterBy) {
+  const boxes = Object.keys(GLANCE).map((kind) => {
+    const count = h('span.glance-count');
+    const parts = [count, h('span.glance-word', kind === 'next' ? 'until the next run' : kind)];
+    const head = kind === 'next' ? h('div.glance-head', parts) : button(parts, () => filterBy(kind), { class: 'glance-head', 'aria-pressed': 'false' });
+    const lines = Array.from({ length: GLANCE_LINES }, () => {
+      const link = h('a'), detail = h('bdi.soft'), note = h('bdi.note');
+      return { el: h('li', link, ' ', detail, note), link, detail, note };
+    });
+    const more = h('li.soft');
+    return { kind, count, head, lines, more, el: h('section', { class: `glance glance-${kind}`, 'aria-label': kind }, h('h2', head), h('ul', lines.map((line) => line.el), more)) };
+  });
+  function show() {
+    const jobs = [...model.jobs.values()].map((entry) => entry.job);
+    for (const { kind, count, lines, more, el } of boxes) {
+      const [of, none, say] = GLANCE[kind];
+      const found = of(jobs);
+      put(count, kind !== 'next' ? String(found.length) : found.length ? wholeSpan(left(model.jobs.get(found[0].job)) ?? 0, 1) : '–');
+      el.classList.toggle('none', found.length === 0);
+      lines.forEach((line, index) => {
+        const job = found[index];
+        line.el.hidden = !job;
+        if (!job) return;
+        put(line.link, job.job);
+        mark(line.link, 'href', jobAddress(job.job));
+        put(line.detail, say(job));
+        put(line.note, kind === 'paused' && job.paused?.note ? printable(job.paused.note) : '');
+      });
+      const rest = kind === 'next' ? 0 : found.length - GLANCE_LINES;
+      more.hidden = found.length > 0 && rest <= 0;
+      put(more, found.length ? `and ${rest} more` : none);
+    }
+  }
+  return { el: h('div.board', boxes.map((box) => box.el)), boxes, show };
+}
+
+const NONE = [];
+
+/** A row of the table. `show` is called when something was said of the job, `tick` each second. */
+function makeRow(name, selection) {
+  const box = h('input', { type: 'checkbox', 'aria-label': `Select ${name}`, onchange: () => selection(name, box.checked) });
+  const about = h('bdi.sub');
+  const sign = icon('armed');
+  const word = h('span.word');
+  const detail = h('bdi.sub');
+  const bar = remainingBar('bar-small');
+  const rest = h('span'), at = h('span.soft');
+  const result = h('span'), when = h('span.sub');
+  const recent = s('svg.recent', { viewBox: '0 0 118 22', width: 118, height: 22, role: 'img' });
+  const active = h('span');
+  const pause = actButton('pause', 'paused', 'Pause', name), resume = actButton('resume', 'resume', 'Resume', name);
+  const kill = actButton('kill', 'kill', 'Stop the runs of', name);
+  const cell = (kind, ...parts) => h('td', { role: 'cell', class: `c-${kind}` }, parts);
+  const el = h('tr', { role: 'row', 'data-job': name },
+    cell('select', box),
+    cell('job', h('a.name', { href: jobAddress(name) }, name), about),
+    cell('state', h('div.state', sign, word), detail),
+    cell('left', bar, h('div.bar-text', rest, at)),
+    cell('last', h('div', result), when),
+    cell('recent', recent),
+    cell('active', active),
+    cell('acts', kill, actButton('run', 'running', 'Run', name), pause, resume, actButton('skip', 'skip', 'Skip the next run of', name)));
+  let shownRuns;
+  const row = { el, box, name };
+  row.tick = (entry) => {
+    const { job } = entry;
+    const remaining = left(entry);
+    bar.show(entry);
+    put(rest, remaining === undefined ? (job.state === 'paused' ? 'kept' : '') : wholeSpan(remaining));
+    if (stateWord(job) === 'running') put(detail, GLANCE.running[2](job));
+    if (job.last?.ended) put(when, ago(Date.parse(job.last.ended)));
+    put(active, wholeSpan(job.active_usec + (['armed', 'retrying'].includes(job.state) ? sinceHeard(entry) : 0)));
+  };
+  row.show = (entry) => {
+    const { job } = entry;
+    const state = stateWord(job);
+    mark(el, 'data-state', state);
+    sign.show(state);
+    put(word, state);
+    const plan = schedule(job);
+    put(about, printable(job.description ? `${plan} · ${job.description}` : plan));
+    mark(about, 'title', printable([exactSchedule(job) || plan, job.description].filter(Boolean).join('\n')));
+    let text = '';
+    if (job.paused) text = pausedBy(job.paused) + (job.paused.note ? ` · ${printable(job.paused.note)}` : '');
+    else if (job.running.length && state !== 'running') text = waiting(job.running.at(-1)) ?? '';
+    else if (job.skips) text = skipWords(job);
+    if (state !== 'running') put(detail, text);
+    mark(detail, 'title', text);
+    const next = job.state === 'paused' ? undefined : nextStart(job);
+    put(at, next === undefined ? '' : clock(next));
+    put(result, job.last ? printable(shortEnding(job.last)) : 'never ran');
+    mark(result, 'class', !job.last ? 'soft' : hasFailed(job) ? 'bad' : 'fine');
+    mark(result, 'title', job.last ? printable(ending(job.last)) : '');
+    if (!job.last?.ended) put(when, '');
+    pause.hidden = job.state === 'paused';
+    resume.hidden = !pause.hidden;
+    kill.classList.toggle('away', job.running.length === 0);
+    const runs = model.recent?.get(name) ?? NONE;
+    if (runs !== shownRuns) drawRecent(recent, shownRuns = runs);
+    row.tick(entry);
+  };
+  return row;
+}
+
+/** The table of all jobs. It is made once, and kept while another view is shown. */
+const jobsView = (() => {
+  const rows = new Map();
+  const selected = new Set();
+  let root, body, search, stateFilter, sortBy, empty, selectAll, glance, count;
+  let order = [];
+
+  function make() {
+    search = searchField('Filter jobs', arrange);
+    const option = (value, text) => h('option', { value }, text);
+    stateFilter = h('select', { 'aria-label': 'State', onchange: arrange }, option('', 'all states'), Object.keys(MATCHES).map((state) => option(state, state)));
+    sortBy = h('select', { 'aria-label': 'Order', onchange: arrange }, option('', 'order of the configuration'), option('name', 'by name'), option('state', 'failed first'),
+      option('next', 'next first'), option('last', 'last run first'), option('active', 'most active time first'));
+    glance = makeGlance((kind) => { stateFilter.value = stateFilter.value === kind ? '' : kind; arrange(); });
+    count = h('span.soft.count');
+    selectAll = h('input', { type: 'checkbox', 'aria-label': 'Select all shown jobs', onchange: () => { for (const name of order) select(name, selectAll.checked); } });
+    const head = (kind, text, key) => h('th', { role: 'columnheader', scope: 'col', class: `c-${kind}`, 'data-sort': key },
+      key === undefined ? text : button(text, () => { sortBy.value = sortBy.value === key ? '' : key; arrange(); }));
+    body = h('tbody', { role: 'rowgroup' });
+    empty = h('p.empty', { hidden: true });
+    root = h('div',
+      h('h1.unseen', { tabindex: -1 }, 'Jobs'), glance.el,
+      h('div.tools', { role: 'search' }, search, stateFilter, sortBy, count),
+      h('table.table', { role: 'table', 'aria-label': 'Jobs' },
+        h('thead', { role: 'rowgroup' }, h('tr', { role: 'row' }, h('th', { role: 'columnheader', class: 'c-select' }, selectAll), head('job', 'Job', 'name'), head('state', 'State', 'state'),
+          head('left', 'Time left', 'next'), head('last', 'Last run', 'last'), head('recent', 'Last 20'), head('active', 'Active time', 'active'),
+          h('th', { role: 'columnheader', class: 'c-acts' }, h('span.unseen', 'Commands')))),
+        body), empty);
+  }
+
+  function select(name, isOn) {
+    if (isOn) selected.add(name); else selected.delete(name);
+    const row = rows.get(name);
+    if (row) { row.box.checked = isOn; row.el.classList.toggle('selected', isOn); }
+    showBulk();
+  }
+
+  /** The bar with what can be done with the selected jobs. */
+  function showBulk() {
+    const bar = $('bulk');
+    for (const name of selected) if (!model.jobs.has(name)) selected.delete(name);
+    bar.hidden = selected.size === 0 || !root.isConnected;
+    document.body.classList.toggle('has-bulk', !bar.hidden);
+    if (bar.hidden) return;
+    const names = () => [...model.jobs.keys()].filter((name) => selected.has(name));
+    if (!bar.firstChild) {
+      const command = (text, act) => button(text, () => act(names()));
+      const all = (verb, extra) => (names) => commandAll(verb, { jobs: names, ...extra }, names.length).catch(() => {});
+      bar.append(h('b'), h('div.buttons', command('Run', all('run')), command('Pause…', askPause), command('Resume…', askResume),
+        command('Skip next', all('skip-next', { count: 1 })), command('Retry', all('retry')),
+        button('Clear', () => { for (const name of [...selected]) select(name, false); }, { class: 'plain' })));
+    }
+    put(bar.firstChild, `${selected.size} selected`);
+  }
+
+  /** Which jobs are shown, in which order. */
+  function arrange() {
+    const matches = matcher(search);
+    const state = MATCHES[stateFilter.value];
+    const sort = SORTS[sortBy.value];
+    let found = [...model.jobs.values()].map((entry) => entry.job);
+    if (state) found = found.filter(state);
+    if (search.value) {
+      found = found.filter((job) => matches([job.job, job.description, schedule(job), exactSchedule(job), job.paused?.by, job.paused?.note].join(' ')));
+    }
+    if (sort) found.sort(sort);
+    const names = found.map((job) => job.job);
+    for (const [name, row] of rows) if (!model.jobs.has(name)) { row.el.remove(); rows.delete(name); }
+    if (names.length !== order.length || names.some((name, index) => name !== order[index] || !rows.has(name))) {
+      order = names;
+      const focused = document.activeElement;
+      body.replaceChildren(...names.map(rowOf));
+      // An element loses the focus when it is moved.
+      if (focused !== document.activeElement && body.contains(focused)) focused.focus({ preventScroll: true });
+    }
+    for (const box of glance.boxes) if (box.kind !== 'next') mark(box.head, 'aria-pressed', String(stateFilter.value === box.kind));
+    for (const th of root.querySelectorAll('th[data-sort]')) {
+      mark(th, 'aria-sort', th.dataset.sort !== sortBy.value ? 'none' : ['name', 'next'].includes(sortBy.value) ? 'ascending' : 'descending');
+    }
+    put(count, names.length === model.jobs.size ? plural(names.length, 'job') : `${names.length} of ${plural(model.jobs.size, 'job')}`);
+    empty.hidden = names.length > 0 || model.daemon === null;
+    put(empty, model.jobs.size ? 'No job matches.' : 'There are no jobs yet; `timerctl edit` opens the configuration.');
+    selectAll.checked = names.length > 0 && names.every((name) => selected.has(name));
+  }
+
+  function rowOf(name) {
+    let row = rows.get(name);
+    if (!row) { rows.set(name, row = makeRow(name, select)); row.show(model.jobs.get(name)); }
+    return row.el;
+  }
+
+  return {
+    title: 'Jobs',
+    mount(place) {
+      if (!root) make();
+      place.append(root);
+      this.update(null);
+    },
+    unmount() { $('bulk').hidden = true; },
+    update(names) {
+      for (const name of names ?? rows.keys()) {
+        const entry = model.jobs.get(name);
+        if (entry) rows.get(name)?.show(entry);
+      }
+      root.classList.toggle('no-recent', !model.recent);
+      arrange();
+      glance.show();
+      showBulk();
+    },
+    tick() {
+      for (const name of order) rows.get(name).tick(model.jobs.get(name));
+      glance.show();
+      if (SORTS[sortBy.value] === SORTS.next) arrange();
+    },
+    /** The key x. */
+    toggle(name) { select(name, !selected.has(name)); },
+  };
+})();
+
+// ----
+// 7  View: timeline
+
+/** The runs that ended since an instant and those that were skipped, the latest first, page by page. */
+const RUNS_MAX = 5000;
+async function listRuns(since) {
+  const found = { runs: [], skipped: [], hasMore: false };
+  let cursor = '';
+  do {
+    const answer = await ask(`/v1/runs?limit=1000&since=${new Date(since).toISOString()}${model.recent ? '&output=0&skipped=1' : ''}${cursor}`);
+    found.runs.push(...answer.runs);
+    found.skipped.push(...answer.skipped_runs ?? []);
+    cursor = answer.next_cursor === undefined ? '' : `&cursor=${encodeURIComponent(answer.next_cursor)}`;
+    found.hasMore = cursor !== '';
+  } while (found.hasMore && found.runs.length + found.skipped.length < RUNS_MAX);
+  return found;
+}
+
+function median(numbers) {
+  if (!numbers.length) return undefined;
+  const sorted = [...numbers].sort((a, b) => a - b);
+  return sorted[sorted.length >> 1];
+}
+
+/** What comes: `upcoming` has the earliest first. */
+const listUpcoming = (until, limit, more = '') => ask(`/v1/upcoming?until=${new Date(until).toISOString()}&limit=${limit}${more}`);
+
+const HOUR = 36e5;
+const RANGES = { '1h': HOUR, '3h': 3 * HOUR, '12h': 12 * HOUR, '24h': 24 * HOUR, '3d': 72 * HOUR, '7d': 168 * HOUR };
+/** How far the times above the picture may be apart, in minutes. */
+const STEPS = [1, 5, 10, 15, 30, 60, 120, 180, 360, 720, 1440, 2880];
+/** How much of the picture is behind now. */
+const PAST_SHARE = 0.75;
+const LANE = 26;
+
+const timelineView = (() => {
+  let root, lanes, load, axis, nowLine, summary, table, tableBody, note, range = '3h', search;
+  let data = null, width = 0, timer = 0, observer, asked = 0, frame = null, pending = 0, track;
+  const laneOf = new Map();
+
+  function make() {
+    const buttons = Object.keys(RANGES).map((key) => 
+      button(key.replace(/(\d+)/, `$1${NARROW}`), () => { location.hash = `#/timeline?range=${key}`; }, { 'data-range': key, 'aria-pressed': 'false' }));
+    search = searchField('Filter jobs', draw);
+    summary = h('p.soft', { id: 'timeline-summary' });
+    axis = s('svg', { height: 24, 'aria-hidden': 'true' });
+    load = s('svg', { height: 44, 'aria-hidden': 'true' });
+    lanes = h('div.lanes');
+    nowLine = h('div.now', { 'aria-hidden': 'true' });
+    note = h('p.empty', { hidden: true });
+    tableBody = h('tbody');
+    table = h('details.as-table', { ontoggle: drawTable }, h('summary', 'The same as a table'),
+      h('div.scroll', { tabindex: 0, role: 'region', 'aria-label': 'The timeline as a table' },
+        h('table.plain-table', headRow('Job', 'What', 'When', 'How long', 'How it ended'), tableBody)));
+    root = h('div',
+      h('div.heading', h('h1', { tabindex: -1 }, 'Timeline'), h('div.segments', { role: 'group', 'aria-label': 'How long a time' }, buttons), search),
+      summary,
+      h('div.picture', { role: 'group', 'aria-label': 'Timeline of all jobs', 'aria-describedby': 'timeline-summary' },
+        h('div.lane.lane-axis', h('span.lane-name'), track = h('div.track', axis)),
+        h('div.lane.lane-load', h('span.lane-name.soft', 'runs at once'), h('div.track', load)),
+        lanes, nowLine),
+      note,
+      h('ul.legend', { 'aria-label': 'Signs' }, [['s', 'succeeded'], ['f', 'failed'], ['i', 'stopped or replaced'], ['l', 'running'], ['next', 'coming, as long as its median'], ['skipped', 'skipped'], ['paused', 'paused']]
+        .map(([kind, text]) => h('li', s('svg', { width: 22, height: 14, 'aria-hidden': 'true' }, legendSign(kind)), text))),
+      table);
+  }
+  const legendSign = (kind) => s(`path.run-${kind}`, { d: kind === 'skipped' ? 'M11 1v12' : 'M1 2h20v10h-20z' });
+
+  /** Everything within the picture; what happens later is added by `refresh`. */
+  async function fetchAll() {
+    const mine = ++asked;
+    const since = serverNow() - RANGES[range] * PAST_SHARE;
+    try {
+      const [found, coming] = await Promise.all([listRuns(since), listComing()]);
+      if (mine !== asked) return;
+      data = { since, ...found, coming };
+      index();
+      draw();
+    } catch (error) {
+      if (mine === asked && !(error instanceof Refusal && error.status < 500)) setTimeout(() => mine === asked && fetchAll(), 2000);
+      else if (mine === asked) { put(note, printable(error.message)); note.hidden = false; }
+    }
+  }
+
+  /** What comes. Of very many runs the earliest, and at least the first of each job. */
+  async function listComing() {
+    const end = serverNow() + RANGES[range] * (1 - PAST_SHARE);
+    const { upcoming, has_more: hasMore } = await listUpcoming(end, 1000);
+    if (!hasMore) return upcoming;
+    const last = upcoming.at(-1).at;
+    return [...upcoming, ...(await listUpcoming(end, 1000, '&grouped=1')).upcoming.filter(({ at }) => at > last)];
+  }
+
+  /** What ended since the last answer, and what comes now. */
+  async function refresh() {
+    if (!data) return;
+    const mine = asked;
+    const last = data.runs[0]?.ended;
+    try {
+      const [found, coming] = await Promise.all([listRuns(last ? Date.parse(last) : data.since), listComing()]);
+      if (mine !== asked || !data) return;
+      data.coming = coming;
+      const known = new Set(data.runs.slice(0, 2000).map((run) => run.id));
+      data.runs = [...found.runs.filter((run) => !known.has(run.id)), ...data.runs].slice(0, 2 * RUNS_MAX);
+      const skips = new Map([...data.skipped].reverse().map((skip) => [`${skip.job} ${skip.first_scheduled}`, skip]));
+      for (const skip of [...found.skipped].reverse()) skips.set(`${skip.job} ${skip.first_scheduled}`, skip);
+      data.skipped = [...skips.values()].reverse();
+      index();
+      draw();
+    } catch { /* It is asked again with the next event. */ }
+  }
+
+  /** Sorts what is known into lanes. */
+  function index() {
+    data.of = new Map();
+    const of = (job) => data.of.get(job) ?? data.of.set(job, { runs: [], skips: [], coming: [] }).get(job);
+    for (const run of data.runs) {
+      if (!run.ended) continue;
+      const end = Date.parse(run.ended);
+      of(run.job).runs.push({ run, start: run.began ? Date.parse(run.began) : end, end, kind: verdict(run) });
+    }
+    for (const skip of data.skipped) of(skip.job).skips.push({ skip, start: Date.parse(skip.first_scheduled), end: Date.parse(skip.last_scheduled) });
+    for (const { at, job, kind } of data.coming) of(job).coming.push({ start: Date.parse(at), isSkipped: kind === 'skipped', isRetry: kind === 'retry', isComing: true });
+    for (const [, lane] of data.of) lane.median = median(lane.runs.map(({ start, end }) => end - start));
+  }
+
+  /** What there is of a job: past runs, active ones, skips, its pause, and what comes. */
+  function laneData(job, from, to, now) {
+    const known = data.of.get(job.job) ?? { runs: [], skips: [], coming: [] };
+    const active = job.running.filter((run) => run.began && !known.runs.some((past) => past.run.id === run.id))
+      .map((run) => ({ run, start: Date.parse(run.began), end: now, kind: 'l' }));
+    // They are as long as the runs of this job mostly are.
+    const coming = known.coming.filter(({ start }) => start >= now - 1000).map((run) => ({ ...run, end: run.start + (known.median ?? 0) }));
+    const pause = job.paused && { start: Date.parse(job.paused.since), end: job.paused.until ? Date.parse(job.paused.until) : Infinity, pause: job.paused };
+    return { runs: [...known.runs, ...active], skips: known.skips, coming, pause };
+  }
+
+  function draw() {
+    if (!root.isConnected || !width || !data) return;
+    const now = serverNow(), length = RANGES[range];
+    const from = now - length * PAST_SHARE, to = now + length * (1 - PAST_SHARE);
+    const x = (ms) => Math.max(-2, Math.min(width + 2, (ms - from) / length * width));
+    frame = { from, to, now, x, length };
+    drawAxis();
+    const matches = matcher(search);
+    const shown = [];
+    const all = [];
+    let failed = 0, done = 0;
+    for (const { job } of model.jobs.values()) {
+      const lane = laneData(job, from, to, now);
+      lane.runs = lane.runs.filter((run) => run.end >= from);
+      lane.skips = lane.skips.filter((skip) => skip.end >= from);
+      if (!matches(job.job)) continue;
+      for (const run of lane.runs) { all.push(run); if (run.kind !== 'l') done += 1; if (run.kind === 'f') failed += 1; }
+      if (lane.runs.length || lane.skips.length || lane.coming.length || lane.pause) shown.push([job, lane]);
+    }
+    const most = drawLoad(all);
+    const names = new Set(shown.map(([job]) => job.job));
+    for (const [name, row] of laneOf) if (!names.has(name)) { row.el.remove(); laneOf.delete(name); }
+    shown.forEach(([job, lane], index) => {
+      const row = laneOf.get(job.job) ?? makeLane(job.job);
+      if (lanes.children[index] !== row.el) lanes.insertBefore(row.el, lanes.children[index] ?? null);
+      drawLane(row, job, lane);
+    });
+    nowLine.style.setProperty('--x', `${x(now)}px`);
+    note.hidden = shown.length > 0;
+    put(note, search.value ? 'No job matches.' : 'Nothing ran, and nothing is due, within this time.');
+    put(summary, `${plural(done, 'run')} from ${clock(Math.max(from, data.since))} until now, ${failed} failed; at most ${most} at once.`
+      + (data.hasMore ? ` Only the latest ${data.runs.length} are shown.` : ''));
+    if (table.open) drawTable();
+  }
+
+  function drawAxis() {
+    const { from, to, x, length } = frame;
+    const step = 6e4 * (STEPS.find((step) => length / step / 6e4 * 64 <= width) ?? STEPS.at(-1));
+    const offset = new Date(from).getTimezoneOffset() * 6e4;
+    const parts = [];
+    for (let at = Math.ceil((from - offset) / step) * step + offset; at < to; at += step) {
+      const d = new Date(at);
+      const text = step >= 864e5 || (d.getHours() === 0 && d.getMinutes() === 0) ? `${DAYS[d.getDay()]} ${d.getDate()}` : `${two(d.getHours())}:${two(d.getMinutes())}`;
+      parts.push(s('path.grid', { d: `M${x(at).toFixed(1)} 17v7` }));
+      if (x(at) > 14 && x(at) < width - 14) parts.push(s('text', { x: x(at).toFixed(1), y: 12, 'text-anchor': 'middle' }, text));
+    }
+    axis.replaceChildren(...parts);
+    axis.setAttribute('width', width);
+  }
+
+  /** How many runs there were at once, as steps. Returns the most. */
+  function drawLoad(runs) {
+    const { from, x } = frame;
+    const changes = runs.flatMap(({ start, end }) => [[Math.max(start, from), 1], [Math.max(end, start + 1), -1]]).sort((a, b) => a[0] - b[0] || b[1] - a[1]);
+    // The most in each column: thousands of steps are less than a pixel wide.
+    const columns = new Array(Math.ceil(width) + 1).fill(0);
+    let count = 0, at = 0, most = 0;
+    for (const [when, change] of changes) {
+      const column = Math.max(0, Math.min(columns.length - 1, Math.floor(x(when))));
+      for (; at < column; at += 1) columns[at] = Math.max(columns[at], count);
+      count += change;
+      columns[column] = Math.max(columns[column], count);
+      most = Math.max(most, count);
+    }
+    const height = (value) => (40 - value / Math.max(1, most) * 34).toFixed(1);
+    const end = Math.min(columns.length - 1, Math.floor(x(frame.now)));
+    let path = `M0 40`, last = -1;
+    for (let i = 0; i <= end; i += 1) if (columns[i] !== last) { path += `H${i}V${height(columns[i])}`; last = columns[i]; }
+    load.setAttribute('width', width);
+    load.replaceChildren(s('path.load', { d: `${path}H${end}V40z` }), s('path.grid', { d: `M0 40.5H${width}` }),
+      ...(most ? [s('text', { x: 2, y: 10 }, `most: ${most}`)] : []));
+    return most;
+  }
+
+  function makeLane(name) {
+    const picture = s('svg', { height: LANE, role: 'img' });
+    const el = h('div.lane', h('a.lane-name', { href: jobAddress(name), title: name }, name), h('div.track', picture));
+    const row = { el, picture, name };
+    picture.addEventListener('pointermove', (event) => point(row, event));
+    picture.addEventListener('pointerleave', hideTip);
+    picture.addEventListener('click', (event) => { const hit = find(row, event); if (hit?.run?.ended) location.hash = jobAddress(name, hit.run.id); });
+    laneOf.set(name, row);
+    return row;
+  }
+
+  function drawLane(row, job, lane) {
+    const { x, now } = frame;
+    const paths = { paused: '', s: '', i: '', f: '', l: '', next: '', skipped: '' };
+    if (lane.pause) {
+      const a = x(lane.pause.start), b = x(lane.pause.end);
+      paths.paused = `M${a.toFixed(1)} 3H${b.toFixed(1)}V${LANE - 3}H${a.toFixed(1)}z`;
+    }
+    for (const { start, end, kind } of lane.runs) {
+      const a = x(start), w = Math.max(2.5, x(end) - a);
+      paths[kind] += `M${a.toFixed(1)} 6h${w.toFixed(1)}v${LANE - 12}h${(-w).toFixed(1)}z`;
+    }
+    for (const { start, end } of lane.skips) paths.skipped += `M${x(start).toFixed(1)} 4v${LANE - 8}` + (x(end) - x(start) > 3 ? `M${x(start).toFixed(1)} ${LANE / 2}H${x(end).toFixed(1)}M${x(end).toFixed(1)} 4v${LANE - 8}` : '');
+    let last = -9;
+    for (const { start, end, isSkipped } of lane.coming) {
+      const a = x(Math.max(start, now));
+      if (a - last < 3.5) continue; // They would be one black block.
+      last = a;
+      if (isSkipped) { paths.skipped += `M${a.toFixed(1)} 4v${LANE - 8}`; continue; }
+      const w = Math.max(2.5, Math.min(x(end) - a, width - a));
+      paths.next += `M${a.toFixed(1)} 6.5h${w.toFixed(1)}v${LANE - 13}h${(-w).toFixed(1)}z`;
+      last = a + Math.max(0, w - 3);
+    }
+    row.lane = lane;
+    row.picture.setAttribute('width', width);
+    const key = Object.values(paths).join('|');
+    if (row.key !== key) {
+      row.key = key;
+      row.picture.replaceChildren(...drawn(paths));
+    }
+    const failed = lane.runs.filter((run) => run.kind === 'f').length;
+    mark(row.picture, 'aria-label', `${job.job}: ${plural(lane.runs.length, 'run')}, ${failed} failed`
+      + (lane.skips.length ? `, ${lane.skips.reduce((sum, { skip }) => sum + skip.skipped_count, 0)} skipped` : '') + (job.paused ? `, paused ${pausedBy(job.paused)}` : '')
+      + (lane.coming.length && !lane.coming[0].isSkipped ? `, next at ${clock(lane.coming[0].start)}` : ''));
+  }
+
+  /** What is under the pointer, or near it. */
+  function find(row, event) {
+    const { x } = frame;
+    const at = event.clientX - row.picture.getBoundingClientRect().left;
+    let best = null, distance = 6;
+    for (const item of [...row.lane.runs, ...row.lane.skips, ...row.lane.coming]) {
+      const a = x(item.start), b = Math.max(x(item.end), a + 2.5);
+      const away = at < a ? a - at : at > b ? at - b : 0;
+      if (away < distance || (away === distance && item.kind === 'f')) { best = item; distance = away; }
+    }
+    const { pause } = row.lane;
+    if (!best && pause && at >= x(pause.start) && at <= x(pause.end)) best = pause;
+    return best;
+  }
+
+  /** An item of a lane in words: what it is, when, how long, how it ended. */
+  function words(item) {
+    if (item.pause) return ['pause', item.start, '', `${pausedBy(item.pause)}${item.pause.note ? `: ${printable(item.pause.note)}` : ''}`];
+    if (item.skip) return [item.skip.skipped_count === 1 ? 'skipped' : `${item.skip.skipped_count} skipped`, item.start, '', SKIPPED[item.skip.reason] ?? item.skip.reason];
+    if (item.isComing) return [item.isSkipped ? 'will be skipped' : item.isRetry ? 'coming retry' : 'coming', item.start, item.end > item.start ? `some ${span((item.end - item.start) * 1e3)}` : '', ''];
+    return [item.kind === 'l' ? 'running' : 'run', item.start, span((item.end - item.start) * 1e3), item.kind === 'l' ? '' : printable(ending(item.run))];
+  }
+
+  function point(row, event) {
+    const item = find(row, event);
+    if (!item) return hideTip();
+    const [what, when, long, how] = words(item);
+    showTip(event, [h('b', row.name), h('div', quote([what, clock(when)].join(' · '))), h('div', quote([long, how].filter(Boolean).join(' · ')))]);
+  }
+
+  function drawTable() {
+    if (!table.open || !data) return;
+    const rows = [];
+    for (const [name, row] of laneOf) for (const item of [...row.lane.runs, ...row.lane.skips, ...row.lane.coming.slice(0, 5), ...(row.lane.pause ? [row.lane.pause] : [])]) rows.push([name, item]);
+    rows.sort((a, b) => b[1].start - a[1].start);
+    tableBody.replaceChildren(...rows.slice(0, 500).map(([name, item]) => {
+      const [what, when, long, how] = words(item);
+      return h('tr', h('td', h('a', { href: jobAddress(name) }, name)), h('td', what), h('td', longTime(when)), h('td', long), h('td', quote(how)));
+    }));
+  }
+
+  return {
+    title: 'Timeline',
+    mount(place, { query }) {
+      if (!root) make();
+      const wanted = query.get('range');
+      if (RANGES[wanted]) range = wanted;
+      for (const one of root.querySelectorAll('[data-range]')) mark(one, 'aria-pressed', String(one.dataset.range === range));
+      place.append(root);
+      observer = new ResizeObserver(() => { if (track.clientWidth !== width) { width = track.clientWidth; draw(); } });
+      observer.observe(track);
+      width = track.clientWidth;
+      fetchAll();
+    },
+    unmount() { observer.disconnect(); hideTip(); asked += 1; clearTimeout(pending); pending = 0; data = null; laneOf.clear(); lanes.replaceChildren(); },
+    update(names, events) {
+      // Runs that ended since: once a second is enough for the eye.
+      if (events === undefined ? names === null : events.some(({ event }) => event === 'run-ended' || event === 'skipped')) {
+        pending ||= setTimeout(() => { pending = 0; refresh(); }, 1000);
+      }
+      timer = 0;
+    },
+    tick() { if (--timer <= 0) { timer = Math.max(1, Math.min(30, Math.round(RANGES[range] / 1e3 / Math.max(1, width) / 2))); draw(); } },
+  };
+})();
+
+function showTip(event, content) {
+  const tip = $('tip');
+  tip.replaceChildren(...content);
+  tip.hidden = false;
+  const box = tip.getBoundingClientRect();
+  tip.style.left = `${Math.max(4, Math.min(event.clientX + 12, innerWidth - box.width - 4))}px`;
+  tip.style.top = `${event.clientY + 18 + box.height > innerHeight ? event.clientY - box.height - 10 : event.clientY + 18}px`;
+}
+
+function hideTip() { $('tip').hidden = true; }
+
+// ----
+// 8  View: one job
+
+const LINES_MAX = 2000;
+
+function linesOf(output) {
+  const lines = output.split('\n');
+  if (lines.at(-1) === '') lines.pop();
+  return lines;
+}
+
+const outputLine = (text, isError) => h('div', { class: isError ? 'line err' : 'line' }, h('bdi', printable(text)));
+
+/** What the runs of a job write, as they write it. It asks again only while a run is active. */
+function makeOutput(name) {
+  const lines = h('div.output', { role: 'log', 'aria-live': 'off', tabindex: 0, 'aria-label': `Output of ${name}` });
+  const about = h('p.soft');
+  const el = h('section.panel', h('h2', 'Output'), about, lines);
+  let cursor = 0, since, shownRun, timer = 0, isFirst = true, isAsking = false, isOver = false;
+
+  function add(nodes) {
+    const atEnd = lines.scrollHeight - lines.scrollTop - lines.clientHeight < 40;
+    lines.append(...nodes);
+    while (lines.childElementCount > LINES_MAX) lines.firstChild.remove();
+    if (atEnd) lines.scrollTop = lines.scrollHeight;
+  }
+  /** What is above the first line of each run. */
+  function begin(run) {
+    if (shownRun === run) return [];
+    shownRun = run;
+    return [h('div.line.head', { title: run }, `run of ${clock(dueOf(run))}`)];
+  }
+
+  async function look() {
+    clearTimeout(timer);
+    if (isAsking || isOver) return;
+    isAsking = true;
+    let isRunning = false;
+    try {
+      const log = await ask(`${jobPath(name)}/log${cursor ? `?after=${cursor}` : ''}`);
+      if (!isFirst && since !== log.since) {
+        // Another daemon counts from 1 again.
+        [cursor, since, isFirst, isAsking, shownRun] = [0, log.since, true, false, undefined];
+        lines.replaceChildren();
+        return look();
+      }
+      since = log.since;
+      const nodes = [];
+      if (log.lines.length) {
+        for (const { run, text, is_error: isError } of log.lines) nodes.push(...begin(run), outputLine(text, isError));
+      } else if (isFirst && log.past?.output) {
+        nodes.push(...begin(log.past.id), ...linesOf(log.past.output).map((text) => outputLine(text)));
+      }
+      cursor = log.cursor;
+      isFirst = false;
+      if (nodes.length) add(nodes);
+      isRunning = log.active.some((run) => run.began);
+      put(about, isRunning ? 'Live: a run is active.' : lines.childElementCount ? 'The end of what its last run wrote.'
+        : log.past ? 'Its last run wrote nothing, or none of it is kept.' : 'It has not run yet.');
+      el.classList.toggle('live', isRunning);
+    } catch (error) {
+      if (!(error instanceof Refusal)) isRunning = true;
+    }
+    isAsking = false;
+    if (isRunning && !isOver) timer = setTimeout(look, document.hidden ? 5000 : 700);
+  }
+  return { el, look, stop() { isOver = true; clearTimeout(timer); } };
+}
+
+/** The durations of the last runs: a column each, and the median as a line. */
+function makeDurations(runs, name) {
+  const timed = runs.filter((run) => run.began && run.ended).reverse();
+  if (timed.length < 2) return null;
+  const lengths = timed.map((run) => run.elapsed_usec ?? 0);
+  const longest = Math.max(1, ...lengths);
+  const middle = median(lengths);
+  const paths = { s: '', f: '', i: '' };
+  const width = 600, height = 120, step = width / Math.max(40, timed.length);
+  timed.forEach((run, index) => {
+    const tall = Math.max(2, lengths[index] / longest * (height - 6));
+    paths[verdict(run)] += `M${(width - (timed.length - index) * step).toFixed(2)} ${height}v${-tall.toFixed(1)}h${(step * 0.72).toFixed(2)}v${tall.toFixed(1)}z`;
+  });
+  const y = height - Math.max(2, middle / longest * (height - 6));
+  const failed = timed.filter((run) => run.failed).length;
+  const summary = `Last ${plural(timed.length, 'run')}: median ${span(middle)}, longest ${span(longest)}, ${failed} failed`;
+  return h('section.panel', h('h2', 'Durations'), h('p.soft', summary),
+    s('svg.durations', { viewBox: `0 0 ${width} ${height}`, preserveAspectRatio: 'none', role: 'img', 'aria-label': `${summary}; ${name}` },
+      drawn(paths),
+      s('path.median', { d: `M0 ${y.toFixed(1)}H${width}`, 'vector-effect': 'non-scaling-stroke' })));
+}
+
+const WEEKS = 26;
+
+/** 26 weeks, a square each day: how many runs, and whether one failed. */
+function makeYear({ days, today, timezone }, name) {
+  const byDay = new Map(days.map((day) => [day.day, day]));
+  const last = new Date(`${today}T12:00:00Z`);
+  const weekday = (last.getUTCDay() + 6) % 7; // Weeks begin on Monday.
+  const first = new Date(last.getTime() - ((WEEKS - 1) * 7 + weekday) * 864e5);
+  const most = Math.max(1, ...days.map((day) => day.run_count));
+  const squares = [], months = [];
+  for (let index = 0; index <= (WEEKS - 1) * 7 + weekday; index += 1) {
+    const date = new Date(first.getTime() + index * 864e5);
+    const key = date.toISOString().slice(0, 10);
+    const day = byDay.get(key);
+    const week = Math.floor(index / 7);
+    if (date.getUTCDate() <= 7 && index % 7 === 0 && week < WEEKS - 1) months.push(s('text', { x: week * 14, y: 9 }, MONTHS[date.getUTCMonth()]));
+    const kind = !day ? 'none' : day.failed_count ? (day.failed_count * 2 > day.run_count ? 'bad' : 'some') : !day.run_count ? 'skip' : `ok${1 + Math.min(3, Math.floor(Math.log2(day.run_count) / Math.max(1, Math.log2(most)) * 3.01))}`;
+    const text = `${DAYS[date.getUTCDay()]} ${key}: ${day ? [plural(day.run_count, 'run'), day.failed_count ? `${day.failed_count} failed` : '', day.skipped_count ? `${day.skipped_count} skipped` : ''].filter(Boolean).join(', ') : 'no runs'}`;
+    squares.push(s('rect', { class: `day-${kind}`, x: week * 14, y: 14 + (index % 7) * 14, width: 11, height: 11, rx: 2 }, s('title', text)));
+  }
+  const sum = (key) => days.reduce((all, day) => all + (day[key] ?? 0), 0);
+  const bad = days.filter((day) => day.failed_count);
+  const summary = `${plural(sum('run_count'), 'run')} in 26 weeks, ${sum('failed_count')} failed on ${plural(bad.length, 'day')}, ${sum('skipped_count')} skipped`;
+  return h('section.panel', h('h2', '26 weeks'), h('p.soft', summary, timezone ? ` (${printable(timezone)})` : ''),
+    s('svg.year', { viewBox: `0 0 ${WEEKS * 14} 112`, role: 'img', 'aria-label': `Calendar of ${name}: ${summary}` }, months, squares),
+    bad.length ? h('details', h('summary', 'Days with failed runs'), h('ul.bare', bad.slice(-20).reverse().map((day) => h('li', `${day.day}: ${day.failed_count} of ${plural(day.run_count, 'run')}`)))) : null);
+}
+
+/** What a run used, and the end of its output: the row below it. */
+function runDetails(run) {
+  const facts = [
+    ['Run', run.id], ['Cause', cause(run)], ['Planned', run.scheduled && longTime(Date.parse(run.scheduled))],
+    ['Result', ending(run)],
+    ['CPU', run.user_usec + run.system_usec > 0 && `${span(run.user_usec)} user, ${span(run.system_usec)} system`],
+    ['Peak memory', run.peak_bytes && `${(run.peak_bytes / 2 ** 20).toFixed(1)}${NARROW}MiB`],
+  ];
+  const output = linesOf(run.output ?? '');
+  return [h('dl.facts', factList(facts)),
+    output.length ? h('div.output', { tabindex: 0, role: 'region', 'aria-label': 'Its output' }, output.map((text) => outputLine(text))) : h('p.soft', 'It wrote nothing, or none of it is kept.')];
+}
+
+/** Terms with what they are; those of which there is nothing to say are left out. */
+const factList = (facts) => facts.filter(([, value]) => value).flatMap(([term, value, kind]) => [h('dt', term), h('dd', { class: kind }, quote(value))]);
+
+const headRow = (...texts) => h('thead', h('tr', texts.map((text) => h('th', { scope: 'col' }, text))));
+
+/** The runs that ended, the latest first; each opens to what it used and wrote. */
+function makeHistory(name, openRun) {
+  const body = h('tbody');
+  const more = button('Older runs', () => older(), { hidden: true });
+  const soft = h('p.soft', { hidden: true }, 'No run of it has ended yet.');
+  let table;
+  const el = h('section.panel', h('h2', 'Runs'), soft,
+    table = h('table.plain-table.history', { hidden: true }, headRow('When', 'How it ended', 'Took', 'Why it ran'), body), more);
+  const runs = new Map();
+  let next;
+
+  function makeRow(run) {
+    const place = h('td', { colspan: 4 });
+    const below = h('tr.below', { hidden: true }, place);
+    const opener = button(timeElement(run.began ?? run.scheduled), () => open(), { class: 'open', 'aria-expanded': 'false' });
+    const row = h('tr', h('td', opener),
+      h('td', { class: run.failed ? 'bad' : run.succeeded ? 'fine' : 'soft' }, icon(run.failed ? 'failed' : run.succeeded ? 'finished' : 'stopped'), ' ', quote(ending(run))),
+      h('td', run.elapsed_usec ? span(run.elapsed_usec) : '–'), h('td.soft', quote(run.cause ? cause(run) : '')));
+    const open = async () => {
+      below.hidden = !below.hidden;
+      opener.setAttribute('aria-expanded', String(!below.hidden));
+      if (below.hidden || place.firstChild) return;
+      try {
+        const answer = await ask(`/v1/runs/${encodeURIComponent(run.id)}`);
+        place.replaceChildren(...runDetails(answer.run_status));
+      } catch (error) { place.replaceChildren(h('p.soft', quote(error.message))); }
+    };
+    return { row, below, open };
+  }
+
+  /** Puts the runs that are not shown into their places. */
+  function show(list) {
+    for (const run of list) {
+      if (runs.has(run.id)) continue;
+      const made = makeRow(run);
+      runs.set(run.id, { run, ...made });
+      const after = [...runs.values()].filter((other) => other.run.ended < run.ended).sort((a, b) => (a.run.ended < b.run.ended ? 1 : -1))[0];
+      body.insertBefore(made.row, after?.row ?? null);
+      body.insertBefore(made.below, after?.row ?? null);
+      if (run.id === openRun) { openRun = undefined; made.open(); setTimeout(() => made.row.scrollIntoView({ block: 'center' })); }
+    }
+    soft.hidden = runs.size > 0;
+    table.hidden = runs.size === 0;
+  }
+  async function older() {
+    try {
+      const answer = await ask(`${runsPath(name)}&limit=20&cursor=${encodeURIComponent(next)}`);
+      next = answer.next_cursor;
+      show(answer.runs);
+      more.hidden = next === undefined;
+    } catch (error) { toast(error.message, true); }
+  }
+  /** The latest runs: 20 of them are shown at first. */
+  async function look(isFirst) {
+    const answer = await ask(`${runsPath(name)}&limit=20`);
+    if (isFirst) { next = answer.next_cursor; more.hidden = next === undefined; }
+    show(answer.runs);
+  }
+  return { el, look };
+}
+
+const jobView = (() => {
+  let name, parts, output, history, timers, isGone;
+
+  function make(place, run) {
+    const sign = icon('armed');
+    parts = {
+      sign, word: h('span.word'), description: h('bdi'), plan: h('bdi.soft'),
+      bar: remainingBar('bar-big'), rest: h('div.rest'), restWords: h('bdi'), note: h('bdi.note'), passed: h('span'), at: h('span'),
+      why: h('ul.why'), acts: h('div.buttons'), facts: h('dl.facts'), next: h('section.panel', { hidden: true }),
+      charts: h('div'), main: h('div.columns'), hero: h('section.hero', { 'aria-label': 'Remaining time' }),
+      gone: h('p.empty', { hidden: true }),
+    };
+    output = makeOutput(name);
+    history = makeHistory(name, run);
+    parts.hero.append(h('div.hero-top', parts.rest, h('div.rest-words', parts.restWords, parts.note)), parts.bar, h('div.bar-text', parts.passed, parts.at));
+    parts.main.append(h('div', h('section.panel', h('h2', 'Why'), parts.why), output.el, history.el),
+      h('div', parts.next, parts.charts, h('section.panel', h('h2', 'Definition'), parts.facts)));
+    place.append(h('div.job',
+      h('p.path', h('a', { href: '#/' }, 'Jobs'), ' / '),
+      h('div.heading', h('h1', { tabindex: -1 }, name), h('div.state', sign, parts.word)),
+      h('p.lead', parts.description, parts.plan), parts.hero, parts.acts, parts.gone, parts.main));
+  }
+
+  function show() {
+    const entry = model.jobs.get(name);
+    isGone = !entry && model.daemon !== null;
+    parts.gone.hidden = !isGone;
+    if (isGone) put(parts.gone, `There is no job ${name}. It may have been removed from the configuration.`);
+    for (const part of [parts.hero, parts.acts, parts.main]) part.hidden = !entry;
+    if (!entry) return;
+    const { job } = entry;
+    const state = stateWord(job);
+    parts.sign.show(state);
+    mark(parts.word.parentNode, 'data-state', state);
+    put(parts.word, state);
+    const plan = schedule(job);
+    put(parts.description, printable(job.description ?? ''));
+    put(parts.plan, printable(job.description ? ` — ${plan}` : plan));
+    showActs(job, state);
+    showFacts(job);
+    const next = `${job.next} ${job.next_attempt} ${job.skips}`;
+    if (parts.nextOf !== next) { parts.nextOf = next; later('next', 100, lookNext); }
+    tick();
+  }
+
+  function showActs(job, state) {
+    const isPaused = job.state === 'paused', hasRuns = job.running.length > 0;
+    const ended = state === 'stopped' || state === 'finished';
+    const wanted = [
+      ['run', 'Run now', 'running'], isPaused ? ['resume', 'Resume', 'resume', 'main'] : ['pause', 'Pause…', 'paused'], isPaused && ['pause', 'Change the pause…', 'paused'],
+      !ended && ['skip', 'Skip next', 'skip'], job.skips && ['unskip', 'Do not skip'], hasFailed(job) && !hasRuns && ['retry', 'Retry', 'retrying'],
+      hasRuns && ['kill', 'Stop its runs…', 'kill'], ended ? ['start', 'Start the timer', 'armed'] : ['stop', 'Stop the timer…', 'stopped'],
+    ].filter(Boolean);
+    const key = wanted.map(([verb]) => verb).join();
+    if (parts.acts.key === key) return;
+    const focused = parts.acts.contains(document.activeElement) ? document.activeElement.dataset.act : undefined;
+    parts.acts.key = key;
+    parts.acts.replaceChildren(...wanted.map(([verb, text, sign, kind]) => button([sign ? icon(sign) : null, text], () => act(verb, name), { class: kind, 'data-act': verb })));
+    // What was pressed may be another button now: pause and resume.
+    if (focused) (parts.acts.querySelector(`[data-act=${focused}]`) ?? parts.acts.querySelector('[data-act=pause],[data-act=resume]'))?.focus();
+  }
+
+  function showFacts(job) {
+    const policy = Object.entries(job.policy ?? {}).map(([key, value]) => {
+      const isSpan = key.endsWith('_usec');
+      return `${key.replace('_usec', '').replaceAll('_', '-')} ${isSpan ? span(value) : value}`;
+    }).join(', ');
+    const facts = [
+      ['Command', job.shell ?? job.command?.map(shellWord).join(' '), 'code'], ['Schedule', exactSchedule(job) || schedule(job)],
+      ['Counts', job.count && `${job.count} time`], ['Policy', policy], ['Runs due', String(job.firings)], ['Active time', wholeSpan(job.active_usec)],
+      ['Not counted', job.uncertain_usec && `up to ${span(job.uncertain_usec)} (crash)`],
+      ['Skipped', job.skipped && `${clock(Date.parse(job.skipped.scheduled))}: ${SKIPPED[job.skipped.reason] ?? job.skipped.reason}`],
+      ['One-off', job.one_off && 'it runs once'],
+    ];
+    const key = JSON.stringify(facts);
+    if (parts.facts.key === key) return;
+    parts.facts.key = key;
+    parts.facts.replaceChildren(...factList(facts));
+  }
+
+  /** The next 10 runs. */
+  async function lookNext() {
+    const mine = parts;
+    const { job } = model.jobs.get(name);
+    const { upcoming: runs } = await listUpcoming(Date.parse('2199-12-31'), 10, `&job=${encodeURIComponent(name)}`);
+    if (mine !== parts) return;
+    parts.next.hidden = runs.length === 0;
+    parts.next.replaceChildren(h('h2', runs.length > 1 ? `Next ${runs.length}` : 'Next'), h('ol.next.bare', runs.map(({ at, kind }) => h('li', timeElement(at),
+      kind === 'skipped' ? h('span.hold', ' will be skipped') : kind === 'retry' ? h('span.soft', ' retry') : null))),
+      ...(job.paused?.until ? [h('p.soft', 'If the pause ends then.')] : []));
+  }
+
+  function tick() {
+    const entry = model.jobs.get(name);
+    if (!entry) return;
+    const { job } = entry;
+    const remaining = left(entry);
+    parts.bar.show(entry);
+    parts.hero.dataset.kind = parts.bar.dataset.kind;
+    const start = job.state === 'paused' ? undefined : nextStart(job);
+    put(parts.rest, remaining !== undefined ? wholeSpan(remaining, 3) : job.state === 'paused' ? 'paused' : '–');
+    let text = '';
+    if (job.state === 'paused') {
+      const pause = job.paused;
+      text = `${remaining === undefined ? '' : 'left; '}paused ${pause ? `by ${printable(pause.by)} since ${clock(Date.parse(pause.since))}` : ''}`
+        + (pause?.until ? `, until ${clock(Date.parse(pause.until))}` : ', until it is resumed') + (pause?.with_run ? ', with its runs' : '');
+    } else if (start !== undefined) text = attemptFirst(job) ? 'until the next attempt' : 'until the next run';
+    else text = { stopped: 'stopped: its timer does not run', finished: 'no more runs are scheduled' }[job.state] ?? 'no run is scheduled';
+    const note = job.paused?.note ?? '';
+    put(parts.restWords, printable(text));
+    put(parts.note, note && `“${printable(note)}”`);
+    const passed = job.elapsed_usec + (job.state === 'paused' || job.remaining_usec === undefined ? 0 : sinceHeard(entry));
+    put(parts.passed, remaining === undefined || attemptFirst(job) ? '' : `${wholeSpan(passed)} elapsed`);
+    put(parts.at, start === undefined ? '' : longTime(start));
+  }
+
+  /** Asks again when something happened to the job: soon, and not for each event of a burst. */
+  function later(key, delay, look) {
+    timers[key] ||= setTimeout(() => { timers[key] = 0; look().catch(() => {}); }, delay);
+  }
+  async function lookWhy() {
+    const mine = name;
+    const why = await ask(`${jobPath(name)}/why`);
+    if (mine === name && parts) parts.why.replaceChildren(...why.reasons.map(({ code, text }) => {
+      // How long until then is counted down above.
+      const lasting = text.replace(/ \((?:in )?(?:[\d.]+[a-z]+ ?)+(?:ago)?\)/g, '');
+      return h('li', { 'data-code': code }, sentence(code === 'next-run' ? lasting.replace(/, after .*$/s, '.') : lasting));
+    }));
+  }
+  async function lookCharts() {
+    const mine = parts;
+    const [runs, days] = await Promise.all([
+      ask(`${runsPath(name)}&limit=200`).then((answer) => answer.runs),
+      ask(`${jobPath(name)}/days?count=${WEEKS * 7}`).catch(unless404),
+    ]);
+    if (mine === parts) parts.charts.replaceChildren(...[makeDurations(runs, name), days && makeYear(days, name)].filter(Boolean));
+  }
+
+  return {
+    get title() { return name; },
+    mount(place, { rest }) {
+      name = rest[0];
+      timers = {};
+      make(place, rest[1]);
+      parts.last = model.jobs.get(name)?.job.last?.id;
+      show();
+      lookWhy().catch(() => {});
+      history.look(true).catch(() => {});
+      lookCharts().catch(() => {});
+      output.look();
+    },
+    unmount() {
+      for (const key in timers) clearTimeout(timers[key]);
+      output.stop();
+      parts = null;
+    },
+    update(names) {
+      show();
+      if (names !== null && !names.has(name)) return;
+      later('why', 200, lookWhy);
+      later('output', 100, async () => output.look());
+      const job = model.jobs.get(name)?.job;
+      if (parts.last !== job?.last?.id) {
+        later('history', 300, () => history.look(false));
+        later('charts', 5000, lookCharts);
+        parts.last = job?.last?.id;
+      }
+    },
+    tick,
+    get job() { return isGone ? undefined : name; },
+  };
+})();
+
+function shellWord(word) {
+  return /^[^\s"'\\$`*?;&|<>()\x00-\x1f]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`;
+}
+
+// ----
+// 9  View: events
+
+const BAD_LEVELS = ['warning', 'error', 'critical'];
+
+const eventsView = (() => {
+  const STEP = 500;
+  let root, listing, search, level, note, more, shown = 0, most = STEP;
+
+  function make() {
+    search = searchField('Filter events', redraw);
+    level = h('select', { 'aria-label': 'Level', onchange: redraw }, h('option', { value: '' }, 'all levels'), h('option', { value: 'bad' }, 'warnings and errors'));
+    listing = h('ol.events', { reversed: true });
+    note = h('p.empty', { hidden: true });
+    more = button('Older events', () => { most += STEP; redraw(); }, { hidden: true });
+    root = h('div', h('div.heading', h('h1', { tabindex: -1 }, 'Events'), level, search), note, listing, more);
+  }
+
+  /** Those that are wanted, behind the event of this number. */
+  function wanted(after) {
+    const matches = matcher(search);
+    return model.events.filter((event) => event.number > after && (!level.value || BAD_LEVELS.includes(event.level))
+      && matches(`${event.job ?? ''} ${event.event} ${event.message}`));
+  }
+
+  function line(event) {
+    // The sentence begins with the job's name, which is said already.
+    const text = event.job && event.message.startsWith(`${event.job}: `) ? event.message.slice(event.job.length + 2) : event.message;
+    return h('li', { 'data-level': event.level, 'data-event': event.event, 'data-job': event.job },
+      timeElement(event.time, timeOf(new Date(event.time))), h('span.event-job', event.job ? h('a', { href: jobAddress(event.job) }, event.job) : 'timerd'),
+      h('span.event-text', BAD_LEVELS.includes(event.level) ? h('span.unseen', `${event.level}: `) : null, sentence(text)));
+  }
+
+  function redraw() {
+    const found = wanted(0);
+    listing.replaceChildren(...found.slice(-most).reverse().map(line));
+    more.hidden = found.length <= most;
+    say();
+  }
+
+  function say() {
+    shown = model.lastEvent;
+    note.hidden = listing.childElementCount > 0;
+    put(note, !feed.isLive ? 'There is no event stream; trying again.' : search.value || level.value ? 'No event matches.' : 'Nothing has happened yet.');
+  }
+
+  return {
+    title: 'Events',
+    mount(place, { query }) {
+      if (!root) make();
+      if (query.has('job')) search.value = query.get('job');
+      most = STEP;
+      place.append(root);
+      if (!feed.wantsPast) feed.openPast();
+      redraw();
+    },
+    update(names, events) {
+      // After a restart of the daemon they are other events.
+      const isNew = model.lastEvent < shown;
+      const fresh = events ? wanted(shown) : [];
+      if (isNew || fresh.length > 100) redraw();
+      else listing.prepend(...fresh.reverse().map(line));
+      while (listing.childElementCount > most) { listing.lastChild.remove(); more.hidden = false; }
+      say();
+    },
+  };
+})();
+
+// ----
+// 10  Keyboard, addresses, start
+
+const jobAddress = (name, run) => `#/job/${encodeURIComponent(name)}${run ? `/${encodeURIComponent(run)}` : ''}`;
+
+const VIEWS = { '': jobsView, timeline: timelineView, job: jobView, events: eventsView };
+let view = null;
+
+/** Shows the view that the address names. */
+function route() {
+  const [path, query = ''] = location.hash.replace(/^#\/?/, '').split('?');
+  let [kind, ...rest] = path.split('/');
+  try { rest = rest.map(decodeURIComponent); } catch { rest = []; }
+  if (kind === 'job' && !rest[0]) kind = '';
+  const next = VIEWS[kind] ?? jobsView;
+  const isFirst = view === null;
+  view?.unmount?.();
+  $('main').replaceChildren();
+  view = next;
+  view.mount($('main'), { rest, query: new URLSearchParams(query) });
+  for (const link of document.querySelectorAll('nav a')) {
+    if (VIEWS[link.dataset.view === 'jobs' ? '' : link.dataset.view] === view) link.setAttribute('aria-current', 'page');
+    else link.removeAttribute('aria-current');
+  }
+  document.body.dataset.view = kind;
+  showTitle();
+  if (!isFirst) {
+    scrollTo(0, 0);
+    $('main').querySelector('h1')?.focus({ preventScroll: true });
+  }
+}
+
+/** Something was said of these jobs, or of all (null). */
+function changed(names, events) {
+  showLink(false);
+  view?.update(names, events);
+  showTitle();
+  showAbout();
+}
+
+/** What failed is in the title as well, for a page in the background. */
+function showTitle() {
+  let failed = 0;
+  for (const { job } of model.jobs.values()) failed += hasFailed(job);
+  const title = `${failed ? `${failed} failed · ` : ''}${view?.title ?? 'Jobs'} · timerd`;
+  if (document.title !== title) document.title = title;
+}
+
+function showAbout() {
+  const { daemon, session } = model;
+  if (!daemon) return;
+  put($('about'), [`timerd ${daemon.version}`, `started ${clock(Date.parse(daemon.since))}`, printable(daemon.config),
+    session?.user && `you are ${printable(session.user)}${session.may_change === false ? ', who may only look' : ''}`].filter(Boolean).join(' · '));
+  $('logout').hidden = !session?.until;
+  put($('zone'), `Times are in ${browserZone}${Math.abs(model.skew) > 5000 ? ' by the clock of the server' : ''}`);
+  const faults = [daemon.refusal, daemon.rejected.length ? `${plural(daemon.rejected.length, 'job')} not loaded (${daemon.rejected.join(', ')}); \`timerd check ${daemon.config}\` shows the errors` : null].filter(Boolean);
+  $('faults').hidden = faults.length === 0;
+  put($('faults'), printable(faults.join(' — ')));
+}
+
+const KEYS = [
+  ['j k', 'next, previous row'], ['Enter', 'open it'], ['/', 'filter'], ['x', 'select'], ['p', 'pause…'], ['r', 'resume'], ['R', 'run now'],
+  ['s', 'skip the next run'], ['K', 'stop its runs…'], ['1 2 3', 'jobs, timeline, events'], ['Esc', 'back'], ['?', 'this list'],
+];
+const SIGNS = [['armed', 'armed: waits for its time'], ['running', 'running'], ['paused', 'paused: its time is kept'], ['retrying', 'retrying: a further attempt waits'],
+  ['stopped', 'stopped: its timer does not run'], ['finished', 'finished: no more runs'], ['failed', 'failed: its last run']];
+
+function openHelp() {
+  openDialog($('help-dialog'), () => {});
+}
+
+/** What can be stepped through in each view. */
+const STEPS_OF = '.table .name, .lane a.lane-name, .events .event-job a, .history .open';
+
+function step(by) {
+  const rows = [...$('main').querySelectorAll(STEPS_OF)];
+  if (!rows.length) return;
+  const row = document.activeElement?.closest?.('tr, .lane, .events li');
+  const at = row ? rows.findIndex((link) => row.contains(link)) : -1;
+  const next = at < 0 ? (by > 0 ? 0 : rows.length - 1) : Math.max(0, Math.min(rows.length - 1, at + by));
+  rows[next].focus();
+  rows[next].scrollIntoView({ block: 'nearest' });
+}
+
+/** The job that a key is for: the one of the row with the focus, or the one that is shown. */
+function jobAtHand() {
+  return document.activeElement?.closest?.('[data-job]')?.dataset.job ?? (view === jobView ? jobView.job : undefined);
+}
+
+let keysAreOn = true;
+try { keysAreOn = localStorage.getItem('timerd-keys') !== 'off'; } catch { /* Storage may be forbidden. */ }
+
+function pressKey(event) {
+  const target = event.target;
+  if (event.ctrlKey || event.metaKey || event.altKey || document.querySelector('dialog[open]')) return;
+  const isText = target instanceof HTMLInputElement && !['checkbox', 'radio'].includes(target.type) || target instanceof HTMLSelectElement;
+  if (event.key === 'Escape') {
+    if (isText && target.value && target.type === 'search') { target.value = ''; target.dispatchEvent(new Event('input')); } else if (isText) target.blur();
+    else if (view === jobView) location.hash = '#/';
+    return;
+  }
+  if (isText || !keysAreOn) return;
+  const commands = { p: 'pause', r: 'resume', R: 'run', s: 'skip', K: 'kill' };
+  const job = jobAtHand();
+  if (event.key === 'j') step(1);
+  else if (event.key === 'k') step(-1);
+  else if (event.key === '/') $('main').querySelector('[type=search]')?.focus();
+  else if (event.key === '?') openHelp();
+  else if (event.key === 'x' && view === jobsView) { if (job) jobsView.toggle(job); } else if (commands[event.key]) { if (job) act(commands[event.key], job); else toast('Choose a job first: j and k.'); } else if (event.key === '1') location.hash = '#/';
+  else if (event.key === '2') location.hash = '#/timeline';
+  else if (event.key === '3') location.hash = '#/events';
+  else return;
+  event.preventDefault();
+}
+
+function start() {
+  $('help-keys').append(...KEYS.flatMap(([keys, text]) => [h('dt', keys.split(' ').map((key) => h('kbd', key))), h('dd', text)]));
+  $('help-signs').append(...SIGNS.flatMap(([sign, text]) => [h('dt', { 'data-state': sign }, icon(sign)), h('dd', text)]));
+  $('help-button').addEventListener('click', openHelp);
+  $('logout').addEventListener('click', () => ask('/v1/session/logout', {}).then(() => location.reload(), (error) => toast(error.message, true)));
+  $('keys-on').checked = keysAreOn;
+  $('keys-on').addEventListener('change', (event) => {
+    keysAreOn = event.target.checked;
+    try { localStorage.setItem('timerd-keys', keysAreOn ? 'on' : 'off'); } catch { /* Then for this visit. */ }
+  });
+  document.addEventListener('keydown', pressKey);
+  addEventListener('hashchange', route);
+  document.addEventListener('visibilitychange', () => {
+    // The machine may have slept: what was counted down meanwhile is asked for.
+    if (!document.hidden) feed.relist();
+  });
+  setInterval(() => { if (!document.hidden && model.frozenAt === null) view?.tick?.(); }, 1000);
+  feed.open();
+  feed.poll();
+}
+
+start();

@@ -1,0 +1,600 @@
+# Copyright 2026 the timerd authors
+# SPDX-License-Identifier: Apache-2.0
+
+"""tests.py PROGRAMS [TEST…]: the status page in a real browser. Started by Tests/Page/run."""
+
+import os
+import pathlib
+import re
+import shutil
+import sys
+import tempfile
+import time
+import unittest
+
+from axe_playwright_python.sync_playwright import Axe
+from playwright.sync_api import expect, sync_playwright
+
+import daemon as machinery
+from daemon import Daemon, ImaginedServer, Server, wait_for
+
+PAGE = pathlib.Path(__file__).resolve().parents[2] / "Sources" / "CWebPage"
+IMAGES = PAGE.parents[1] / "docs" / "images"
+WEIGHT_MAX = 120_000
+
+CONFIG = r"""
+[job.steady]
+description = "Counts down during the tests"
+command = ["true"]
+every = "6h"
+
+[job.patient]
+description = "Is paused and resumed"
+command = ["true"]
+every = "2h"
+
+[job.talker]
+description = "Writes while one looks"
+shell = "echo first line; cat '@DIRECTORY@/pipe'; echo last line"
+every = "12h"
+
+[job.broken]
+description = "Fails"
+shell = "echo it went wrong >&2; exit 3"
+every = "12h"
+
+[job.flaky]
+description = "Is tried again"
+shell = "exit 75"
+every = "12h"
+retries = 3
+retry-delay = "2h"
+
+[job.nightly]
+description = "Goes by the calendar"
+command = ["true"]
+calendar = "Mon..Fri 02:30"
+timezone = "Europe/Berlin"
+
+[job.often]
+command = ["true"]
+every = "1s"
+
+[job.once]
+command = ["true"]
+after = "100d"
+
+[job.hostile]
+description = "<script>document.title = 'taken over'</script>\u202Ereversed"
+shell = '''printf '<b id=own>bold</b>\n\033[31mred\033[0m\n\342\200\256txt.exe\n\377 no UTF-8\n' '''
+every = "12h"
+
+[job.a-job-with-a-name-of-sixty-four-characters-which-is-the-longest]
+command = ["true"]
+every = "12h"
+"""
+
+VIEWS = {
+    "jobs": "/",
+    "timeline": "/#/timeline?range=1h",
+    "job": "/#/job/patient",
+    "events": "/#/events",
+}
+
+
+class PageTests(unittest.TestCase):
+    """They share a daemon and a browser; each has a page of its own, and jobs of its own where it changes them."""
+
+    @classmethod
+    def setUpClass(cls):
+        cls.daemon = Daemon(PROGRAMS, CONFIG)
+        cls.addClassCleanup(cls.daemon.end)
+        os.mkfifo(cls.daemon.directory / "pipe")
+        cls.server = Server(cls.daemon)
+        cls.addClassCleanup(cls.server.kill)
+        playwright = sync_playwright().start()
+        cls.addClassCleanup(playwright.stop)
+        cls.browser = playwright.chromium.launch(
+            executable_path="/usr/bin/chromium", args=["--headless=new", "--no-sandbox"])
+        cls.addClassCleanup(cls.browser.close)
+        expect.set_options(timeout=machinery.PATIENCE * 1000)
+
+    def open(self, path="/", width=1440, height=900, scheme="light", server=None, prepare=None, zone="Europe/Berlin"):
+        context = self.browser.new_context(
+            viewport={"width": width, "height": height}, color_scheme=scheme, timezone_id=zone)
+        self.addCleanup(context.close)
+        page = context.new_page()
+        page.set_default_timeout(machinery.PATIENCE * 1000)
+        self.problems = []
+        page.on("pageerror", lambda error: self.problems.append(str(error)))
+        page.on("console", lambda message: (os.environ.get("DEBUG") and print(message.text), self.note(message)))
+        page.on("dialog", lambda dialog: self.problems.append(f"dialog: {dialog.message}"))
+        if prepare:
+            prepare(page)
+        server = server or self.server
+        if isinstance(server, Server):
+            page.goto(server.link())
+        page.goto(server.address + path)
+        return page
+
+    def note(self, message):
+        # What is not there is said to the console by the browser itself, such as /favicon.ico.
+        if message.type == "error" and "Failed to load resource" not in message.text:
+            self.problems.append(message.text)
+
+    def tearDown(self):
+        self.assertEqual(getattr(self, "problems", []), [])
+
+    def row(self, page, job):
+        return page.locator(f'tr[data-job="{job}"]')
+
+    def needs_events(self):
+        try:
+            self.daemon.ask("GET", "/v1/events?follow=0", read=False)
+        except OSError:
+            self.skipTest("this daemon has no event stream")
+
+    def wait_seconds_of(self, page, count):
+        """Until the page has counted down some seconds, as another job shows them."""
+        locator = self.row(page, "often").locator(".c-active")
+        for _ in range(count):
+            expect(locator).not_to_have_text(locator.inner_text())
+
+    # The views
+
+    def test_jobs_at_a_glance(self):
+        self.daemon.post("/v1/jobs/broken/run")
+        self.daemon.post("/v1/jobs/once/pause", {"note": "waits for Ann"})
+        self.addCleanup(self.daemon.post, "/v1/jobs/once/resume")
+        page = self.open()
+        expect(self.row(page, "broken").locator(".c-last")).to_contain_text("exit status 3")
+        failed = page.get_by_role("region", name="failed")
+        expect(failed).to_contain_text("broken")
+        expect(page.get_by_role("region", name="paused")).to_contain_text("waits for Ann")
+        expect(page.get_by_role("region", name="next")).to_contain_text("often")
+        expect(page).to_have_title(re.compile("failed · Jobs · timerd"))
+        row = self.row(page, "once")
+        expect(row.locator(".c-state")).to_contain_text("paused")
+        expect(row.locator(".c-state")).to_contain_text("by root · waits for Ann")
+        expect(self.row(page, "nightly")).to_contain_text("Mon–Fri at 02:30")
+        expect(self.row(page, "steady")).to_contain_text("every 6 h".replace(" h", "\u00a0h"))
+        # What failed is filtered by its heading, and back.
+        failed.get_by_role("button").click()
+        expect(self.row(page, "steady")).to_have_count(0)
+        expect(self.row(page, "broken")).to_be_visible()
+        failed.get_by_role("button").click()
+        expect(self.row(page, "steady")).to_be_visible()
+
+    def test_a_pause_stops_the_bar_and_resuming_moves_it(self):
+        page = self.open()
+        row = self.row(page, "patient")
+        row.get_by_role("button", name="Pause").click()
+        dialog = page.get_by_role("dialog")
+        expect(dialog).to_contain_text("Pause patient")
+        dialog.get_by_label("Note").fill("disk swap")
+        dialog.get_by_label("in 4 h").check()
+        dialog.get_by_role("button", name="Pause", exact=True).click()
+        expect(row.locator(".bar")).to_have_attribute("data-kind", "paused")
+        expect(row.locator(".c-state")).to_contain_text(re.compile(r"by root until .*disk swap"))
+        left, width = row.locator(".c-left").inner_text(), row.locator(".bar-left").get_attribute("style")
+        steady = self.row(page, "steady").locator(".bar-text span").first
+        others = steady.inner_text()
+        self.wait_seconds_of(page, 3)
+        self.assertEqual(row.locator(".c-left").inner_text(), left)
+        self.assertEqual(row.locator(".bar-left").get_attribute("style"), width)
+        self.assertTrue(self.daemon.job("patient")["paused"]["note"] == "disk swap")
+        # The same on the page of the job, with who, why and until when.
+        row.get_by_role("link", name="patient").click()
+        hero = page.get_by_role("region", name="Remaining time")
+        expect(hero.locator(".bar")).to_have_attribute("data-kind", "paused")
+        expect(hero).to_contain_text(re.compile("paused by root since .*, until .*disk swap"))
+        page.get_by_role("button", name="Resume").click()
+        expect(hero.locator(".bar")).to_have_attribute("data-kind", "counts")
+        rest = hero.locator(".rest")
+        expect(rest).not_to_have_text(rest.inner_text())
+        self.assertNotIn("paused", self.daemon.job("patient"))
+        expect(page.get_by_role("status")).to_contain_text("patient: resumed; next run in")
+        self.assertTrue(others)
+
+    def test_a_run_is_read_while_it_writes(self):
+        page = self.open("/#/job/talker")
+        page.get_by_role("button", name="Run now").click()
+        output = page.get_by_role("log")
+        expect(output).to_contain_text("first line")
+        expect(page.locator(".job .heading .state")).to_contain_text("running")
+        with open(self.daemon.directory / "pipe", "w") as pipe:
+            for text in ("middle line 1\n", "middle line 2\n"):
+                pipe.write(text)
+                pipe.flush()
+                expect(output).to_contain_text(text.strip())
+        expect(output).to_contain_text("last line")
+        self.assertEqual(output.inner_text().count("first line"), 1)
+        expect(page.locator(".job .heading .state")).to_contain_text("armed")
+        run = page.locator(".history tbody tr").first
+        expect(run).to_contain_text("succeeded")
+        expect(run).to_contain_text("requested by root")
+        run.get_by_role("button").click()
+        expect(page.locator(".below").first).to_contain_text("middle line 2")
+
+    def test_runs_are_killed_and_retries_cancelled_after_a_question(self):
+        self.daemon.post("/v1/jobs/flaky/run")
+        page = self.open("/#/job/flaky")
+        state = page.locator(".job .heading .state")
+        expect(state).to_contain_text("retrying")
+        expect(page.get_by_role("region", name="Remaining time")).to_contain_text("until the next attempt")
+        page.get_by_role("button", name="Stop its runs…").click()
+        page.get_by_role("dialog").get_by_role("button", name="Cancel").click()
+        expect(page.get_by_role("dialog")).to_have_count(0)
+        page.keyboard.press("K")
+        page.get_by_role("dialog").get_by_role("button", name="Stop its runs").click()
+        expect(state).to_contain_text("armed")
+        self.assertEqual(self.daemon.job("flaky")["running"], [])
+
+    def test_skips_stop_and_start(self):
+        page = self.open("/#/job/steady")
+        page.get_by_role("button", name="Skip next").click()
+        expect(page.get_by_role("status")).to_contain_text("the next run will be skipped")
+        page.get_by_role("button", name="Do not skip").click()
+        expect(page.get_by_role("button", name="Do not skip")).to_have_count(0)
+        self.assertNotIn("skips", self.daemon.job("steady"))
+        page.goto(f"{self.server.address}/#/job/once")
+        page.get_by_role("button", name="Stop the timer…").click()
+        page.get_by_role("dialog").get_by_role("button", name="Stop the timer").click()
+        expect(page.locator(".job .heading .state")).to_contain_text("stopped")
+        page.get_by_role("button", name="Start the timer").click()
+        expect(page.locator(".job .heading .state")).to_contain_text("armed")
+
+    def test_many_jobs_at_once(self):
+        page = self.open()
+        for job in ("steady", "nightly"):
+            self.row(page, job).get_by_role("checkbox").check()
+        bar = page.get_by_role("region", name="Selected jobs")
+        expect(bar).to_contain_text("2 selected")
+        bar.get_by_role("button", name="Pause…").click()
+        page.get_by_role("dialog").get_by_label("Note").fill("all at once")
+        page.get_by_role("dialog").get_by_role("button", name="Pause", exact=True).click()
+        for job in ("steady", "nightly"):
+            expect(self.row(page, job).locator(".c-state")).to_contain_text("all at once")
+        bar.get_by_role("button", name="Resume…").click()
+        dialog = page.get_by_role("dialog")
+        expect(dialog).to_contain_text("steady by root “all at once”")
+        dialog.get_by_role("button", name="Resume").click()
+        for job in ("steady", "nightly"):
+            expect(self.row(page, job).locator(".c-state")).not_to_contain_text("paused")
+        bar.get_by_role("button", name="Clear").click()
+        expect(bar).to_be_hidden()
+
+    def test_the_timeline_is_a_picture_and_a_table(self):
+        self.daemon.post("/v1/jobs/broken/run")
+        self.daemon.post("/v1/jobs/once/pause", {"note": "see the hatching"})
+        self.addCleanup(self.daemon.post, "/v1/jobs/once/resume")
+        page = self.open("/#/timeline?range=1h")
+
+        def lane(job):
+            return page.locator(".lanes .lane", has=page.get_by_role("link", name=job, exact=True))
+
+        expect(lane("often").locator(".run-s")).to_have_count(1)
+        expect(lane("often").locator(".run-next")).to_have_count(1)
+        expect(lane("broken").locator(".run-f")).to_have_count(1)
+        expect(lane("once").locator(".run-paused")).to_have_count(1)
+        expect(lane("broken").get_by_role("img")).to_have_attribute("aria-label", re.compile("broken: .* failed"))
+        expect(page.locator(".load")).to_have_count(1)
+        page.get_by_role("button", name="7\u00a0d").click()
+        expect(page.get_by_role("button", name="7\u00a0d")).to_have_attribute("aria-pressed", "true")
+        expect(lane("broken").locator(".run-f")).to_have_count(1)
+        page.get_by_text("The same as a table").click()
+        table = page.get_by_role("region", name="The timeline as a table")
+        expect(table.get_by_role("row", name=re.compile("broken run .* exit status 3")).first).to_be_visible()
+        expect(table.get_by_role("row", name=re.compile("once pause .* see the hatching")).first).to_be_visible()
+
+    def test_what_others_do_is_seen_at_once(self):
+        self.needs_events()
+        page = self.open()
+        expect(page.locator("#link")).to_have_text("live")
+        expect(self.row(page, "patient")).to_be_visible()
+        self.daemon.post("/v1/jobs/patient/pause", {"note": "from a terminal"})
+        expect(self.row(page, "patient").locator(".c-state")).to_contain_text("from a terminal")
+        self.daemon.post("/v1/jobs/patient/resume")
+        expect(self.row(page, "patient").locator(".c-state")).to_contain_text("armed")
+        page.keyboard.press("3")
+        first = page.locator(".events [data-event=resumed]").first
+        expect(first).to_contain_text("patient")
+        self.daemon.post("/v1/jobs/broken/run")
+        expect(page.locator(".events [data-event=run-ended][data-job=broken]").first).to_contain_text("failed")
+        page.get_by_label("Level").select_option("bad")
+        expect(page.locator(".events [data-event=resumed]")).to_have_count(0)
+        page.get_by_label("Level").select_option("")
+        page.get_by_role("searchbox").fill("patient")
+        expect(page.locator(".events [data-job=broken]")).to_have_count(0)
+        expect(first).to_contain_text("patient")
+
+    # Everyone
+
+    def test_everything_by_keyboard_alone(self):
+        page = self.open()
+        expect(self.row(page, "patient")).to_be_visible()
+        page.keyboard.press("Tab")
+        expect(page.get_by_role("link", name="Go to the content")).to_be_focused()
+        page.keyboard.press("/")
+        expect(page.get_by_role("searchbox")).to_be_focused()
+        page.keyboard.type("patient paused and")
+        expect(self.row(page, "steady")).to_have_count(0)
+        expect(self.row(page, "patient")).to_be_visible()
+        page.keyboard.press("Escape")
+        expect(self.row(page, "steady")).to_be_visible()
+        page.keyboard.press("Escape")
+        page.keyboard.press("j")
+        expect(self.row(page, "steady").get_by_role("link")).to_be_focused()
+        page.keyboard.press("j")
+        page.keyboard.press("j")
+        page.keyboard.press("k")
+        expect(self.row(page, "patient").get_by_role("link")).to_be_focused()
+        page.keyboard.press("x")
+        expect(self.row(page, "patient").get_by_role("checkbox")).to_be_checked()
+        page.keyboard.press("x")
+        expect(self.row(page, "patient").get_by_role("checkbox")).not_to_be_checked()
+        page.keyboard.press("p")
+        expect(page.get_by_label("Note")).to_be_focused()
+        page.keyboard.type("by keys")
+        page.keyboard.press("Enter")
+        expect(self.row(page, "patient").locator(".c-state")).to_contain_text("by keys")
+        page.keyboard.press("r")
+        expect(self.row(page, "patient").locator(".c-state")).to_contain_text("armed")
+        # The buttons of the row come next.
+        for label in ("Run patient", "Pause patient", "Skip the next run of patient"):
+            page.keyboard.press("Tab")
+            expect(page.get_by_role("button", name=label)).to_be_focused()
+        page.keyboard.press("?")
+        expect(page.get_by_role("dialog")).to_contain_text("Keys and signs")
+        page.keyboard.press("Escape")
+        expect(page.get_by_role("dialog")).to_have_count(0)
+        page.keyboard.press("k")
+        page.keyboard.press("j")
+        page.keyboard.press("Enter")
+        expect(page.get_by_role("heading", level=1)).to_be_focused()
+        expect(page.get_by_role("heading", level=1)).to_have_text("patient")
+        page.keyboard.press("R")
+        expect(page.locator(".history tbody tr").first).to_contain_text("requested by root")
+        page.keyboard.press("Escape")
+        expect(self.row(page, "patient")).to_be_visible()
+        page.keyboard.press("2")
+        expect(page.get_by_role("heading", level=1)).to_have_text("Timeline")
+        page.keyboard.press("3")
+        expect(page.get_by_role("heading", level=1)).to_have_text("Events")
+        page.keyboard.press("1")
+        expect(self.row(page, "patient")).to_be_visible()
+
+    def test_single_keys_can_be_switched_off(self):
+        page = self.open()
+        expect(self.row(page, "steady")).to_be_visible()
+        page.get_by_role("button", name="Keys and signs").click()
+        page.get_by_label("Use these keys").uncheck()
+        page.keyboard.press("Escape")
+        page.keyboard.press("2")
+        page.keyboard.press("?")
+        expect(self.row(page, "steady")).to_be_visible()
+        expect(page.get_by_role("dialog")).to_have_count(0)
+
+    def test_each_view_is_accessible_light_and_dark_narrow_and_wide(self):
+        self.daemon.post("/v1/jobs/patient/pause", {"note": "for a look", "for_usec": 3_600_000_000})
+        self.addCleanup(self.daemon.post, "/v1/jobs/patient/resume")
+        self.daemon.post("/v1/jobs/hostile/run")
+        for scheme in ("light", "dark"):
+            for width in (320, 1440):
+                page = self.open(width=width, scheme=scheme)
+                for view, path in VIEWS.items():
+                    with self.subTest(scheme=scheme, width=width, view=view):
+                        page.goto(self.server.address + path)
+                        expect(page.locator("#link")).to_have_attribute("data-state", re.compile("live|poll"))
+                        expect(page.locator("main h1")).to_have_count(1)
+                        if view == "job":
+                            expect(page.locator(".why li").first).to_be_visible()
+                        self.check(page, width)
+                page.goto(self.server.address + "/#/job/patient")
+                page.get_by_role("button", name="Change the pause…").click()
+                self.check(page, width)
+                page.keyboard.press("Escape")
+
+    def check(self, page, width):
+        found = Axe().run(page, options={"resultTypes": ["violations"]})
+        self.assertEqual(found.violations_count, 0, found.generate_report())
+        self.assertLessEqual(page.evaluate("document.documentElement.scrollWidth"), width)
+
+    # Others' text, clocks and rights
+
+    def test_hostile_text_is_text(self):
+        self.daemon.post("/v1/jobs/hostile/pause", {"note": "<img src=x onerror=alert(1)> \u202egpj.exe"})
+        self.daemon.post("/v1/jobs/hostile/run")
+        wait_for(lambda: self.daemon.job("hostile").get("last"), "it does not run")
+        page = self.open()
+        row = self.row(page, "hostile")
+        expect(row.locator(".c-job")).to_contain_text(r"<script>document.title = 'taken over'</script>\x202ereversed")
+        expect(row.locator(".c-state")).to_contain_text(r"<img src=x onerror=alert(1)> \x202egpj.exe")
+        row.get_by_role("link").click()
+        output = page.get_by_role("log")
+        for text in ("<b id=own>bold</b>", r"\x1b[31mred\x1b[0m", r"\x202etxt.exe", "\ufffd no UTF-8"):
+            expect(output).to_contain_text(text)
+        expect(page.get_by_role("region", name="Remaining time")).to_contain_text("“<img src=x")
+        for tag in ("img", "main script", "#own", "iframe"):
+            expect(page.locator(tag)).to_have_count(0)
+        page.keyboard.press("2")
+        expect(page.locator(".lane", has=page.get_by_role("link", name="hostile"))).to_be_visible()
+        page.keyboard.press("3")
+        expect(page.locator("main h1")).to_have_text("Events")
+        expect(page.locator("img")).to_have_count(0)
+        self.assertNotIn("taken over", page.title())
+        # Addresses are others' text as well.
+        page.goto(self.server.address + "/#/job/%3Cimg%20src%3Dx%3E/%E0%A4%A")
+        page.goto(self.server.address + "/#/job/%3Cimg%20src%3Dx%3E")
+        expect(page.get_by_text("There is no job <img src=x>.")).to_be_visible()
+        self.daemon.post("/v1/jobs/hostile/resume")
+
+    def test_a_wrong_clock_of_the_browser_changes_nothing(self):
+        def shift(page):
+            page.add_init_script("const real = Date.now; Date.now = () => real() + 7200e3;")
+
+        self.daemon.post("/v1/jobs/broken/run")
+        page = self.open(prepare=shift)
+        expect(self.row(page, "broken").locator(".c-last")).to_contain_text(re.compile(r"\d\u00a0s ago|1\u00a0min ago"))
+        expect(self.row(page, "steady").locator(".c-left")).to_contain_text(re.compile("^5\u00a0h 5"))
+        expect(page.locator("#zone")).to_contain_text("by the clock of the server")
+
+    def test_who_may_only_look_has_no_buttons(self):
+        def viewer(page):
+            page.route("**/v1/session", lambda route: route.fulfill(json={"user": "eve", "may_change": False}))
+
+        page = self.open(prepare=viewer)
+        expect(page.locator("#about")).to_contain_text("you are eve, who may only look")
+        expect(self.row(page, "steady").get_by_role("button")).to_have_count(0)
+        page.keyboard.press("j")
+        page.keyboard.press("R")
+        expect(page.get_by_role("status")).to_contain_text("You may look, but not change anything.")
+
+    def test_who_is_logged_out_is_told_what_to_do(self):
+        def refuse(page):
+            page.route(re.compile("/v1/"), lambda route: route.fulfill(
+                status=401, json={"code": "unauthorized", "error": "log in"}))
+
+        page = self.open(prepare=refuse)
+        expect(page.get_by_role("alert")).to_contain_text("timerctl web")
+
+    def test_a_refused_command_is_told(self):
+        page = self.open("/#/job/steady")
+        expect(page.get_by_role("button", name="Run now")).to_be_visible()
+        page.route("**/v1/jobs/steady/run", lambda route: route.fulfill(
+            status=403, json={"code": "forbidden", "error": "only operators may do this"}))
+        page.get_by_role("button", name="Run now").click()
+        expect(page.get_by_role("status")).to_contain_text("steady: only operators may do this")
+
+    # Weight, loss, size
+
+    def test_it_is_light_and_asks_nobody_else(self):
+        weight = sum(path.stat().st_size for path in PAGE.iterdir() if path.suffix in (".html", ".css", ".js"))
+        self.assertLessEqual(weight, WEIGHT_MAX)
+        requests = []
+        page = self.open(prepare=lambda page: page.on("request", lambda request: requests.append(request.url)))
+        expect(self.row(page, "steady")).to_be_visible()
+        for view in VIEWS.values():
+            page.goto(self.server.address + view)
+            expect(page.locator("main h1")).to_have_count(1)
+        files = {url.removeprefix(self.server.address).partition("#")[0] for url in requests
+                 if "/v1/" not in url and "/login?" not in url}
+        self.assertLessEqual(files, {"/", "/app.css", "/app.js", "/favicon.ico"})
+        self.assertTrue(all(url.startswith(self.server.address) for url in requests), requests)
+        print(f"  {weight} bytes in {len(files)} files")
+
+    def test_an_event_is_on_the_screen_soon(self):
+        self.needs_events()
+        page = self.open()
+        expect(page.locator("#link")).to_have_text("live")
+        state = self.row(page, "patient").locator(".c-state")
+        expect(state).to_contain_text("armed")
+        # The page says itself when it changed: the test looks only now and then.
+        state.evaluate("""(cell) => {
+            window.changes = [];
+            new MutationObserver(() => window.changes.push(Date.now()))
+                .observe(cell.querySelector('.word'), { childList: true, characterData: true, subtree: true });
+        }""")
+        began = []
+        for number in range(10):
+            for verb, word in (("pause", "paused"), ("resume", "armed")):
+                began.append(time.time() * 1000)
+                self.daemon.post(f"/v1/jobs/patient/{verb}")
+                expect(state.locator(".word")).to_have_text(word)
+        changes = page.evaluate("window.changes")
+        self.assertEqual(len(changes), len(began))
+        delays = sorted(change - begin for change, begin in zip(changes, began))
+        print(f"  from command to screen: median {delays[10]:.0f} ms, 95 % {delays[18]:.0f} ms")
+        # The figure is 300 ms; a machine that does other things as well is no reason to fail.
+        self.assertLess(delays[18], 10_000)
+
+    def test_a_server_and_a_daemon_that_come_back(self):
+        self.needs_events()
+        daemon = Daemon(PROGRAMS, CONFIG)
+        self.addCleanup(daemon.end)
+        server = Server(daemon)
+        self.addCleanup(lambda: server.kill())
+        page = self.open(server=server)
+        row = self.row(page, "patient")
+        expect(row).to_be_visible()
+        daemon.post("/v1/jobs/patient/pause", {"note": "kept"})
+        expect(row).to_contain_text("kept")
+        banner = page.get_by_role("alert")
+        steady = self.row(page, "steady").locator(".c-left")
+        server.kill()
+        expect(banner).to_contain_text("timerd does not answer; trying again")
+        shown = steady.inner_text()
+        self.assertTrue(shown)
+        server.start()
+        expect(banner).to_have_count(0)
+        expect(row).to_contain_text("kept")
+        # What is shown is from before as long as timerd does not answer; its sessions end with it.
+        daemon.kill()
+        expect(banner).to_contain_text("timerd does not answer; trying again")
+        expect(row).to_contain_text("kept")
+        daemon.start()
+        expect(banner).to_contain_text("You are not logged in")
+        page.context.new_page().goto(server.link())
+        expect(banner).to_have_count(0)
+        expect(row).to_contain_text("kept")
+        daemon.post("/v1/jobs/patient/resume")
+        expect(row).not_to_contain_text("kept")
+        expect(page.locator("#link")).to_have_text("live")
+
+    def test_a_thousand_jobs(self):
+        config = "".join(f'[job.job-{n:04}]\ndescription = "One of many"\ncommand = ["true"]\nevery = "{n % 90 + 5}min"\n'
+                         for n in range(1000))
+        daemon = Daemon(PROGRAMS, config)
+        self.addCleanup(daemon.end)
+        server = Server(daemon)
+        self.addCleanup(server.kill)
+        page = self.open(server=server)
+        expect(page.locator(".count")).to_have_text("1000 jobs")
+        expect(page.locator("tr[data-job]")).to_have_count(1000)
+        figures = page.evaluate(
+            "Object.fromEntries(performance.getEntriesByType('mark').reverse().map((mark) => [mark.name, mark.startTime]))")
+        took = figures["jobs-shown"] - figures["jobs-heard"]
+        print(f"  1000 jobs: {took:.0f} ms from the list to the picture, with the runs of each")
+        # The figure is 500 ms; a machine that does other things as well is no reason to fail.
+        self.assertLess(took, 10_000)
+        page.get_by_role("searchbox").fill("job-0999")
+        expect(page.locator("tr[data-job]")).to_have_count(1)
+
+
+    def test_the_pictures_of_the_readme(self):
+        """What they show is imagined, so that it is the same each time; it uses all that the API says."""
+        server = ImaginedServer()
+        self.addCleanup(server.kill)
+        wanted = os.environ.get("TIMERD_PAGE_IMAGES")
+        directory = IMAGES if wanted else pathlib.Path(tempfile.mkdtemp())
+        if not wanted:
+            self.addCleanup(shutil.rmtree, directory)
+        directory.mkdir(exist_ok=True)
+        pictures = [("page-jobs", "/", 880, "light", "tr[data-job=stock-sync]"),
+                    ("page-jobs-dark", "/", 880, "dark", "tr[data-job=stock-sync]"),
+                    ("page-timeline", "/#/timeline?range=24h", 760, "light", ".lane .run-next"),
+                    ("page-job", "/#/job/snapshots", 960, "light", ".day-bad, .day-some")]
+        for name, path, height, scheme, shown in pictures:
+            page = self.open(path, width=1280, height=height, scheme=scheme, server=server,
+                             zone="UTC")
+            expect(page.locator("#link")).to_have_text("live")
+            expect(page.locator(shown).first).to_be_visible()
+            file = directory / f"{name}.png"
+            page.screenshot(path=file, animations="disabled")
+            self.assertLess(file.stat().st_size, 200_000, name)
+
+
+def main():
+    """Runs those that are named, or all, and says how many passed."""
+    loader = unittest.defaultTestLoader
+    names = [f"__main__.PageTests.{name}" for name in sys.argv[2:]]
+    suite = loader.loadTestsFromNames(names) if names else loader.loadTestsFromTestCase(PageTests)
+    result = unittest.TextTestRunner(verbosity=2, stream=sys.stdout).run(suite)
+    failed = len({str(test).partition(" (")[0] for test, _ in result.failures + result.errors})
+    print(f"{result.testsRun - failed - len(result.skipped)} passed, {failed} failed")
+    sys.exit(not result.wasSuccessful())
+
+
+if __name__ == "__main__":
+    PROGRAMS = sys.argv[1]
+    main()
