@@ -27,6 +27,7 @@ enum Schema {
         processed_through_us INTEGER,
         clock_epoch INTEGER NOT NULL CHECK (clock_epoch >= 0),
         due_this_boot INTEGER NOT NULL,
+        last_success_us INTEGER,
         configured_paused INTEGER NOT NULL,
         removed_us INTEGER,
         at_us INTEGER NOT NULL, at_awake_ns INTEGER NOT NULL, at_boot_ns INTEGER NOT NULL,

@@ -118,6 +118,28 @@ extension Store {
         return runs
     }
 
+    /// When runs last succeeded that ended after their jobs' records were taken, which are not in
+    /// the records.
+    /// - Complexity: O(*m* log *n*) for *m* jobs and *n* runs: a record is taken when a job fires,
+    ///   so that few runs end after it.
+    func lastSuccesses() throws(StoreError) -> [Job.Name: WallInstant] {
+        var found: [Job.Name: WallInstant] = [:]
+        try connection.run(
+            """
+            SELECT job.name, max(run.ended_us) FROM job CROSS JOIN run
+            WHERE run.owner = job.name AND run.outcome IS NOT NULL AND run.ended_us > job.at_us
+                AND run.failed = 0 AND substr(run.outcome, 1, 7) = 'exited('
+            GROUP BY job.name
+            """, doing: "read the latest successes"
+        ) { row in
+            guard let job = row.text(0).flatMap({ Job.Name($0) }),
+                let ended = row.integer(1).flatMap({ WallInstant(kept: $0) })
+            else { return }
+            found[job] = ended
+        }
+        return found
+    }
+
     /// The previous instance of the daemon. If its row is damaged, only its existence is known.
     func previousInstance() throws(StoreError) -> RecoveredState.PreviousInstance? {
         var previous: RecoveredState.PreviousInstance?
@@ -171,7 +193,8 @@ extension JobRecord {
             let maxLoss = span(.maxLossNs), let skips = count(.skips),
             let processedThrough = row.instant(.processedThroughUs),
             let clockEpoch = count(.clockEpoch),
-            let isDueThisBoot = row.integer(.dueThisBoot)
+            let isDueThisBoot = row.integer(.dueThisBoot),
+            let lastSuccess = row.instant(.lastSuccessUs)
         else { return nil }
         self.init(
             job: name, phase: phase, active: active, accrued: accrued, isCounting: counting != 0,
@@ -179,13 +202,15 @@ extension JobRecord {
             configuredPaused: configuredPaused != 0, removed: removed.value, at: at,
             instance: instance,
             basis: basis, maxLoss: maxLoss, skips: skips, processedThrough: processedThrough.value,
-            clockEpoch: clockEpoch, isDueThisBoot: isDueThisBoot != 0)
+            clockEpoch: clockEpoch, isDueThisBoot: isDueThisBoot != 0,
+            lastSuccess: lastSuccess.value)
     }
 
     /// The valid range of a column of numbers; nil for other columns.
     private static func range(of column: JobColumn) -> ClosedRange<Int64>? {
         switch column {
-        case .pauseSinceUs, .pauseUntilUs, .removedUs, .atUs, .processedThroughUs:
+        case .pauseSinceUs, .pauseUntilUs, .removedUs, .atUs, .processedThroughUs,
+            .lastSuccessUs:
             Accepted.wallMicroseconds
         case .atAwakeNs, .atBootNs: Accepted.bootNanoseconds
         case .activeNs, .accruedNs, .maxLossNs: Accepted.spanNanoseconds
@@ -249,7 +274,8 @@ extension JobRecord {
             maxLoss: span(.maxLossNs), skips: count(.skips),
             processedThrough: instant(.processedThroughUs),
             clockEpoch: count(.clockEpoch),
-            isDueThisBoot: (row.integer(.dueThisBoot) ?? 0) != 0)
+            isDueThisBoot: (row.integer(.dueThisBoot) ?? 0) != 0,
+            lastSuccess: instant(.lastSuccessUs))
     }
 }
 

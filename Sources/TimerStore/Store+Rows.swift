@@ -138,6 +138,7 @@ extension JobRecord {
         case .processedThroughUs: Value(processedThrough)
         case .clockEpoch: .integer(clockEpoch.keepable)
         case .dueThisBoot: Value(isDueThisBoot)
+        case .lastSuccessUs: Value(lastSuccess)
         }
     }
 }

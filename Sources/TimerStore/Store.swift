@@ -139,10 +139,11 @@ public final class Store {
         let records = try jobRecords()
         let openRuns = try openRuns()
         let lastRuns = try lastRuns()
+        let lastSuccesses = try lastSuccesses()
         instance = max(previous?.instance ?? 0, latest) + 1
         return RecoveredState(
             instance: instance, previous: previous, records: records, openRuns: openRuns,
-            lastRuns: lastRuns
+            lastRuns: lastRuns, lastSuccesses: lastSuccesses
         )
     }
 

@@ -45,6 +45,9 @@ struct World {
     var answers: [Answer] = []
     /// The signals that were sent.
     var signals: [String] = []
+    /// How many runs this instance closed, and how many firings it skipped.
+    private var closes = 0
+    private var skips = 0
     /// Whether the store cannot be written, and the actions that wait for it, with the number of
     /// their event and its time.
     var isStoreDown = false
@@ -89,14 +92,30 @@ struct World {
         let actions: [Action]
         (agenda, actions) = Agenda.load(
             JobSet(jobs), past, concurrentRunsMax: concurrentRunsMax, seed: seed, at: now)
+        (closes, skips) = (0, 0)
+        count(actions)
         for action in actions { perform(action) }
     }
 
     @discardableResult
     mutating func handle(_ event: Event) -> [Action] {
         let actions = agenda.handle(event, at: now)
+        count(actions)
         for action in actions { perform(action) }
         return actions
+    }
+
+    /// Whatever is stored of the end of runs, and logged of skipped firings, is counted once.
+    private mutating func count(_ actions: [Action]) {
+        for action in actions {
+            switch action {
+            case .close: closes += 1
+            case .tell(.skipped): skips += 1
+            default: break
+            }
+        }
+        #expect(RunResult.allCases.map { Int(agenda.counts.runs[$0]) }.reduce(0, +) == closes)
+        #expect(SkipKind.allCases.map { Int(agenda.counts.skips[$0]) }.reduce(0, +) == skips)
     }
 
     /// The store writes the waiting actions in their order, followed by the consequences.

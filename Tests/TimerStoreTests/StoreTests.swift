@@ -54,6 +54,7 @@ import TimerCore
         gone.lastScheduled = nil
         var waiting = record("waiting")
         waiting.isDueThisBoot = true
+        waiting.lastSuccess = now(7).wall
         let records = [
             record("a"), record("b", phase: .paused(pause)), record("c", phase: .paused(own)),
             record("d", phase: .finished), record("e", phase: .paused(silent)), gone,
@@ -214,6 +215,29 @@ import TimerCore
     }
 
     /// The history of a job moves to its new name; a run is still found by its old identity.
+    /// A run that succeeds after its job's record was taken is not in the record.
+    @Test func theLatestSuccessAfterARecordIsFound() throws {
+        defer { clean() }
+        let store = try Store(path: path)
+        _ = try store.recover()
+        var changes: [Store.Change] = [.beginInstance(now(1))]
+        let ends: [(job: String, second: Int64, outcome: RunOutcome, failed: Bool)] = [
+            ("late", 20, .exited(0), false), ("late", 30, .exited(3), true),
+            ("late", 25, .exited(4), false), ("early", 5, .exited(0), false),
+            ("bad", 20, .exited(1), true), ("stopped", 20, .stopped, false),
+        ]
+        for end in ends {
+            let run = run(end.job, at: end.second)
+            changes += [
+                .begin(run, at: now(end.second).wall), .save(record(end.job)),
+                .close(
+                    run.id, end.outcome, RunUsage(), failed: end.failed, at: now(end.second).wall),
+            ]
+        }
+        try store.commit(changes, durable: true)
+        #expect(try store.recover().lastSuccesses == [Job.Name("late")!: now(25).wall])
+    }
+
     @Test func aRenamedJobKeepsItsRuns() throws {
         defer { clean() }
         let store = try Store(path: path)

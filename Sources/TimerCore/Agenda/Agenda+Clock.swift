@@ -44,6 +44,7 @@ extension Agenda {
         } else if step > .zero {
             skippedWallRange = (after: now.wall - step, through: now.wall)
         }
+        counts.addStep(isCorrection: isCorrection)
         return actions + [.tell(.clockStepped(by: step, isCorrection: isCorrection))]
     }
 
@@ -89,7 +90,7 @@ extension Agenda {
 
     /// Reports a skipped run of a job whose remaining occurrences were all in the range that the
     /// clock was set past.
-    private func noteSetPast(
+    private mutating func noteSetPast(
         _ entry: inout JobEntry, _ before: JobEntry, at now: Now, into batch: inout Batch
     ) {
         guard case .wall(let schedule) = before.job.schedule, let first = before.occurrence else {

@@ -46,12 +46,13 @@ extension Agenda {
     ) {
         let cancelled = runs.cancel(slot, as: outcome) { $0.wait != nil && isChosen($0) }
         for run in cancelled {
-            batch.ends.append(.close(summary(of: run, outcome, failed: false)))
+            let summary = summary(of: run, outcome, failed: false)
+            noteEnd(summary, in: &entry)
+            batch.ends.append(.close(summary))
             batch.notices.append(
                 .tell(notice?(run) ?? .runEnded(run, outcome, RunUsage(), failed: false)))
         }
-        guard let last = cancelled.last else { return }
-        entry.lastRun = summary(of: last, outcome, failed: false)
+        guard !cancelled.isEmpty else { return }
         batch.timers += updateRetryTimer(slot, entry)
     }
 

@@ -192,15 +192,16 @@ extension Agenda {
         batch.runs.append(run)
         let summary = summary(of: run.id, .lost(.deadline), failed: true)
         batch.ends.append(.close(summary))
-        entry.lastRun = summary
+        noteEnd(summary, in: &entry)
         skip(firing, .deadline, &entry, at: now, into: &batch)
     }
 
-    func skip(
+    mutating func skip(
         _ firing: Firing, _ reason: Notice.SkipReason, _ entry: inout JobEntry, at now: Now,
         into batch: inout Batch
     ) {
-        entry.lastSkip = SkippedFiring(firing: firing, reason: reason, at: now.wall)
+        counts.skips.add(reason.kind)
+        entry.note(SkippedFiring(firing: firing, reason: reason, at: now.wall))
         batch.notices.append(.tell(.skipped(firing, reason)))
     }
 

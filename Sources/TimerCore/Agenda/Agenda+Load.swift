@@ -33,8 +33,11 @@ extension Agenda {
                         record.job, accrued: record.accrued + credit.counted,
                         credited: credit.counted, forfeitedAtMost: credit.maxLoss, record.basis)))
         }
+        counts.lost = lostAtMost
         archived = records.mapValues { record in
-            ArchivedJob(record: record, lastRun: past.lastRuns[record.job])
+            ArchivedJob(
+                record: record,
+                outcomes: past.outcomes(of: record.job, record))
         }
 
         let start = past.start(at: now)
@@ -50,8 +53,10 @@ extension Agenda {
         if counting < jobSet.jobs.count { wallDue.reserve(jobSet.jobs.count - counting) }
         for job in jobSet.jobs {
             timers += add(job, at: now, start: start, into: &change)
-            if let slot = slot(of: job.name), entries[slot]?.lastRun == nil {
-                entries[slot]?.lastRun = past.lastRuns[job.name]
+            if past.lastRuns[job.name] != nil, let slot = slot(of: job.name),
+                entries[slot]?.lastRun == nil
+            {
+                entries[slot]?.outcomes = past.outcomes(of: job.name)
             }
         }
         // Most records were restored to jobs. A dictionary that contained all of them would keep
@@ -70,6 +75,7 @@ extension Agenda {
             let step = now.step(since: past.lastHeartbeat(of: previous))
         {
             let isCorrection = step.length >= Self.correctionMin
+            counts.addStep(isCorrection: isCorrection)
             clock = [.tell(.clockStepped(by: step, isCorrection: isCorrection))]
         }
         return [.storeJobSet(change, durable: true), began] + clock
@@ -92,13 +98,13 @@ extension Agenda {
         if let found = archived.removeValue(forKey: job.name) {
             record = found.record
             entry.restore(found.record, at: now)
-            entry.lastRun = found.lastRun
+            entry.outcomes = found.outcomes
         } else if let old = job.renamedFrom, slot(of: old) == nil,
             let found = archived.removeValue(forKey: old)
         {
             record = found.record
             entry.restore(found.record, at: now)
-            entry.lastRun = found.lastRun
+            entry.outcomes = found.outcomes
             names.insert(old)
             change.renamed.append(Renaming(from: old, to: job.name))
             told = [.tell(.renamed(job.name, from: old))]
@@ -174,6 +180,15 @@ extension JobSet {
 }
 
 extension RecoveredState {
+    /// What is known of the runs of a job that ended. A run may have succeeded after the job's
+    /// record was taken.
+    fileprivate func outcomes(of job: Job.Name, _ record: JobRecord? = nil) -> JobOutcomes {
+        let last = lastRuns[job]
+        let ended = last?.result == .success ? last?.ended : nil
+        let successes = [record?.lastSuccess, lastSuccesses[job], ended]
+        return JobOutcomes(last: last, lastSuccess: successes.compactMap { $0 }.max())
+    }
+
     /// How long no daemon ran. Nil at the first start, and if the wall clock, the only clock that
     /// continues over a reboot, was set back meanwhile.
     fileprivate func away(until now: Now) -> Duration? {

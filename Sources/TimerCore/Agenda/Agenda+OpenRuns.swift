@@ -58,7 +58,7 @@ extension Agenda {
     ) {
         let outcome = RunOutcome.lost(loss)
         let summary = summary(of: open.id, outcome, failed: true)
-        noteLastRun(summary, of: open.job)
+        noteEnd(summary, of: open.job)
         batch.ends.append(.close(summary))
         batch.notices.append(.tell(.runEnded(open.id, outcome, RunUsage(), failed: true)))
     }

@@ -251,7 +251,7 @@ extension Agenda {
         runs.detach(slot, job: entry.job.name)
         let record = entry.record(at: now, instance: instance, removed: now.wall)
         change.records.append(record)
-        archived[entry.job.name] = ArchivedJob(record: record, lastRun: entry.lastRun)
+        archived[entry.job.name] = ArchivedJob(record: record, outcomes: entry.outcomes)
         slots.remove(entry.job.name, in: entries)
         entries[slot] = nil
     }

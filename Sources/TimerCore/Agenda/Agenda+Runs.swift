@@ -18,6 +18,7 @@ extension Agenda {
         if let obstacle = recordAndStart(run, as: candidate, slot, &entry, into: &batch) {
             return skip(firing, obstacle.skipReason, &entry, at: now, into: &batch)
         }
+        if case .schedule = firing.cause { counts.lateness.add(late) }
         let remaining = entry.phase == .armed ? entry.remaining(at: now) : nil
         batch.notices.append(.tell(.fired(run, late: late, remaining: remaining)))
         let active = runs[slot]
@@ -127,13 +128,13 @@ extension Agenda {
             id: run, began: change.before.began, ended: ended, outcome: outcome, usage: usage,
             failed: failed)
         if let slot, var entry = entries[slot] {
-            entry.lastRun = summary
-            if outcome.isRetried(codes) { retry(change.run, slot, entry, at: now, into: &batch) }
+            noteEnd(summary, in: &entry)
+            if outcome.isRetried(codes) { retry(change.run, slot, &entry, at: now, into: &batch) }
             entries[slot] = entry
             admitWaiting(at: now, into: &batch)
             release(slot, at: now, into: &batch)
         } else {
-            noteLastRun(summary, of: job)
+            noteEnd(summary, of: job)
             admitWaiting(at: now, into: &batch)
         }
         return [.close(summary)] + batch.actions
@@ -142,12 +143,15 @@ extension Agenda {
     /// Records a retry that starts after a delay. It is recorded at once, so that it is made even
     /// if the daemon ends before the delay has passed.
     private mutating func retry(
-        _ ended: ActiveRun, _ slot: Int, _ entry: JobEntry, at now: Now, into batch: inout Batch
+        _ ended: ActiveRun, _ slot: Int, _ entry: inout JobEntry, at now: Now,
+        into batch: inout Batch
     ) {
         guard let boxed = ended.job, entry.phase != .stopped,
             ended.id.attempt <= boxed.wrappedValue.policy.retry.retries,
             !ended.firing.cause.variables.areLost
         else { return }
+        counts.runs.addRetry()
+        entry.outcomes.counts.addRetry()
         let retry = boxed.wrappedValue.policy.retry
         let delay = retry.delay(after: ended.id.attempt)
         let attempt = Run(firing: ended.firing, attempt: ended.id.attempt + 1, job: boxed)
@@ -235,7 +239,7 @@ extension Agenda {
         let outcome = RunOutcome.lost(.deadline)
         _ = runs.apply(.cancel(outcome), to: run.id, of: .slot(slot))
         let summary = summary(of: run.id, outcome, failed: true)
-        entry.lastRun = summary
+        noteEnd(summary, in: &entry)
         batch.ends.append(.close(summary))
         skip(run.firing, .deadline, &entry, at: now, into: &batch)
         return true

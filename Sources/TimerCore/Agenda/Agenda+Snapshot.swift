@@ -120,7 +120,7 @@ extension JobEntry {
 
     /// When the next firing is due if nothing changes until then. For a pause with an end, that is
     /// after the pause, as `on-resume` says.
-    fileprivate func next(at now: Now) -> WallInstant? {
+    func next(at now: Now) -> WallInstant? {
         if case .paused(let pause) = phase {
             return pause.until.flatMap { next(after: pause, $0, now) }
         }

@@ -72,7 +72,7 @@ extension Agenda {
         else { return }
         runs.forgetJob(of: run)
         let summary = summary(of: run, outcome, failed: false)
-        noteLastRun(summary, of: job)
+        noteEnd(summary, of: job)
         batch.ends.append(.close(summary))
         batch.notices.append(.tell(.runEnded(run, outcome, RunUsage(), failed: false)))
     }

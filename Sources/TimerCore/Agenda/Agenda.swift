@@ -70,6 +70,8 @@ public struct Agenda: Sendable {
     var runs = RunTable()
     /// The number of open ledgers.
     var counting = 0
+    /// What is counted of all jobs together since the daemon started.
+    public internal(set) var counts = AgendaCounts()
 
     private init(concurrentRunsMax: Int, seed: UInt64) {
         self.concurrentRunsMax = max(1, concurrentRunsMax)
@@ -145,16 +147,6 @@ public struct Agenda: Sendable {
         RunSummary(id: run, ended: lastNow?.wall, outcome: outcome, failed: failed)
     }
 
-    /// Records the end of the latest run of a job, even if the job is not in the configuration any
-    /// more.
-    mutating func noteLastRun(_ run: RunSummary, of job: Job.Name) {
-        if let slot = slot(of: job) {
-            entries[slot]?.lastRun = run
-        } else {
-            archived[job]?.lastRun = run
-        }
-    }
-
     /// Whether the time of any job counts, so that heartbeats and checkpoints are needed.
     public var isCounting: Bool { counting > 0 }
 
@@ -175,15 +167,10 @@ public struct Agenda: Sendable {
 /// A job that was removed from the configuration.
 struct ArchivedJob: Sendable {
     var record: JobRecord
-    private var boxedLastRun: Boxed<RunSummary>?
+    @Boxed var outcomes: JobOutcomes
 
-    init(record: JobRecord, lastRun: RunSummary?) {
+    init(record: JobRecord, outcomes: JobOutcomes) {
         self.record = record
-        self.lastRun = lastRun
-    }
-
-    var lastRun: RunSummary? {
-        get { boxedLastRun?.wrappedValue }
-        set { boxedLastRun = newValue.map { Boxed(wrappedValue: $0) } }
+        _outcomes = Boxed(wrappedValue: outcomes)
     }
 }

@@ -16,7 +16,8 @@ struct JobEntry: Sendable {
     /// The next occurrence; nil if there is none, or while the job is not armed.
     var occurrence: WallInstant?
     var configuredPaused: Bool
-    private var boxedLastRun: Boxed<RunSummary>?
+    /// Nil while no run of the job has ended.
+    private var boxedOutcomes: Boxed<JobOutcomes>?
     /// Nil while all these fields have their default values.
     private var uncommon: Boxed<UncommonFields>?
     /// When the time record was last passed to the store.
@@ -42,10 +43,10 @@ struct JobEntry: Sendable {
 
     var boxedJob: Boxed<Job> { _job }
 
-    /// The latest run that ended.
-    var lastRun: RunSummary? {
-        get { boxedLastRun?.wrappedValue }
-        set { boxedLastRun = newValue.map { Boxed(wrappedValue: $0) } }
+    /// What is known of its runs that ended.
+    var outcomes: JobOutcomes {
+        get { boxedOutcomes?.wrappedValue ?? JobOutcomes() }
+        set { boxedOutcomes = newValue == JobOutcomes() ? nil : Boxed(wrappedValue: newValue) }
     }
 
     /// An attempt at a firing of this job.
@@ -136,7 +137,7 @@ struct JobEntry: Sendable {
             lastScheduled: lastScheduled, configuredPaused: configuredPaused, removed: removed,
             at: now, instance: instance, basis: job.count, maxLoss: maxLoss, skips: skips,
             processedThrough: processedThrough(at: now), clockEpoch: clockEpoch,
-            isDueThisBoot: isDueThisBoot)
+            isDueThisBoot: isDueThisBoot, lastSuccess: boxedOutcomes?.wrappedValue.lastSuccess)
     }
 
     /// Up to which instant all occurrences were processed, for a start or a reload with another
@@ -177,6 +178,7 @@ extension JobEntry {
         var countedAfterPause = Duration.zero
         var isDueThisBoot = false
         var lastSkip: SkippedFiring?
+        var skipCounts = SkipCounts()
     }
 
     /// How often the wall clock was corrected backwards. It distinguishes occurrences with the same
@@ -211,9 +213,17 @@ extension JobEntry {
     }
 
     /// The latest firing that was skipped.
-    var lastSkip: SkippedFiring? {
-        get { uncommon?.wrappedValue.lastSkip }
-        set { if newValue != lastSkip { change { $0.lastSkip = newValue } } }
+    var lastSkip: SkippedFiring? { uncommon?.wrappedValue.lastSkip }
+
+    /// The firings that were skipped since the daemon started.
+    var skipCounts: SkipCounts { uncommon?.wrappedValue.skipCounts ?? SkipCounts() }
+
+    /// Records and counts a firing that was skipped.
+    mutating func note(_ skip: SkippedFiring) {
+        change { fields in
+            fields.lastSkip = skip
+            fields.skipCounts.add(skip.reason.kind)
+        }
     }
 
     private mutating func change(_ body: (inout UncommonFields) -> Void) {

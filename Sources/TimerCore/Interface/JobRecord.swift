@@ -112,6 +112,8 @@ public struct JobRecord: Hashable, Sendable {
     /// Whether the firing of the boot of `at` had not happened yet, for a job that fires once in
     /// each boot.
     public var isDueThisBoot: Bool
+    /// When a run of the job last succeeded; nil if that is not known.
+    public var lastSuccess: WallInstant?
 
     /// Creates a record.
     public init(
@@ -119,7 +121,7 @@ public struct JobRecord: Hashable, Sendable {
         firings: Int, lastScheduled: WallInstant?, configuredPaused: Bool, removed: WallInstant?,
         at: Now, instance: DaemonInstance.ID, basis: TimeBasis = .active, maxLoss: Duration = .zero,
         skips: Int = 0, processedThrough: WallInstant? = nil, clockEpoch: Int = 0,
-        isDueThisBoot: Bool = false
+        isDueThisBoot: Bool = false, lastSuccess: WallInstant? = nil
     ) {
         self.job = job
         self.phase = phase
@@ -138,5 +140,6 @@ public struct JobRecord: Hashable, Sendable {
         self.processedThrough = processedThrough
         self.clockEpoch = clockEpoch
         self.isDueThisBoot = isDueThisBoot
+        self.lastSuccess = lastSuccess
     }
 }

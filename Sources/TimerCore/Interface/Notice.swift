@@ -86,17 +86,6 @@ public enum Notice: Hashable, Sendable {
         case byOrder(left: Int)
 
         /// The word for it in the journal and JSON.
-        public var word: String {
-            switch self {
-            case .stillRunning: "still-running"
-            case .concurrencyMax: "concurrency-max"
-            case .queueFull: "queue-full"
-            case .missed: "missed"
-            case .catchUpMax: "catch-up-max"
-            case .deadline: "deadline"
-            case .clockSet: "clock-set"
-            case .byOrder: "by-order"
-            }
-        }
+        public var word: String { kind.word }
     }
 }

@@ -75,11 +75,14 @@ public struct RecoveredState: Sendable {
     public var openRuns: [OpenRun]
     /// The latest closed run of each job.
     public var lastRuns: [Job.Name: RunSummary]
+    /// When runs of these jobs last succeeded, if that was after the job's record was taken.
+    public var lastSuccesses: [Job.Name: WallInstant]
 
     /// Creates a recovered state; by default an empty one, as at the very first start.
     public init(
         instance: DaemonInstance.ID, previous: PreviousInstance? = nil, heartbeat: Heartbeat? = nil,
-        records: [JobRecord] = [], openRuns: [OpenRun] = [], lastRuns: [Job.Name: RunSummary] = [:]
+        records: [JobRecord] = [], openRuns: [OpenRun] = [], lastRuns: [Job.Name: RunSummary] = [:],
+        lastSuccesses: [Job.Name: WallInstant] = [:]
     ) {
         self.instance = instance
         self.previous = previous
@@ -87,6 +90,7 @@ public struct RecoveredState: Sendable {
         self.records = records
         self.openRuns = openRuns
         self.lastRuns = lastRuns
+        self.lastSuccesses = lastSuccesses
     }
 
     /// An instance that has ended.

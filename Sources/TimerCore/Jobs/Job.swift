@@ -63,6 +63,7 @@ extension Job {
         var workingDirectory: String?
         var renamedFrom: Name?
         var isOneOff = false
+        var hasDurationHistogram = false
     }
 
     /// Whether it runs once and is then removed together with its definition. A command created it
@@ -70,6 +71,12 @@ extension Job {
     public var isOneOff: Bool {
         get { uncommon.isOneOff }
         set { uncommon.isOneOff = newValue }
+    }
+
+    /// Whether metrics have a histogram of how long its runs take.
+    public var hasDurationHistogram: Bool {
+        get { uncommon.hasDurationHistogram }
+        set { if newValue != hasDurationHistogram { uncommon.hasDurationHistogram = newValue } }
     }
 
     /// The time before the first firing; nil: the interval of the schedule. Zero fires at once.

@@ -1,0 +1,55 @@
+// Copyright 2026 the timerd authors
+// SPDX-License-Identifier: Apache-2.0
+
+/// What is known of the runs of a job that ended. It is kept together because all of it changes
+/// when a run ends.
+struct JobOutcomes: Hashable, Sendable {
+    /// The latest run that ended.
+    var last: RunSummary?
+    /// When a run last succeeded, also before this daemon started.
+    var lastSuccess: WallInstant?
+    /// The runs that ended since the daemon started.
+    var counts = RunCounts()
+    /// How long they took, for a job that asks for it.
+    var durations: Histogram?
+
+    /// Adds a run that ended.
+    mutating func add(_ run: RunSummary, withDuration: Bool) {
+        last = run
+        let result = run.result
+        counts.add(result)
+        if result == .success { lastSuccess = run.ended ?? lastSuccess }
+        guard withDuration, run.began != nil else { return }
+        var durations = durations ?? Histogram(bounds: Histogram.runBounds)
+        durations.add(run.usage.elapsed)
+        self.durations = durations
+    }
+}
+
+extension JobEntry {
+    /// The latest run that ended.
+    var lastRun: RunSummary? {
+        get { outcomes.last }
+        set { outcomes.last = newValue }
+    }
+}
+
+extension Agenda {
+    /// Records the end of a run of a job of the configuration. Each run that is closed comes here
+    /// once, or to `noteEnd(_:of:)`.
+    mutating func noteEnd(_ run: RunSummary, in entry: inout JobEntry) {
+        counts.runs.add(run.result)
+        entry.outcomes.add(run, withDuration: entry.job.hasDurationHistogram)
+    }
+
+    /// The same for a run whose job may not be in the configuration any more.
+    mutating func noteEnd(_ run: RunSummary, of job: Job.Name) {
+        if let slot = slot(of: job), var entry = entries[slot] {
+            noteEnd(run, in: &entry)
+            entries[slot] = entry
+        } else {
+            counts.runs.add(run.result)
+            archived[job]?.outcomes.add(run, withDuration: false)
+        }
+    }
+}

@@ -1,0 +1,167 @@
+// Copyright 2026 the timerd authors
+// SPDX-License-Identifier: Apache-2.0
+
+/// How a run ended, in the words by which runs are counted.
+public enum RunResult: Int, CaseIterable, Sendable {
+    case success, failed, timedOut, lost, stopped, replaced
+
+    /// The word for it in metrics.
+    public var word: String {
+        switch self {
+        case .success: "success"
+        case .failed: "failed"
+        case .timedOut: "timed-out"
+        case .lost: "lost"
+        case .stopped: "stopped"
+        case .replaced: "replaced"
+        }
+    }
+}
+
+extension RunSummary {
+    /// The word it is counted by.
+    public var result: RunResult {
+        switch outcome {
+        case .exited: failed ? .failed : .success
+        case .signalled, .spawnFailed: .failed
+        case .timedOut: .timedOut
+        case .lost: .lost
+        case .stopped: .stopped
+        case .replaced: .replaced
+        }
+    }
+}
+
+/// How many runs ended with each result, and how many retries were made. Each number wraps around
+/// after 2^32, which a reader of counters takes for a restart.
+public struct RunCounts: Hashable, Sendable {
+    private static let retriesIndex = 7
+    private var numbers = SIMD8<UInt32>.zero
+
+    /// Nothing is counted yet.
+    public init() {}
+
+    /// How many runs ended like this.
+    public subscript(result: RunResult) -> UInt32 { numbers[result.rawValue] }
+
+    /// How many retries were decided.
+    public var retries: UInt32 { numbers[Self.retriesIndex] }
+
+    /// Counts a run that ended.
+    public mutating func add(_ result: RunResult) { numbers[result.rawValue] &+= 1 }
+
+    /// Counts a retry.
+    public mutating func addRetry() { numbers[Self.retriesIndex] &+= 1 }
+}
+
+/// Why firings were skipped, without the details.
+public enum SkipKind: Int, CaseIterable, Sendable {
+    case stillRunning, concurrencyMax, queueFull, missed, catchUpMax, deadline, clockSet, byOrder
+
+    /// The word for it in the journal, JSON and metrics.
+    public var word: String {
+        switch self {
+        case .stillRunning: "still-running"
+        case .concurrencyMax: "concurrency-max"
+        case .queueFull: "queue-full"
+        case .missed: "missed"
+        case .catchUpMax: "catch-up-max"
+        case .deadline: "deadline"
+        case .clockSet: "clock-set"
+        case .byOrder: "by-order"
+        }
+    }
+}
+
+extension Notice.SkipReason {
+    /// The reason without its details.
+    public var kind: SkipKind {
+        switch self {
+        case .stillRunning: .stillRunning
+        case .concurrencyMax: .concurrencyMax
+        case .queueFull: .queueFull
+        case .missed: .missed
+        case .catchUpMax: .catchUpMax
+        case .deadline: .deadline
+        case .clockSet: .clockSet
+        case .byOrder: .byOrder
+        }
+    }
+}
+
+/// How many firings were skipped, by reason. A firing stands for those that were missed before it.
+public struct SkipCounts: Hashable, Sendable {
+    private var numbers = SIMD8<UInt32>.zero
+
+    /// Nothing is counted yet.
+    public init() {}
+
+    /// How many firings were skipped for this reason.
+    public subscript(kind: SkipKind) -> UInt32 { numbers[kind.rawValue] }
+
+    /// Counts a firing that was skipped.
+    public mutating func add(_ kind: SkipKind) { numbers[kind.rawValue] &+= 1 }
+}
+
+/// How often values were in each of some ranges, and their sum.
+public struct Histogram: Hashable, Sendable {
+    /// The upper bounds of the ranges, ascending; each range includes its bound.
+    public let bounds: [Duration]
+    /// How many values were in each range, and above the last bound.
+    public private(set) var counts: [UInt64]
+    /// The sum of all values.
+    public private(set) var sum = Duration.zero
+
+    /// A histogram without values.
+    public init(bounds: [Duration]) {
+        self.bounds = bounds
+        counts = Array(repeating: 0, count: bounds.count + 1)
+    }
+
+    /// How many values there are.
+    public var count: UInt64 { counts.reduce(0, +) }
+
+    /// Adds a value.
+    /// - Complexity: O(*n*) in the number of bounds below the value.
+    public mutating func add(_ value: Duration) {
+        var place = 0
+        while place < bounds.count, bounds[place] < value { place += 1 }
+        counts[place] &+= 1
+        sum += value
+    }
+
+    /// For how late firings are: from a wake-up on time to a machine that is far too busy.
+    public static let latenessBounds: [Duration] =
+        [100, 250, 500, 1000, 2500, 5000, 10_000, 25_000, 50_000, 100_000, 500_000].map {
+            .microseconds($0)
+        } + [.seconds(1), .seconds(10), .seconds(60)]
+
+    /// For how long runs take: from a moment to a day.
+    public static let runBounds: [Duration] =
+        [.milliseconds(100), .milliseconds(500)]
+        + [1, 5, 15, 60, 300, 900, 3600, 14_400, 86_400].map { .seconds($0) }
+}
+
+/// What is counted of all jobs together, also of those that are not in the configuration any more,
+/// since the daemon started.
+public struct AgendaCounts: Hashable, Sendable {
+    /// The runs that ended, and the retries.
+    public internal(set) var runs = RunCounts()
+    /// The firings that were skipped.
+    public internal(set) var skips = SkipCounts()
+    /// How late the firings of the schedule were when they were decided, those that were caught up
+    /// not among them.
+    public internal(set) var lateness = Histogram(bounds: Histogram.latenessBounds)
+    /// How often the wall clock was set by less than a correction, and how often it was corrected.
+    public internal(set) var clockSteps: UInt64 = 0
+    public internal(set) var clockCorrections: UInt64 = 0
+    /// The maximum elapsed time that a single job may have lost before this daemon started.
+    public internal(set) var lost = Duration.zero
+
+    /// Nothing is counted yet.
+    public init() {}
+
+    mutating func addStep(isCorrection: Bool) {
+        if isCorrection { clockCorrections &+= 1 } else { clockSteps &+= 1 }
+    }
+}
