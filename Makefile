@@ -31,7 +31,7 @@ PAGE ?= 127.0.0.1:8321
 # The benchmarks to run, such as CASES="next agenda"; the default is all. LONG=1 takes ten times as long.
 CASES ?=
 
-.PHONY: help run status build test test-api test-page test-library test-mutations test-systemd test-container bench bench-guard docs format check-format setup clean \
+.PHONY: help run status build test test-api test-metrics test-page test-library test-mutations test-systemd test-container bench bench-guard docs format check-format setup clean \
     install uninstall deb check-deb
 
 help:
@@ -43,6 +43,7 @@ help:
 	@echo 'make test-systemd  test under a real systemd, in a container (needs root)'
 	@echo 'make test-api      ask a daemon everything that its OpenAPI document describes, rightly and wrongly (a minute)'
 	@echo 'make test-page     drive the status page in a real browser, and check it for accessibility (2 minutes)'
+	@echo 'make test-metrics  scrape a daemon with a real Prometheus, and let each alert fire and clear (half a minute)'
 	@echo 'make test-container  build the image of Containerfile and try it, without a container engine (needs root)'
 	@echo 'make build         build release binaries in .build/release/'
 	@echo 'make deb           build a Debian package in dist/'
@@ -109,6 +110,10 @@ test-page: setup
 	$(SWIFT) build
 	Tests/Page/run .build/debug
 
+test-metrics: setup
+	$(SWIFT) build
+	Tests/Metrics/run .build/debug
+
 test-container: build
 	Tests/Container/run .build/release
 
@@ -123,7 +128,8 @@ installed = $(BINARIES:%=$(DESTDIR)$(PREFIX)/bin/%) $(HELPERS:%=$(DESTDIR)$(PREF
     $(foreach page,$(notdir $(wildcard man/*)),$(share)/man/man$(lastword $(subst ., ,$(page)))/$(page)) \
     $(COMPLETED:%=$(share)/bash-completion/completions/%) $(COMPLETED:%=$(DESTDIR)$(ZSH)/_%) \
     $(COMPLETED:%=$(share)/fish/vendor_completions.d/%.fish) $(share)/doc/timerd/examples/timerd.toml \
-    $(share)/timerd/timerd.schema.json $(share)/timerd/openapi.json
+    $(share)/timerd/timerd.schema.json $(share)/timerd/openapi.json \
+    $(share)/timerd/prometheus/timerd.rules.yml $(share)/timerd/grafana/timerd.json
 
 # It does not build, so that root creates no files in .build.
 install:
@@ -153,12 +159,14 @@ install:
 	    && { [ -e $(DESTDIR)/etc/timerd/timerd.toml ] \
 	        || put config/system.toml $(DESTDIR)/etc/timerd/timerd.toml; }
 	install -m 644 Sources/COpenAPI/openapi.json $(share)/timerd/openapi.json
+	install -m 644 monitoring/prometheus/timerd.rules.yml $(share)/timerd/prometheus/timerd.rules.yml
+	install -m 644 monitoring/grafana/timerd.json $(share)/timerd/grafana/timerd.json
 	@[ -n "$(DESTDIR)" ] || echo 'now: systemd-sysusers && journalctl --update-catalog &&' \
 	    'systemctl daemon-reload && systemctl enable --now timerd'
 
 uninstall:
 	rm -f $(installed)
-	-rmdir --ignore-fail-on-non-empty -p $(share)/doc/timerd/examples $(share)/timerd
+	-rmdir --ignore-fail-on-non-empty -p $(share)/doc/timerd/examples $(share)/timerd/prometheus $(share)/timerd/grafana
 
 deb: PACKAGES += debhelper
 deb: build

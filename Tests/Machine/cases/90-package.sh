@@ -65,6 +65,12 @@ inside systemctl enable --now -q timerd-web.socket
 serves() { equals 200 inside curl -s -o /dev/null -w '%{http_code}' http://127.0.0.1:8321/; }
 expect 'it can be enabled' serves
 expect "users' own units are there" inside test -f /usr/lib/systemd/user/timerd.service
+for file in prometheus/timerd.rules.yml grafana/timerd.json; do
+    expect "$file is there" inside test -f "/usr/share/timerd/$file"
+done
+expect 'its metrics can be collected' inside timerctl metrics --output /run/timerd.prom
+expect 'and read' inside grep -q '^timerd_runner_connected 1$' /run/timerd.prom
+inside rm -f /run/timerd.prom
 expect 'and left to them to enable' sh -c 'test "$1" = disabled' sh \
     "$(inside systemctl --global is-enabled timerd.service || true)"
 expect 'the configuration has no job' equals '' inside timerctl list --names
