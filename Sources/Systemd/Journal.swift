@@ -20,14 +20,23 @@ public final class Journal: Sendable {
     public static let standardPath = "/run/systemd/journal/socket"
 
     private let socket: DatagramSocket?
-    private let dropped = Mutex(0)
+    private struct Drops {
+        /// Those that the journal was not told of yet.
+        var untold = 0
+        var total = 0
+    }
+
+    private let dropped = Mutex(Drops())
 
     /// - Parameter path: the journal's socket. A missing socket or an invalid path is treated like
     ///   a journal that does not respond.
     public init(path: String = Journal.standardPath) { socket = DatagramSocket(address: path) }
 
     /// How many entries were dropped since the journal last accepted one.
-    public var droppedCount: Int { dropped.withLock { $0 } }
+    public var droppedCount: Int { dropped.withLock(\.untold) }
+
+    /// How many entries were dropped in all.
+    public var droppedTotal: Int { dropped.withLock(\.total) }
 
     /// Whether standard error is connected to the journal, according to JOURNAL_STREAM
     /// (systemd.exec(5)).
@@ -102,11 +111,12 @@ public final class Journal: Sendable {
     ///   returning `full`.
     private func attempt(_ entry: [UInt8], isLast: Bool) -> Outcome {
         dropped.withLock { dropped in
-            let failure = reportDrops(&dropped) ?? deliver(entry)
+            let failure = reportDrops(&dropped.untold) ?? deliver(entry)
             if failure == 0 { return .taken }
             // If entries were already dropped, the journal hangs.
-            if failure == EAGAIN, !isLast, dropped == 0 { return .full }
-            dropped += 1
+            if failure == EAGAIN, !isLast, dropped.untold == 0 { return .full }
+            dropped.untold += 1
+            dropped.total += 1
             return .dropped
         }
     }

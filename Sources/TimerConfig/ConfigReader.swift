@@ -55,6 +55,8 @@ public struct DaemonSettings: Hashable, Sendable {
     public var operators = AllowedUsers(users: [], groups: [])
     /// The hosts under which a reverse proxy serves the status page, in small letters, some with a port.
     public var webHosts: [String] = []
+    /// Of how many jobs metrics have series of their own.
+    public var metricsJobsMax = 1000
 
     /// The defaults.
     public init() {}

@@ -29,6 +29,7 @@ struct Draft {
     var concurrencyMax: (number: Int, mark: SourceMark)?
     var execution = Execution()
     var renamedFrom: (name: Job.Name, mark: SourceMark)?
+    var hasDurationHistogram = false
 
     /// The job, if the table has everything that a job needs.
     func job(
@@ -52,11 +53,13 @@ struct Draft {
         var policy = policy
         // A value in [defaults] applies to the jobs that can have it.
         if policy.concurrency == .allow { policy.concurrencyMax = concurrencyMax?.number }
-        return Job(
+        var job = Job(
             name: name, command: command, schedule: schedule, description: description,
             first: every == nil ? nil : first, count: count, paused: paused,
             environment: environment, workingDirectory: workingDirectory, policy: policy,
             execution: execution, renamedFrom: renamedFrom?.name)
+        job.hasDurationHistogram = hasDurationHistogram
+        return job
     }
 
     /// The wall-clock schedule. Each occurrence is in the zone of its own text, of the job, or of

@@ -169,6 +169,11 @@ struct JobKey: Sendable {
                 draft.workingDirectory = path
             },
             JobKey(
+                "run-duration-histogram", .boolean,
+                "Whether metrics have a histogram of how long its runs take.",
+                standard: .boolean(Draft().hasDurationHistogram)
+            ) { node, draft throws(Fault) in draft.hasDurationHistogram = try node.boolean() },
+            JobKey(
                 "renamed-from", .text,
                 "The name it had before: the job keeps its saved state, its runs and its history.",
                 default: false
@@ -192,6 +197,8 @@ struct SettingsTable: Sendable {
             name: "control", help: "Who may give commands to the daemon.", keys: DaemonKey.control),
         SettingsTable(
             name: "web", help: "The status page for browsers.", keys: DaemonKey.web),
+        SettingsTable(
+            name: "metrics", help: "What metrics contain.", keys: DaemonKey.metrics),
     ]
 }
 
@@ -266,6 +273,17 @@ struct DaemonKey: Sendable {
             "The names under which a reverse proxy serves the status page, with a port if it is not the usual one."
         ) { node, settings throws(Fault) in
             settings.webHosts = try node.hosts()
+        }
+    ]
+
+    /// Those of `[metrics]`.
+    static let metrics: [DaemonKey] = [
+        DaemonKey(
+            "jobs-max", .integer(0...1_000_000),
+            "How many jobs have metrics of their own; the others are in the sums only.",
+            standard: .integer(Int64(DaemonSettings().metricsJobsMax))
+        ) { node, settings throws(Fault) in
+            settings.metricsJobsMax = try node.integer(in: 0...1_000_000)
         }
     ]
 }

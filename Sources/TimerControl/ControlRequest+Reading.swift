@@ -33,7 +33,7 @@ extension ControlRequest {
     private enum Resource {
         case jobs, job(Job.Name), verb(Order.Verb), why(Job.Name), log(Job.Name), kill(Job.Name)
         case order(Order.Verb, Job.Name)
-        case runs, run(Run.ID), upcoming, reload, document
+        case runs, run(Run.ID), upcoming, reload, document, metrics
         case oneOffs, oneOff(Job.Name), cancelOneOff(Job.Name)
         case loginLinks, login, session, logout, revoke, web
 
@@ -41,7 +41,7 @@ extension ControlRequest {
         var methods: [String] {
             switch self {
             case .jobs, .job, .why, .log, .runs, .run, .upcoming, .document, .oneOffs, .session,
-                .web:
+                .web, .metrics:
                 ["GET", "HEAD", "OPTIONS"]
             case .kill, .order, .oneOff, .cancelOneOff, .loginLinks, .login, .logout, .revoke:
                 ["POST", "OPTIONS"]
@@ -52,10 +52,14 @@ extension ControlRequest {
 
     /// Parses a request of HTTP.
     ///
-    /// - Parameter path: percent-encoded and with the query, as received; the part after the host,
-    ///   if it is an absolute URL.
+    /// - Parameters:
+    ///   - path: percent-encoded and with the query, as received; the part after the host, if it is
+    ///     an absolute URL.
+    ///   - accepted: the values of the header `Accept`, for an answer that has several formats.
     /// - Complexity: O(*n*) in the bytes.
-    public init(method: String, path: String, body: [UInt8]) throws(Fault) {
+    public init(
+        method: String, path: String, body: [UInt8], accepted: [String] = []
+    ) throws(Fault) {
         let target = Target(path)
         let resource = try Self.resource(at: target)
         // HEAD is GET without the body of the answer (RFC 9110, 9.3.2).
@@ -94,6 +98,7 @@ extension ControlRequest {
         case .logout: self = .logout
         case .revoke: self = .revokeSessions(all: try RevokeBody.read(body))
         case .web: self = .web
+        case .metrics: self = .metrics(MetricsFormat(accepted: accepted))
         }
         try query.finish()
         // The other requests have checked their body already.
@@ -184,6 +189,7 @@ extension ControlRequest {
     /// with a description of its methods, parameters, body and answers. Tests fail until all have
     /// it.
     private static let routes: [Route] = [
+        Route("/metrics") { _ in .metrics },
         Route("/v1/openapi.json") { _ in .document },
         Route("/v1/jobs") { _ in .jobs },
         Route("/v1/jobs/{verb}") { $0.verb.map { .verb($0) } },

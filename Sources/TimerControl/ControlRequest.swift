@@ -37,6 +37,8 @@ public enum ControlRequest: Hashable, Sendable {
     case previewReload
     /// The OpenAPI document of the API: `GET /v1/openapi.json`.
     case document
+    /// Metrics for Prometheus: `GET /metrics`, with the format as the header `Accept`.
+    case metrics(MetricsFormat = .text)
 
     /// The data for the definition of a one-off job: its place, and an unused name if a base is
     /// given: `GET /v1/one-offs`, with `base` as a query.
@@ -64,7 +66,7 @@ public enum ControlRequest: Hashable, Sendable {
     public var isChange: Bool {
         switch self {
         case .list, .show, .why, .history, .run, .upcoming, .log, .previewReload, .document,
-            .oneOffs, .loginLink, .login, .session, .logout, .web:
+            .oneOffs, .loginLink, .login, .session, .logout, .web, .metrics:
             false
         case .revokeSessions(let all): all
         case .order, .orders, .kill, .reload, .strictReload, .takeOneOff, .cancelOneOff: true
@@ -77,7 +79,7 @@ public enum ControlRequest: Hashable, Sendable {
         switch self {
         case .list, .show, .why, .history, .run, .upcoming, .log, .previewReload, .document,
             .order, .orders, .kill, .reload, .strictReload, .cancelOneOff, .login, .session,
-            .logout, .web:
+            .logout, .web, .metrics:
             true
         case .oneOffs, .takeOneOff, .loginLink, .revokeSessions: false
         }
@@ -94,7 +96,7 @@ public enum ControlRequest: Hashable, Sendable {
     /// Whether it may concern all jobs and be slow.
     var isLong: Bool {
         switch self {
-        case .list, .upcoming, .orders, .reload, .strictReload, .previewReload: true
+        case .list, .upcoming, .orders, .reload, .strictReload, .previewReload, .metrics: true
         case .show, .why, .order, .history, .run, .log, .kill, .document, .oneOffs, .takeOneOff,
             .cancelOneOff, .loginLink, .login, .session, .logout, .revokeSessions, .web:
             false
@@ -137,6 +139,7 @@ public enum ControlRequest: Hashable, Sendable {
         case .logout: "/v1/session/logout"
         case .revokeSessions: "/v1/sessions/revoke"
         case .web: "/v1/web"
+        case .metrics: "/metrics"
         }
     }
 

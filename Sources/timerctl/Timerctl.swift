@@ -25,7 +25,7 @@ struct Timerctl: ParsableCommand {
             NextVerb.self,
             HistoryVerb.self, LogVerb.self, KillVerb.self, AtVerb.self, InVerb.self,
             CancelVerb.self,
-            ReloadVerb.self, EditVerb.self, WebVerb.self, APIVerb.self,
+            ReloadVerb.self, EditVerb.self, WebVerb.self, APIVerb.self, MetricsVerb.self,
         ])
 
     /// Only for the help and the shells' completions: options before the command are moved behind

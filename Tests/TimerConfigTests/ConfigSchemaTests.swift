@@ -15,6 +15,7 @@ import Testing
             var daemon: Table
             var control: Table
             var web: Table
+            var metrics: Table
             var defaults: Table
             var job: Jobs
         }
@@ -43,10 +44,10 @@ import Testing
         #expect(tables.daemon.properties.keys.sorted() == daemon.sorted())
         #expect(tables.job.additionalProperties.properties.keys.sorted() == job.sorted())
         #expect(tables.defaults.properties.keys.sorted() == JobKey.defaultNames.sorted())
-        let others = [tables.control, tables.web]
+        let others = [tables.control, tables.web, tables.metrics]
         #expect(
             others.map { $0.properties.keys.sorted() }
-                == ConfigReader.settingsTables.prefix(2).map { $0.keys.sorted() })
+                == ConfigReader.settingsTables.prefix(3).map { $0.keys.sorted() })
         for table in [tables.daemon, tables.defaults, tables.job.additionalProperties] + others {
             #expect(!table.additionalProperties)
             for (name, key) in table.properties {
@@ -97,6 +98,7 @@ import Testing
         texts += JobKey.all.map { "[defaults]\n\($0.name) = \"1h\"\n" }
         texts += [
             "", "[x]\n", "x = 1\n", "job = 1\n", "[job]\n", "[daemon]\nx = 1\n",
+            "[metrics]\nx = 1\n",
             "[defaults]\nx = 1\n",
             "[job.a]\nshell = \"x\"\nevery = \"1h\"\nx = 1\n", "[job.a]\nshell = \"x\"\n",
             "[job.\"-a\"]\nshell = \"x\"\nevery = \"1h\"\n", "[job.a]\nevery = \"1h\"\n",

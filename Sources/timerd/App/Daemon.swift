@@ -60,6 +60,7 @@ struct Daemon {
     let eventLogger: EventLogger
     let recorder: Recorder
     let recent = RecentOutput()
+    let meters: Meters
     let loop: Loop
     let runner: RunnerClient
     let copies: StateCopies
@@ -81,14 +82,15 @@ struct Daemon {
             Output.complain("cannot start: \(error)")
             throw ExitCode(1)
         }
-        let log = Self.makeLog(options, clocks: clocks)
+        let journal = options.log.isJournal ? Journal() : nil
+        let log = Self.makeLog(options, journal, clocks: clocks)
         if let fault = options.zoneFault { log.warning("Started with a fault: \(fault)") }
         let reaper = OrphanReaper()
         defer { withExtendedLifetime(reaper) {} }
         do {
             let start = DaemonStart(
                 options: options, environment: environment, clocks: clocks, log: log,
-                signals: signals)
+                signals: signals, meters: Meters(journal: journal))
             try start.run { daemon, server in
                 // dispatchMain() would end the main thread, and ps shows a process without one as
                 // defunct.
@@ -108,11 +110,10 @@ struct Daemon {
         }
     }
 
-    private static func makeLog(_ options: Options, clocks: Clocks) -> Logger {
+    private static func makeLog(_ options: Options, _ journal: Journal?, clocks: Clocks) -> Logger {
         let level = options.logLevel.level
         let wall: @Sendable () -> WallInstant = { clocks.now().wall }
-        if options.log.isJournal {
-            let journal = Journal()
+        if let journal {
             LoggingSystem.bootstrap { label in
                 var handler = JournalLogHandler(
                     journal: journal,
@@ -181,6 +182,7 @@ struct Daemon {
     /// when the line is written, so that a crash of the daemon loses no line of a job.
     func listenToRunner(adopting runs: Set<Run.ID>) {
         let (loop, eventLogger, recent, log, clocks) = (loop, eventLogger, recent, log, clocks)
+        let meters = meters
         for run in runs { recent.begin(run) }
         runner.begin(adopting: runs) { news, seen in
             switch news {
@@ -192,9 +194,11 @@ struct Daemon {
                 eventLogger.logLine(line, of: run, toStderr: stream == .stderr, done: seen)
             case .event(.dropped(let run, let lines)):
                 recent.skip(lines, of: run)
+                meters.addDroppedOutput(lines)
                 eventLogger.logDroppedLines(lines, of: run, done: seen)
             case .event(.limited(let run, let lines)):
                 recent.skip(lines, of: run)
+                meters.addDroppedOutput(lines)
                 eventLogger.logRateLimit(lines, of: run, done: seen)
             case .event(.slowed(let run)): eventLogger.logSlowdown(of: run, done: seen)
             case .event(.leftBehind(let run, let count, let named)):
@@ -209,15 +213,18 @@ struct Daemon {
                     eventLogger.afterwards(seen)
                 }
             case .away(_, wasAnnounced: true):
+                meters.note(isRunnerConnected: false)
                 log.notice(
                     """
                     The runner has ended, as it does after an upgrade or when its service is restarted; due \
                     runs wait for the next runner
                     """)
             case .away(let why, wasAnnounced: false):
+                meters.note(isRunnerConnected: false)
                 log.error(
                     "No runner: \(why). Due runs wait for it; active runs continue")
             case .back(let isSame):
+                meters.note(isRunnerConnected: true)
                 log.notice(
                     isSame
                         ? "Connected to the runner again"

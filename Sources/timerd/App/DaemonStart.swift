@@ -23,6 +23,7 @@ struct DaemonStart {
     let clocks: Clocks
     let log: Logger
     let signals: Signals
+    let meters: Meters
 
     /// Starts, and calls `serve` once the daemon can answer all requests. Returns when the daemon
     /// has stopped.
@@ -83,7 +84,7 @@ struct DaemonStart {
         let daemon = Daemon(
             options: options, log: log, clocks: clocks, supervision: supervision,
             eventLogger: eventLogger,
-            recorder: recorder, loop: loop, runner: runner, copies: copies)
+            recorder: recorder, meters: meters, loop: loop, runner: runner, copies: copies)
         // The loop would ignore the end of a run that it does not know yet.
         daemon.listenToRunner(adopting: Set(past.openRuns.filter(\.isLive).map(\.id)))
         // From here on the daemon can answer requests.
@@ -214,7 +215,7 @@ struct DaemonStart {
             config: options.config)
         let control = Control(
             loop: daemon.loop, reloader: reloader, recorder: daemon.recorder,
-            recent: daemon.recent, about: about, access: access)
+            recent: daemon.recent, meters: meters, about: about, access: access)
         let server = try ControlServer.listen(on: socket, for: control)
         let web = try webSocket.map {
             try ControlServer.listen(on: $0, for: control, isGateway: true)

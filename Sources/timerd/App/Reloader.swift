@@ -98,6 +98,9 @@ final class Reloader: Sendable {
         }
     }
 
+    /// How many jobs have metrics of their own.
+    var metricsJobsMax: Int { state.withLock(\.settings.metricsJobsMax) }
+
     /// Reloads and calls `done` once the change is on the disk. Files of `jobs.d` that have errors
     /// are refused, and their jobs do not change. With any other error the whole configuration is
     /// refused and nothing changes.

@@ -22,10 +22,11 @@ struct Control: ControlService {
     private let listings: ListCoalescer<(Snapshot, Loop.Unusable), ControlAnswer>
     private let snapshots: ListCoalescer<Snapshot, Snapshot>
     private let previews: ListCoalescer<Result<ReloadReply, ErrorReply>, ControlAnswer>
+    private let metrics: [MetricsFormat: ListCoalescer<Loop.Measures, ControlAnswer>]
 
     init(
-        loop: Loop, reloader: Reloader, recorder: Recorder, recent: RecentOutput, about: About,
-        access: ControlAccess, names: UserNames = UserNames()
+        loop: Loop, reloader: Reloader, recorder: Recorder, recent: RecentOutput, meters: Meters,
+        about: About, access: ControlAccess, names: UserNames = UserNames()
     ) {
         self.access = access
         self.names = names
@@ -46,6 +47,19 @@ struct Control: ControlService {
         } make: {
             $0
         }
+        metrics = Dictionary(
+            uniqueKeysWithValues: [MetricsFormat.text, .openMetrics].map { format in
+                let metrics = ListCoalescer<Loop.Measures, ControlAnswer> { done in
+                    let jobsMax = reloader.metricsJobsMax
+                    loop.later { $0.measure(jobsMax: jobsMax, done) }
+                } make: { measures in
+                    let page = MetricsPage(
+                        measures, ProcessMeasures(), meters, recorder.meter.reading,
+                        version: about.version)
+                    return ControlAnswer(.ok, page.text(format), type: format.contentType)
+                }
+                return (format, metrics)
+            })
         previews = ListCoalescer {
             reloader.preview(done: $0)
         } make: { result in
@@ -161,6 +175,7 @@ struct Control: ControlService {
         case .logout: logOut(peer, reply)
         case .revokeSessions(let all): revokeSessions(all ? nil : peer.uid, reply)
         case .web: send(.ok, WebReply(hosts: access.webHosts), reply)
+        case .metrics(let format): metrics[format]?.list(reply)
         }
     }
 

@@ -48,6 +48,12 @@ struct ControlAnswer: Sendable {
         line = ByteBuffer(bytes: text)
     }
 
+    /// A text of another type.
+    init(_ status: HTTPResponseStatus, _ text: [UInt8], type: String) {
+        self.init(status, text: text)
+        contentType = type
+    }
+
     /// - Parameter code: the kind of error, if the status is not specific enough.
     static func error(
         _ status: HTTPResponseStatus, _ text: String, code: ErrorReply.Code? = nil

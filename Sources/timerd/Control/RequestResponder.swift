@@ -66,7 +66,9 @@ struct ControlResponder: RequestResponder {
         guard head.method != .OPTIONS else { return reply(.options(at: head.uri)) }
         let asked: ControlRequest
         do throws(ControlRequest.Fault) {
-            asked = try ControlRequest(method: head.method.rawValue, path: head.uri, body: body)
+            asked = try ControlRequest(
+                method: head.method.rawValue, path: head.uri, body: body,
+                accepted: head.headers["Accept"])
         } catch {
             return reply(.fault(error))
         }
@@ -107,7 +109,9 @@ struct WebGateway: RequestResponder {
     ) {
         let asked: ControlRequest
         do throws(ControlRequest.Fault) {
-            asked = try ControlRequest(method: head.method.rawValue, path: head.uri, body: body)
+            asked = try ControlRequest(
+                method: head.method.rawValue, path: head.uri, body: body,
+                accepted: head.headers["Accept"])
         } catch {
             return reply(.fault(error))
         }

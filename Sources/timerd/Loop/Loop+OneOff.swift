@@ -81,6 +81,7 @@ extension Loop {
         if checkpointed != nil { checkpointed = 0 }
         perform(actions[...], at: now, onDelayed: onDelayed, done: done)
         gatherOn()
+        restartMeasuring()
     }
 
     /// Sets the timer for the removal of finished one-off jobs.

@@ -89,6 +89,7 @@ extension Loop {
         rejected = new.rejected
         outdated = new.outdated
         configRefusal = new.refusal
+        if new.refusal == nil { configAccepted = clocks.now().wall }
         eventLogger.follow(new.levels)
         let now = clocks.now()
         takePortion(
@@ -120,6 +121,7 @@ extension Loop {
         if checkpointed != nil { checkpointed = 0 }
         endDecision()
         gatherOn()
+        restartMeasuring()
         expireOneOffs()
     }
 

@@ -107,6 +107,13 @@ actor Loop: QueueActor {
     var gatherings: [@Sendable (Snapshot, Unusable) -> Void] = []
     var gathered: [JobSnapshot] = []
     var isGathering = false
+    /// The requested measures; the first are being gathered.
+    var measurings: [Gathering] = []
+    var isMeasuring = false
+    /// When this loop started.
+    let since: WallInstant
+    /// When the configuration was last read without a refusal.
+    var configAccepted: WallInstant
     /// The requested previews of reloads; the first is in progress.
     var previews: [(reload: ReloadPreview, done: @Sendable (ReloadPreview) -> Void)] = []
     /// All runs of events up to this one are recorded; and whether firings wait for that.
@@ -125,12 +132,14 @@ actor Loop: QueueActor {
     var ended: (run: Run.ID, end: RunEnd)?
 
     private init(
-        agenda: Agenda, rejected: [Rejection], clocks: Clocks, recorder: Recorder,
+        beginning: Beginning, clocks: Clocks, recorder: Recorder,
         heartbeatWriter: HeartbeatWriter,
         eventLogger: EventLogger, supervision: Supervision, launcher: any RunLauncher
     ) {
-        self.agenda = agenda
-        self.rejected = rejected
+        agenda = beginning.agenda
+        rejected = beginning.rejected
+        since = beginning.at.wall
+        configAccepted = beginning.at.wall
         self.launcher = launcher
         self.clocks = clocks
         self.recorder = recorder
@@ -167,10 +176,9 @@ actor Loop: QueueActor {
         eventLogger: EventLogger, supervision: Supervision, launcher: any RunLauncher
     ) -> Loop {
         let loop = Loop(
-            agenda: beginning.agenda, rejected: beginning.rejected, clocks: clocks,
-            recorder: recorder, heartbeatWriter: heartbeatWriter, eventLogger: eventLogger,
-            supervision: supervision,
-            launcher: launcher)
+            beginning: beginning, clocks: clocks, recorder: recorder,
+            heartbeatWriter: heartbeatWriter, eventLogger: eventLogger,
+            supervision: supervision, launcher: launcher)
         loop.later { $0.begin(beginning) }
         return loop
     }

@@ -88,6 +88,7 @@ extension Recorder {
             if !unsynced.isEmpty { sync() } else if isSyncDue { planSync() }
             checkpointLog(isCalm: true)
         } catch {
+            meter.addError()
             if !hasSyncFailed {
                 log.error(
                     "\(error); a power cut now may lose the latest changes, and commands wait")

@@ -42,6 +42,8 @@ actor Recorder: QueueActor {
     private(set) var store: Store?
     private let open: @Sendable () throws(StoreError) -> sending Store
     private let reader = StoreReader()
+    /// How long writes take, and how many fail.
+    nonisolated let meter = StoreMeter()
     let log: Logger
     /// How long ended runs are kept.
     let history: Duration
@@ -179,7 +181,13 @@ actor Recorder: QueueActor {
         let isMarked = hasChanges && isMarkDue
         if isMarked { changes.append(.mark) }
         do throws(StoreError) {
+            let began = DispatchTime.now()
             let refused = try write(changes)
+            if hasChanges {
+                meter.addWrite(
+                    .nanoseconds(
+                        Int64(DispatchTime.now().uptimeNanoseconds - began.uptimeNanoseconds)))
+            }
             if isMarked, let store {
                 isMarkDue = false
                 followers.marked?(store.identity.generation)
@@ -239,6 +247,7 @@ actor Recorder: QueueActor {
     }
 
     private func wait(because error: StoreError) {
+        meter.addError()
         if storeError == nil {
             log.critical(
                 "\(error); jobs that come due wait, and writing is tried again every second")

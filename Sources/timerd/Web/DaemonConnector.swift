@@ -43,6 +43,9 @@ final class DaemonConnector: Sendable {
         case .session(let key): client.headers = [(WebGateway.sessionHeader, key)]
         case .token(let token): client.headers = [("Authorization", "Bearer \(token)")]
         }
+        if case .metrics(let format) = request {
+            client.headers.append(("Accept", format.contentType))
+        }
         let asked = client
         pool.submit { state in
             guard case .active = state else {

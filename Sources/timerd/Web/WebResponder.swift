@@ -90,7 +90,8 @@ struct WebResponder: RequestResponder {
         let request: ControlRequest
         do throws(ControlRequest.Fault) {
             request = try ControlRequest(
-                method: head.method.rawValue, path: head.uri, body: body)
+                method: head.method.rawValue, path: head.uri, body: body,
+                accepted: head.headers["Accept"])
         } catch {
             return reply(.fault(error))
         }
@@ -105,6 +106,9 @@ struct WebResponder: RequestResponder {
             case .failure(let failure): reply(Self.answer(to: failure))
             case .success(let found):
                 var answer = Self.answer(found)
+                if case .metrics(let format) = request, found.status == 200 {
+                    answer.contentType = format.contentType
+                }
                 if request == .logout, found.status == 200 {
                     answer.headers = [rules.cookie(nil, for: host)]
                 }

@@ -57,7 +57,7 @@ struct WebRules: Sendable {
     static func place(of target: String) -> Place {
         switch target.prefix(while: { $0 != "?" }) {
         case "/login": .login
-        case let path where path.hasPrefix("/v1/"): .api
+        case let path where path.hasPrefix("/v1/") || path == "/metrics": .api
         default: .file
         }
     }

@@ -1,0 +1,53 @@
+// Copyright 2026 the timerd authors
+// SPDX-License-Identifier: Apache-2.0
+
+import Synchronization
+import Systemd
+import TimerCore
+
+/// What is counted where it happens and shown in metrics, apart from what the loop and the recorder know.
+final class Meters: Sendable {
+    private let droppedLines = Atomic<Int>(0)
+    private let isConnected = Atomic<Bool>(true)
+    private let journal: Journal?
+
+    /// - Parameter journal: where the log goes; nil: somewhere else.
+    init(journal: Journal? = nil) { self.journal = journal }
+
+    /// How many lines of output were dropped.
+    var droppedOutput: Int { droppedLines.load(ordering: .relaxed) }
+
+    /// How many entries the journal did not accept.
+    var droppedEntries: Int { journal?.droppedTotal ?? 0 }
+
+    /// Whether there is a runner.
+    var isRunnerConnected: Bool { isConnected.load(ordering: .relaxed) }
+
+    func addDroppedOutput(_ lines: Int) { droppedLines.add(lines, ordering: .relaxed) }
+
+    func note(isRunnerConnected: Bool) { isConnected.store(isRunnerConnected, ordering: .relaxed) }
+}
+
+/// How long writes to the store take, and how many fail.
+final class StoreMeter: Sendable {
+    struct Reading: Sendable {
+        var writes = Histogram(bounds: Histogram.writeBounds)
+        var errors: UInt64 = 0
+    }
+
+    private let state = Mutex(Reading())
+
+    var reading: Reading { state.withLock { $0 } }
+
+    func addWrite(_ took: Duration) { state.withLock { $0.writes.add(took) } }
+
+    func addError() { state.withLock { $0.errors &+= 1 } }
+}
+
+extension Histogram {
+    /// For how long writes to the store take.
+    fileprivate static let writeBounds: [Duration] =
+        [100, 250, 500, 1000, 2500, 5000, 10_000, 25_000, 50_000, 100_000, 500_000].map {
+            .microseconds($0)
+        } + [.seconds(1), .seconds(10)]
+}
