@@ -1047,8 +1047,8 @@ async function listRuns(since) {
     found.runs.push(...answer.runs);
     found.skipped.push(...answer.skipped_runs ?? []);
     cursor = answer.next_cursor === undefined ? '' : `&cursor=${encodeURIComponent(answer.next_cursor)}`;
-    found.hasMore = cursor !== '';
-  } while (found.hasMore && found.runs.length + found.skipped.length < RUNS_MAX);
+    found.hasMore = cursor !== '' || (!model.recent && answer.runs.length === 1000);
+  } while (cursor && found.runs.length + found.skipped.length < RUNS_MAX);
   return found;
 }
 
@@ -1102,7 +1102,7 @@ const timelineView = (() => {
   }
   const legendSign = (kind) => s(`path.run-${kind}`, { d: kind === 'skipped' ? 'M11 1v12' : 'M1 2h20v10h-20z' });
 
-  /** Everything within the picture; what happens later is added by `refresh`. */
+  /** Everything in the picture; `refresh` adds what happens later. */
   async function fetchAll() {
     const mine = ++asked;
     const since = serverNow() - RANGES[range] * PAST_SHARE;
@@ -1168,7 +1168,9 @@ const timelineView = (() => {
     // They are as long as the runs of this job mostly are.
     const coming = known.coming.filter(({ start }) => start >= now - 1000).map((run) => ({ ...run, end: run.start + (known.median ?? 0) }));
     const pause = job.paused && { start: Date.parse(job.paused.since), end: job.paused.until ? Date.parse(job.paused.until) : Infinity, pause: job.paused };
-    return { runs: [...known.runs, ...active], skips: known.skips, coming, pause };
+    // The latest skip is known in any case.
+    const skip = job.skipped && { skip: job.skipped, start: Date.parse(job.skipped.scheduled), end: Date.parse(job.skipped.at) };
+    return { runs: [...known.runs, ...active], skips: skip && !known.skips.length ? [skip] : known.skips, coming, pause };
   }
 
   function draw() {
@@ -1221,11 +1223,11 @@ const timelineView = (() => {
     axis.setAttribute('width', width);
   }
 
-  /** How many runs there were at once, as steps. Returns the most. */
+  /** How many runs there were at once. Returns the most. */
   function drawLoad(runs) {
     const { from, x } = frame;
     const changes = runs.flatMap(({ start, end }) => [[Math.max(start, from), 1], [Math.max(end, start + 1), -1]]).sort((a, b) => a[0] - b[0] || b[1] - a[1]);
-    // The most in each column: thousands of steps are less than a pixel wide.
+    // The most in each column of pixels.
     const columns = new Array(Math.ceil(width) + 1).fill(0);
     let count = 0, at = 0, most = 0;
     for (const [when, change] of changes) {
@@ -1259,24 +1261,19 @@ const timelineView = (() => {
   function drawLane(row, job, lane) {
     const { x, now } = frame;
     const paths = { paused: '', s: '', i: '', f: '', l: '', next: '', skipped: '' };
-    if (lane.pause) {
-      const a = x(lane.pause.start), b = x(lane.pause.end);
-      paths.paused = `M${a.toFixed(1)} 3H${b.toFixed(1)}V${LANE - 3}H${a.toFixed(1)}z`;
-    }
-    for (const { start, end, kind } of lane.runs) {
-      const a = x(start), w = Math.max(2.5, x(end) - a);
-      paths[kind] += `M${a.toFixed(1)} 6h${w.toFixed(1)}v${LANE - 12}h${(-w).toFixed(1)}z`;
-    }
-    for (const { start, end } of lane.skips) paths.skipped += `M${x(start).toFixed(1)} 4v${LANE - 8}` + (x(end) - x(start) > 3 ? `M${x(start).toFixed(1)} ${LANE / 2}H${x(end).toFixed(1)}M${x(end).toFixed(1)} 4v${LANE - 8}` : '');
+    const box = (a, width, top, height) => `M${a.toFixed(1)} ${top}h${width.toFixed(1)}v${height}h${(-width).toFixed(1)}z`;
+    const tick = (at) => `M${x(at).toFixed(1)} 4v${LANE - 8}`;
+    if (lane.pause) paths.paused = box(x(lane.pause.start), x(lane.pause.end) - x(lane.pause.start), 3, LANE - 6);
+    for (const { start, end, kind } of lane.runs) paths[kind] += box(x(start), Math.max(2.5, x(end) - x(start)), 6, LANE - 12);
+    for (const { start, end } of lane.skips) paths.skipped += tick(start) + tick(end);
     let last = -9;
     for (const { start, end, isSkipped } of lane.coming) {
       const a = x(Math.max(start, now));
       if (a - last < 3.5) continue; // They would be one black block.
-      last = a;
-      if (isSkipped) { paths.skipped += `M${a.toFixed(1)} 4v${LANE - 8}`; continue; }
-      const w = Math.max(2.5, Math.min(x(end) - a, width - a));
-      paths.next += `M${a.toFixed(1)} 6.5h${w.toFixed(1)}v${LANE - 13}h${(-w).toFixed(1)}z`;
-      last = a + Math.max(0, w - 3);
+      const length = Math.max(2.5, Math.min(x(end) - a, width - a));
+      if (isSkipped) paths.skipped += tick(start);
+      else paths.next += box(a, length, 6.5, LANE - 13);
+      last = a + (isSkipped ? 0 : length - 2.5);
     }
     row.lane = lane;
     row.picture.setAttribute('width', width);

@@ -81,12 +81,6 @@ def past(name, step, since, length, chance, more):
 
 
 PAST = {job[0]: past(job[0], job[3], job[4], job[5], job[6], job[7]) for job in JOBS}
-SKIPS = [{"job": "search-index", "reason": "still-running", "skipped_count": 1, "at": text(ago(9 * HOUR)),
-          "first_scheduled": text(ago(9 * HOUR)), "last_scheduled": text(ago(9 * HOUR))},
-         {"job": "stock-sync", "reason": "still-running", "skipped_count": 2, "at": text(ago(5 * HOUR)),
-          "first_scheduled": text(ago(5 * HOUR + 900)), "last_scheduled": text(ago(5 * HOUR))}]
-
-
 def status(job):
     name, description, plan, step, since, _, _, more = job
     passed = 40 * DAY if since is None else since
@@ -138,17 +132,6 @@ def upcoming(until, name):
     return sorted(found, key=lambda run: run["at"])
 
 
-def days(name):
-    dice = random.Random(name)
-    found = []
-    for back in range(150, -1, -1):
-        day = (NOW - datetime.timedelta(days=back)).date()
-        failed = dice.choice([0] * 14 + [1, 2]) if back > 45 or back < 40 else 4
-        found.append({"day": str(day), "run_count": dice.choice([24, 24, 24, 20, 12, 6]), "failed_count": failed,
-                      "skipped_count": int(dice.random() < 0.1), "elapsed_usec": 1})
-    return {"job": name, "today": str(NOW.date()), "days": found}
-
-
 def reasons(job):
     answer = status(job)
     if "paused" in answer:
@@ -171,22 +154,17 @@ class Handler(serve.Handler):
             "/v1/jobs": lambda: {"now": text(now()), "since": text(ago(40 * DAY)), "pid": 1, "version": "0.1.0", "rejected": [],
                                  "config": "/etc/timerd/timerd.toml", "jobs": [status(job) for job in JOBS]},
             "/v1/session": lambda: {"user": "alice", "may_change": True},
-            "/v1/recent": lambda: {"recent": [
-                {"job": name, "results": "".join("f" if run["failed"] else "s" for run in reversed(runs[:20])),
-                 "end_times": [0] * len(runs[:20]), "durations": [run["elapsed_usec"] for run in reversed(runs[:20])]}
-                for name, runs in PAST.items()]},
             "/v1/upcoming": lambda: {"upcoming": upcoming(query["until"], name)[:int(query["limit"])], "has_more": False},
-            "/v1/runs": lambda: {"skipped_runs": SKIPS, "runs": sorted(
+            "/v1/runs": lambda: {"runs": sorted(
                 (run for job, runs in PAST.items() for run in runs
                  if name in (None, job) and run["ended"] >= query.get("since", "")),
                 key=lambda run: run["ended"], reverse=True)[:int(query["limit"])]},
-            f"/v1/jobs/{name}/days": lambda: days(name),
             f"/v1/jobs/{name}/why": lambda: {"reasons": reasons(job)},
             f"/v1/jobs/{name}/log": lambda: {"active": [], "cursor": 1, "lines": [], "written": [], "since": "", "past": PAST[name][0]
                                              | {"output": "snapshot of data-1\nsnapshot of data-2\n2 snapshots, 0 errors\n"}},
         }
-        content = answers.get(url.path, lambda: {})()
-        self.answer(200, "application/json", json.dumps(content).encode())
+        content = answers.get(url.path, lambda: None)()
+        self.answer(200 if content else 404, "application/json", json.dumps(content).encode())
 
     def stream_events(self):
         self.close_connection = True

@@ -95,7 +95,7 @@ class PageTests(unittest.TestCase):
         playwright = sync_playwright().start()
         cls.addClassCleanup(playwright.stop)
         cls.browser = playwright.chromium.launch(
-            executable_path="/usr/bin/chromium", args=["--headless=new", "--no-sandbox"])
+            executable_path="/usr/bin/chromium", args=["--headless=new", "--no-sandbox", "--disable-dev-shm-usage"])
         cls.addClassCleanup(cls.browser.close)
         expect.set_options(timeout=machinery.PATIENCE * 1000)
 
@@ -573,7 +573,7 @@ class PageTests(unittest.TestCase):
         pictures = [("page-jobs", "/", 880, "light", "tr[data-job=stock-sync]"),
                     ("page-jobs-dark", "/", 880, "dark", "tr[data-job=stock-sync]"),
                     ("page-timeline", "/#/timeline?range=24h", 760, "light", ".lane .run-next"),
-                    ("page-job", "/#/job/snapshots", 960, "light", ".day-bad, .day-some")]
+                    ("page-job", "/#/job/snapshots", 960, "light", ".durations")]
         for name, path, height, scheme, shown in pictures:
             page = self.open(path, width=1280, height=height, scheme=scheme, server=server,
                              zone="UTC")
