@@ -148,7 +148,9 @@ import TimerCore
         let daemon = try make()
         let first = runner(of: daemon)
         try first.run()
-        #expect(wait { daemon.runner() != nil })
+        // The registry is the last file that it makes, and it listens a little earlier.
+        let registry = "\(daemon.folder)/run/runs/registry"
+        #expect(wait(60) { daemon.runner() != nil && access(registry, F_OK) == 0 })
         let before = try listing(of: daemon)
         let errors = Pipe()
         defer { if first.isRunning { first.terminate() } }
