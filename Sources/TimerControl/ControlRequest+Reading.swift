@@ -33,7 +33,7 @@ extension ControlRequest {
     private enum Resource {
         case jobs, job(Job.Name), verb(Order.Verb), why(Job.Name), log(Job.Name), kill(Job.Name)
         case order(Order.Verb, Job.Name)
-        case runs, run(Run.ID), upcoming, reload, document, metrics
+        case runs, run(Run.ID), upcoming, reload, document, metrics, events
         case oneOffs, oneOff(Job.Name), cancelOneOff(Job.Name)
         case loginLinks, login, session, logout, revoke, web
 
@@ -41,7 +41,7 @@ extension ControlRequest {
         var methods: [String] {
             switch self {
             case .jobs, .job, .why, .log, .runs, .run, .upcoming, .document, .oneOffs, .session,
-                .web, .metrics:
+                .web, .metrics, .events:
                 ["GET", "HEAD", "OPTIONS"]
             case .kill, .order, .oneOff, .cancelOneOff, .loginLinks, .login, .logout, .revoke:
                 ["POST", "OPTIONS"]
@@ -99,6 +99,7 @@ extension ControlRequest {
         case .revoke: self = .revokeSessions(all: try RevokeBody.read(body))
         case .web: self = .web
         case .metrics: self = .metrics(MetricsFormat(accepted: accepted))
+        case .events: self = .events(try EventQuery(&query))
         }
         try query.finish()
         // The other requests have checked their body already.
@@ -213,6 +214,7 @@ extension ControlRequest {
         Route("/v1/session/logout") { _ in .logout },
         Route("/v1/sessions/revoke") { _ in .revoke },
         Route("/v1/web") { _ in .web },
+        Route("/v1/events") { _ in .events },
     ]
 
     /// All paths in the notation of OpenAPI, with `{job}` for the name of a job.

@@ -35,6 +35,8 @@ public enum ControlRequest: Hashable, Sendable {
     case strictReload
     /// What a reload would change: `GET /v1/reload`.
     case previewReload
+    /// What happens, as server-sent events: `GET /v1/events`, with `after`, `last`, `job` and `follow` as a query.
+    case events(EventQuery)
     /// The OpenAPI document of the API: `GET /v1/openapi.json`.
     case document
     /// Metrics for Prometheus: `GET /metrics`, with the format as the header `Accept`.
@@ -66,7 +68,8 @@ public enum ControlRequest: Hashable, Sendable {
     public var isChange: Bool {
         switch self {
         case .list, .show, .why, .history, .run, .upcoming, .log, .previewReload, .document,
-            .oneOffs, .loginLink, .login, .session, .logout, .web, .metrics:
+            .oneOffs, .loginLink, .login, .session, .logout, .web, .metrics,
+            .events:
             false
         case .revokeSessions(let all): all
         case .order, .orders, .kill, .reload, .strictReload, .takeOneOff, .cancelOneOff: true
@@ -98,7 +101,8 @@ public enum ControlRequest: Hashable, Sendable {
         switch self {
         case .list, .upcoming, .orders, .reload, .strictReload, .previewReload, .metrics: true
         case .show, .why, .order, .history, .run, .log, .kill, .document, .oneOffs, .takeOneOff,
-            .cancelOneOff, .loginLink, .login, .session, .logout, .revokeSessions, .web:
+            .cancelOneOff, .loginLink, .login, .session, .logout, .revokeSessions, .web,
+            .events:
             false
         }
     }
@@ -132,6 +136,7 @@ public enum ControlRequest: Hashable, Sendable {
         case .oneOffs(let base): "/v1/one-offs" + QueryText.write([("base", base)])
         case .takeOneOff(let job): "/v1/one-offs/\(job)"
         case .cancelOneOff(let job): "/v1/one-offs/\(job)/cancel"
+        case .events(let query): "/v1/events" + query.text
         case .document: "/v1/openapi.json"
         case .loginLink: "/v1/login-links"
         case .login: "/v1/login"

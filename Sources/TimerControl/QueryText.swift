@@ -31,11 +31,14 @@ struct QueryText {
         return values.removeValue(forKey: name)
     }
 
-    /// A parameter with the value 1 or 0; false if it is missing.
-    mutating func flag(_ name: String) throws(ControlRequest.Fault) -> Bool {
+    /// A parameter with the value 1 or 0; `fallback` if it is missing.
+    mutating func flag(
+        _ name: String, unless fallback: Bool = false
+    ) throws(ControlRequest.Fault) -> Bool {
         switch take(name) {
         case "1", "true": return true
-        case "0", "false", nil: return false
+        case "0", "false": return false
+        case nil: return fallback
         default: throw .badQuery("\(name) must be 1 or 0")
         }
     }

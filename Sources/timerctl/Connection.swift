@@ -101,6 +101,15 @@ struct Connection: ParsableArguments {
             self.reply = reply
         }
 
+        /// The daemon answered something else than what was asked for.
+        init(refusal reply: ControlClient.Reply) {
+            let error = try? ControlJSON.decode(ErrorReply.self, from: reply.body)
+            self.init(
+                Connection.exitStatus(of: reply.status),
+                error ?? ErrorReply("the daemon answered \(reply.status)"))
+            isRefusal = true
+        }
+
         init(_ failure: ControlClient.Failure) {
             switch failure {
             case .noDaemon(let why): self.init(3, ErrorReply(why, code: .noDaemon))
@@ -152,14 +161,7 @@ struct Connection: ParsableArguments {
         } catch {
             throw Failure(error)
         }
-        guard reply.status == 200 else {
-            let error = try? ControlJSON.decode(ErrorReply.self, from: reply.body)
-            var failure = Failure(
-                Self.exitStatus(of: reply.status),
-                error ?? ErrorReply("the daemon answered \(reply.status)"))
-            failure.isRefusal = true
-            throw failure
-        }
+        guard reply.status == 200 else { throw Failure(refusal: reply) }
         return reply.body
     }
 

@@ -23,7 +23,8 @@ struct Timerctl: ParsableCommand {
             StartVerb.self,
             StopVerb.self, RunVerb.self, RetryVerb.self, SkipNextVerb.self, WhyVerb.self,
             NextVerb.self,
-            HistoryVerb.self, LogVerb.self, KillVerb.self, AtVerb.self, InVerb.self,
+            HistoryVerb.self, LogVerb.self, EventsVerb.self, KillVerb.self, AtVerb.self,
+            InVerb.self,
             CancelVerb.self,
             ReloadVerb.self, EditVerb.self, WebVerb.self, APIVerb.self, MetricsVerb.self,
         ])

@@ -57,6 +57,7 @@ final class LoopBench: Sendable {
     let launcher: Launcher
     let recorder: Recorder
     let folder: String
+    let feed = EventFeed()
     private let isReady = DispatchSemaphore(value: 0)
 
     /// A loop that has loaded the jobs and starts.
@@ -83,7 +84,7 @@ final class LoopBench: Sendable {
         loop = Loop.started(
             with: beginning, clocks: clocks, recorder: recorder,
             heartbeatWriter: HeartbeatWriter(file: try HeartbeatFile(in: directory), log: log),
-            eventLogger: EventLogger(log: log, hasFields: false),
+            eventLogger: EventLogger(log: log, hasFields: false, feed: feed) { clocks.wall },
             supervision: Supervision(
                 notify: Notify(address: nil), watchdogInterval: nil, log: log),
             launcher: launcher)

@@ -36,9 +36,17 @@ extension Daemon {
         }
         if isClosed { recordStop() } else { sayWhatIsLost() }
         runner.close()
+        endEvents()
         server.web?.stop()
         server.server.stop()
         eventLogger.flush()
+    }
+
+    /// Sends what happened last to those who follow it. One that does not read is not waited for.
+    private func endEvents() {
+        let ended = DispatchSemaphore(value: 0)
+        events.later { $0.close { ended.signal() } }
+        _ = ended.wait(timeout: .now() + Self.eventsTime)
     }
 
     private func recordStop() {

@@ -30,6 +30,8 @@ struct Daemon {
     static let runnerTimeout: Duration = .seconds(20)
     /// How long any other step of a stop may take.
     static let stepTime: DispatchTimeInterval = .seconds(5)
+    /// How long a stop waits until those who follow the events have the last ones.
+    static let eventsTime: DispatchTimeInterval = .seconds(1)
     /// How much longer a stop waits for a store that cannot be written. The store tries once more
     /// in that time.
     static let storePatience: DispatchTimeInterval = .milliseconds(1500)
@@ -64,6 +66,7 @@ struct Daemon {
     let loop: Loop
     let runner: RunnerClient
     let copies: StateCopies
+    let events: EventPublisher
 
     /// Runs until a signal stops it. If it cannot start, it logs why. The exit status is 1 then, or
     /// 78 for a configuration that cannot be read.

@@ -38,7 +38,7 @@ extension DaemonStart {
             log.log(Remark.stateLost(loss))
             throw ExitCode(1)
         }
-        log.log(Remark.lossAccepted(loss))
+        tell(.lossAccepted(loss))
         let now = clocks.now().wall
         try saved.accept(at: now)
         heartbeat.clear()
@@ -91,6 +91,12 @@ extension DaemonStart {
 
     private func say(_ damage: [String]) {
         let path = "\(options.state)/\(Store.fileName)"
-        for fault in damage { log.log(Remark.stateDamaged(fault, in: path)) }
+        for fault in damage { tell(.stateDamaged(fault, in: path)) }
+    }
+
+    /// Says it in the log, and to those who follow the events from the first one on.
+    private func tell(_ remark: Remark) {
+        feed.append(RecordedEvent(content: .remark(remark), time: clocks.wall))
+        log.log(remark)
     }
 }

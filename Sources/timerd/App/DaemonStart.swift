@@ -24,6 +24,7 @@ struct DaemonStart {
     let log: Logger
     let signals: Signals
     let meters: Meters
+    let feed = EventFeed()
 
     /// Starts, and calls `serve` once the daemon can answer all requests. Returns when the daemon
     /// has stopped.
@@ -54,7 +55,7 @@ struct DaemonStart {
 
         let eventLogger = EventLogger(
             log: Logger(label: EventLogger.label), hasFields: options.log.hasFields,
-            hasStandings: options.log.isJournal)
+            hasStandings: options.log.isJournal, feed: feed, wall: { [clocks] in clocks.wall })
         let recorder = Recorder(
             store: store, history: reading.settings.history, log: log,
             wall: { [clocks] in clocks.now().wall },
@@ -81,16 +82,24 @@ struct DaemonStart {
             } marked: { generation in
                 heartbeatWriter.note(generation: generation)
             })
+        let about = Control.About(
+            version: Timerd.versionNumber, pid: getpid(), since: clocks.now().wall,
+            config: options.config)
+        let events = EventPublisher(
+            feed: eventLogger.feed, instance: about.since.rfc3339Micros,
+            awake: { [clocks] in clocks.awake }, wall: { [clocks] in clocks.wall },
+            gather: { jobs, done in loop.later { $0.gather(jobs, done) } })
         let daemon = Daemon(
             options: options, log: log, clocks: clocks, supervision: supervision,
             eventLogger: eventLogger,
-            recorder: recorder, meters: meters, loop: loop, runner: runner, copies: copies)
+            recorder: recorder, meters: meters, loop: loop, runner: runner, copies: copies,
+            events: events)
         // The loop would ignore the end of a run that it does not know yet.
         daemon.listenToRunner(adopting: Set(past.openRuns.filter(\.isLive).map(\.id)))
         // From here on the daemon can answer requests.
         watch.activate(queue: loop.executor.queue) { loop.later { $0.receive(.clockChanged) } }
         let server = try listen(
-            on: socket, web: webSocket, for: daemon, Reloader.InUse(reading, digest: digest))
+            on: socket, web: webSocket, for: daemon, about, Reloader.InUse(reading, digest: digest))
         try withExtendedLifetime((watch, state, runtime)) { try serve(daemon, server) }
     }
 
@@ -203,19 +212,18 @@ struct DaemonStart {
     }
 
     private func listen(
-        on socket: Int32, web webSocket: Int32?, for daemon: Daemon, _ inUse: Reloader.InUse
+        on socket: Int32, web webSocket: Int32?, for daemon: Daemon, _ about: Control.About,
+        _ inUse: Reloader.InUse
     ) throws -> ControlServer.Listening {
         let access = ControlAccess(sessions: WebSessions(programs: programTokens()))
         let reloader = Reloader(
             path: options.config, user: geteuid(), inUse: inUse, loop: daemon.loop,
             access: access, supervision: daemon.supervision, clocks: clocks, log: log,
             runsJobs: options.runner == nil)
-        let about = Control.About(
-            version: Timerd.versionNumber, pid: getpid(), since: clocks.now().wall,
-            config: options.config)
         let control = Control(
             loop: daemon.loop, reloader: reloader, recorder: daemon.recorder,
-            recent: daemon.recent, meters: meters, about: about, access: access)
+            recent: daemon.recent, events: daemon.events, meters: meters, about: about,
+            access: access)
         let server = try ControlServer.listen(on: socket, for: control)
         let web = try webSocket.map {
             try ControlServer.listen(on: $0, for: control, isGateway: true)

@@ -16,6 +16,7 @@ struct Control: ControlService {
     let reloader: Reloader
     let recorder: Recorder
     let recent: RecentOutput
+    let events: EventPublisher
     let about: About
     let access: ControlAccess
     private let names: UserNames
@@ -25,8 +26,9 @@ struct Control: ControlService {
     private let metrics: [MetricsFormat: ListCoalescer<Loop.Measures, ControlAnswer>]
 
     init(
-        loop: Loop, reloader: Reloader, recorder: Recorder, recent: RecentOutput, meters: Meters,
-        about: About, access: ControlAccess, names: UserNames = UserNames()
+        loop: Loop, reloader: Reloader, recorder: Recorder, recent: RecentOutput,
+        events: EventPublisher, meters: Meters, about: About, access: ControlAccess,
+        names: UserNames = UserNames()
     ) {
         self.access = access
         self.names = names
@@ -36,6 +38,7 @@ struct Control: ControlService {
         self.reloader = reloader
         self.recorder = recorder
         self.recent = recent
+        self.events = events
         self.about = about
         listings = ListCoalescer { done in
             loop.later { $0.gather { done(($0, $1)) } }
@@ -168,6 +171,7 @@ struct Control: ControlService {
         case .oneOffs(let base): oneOffs(base, reply)
         case .takeOneOff(let job): takeOneOff(job, by: peer, reply)
         case .cancelOneOff(let job): cancelOneOff(job, by: peer, reply)
+        case .events(let query): follow(query, from: peer, reply)
         case .document: reply(Self.document)
         case .loginLink: makeLoginLink(for: peer, reply)
         case .login(let token): logIn(token, reply)

@@ -20,6 +20,15 @@ struct ControlAnswer: Sendable {
     /// Further headers; those of the connection and the body are added to them.
     var headers: [(String, String)] = []
     var line: ByteBuffer
+    /// A body that comes part by part, in place of the line; nil: there is none.
+    var stream: AnswerStream?
+
+    /// An answer that is a stream of server-sent events.
+    init(stream: AnswerStream) {
+        status = .ok
+        line = ByteBuffer()
+        self.stream = stream
+    }
 
     init(_ status: HTTPResponseStatus, _ value: some Encodable) {
         self.status = status
@@ -124,6 +133,16 @@ struct ControlAnswer: Sendable {
             ?? known.first { !name.isEmpty && $0.hasPrefix(name) }
         return near.map { "\(sentence) (did you mean \"\($0)\"?)" }
             ?? "\(sentence); this request knows \(known.joined(separator: ", "))"
+    }
+
+    /// The header of a stream, behind which the connection ends. A client of HTTP/1.0 knows no chunks.
+    static func streamHead(hasBody: Bool, version: HTTPVersion) -> HTTPResponseHead {
+        var headers = HTTPHeaders([
+            ("Content-Type", "text/event-stream"), ("Cache-Control", "no-store"),
+            ("Connection", "close"),
+        ])
+        if hasBody, version.minor > 0 { headers.add(name: "Transfer-Encoding", value: "chunked") }
+        return HTTPResponseHead(version: .http1_1, status: .ok, headers: headers)
     }
 
     /// The header of the answer for this client.

@@ -23,6 +23,8 @@ final class ControlHandler: ChannelDuplexHandler {
         /// The service has the request, or its answer is being sent to the client. The number
         /// distinguishes it from earlier requests.
         case answering(UInt64)
+        /// The client gets an answer part by part, until one end has enough of it.
+        case streaming
         /// The last answer of the connection was sent: further input from the client is discarded.
         case done
     }
@@ -47,6 +49,7 @@ final class ControlHandler: ChannelDuplexHandler {
     private var answers: UInt64 = 0
     private var clock: Scheduled<Void>?
     private var isRequestTimed = false
+    private var stream: AnswerStream?
 
     /// - Parameter unread: shared by all connections.
     init(
@@ -90,6 +93,7 @@ final class ControlHandler: ChannelDuplexHandler {
     /// The connection is gone.
     private func end() {
         state = .done
+        endStream()
         arrivals.removeAll()
         request = nil
         stopClock()
@@ -118,6 +122,8 @@ final class ControlHandler: ChannelDuplexHandler {
 
     func channelRead(context: ChannelHandlerContext, data: NIOAny) {
         guard state != .done else { return }
+        // Behind a stream nothing is answered.
+        guard state != .streaming else { return close() }
         arrivals.append(.part(unwrapInboundIn(data)))
         workOff()
     }
@@ -128,6 +134,7 @@ final class ControlHandler: ChannelDuplexHandler {
             return close()
         }
         guard state != .done else { return }
+        guard state != .streaming else { return close() }
         // After the answers to earlier requests.
         arrivals.append(.fault(fault))
         workOff()
@@ -144,7 +151,8 @@ final class ControlHandler: ChannelDuplexHandler {
     func read(context: ChannelHandlerContext) {
         switch state {
         case .answering: isReadHeld = true
-        case .idle, .receiving, .done: context.read()
+        // Of a stream, to notice that the client is gone.
+        case .idle, .receiving, .streaming, .done: context.read()
         }
     }
 
@@ -165,7 +173,8 @@ final class ControlHandler: ChannelDuplexHandler {
             }
         }
         switch state {
-        case .idle where isInputClosed, .done where isInputClosed: close()
+        case .idle where isInputClosed, .streaming where isInputClosed, .done where isInputClosed:
+            close()
         case .receiving where isInputClosed:
             refuse(.error(.badRequest, "the request ends in its middle"))
         default: break
@@ -206,7 +215,13 @@ final class ControlHandler: ChannelDuplexHandler {
         responder.answer(request.head, body: request.body) { answer in
             eventLoop.execute {
                 let handler = bound.value
-                guard handler.state == .answering(number) else { return }
+                guard handler.state == .answering(number) else {
+                    answer.stream?.end()
+                    return
+                }
+                if let stream = answer.stream {
+                    return handler.begin(stream, for: request.head)
+                }
                 handler.write(
                     answer, keepAlive: request.keepAlive, withBody: request.head.method != .HEAD)
             }
@@ -249,7 +264,7 @@ final class ControlHandler: ChannelDuplexHandler {
             }
             unreadCount = answer.line.readableBytes
         }
-        startClock(timeToRead(answer)) { $0.close() }
+        startClock(timeToRead(answer.line.readableBytes)) { $0.close() }
         context.write(wrapOutboundOut(.head(answer.head(keepAlive: keepAlive))), promise: nil)
         if withBody, answer.line.readableBytes > 0 {
             context.write(wrapOutboundOut(.body(.byteBuffer(answer.line))), promise: nil)
@@ -273,10 +288,61 @@ final class ControlHandler: ChannelDuplexHandler {
         )
     }
 
-    private func timeToRead(_ answer: ControlAnswer) -> TimeAmount {
-        limits.answerTime
-            + .seconds(Int64(answer.line.readableBytes / max(1, limits.answerBytesPerSecond)))
+    private func timeToRead(_ bytes: Int) -> TimeAmount {
+        limits.answerTime + .seconds(Int64(bytes / max(1, limits.answerBytesPerSecond)))
     }
+
+    // MARK: - Answering part by part
+
+    private func begin(_ stream: AnswerStream, for head: HTTPRequestHead) {
+        guard let context else { return stream.end() }
+        let hasBody = head.method != .HEAD
+        self.stream = stream
+        state = .streaming
+        context.writeAndFlush(
+            wrapOutboundOut(
+                .head(ControlAnswer.streamHead(hasBody: hasBody, version: head.version))),
+            promise: nil)
+        guard hasBody, arrivals.isEmpty else { return close() }
+        let bound = NIOLoopBound(self, eventLoop: context.eventLoop)
+        let eventLoop = context.eventLoop
+        stream.begin { part, isLast in
+            eventLoop.execute { bound.value.send(part, isLast: isLast) }
+        }
+        workOff()
+    }
+
+    /// The next part comes when this one has gone to the client, which has as long for it as for an answer.
+    private func send(_ part: ByteBuffer, isLast: Bool) {
+        guard state == .streaming, let context else { return }
+        if responder.limitsUnread {
+            guard unread.take(part.readableBytes) else { return close() }
+            unreadCount = part.readableBytes
+        }
+        startClock(timeToRead(part.readableBytes)) { $0.close() }
+        if part.readableBytes > 0 {
+            context.write(wrapOutboundOut(.body(.byteBuffer(part))), promise: nil)
+        }
+        let gone: EventLoopFuture<Void>
+        if isLast {
+            gone = context.writeAndFlush(wrapOutboundOut(.end(nil)))
+        } else {
+            gone = context.writeAndFlush(wrapOutboundOut(.body(.byteBuffer(ByteBuffer()))))
+        }
+        gone.assumeIsolated().whenComplete { [self] result in
+            guard case .success = result, !isLast else { return close() }
+            stopClock()
+            noteRead()
+            stream?.taken()
+        }
+    }
+
+    private func endStream() {
+        stream?.end()
+        stream = nil
+    }
+
+    // MARK: - Closing
 
     /// A socket that is closed with unread bytes is reset, and the client might lose the answer.
     private func linger() {
@@ -288,6 +354,7 @@ final class ControlHandler: ChannelDuplexHandler {
 
     private func close() {
         state = .done
+        endStream()
         stopClock()
         context?.close(promise: nil)
     }

@@ -66,9 +66,7 @@ struct ControlResponder: RequestResponder {
         guard head.method != .OPTIONS else { return reply(.options(at: head.uri)) }
         let asked: ControlRequest
         do throws(ControlRequest.Fault) {
-            asked = try ControlRequest(
-                method: head.method.rawValue, path: head.uri, body: body,
-                accepted: head.headers["Accept"])
+            asked = try ControlRequest(head, body: body)
         } catch {
             return reply(.fault(error))
         }
@@ -109,9 +107,7 @@ struct WebGateway: RequestResponder {
     ) {
         let asked: ControlRequest
         do throws(ControlRequest.Fault) {
-            asked = try ControlRequest(
-                method: head.method.rawValue, path: head.uri, body: body,
-                accepted: head.headers["Accept"])
+            asked = try ControlRequest(head, body: body)
         } catch {
             return reply(.fault(error))
         }
@@ -145,6 +141,16 @@ struct WebGateway: RequestResponder {
 
     static var elsewhere: ControlAnswer {
         .error(.forbidden, "this can be requested over the control socket only; use timerctl")
+    }
+}
+
+extension ControlRequest {
+    /// Reads a request with what its header says.
+    init(_ head: HTTPRequestHead, body: [UInt8]) throws(Fault) {
+        self = try ControlRequest(
+            method: head.method.rawValue, path: head.uri, body: body,
+            accepted: head.headers["Accept"]
+        ).goingOn(from: head.headers.first(name: "Last-Event-ID"))
     }
 }
 

@@ -22,6 +22,9 @@ final class EventLogger: Sendable {
     let hasFields: Bool
     /// Whether its entries also contain the time records of the jobs.
     let hasStandings: Bool
+    /// Where all events go, also those that the log leaves out.
+    let feed: EventFeed
+    private let wall: @Sendable () -> WallInstant
 
     /// The log levels of the jobs that do not log everything.
     typealias Levels = [Job.Name: Execution.LogLevel]
@@ -32,8 +35,15 @@ final class EventLogger: Sendable {
     ///   - hasFields: whether the log has fields; otherwise they are not created.
     ///   - hasStandings: whether entries also contain the time records of jobs, which makes each
     ///     entry about all jobs long.
-    init(log: Logger, hasFields: Bool, hasStandings: Bool? = nil) {
+    ///   - feed: where all events go.
+    ///   - wall: the wall clock.
+    init(
+        log: Logger, hasFields: Bool, hasStandings: Bool? = nil, feed: EventFeed = EventFeed(),
+        wall: @escaping @Sendable () -> WallInstant
+    ) {
         self.log = log
+        self.feed = feed
+        self.wall = wall
         self.hasFields = hasFields
         self.hasStandings = hasStandings ?? hasFields
     }
@@ -66,12 +76,15 @@ final class EventLogger: Sendable {
     /// out.
     ///
     /// - Parameters:
+    ///   - time: when it was decided.
     ///   - standing: the time records when the notice was created; nil for a log without fields.
     ///   - tail: for the end of a run, the last part of its output.
     ///   - isPart: whether it belongs to a command for many jobs, which has an entry of its own.
     func log(
-        _ notice: Notice, _ account: AccountSnapshot?, tail: [UInt8] = [], isPart: Bool = false
+        _ notice: Notice, at time: WallInstant, _ account: AccountSnapshot?, tail: [UInt8] = [],
+        isPart: Bool = false
     ) {
+        feed.append(RecordedEvent(content: .notice(notice), time: time, isPart: isPart))
         guard isTold(notice) else { return }
         queue.async { [self] in
             let subject = notice.subject
@@ -109,6 +122,7 @@ final class EventLogger: Sendable {
 
     /// Logs something that is no notice of the agenda.
     func log(_ remark: Remark) {
+        feed.append(RecordedEvent(content: .remark(remark), time: wall()))
         queue.async { [log] in log.log(remark) }
     }
 
@@ -125,16 +139,13 @@ final class EventLogger: Sendable {
 
     /// Logs that a job wrote faster than the log could write, so that lines are missing.
     func logDroppedLines(_ lines: Int, of run: Run.ID, done: @escaping @Sendable () -> Void) {
-        queue.async { [log] in
-            log.warning(
+        queue.async { [self] in
+            say(
+                "output-dropped", of: run, .warning,
                 """
                 \(run.firing.job): \(lines) lines of output were dropped here: run \(run) wrote faster \
                 than they were taken
-                """,
-                metadata: [
-                    "TIMERD_EVENT": "output-dropped", "TIMERD_DROPPED": "\(lines)",
-                    "TIMERD_JOB": "\(run.firing.job)", "TIMERD_RUN_ID": "\(run)",
-                ])
+                """, ["TIMERD_DROPPED": "\(lines)"])
             done()
         }
     }
@@ -142,36 +153,29 @@ final class EventLogger: Sendable {
     /// Logs that a job wrote more lines than its limit.
     func logRateLimit(_ lines: Int, of run: Run.ID, done: @escaping @Sendable () -> Void) {
         queue.async { [self] in
-            // Jobs with another level have no lines in the log, so none is missing there.
-            if level(of: run.firing.job) == .all {
-                log.warning(
-                    """
-                    \(run.firing.job): \(plural(lines, "line")) of output of run \(run) \
-                    \(lines == 1 ? "was" : "were") dropped here: the job wrote more than \
-                    log-rate-limit-burst lines within log-rate-limit-interval; raise the limit, or let it write \
-                    less
-                    """,
-                    metadata: [
-                        "TIMERD_EVENT": "output-limited", "TIMERD_DROPPED": "\(lines)",
-                        "TIMERD_JOB": "\(run.firing.job)", "TIMERD_RUN_ID": "\(run)",
-                    ])
-            }
+            // Of the others no line is in the log, so none is missing there.
+            say(
+                "output-limited", of: run, .warning,
+                """
+                \(run.firing.job): \(plural(lines, "line")) of output of run \(run) \
+                \(lines == 1 ? "was" : "were") dropped here: the job wrote more than \
+                log-rate-limit-burst lines within log-rate-limit-interval; raise the limit, or let it write \
+                less
+                """, ["TIMERD_DROPPED": "\(lines)"],
+                isLogged: level(of: run.firing.job) == .all)
             done()
         }
     }
 
     /// Logs that a job writes faster than the log can write, and has to wait.
     func logSlowdown(of run: Run.ID, done: @escaping @Sendable () -> Void) {
-        queue.async { [log] in
-            log.notice(
+        queue.async { [self] in
+            say(
+                "output-slowed", of: run, .notice,
                 """
                 \(run.firing.job): run \(run) writes faster than the log takes its lines; its output is \
                 slowed down to that
-                """,
-                metadata: [
-                    "TIMERD_EVENT": "output-slowed", "TIMERD_JOB": "\(run.firing.job)",
-                    "TIMERD_RUN_ID": "\(run)",
-                ])
+                """)
             done()
         }
     }
@@ -181,18 +185,30 @@ final class EventLogger: Sendable {
         _ count: Int, _ named: [UInt8], of run: Run.ID, done: @escaping @Sendable () -> Void
     ) {
         let names = Printable.text(String(decoding: named, as: UTF8.self))
-        queue.async { [log] in
-            log.notice(
+        queue.async { [self] in
+            say(
+                "leftovers-ended", of: run, .notice,
                 """
                 \(run.firing.job): run \(run) left \(plural(count, "process", "processes")) behind, to \
                 which SIGTERM was sent: \(names)
-                """,
-                metadata: [
-                    "TIMERD_EVENT": "leftovers-ended", "TIMERD_LEFTOVERS": "\(count)",
-                    "TIMERD_JOB": "\(run.firing.job)", "TIMERD_RUN_ID": "\(run)",
-                ])
+                """, ["TIMERD_LEFTOVERS": "\(count)"])
             done()
         }
+    }
+
+    /// Says something about a run that is no notice of the agenda. On the queue.
+    private func say(
+        _ word: String, of run: Run.ID, _ level: Logger.Level, _ message: String,
+        _ fields: Logger.Metadata = [:], isLogged: Bool = true
+    ) {
+        feed.append(
+            RecordedEvent(
+                content: .ofRun(run, word: word, level: level, message: message), time: wall()))
+        guard isLogged else { return }
+        let common: Logger.Metadata = [
+            "TIMERD_EVENT": "\(word)", "TIMERD_JOB": "\(run.firing.job)", "TIMERD_RUN_ID": "\(run)",
+        ]
+        log.log(level: level, "\(message)", metadata: common.merging(fields) { own, _ in own })
     }
 
     /// Calls `body` once everything before this call is logged.

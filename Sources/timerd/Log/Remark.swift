@@ -11,6 +11,8 @@ struct Remark {
     let kind: EventKind
     let level: Logger.Level
     let message: String
+    /// The job that it is about; nil for one about several, or the daemon.
+    var job: Job.Name?
     private var fields: Logger.Metadata = [:]
 
     /// All fields of the entry.
@@ -48,6 +50,7 @@ struct Remark {
             kind: .oneOffMade, level: .notice,
             message: "\(initiator) made the one-off job \(job.name), which runs at "
                 + (at?.rfc3339 ?? ""),
+            job: job.name,
             fields: [
                 "TIMERD_JOB": "\(job.name)", "TIMERD_BY": "\(initiator)",
                 "TIMERD_AT": "\(at?.rfc3339Micros ?? "")",
@@ -58,7 +61,7 @@ struct Remark {
     static func oneOffCancelled(_ job: Job.Name, by initiator: String) -> Remark {
         Remark(
             kind: .oneOffCancelled, level: .notice,
-            message: "\(initiator) cancelled the one-off job \(job)",
+            message: "\(initiator) cancelled the one-off job \(job)", job: job,
             fields: ["TIMERD_JOB": "\(job)", "TIMERD_BY": "\(initiator)"])
     }
 

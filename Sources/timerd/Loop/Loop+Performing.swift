@@ -32,7 +32,8 @@ extension Loop {
             if case .tell(let notice) = action {
                 let account = accounts.popFirst() ?? account(for: notice, at: now)
                 eventLogger.log(
-                    notice, account, tail: ended?.end.tail ?? [], isPart: answer?.isPart == true)
+                    notice, at: now.wall, account, tail: ended?.end.tail ?? [],
+                    isPart: answer?.isPart == true)
                 continue
             }
             guard let changes = action.durableChanges else {

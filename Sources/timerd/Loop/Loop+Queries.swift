@@ -53,6 +53,19 @@ extension Loop {
         if !gatherings.isEmpty { later { $0.gatherOn() } }
     }
 
+    /// Some jobs as they are, looked at some at a time as well.
+    func gather(
+        _ names: [Job.Name], found: [JobSnapshot] = [],
+        _ done: @escaping @Sendable ([JobSnapshot]) -> Void
+    ) {
+        let now = clocks.now()
+        let some = names.prefix(Self.jobsPerTurn)
+        let found = found + some.compactMap { agenda.snapshot(of: $0, at: now) }
+        guard some.count < names.count else { return done(found) }
+        let rest = Array(names.dropFirst(some.count))
+        later { $0.gather(rest, found: found, done) }
+    }
+
     /// The job of a run. Its identity has the earlier name if the job was renamed.
     func owner(of run: Run.ID) -> Job.Name { agenda.owner(of: run) }
 

@@ -1,0 +1,171 @@
+// Copyright 2026 the timerd authors
+// SPDX-License-Identifier: Apache-2.0
+
+public import TimerCore
+
+/// Which events are asked for.
+public struct EventQuery: Hashable, Sendable {
+    /// How many of the latest events the daemon keeps.
+    public static let kept = 4096
+
+    /// Where the answer begins.
+    public enum Start: Hashable, Sendable {
+        /// With the next event that happens.
+        case now
+        /// Behind the event with this number.
+        case after(UInt64)
+        /// With the last events, at most so many: 0 to `kept`.
+        case last(Int)
+    }
+
+    /// Where the answer begins.
+    public var start: Start
+    /// Only events of this job; nil: of all, and those of the daemon itself.
+    public var job: Job.Name?
+    /// Whether the answer goes on with what happens later; otherwise it ends behind the latest event.
+    public var follows: Bool
+
+    /// A query as described.
+    public init(start: Start = .now, job: Job.Name? = nil, follows: Bool = true) {
+        self.start = start
+        self.job = job
+        self.follows = follows
+    }
+
+    var text: String {
+        var pairs: [(String, String?)] = []
+        switch start {
+        case .now: break
+        case .after(let number): pairs.append(("after", "\(number)"))
+        case .last(let count): pairs.append(("last", "\(count)"))
+        }
+        return QueryText.write(
+            pairs + [("job", job?.description), ("follow", follows ? nil : "0")])
+    }
+}
+
+/// Something that happened, as the journal has it.
+public struct EventStatus: Codable, Hashable, Sendable {
+    /// What kind of event it is: the word that the journal has as TIMERD_EVENT.
+    public var event: String
+    /// The job that it is about; absent for one of the daemon itself.
+    public var job: String?
+    /// `debug`, `info`, `notice`, `warning`, `error` or `critical`.
+    public var level: String
+    /// The sentence of the journal.
+    public var message: String
+    /// Its number, from 1; each start of the daemon begins with 1 again.
+    public var number: UInt64
+    /// The run that it is about; absent if it is not about one.
+    public var run: String?
+    /// When it happened, or was decided.
+    public var time: String
+
+    /// An event as described.
+    public init(
+        event: String, job: String? = nil, level: String, message: String, number: UInt64,
+        run: String? = nil, time: String
+    ) {
+        self.event = event
+        self.job = job
+        self.level = level
+        self.message = message
+        self.number = number
+        self.run = run
+        self.time = time
+    }
+}
+
+/// The first message of a stream of events.
+public struct EventsHello: Codable, Hashable, Sendable {
+    /// Which start of the daemon it is: when that was. Numbers of another one mean other events.
+    public var instance: String
+    /// The number of the latest event; 0 if there is none yet.
+    public var number: UInt64
+
+    /// A message as described.
+    public init(instance: String, number: UInt64) {
+        self.instance = instance
+        self.number = number
+    }
+}
+
+/// A message with events.
+public struct EventsFrame: Codable, Hashable, Sendable {
+    /// The events, in their order.
+    public var events: [EventStatus]
+    /// The jobs that they are about, as they are after them.
+    public var jobs: [JobStatus]
+    /// When this was said.
+    public var now: String
+    /// Whether jobs that are not in `jobs` may have changed as well, so that all must be listed again; absent if not.
+    public var relist: Bool?
+    /// The jobs that they are about and that are not configured any more.
+    public var removedJobs: [String]
+
+    /// A message as described.
+    public init(
+        events: [EventStatus], jobs: [JobStatus], now: String, relist: Bool? = nil,
+        removedJobs: [String] = []
+    ) {
+        self.events = events
+        self.jobs = jobs
+        self.now = now
+        self.relist = relist
+        self.removedJobs = removedJobs
+    }
+
+    // In the order of the names, so that none has to be sorted when it is written.
+    enum CodingKeys: CodingKey, CaseIterable {
+        case events, jobs, now, relist, removedJobs
+    }
+}
+
+/// A message that says that events are missing here: the reader was too slow, or asked too late.
+public struct EventsGap: Codable, Hashable, Sendable {
+    /// The last event before those that are missing.
+    public var after: UInt64
+    /// The number of the first event behind them.
+    public var nextNumber: UInt64
+
+    /// A message as described.
+    public init(after: UInt64, nextNumber: UInt64) {
+        self.after = after
+        self.nextNumber = nextNumber
+    }
+}
+
+extension EventQuery {
+    init(_ query: inout QueryText) throws(ControlRequest.Fault) {
+        self.init()
+        let after = try query.after()
+        if let after { start = .after(after) }
+        if let text = query.take("last") {
+            guard let count = Int(digits: text), (0...Self.kept).contains(count) else {
+                throw .badQuery("last must be from 0 to \(Self.kept)")
+            }
+            guard after == nil else { throw .badQuery("give after or last, not both") }
+            start = .last(count)
+        }
+        if let text = query.take("job") {
+            guard let name = Job.Name(text) else { throw .badQuery("\"\(text)\" is no job") }
+            job = name
+        }
+        follows = try query.flag("follow", unless: true)
+    }
+}
+
+extension ControlRequest {
+    /// The same request, where it is for events behind the last one that its client has: what browsers send when they
+    /// connect again goes before the query, which is that of the first time.
+    ///
+    /// - Parameter id: the header `Last-Event-ID`; nil without one. Other requests ignore it.
+    public func goingOn(from id: String?) throws(Fault) -> ControlRequest {
+        guard case .events(var query) = self, let id else { return self }
+        guard let number = UInt64(digits: id), number <= Int64.max else {
+            throw .badQuery("Last-Event-ID must be the number of an event")
+        }
+        query.start = .after(number)
+        return .events(query)
+    }
+}

@@ -1,0 +1,74 @@
+// Copyright 2026 the timerd authors
+// SPDX-License-Identifier: Apache-2.0
+
+import Logging
+import TimerControl
+import TimerCore
+
+/// Something that happened, as a value. It becomes words only when they are sent to somebody.
+struct RecordedEvent: Sendable {
+    /// What happened.
+    enum Content: Sendable {
+        case notice(Notice)
+        case remark(Remark)
+        /// Something about a run that is no notice of the agenda, with its word for TIMERD_EVENT.
+        case ofRun(Run.ID, word: String, level: Logger.Level, message: String)
+    }
+
+    var content: Content
+    var time: WallInstant
+    /// Whether it comes of a command for many jobs, which has an event of its own.
+    var isPart = false
+
+    /// The job that it is about; nil for one of the daemon itself.
+    var job: Job.Name? {
+        switch content {
+        case .notice(let notice): notice.subject.job
+        case .remark(let remark): remark.job
+        case .ofRun(let run, _, _, _): run.firing.job
+        }
+    }
+
+    /// What it says of itself.
+    func status(_ number: UInt64) -> EventStatus {
+        switch content {
+        case .notice(let notice):
+            let entry = LogEntry(notice)
+            let level = isPart ? min(entry.level, .info) : entry.level
+            let metadata = entry.metadata
+            return EventStatus(
+                event: metadata["TIMERD_EVENT"].map { "\($0)" } ?? "", job: job?.description,
+                level: level.rawValue, message: entry.message, number: number,
+                run: metadata["TIMERD_RUN_ID"].map { "\($0)" }, time: time.rfc3339Micros)
+        case .remark(let remark):
+            return EventStatus(
+                event: remark.kind.rawValue, job: job?.description, level: remark.level.rawValue,
+                message: Printable.text(remark.message), number: number, time: time.rfc3339Micros)
+        case .ofRun(let run, let word, let level, let message):
+            return EventStatus(
+                event: word, job: run.firing.job.description, level: level.rawValue,
+                message: Printable.text(message), number: number, run: run.description,
+                time: time.rfc3339Micros)
+        }
+    }
+
+    /// Which jobs are not as they were.
+    enum Concerned: Hashable {
+        case jobs([Job.Name])
+        /// Any of them.
+        case all
+    }
+
+    /// The jobs that may look different after it.
+    var concerned: Concerned {
+        guard case .notice(let notice) = content else { return .jobs(job.map { [$0] } ?? []) }
+        switch notice {
+        case .renamed(let job, let old): return .jobs([job, old])
+        case .reloaded(let added, let changed, let removed, _):
+            return .jobs(added + changed + removed)
+        case .zonesChanged(let jobs): return .jobs(jobs)
+        case .clockStepped: return .all
+        default: return .jobs(job.map { [$0] } ?? [])
+        }
+    }
+}
