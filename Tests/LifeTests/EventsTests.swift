@@ -51,14 +51,22 @@ import TimerCore
         var failure: String? { state.withLock { $0.failure } }
     }
 
-    private func spawn(_ arguments: String..., of daemon: LiveDaemon) throws -> Process {
+    /// `timerctl events -f` with its output in a file, once it has shown something.
+    private func spawn(_ arguments: String..., of daemon: LiveDaemon) throws -> (Process, String) {
+        let output = "\(daemon.folder)/\(UUID().uuidString)"
+        #expect(FileManager.default.createFile(atPath: output, contents: nil))
         let process = Process()
         process.executableURL = URL(fileURLWithPath: "\(LiveDaemon.programs)/timerctl")
-        process.arguments = arguments + ["--socket", daemon.socket]
-        process.standardOutput = FileHandle.nullDevice
+        process.arguments = ["events", "-f"] + arguments + ["--socket", daemon.socket]
+        process.standardOutput = FileHandle(forWritingAtPath: output)
         process.standardError = FileHandle.nullDevice
         try process.run()
-        return process
+        #expect(daemon.wait { !text(output).isEmpty })
+        return (process, output)
+    }
+
+    private func text(_ path: String) -> String {
+        (try? String(contentsOfFile: path, encoding: .utf8)) ?? ""
     }
 
     private func end(_ process: Process) {
@@ -82,17 +90,13 @@ import TimerCore
         let daemon = try LiveDaemon(jobs.joined())
         try daemon.start()
         let follower = Follower(daemon.socket, EventQuery(start: .after(0)))
-        var others: [Process] = []
-        defer { for other in others { end(other) } }
-        for _ in 0..<7 { others.append(try spawn("events", "-f", of: daemon)) }
-        var refused: ErrorReply?
-        #expect(
-            try daemon.wait {
-                refused = try refusal(of: daemon)
-                return refused != nil
-            })
+        let others = (0..<6).map { _ in Follower(daemon.socket, EventQuery()) }
+        let (stopped, _) = try spawn("-n", "4096", of: daemon)
+        defer { end(stopped) }
+        for other in [follower] + others { #expect(daemon.wait { other.hello != nil }) }
+        let refused = try refusal(of: daemon)
         #expect(refused?.code == "busy" && refused?.error.contains("8 readers") == true)
-        Glibc.kill(others[0].processIdentifier, SIGSTOP)
+        Glibc.kill(stopped.processIdentifier, SIGSTOP)
 
         // A burst, with a reader that does not read.
         let runs = try daemon.ask(.orders(.run, .all))
@@ -103,7 +107,7 @@ import TimerCore
         #expect(follower.events.first?.event == "daemon-started")
 
         // A reader that vanishes makes room.
-        end(others.removeLast())
+        end(stopped)
         #expect(try daemon.wait { try refusal(of: daemon) == nil })
         let shown = try daemon.timerctl("events", "-n", "2", "--job", "j7", "--json")
         let lines = shown.text.split(separator: "\n")
@@ -122,31 +126,17 @@ import TimerCore
     @Test func aFollowerGoesOnWithTheNextDaemon() throws {
         let daemon = try LiveDaemon("[job.a]\nevery = \"1d\"\ncommand = [\"true\"]\n")
         try daemon.start()
-        let output = "\(daemon.folder)/followed"
-        #expect(FileManager.default.createFile(atPath: output, contents: nil))
-        let process = Process()
-        process.executableURL = URL(fileURLWithPath: "\(LiveDaemon.programs)/timerctl")
-        process.arguments = ["events", "-f", "-n", "4096", "--json", "--socket", daemon.socket]
-        process.standardOutput = FileHandle(forWritingAtPath: output)
-        process.standardError = FileHandle.nullDevice
-        try process.run()
+        let (process, output) = try spawn("-n", "4096", "--json", of: daemon)
         defer { end(process) }
         func starts() -> Int {
-            let text = (try? String(contentsOfFile: output, encoding: .utf8)) ?? ""
-            return text.components(separatedBy: #""event":"daemon-started""#).count - 1
+            text(output).components(separatedBy: #""event":"daemon-started""#).count - 1
         }
         #expect(daemon.wait { starts() == 1 })
         _ = daemon.kill()
         try daemon.start()
-        #expect(
-            daemon.wait { starts() == 2 },
-            "\((try? String(contentsOfFile: output, encoding: .utf8)) ?? "")")
+        #expect(daemon.wait { starts() == 2 }, "\(text(output))")
         #expect(try daemon.timerctl("pause", "a").status == 0)
-        #expect(
-            daemon.wait {
-                (try? String(contentsOfFile: output, encoding: .utf8))?.contains(
-                    #""event":"paused""#) == true
-            })
+        #expect(daemon.wait { text(output).contains(#""event":"paused""#) })
         #expect(daemon.stop() == 0)
     }
 }
