@@ -82,7 +82,7 @@ public enum ControlRequest: Hashable, Sendable {
         switch self {
         case .list, .show, .why, .history, .run, .upcoming, .log, .previewReload, .document,
             .order, .orders, .kill, .reload, .strictReload, .cancelOneOff, .login, .session,
-            .logout, .web, .metrics:
+            .logout, .web, .metrics, .events:
             true
         case .oneOffs, .takeOneOff, .loginLink, .revokeSessions: false
         }
