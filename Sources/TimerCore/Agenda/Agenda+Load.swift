@@ -37,7 +37,7 @@ extension Agenda {
         archived = records.mapValues { record in
             ArchivedJob(
                 record: record,
-                outcomes: past.outcomes(of: record.job, record))
+                boxedOutcomes: past.outcomes(of: record.job, record))
         }
 
         let start = past.start(at: now)
@@ -53,10 +53,10 @@ extension Agenda {
         if counting < jobSet.jobs.count { wallDue.reserve(jobSet.jobs.count - counting) }
         for job in jobSet.jobs {
             timers += add(job, at: now, start: start, into: &change)
-            if past.lastRuns[job.name] != nil, let slot = slot(of: job.name),
-                entries[slot]?.lastRun == nil
+            if !past.lastRuns.isEmpty, let slot = slot(of: job.name),
+                entries[slot]?.boxedOutcomes == nil
             {
-                entries[slot]?.outcomes = past.outcomes(of: job.name)
+                entries[slot]?.boxedOutcomes = past.outcomes(of: job.name)
             }
         }
         // Most records were restored to jobs. A dictionary that contained all of them would keep
@@ -98,13 +98,13 @@ extension Agenda {
         if let found = archived.removeValue(forKey: job.name) {
             record = found.record
             entry.restore(found.record, at: now)
-            entry.outcomes = found.outcomes
+            entry.boxedOutcomes = found.boxedOutcomes
         } else if let old = job.renamedFrom, slot(of: old) == nil,
             let found = archived.removeValue(forKey: old)
         {
             record = found.record
             entry.restore(found.record, at: now)
-            entry.outcomes = found.outcomes
+            entry.boxedOutcomes = found.boxedOutcomes
             names.insert(old)
             change.renamed.append(Renaming(from: old, to: job.name))
             told = [.tell(.renamed(job.name, from: old))]
@@ -180,13 +180,22 @@ extension JobSet {
 }
 
 extension RecoveredState {
-    /// What is known of the runs of a job that ended. A run may have succeeded after the job's
-    /// record was taken.
-    fileprivate func outcomes(of job: Job.Name, _ record: JobRecord? = nil) -> JobOutcomes {
-        let last = lastRuns[job]
-        let ended = last?.result == .success ? last?.ended : nil
-        let successes = [record?.lastSuccess, lastSuccesses[job], ended]
-        return JobOutcomes(last: last, lastSuccess: successes.compactMap { $0 }.max())
+    /// What is known of the runs of a job that ended; nil if that is nothing. A run may have
+    /// succeeded after the job's record was taken.
+    fileprivate func outcomes(
+        of job: Job.Name, _ record: JobRecord? = nil
+    ) -> Boxed<JobOutcomes>? {
+        // Most jobs have no success after their record, and a new installation has no run.
+        let last = lastRuns.isEmpty ? nil : lastRuns[job]
+        var success = record?.lastSuccess
+        if !lastSuccesses.isEmpty, let later = lastSuccesses[job] {
+            success = max(success ?? later, later)
+        }
+        if let last, last.result == .success, let ended = last.ended {
+            success = max(success ?? ended, ended)
+        }
+        guard last != nil || success != nil else { return nil }
+        return Boxed(wrappedValue: JobOutcomes(last: last, lastSuccess: success))
     }
 
     /// How long no daemon ran. Nil at the first start, and if the wall clock, the only clock that

@@ -251,7 +251,7 @@ extension Agenda {
         runs.detach(slot, job: entry.job.name)
         let record = entry.record(at: now, instance: instance, removed: now.wall)
         change.records.append(record)
-        archived[entry.job.name] = ArchivedJob(record: record, outcomes: entry.outcomes)
+        archived[entry.job.name] = ArchivedJob(record: record, boxedOutcomes: entry.boxedOutcomes)
         slots.remove(entry.job.name, in: entries)
         entries[slot] = nil
     }

@@ -167,10 +167,11 @@ public struct Agenda: Sendable {
 /// A job that was removed from the configuration.
 struct ArchivedJob: Sendable {
     var record: JobRecord
-    @Boxed var outcomes: JobOutcomes
+    /// Nil while no run of the job has ended.
+    var boxedOutcomes: Boxed<JobOutcomes>?
 
-    init(record: JobRecord, outcomes: JobOutcomes) {
-        self.record = record
-        _outcomes = Boxed(wrappedValue: outcomes)
+    var outcomes: JobOutcomes {
+        get { boxedOutcomes?.wrappedValue ?? JobOutcomes() }
+        set { boxedOutcomes = Boxed(wrappedValue: newValue) }
     }
 }

@@ -17,7 +17,7 @@ struct JobEntry: Sendable {
     var occurrence: WallInstant?
     var configuredPaused: Bool
     /// Nil while no run of the job has ended.
-    private var boxedOutcomes: Boxed<JobOutcomes>?
+    var boxedOutcomes: Boxed<JobOutcomes>?
     /// Nil while all these fields have their default values.
     private var uncommon: Boxed<UncommonFields>?
     /// When the time record was last passed to the store.
