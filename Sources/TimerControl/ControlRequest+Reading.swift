@@ -33,7 +33,7 @@ extension ControlRequest {
     private enum Resource {
         case jobs, job(Job.Name), verb(Order.Verb), why(Job.Name), log(Job.Name), kill(Job.Name)
         case order(Order.Verb, Job.Name)
-        case runs, run(Run.ID), upcoming, reload, document, metrics, events
+        case runs, run(Run.ID), upcoming, reload, document, metrics, events, recent, days(Job.Name)
         case oneOffs, oneOff(Job.Name), cancelOneOff(Job.Name)
         case loginLinks, login, session, logout, revoke, web
 
@@ -41,7 +41,7 @@ extension ControlRequest {
         var methods: [String] {
             switch self {
             case .jobs, .job, .why, .log, .runs, .run, .upcoming, .document, .oneOffs, .session,
-                .web, .metrics, .events:
+                .web, .metrics, .events, .recent, .days:
                 ["GET", "HEAD", "OPTIONS"]
             case .kill, .order, .oneOff, .cancelOneOff, .loginLinks, .login, .logout, .revoke:
                 ["POST", "OPTIONS"]
@@ -100,6 +100,15 @@ extension ControlRequest {
         case .web: self = .web
         case .metrics: self = .metrics(MetricsFormat(accepted: accepted))
         case .events: self = .events(try EventQuery(&query))
+        case .recent:
+            self = .recent(
+                count: try query.number(
+                    "count", RecentReply.counts, unless: RecentReply.countDefault),
+                after: try query.job("after"))
+        case .days(let job):
+            self = .days(
+                job,
+                count: try query.number("count", DaysReply.counts, unless: DaysReply.countDefault))
         }
         try query.finish()
         // The other requests have checked their body already.
@@ -197,6 +206,7 @@ extension ControlRequest {
         Route("/v1/jobs/{job}") { $0.job.map { .job($0) } },
         Route("/v1/jobs/{job}/why") { $0.job.map { .why($0) } },
         Route("/v1/jobs/{job}/log") { $0.job.map { .log($0) } },
+        Route("/v1/jobs/{job}/days") { $0.job.map { .days($0) } },
         Route("/v1/jobs/{job}/kill") { $0.job.map { .kill($0) } },
         Route("/v1/jobs/{job}/{verb}") { found in
             found.job.flatMap { job in found.verb.map { .order($0, job) } }
@@ -215,6 +225,7 @@ extension ControlRequest {
         Route("/v1/sessions/revoke") { _ in .revoke },
         Route("/v1/web") { _ in .web },
         Route("/v1/events") { _ in .events },
+        Route("/v1/recent") { _ in .recent },
     ]
 
     /// All paths in the notation of OpenAPI, with `{job}` for the name of a job.

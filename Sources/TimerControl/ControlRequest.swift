@@ -37,6 +37,10 @@ public enum ControlRequest: Hashable, Sendable {
     case previewReload
     /// What happens, as server-sent events: `GET /v1/events`, with `after`, `last`, `job` and `follow` as a query.
     case events(EventQuery)
+    /// The last runs of each job, in few bytes: `GET /v1/recent`, with `count` and `after` as a query.
+    case recent(count: Int, after: Job.Name?)
+    /// The runs of a job by the day: `GET /v1/jobs/NAME/days`, with `count` as a query.
+    case days(Job.Name, count: Int)
     /// The OpenAPI document of the API: `GET /v1/openapi.json`.
     case document
     /// Metrics for Prometheus: `GET /metrics`, with the format as the header `Accept`.
@@ -69,7 +73,7 @@ public enum ControlRequest: Hashable, Sendable {
         switch self {
         case .list, .show, .why, .history, .run, .upcoming, .log, .previewReload, .document,
             .oneOffs, .loginLink, .login, .session, .logout, .web, .metrics,
-            .events:
+            .events, .recent, .days:
             false
         case .revokeSessions(let all): all
         case .order, .orders, .kill, .reload, .strictReload, .takeOneOff, .cancelOneOff: true
@@ -82,7 +86,7 @@ public enum ControlRequest: Hashable, Sendable {
         switch self {
         case .list, .show, .why, .history, .run, .upcoming, .log, .previewReload, .document,
             .order, .orders, .kill, .reload, .strictReload, .cancelOneOff, .login, .session,
-            .logout, .web, .metrics, .events:
+            .logout, .web, .metrics, .events, .recent, .days:
             true
         case .oneOffs, .takeOneOff, .loginLink, .revokeSessions: false
         }
@@ -102,7 +106,7 @@ public enum ControlRequest: Hashable, Sendable {
         case .list, .upcoming, .orders, .reload, .strictReload, .previewReload, .metrics: true
         case .show, .why, .order, .history, .run, .log, .kill, .document, .oneOffs, .takeOneOff,
             .cancelOneOff, .loginLink, .login, .session, .logout, .revokeSessions, .web,
-            .events:
+            .events, .recent, .days:
             false
         }
     }
@@ -137,6 +141,9 @@ public enum ControlRequest: Hashable, Sendable {
         case .takeOneOff(let job): "/v1/one-offs/\(job)"
         case .cancelOneOff(let job): "/v1/one-offs/\(job)/cancel"
         case .events(let query): "/v1/events" + query.text
+        case .recent(let count, let after):
+            "/v1/recent" + QueryText.write([("count", "\(count)"), ("after", after?.description)])
+        case .days(let job, let count): "/v1/jobs/\(job)/days?count=\(count)"
         case .document: "/v1/openapi.json"
         case .loginLink: "/v1/login-links"
         case .login: "/v1/login"

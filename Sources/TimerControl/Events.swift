@@ -147,10 +147,7 @@ extension EventQuery {
             guard after == nil else { throw .badQuery("give after or last, not both") }
             start = .last(count)
         }
-        if let text = query.take("job") {
-            guard let name = Job.Name(text) else { throw .badQuery("\"\(text)\" is no job") }
-            job = name
-        }
+        job = try query.job("job")
         follows = try query.flag("follow", unless: true)
     }
 }

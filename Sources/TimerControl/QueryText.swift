@@ -36,8 +36,8 @@ struct QueryText {
         _ name: String, unless fallback: Bool = false
     ) throws(ControlRequest.Fault) -> Bool {
         switch take(name) {
-        case "1", "true": return true
-        case "0", "false": return false
+        case "1", "true", "yes": return true
+        case "0", "false", "no": return false
         case nil: return fallback
         default: throw .badQuery("\(name) must be 1 or 0")
         }
@@ -120,25 +120,49 @@ struct QueryText {
     }
 }
 
+extension QueryText {
+    fileprivate mutating func instant(_ name: String) throws(ControlRequest.Fault) -> WallInstant? {
+        guard let text = take(name) else { return nil }
+        guard let instant = WallInstant(rfc3339: text) else {
+            throw .badQuery("\(name) must be an instant such as 2026-12-24T18:00:00Z (RFC 3339)")
+        }
+        return instant
+    }
+
+    /// A whole number; `fallback` if it is missing.
+    mutating func number(
+        _ name: String, _ range: ClosedRange<Int>, unless fallback: Int
+    ) throws(ControlRequest.Fault) -> Int {
+        guard let text = take(name) else { return fallback }
+        guard let number = Int(digits: text), range.contains(number) else {
+            throw .badQuery("\(name) must be from \(range.lowerBound) to \(range.upperBound)")
+        }
+        return number
+    }
+
+    /// The name of a job.
+    mutating func job(_ name: String) throws(ControlRequest.Fault) -> Job.Name? {
+        guard let text = take(name) else { return nil }
+        guard let job = Job.Name(text) else { throw .badQuery("\"\(text)\" is no job") }
+        return job
+    }
+}
+
 extension HistoryQuery {
     init(_ query: inout QueryText) throws(ControlRequest.Fault) {
         self.init()
-        if let text = query.take("job") {
-            guard let name = Job.Name(text) else { throw .badQuery("\"\(text)\" is no job") }
-            job = name
-        }
+        job = try query.job("job")
         failed = try query.flag("failed")
-        if let text = query.take("since") {
-            guard let instant = WallInstant(rfc3339: text) else {
-                throw .badQuery("since must be an instant such as 2026-12-24T18:00:00Z (RFC 3339)")
+        since = try query.instant("since")
+        until = try query.instant("until")
+        limit = try query.number("limit", 1...Self.limitMax, unless: limit)
+        output = try query.flag("output", unless: true)
+        skipped = try query.flag("skipped")
+        if let text = query.take("cursor") {
+            guard let place = HistoryCursor(text) else {
+                throw .badQuery("cursor must be next_cursor of an earlier answer")
             }
-            since = instant
-        }
-        if let text = query.take("limit") {
-            guard let number = Int(digits: text), (1...Self.limitMax).contains(number) else {
-                throw .badQuery("limit must be from 1 to \(Self.limitMax)")
-            }
-            limit = number
+            cursor = place
         }
     }
 }

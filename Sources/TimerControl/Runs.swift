@@ -2,49 +2,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Glibc
-public import TimerCore
-
-/// Which of the ended runs are requested.
-public struct HistoryQuery: Hashable, Sendable {
-    /// The most runs of one answer.
-    public static let limitMax = 1000
-
-    /// The runs of this job; nil for all jobs.
-    public var job: Job.Name?
-    /// Only failed runs, by the rules that applied when they ended.
-    public var failed: Bool
-    /// Only runs that ended since then.
-    public var since: WallInstant?
-    /// How many at most, from 1 to `limitMax`.
-    public var limit: Int
-
-    /// A query as described.
-    public init(
-        job: Job.Name? = nil, failed: Bool = false, since: WallInstant? = nil, limit: Int = 20
-    ) {
-        self.job = job
-        self.failed = failed
-        self.since = since
-        self.limit = limit
-    }
-
-    var text: String {
-        QueryText.write([
-            ("job", job?.description), ("failed", failed ? "1" : nil),
-            ("since", since?.rfc3339Micros),
-            ("limit", "\(limit)"),
-        ])
-    }
-}
-
-/// The requested runs, the latest first.
-public struct HistoryReply: Codable, Hashable, Sendable {
-    /// The runs.
-    public var runs: [RunStatus]
-
-    /// An answer as described.
-    public init(runs: [RunStatus]) { self.runs = runs }
-}
 
 /// The output of a job.
 public struct LogReply: Codable, Hashable, Sendable {

@@ -43,7 +43,15 @@ enum JobColumn: Int32, Column {
 /// The columns of an ended run for the history.
 enum PastRunColumn: Int32, Column {
     case job, scheduledUs, attempt, owner, outcome, failed, beganUs, endedUs
-    case elapsedUs, userUs, systemUs, peakBytes, missed, cause, tail
+    case elapsedUs, userUs, systemUs, peakBytes, missed, cause, id, tail
+
+    /// The same, without reading the output.
+    static var listWithoutOutput: String { list.replacing(", tail", with: ", NULL") }
+}
+
+/// The columns of skipped firings.
+enum SkipColumn: Int32, Column {
+    case id, job, reason, blockedBy, count, firstUs, lastUs, atUs
 }
 
 /// The columns of an ended run without its output.

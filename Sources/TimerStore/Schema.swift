@@ -47,6 +47,9 @@ enum Schema {
     /// The checks compare one word at a time: for a list of more than two words, SQLite creates a
     /// temporary table for each row written (EXPLAIN: OpenEphemeral), which takes longer than
     /// writing the row.
+    ///
+    /// A row of `skip` stands for runs in a row that were skipped for the same reason; its `job` is
+    /// the current name of the job. Its index contains everything that the sums of a day need.
     private static let first = """
         CREATE TABLE identity (
             one INTEGER PRIMARY KEY CHECK (one = 1),
@@ -91,5 +94,16 @@ enum Schema {
         CREATE INDEX run_of_job ON run (owner, ended_us) WHERE outcome IS NOT NULL;
         CREATE INDEX run_failed ON run (ended_us) WHERE failed = 1;
         CREATE INDEX run_failed_of_job ON run (owner, ended_us) WHERE failed = 1;
+        CREATE TABLE skip (
+            id INTEGER PRIMARY KEY,
+            job TEXT NOT NULL,
+            reason TEXT NOT NULL,
+            blocked_by TEXT,
+            count INTEGER NOT NULL CHECK (count >= 1),
+            first_us INTEGER NOT NULL, last_us INTEGER NOT NULL,
+            at_us INTEGER NOT NULL
+        ) STRICT;
+        CREATE INDEX skip_at ON skip (at_us);
+        CREATE INDEX skip_of_job ON skip (job, at_us, count);
         """
 }

@@ -15,6 +15,7 @@ public struct Pruning: Sendable {
 
     private enum Step {
         case runs
+        case skips
         case pages
         case none
     }
@@ -42,8 +43,9 @@ public struct Pruning: Sendable {
         switch step {
         case .runs:
             guard let last = try store.pruneRuns(after: (ended, row), endedBefore: endedBefore)
-            else { return step = .pages }
+            else { return step = .skips }
             (ended, row) = last
+        case .skips: if try !store.pruneSkips(before: endedBefore) { step = .pages }
         case .pages: if try !store.giveBackPages() { step = .none }
         case .none: break
         }
@@ -86,6 +88,17 @@ extension Store {
             }
         }
         return next
+    }
+
+    /// Deletes some of the skipped firings that are too old.
+    /// - Returns: whether there may be more.
+    fileprivate func pruneSkips(before instant: WallInstant) throws(StoreError) -> Bool {
+        try setDurable(false)
+        let count = try connection.run(
+            "DELETE FROM skip WHERE id IN (SELECT id FROM skip WHERE at_us < ? ORDER BY at_us LIMIT ?)",
+            [.integer(instant.microsecondsSinceEpoch), .integer(Pruning.rowsPerPortion)],
+            doing: "prune the history")
+        return count == Pruning.rowsPerPortion
     }
 
     private func pruneLives() throws(StoreError) {

@@ -35,37 +35,12 @@ extension Store {
         public var missed: Int
         /// Why it was made.
         public var cause: Firing.Cause
-        /// The last part of its output.
+        /// The last part of its output; empty if it was not read.
         public var tail: [UInt8]
-    }
-
-    /// The ended runs, the latest first.
-    ///
-    /// - Parameters:
-    ///   - job: only runs of this job; nil: of all jobs.
-    ///   - since: only runs that ended since then.
-    ///   - failed: only runs that were judged as failed when they ended.
-    ///   - limit: the most runs to return.
-    /// - Complexity: O(*m* log *n*) for *m* runs of one job.
-    public func history(
-        of job: Job.Name?, since: WallInstant?, failed: Bool, limit: Int
-    ) throws(StoreError) -> [PastRun] {
-        var runs: [PastRun] = []
-        try connection.run(
-            """
-            SELECT \(PastRunColumn.list) FROM run WHERE outcome IS NOT NULL \(job == nil ? "AND ?1 IS NULL" : "AND owner = ?1")
-                AND ended_us >= ?2 \(failed ? "AND failed = 1" : "")
-            ORDER BY ended_us DESC, scheduled_us DESC LIMIT ?3
-            """,
-            [
-                Value(job?.description), .integer(since?.microsecondsSinceEpoch ?? .min),
-                .integer(Int64(limit)),
-            ], doing: "read the history"
-        ) { row in
-            guard let run = PastRun(Columns(row)) else { return }
-            runs.append(run)
-        }
-        return runs
+        /// Whether its output was read.
+        public var hasOutput = true
+        /// Its row, which tells it from other runs that ended at the same instant.
+        public var row: Int64
     }
 
     /// The ended run with this identity; nil if there is none.
@@ -82,7 +57,7 @@ extension Store {
 
 extension Store.PastRun {
     /// Reads a row of `history`; nil if it is not valid. The history is only displayed.
-    fileprivate init?(_ row: Columns<PastRunColumn>) {
+    init?(_ row: Columns<PastRunColumn>) {
         guard
             let id = Run.ID(
                 job: row.text(.job), scheduledUs: row.integer(.scheduledUs),
@@ -102,6 +77,7 @@ extension Store.PastRun {
         missed = row.integer(.missed).flatMap { Int(kept: $0) } ?? 0
         cause = row.text(.cause).flatMap { Firing.Cause($0) } ?? .schedule
         tail = row.bytes(.tail) ?? []
+        self.row = row.integer(.id) ?? 0
     }
 }
 

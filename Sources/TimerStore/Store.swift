@@ -163,6 +163,8 @@ public final class Store {
         case close(
             Run.ID, RunOutcome, RunUsage, failed: Bool, began: WallInstant? = nil,
             at: WallInstant, tail: [UInt8] = [])
+        /// A firing that was skipped.
+        case skip(SkippedFiring)
         /// Renames a job and everything stored under its old name.
         case rename(Renaming)
         /// Deletes a job that is not in the configuration any more.
@@ -243,6 +245,7 @@ public final class Store {
         case .mergeStaged(let count): try mergeStaged(max: count)
         case .close(let run, let outcome, let usage, let failed, let began, let at, let tail):
             try close(run, outcome, usage, failed: failed, began: began, at: at, tail: tail)
+        case .skip(let skip): try insert(skip)
         case .rename(let renaming): try rename(renaming)
         case .erase(let job):
             try connection.run(
@@ -350,6 +353,8 @@ public final class Store {
                 "UPDATE run SET owner = ? WHERE owner = ? AND outcome IS \(state)",
                 [.text(to), .text(from)], doing: what)
         }
+        try connection.run(
+            "UPDATE skip SET job = ? WHERE job = ?", [.text(to), .text(from)], doing: what)
         for run in renaming.waiting {
             try connection.run(
                 """

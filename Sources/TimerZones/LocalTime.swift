@@ -1,7 +1,7 @@
 // Copyright 2026 the timerd authors
 // SPDX-License-Identifier: Apache-2.0
 
-import TimerCore
+public import TimerCore
 
 extension ZoneRules {
     /// The instants at which the local clock reads this many microseconds after 1970-01-01 00:00,
@@ -10,7 +10,7 @@ extension ZoneRules {
     ///
     /// - Parameter local: a local time of the years 1 to 9999.
     /// - Complexity: O(*t* log *n*) for *t* changes of the offset within two days.
-    func instants(atLocalMicroseconds local: Int64) -> [WallInstant] {
+    public func instants(atLocalMicroseconds local: Int64) -> [WallInstant] {
         // No offset is longer than 26 hours.
         let margin = Duration.seconds(27 * 3600)
         let clock = WallInstant(microsecondsSinceEpoch: local)

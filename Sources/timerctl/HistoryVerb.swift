@@ -26,6 +26,11 @@ struct HistoryVerb: ParsableCommand {
             valueName: "time"))
     var since: String?
 
+    @Option(
+        parsing: .unconditional,
+        help: ArgumentHelp("Only runs that ended before then.", valueName: "time"))
+    var until: String?
+
     @Option(help: "How many runs at most.")
     var limit = 20
 
@@ -41,7 +46,10 @@ struct HistoryVerb: ParsableCommand {
 
     func run() throws {
         let start = try since.map { try TimeOption.instant("--since", $0, .past) }
-        let query = HistoryQuery(job: job, failed: failed, since: start, limit: limit)
+        let end = try until.map { try TimeOption.instant("--until", $0, .past) }
+        let query = HistoryQuery(
+            job: job, failed: failed, since: start, until: end, limit: limit,
+            output: connection.json || lines > 0, skipped: !failed)
         let reply = try connection.ask(.history(query), for: HistoryReply.self)
         try connection.show(reply) {
             Text.history(reply, outputLines: lines, since: start.map { Text.moment($0) })

@@ -6,32 +6,52 @@ import TimerCore
 
 /// Texts about runs and their output.
 extension Text {
-    /// The lines of `timerctl history`: each run, and below it the last lines of its output.
+    /// The lines of `timerctl history`: each run, and below it the last lines of its output, and
+    /// between them the runs that were skipped.
     ///
     /// - Parameter since: the parsed value of --since.
     static func history(_ reply: HistoryReply, outputLines: Int, since: String? = nil) -> String {
         let range = since.map { " since \($0)" } ?? ""
-        guard !reply.runs.isEmpty else { return "no runs\(range)" }
-        var rows: [[TextTable.Cell]] = []
+        let skipped = reply.skippedRuns ?? []
+        guard !reply.runs.isEmpty || !skipped.isEmpty else { return "no runs\(range)" }
+        var rows: [(at: String, cells: [TextTable.Cell], output: String)] = []
         for run in reply.runs {
             let cpu = run.userUsec.flatMap { user in run.systemUsec.map { user + $0 } }
             let cells = [
                 run.job, instant(run.ended), run.outcome ?? "-", span(run.elapsedUsec), span(cpu),
                 run.peakBytes.map { "\($0 / 1024) KiB" } ?? "-", run.id,
             ]
-            rows.append(cells.map { .init($0) })
+            rows.append((run.ended ?? "", cells.map { .init($0) }, run.output ?? ""))
         }
+        for skip in skipped {
+            let cells = [
+                skip.job, instant(skip.at), "skipped(\(skip.reason))", "-", "-", "-",
+                self.skipped(skip),
+            ]
+            rows.append((skip.at, cells.map { .init($0) }, ""))
+        }
+        // Both are in this order already, and instants sort as their texts do.
+        if !skipped.isEmpty { rows.sort { $0.at > $1.at } }
         var lines: [String] = []
-        let table = TextTable(["JOB", "ENDED", "RESULT", "TOOK", "CPU", "PEAK", "RUN"], rows)
+        let table = TextTable(
+            ["JOB", "ENDED", "RESULT", "TOOK", "CPU", "PEAK", "RUN"], rows.map(\.cells))
         for (index, line) in table.lines().enumerated() {
             lines.append(line)
             guard index > 0, outputLines > 0 else { continue }
-            lines += lastLines(of: reply.runs[index - 1].output ?? "", outputLines).map {
+            lines += lastLines(of: rows[index - 1].output, outputLines).map {
                 "    | \($0)"
             }
         }
         if since != nil { lines += ["", "\(plural(reply.runs.count, "run"))\(range)"] }
         return lines.joined(separator: "\n")
+    }
+
+    private static func skipped(_ skip: SkippedRuns) -> String {
+        let which =
+            skip.skippedCount == 1
+            ? "due \(instant(skip.firstScheduled))"
+            : "\(skip.skippedCount) runs, due from \(instant(skip.firstScheduled))"
+        return which + (skip.blockedBy.map { ", because of \($0)" } ?? "")
     }
 
     /// The last lines that are not empty.

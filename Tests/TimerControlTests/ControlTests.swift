@@ -49,6 +49,12 @@ private enum SeenPauses {
             HistoryQuery(
                 job: name, failed: true, since: WallInstant(secondsSinceEpoch: 1_795_000_000),
                 limit: 1000)),
+        .history(
+            HistoryQuery(
+                until: WallInstant(secondsSinceEpoch: 1_795_000_000), output: false, skipped: true,
+                cursor: HistoryCursor("s1795000000000000.17"))),
+        .recent(count: 20, after: nil), .recent(count: 100, after: name),
+        .days(name, count: 366),
         .oneOffs(base: nil), .oneOffs(base: "restic"), .takeOneOff(name), .cancelOneOff(name),
         .order(.run, name, OrderBody(environment: ["A=1=2", "B=", "C=\u{1F3FB}"])),
         .orders(.run, .all, OrderBody(environment: ["A_KEY=ß"])),
@@ -131,11 +137,15 @@ private enum SeenPauses {
         ("GET", "/v1/jobs/%+5", "", .notFound("/v1/jobs/%+5")),
         ("GET", "/v1/jobs/%ff", "", .notFound("/v1/jobs/%ff")),
         ("GET", "/v1/jobs/a%2fb", "", .notFound("/v1/jobs/a%2fb")),
-        ("GET", "/v1/runs?failed=yes", "", .badQuery("failed must be 1 or 0")),
+        ("GET", "/v1/runs?failed=maybe", "", .badQuery("failed must be 1 or 0")),
         ("GET", "/v1/runs?limit=1&limit=2", "", .badQuery("limit is given twice")),
         (
             "GET", "/v1/runs?jobs=a", "",
-            .unknownParameter("jobs", known: ["job", "failed", "since", "limit"])
+            .unknownParameter(
+                "jobs",
+                known: [
+                    "job", "failed", "since", "until", "limit", "output", "skipped", "cursor",
+                ])
         ),
         ("GET", "/v1/jobs?job=a", "", .unknownParameter("job", known: [])),
         ("GET", "/v1/jobs", "{\"a\":1}", .unknownKey("a", known: [])),

@@ -134,6 +134,8 @@ import TimerCore
             "Schedule": SchedulePreview.self, "RunDetails": RunReply.self,
             "LoginLink": LoginLinkReply.self, "Login": LoginReply.self,
             "Session": SessionReply.self, "Sessions": SessionsReply.self, "Web": WebReply.self,
+            "SkippedRuns": SkippedRuns.self, "Recent": RecentReply.self,
+            "RecentRuns": RecentReply.Runs.self, "Days": DaysReply.self, "Day": DaysReply.Day.self,
             "Event": EventStatus.self, "Events": EventsFrame.self, "EventsGap": EventsGap.self,
             "EventsHello": EventsHello.self,
         ]

@@ -9,42 +9,6 @@ import TimerStore
 
 /// Requests and commands about runs.
 extension Control {
-    func history(_ query: HistoryQuery, _ reply: @escaping ControlAnswer.Reply) {
-        recorder.read { (store) throws(StoreError) in
-            let found = try store.history(
-                of: query.job, since: query.since, failed: query.failed, limit: query.limit)
-            // A job that was removed from the configuration may have runs, though none that match.
-            let hasRuns =
-                if let job = query.job, found.isEmpty {
-                    try !store.history(of: job, since: nil, failed: false, limit: 1).isEmpty
-                } else { true }
-            return (found, hasRuns)
-        } _: { result in
-            Self.queue.async {
-                switch result {
-                case .failure(let error): self.send(error, reply)
-                case .success((let found, let hasRuns)):
-                    self.answer(found, of: hasRuns ? nil : query.job, reply)
-                }
-            }
-        }
-    }
-
-    /// - Parameter job: the requested job, if it has no runs.
-    private func answer(
-        _ found: [Store.PastRun], of job: Job.Name?, _ reply: @escaping ControlAnswer.Reply
-    ) {
-        let answer = HistoryReply(runs: found.map { RunStatus($0) })
-        guard let job else { return send(.ok, answer, reply) }
-        loop.later { loop in
-            let (snapshot, names) = loop.snapshot(of: job)
-            Self.queue.async {
-                guard snapshot != nil else { return self.noSuchJob(job, among: names, reply) }
-                self.send(.ok, answer, reply)
-            }
-        }
-    }
-
     /// Answers that the store could not be read.
     func send(_ error: StoreError, _ reply: ControlAnswer.Reply) {
         send(
@@ -75,6 +39,6 @@ extension RunStatus {
     init(_ run: Store.PastRun) {
         self = RunStatus(run.summary, of: run.job).because(of: run.cause)
         missed = run.missed
-        output = String(decoding: run.tail, as: UTF8.self)
+        if run.hasOutput { output = String(decoding: run.tail, as: UTF8.self) }
     }
 }

@@ -172,6 +172,8 @@ struct Control: ControlService {
         case .takeOneOff(let job): takeOneOff(job, by: peer, reply)
         case .cancelOneOff(let job): cancelOneOff(job, by: peer, reply)
         case .events(let query): follow(query, from: peer, reply)
+        case .recent(let count, let job): recent(count: count, after: job, reply)
+        case .days(let job, let count): days(of: job, count: count, reply)
         case .document: reply(Self.document)
         case .loginLink: makeLoginLink(for: peer, reply)
         case .login(let token): logIn(token, reply)

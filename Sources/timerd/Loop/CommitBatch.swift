@@ -15,6 +15,10 @@ struct CommitBatch {
     var start: [Run] = []
     /// The time records of jobs.
     var records: [JobRecord] = []
+    /// The firings that were skipped.
+    var skips: [SkippedFiring] = []
+
+    var isEmpty: Bool { runs.isEmpty && start.isEmpty && records.isEmpty && skips.isEmpty }
 
     /// Splits a large batch. Runs that start come first, in several parts, so that they do not wait
     /// for each other or for runs that cannot start yet. All records of one job stay together.
@@ -31,6 +35,7 @@ struct CommitBatch {
         for run in runs { portions[places[run.id.firing.job] ?? last].runs.append(run) }
         for run in start { portions[places[run.id.firing.job] ?? last].start.append(run) }
         for record in records { portions[places[record.job] ?? last].records.append(record) }
-        return portions.filter { !$0.runs.isEmpty || !$0.start.isEmpty || !$0.records.isEmpty }
+        for skip in skips { portions[places[skip.firing.id.job] ?? last].skips.append(skip) }
+        return portions.filter { !$0.isEmpty }
     }
 }

@@ -41,6 +41,7 @@ extension Store.Change {
         case .save(let record), .stage(let record): [record.job]
         case .close(let run, _, _, _, _, _, _): [run.firing.job]
         case .erase(let job): [job]
+        case .skip(let skip): [skip.firing.id.job]
         case .rename(let renaming): [renaming.from, renaming.to]
         case .beginInstance, .mark, .endInstance, .applyStaged, .mergeStaged: []
         }
@@ -230,10 +231,9 @@ extension CommitBatch {
             CommitBatch(
                 runs: runs.filter { jobs.contains($0.id.firing.job) == isIn },
                 start: start.filter { jobs.contains($0.id.firing.job) == isIn },
-                records: records.filter { jobs.contains($0.job) == isIn })
+                records: records.filter { jobs.contains($0.job) == isIn },
+                skips: skips.filter { jobs.contains($0.firing.id.job) == isIn })
         }
-        return [part(true), part(false)].filter {
-            !$0.runs.isEmpty || !$0.start.isEmpty || !$0.records.isEmpty
-        }
+        return [part(true), part(false)].filter { !$0.isEmpty }
     }
 }

@@ -17,16 +17,21 @@ extension Loop {
     ///   - opening: changes that are written in one transaction with the first durable write.
     ///   - standings: the time records when each notice among the actions was created; empty if
     ///     they were created just now.
+    ///   - skips: the firings among the notices that were skipped and are not handed to the store
+    ///     yet; nil: all of them.
     ///   - onDelayed: called if a durable write cannot be made for now.
     func perform(
         _ actions: ArraySlice<Action>, at now: Now, opening: [Store.Change] = [],
-        accounts: ArraySlice<AccountSnapshot> = [], answer: Reply? = nil,
+        accounts: ArraySlice<AccountSnapshot> = [], skips: [SkippedFiring]? = nil,
+        answer: Reply? = nil,
         onDelayed: (@Sendable (StoreError) -> Void)? = nil,
         done: (@Sendable (isolated Loop) -> Void)? = nil
     ) {
         var rest = actions
         var accounts = accounts
         var timers = Self.timersPerTurn
+        // They are written with the records of their jobs, in the same transactions.
+        var skips = skips ?? actions.compactMap { $0.skip(at: now.wall) }
         while let action = rest.popFirst() {
             if set(action.timer, room: &timers) { continue }
             if case .tell(let notice) = action {
@@ -37,15 +42,18 @@ extension Loop {
                 continue
             }
             guard let changes = action.durableChanges else {
-                perform(action, at: now, answer: answer)
+                perform(action, at: now, skips: &skips, answer: answer)
                 continue
             }
             let tail = rest
             let kept = accounts.isEmpty ? self.accounts(of: tail, at: now) : accounts
-            let write = Write(changes: opening + changes, durable: true) { _ in
+            let write = Write(
+                changes: opening + changes + skips.map { .skip($0) }, durable: true
+            ) { _ in
                 self.later { loop in
                     if !opening.isEmpty { loop.noteStored() }
-                    loop.perform(tail, at: now, accounts: kept, answer: answer, done: done)
+                    loop.perform(
+                        tail, at: now, accounts: kept, skips: [], answer: answer, done: done)
                 }
             } onDelayed: { error in
                 answer?(.refused("done, but not on the disk yet: \(error)"))
@@ -55,6 +63,7 @@ extension Loop {
             followCounting(at: now)
             return
         }
+        if !skips.isEmpty { submit(skips.map { .skip($0) }) }
         followCounting(at: now)
         scheduleStatusUpdate()
         done?(self)
@@ -78,17 +87,24 @@ extension Loop {
             ? AccountSnapshot(for: notice, in: agenda, at: now) : nil
     }
 
-    private func perform(_ action: Action, at now: Now, answer: Reply?) {
+    /// - Parameter skips: the firings that were skipped; those that are handed to the store are
+    ///   removed.
+    private func perform(
+        _ action: Action, at now: Now, skips: inout [SkippedFiring], answer: Reply?
+    ) {
         switch action {
         // Done in the loop above. Notices are also logged there, with the time records as they
         // were.
         case .arm, .armAt, .disarm, .armRetry, .disarmRetry, .tell: break
         case .begin(let runs, let start, let records):
-            let portions = CommitBatch(runs: runs, start: start, records: records).split()
+            let portions = CommitBatch(
+                runs: runs, start: start, records: records, skips: skips
+            ).split()
                 .flatMap { $0.parted(by: transaction?.jobs ?? []) }
             for (index, portion) in portions.enumerated() {
                 write(portion, at: now, isLast: index == portions.count - 1)
             }
+            skips = []
         case .start(let runs):
             // After the write that recorded them, which may not be done yet.
             let event = eventToNote
@@ -114,7 +130,13 @@ extension Loop {
         case .save(let records, let durable):
             // A part of a checkpoint must not wait for a command that concerns other jobs.
             let (others, waiting) = parted(records)
-            submit(others.map { .save($0) }, durable: durable)
+            if waiting.isEmpty {
+                submit(
+                    others.map { .save($0) } + skips.map { .skip($0) }, durable: durable)
+                skips = []
+            } else {
+                submit(others.map { .save($0) }, durable: durable)
+            }
             if !waiting.isEmpty { submit(waiting.map { .save($0) }, durable: durable) }
         case .storeJobSet(let change, let durable): submit(change.changes, durable: durable)
         case .answer(let word): answer?(word)
@@ -135,6 +157,7 @@ extension Loop {
         let event = isLast ? eventToNote : 0
         let changes: [Store.Change] =
             portion.runs.map { .begin($0, at: now.wall) } + portion.records.map { .save($0) }
+            + portion.skips.map { .skip($0) }
         let write = Write(changes: changes, durable: false) { [start = portion.start] refused in
             self.begin(start.filter { !refused.contains($0.id) }, decided: now.awake)
             for run in start where refused.contains(run.id) {
@@ -186,6 +209,17 @@ extension Action {
         case .storeJobSet(let change, durable: true): change.changes
         default: nil
         }
+    }
+}
+
+extension Action {
+    /// The firing that was skipped, for the history; nil for another action. One that was too late
+    /// for its deadline is in the history as a run.
+    fileprivate func skip(at instant: WallInstant) -> SkippedFiring? {
+        guard case .tell(.skipped(let firing, let reason)) = self, reason != .deadline else {
+            return nil
+        }
+        return SkippedFiring(firing: firing, reason: reason, at: instant)
     }
 }
 

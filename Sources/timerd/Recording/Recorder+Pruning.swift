@@ -38,3 +38,15 @@ extension Recorder {
         if pruning != nil { later(after: Self.pruneDelay) { $0.prunePortion() } }
     }
 }
+
+extension Store.Change {
+    /// Whether it adds to the history.
+    var isHistory: Bool {
+        switch self {
+        case .close, .skip: true
+        case .beginInstance, .begin, .save, .rename, .erase, .stage, .applyStaged, .mergeStaged,
+            .mark, .endInstance:
+            false
+        }
+    }
+}

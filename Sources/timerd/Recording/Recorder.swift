@@ -193,7 +193,7 @@ actor Recorder: QueueActor {
                 followers.marked?(store.identity.generation)
             }
             finish(count, refused, hasWritten: hasChanges)
-            noteCloses(changes.count { if case .close = $0 { true } else { false } })
+            noteCloses(changes.count { $0.isHistory })
         } catch {
             wait(because: error)
         }

@@ -1,0 +1,222 @@
+// Copyright 2026 the timerd authors
+// SPDX-License-Identifier: Apache-2.0
+
+public import TimerCore
+
+/// A place in the history, behind which the next answer begins: `r1795000000000000.17`.
+public struct HistoryCursor: Hashable, Sendable, CustomStringConvertible {
+    /// When the run ended, or the skipped firing was skipped, in microseconds since 1970.
+    public var microseconds: Int64
+    /// Whether it is a skipped firing.
+    public var isSkip: Bool
+    /// Its number in the database.
+    public var row: Int64
+
+    /// A place as described.
+    public init(microseconds: Int64, isSkip: Bool, row: Int64) {
+        self.microseconds = microseconds
+        self.isSkip = isSkip
+        self.row = row
+    }
+
+    /// Reads what `description` writes; nil for another text.
+    public init?(_ text: some StringProtocol) {
+        let parts = text.dropFirst().split(separator: ".", omittingEmptySubsequences: false)
+        guard let kind = text.first, kind == "r" || kind == "s", parts.count == 2,
+            let microseconds = Int(digits: parts[0]), let row = Int(digits: parts[1])
+        else { return nil }
+        self.init(microseconds: Int64(microseconds), isSkip: kind == "s", row: Int64(row))
+    }
+
+    /// The text of it, which clients pass back as it is.
+    public var description: String { "\(isSkip ? "s" : "r")\(microseconds).\(row)" }
+}
+
+/// Which of the ended runs are requested.
+public struct HistoryQuery: Hashable, Sendable {
+    /// The most runs of one answer.
+    public static let limitMax = 1000
+
+    /// The runs of this job; nil for all jobs.
+    public var job: Job.Name?
+    /// Only failed runs, by the rules that applied when they ended.
+    public var failed: Bool
+    /// Only what ended since then.
+    public var since: WallInstant?
+    /// Only what ended before then.
+    public var until: WallInstant?
+    /// How many at most, from 1 to `limitMax`.
+    public var limit: Int
+    /// Whether the runs have the last of their output.
+    public var output: Bool
+    /// Whether skipped runs are requested as well; `limit` counts both.
+    public var skipped: Bool
+    /// Only what comes behind this place.
+    public var cursor: HistoryCursor?
+
+    /// A query as described.
+    public init(
+        job: Job.Name? = nil, failed: Bool = false, since: WallInstant? = nil,
+        until: WallInstant? = nil, limit: Int = 20, output: Bool = true, skipped: Bool = false,
+        cursor: HistoryCursor? = nil
+    ) {
+        self.job = job
+        self.failed = failed
+        self.since = since
+        self.until = until
+        self.limit = limit
+        self.output = output
+        self.skipped = skipped
+        self.cursor = cursor
+    }
+
+    var text: String {
+        QueryText.write([
+            ("job", job?.description), ("failed", failed ? "1" : nil),
+            ("since", since?.rfc3339Micros), ("until", until?.rfc3339Micros),
+            ("limit", "\(limit)"), ("output", output ? nil : "0"),
+            ("skipped", skipped ? "1" : nil), ("cursor", cursor?.description),
+        ])
+    }
+}
+
+/// The requested runs, the latest first.
+public struct HistoryReply: Codable, Hashable, Sendable {
+    /// What to pass as `cursor` for what comes behind; absent if there is no more.
+    public var nextCursor: String?
+    /// The runs.
+    public var runs: [RunStatus]
+    /// Runs that were skipped, the latest first; absent if they were not requested.
+    public var skippedRuns: [SkippedRuns]?
+
+    /// An answer as described.
+    public init(
+        runs: [RunStatus], skippedRuns: [SkippedRuns]? = nil, nextCursor: String? = nil
+    ) {
+        self.nextCursor = nextCursor
+        self.runs = runs
+        self.skippedRuns = skippedRuns
+    }
+}
+
+/// Runs in a row that were skipped for the same reason, on one day in UTC.
+public struct SkippedRuns: Codable, Hashable, Sendable {
+    /// When the last of them was skipped.
+    public var at: String
+    /// The run because of which they were skipped; absent if there was none.
+    public var blockedBy: String?
+    /// When the first of them was due.
+    public var firstScheduled: String
+    /// The job, by its name now.
+    public var job: String
+    /// When the last of them was due.
+    public var lastScheduled: String
+    /// The reason, as the journal has it.
+    public var reason: String
+    /// How many there were.
+    public var skippedCount: Int
+
+    /// Skipped runs as described.
+    public init(
+        job: String, reason: String, blockedBy: String? = nil, skippedCount: Int,
+        firstScheduled: String, lastScheduled: String, at: String
+    ) {
+        self.at = at
+        self.blockedBy = blockedBy
+        self.firstScheduled = firstScheduled
+        self.job = job
+        self.lastScheduled = lastScheduled
+        self.reason = reason
+        self.skippedCount = skippedCount
+    }
+}
+
+/// The last runs of each job, in few bytes.
+public struct RecentReply: Codable, Hashable, Sendable {
+    /// How many runs of each job may be requested, and how many are without a number.
+    public static let counts = 1...100
+    public static let countDefault = 20
+    /// About how many runs one answer has at most.
+    public static let runsMax = 100_000
+
+    /// The runs of one job, the oldest first.
+    public struct Runs: Codable, Hashable, Sendable {
+        /// How long each of them took, in microseconds.
+        public var durations: [Int64]
+        /// When each of them ended, in microseconds since 1970.
+        public var endTimes: [Int64]
+        /// The job, by its name now.
+        public var job: String
+        /// A letter for each of them: `s` succeeded, `f` failed, `i` was stopped or replaced on request.
+        public var verdicts: String
+
+        /// The runs of a job.
+        public init(job: String, verdicts: String, endTimes: [Int64], durations: [Int64]) {
+            self.durations = durations
+            self.endTimes = endTimes
+            self.job = job
+            self.verdicts = verdicts
+        }
+    }
+
+    /// What to pass as `after` for the jobs behind; absent if there are no more.
+    public var nextJob: String?
+    /// The jobs that have runs, by their names.
+    public var recent: [Runs]
+
+    /// An answer as described.
+    public init(recent: [Runs], nextJob: String? = nil) {
+        self.nextJob = nextJob
+        self.recent = recent
+    }
+}
+
+/// The runs of a job by the day.
+public struct DaysReply: Codable, Hashable, Sendable {
+    /// How many days may be requested, and how many are without a number: 26 weeks.
+    public static let counts = 1...366
+    public static let countDefault = 182
+
+    /// One day.
+    public struct Day: Codable, Hashable, Sendable {
+        /// Which day it is, such as 2026-11-22.
+        public var day: String
+        /// How long the runs took together.
+        public var elapsedUsec: Int64
+        /// How many runs failed.
+        public var failedCount: Int64
+        /// How many runs ended.
+        public var runCount: Int64
+        /// How many runs were skipped; of several in a row, the day of the last one has all.
+        public var skippedCount: Int64
+
+        /// A day as described.
+        public init(
+            day: String, runCount: Int64, failedCount: Int64, skippedCount: Int64,
+            elapsedUsec: Int64
+        ) {
+            self.day = day
+            self.elapsedUsec = elapsedUsec
+            self.failedCount = failedCount
+            self.runCount = runCount
+            self.skippedCount = skippedCount
+        }
+    }
+
+    /// The days on which a run ended or was skipped, the earliest first.
+    public var days: [Day]
+    /// The job.
+    public var job: String
+    /// The time zone of the days; absent for that of the machine.
+    public var timezone: String?
+    /// The last of the days that were requested: today.
+    public var today: String
+
+    /// An answer as described.
+    public init(job: String, timezone: String?, today: String, days: [Day]) {
+        self.days = days
+        self.job = job
+        self.timezone = timezone
+        self.today = today
+    }
+}

@@ -1,0 +1,198 @@
+// Copyright 2026 the timerd authors
+// SPDX-License-Identifier: Apache-2.0
+
+public import TimerCore
+
+/// The history: runs that ended and firings that were skipped, the latest first, some at a time.
+extension Store {
+    /// A place in the history, behind which a reader goes on.
+    public struct HistoryPlace: Hashable, Sendable {
+        /// When the run ended or the firing was skipped, in microseconds since 1970.
+        public var instant: Int64
+        /// Whether it is a skipped firing. Of the same instant, runs come first.
+        public var isSkip: Bool
+        /// Its row.
+        public var row: Int64
+
+        /// A place as described.
+        public init(instant: Int64, isSkip: Bool, row: Int64) {
+            self.instant = instant
+            self.isSkip = isSkip
+            self.row = row
+        }
+    }
+
+    /// Which part of the history is read.
+    public struct HistoryRange: Hashable, Sendable {
+        /// Only of this job; nil: of all jobs.
+        public var job: Job.Name?
+        /// Only what ended since then.
+        public var since: WallInstant?
+        /// Only what ended before then.
+        public var until: WallInstant?
+        /// Only what comes behind this place.
+        public var after: HistoryPlace?
+        /// The most runs, and the most skipped firings.
+        public var limit: Int
+
+        /// A range as described.
+        public init(
+            job: Job.Name? = nil, since: WallInstant? = nil, until: WallInstant? = nil,
+            after: HistoryPlace? = nil, limit: Int
+        ) {
+            self.job = job
+            self.since = since
+            self.until = until
+            self.after = after
+            self.limit = limit
+        }
+
+        /// The values of a statement: the job, the range of instants, the place, and the limit.
+        fileprivate func values(
+            instant: Int64?, row: Int64?
+        ) -> [Value] {
+            [
+                Value(job?.description), .integer(since?.microsecondsSinceEpoch ?? .min),
+                .integer(until?.microsecondsSinceEpoch ?? .max), .integer(instant ?? .max),
+                .integer(row ?? .max), .integer(Int64(limit)),
+            ]
+        }
+    }
+
+    /// The ended runs, the latest first.
+    ///
+    /// - Parameters:
+    ///   - failed: only runs that were judged as failed when they ended.
+    ///   - withOutput: whether the last part of their output is read.
+    /// - Complexity: O(*m* log *n*) for *m* runs that are returned.
+    public func history(
+        _ range: HistoryRange, failed: Bool = false, withOutput: Bool = true
+    ) throws(StoreError) -> [PastRun] {
+        var runs: [PastRun] = []
+        // Behind a skipped firing come the runs that ended before it.
+        let row = range.after.map { $0.isSkip ? .min : $0.row }
+        try connection.run(
+            """
+            SELECT \(withOutput ? PastRunColumn.list : PastRunColumn.listWithoutOutput) FROM run
+            WHERE outcome IS NOT NULL \(range.job == nil ? "AND ?1 IS NULL" : "AND owner = ?1")
+                AND ended_us >= ?2 AND ended_us < ?3 AND (ended_us, id) < (?4, ?5)
+                \(failed ? "AND failed = 1" : "")
+            ORDER BY ended_us DESC, id DESC LIMIT ?6
+            """, range.values(instant: range.after?.instant, row: row), doing: "read the history"
+        ) { row in
+            guard var run = PastRun(Columns(row)) else { return }
+            run.hasOutput = withOutput
+            runs.append(run)
+        }
+        return runs
+    }
+
+    /// The same of one job or all, from an instant on.
+    public func history(
+        of job: Job.Name?, since: WallInstant?, failed: Bool, limit: Int
+    ) throws(StoreError) -> [PastRun] {
+        try history(HistoryRange(job: job, since: since, limit: limit), failed: failed)
+    }
+
+    /// Firings in a row that were skipped for the same reason.
+    public struct PastSkip: Hashable, Sendable {
+        /// The current name of the job.
+        public var job: Job.Name
+        /// The reason, as the journal names it.
+        public var reason: String
+        /// The run because of which they were skipped; nil if there was none.
+        public var blockedBy: String?
+        /// How many occurrences were skipped.
+        public var count: Int
+        /// When the first of them was due.
+        public var first: WallInstant
+        /// When the last firing of them was due.
+        public var last: WallInstant
+        /// When the last one was skipped.
+        public var at: WallInstant
+        /// Its row.
+        public var row: Int64
+    }
+
+    /// The skipped firings, the latest first.
+    /// - Complexity: O(*m* log *n*) for *m* rows that are returned.
+    public func skips(_ range: HistoryRange) throws(StoreError) -> [PastSkip] {
+        var skips: [PastSkip] = []
+        // Behind a run come those that were skipped at the same instant.
+        let row = range.after.map { $0.isSkip ? $0.row : .max }
+        try connection.run(
+            """
+            SELECT \(SkipColumn.list) FROM skip
+            WHERE \(range.job == nil ? "?1 IS NULL" : "job = ?1")
+                AND at_us >= ?2 AND at_us < ?3 AND (at_us, id) < (?4, ?5)
+            ORDER BY at_us DESC, id DESC LIMIT ?6
+            """, range.values(instant: range.after?.instant, row: row), doing: "read the history"
+        ) { row in
+            guard let skip = PastSkip(Columns(row)) else { return }
+            skips.append(skip)
+        }
+        return skips
+    }
+
+    /// Adds a firing that was skipped: to the row of the one before it if that was skipped for the
+    /// same reason, on the same day in UTC, and no run of the job ended since. A job that is skipped
+    /// each second has few rows then.
+    func insert(_ skip: SkippedFiring) throws(StoreError) {
+        let values: [Value] = [
+            .text(skip.firing.id.job.description), .text(skip.reason.word),
+            Value(skip.reason.blockedBy?.description),
+            .integer(Int64(skip.firing.missed.keepable) + 1), Value(skip.firing.id.scheduled),
+            Value(skip.at),
+        ]
+        let what = "write a skipped run"
+        let changed = try connection.run(
+            """
+            UPDATE skip SET count = count + ?4, last_us = ?5, at_us = ?6
+            WHERE id = (SELECT id FROM skip WHERE job = ?1 ORDER BY at_us DESC, id DESC LIMIT 1)
+                AND reason = ?2 AND blocked_by IS ?3
+                AND at_us / 86400000000 = ?6 / 86400000000
+                AND NOT EXISTS (
+                    SELECT 1 FROM run WHERE owner = ?1 AND outcome IS NOT NULL
+                        AND ended_us > skip.at_us)
+            """, values, doing: what)
+        guard changed == 0 else { return }
+        try connection.run(
+            """
+            INSERT INTO skip (job, reason, blocked_by, count, first_us, last_us, at_us)
+            VALUES (?1, ?2, ?3, ?4, ?5, ?5, ?6)
+            """, values, doing: what)
+    }
+}
+
+extension Notice.SkipReason {
+    /// The run because of which a firing was skipped; nil if there was none.
+    fileprivate var blockedBy: Run.ID? {
+        switch self {
+        case .stillRunning(let run), .queueFull(let run): run
+        case .concurrencyMax, .missed, .catchUpMax, .deadline, .clockSet, .byOrder: nil
+        }
+    }
+}
+
+extension Store.PastSkip {
+    /// Reads a row; nil if it is not valid. The history is only displayed.
+    fileprivate init?(_ row: Columns<SkipColumn>) {
+        func instant(_ column: SkipColumn) -> WallInstant? {
+            row.integer(column).flatMap { WallInstant(kept: $0) }
+        }
+        guard let job = row.text(.job).flatMap({ Job.Name($0) }), let reason = row.text(.reason),
+            let count = row.integer(.count).flatMap({ Int(kept: $0) }),
+            let first = row.integer(.firstUs).flatMap({ WallInstant(keptSchedule: $0) }),
+            let last = row.integer(.lastUs).flatMap({ WallInstant(keptSchedule: $0) }),
+            let at = instant(.atUs)
+        else { return nil }
+        self.job = job
+        self.reason = reason
+        blockedBy = row.text(.blockedBy)
+        self.count = count
+        self.first = first
+        self.last = last
+        self.at = at
+        self.row = row.integer(.id) ?? 0
+    }
+}

@@ -1,0 +1,130 @@
+// Copyright 2026 the timerd authors
+// SPDX-License-Identifier: Apache-2.0
+
+public import TimerCore
+
+/// What the history has of many runs, without the runs themselves.
+extension Store {
+    /// How a run ended, in one letter.
+    public enum Verdict: String, Hashable, Sendable {
+        case succeeded = "s"
+        case failed = "f"
+        /// It was stopped or replaced on request, and neither succeeded nor failed.
+        case intended = "i"
+    }
+
+    /// The last runs of a job, the oldest first.
+    public struct RecentRuns: Hashable, Sendable {
+        /// The current name of the job.
+        public var job: Job.Name
+        /// How each of them ended.
+        public var verdicts: [Verdict] = []
+        /// When each of them ended, in microseconds since 1970.
+        public var ends: [Int64] = []
+        /// How long each of them took, in microseconds.
+        public var durations: [Int64] = []
+    }
+
+    /// The last runs of all jobs, by the names of the jobs.
+    ///
+    /// - Parameters:
+    ///   - count: how many of each job.
+    ///   - name: only jobs whose names come behind this one.
+    ///   - runsMax: after a job with which there are as many runs, no further job is read.
+    /// - Returns: the runs, and whether there may be further jobs.
+    /// - Complexity: O(*m* log *n*) for *m* runs that are returned.
+    public func recentRuns(
+        count: Int, after name: Job.Name?, runsMax: Int
+    ) throws(StoreError) -> (jobs: [RecentRuns], isCut: Bool) {
+        let what = "read the latest runs"
+        var jobs: [RecentRuns] = []
+        var runs = 0
+        var last = name?.description ?? ""
+        while true {
+            var next: String?
+            try connection.run(
+                "SELECT min(owner) FROM run WHERE outcome IS NOT NULL AND owner > ?", [.text(last)],
+                doing: what
+            ) { next = $0.text(0) }
+            guard let next else { return (jobs, false) }
+            guard runs < runsMax else { return (jobs, true) }
+            last = next
+            guard let job = Job.Name(next) else { continue }
+            var recent = RecentRuns(job: job)
+            try connection.run(
+                """
+                SELECT ended_us, elapsed_us, failed, outcome FROM run
+                WHERE outcome IS NOT NULL AND owner = ?
+                ORDER BY ended_us DESC, id DESC LIMIT ?
+                """, [.text(next), .integer(Int64(count))], doing: what
+            ) { recent.add($0) }
+            runs += recent.ends.count
+            jobs.append(recent.reversed)
+        }
+    }
+
+    /// The sums of a span of time.
+    public struct Sums: Hashable, Sendable {
+        /// How many runs ended in it.
+        public var runs: Int64 = 0
+        /// How many of them were judged as failed when they ended.
+        public var failed: Int64 = 0
+        /// How many occurrences were skipped in it.
+        public var skipped: Int64 = 0
+        /// How long the runs took together, in microseconds.
+        public var elapsed: Int64 = 0
+
+        /// No runs.
+        public init() {}
+    }
+
+    /// The sums of the history of a job, for each of the spans between these instants.
+    ///
+    /// - Parameter bounds: in ascending order.
+    /// - Returns: one element fewer than there are instants.
+    /// - Complexity: O(*m* log *n*) for *m* instants, and O(*k*) for *k* runs between them.
+    public func sums(
+        of job: Job.Name, between bounds: [WallInstant]
+    ) throws(StoreError) -> [Sums] {
+        let what = "add up the history"
+        var all: [Sums] = []
+        for (start, end) in zip(bounds, bounds.dropFirst()) {
+            var sums = Sums()
+            let values: [Value] = [.text(job.description), Value(start), Value(end)]
+            try connection.run(
+                """
+                SELECT count(*), total(failed), total(elapsed_us) FROM run
+                WHERE outcome IS NOT NULL AND owner = ? AND ended_us >= ? AND ended_us < ?
+                """, values, doing: what
+            ) { row in
+                sums.runs = row.integer(0) ?? 0
+                sums.failed = row.integer(1) ?? 0
+                sums.elapsed = row.integer(2) ?? 0
+            }
+            try connection.run(
+                "SELECT total(count) FROM skip WHERE job = ? AND at_us >= ? AND at_us < ?", values,
+                doing: what
+            ) { sums.skipped = $0.integer(0) ?? 0 }
+            all.append(sums)
+        }
+        return all
+    }
+}
+
+extension Store.RecentRuns {
+    fileprivate mutating func add(_ row: Row) {
+        guard let end = row.integer(0), let outcome = row.text(3).flatMap({ RunOutcome($0) }) else {
+            return
+        }
+        ends.append(end)
+        durations.append(max(0, row.integer(1) ?? 0))
+        verdicts.append(
+            row.integer(2) == 1 ? .failed : outcome.isIntended ? .intended : .succeeded)
+    }
+
+    fileprivate var reversed: Self {
+        Self(
+            job: job, verdicts: verdicts.reversed(), ends: ends.reversed(),
+            durations: durations.reversed())
+    }
+}
