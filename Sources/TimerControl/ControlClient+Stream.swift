@@ -27,10 +27,11 @@ extension ControlClient {
         let socket = try connect()
         defer { close(socket) }
         wait(timeoutSeconds, for: SO_RCVTIMEO, of: socket)
-        let head =
+        var head =
             "\(request.method) \(request.path) HTTP/1.1\r\nHost: timerd\r\n"
-            + "Accept: text/event-stream\r\nConnection: close\r\n\r\n"
-        try write(Array(head.utf8), to: socket)
+            + "Accept: text/event-stream\r\nConnection: close\r\n"
+        for header in headers { head += "\(header.name): \(header.value)\r\n" }
+        try write(Array((head + "\r\n").utf8), to: socket)
         var reader = AnswerReader(isHead: false)
         var messages = ServerSentEventReader()
         var other: [UInt8] = []

@@ -178,6 +178,51 @@ import TimerCore
         #expect(daemon.stop() == 0)
     }
 
+    /// What a stream of events sent until the text comes; empty if it does not.
+    private func read(_ socket: Int32, until text: String) -> String {
+        var patience = timeval(tv_sec: 60, tv_usec: 0)
+        setsockopt(
+            socket, SOL_SOCKET, SO_RCVTIMEO, &patience, socklen_t(MemoryLayout<timeval>.size))
+        var all = ""
+        var buffer = [UInt8](repeating: 0, count: 65_536)
+        while !all.contains(text) {
+            let count = recv(socket, &buffer, buffer.count, 0)
+            guard count > 0 else { return "" }
+            all += String(decoding: buffer[..<count], as: UTF8.self)
+        }
+        return all
+    }
+
+    @Test func browsersFollowTheEvents_untilTheDaemonStops() throws {
+        let daemon = try LiveDaemon(Self.jobs)
+        try daemon.start()
+        let web = try Web(daemon)
+        #expect(try ask(web, "GET", "/v1/events").status == 401)
+        let (_, cookie) = try logIn(daemon, web)
+        var browsers: [Int32] = []
+        defer { for browser in browsers { close(browser) } }
+        for _ in 0..<12 {
+            let socket = try #require(connect(web.port))
+            browsers.append(socket)
+            let text = "GET /v1/events HTTP/1.1\r\nHost: localhost\r\n\(cookie)\r\n\r\n"
+            try #require(
+                send(socket, text, text.utf8.count, Int32(MSG_NOSIGNAL)) == text.utf8.count)
+            let head = read(socket, until: "event: hello")
+            #expect(head.contains("HTTP/1.1 200") && head.contains("Content-Security-Policy"))
+        }
+        #expect(try daemon.timerctl("pause", "slow").status == 0)
+        for browser in browsers {
+            #expect(read(browser, until: "\"paused\"").contains("event: events"))
+        }
+        #expect(daemon.stop() == 0)
+        var buffer = [UInt8](repeating: 0, count: 65_536)
+        for browser in browsers {
+            var count = 1
+            while count > 0 { count = recv(browser, &buffer, buffer.count, 0) }
+            #expect(count == 0, "the stream ends")
+        }
+    }
+
     /// What stands in a configuration counts from the reload on.
     @Test func anotherHostIsServedWhenItIsConfigured() throws {
         let daemon = try LiveDaemon(Self.jobs)

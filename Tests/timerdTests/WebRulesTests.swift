@@ -42,7 +42,8 @@ final class StubWeb: Sendable {
             ask: { request, credentials, done in
                 self.asked.withLock { $0.append((request, credentials)) }
                 done(self.reply(request))
-            })
+            },
+            follow: { _, _ in ControlAnswer(.ok, ["follows": true]) })
     }
 
     func connection(hosts: [String] = []) throws -> ControlConnection {

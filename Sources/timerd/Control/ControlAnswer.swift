@@ -136,11 +136,10 @@ struct ControlAnswer: Sendable {
     }
 
     /// The header of a stream, behind which the connection ends. A client of HTTP/1.0 knows no chunks.
-    static func streamHead(hasBody: Bool, version: HTTPVersion) -> HTTPResponseHead {
-        var headers = HTTPHeaders([
-            ("Content-Type", "text/event-stream"), ("Cache-Control", "no-store"),
-            ("Connection", "close"),
-        ])
+    func streamHead(hasBody: Bool, version: HTTPVersion) -> HTTPResponseHead {
+        var headers = HTTPHeaders([("Content-Type", "text/event-stream"), ("Connection", "close")])
+        for (name, value) in self.headers { headers.add(name: name, value: value) }
+        headers.replaceOrAdd(name: "Cache-Control", value: "no-store")
         if hasBody, version.minor > 0 { headers.add(name: "Transfer-Encoding", value: "chunked") }
         return HTTPResponseHead(version: .http1_1, status: .ok, headers: headers)
     }

@@ -50,6 +50,7 @@ final class ControlHandler: ChannelDuplexHandler {
     private var clock: Scheduled<Void>?
     private var isRequestTimed = false
     private var stream: AnswerStream?
+    private var streamClock: Scheduled<Void>?
 
     /// - Parameter unread: shared by all connections.
     init(
@@ -220,7 +221,7 @@ final class ControlHandler: ChannelDuplexHandler {
                     return
                 }
                 if let stream = answer.stream {
-                    return handler.begin(stream, for: request.head)
+                    return handler.begin(stream, of: answer, for: request.head)
                 }
                 handler.write(
                     answer, keepAlive: request.keepAlive, withBody: request.head.method != .HEAD)
@@ -294,18 +295,27 @@ final class ControlHandler: ChannelDuplexHandler {
 
     // MARK: - Answering part by part
 
-    private func begin(_ stream: AnswerStream, for head: HTTPRequestHead) {
+    private func begin(
+        _ stream: AnswerStream, of answer: ControlAnswer, for head: HTTPRequestHead
+    ) {
         guard let context else { return stream.end() }
         let hasBody = head.method != .HEAD
         self.stream = stream
         state = .streaming
         context.writeAndFlush(
             wrapOutboundOut(
-                .head(ControlAnswer.streamHead(hasBody: hasBody, version: head.version))),
+                .head(
+                    responder.finished(answer).streamHead(
+                        hasBody: hasBody, version: head.version))),
             promise: nil)
         guard hasBody, arrivals.isEmpty else { return close() }
         let bound = NIOLoopBound(self, eventLoop: context.eventLoop)
         let eventLoop = context.eventLoop
+        if let time = limits.streamTime {
+            streamClock = eventLoop.scheduleTask(in: time) {
+                bound.value.send(ByteBuffer(), isLast: true)
+            }
+        }
         stream.begin { part, isLast in
             eventLoop.execute { bound.value.send(part, isLast: isLast) }
         }
@@ -338,6 +348,8 @@ final class ControlHandler: ChannelDuplexHandler {
     }
 
     private func endStream() {
+        streamClock?.cancel()
+        streamClock = nil
         stream?.end()
         stream = nil
     }

@@ -32,6 +32,8 @@ final class ControlServer: Sendable {
         /// How long further input from the client is discarded after the last answer, so that the
         /// client can read that answer.
         var lingerTime: TimeAmount = .seconds(1)
+        /// How long a stream may take; nil: there is no limit.
+        var streamTime: TimeAmount?
     }
 
     /// A running server, and the object that reloads the configuration for it.
@@ -61,6 +63,10 @@ final class ControlServer: Sendable {
         isGateway: Bool = false,
         identify: @escaping @Sendable (clinux_peer, Int32) -> Peer = { Peer($0, of: $1) }
     ) throws -> ControlServer {
+        var limits = limits
+        // The web server asks for the stream again, in the name of a session that there still is.
+        if isGateway { limits.streamTime = limits.streamTime ?? EventHub.streamTime }
+        let limited = limits
         let group = MultiThreadedEventLoopGroup(numberOfThreads: 1)
         let loop = group.next()
         loop.execute { SchedulingPriority.drop() }
@@ -75,7 +81,7 @@ final class ControlServer: Sendable {
                             isGateway
                             ? WebGateway(service: service)
                             : ControlResponder(service: service, peer: peer)
-                        try ControlHandler(responder: responder, limits: limits, unread: unread)
+                        try ControlHandler(responder: responder, limits: limited, unread: unread)
                             .add(to: channel.pipeline.syncOperations)
                     }
                 }

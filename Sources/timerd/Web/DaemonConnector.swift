@@ -36,17 +36,11 @@ final class DaemonConnector: Sendable {
         _ request: ControlRequest, _ credentials: Credentials,
         _ done: @escaping @Sendable (Result<ControlClient.Reply, ControlClient.Failure>) -> Void
     ) {
-        var client = ControlClient(path: path)
-        client.replyBytesMax = Self.replyBytesMax
-        switch credentials {
-        case .none: break
-        case .session(let key): client.headers = [(WebGateway.sessionHeader, key)]
-        case .token(let token): client.headers = [("Authorization", "Bearer \(token)")]
-        }
+        var asking = client(credentials)
         if case .metrics(let format) = request {
-            client.headers.append(("Accept", format.contentType))
+            asking.headers.append(("Accept", format.contentType))
         }
-        let asked = client
+        let asked = asking
         pool.submit { state in
             guard case .active = state else {
                 return done(.failure(.broken("the web server is stopping")))
@@ -57,6 +51,17 @@ final class DaemonConnector: Sendable {
                 done(.failure(error))
             }
         }
+    }
+
+    private func client(_ credentials: Credentials) -> ControlClient {
+        var client = ControlClient(path: path)
+        client.replyBytesMax = Self.replyBytesMax
+        switch credentials {
+        case .none: break
+        case .session(let key): client.headers = [(WebGateway.sessionHeader, key)]
+        case .token(let token): client.headers = [("Authorization", "Bearer \(token)")]
+        }
+        return client
     }
 
     /// The hosts under which a reverse proxy serves the page, as last learned; they are asked for again behind it.
@@ -93,5 +98,22 @@ final class DaemonConnector: Sendable {
             // A daemon that is away does not change what counts.
             if let reply { state.names = reply.hosts }
         }
+    }
+}
+
+extension DaemonConnector: EventHub.Source {
+    func stream(
+        _ query: EventQuery, _ credentials: Credentials, each: (ServerSentEvent) -> Bool
+    ) -> Result<ControlClient.StreamEnd, ControlClient.Failure> {
+        do throws(ControlClient.Failure) {
+            return .success(try client(credentials).stream(.events(query), each: each))
+        } catch {
+            return .failure(error)
+        }
+    }
+
+    func isKnown(_ credentials: Credentials) -> Bool? {
+        guard let reply = try? client(credentials).sendOnce(.session) else { return nil }
+        return reply.status == 200 ? true : reply.status == 401 ? false : nil
     }
 }

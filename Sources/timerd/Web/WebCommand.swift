@@ -71,12 +71,13 @@ struct WebCommand: ParsableCommand {
         }
         let stop = DispatchSemaphore(value: 0)
         let group = MultiThreadedEventLoopGroup(numberOfThreads: 1)
+        let hub = EventHub(source: connector, loop: group.next())
         let channel: any Channel
         do {
             channel = try WebServer.listen(on: place, group: group) { port in
                 WebResponder(
                     rules: WebRules(port: port), page: WebPage(), hosts: { connector.hosts() },
-                    ask: { connector.ask($0, $1, $2) })
+                    ask: { connector.ask($0, $1, $2) }, follow: { hub.follow($0, $1) })
             } whenIdle: {
                 if !environment.sockets.isEmpty { stop.signal() }
             }

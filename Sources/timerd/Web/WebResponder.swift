@@ -19,6 +19,8 @@ struct WebResponder: RequestResponder {
     /// The hosts under which a reverse proxy serves the page, as far as they are known.
     let hosts: @Sendable () -> [String]
     let ask: Ask
+    /// Lets somebody who is logged in follow the events.
+    let follow: @Sendable (EventQuery, Credentials) -> ControlAnswer
 
     var limitsUnread: Bool { true }
 
@@ -89,9 +91,7 @@ struct WebResponder: RequestResponder {
     ) {
         let request: ControlRequest
         do throws(ControlRequest.Fault) {
-            request = try ControlRequest(
-                method: head.method.rawValue, path: head.uri, body: body,
-                accepted: head.headers["Accept"])
+            request = try ControlRequest(head, body: body)
         } catch {
             return reply(.fault(error))
         }
@@ -101,8 +101,14 @@ struct WebResponder: RequestResponder {
         let credentials = rules.credentials(of: head.headers)
         guard credentials != .none else { return reply(WebGateway.unauthorized) }
         let host = WebRules.host(of: head.headers) ?? ""
-        ask(request, credentials) { result in
+        // All browsers share one stream of the daemon, which is asked here only whether there is such a session.
+        var query: EventQuery?
+        if case .events(let asked) = request { query = asked }
+        let followed = query
+        ask(followed == nil ? request : .session, credentials) { result in
             switch result {
+            case .success(let found) where found.status == 200 && followed != nil:
+                reply(followed.map { follow($0, credentials) } ?? Self.answer(found))
             case .failure(let failure): reply(Self.answer(to: failure))
             case .success(let found):
                 var answer = Self.answer(found)
