@@ -31,10 +31,13 @@ public struct OneOffDirectory: Sendable {
     /// - Returns: false if there is one of this name; it is as it was.
     /// - Throws: `Directory.Failure`; then nothing is there.
     public func add(_ name: String, _ bytes: [UInt8]) throws(Directory.Failure) -> Bool {
-        let (above, directory) = try open(makes: true)
+        let above = try parentDirectory()
+        if try above.status(of: Self.name) == nil { try make(in: above) }
+        let directory = try above.existingSubdirectory(Self.name)
         let new = ".\(name).\(getpid()).new"
+        sweep(directory)
         // A process of this number may have been killed.
-        try directory.remove(new)
+        if try directory.status(of: new) != nil { try directory.remove(new) }
         try write(bytes, to: new, in: directory)
         // Never in the place of another one.
         let isFree = linkat(directory.descriptor, new, directory.descriptor, "\(name).toml", 0) == 0
@@ -58,37 +61,75 @@ public struct OneOffDirectory: Sendable {
         return true
     }
 
-    /// Removes definitions, for good when this returns. Those that are not there are fine.
+    /// Removes definitions, for good when this returns. Those that are not there are fine, and so is
+    /// a directory that is not there.
     public func remove(_ names: [String]) throws(Directory.Failure) {
-        let (_, directory) = try open(makes: false)
-        for name in names { try directory.remove("\(name).toml") }
+        let above = try parentDirectory()
+        guard try above.status(of: Self.name) != nil else { return }
+        let directory = try above.existingSubdirectory(Self.name)
+        for name in names where try directory.status(of: "\(name).toml") != nil {
+            try directory.remove("\(name).toml")
+        }
         try directory.sync()
     }
 
-    /// The daemon and the runner trust the files that are written here. So the directory must belong
-    /// to a configuration that exists and is safe; in any other place nothing is written.
-    private func open(makes: Bool) throws(Directory.Failure) -> (Directory, Directory) {
+    /// How old a file is that a killed process left, in seconds: nobody writes to one for so long.
+    private static let leftAfter = 3600
+
+    /// Removes the files of processes that were killed before they were done. What cannot be removed
+    /// harms nobody.
+    private func sweep(_ directory: Directory) {
+        guard let entries = fdopendir(openat(directory.descriptor, ".", O_RDONLY | O_CLOEXEC))
+        else { return }
+        defer { closedir(entries) }
+        let end = time(nil) - Self.leftAfter
+        while let entry = readdir(entries) {
+            let name = withUnsafeBytes(of: &entry.pointee.d_name) { bytes in
+                String(decoding: bytes.prefix { $0 != 0 }, as: UTF8.self)
+            }
+            guard name.hasPrefix("."), name.hasSuffix(".new"),
+                let status = try? directory.status(of: name), status.st_mtim.tv_sec < end
+            else { continue }
+            unlinkat(directory.descriptor, name, 0)
+        }
+    }
+
+    /// The directory that has the configuration. The daemon and the runner trust the files that are
+    /// written here, so it must belong to a configuration that exists and is safe; in any other
+    /// place nothing is written.
+    private func parentDirectory() throws(Directory.Failure) -> Directory {
         var status = stat()
         if stat(parent, &status) == 0, status.st_uid != 0, status.st_uid != geteuid() {
             throw Directory.Failure(
                 description: "\(parent): belongs to uid \(status.st_uid); do this as that user")
         }
         let above = try Directory.existing(parent)
-        guard fstat(above.descriptor, &status) == 0 else {
-            throw Directory.Failure(
-                description: "\(parent): cannot be examined: \(systemError())")
-        }
         guard try above.status(of: config) != nil else {
             throw Directory.Failure(description: "\(parent)/\(config): there is no such file")
         }
-        if makes, mkdirat(above.descriptor, Self.name, 0o700) == 0 {
-            // As the directory that it is in: the scheduler reads both.
-            fchownat(above.descriptor, Self.name, uid_t.max, status.st_gid, AT_SYMLINK_NOFOLLOW)
-            fchmodat(above.descriptor, Self.name, status.st_mode & 0o755, 0)
-        } else if makes, errno != EEXIST {
+        return above
+    }
+
+    /// Makes the directory, with the group and the mode of the one that it is in, because the
+    /// scheduler reads both. It gets its name only then: if this process is killed before, the
+    /// scheduler does not find a directory that it cannot read.
+    private func make(in above: Directory) throws(Directory.Failure) {
+        var status = stat()
+        let new = ".\(Self.name).\(getpid()).new"
+        guard fstat(above.descriptor, &status) == 0,
+            mkdirat(above.descriptor, new, 0o700) == 0 || errno == EEXIST
+        else {
             throw Directory.Failure(description: "\(path): cannot be made: \(systemError())")
         }
-        return (above, try above.existingSubdirectory(Self.name))
+        fchownat(above.descriptor, new, uid_t.max, status.st_gid, AT_SYMLINK_NOFOLLOW)
+        fchmodat(above.descriptor, new, status.st_mode & 0o755, 0)
+        guard renameat(above.descriptor, new, above.descriptor, Self.name) != 0 else { return }
+        let code = errno
+        unlinkat(above.descriptor, new, AT_REMOVEDIR)
+        // Another process may have made it at the same time.
+        guard [EEXIST, ENOTEMPTY].contains(code) else {
+            throw Directory.Failure(description: "\(path): cannot be made: \(systemError(code))")
+        }
     }
 
     private func write(

@@ -31,6 +31,15 @@ struct QueryText {
         return values.removeValue(forKey: name)
     }
 
+    /// An instant, as RFC 3339; nil if the name is not in the query.
+    mutating func instant(_ name: String) throws(ControlRequest.Fault) -> WallInstant? {
+        guard let text = take(name) else { return nil }
+        guard let instant = WallInstant(rfc3339: text) else {
+            throw .badQuery("\(name) must be an instant such as 2026-12-24T18:00:00Z (RFC 3339)")
+        }
+        return instant
+    }
+
     /// A parameter with the value 1 or 0; `fallback` if it is missing.
     mutating func flag(
         _ name: String, unless fallback: Bool = false

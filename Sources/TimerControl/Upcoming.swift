@@ -61,12 +61,7 @@ public struct UpcomingQuery: Hashable, Sendable {
                         + "\(NamePattern.bytesMax) bytes, with commas between them")
             }
         }
-        if let text = query.take("until") {
-            guard let instant = WallInstant(rfc3339: text) else {
-                throw .badQuery("until must be an instant such as 2026-12-24T18:00:00Z (RFC 3339)")
-            }
-            until = instant
-        }
+        until = try query.instant("until")
         if let text = query.take("limit") {
             guard let number = Int(digits: text), (1...Self.limitMax).contains(number) else {
                 throw .badQuery("limit must be from 1 to \(Self.limitMax)")

@@ -27,6 +27,7 @@ struct Connection: ParsableArguments {
         guard [socket != nil, user, system].count(where: { $0 }) <= 1 else {
             throw ValidationError("--socket, --user and --system exclude each other")
         }
+        guard socket?.isEmpty != true else { throw ValidationError("--socket is empty") }
     }
 
     /// Whether this is the path of a socket that systemd may hold.
@@ -55,8 +56,12 @@ struct Connection: ParsableArguments {
 
     /// Sends a request and decodes the answer. An error is printed on standard error and becomes
     /// the exit status.
-    func ask<Value: Decodable>(_ request: ControlRequest, for _: Value.Type) throws -> Value {
-        try decode(Value.self, from: body(request))
+    ///
+    /// - Parameter isForChange: whether a change follows, so that a stopped daemon is to be started.
+    func ask<Value: Decodable>(
+        _ request: ControlRequest, for _: Value.Type, forChange isForChange: Bool = false
+    ) throws -> Value {
+        try decode(Value.self, from: body(request, forChange: isForChange))
     }
 
     /// Decodes an answer of the daemon.
@@ -119,8 +124,10 @@ struct Connection: ParsableArguments {
     }
 
     /// Sends a request and returns the answer.
-    func body(_ request: ControlRequest) throws -> [UInt8] {
-        do throws(Failure) { return try response(to: request) } catch { throw error.exit }
+    func body(_ request: ControlRequest, forChange isForChange: Bool = false) throws -> [UInt8] {
+        do throws(Failure) {
+            return try response(to: request, forChange: isForChange)
+        } catch { throw error.exit }
     }
 
     /// All jobs. Prints no error.
@@ -152,9 +159,11 @@ struct Connection: ParsableArguments {
     }
 
     /// Sends a request. Throws the error if the daemon refuses it, and prints nothing.
-    func response(to request: ControlRequest) throws(Failure) -> [UInt8] {
+    func response(
+        to request: ControlRequest, forChange isForChange: Bool = false
+    ) throws(Failure) -> [UInt8] {
         let client = client
-        if !request.isChange { try expectRunning(client) }
+        if !request.isChange, !isForChange { try expectRunning(client) }
         let reply: ControlClient.Reply
         do throws(ControlClient.Failure) {
             reply = try client.send(request)
@@ -234,58 +243,5 @@ struct RunTarget: Hashable, Sendable {
 
     private static func fault(in text: String) -> String {
         "\"\(text)\" is not a run such as backup:20261121T055945.910612Z:1; `timerctl history` lists runs"
-    }
-}
-
-enum Terminal {
-    /// The wall clock.
-    static var now: WallInstant {
-        var time = timespec()
-        clock_gettime(CLOCK_REALTIME, &time)
-        return WallInstant(
-            microsecondsSinceEpoch: Int64(time.tv_sec) * 1_000_000 + Int64(time.tv_nsec) / 1000)
-    }
-
-    /// The environment variables that say where a user's own daemon listens.
-    static var environment: [String: String] {
-        let name = "XDG_RUNTIME_DIR"
-        return getenv(name).map { [name: String(cString: $0)] } ?? [:]
-    }
-
-    /// Writes to standard output or error, at once. If the reader is gone, this program ends, as
-    /// with other writes.
-    static func put(_ text: String, toError: Bool = false) {
-        write(Array(text.utf8), to: toError ? STDERR_FILENO : STDOUT_FILENO)
-    }
-
-    /// Writes all of the bytes, or as many as possible.
-    static func write(_ bytes: [UInt8], to descriptor: Int32) {
-        var rest = bytes[...]
-        while !rest.isEmpty {
-            let count = rest.withUnsafeBytes { Glibc.write(descriptor, $0.baseAddress, $0.count) }
-            guard count > 0 || errno == EINTR else { return }
-            rest = rest.dropFirst(max(0, count))
-        }
-    }
-
-    /// The value of TIMERD_SOCKET; nil if it is not set or empty.
-    static var socket: String? {
-        getenv("TIMERD_SOCKET").map { String(cString: $0) }.flatMap { $0.isEmpty ? nil : $0 }
-    }
-
-    /// Prints a question on standard error and leaves the cursor behind it.
-    static func ask(_ question: String) {
-        write(Array(question.utf8), to: STDERR_FILENO)
-    }
-
-    /// The output of a job. On a terminal it contains no control sequences; into a file or a pipe
-    /// it is unchanged.
-    static func shown(_ text: String, toError: Bool = false) -> String {
-        isatty(toError ? STDERR_FILENO : STDOUT_FILENO) == 1 ? Printable.text(text) : text
-    }
-
-    /// Prints a message on standard error.
-    static func complain(_ message: String) {
-        write(Array((Printable.lines(message) + "\n").utf8), to: STDERR_FILENO)
     }
 }

@@ -15,6 +15,8 @@ struct FailuresVerb: ParsableCommand {
 
     @OptionGroup var names: NamePatterns
 
+    @OptionGroup var times: PeriodOptions
+
     @Option(
         help:
             "How many jobs at most, those that failed last (default: as many as the terminal has room for, at most 20)."
@@ -32,10 +34,13 @@ struct FailuresVerb: ParsableCommand {
     }
 
     func run() throws {
+        let period = try times.period()
         let table = try connection.ask(.list, for: JobTable.self)
-        let failed = table.jobs.filter { $0.hasFailed && names.admit($0.job) }
-            .map { (ended: $0.last?.ended ?? "", job: $0) }
-            .sorted { $0.ended > $1.ended }
+        let failed = table.jobs.filter {
+            $0.hasFailed && names.admit($0.job) && period.contains($0.last?.ended)
+        }
+        .map { (ended: $0.last?.ended ?? "", job: $0) }
+        .sorted { $0.ended > $1.ended }
         var found: [JobFailure] = []
         // Each job costs one request, so only the jobs that are shown are requested.
         for (_, job) in failed.prefix(limit ?? Self.standardLimit) {
@@ -50,7 +55,7 @@ struct FailuresVerb: ParsableCommand {
             let screen = limit == nil ? Screen.standardOutput(color: .never) : Screen()
             return Text.failures(
                 found, others: max(0, failed.count - (limit ?? Self.standardLimit)),
-                rejected: table, lines: lines, on: screen,
+                rejected: table, lines: lines, period: period.text, on: screen,
                 at: Terminal.now)
         }
     }
@@ -111,10 +116,12 @@ extension Text {
 
     /// The lines of `timerctl failures`.
     ///
-    /// - Parameter screen: if it has rows, only as many jobs are shown as fit, but at least one.
+    /// - Parameters:
+    ///   - period: when the failures that are meant ended, in words; nil: at any time.
+    ///   - screen: if it has rows, only as many jobs are shown as fit, but at least one.
     static func failures(
         _ failures: [JobFailure], others: Int, rejected table: JobTable, lines: Int,
-        on screen: Screen = Screen(), at now: WallInstant
+        period: String? = nil, on screen: Screen = Screen(), at now: WallInstant
     ) -> String {
         let blocks = failures.map { failure -> [String] in
             let times =
@@ -142,7 +149,7 @@ extension Text {
         var text = blocks.prefix(max(1, shown)).flatMap(\.self)
         let others = others + max(0, failures.count - max(1, shown))
         if failures.isEmpty {
-            text.append("No job's last run failed")
+            text.append("No job's last run failed" + (period.map { " \($0)" } ?? ""))
         } else {
             text += [
                 "",

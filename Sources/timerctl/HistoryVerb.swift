@@ -4,7 +4,6 @@
 import ArgumentParser
 import TimerControl
 import TimerCore
-import TimerZones
 
 struct HistoryVerb: ParsableCommand {
     static let configuration = CommandConfiguration(
@@ -19,17 +18,7 @@ struct HistoryVerb: ParsableCommand {
     @Flag(help: "Only runs that failed.")
     var failed = false
 
-    @Option(
-        parsing: .unconditional,
-        help: ArgumentHelp(
-            "Only runs that ended since then: a time such as 2h (ago), yesterday or \"fri 18:00\".",
-            valueName: "time"))
-    var since: String?
-
-    @Option(
-        parsing: .unconditional,
-        help: ArgumentHelp("Only runs that ended before then.", valueName: "time"))
-    var until: String?
+    @OptionGroup var times: PeriodOptions
 
     @Option(help: "How many runs at most.")
     var limit = 20
@@ -45,14 +34,13 @@ struct HistoryVerb: ParsableCommand {
     }
 
     func run() throws {
-        let start = try since.map { try TimeOption.instant("--since", $0, .past) }
-        let end = try until.map { try TimeOption.instant("--until", $0, .past) }
+        let period = try times.period()
         let query = HistoryQuery(
-            job: job, failed: failed, since: start, until: end, limit: limit,
+            job: job, failed: failed, since: period.since, until: period.until, limit: limit,
             output: connection.json || lines > 0, skipped: !failed)
         let reply = try connection.ask(.history(query), for: HistoryReply.self)
         try connection.show(reply) {
-            Text.history(reply, outputLines: lines, since: start.map { Text.moment($0) })
+            Text.history(reply, outputLines: lines, period: period.text)
         }
     }
 }

@@ -136,7 +136,13 @@ extension Text {
     }
 
     /// The sentence for a job that has no runs to show.
-    static func noRuns(of job: JobStatus) -> String {
+    ///
+    /// - Parameter period: when the runs that are meant ended.
+    static func noRuns(of job: JobStatus, in period: Period = Period()) -> String {
+        if let last = job.last, let range = period.text, !period.contains(last.ended) {
+            let ended = last.ended.map { " ended at \(instant($0))" } ?? ""
+            return "no run of \(job.job) ended \(range); its last run, \(last.id),\(ended)"
+        }
         if let last = job.last {
             return
                 "the history does not have the runs of \(job.job) any more; \(journal(of: last.id))"

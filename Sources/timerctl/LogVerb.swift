@@ -28,9 +28,11 @@ struct LogVerb: ParsableCommand {
     @Argument(
         help: "The job's name, or a run as `timerctl history` names it.", completion: .jobNames,
         transform: RunTarget.read)
-    var target: RunTarget
+    var target: RunTarget?
 
-    @Option(name: .customLong("run"), help: "This run.", transform: RunTarget.run)
+    @Option(
+        name: .customLong("run"), help: "This run; the job need not be named.",
+        transform: RunTarget.run)
     var wanted: Run.ID?
 
     @Option(
@@ -38,12 +40,7 @@ struct LogVerb: ParsableCommand {
         help: "The last lines only; they may be those of several runs.")
     var lines: Int?
 
-    @Option(
-        parsing: .unconditional,
-        help: ArgumentHelp(
-            "All runs that ended since then: a time such as 2h (ago), yesterday or \"fri 18:00\".",
-            valueName: "time"))
-    var since: String?
+    @OptionGroup var times: PeriodOptions
 
     @Flag(name: .shortAndLong, help: "Follow the output, over the ends of runs, until interrupted.")
     var follow = false
@@ -54,34 +51,50 @@ struct LogVerb: ParsableCommand {
     var output = LogPrinter.Format.text
 
     func validate() throws {
-        if wanted != nil, target.run != nil { throw ValidationError("name one run") }
+        if wanted != nil, target?.run != nil { throw ValidationError("name one run") }
+        guard wanted != nil || target != nil else {
+            throw ValidationError("name a job or a run")
+        }
         if let lines, lines < (follow ? 0 : 1) {
             throw ValidationError("-n: at least 1, or 0 with --follow")
         }
-        if since != nil, meant != nil {
-            throw ValidationError("--since is for a job, not for a run")
+        if !times.isEmpty, meant != nil {
+            throw ValidationError("--since and --until are for a job, not for a run")
+        }
+        if times.until != nil, follow {
+            throw ValidationError("--until is for runs that ended, and --follow for those to come")
         }
     }
 
     /// The run, if the argument or an option names one.
-    private var meant: Run.ID? { wanted ?? target.run }
+    private var meant: Run.ID? { wanted ?? target?.run }
 
     func run() throws {
-        let start = try since.map { try TimeOption.instant("--since", $0, .past) }
-        var reader = LogReader(connection: connection, job: target.job, run: meant)
-        let printer = LogPrinter(format: connection.json ? .json : output, job: target.job)
+        guard let job = target?.job ?? wanted?.firing.job else { return }
+        if let wanted, wanted.firing.job != job { try expect(wanted, of: job) }
+        let period = try times.period()
+        var reader = LogReader(connection: connection, job: job, run: meant)
+        let printer = LogPrinter(format: connection.json ? .json : output, job: job)
         let items = try reader.first(
-            runs: lines.map { min(max(1, $0), Self.runsMax) }, since: start)
-        if let start { printer.print([.note("runs that ended since \(Text.moment(start))")]) }
+            runs: lines.map { min(max(1, $0), Self.runsMax) }, in: period)
+        if let text = period.text { printer.print([.note("runs that ended \(text)")]) }
         if items.isEmpty, !follow || lines != 0 {
-            let status = try connection.ask(.show(target.job), for: JobStatus.self)
-            printer.print([.note(Text.noRuns(of: status))])
+            let status = try connection.ask(.show(job), for: JobStatus.self)
+            printer.print([.note(Text.noRuns(of: status, in: period))])
         }
         printer.print(lines.map { items.last($0) } ?? items)
-        while follow, !reader.isDone {
+        while follow, !reader.isDone, !Terminal.isOutputLost {
             usleep(Self.pause)
             printer.print(try reader.more())
         }
+    }
+
+    /// A run keeps the name that its job had, so only the daemon knows whose it is.
+    private func expect(_ run: Run.ID, of job: Job.Name) throws {
+        let reply = try connection.ask(.run(run), for: RunReply.self)
+        guard reply.runStatus.job != job.description else { return }
+        throw Connection.fail(
+            2, "\(run) is a run of job \"\(reply.runStatus.job)\", not of \"\(job)\"")
     }
 }
 
@@ -114,16 +127,19 @@ struct LogReader {
     ///
     /// - Parameters:
     ///   - runs: how many ended runs to show; nil: one, if none is active.
-    ///   - since: runs that ended since then are always shown.
-    mutating func first(runs: Int?, since: WallInstant?) throws -> [LogItem] {
+    ///   - period: if it is not all time, the runs that ended in it are shown, however many; active
+    ///     runs are not shown if it has an end.
+    mutating func first(runs: Int?, in period: Period = Period()) throws -> [LogItem] {
         var reply = try connection.ask(
             .log(job, run: run, after: run == nil ? 0 : nil), for: LogReply.self)
         var past = [reply.past].compactMap(\.self)
         if run == nil {
             let isActive = reply.active.contains { $0.waits == nil }
-            let limit = since != nil ? HistoryQuery.limitMax : runs ?? (isActive ? 0 : 1)
+            let limit = !period.isAll ? HistoryQuery.limitMax : runs ?? (isActive ? 0 : 1)
+            if period.until != nil { reply.active = [] }
             if limit > 0 {
-                let query = HistoryQuery(job: job, since: since, limit: limit)
+                let query = HistoryQuery(
+                    job: job, since: period.since, until: period.until, limit: limit)
                 past = try connection.ask(.history(query), for: HistoryReply.self).runs.reversed()
             }
         }

@@ -49,7 +49,7 @@ struct NextVerb: ParsableCommand {
     @Option(name: .customShort("n"), help: "How many times to show.")
     var count = 5
 
-    func run() throws {
+    func validate() throws {
         guard (1...1000).contains(count) else { throw ValidationError("-n is from 1 to 1000") }
         let given = [job, calendar, cron, every].compactMap { $0 }
         guard given.count == 1 else {
@@ -58,6 +58,9 @@ struct NextVerb: ParsableCommand {
                     ? "one of JOB, --calendar, --cron and --every is needed"
                     : "JOB, --calendar, --cron and --every exclude each other; keep one")
         }
+    }
+
+    func run() throws {
         let preview = try preview()
         let from = try from.map { _ in try times().shortText(of: instant()) }
         try connection.show(preview) {
@@ -146,8 +149,9 @@ struct NextVerb: ParsableCommand {
             return SchedulePreview(
                 normalized: nil, timezone: nil, instants: [status.next].compactMap { $0 })
         }
+        let texts = (status.calendar ?? []) + (status.cron ?? [])
         var preview = SchedulePreview(
-            schedule, text: ((status.calendar ?? []) + (status.cron ?? [])).joined(separator: "; "),
+            schedule, text: texts.isEmpty ? nil : texts.joined(separator: "; "),
             timezone: status.timezone, after: start, count: count)
         preview.afterBootUsec = status.afterBootUsec
         if let first {
@@ -252,7 +256,7 @@ struct SchedulePreview: Codable {
     }
 
     init(
-        _ schedule: WallSchedule, text: String, timezone: String?, after start: WallInstant,
+        _ schedule: WallSchedule, text: String?, timezone: String?, after start: WallInstant,
         count: Int
     ) {
         var instants: [String] = []

@@ -31,15 +31,6 @@ struct OneOffOptions: ParsableArguments {
             throw ValidationError(
                 "the command is missing; write it after --, as in: -- restic prune")
         }
-        // Swift replaces bytes that are not UTF-8, and another command would run.
-        for index in 0..<Int(CommandLine.argc) {
-            guard let argument = CommandLine.unsafeArgv[index] else { continue }
-            let length = strlen(argument)
-            let bytes = UnsafeRawBufferPointer(start: argument, count: length)
-            guard String(validating: bytes, as: UTF8.self) != nil else {
-                throw ValidationError("argument \(index) is not UTF-8")
-            }
-        }
         if let note, note.utf8.count > 1000 {
             throw ValidationError("--note has at most 1000 bytes")
         }
@@ -68,7 +59,7 @@ struct OneOffOptions: ParsableArguments {
                         + "definition is there when the daemon starts or reloads; `timerctl cancel \(job)` removes it"
                 )
             }
-            try? OneOffDefinition.remove(job, place)
+            try? OneOffDefinition.remove([job], place)
             throw error.exit
         }
         let reply = try connection.decode(OrderReply.self, from: body)
@@ -79,7 +70,8 @@ struct OneOffOptions: ParsableArguments {
         _ definition: OneOffDefinition, _ connection: Connection
     ) throws -> (Job.Name, OneOffsReply) {
         if let name {
-            let place = try connection.ask(.oneOffs(base: nil), for: OneOffsReply.self)
+            let place = try connection.ask(
+                .oneOffs(base: nil), for: OneOffsReply.self, forChange: true)
             guard try definition.write(as: name, place) else {
                 throw Connection.fail(
                     1, "there is already a one-off job \"\(name)\"; choose another --name")
@@ -87,7 +79,8 @@ struct OneOffOptions: ParsableArguments {
             return (name, place)
         }
         let base = OneOffDefinition.base(of: command[0])
-        let place = try connection.ask(.oneOffs(base: base), for: OneOffsReply.self)
+        let place = try connection.ask(
+            .oneOffs(base: base), for: OneOffsReply.self, forChange: true)
         let first = place.name.flatMap { Int(digits: $0.dropFirst(base.utf8.count + 1)) } ?? 1
         // Another process may create a file of the same name at the same time.
         for number in first..<first + Self.attemptsMax {
@@ -174,9 +167,9 @@ struct OneOffDefinition {
         } catch { throw Self.fail(error) }
     }
 
-    static func remove(_ job: Job.Name, _ place: OneOffsReply) throws {
+    static func remove(_ jobs: [Job.Name], _ place: OneOffsReply) throws {
         do throws(Directory.Failure) {
-            try OneOffDirectory(besideConfig: place.config).remove([job.description])
+            try OneOffDirectory(besideConfig: place.config).remove(jobs.map(\.description))
         } catch { throw fail(error) }
     }
 

@@ -24,7 +24,7 @@ struct AtVerb: ParsableCommand {
     func run() throws {
         let now = Terminal.now
         let at = try TimeOption.instant(
-            "at", time, .nowOrFuture, by: TimeParser(now: now))
+            "at", Timerctl.unshielded(time), .nowOrFuture, by: TimeParser(now: now))
         try job.make(at: at, by: connection)
     }
 }
@@ -47,7 +47,7 @@ struct InVerb: ParsableCommand {
 
     func run() throws {
         let range = Duration.microseconds(1)...Duration.microseconds(OrderBody.forUsecMax)
-        let span = try TimeOption.span("in", span, in: range)
+        let span = try TimeOption.span("in", Timerctl.unshielded(span), in: range)
         try job.make(at: Terminal.now + span, by: connection)
     }
 }
@@ -55,7 +55,9 @@ struct InVerb: ParsableCommand {
 struct CancelVerb: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "cancel", abstract: "Remove one-off jobs.",
-        discussion: "An active run continues; timerctl kill stops it.")
+        discussion:
+            "If one of them cannot be cancelled, nothing changes. An active run continues; timerctl kill RUN stops it."
+    )
 
     @OptionGroup var connection: Connection
 
@@ -64,19 +66,49 @@ struct CancelVerb: ParsableCommand {
     var jobs: [Job.Name]
 
     func run() throws {
-        for job in jobs {
-            let status = try connection.ask(.show(job), for: JobStatus.self)
-            guard status.oneOff == true else {
-                throw Connection.fail(
-                    1,
-                    "job \"\(job)\" is in the configuration; `timerctl stop \(job)` stops its timer"
-                )
-            }
-            let place = try connection.ask(.oneOffs(base: nil), for: OneOffsReply.self)
-            // Without its definition the job cannot run, even if the next step fails.
-            try OneOffDefinition.remove(job, place)
-            let reply = try connection.ask(.cancelOneOff(job), for: OrderReply.self)
-            try connection.show(reply) { "\(job): cancelled" }
+        var jobs: [Job.Name] = []
+        for job in self.jobs where !jobs.contains(job) { jobs.append(job) }
+        // If one of them cannot be cancelled, nothing changes.
+        for job in jobs { try expectOneOff(job) }
+        let place = try connection.ask(
+            .oneOffs(base: nil), for: OneOffsReply.self, forChange: true)
+        // Without its definition a job cannot run, whatever happens next.
+        try OneOffDefinition.remove(jobs, place)
+        for job in jobs { try cancel(job) }
+    }
+
+    private func expectOneOff(_ job: Job.Name) throws {
+        let status = try connection.ask(.show(job), for: JobStatus.self, forChange: true)
+        guard status.oneOff != true else { return }
+        throw Connection.fail(
+            1, "job \"\(job)\" is in the configuration; `timerctl stop \(job)` stops its timer")
+    }
+
+    private func cancel(_ job: Job.Name) throws {
+        let body: [UInt8]
+        do throws(Connection.Failure) {
+            body = try connection.response(to: .cancelOneOff(job))
+        } catch {
+            guard !error.isRefusal else { throw error.exit }
+            throw Connection.fail(
+                error.status,
+                "\(error.message)\ntimerctl: the definition of \"\(job)\" is removed, so it does not run; a "
+                    + "restart or a reload of timerd removes it from the list as well")
         }
+        let reply = try connection.decode(OrderReply.self, from: body)
+        try connection.show(reply) { Text.cancelled(reply.status) }
+    }
+}
+
+extension Text {
+    /// What came of cancelling a one-off job.
+    ///
+    /// - Parameter job: the job as it was just before.
+    static func cancelled(_ job: JobStatus) -> String {
+        let active = job.running.filter { $0.waits == nil }.map(\.id)
+        guard !active.isEmpty else { return "\(job.job): cancelled" }
+        return active.map { run in
+            "\(job.job): cancelled; run \(run) continues, and `timerctl kill \(run)` stops it"
+        }.joined(separator: "\n")
     }
 }

@@ -59,7 +59,7 @@ struct PauseVerb: ParsableCommand {
     /// All jobs, or the jobs whose names match.
     private func selection() throws -> JobSelection {
         guard !argument.names.isEmpty else { return .all }
-        let jobs = try connection.ask(.list, for: JobNames.self).jobs.map(\.job)
+        let jobs = try connection.ask(.list, for: JobNames.self, forChange: true).jobs.map(\.job)
         let found = jobs.filter { argument.names.admit($0) }.compactMap { Job.Name($0) }
         guard !found.isEmpty else {
             let patterns = argument.names.match.map { "\"\($0)\"" }.joined(separator: " or ")

@@ -40,7 +40,8 @@ struct ResumeVerb: ParsableCommand {
         if yes, argument.names.isEmpty, pauses.isEmpty {
             return try connection.orderMany(.resume, .all, done: "resumed")
         }
-        let found = try connection.ask(.list, for: JobTable.self).jobs.filter {
+        let table = try connection.ask(.list, for: JobTable.self, forChange: true)
+        let found = table.jobs.filter {
             $0.state == "paused" && argument.names.admit($0.job) && pauses.admits($0)
         }
         guard !found.isEmpty else {

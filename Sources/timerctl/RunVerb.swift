@@ -41,10 +41,13 @@ struct RunVerb: ParsableCommand {
     private func environment() throws -> [String] {
         let lines = try env.map { text in
             guard !text.utf8.contains(UInt8(ascii: "=")) else { return text }
-            guard let value = getenv(text) else {
+            guard let bytes = getenv(text) else {
                 throw ValidationError("--env \(text): there is no such variable; say NAME=value")
             }
-            return "\(text)=\(String(cString: value))"
+            guard let value = String(validatingCString: bytes) else {
+                throw ValidationError("--env \(text): the value of the variable is not UTF-8")
+            }
+            return "\(text)=\(value)"
         }
         if let fault = OrderBody.fault(inEnvironment: lines) {
             throw ValidationError("--env: \(fault)")

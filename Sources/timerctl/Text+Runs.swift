@@ -9,9 +9,9 @@ extension Text {
     /// The lines of `timerctl history`: each run, and below it the last lines of its output, and
     /// between them the runs that were skipped.
     ///
-    /// - Parameter since: the parsed value of --since.
-    static func history(_ reply: HistoryReply, outputLines: Int, since: String? = nil) -> String {
-        let range = since.map { " since \($0)" } ?? ""
+    /// - Parameter period: what --since and --until say, in words.
+    static func history(_ reply: HistoryReply, outputLines: Int, period: String? = nil) -> String {
+        let range = period.map { " \($0)" } ?? ""
         let skipped = reply.skippedRuns ?? []
         guard !reply.runs.isEmpty || !skipped.isEmpty else { return "no runs\(range)" }
         var rows: [(at: String, cells: [TextTable.Cell], output: String)] = []
@@ -42,7 +42,7 @@ extension Text {
                 "    | \($0)"
             }
         }
-        if since != nil { lines += ["", "\(plural(reply.runs.count, "run"))\(range)"] }
+        if period != nil { lines += ["", "\(plural(reply.runs.count, "run"))\(range)"] }
         return lines.joined(separator: "\n")
     }
 

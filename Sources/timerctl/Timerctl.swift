@@ -35,10 +35,14 @@ struct Timerctl: ParsableCommand {
 
     /// Wrong usage has the same exit status in all of timerd's programs. The parser would use 64.
     static func main() {
+        Terminal.completeDescriptors()
         if let fault = ZoneEnvironment.dropUnusable() { Terminal.complain("Warning: \(fault)") }
         do {
-            var command = try parseAsRoot(verbFirst(CommandLine.arguments.dropFirst()))
+            try expectText()
+            var command = try parseAsRoot(
+                shielded(verbFirst(CommandLine.arguments.dropFirst())))
             try command.run()
+            try Terminal.finish()
         } catch let error where exitCode(for: error) == .validationFailure {
             let unknown = unknownCommand(CommandLine.arguments.dropFirst())
             if ErrorOutput.isJSON {
@@ -47,8 +51,22 @@ struct Timerctl: ParsableCommand {
                 Terminal.complain(unknown ?? WrongUsage.text(fullMessage(for: error)))
             }
             exit(withError: ExitCode(WrongUsage.status))
+        } catch let code as ExitCode where code == .success {
+            // The run for which it waited succeeded.
+            do { try Terminal.finish() } catch { exit(withError: error) }
+            exit(withError: code)
         } catch {
             exit(withError: error)
+        }
+    }
+
+    /// Swift replaces what is not UTF-8, and something else would be done than was meant.
+    private static func expectText() throws {
+        for index in 0..<Int(CommandLine.argc) {
+            guard let argument = CommandLine.unsafeArgv[index] else { continue }
+            guard String(validatingCString: argument) != nil else {
+                throw ValidationError("argument \(index) is not UTF-8")
+            }
         }
     }
 
@@ -63,6 +81,25 @@ struct Timerctl: ParsableCommand {
         else { return nil }
         let near = nearestName(word, among: names).map { " (did you mean \"\($0)\"?)" } ?? ""
         return "timerctl: unknown command \"\(Printable.text(word))\"\(near); see `timerctl --help`"
+    }
+
+    /// The arguments with a space before a time such as `-2h` of `at` and `in`: the parser would take
+    /// it for options, and the `h` in it for --help, and would exit with 0.
+    static func shielded(_ arguments: [String]) -> [String] {
+        guard let verb = arguments.first, ["at", "in"].contains(verb) else { return arguments }
+        let own = arguments.prefix { $0 != "--" }
+        return own.map { word in
+            let bytes = word.utf8.prefix(2)
+            let isNegative =
+                bytes.first == UInt8(ascii: "-")
+                && bytes.last.map { (UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0) } == true
+            return isNegative ? " " + word : word
+        } + arguments.dropFirst(own.count)
+    }
+
+    /// The time as it was written.
+    static func unshielded(_ time: String) -> String {
+        time.hasPrefix(" -") ? String(time.dropFirst()) : time
     }
 
     /// The arguments with the command first: `timerctl --user list` is `timerctl list --user`, as

@@ -92,4 +92,62 @@ import TimerCore
         #expect(try String(contentsOfFile: ran, encoding: .utf8) == "late\n")
         #expect(daemon.stop() == 0)
     }
+
+    /// It continues, as for any job that is removed, and it can be seen and stopped by its identity.
+    @Test func aRunGoesOnWhenItsJobIsCancelled_andCanBeStopped() throws {
+        let daemon = try LiveDaemon("[job.backup]\nevery = \"1d\"\nFIRE\n")
+        try daemon.start()
+        let line = "echo begun; sleep 1000"
+        #expect(
+            try timerctl(daemon, "in", "10ms", "--name", "long", "--", "sh", "-c", line).status
+                == 0)
+        #expect(daemon.waitForLog("long| begun"))
+        let run = try #require(try daemon.show("long").running.first?.id)
+        let cancelled = try timerctl(daemon, "cancel", "long")
+        #expect(
+            cancelled.text
+                == "long: cancelled; run \(run) continues, and `timerctl kill \(run)` stops it\n")
+        #expect(try timerctl(daemon, "show", "long").status == 4)
+        for target in [run, "long"] {
+            let log = try timerctl(daemon, "log", target)
+            #expect(log.status == 0 && log.text.contains("| begun"), "\(log.text)")
+        }
+        let killed = try timerctl(daemon, "kill", run)
+        #expect(killed.text == "\(run): is being stopped\n", "\(killed.text)")
+        #expect(try daemon.wait { try timerctl(daemon, "history", "long").status == 0 })
+        #expect(try timerctl(daemon, "history", "long").text.contains("stopped"))
+        #expect(try timerctl(daemon, "kill", run).status == 4)
+        #expect(daemon.stop() == 0)
+    }
+
+    @Test func severalAreCancelledOrNone() throws {
+        let daemon = try LiveDaemon("[job.backup]\nevery = \"1d\"\nFIRE\n")
+        try daemon.start()
+        for name in ["a", "b"] {
+            #expect(try timerctl(daemon, "in", "1h", "--name", name, "--", "true").status == 0)
+        }
+        #expect(try timerctl(daemon, "cancel", "a", "nosuch", "b").status == 4)
+        #expect(try timerctl(daemon, "cancel", "a", "backup", "b").status == 1)
+        #expect(try daemon.show("a").oneOff == true && daemon.show("b").oneOff == true)
+        // Somebody has removed the directory with the definitions.
+        try FileManager.default.removeItem(atPath: daemon.folder + "/one-off.d")
+        let cancelled = try timerctl(daemon, "cancel", "a", "b", "a")
+        #expect(cancelled.text == "a: cancelled\nb: cancelled\n", "\(cancelled.text)")
+        #expect(daemon.stop() == 0)
+    }
+
+    /// The parser of the command line would print its help and exit with 0.
+    @Test(arguments: [
+        (["in", "-1h"], "in \"-1h\": a time span cannot be negative"),
+        (["at", "-2h"], "must be in the future"),
+        (["at", "-0h"], "runs at "), (["in", "-30min"], "cannot be negative"),
+    ])
+    func aNegativeTimeIsRefused(command: [String], said: String) throws {
+        let daemon = try LiveDaemon("[job.backup]\nevery = \"1d\"\nFIRE\n")
+        try daemon.start()
+        let answer = try timerctl(daemon, command[0], command[1], "--", "true")
+        #expect(answer.status == (said == "runs at " ? 0 : 2), "\(answer.text)")
+        #expect(answer.text.contains(said), "\(answer.text)")
+        #expect(daemon.stop() == 0)
+    }
 }

@@ -54,6 +54,10 @@ import TimerCore
         try Client(daemon, arguments).finish()
     }
 
+    private func run(
+        _ daemon: LiveDaemon, _ verb: String, _ arguments: [String]
+    ) throws -> Spoken { try Client(daemon, [verb] + arguments).finish() }
+
     private static let jobs = """
         [job.good]
         every = "1h"
@@ -131,6 +135,98 @@ import TimerCore
         try daemon.start()
         #expect(try run(daemon, "log", name).out.contains("         : trying\n"))
         #expect(try run(daemon, "show", name).out.contains("Cause: requested by "))
+        #expect(daemon.stop() == 0)
+    }
+
+    @Test func aRunIsNamedWithItsJobOrWithout_butNotWithAnother() throws {
+        let daemon = try LiveDaemon(Self.jobs)
+        try daemon.start()
+        let json = try run(daemon, "run", "bad", "--wait", "--json")
+        let name = try ControlJSON.decode(RunReply.self, from: Array(json.out.utf8)).runStatus.id
+        for arguments in [["bad", "--run", name], ["--run", name], [name]] {
+            let log = try run(daemon, "log", arguments)
+            #expect(log.status == 0 && log.out.contains(" | trying\n"), "\(arguments)")
+        }
+        let other = try run(daemon, "log", "good", "--run", name)
+        #expect(other.status == 2 && other.out.isEmpty)
+        #expect(other.err.contains("\(name) is a run of job \"bad\", not of \"good\""))
+        #expect(try run(daemon, "log").err.contains("name a job or a run"))
+        #expect(daemon.stop() == 0)
+    }
+
+    @Test func runsAreShownThatEndedInAPeriod() throws {
+        let daemon = try LiveDaemon(Self.jobs)
+        try daemon.start()
+        let json = try run(daemon, "run", "bad", "--wait", "--json")
+        let status = try ControlJSON.decode(RunReply.self, from: Array(json.out.utf8)).runStatus
+        let end = try #require(status.ended.flatMap { WallInstant(rfc3339: $0) })
+        let after = (end + .microseconds(1)).rfc3339Micros
+        let before = (end - .microseconds(1)).rfc3339Micros
+        let at = end.rfc3339Micros
+        for (period, isIn) in [
+            (["--since", at], true), (["--since", after], false), (["--until", at], true),
+            (["--until", before], false), (["--since", before, "--until", after], true),
+        ] {
+            let log = try run(daemon, "log", ["bad"] + period)
+            #expect(log.out.contains("| trying") == isIn, "\(log.out) \(period)")
+            #expect(log.out.contains("no run of bad ended ") == !isIn, "\(log.out)")
+            #expect(try run(daemon, "history", period).out.contains(status.id) == isIn)
+            let failures = try run(daemon, "failures", period).out
+            #expect(failures.contains("bad: exit status 7") == isIn, "\(failures)")
+            #expect(failures.contains("No job's last run failed ") == !isIn, "\(failures)")
+        }
+        let reversed = try run(daemon, "history", "--since", after, "--until", at)
+        #expect(reversed.status == 2 && reversed.err.contains("--until must not be before"))
+        #expect(try run(daemon, "log", "bad", "-f", "--until", at).status == 2)
+        #expect(try run(daemon, "log", status.id, "--until", at).status == 2)
+        #expect(daemon.stop() == 0)
+    }
+
+    /// It would be replaced, and something else be done than was meant.
+    @Test(arguments: [
+        "FOO=$(printf '\\377') timerctl run good --env FOO", "timerctl pause \"$(printf '\\377')\"",
+        "timerctl run good --env FOO=\"$(printf '\\377')\"",
+        "timerctl in 1h -- echo \"$(printf '\\377')\"",
+    ])
+    func textThatIsNotUTF8IsRefused(line: String) throws {
+        let process = Process()
+        process.executableURL = URL(fileURLWithPath: "/bin/sh")
+        process.arguments = ["-c", line]
+        process.environment = ["PATH": "\(LiveDaemon.programs):/usr/bin:/bin"]
+        let errors = Pipe()
+        process.standardError = errors
+        try process.run()
+        let said = String(
+            decoding: errors.fileHandleForReading.readDataToEndOfFile(), as: UTF8.self)
+        process.waitUntilExit()
+        #expect(process.terminationStatus == 2 && said.contains("is not UTF-8"), "\(said)")
+    }
+
+    /// A script must not take half of a list for the list.
+    @Test(.enabled(if: access("/dev/full", W_OK) == 0))
+    func outputThatCannotBeWrittenIsAFailure() throws {
+        let daemon = try LiveDaemon(Self.jobs)
+        try daemon.start()
+        for line in ["list", "list -o names", "list --json", "run good --wait", "log good"] {
+            for (target, fault) in [
+                (">/dev/full", "No space left on device"), (">&-", "Bad file descriptor"),
+            ] {
+                let process = Process()
+                process.executableURL = URL(fileURLWithPath: "/bin/sh")
+                process.arguments = [
+                    "-c",
+                    "exec \(LiveDaemon.programs)/timerctl \(line) --socket \(daemon.socket) \(target)",
+                ]
+                let errors = Pipe()
+                process.standardError = errors
+                try process.run()
+                let said = String(
+                    decoding: errors.fileHandleForReading.readDataToEndOfFile(), as: UTF8.self)
+                process.waitUntilExit()
+                #expect(process.terminationStatus == 1, "\(line) \(target): \(said)")
+                #expect(said.contains("standard output cannot be written: \(fault)"), "\(said)")
+            }
+        }
         #expect(daemon.stop() == 0)
     }
 

@@ -8,6 +8,10 @@ extension Checker {
     ) {
         guard states[job].isPresent else {
             answer = Seen.Answer.noSuchJob
+            // Its runs continue, and can be ended.
+            guard verb == .kill, !states[job].runs.isEmpty else { return }
+            answer = Seen.Answer.unchanged
+            kill(job)
             return
         }
         guard !isShutDown || verb == .kill else {

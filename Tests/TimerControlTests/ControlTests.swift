@@ -48,7 +48,7 @@ private enum SeenPauses {
         .history(
             HistoryQuery(
                 job: name, failed: true, since: WallInstant(secondsSinceEpoch: 1_795_000_000),
-                limit: 1000)),
+                until: WallInstant(secondsSinceEpoch: 1_795_000_060), limit: 1000)),
         .history(
             HistoryQuery(
                 until: WallInstant(secondsSinceEpoch: 1_795_000_000), output: false, skipped: true,

@@ -118,4 +118,40 @@ import Testing
         #expect(world.verdicts[world.started[0].id] == failed)
         #expect(world.show("backup").lastRun?.failed == failed)
     }
+
+    // MARK: - Runs of a job that was removed
+
+    /// Nothing else could end them.
+    @Test func aRunOfARemovedJobCanBeEnded() throws {
+        var world = World()
+        var job = Job.every(.seconds(60), first: .zero)
+        job.execution.killTimeout = .seconds(3)
+        world.load([job])
+        world.pass(.zero)
+        let run = try #require(world.started.first)
+        world.handle(.reload(JobSet([])))
+        #expect(world.agenda.removedRuns(of: "backup").map(\.id) == [run.id])
+        let other = Run.ID(firing: run.id.firing, attempt: 2)
+        #expect(kill(&world, run: other) == .unchanged("run \(other) is not running"))
+        #expect(kill(&world, run: run.id, signal: "HUP") == .killed([run.id], cancelled: []))
+        #expect(world.asked.isEmpty)
+        let ends = world.handle(.order(Order(.kill, "backup", by: .user("ada"))))
+        #expect(ends.contains(.end(run.id, grace: .seconds(3))))
+        #expect(world.notices.last == .killed(run.id, by: .user("ada"), signal: nil))
+        #expect(kill(&world) == .unchanged("its run is being ended already"))
+        world.end(run, .exited(1))
+        #expect(world.closed[run.id] == .stopped && world.verdicts[run.id] == false)
+        #expect(kill(&world) == .noSuchJob && kill(&world, run: run.id) == .noSuchJob)
+    }
+
+    @Test func aRunOfARemovedJobCanBeEndedAfterARestart() throws {
+        var world = world
+        world.hasRunner = true
+        let run = world.started[0].id
+        world.handle(.reload(JobSet([])))
+        world.kill()
+        world.load([])
+        #expect(kill(&world, run: run) == .killed([run], cancelled: []))
+        #expect(world.asked == [run])
+    }
 }

@@ -130,10 +130,12 @@ import TimerCore
                         at: now(Int64(second)).wall),
                 ], durable: false)
         }
-        func failed(_ job: String?, since second: Int64 = 0, limit: Int = 10) throws -> [Int64] {
+        func failed(
+            _ job: String?, since second: Int64 = 0, until last: Int64? = nil, limit: Int = 10
+        ) throws -> [Int64] {
             try store.history(
-                of: job.flatMap { Job.Name($0) }, since: now(second).wall, failed: true,
-                limit: limit
+                of: job.flatMap { Job.Name($0) }, since: now(second).wall,
+                until: last.map { now($0).wall }, failed: true, limit: limit
             ).map {
                 #expect($0.summary.failed)
                 return $0.ended.secondsSinceEpoch - now(0).wall.secondsSinceEpoch
@@ -142,6 +144,8 @@ import TimerCore
         #expect(try failed(nil) == [6, 5, 4, 3])
         #expect(try failed("a") == [6, 4] && failed("b") == [5, 3])
         #expect(try failed(nil, since: 5) == [6, 5] && failed(nil, limit: 1) == [6])
+        #expect(try failed(nil, until: 4) == [4, 3] && failed("b", until: 4) == [3])
+        #expect(try failed(nil, since: 4, until: 5) == [5, 4] && failed(nil, until: 2) == [])
     }
 
     /// Why a run was made is kept with it, whether it has ended or not.

@@ -25,6 +25,18 @@ import TimerCore
         #expect(Timerctl.verbFirst(given[...]) == read)
     }
 
+    /// The parser of command lines would find --help in it.
+    @Test(arguments: [
+        (["at", "-2h", "--", "-1h"], ["at", " -2h", "--", "-1h"]),
+        (["in", "--json", "-1h"], ["in", "--json", " -1h"]), (["in", "-h"], ["in", "-h"]),
+        (["in", "1h", "-", "--"], ["in", "1h", "-", "--"]),
+        (["log", "a", "-n", "-1"], ["log", "a", "-n", "-1"]), ([], []),
+    ])
+    func aNegativeTimeIsNoOption(given: [String], read: [String]) {
+        #expect(Timerctl.shielded(given) == read)
+        #expect(read.map(Timerctl.unshielded) == given)
+    }
+
     @Test(
         arguments: [
             (

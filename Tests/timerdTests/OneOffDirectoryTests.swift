@@ -71,6 +71,47 @@ import TimerCore
         #expect(folder.files.isEmpty)
     }
 
+    @Test func withoutTheDirectoryNothingIsToBeRemoved() throws {
+        let folder = try Folder()
+        try OneOffDirectory(besideConfig: folder.config).remove(["x"])
+        #expect(access(folder.path + "/one-off.d", F_OK) != 0)
+    }
+
+    /// What processes left that were killed while they wrote a definition, or made the directory.
+    @Test func whatKilledProcessesLeftIsNoHindrance_andIsRemovedLater() throws {
+        let folder = try Folder()
+        let path = folder.path + "/one-off.d"
+        mkdir(folder.path + "/.one-off.d.\(getpid()).new", 0o700)
+        #expect(try OneOffDirectory(besideConfig: folder.config).add("x", []))
+        var status = stat()
+        #expect(stat(path, &status) == 0 && status.st_mode & 0o777 == 0o750)
+        for name in [".x.1.new", ".y.2.new", ".z.\(getpid()).new"] {
+            try Data().write(to: URL(fileURLWithPath: "\(path)/\(name)"))
+        }
+        var old = [timeval(tv_sec: 1, tv_usec: 0), timeval(tv_sec: 1, tv_usec: 0)]
+        utimes("\(path)/.x.1.new", &old)
+        #expect(try OneOffDirectory(besideConfig: folder.config).add("z", []))
+        #expect(folder.files == [".y.2.new", "x.toml", "z.toml"])
+        let above = try FileManager.default.contentsOfDirectory(atPath: folder.path)
+        #expect(above.sorted() == ["one-off.d", "timerd.toml"])
+    }
+
+    @Test(.enabled(if: geteuid() == 0, "needs root"))
+    func aReadOnlyFileSystemIsNamed() throws {
+        let folder = try Folder()
+        let path = folder.path + "/one-off.d"
+        mkdir(path, 0o755)
+        try #require(mount("tmpfs", path, "tmpfs", UInt(MS_RDONLY), "size=4k,mode=755") == 0)
+        defer { umount2(path, 0) }
+        let directory = OneOffDirectory(besideConfig: folder.config)
+        let error = #expect(throws: Directory.Failure.self) { try directory.add("x", [35]) }
+        #expect(
+            error?.description
+                == "\(path)/.x.\(getpid()).new: cannot be opened: Read-only file system")
+        // There is nothing to remove.
+        try? directory.remove(["x"])
+    }
+
     @Test func theCopyIsAsPrivateAsTheConfiguration() throws {
         let folder = try Folder()
         #expect(try OneOffDirectory(besideConfig: folder.config).add("x", []))

@@ -108,6 +108,10 @@ void clinux_reset_slice(void);
 /// Whether the calling thread has a short time slice, which its children inherit and have to reset.
 bool clinux_has_short_slice(void);
 
+/// Writes what is buffered for standard output. Returns 0 if that and all that was printed before could be written, or
+/// else an errno.
+int clinux_output_fault(void);
+
 /// The first version of struct sched_attr of sched_setattr(2).
 typedef struct {
     uint32_t size, policy;

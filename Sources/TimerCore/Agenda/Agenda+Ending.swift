@@ -9,7 +9,9 @@ extension Agenda {
     ) {
         cancelPending(slot, &entry, .replaced, into: &batch)
         for active in runs[slot] where !active.state.isStopping {
-            end(active, as: .replaced, slot, entry, into: &batch)
+            end(
+                active, as: .replaced, of: .slot(slot), grace: entry.job.execution.killTimeout,
+                into: &batch)
             batch.notices.append(.tell(.replacing(active.id, by: run.id)))
         }
     }
@@ -25,16 +27,18 @@ extension Agenda {
     }
 
     /// Asks a started run to end. This outcome is recorded, however the process ends.
+    ///
+    /// - Parameter grace: how long it may take before it is killed.
     mutating func end(
-        _ run: ActiveRun, as outcome: RunOutcome, _ slot: Int, _ entry: JobEntry,
+        _ run: ActiveRun, as outcome: RunOutcome, of job: RunTable.JobKey, grace: Duration,
         into batch: inout Batch
     ) {
         let stop = RunTransition.stop(outcome, isRecorded: !isUnrecorded(run))
         // A run whose row is not written yet is ended after it has started.
-        guard let change = runs.apply(stop, to: run.id, of: .slot(slot)),
+        guard let change = runs.apply(stop, to: run.id, of: job),
             case .stopping = change.run.state
         else { return }
-        batch.ends.append(.end(run.id, grace: entry.job.execution.killTimeout))
+        batch.ends.append(.end(run.id, grace: grace))
     }
 
     /// Closes the runs of the job that wait, or a selection of them. They do not count as failed.
@@ -64,21 +68,10 @@ extension Agenda {
         _ slot: Int, _ entry: inout JobEntry, _ order: Order, at now: Now
     ) -> [Action] {
         var batch = Batch()
-        var running: [Run.ID] = []
-        var isEnding = false
         let asked = runs[slot].filter { order.run == nil || $0.id == order.run }
-        for run in asked where run.wait == nil {
-            if let signal = order.signal {
-                guard !isUnrecorded(run) else { continue }
-                batch.ends.append(.signal(run.id, signal))
-            } else if run.state.isStopping {
-                isEnding = true
-                continue
-            } else {
-                end(run, as: .stopped, slot, entry, into: &batch)
-            }
-            running.append(run.id)
-            batch.notices.append(.tell(.killed(run.id, by: order.by, signal: order.signal)))
+        let killTimeout = entry.job.execution.killTimeout
+        let (running, isEnding) = endActive(asked, order, of: .slot(slot), into: &batch) { _ in
+            killTimeout
         }
         var cancelled: [Run.ID] = []
         if order.signal == nil {
@@ -102,6 +95,46 @@ extension Agenda {
         batch.notices = []
         return batch.actions + [.save([], durable: true)] + told
             + [.answer(.killed(running, cancelled: cancelled))]
+    }
+
+    /// The same for the active runs of a job that was removed while they ran. None of them waits.
+    mutating func killRemoved(_ job: Job.Name, _ order: Order) -> [Action] {
+        let removed = runs[removed: job]
+        guard !removed.isEmpty else { return [.answer(.noSuchJob)] }
+        var batch = Batch()
+        let asked = removed.filter { order.run == nil || $0.id == order.run }
+        let (running, isEnding) = endActive(asked, order, of: .other(job), into: &batch) {
+            $0.killTimeout
+        }
+        guard !running.isEmpty else {
+            return [.answer(.unchanged(Self.nothingToEnd(order, isEnding: isEnding)))]
+        }
+        return batch.actions + [.answer(.killed(running, cancelled: []))]
+    }
+
+    /// Ends the active ones of these runs of a job, or sends them a signal.
+    ///
+    /// - Returns: the runs to which that happened, and whether one is being ended already.
+    private mutating func endActive(
+        _ asked: [ActiveRun], _ order: Order, of job: RunTable.JobKey, into batch: inout Batch,
+        grace: (ActiveRun) -> Duration
+    ) -> (running: [Run.ID], isEnding: Bool) {
+        var running: [Run.ID] = []
+        var isEnding = false
+        for run in asked where run.wait == nil {
+            if let signal = order.signal {
+                guard !isUnrecorded(run) else { continue }
+                batch.ends.append(.signal(run.id, signal))
+            } else if run.state.isStopping {
+                isEnding = true
+                continue
+            } else {
+                end(run, as: .stopped, of: job, grace: grace(run), into: &batch)
+            }
+            running.append(run.id)
+            batch.notices.append(.tell(.killed(run.id, by: order.by, signal: order.signal)))
+        }
+        return (running, isEnding)
     }
 
     private static func nothingToEnd(_ order: Order, isEnding: Bool) -> String {

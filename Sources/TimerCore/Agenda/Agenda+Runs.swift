@@ -95,12 +95,18 @@ extension Agenda {
     /// A run that has not ended; nil if there is none of this identity.
     public func activeRun(_ run: Run.ID) -> ActiveRun? { runs[run, of: jobKey(of: run)] }
 
+    /// The active runs of a job that was removed while they ran, oldest first. Empty for a job that
+    /// is there.
+    public func removedRuns(of job: Job.Name) -> [ActiveRun] {
+        slot(of: job) == nil ? runs[removed: job] : []
+    }
+
     mutating func noteBegin(of run: Run.ID, at instant: WallInstant) -> [Action] {
         let key = jobKey(of: run)
         guard let change = runs.apply(.begin(at: instant), to: run, of: key),
             case .stoppingAtStart = change.before
         else { return [.tell(.runBegan(run))] }
-        var grace = Execution().killTimeout
+        var grace = change.run.killTimeout
         if case .slot(let slot) = key, let job = entries[slot]?.job {
             grace = job.execution.killTimeout
         }

@@ -8,7 +8,7 @@ extension Agenda {
         // A run is identified by the name that its job had when the run started.
         let job = order.run.map { owner(of: $0) } ?? order.job
         guard let slot = slot(of: job), var entry = entries[slot] else {
-            return [.answer(.noSuchJob)]
+            return order.verb == .kill ? killRemoved(job, order) : [.answer(.noSuchJob)]
         }
         // While the daemon stops, a run that delays the stop can still be ended.
         guard !isShutDown || order.verb == .kill else {

@@ -35,6 +35,9 @@ struct RunTable: Sendable {
     /// The runs of the job in this slot, oldest first.
     subscript(slot: Int) -> [ActiveRun] { bySlot[slot] }
 
+    /// The runs of a job that is not in the configuration, oldest first.
+    subscript(removed job: Job.Name) -> [ActiveRun] { others[job] ?? [] }
+
     /// Reserves memory for this many further slots.
     mutating func reserve(_ count: Int) { bySlot.reserveCapacity(bySlot.count + count) }
 
@@ -227,4 +230,8 @@ extension ActiveRun {
     /// The run, as it is passed to the runner; nil for a run of an earlier instance whose job is
     /// not in the configuration.
     var run: Run? { job.map { Run(id: id, firing: firing, job: $0) } }
+
+    /// How long it may take to end, by the definition with which it was started; the default for a
+    /// run of an earlier instance whose job is not in the configuration.
+    var killTimeout: Duration { (job?.wrappedValue.execution ?? Execution()).killTimeout }
 }

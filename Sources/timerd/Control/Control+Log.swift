@@ -25,7 +25,8 @@ extension Control {
         loop.later { loop in
             let job = run.map { loop.owner(of: $0) } ?? named
             let (snapshot, names) = loop.snapshot(of: job)
-            let live = snapshot?.live.filter { $0.wait == nil }.map(\.id) ?? []
+            let active = snapshot?.live ?? loop.removedRuns(of: job)
+            let live = active.filter { $0.wait == nil }.map(\.id)
             // After a job is renamed, its ended runs are still stored under the old name.
             let ended = snapshot?.lastRun?.id
             let wanted = after == nil ? run ?? live.last : run
@@ -33,13 +34,14 @@ extension Control {
                 excerpt: recent.lines(after: after ?? 0) {
                     ($0 == ended || loop.owner(of: $0) == job) && (wanted == nil || $0 == wanted)
                 })
+            let now = loop.clocks.now()
+            parts.active = active.map { RunStatus($0, of: job, at: now) }
             if let snapshot {
-                parts.active = snapshot.live.map { RunStatus($0, of: job, at: snapshot.at) }
                 parts.lastEnded = ended?.description
                 parts.outputTail = snapshot.job.execution.outputTail
             }
             let isLive = wanted.map { live.contains($0) } == true
-            if isLive || (after != nil && (snapshot != nil || run != nil)) {
+            if isLive || (after != nil && (snapshot != nil || run != nil || !live.isEmpty)) {
                 return answer(nil, parts, reply)
             }
             let found = parts

@@ -29,7 +29,7 @@ extension Control {
             send(.ok, KillReply(changed: false, reason: reason), reply)
         case .refused(let reason):
             send(.conflict, ErrorReply("job \"\(order.job)\": \(reason)", code: .conflict), reply)
-        case .done, .pauseChanged, .requested, .noSuchJob: noSuchJob(order.job, among: [], reply)
+        case .done, .pauseChanged, .requested, .noSuchJob: noSuchJob(order.job, reply)
         }
     }
 }

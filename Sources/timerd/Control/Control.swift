@@ -158,9 +158,8 @@ struct Control: ControlService {
                 .kill, job, by: .user(peer.name), run: run,
                 signal: body.signal.map { KillBody.name(of: $0) })
             loop.later { loop in
-                loop.handle(order) { answer, snapshot in
+                loop.handle(order) { answer, _ in
                     Self.queue.async {
-                        guard snapshot != nil else { return self.noSuchJob(order.job, reply) }
                         self.killed(order, answer, reply)
                     }
                 }
@@ -245,7 +244,7 @@ struct Control: ControlService {
         }
     }
 
-    private func noSuchJob(_ job: Job.Name, _ reply: @escaping ControlAnswer.Reply) {
+    func noSuchJob(_ job: Job.Name, _ reply: @escaping ControlAnswer.Reply) {
         loop.later { loop in
             let names = loop.snapshot(of: job).names
             Self.queue.async { self.noSuchJob(job, among: names, reply) }

@@ -69,6 +69,9 @@ extension Loop {
     /// The job of a run. Its identity has the earlier name if the job was renamed.
     func owner(of run: Run.ID) -> Job.Name { agenda.owner(of: run) }
 
+    /// The active runs of a job that was removed while they ran.
+    func removedRuns(of job: Job.Name) -> [ActiveRun] { agenda.removedRuns(of: job) }
+
     /// A run and its job as they are now.
     func view(of run: Run.ID) -> RunView {
         let now = steadyNow()

@@ -114,10 +114,53 @@ expect_status 1 'only the user and root may connect' \
     timerctl list --socket "/run/user/$uid/timerd/control.sock"
 expect 'root may' inside timerctl list --socket "/run/user/$uid/timerd/control.sock"
 
+# One-off jobs: made by the user, run as the user where the user was, and nobody else's.
+said() { "$@" 2>&1 | grep -q -- "$pattern"; }
+own_outcome() { own timerctl show "$1" --json | grep -q -- "$2"; }
+at_home() { own sh -c 'cd /home/walker/work && exec "$@"' sh "$@"; }
+inside install -d -o walker -g walker /home/walker/work
+expect 'the user makes one, without an option' at_home timerctl in 10ms --name here -- sh -c 'id -un; pwd; echo "$HOME"'
+wait_for 20 'it runs' own_outcome here 'exited(0)'
+pattern='^walker$'
+expect 'as the user' said own timerctl log here -o cat
+pattern='^/home/walker/work$'
+expect 'where the user was' said own timerctl log here -o cat
+pattern='^/home/walker$'
+expect 'at home' said own timerctl log here -o cat
+expect 'its definition is the own one' equals 'walker:walker 755' \
+    inside stat -c '%U:%G %a' /home/walker/.config/timerd/one-off.d
+expect "it is no job of the system's" sh -c '! echo "$1" | grep -qx here' sh "$(inside timerctl list --names)"
+pattern='do this as that user'
+expect 'root makes none among the files of another' \
+    said inside timerctl --socket "/run/user/$uid/timerd/control.sock" in 1h -- true
+pattern='permission denied'
+expect 'and the user none in the system' said own timerctl --system in 1h -- true
+expect 'one for later' own timerctl at 'tomorrow 03:00' --name later --note 'after work' -- true
+expect 'is listed' equals later own timerctl list --names --match 'later*'
+expect_status 1 'two cannot have one name' own timerctl in 1h --name later -- true
+own systemctl --user restart timerd
+expect 'is there after a restart' own_outcome later '"state":"armed"'
+expect 'can be cancelled' own timerctl cancel later
+expect_status 4 'and is gone' own timerctl show later
+# A daemon that is stopped is started by what changes something, and by nothing else.
+own systemctl --user start timerd.socket
+own systemctl --user stop timerd.service
+expect_status 3 'a look starts nothing' own timerctl list
+expect 'a one-off job starts the daemon' own timerctl in 1h --name starts -- true
+expect 'which is active' equals active own_property ActiveState
+expect 'cancelling it is a change as well' own timerctl cancel starts here
+expect 'one that comes due at the next login' own timerctl in 2s --name late -- touch /home/walker/late
+
 # The user logs out, and in again.
 inside systemctl stop "user@$uid.service"
 expect_status 1 'its runs have ended' long_run
+sleep 3
+expect_status 1 'nothing runs meanwhile' inside test -e /home/walker/late
 inside systemctl start "user@$uid.service"
 expect 'it is there at the next login' own timerctl list
 expect 'with its account' equals "$held" own_number slow elapsed_usec
+wait_for 20 'what came due meanwhile runs' own_outcome late 'exited(0)'
+expect 'as the user' equals walker inside stat -c %U /home/walker/late
+expect 'and is cancelled' own timerctl cancel late
+expect 'nothing is left' test -z "$(inside ls -A /home/walker/.config/timerd/one-off.d)"
 inside systemctl stop "user@$uid.service"
