@@ -395,6 +395,55 @@ final class Ear: Sendable {
         desk.stop()
     }
 
+    /// One-off jobs that are due at once come one after the other, and a check of the files is used
+    /// for a while: the job is not in what was read, and the files count as unchanged.
+    @Test func aJobThatIsAddedWhileTheFilesAreReadIsRun() throws {
+        let changed = Mutex(false)
+        let looks = Mutex(0)
+        let (isRead, gate) = (DispatchSemaphore(value: 0), DispatchSemaphore(value: 0))
+        let (edited, added) = (job("exit 3", "edited"), job("exit 4", "added"))
+        let desk = try Desk { settings in
+            let read = settings.definitions
+            settings.definitions = {
+                let found = read()
+                if changed.withLock({ $0 }) {
+                    isRead.signal()
+                    gate.wait()
+                }
+                return found
+            }
+            settings.hasChanged = {
+                looks.withLock { $0 += 1 }
+                return changed.withLock { $0 }
+            }
+            settings.isAffected = { $0 == edited.name }
+            settings.unchangedFor = { .seconds(3600) }
+        }
+        let ear = Ear()
+        let client = try desk.client { ear.take($0, $1) }
+        desk.configuration.jobs.withLock { $0 = [edited.name: Definition(edited)] }
+        client.start([run(edited)])
+        #expect(outcome(ear.end(of: run(edited))) == "exited(3)")
+        // What runs is what the scheduler has loaded, until it reloads.
+        let edit = Definition(job("exit 5", "edited"))
+        desk.configuration.jobs.withLock { $0 = [edited.name: edit] }
+        changed.withLock { $0 = true }
+        client.start([run(edited, 1)])
+        isRead.wait()
+        changed.withLock { $0 = false }
+        desk.configuration.jobs.withLock { $0[added.name] = Definition(added) }
+        let before = looks.withLock { $0 }
+        client.start([run(added)])
+        while looks.withLock({ $0 }) == before { usleep(1000) }
+        gate.signal()
+        #expect(outcome(ear.end(of: run(added))) == "exited(4)")
+        #expect(outcome(ear.end(of: run(edited, 1))) == "exited(3)")
+        client.start([run(edited, 2)])
+        #expect(outcome(ear.end(of: run(edited, 2))) == "exited(3)")
+        client.close()
+        desk.stop()
+    }
+
     /// No scheduler is connected, so that nothing else wakes the thread.
     @Test func aRunnerWhoseLastRunEndsWithoutASchedulerIsNotNeeded() throws {
         let desk = try Desk { $0.idleMax = .milliseconds(100) }

@@ -41,7 +41,8 @@ extension ServerLoop {
                 commands += one.commands
             } else {
                 waiting.keep(one)
-                if !mustCheck { isStale = true }
+                // What was only checked is checked again: the scheduler has not requested a reload.
+                if isChecking { mustCheck = true } else if !mustCheck { isStale = true }
             }
         }
         try start(requests[...])

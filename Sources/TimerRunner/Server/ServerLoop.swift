@@ -308,10 +308,14 @@ struct ServerLoop {
         if hasChanged { mustCheck = true }
         for order in orders where outbound.isNew(order.run) {
             let mayDiffer = (mustCheck || isChecking) && settings.isAffected(order.run.firing.job)
-            if !mayDiffer, let definition = definitions.definition(for: order) {
+            let definition = definitions.definition(for: order)
+            if !mayDiffer, let definition {
                 requests.append(RunRequest(order, definition))
             } else {
-                waiting.append(order, until: readings + (isChecking && !hasChanged ? 0 : 1))
+                // Files that changed just now may be taken for unchanged, so a job that is unknown
+                // may have been added after they were read.
+                let isCovered = isChecking && !hasChanged && definition != nil
+                waiting.append(order, until: readings + (isCovered ? 0 : 1))
                 mustRead = true
             }
         }
