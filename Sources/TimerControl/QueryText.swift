@@ -45,8 +45,8 @@ struct QueryText {
         _ name: String, unless fallback: Bool = false
     ) throws(ControlRequest.Fault) -> Bool {
         switch take(name) {
-        case "1", "true", "yes": return true
-        case "0", "false", "no": return false
+        case "1", "true": return true
+        case "0", "false": return false
         case nil: return fallback
         default: throw .badQuery("\(name) must be 1 or 0")
         }
@@ -130,14 +130,6 @@ struct QueryText {
 }
 
 extension QueryText {
-    fileprivate mutating func instant(_ name: String) throws(ControlRequest.Fault) -> WallInstant? {
-        guard let text = take(name) else { return nil }
-        guard let instant = WallInstant(rfc3339: text) else {
-            throw .badQuery("\(name) must be an instant such as 2026-12-24T18:00:00Z (RFC 3339)")
-        }
-        return instant
-    }
-
     /// A whole number; `fallback` if it is missing.
     mutating func number(
         _ name: String, _ range: ClosedRange<Int>, unless fallback: Int

@@ -61,6 +61,6 @@ struct Period: Hashable {
     func contains(_ ended: String?) -> Bool {
         guard !isAll else { return true }
         guard let instant = ended.flatMap({ WallInstant(rfc3339: $0) }) else { return false }
-        return since.map { $0 <= instant } ?? true && until.map { instant <= $0 } ?? true
+        return since.map { $0 <= instant } ?? true && until.map { instant < $0 } ?? true
     }
 }

@@ -133,10 +133,10 @@ import TimerCore
         func failed(
             _ job: String?, since second: Int64 = 0, until last: Int64? = nil, limit: Int = 10
         ) throws -> [Int64] {
-            try store.history(
-                of: job.flatMap { Job.Name($0) }, since: now(second).wall,
-                until: last.map { now($0).wall }, failed: true, limit: limit
-            ).map {
+            let range = Store.HistoryRange(
+                job: job.flatMap { Job.Name($0) }, since: now(second).wall,
+                until: last.map { now($0).wall }, limit: limit)
+            return try store.history(range, failed: true).map {
                 #expect($0.summary.failed)
                 return $0.ended.secondsSinceEpoch - now(0).wall.secondsSinceEpoch
             }
@@ -144,8 +144,8 @@ import TimerCore
         #expect(try failed(nil) == [6, 5, 4, 3])
         #expect(try failed("a") == [6, 4] && failed("b") == [5, 3])
         #expect(try failed(nil, since: 5) == [6, 5] && failed(nil, limit: 1) == [6])
-        #expect(try failed(nil, until: 4) == [4, 3] && failed("b", until: 4) == [3])
-        #expect(try failed(nil, since: 4, until: 5) == [5, 4] && failed(nil, until: 2) == [])
+        #expect(try failed(nil, until: 5) == [4, 3] && failed("b", until: 5) == [3])
+        #expect(try failed(nil, since: 4, until: 6) == [5, 4] && failed(nil, until: 3) == [])
     }
 
     /// Why a run was made is kept with it, whether it has ended or not.
