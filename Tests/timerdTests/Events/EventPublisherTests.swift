@@ -55,12 +55,12 @@ final class Counter: Sendable {
         var frames: [EventsFrame] { state.withLock { $0.frames } }
         var numbers: [UInt64] { state.withLock { $0.numbers } }
 
-        /// Waits for further parts until this is so; false after a minute.
+        /// Waits for further parts until this is so; false after two minutes. On a slow machine there
+        /// may be comments among the parts.
         func wait(until isSo: () -> Bool) -> Bool {
+            let end = DispatchTime.now() + .seconds(120)
             while !isSo() {
-                guard arrived.wait(timeout: .now() + .seconds(60)) == .success else {
-                    return isSo()
-                }
+                guard arrived.wait(timeout: end) == .success else { return isSo() }
             }
             return true
         }
@@ -172,7 +172,7 @@ final class Counter: Sendable {
     @Test func readersAtTheSamePlaceCostAsMuchAsOne() async {
         var readers: [Reader] = []
         for _ in 0..<8 { readers.append(await follow().1) }
-        for reader in readers { #expect(reader.wait { reader.parts == 1 }) }
+        for reader in readers { #expect(reader.wait { reader.parts >= 1 }) }
         let before = asked.count
         add(["a"])
         for reader in readers { #expect(reader.wait { reader.numbers == [1] }) }
