@@ -164,8 +164,8 @@ import TimerCore
         let before = (end - .microseconds(1)).rfc3339Micros
         let at = end.rfc3339Micros
         for (period, isIn) in [
-            (["--since", at], true), (["--since", after], false), (["--until", at], true),
-            (["--until", before], false), (["--since", before, "--until", after], true),
+            (["--since", at], true), (["--since", after], false), (["--until", after], true),
+            (["--until", at], false), (["--since", before, "--until", after], true),
         ] {
             let log = try run(daemon, "log", ["bad"] + period)
             #expect(log.out.contains("| trying") == isIn, "\(log.out) \(period)")
