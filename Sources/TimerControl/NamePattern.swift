@@ -6,8 +6,8 @@
 /// meaning away. Unlike fnmatch(3) it takes no exponential time, so the daemon can apply the
 /// patterns of its clients.
 public struct NamePattern: Hashable, Sendable {
-    /// The most bytes of a pattern.
-    public static let bytesMax = 256
+    /// The most characters of a pattern.
+    public static let lengthMax = 256
 
     private enum Part: Hashable {
         case any, one

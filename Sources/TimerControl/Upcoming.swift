@@ -52,13 +52,14 @@ public struct UpcomingQuery: Hashable, Sendable {
             job = name
         }
         if let text = query.take("match") {
-            match = text.split(separator: ",").map(String.init)
+            match = text.split(separator: ",", omittingEmptySubsequences: false)
+                .map(String.init)
             guard (1...Self.patternsMax).contains(match.count),
-                match.allSatisfy({ $0.utf8.count <= NamePattern.bytesMax })
+                match.allSatisfy({ (1...NamePattern.lengthMax).contains($0.unicodeScalars.count) })
             else {
                 throw .badQuery(
                     "match must be 1 to \(Self.patternsMax) patterns of at most "
-                        + "\(NamePattern.bytesMax) bytes, with commas between them")
+                        + "\(NamePattern.lengthMax) characters, with commas between them")
             }
         }
         until = try query.instant("until")

@@ -98,7 +98,8 @@ import TimerCore
 
     @Test(arguments: [
         "limit=0", "limit=1001", "limit=x", "until=tomorrow", "job=a%20b", "match=", "match=,",
-        "grouped=2", "other=1", "match=" + String(repeating: "a,", count: 17),
+        "grouped=2", "match=a,", "match=,a", "other=1",
+        "match=" + String(repeating: "a,", count: 17),
         "match=" + String(repeating: "a", count: 257), "limit=1&limit=2",
     ])
     func aWrongQueryIsRefused(text: String) {
