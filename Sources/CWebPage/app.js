@@ -484,7 +484,7 @@ const feed = {
     this.relist();
   },
 
-  take({ events, jobs, removed, relist }) {
+  take({ events, jobs, removed_jobs: removed, relist }) {
     const heard = performance.now();
     const names = new Set();
     for (const job of jobs ?? []) if (learn(job, heard)) names.add(job.job);
