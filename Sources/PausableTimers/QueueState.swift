@@ -1,8 +1,6 @@
 // Copyright 2026 the timerd authors
 // SPDX-License-Identifier: Apache-2.0
 
-import Dispatch
-
 /// The clocks that a queue needs. CLOCK_BOOTTIME is read only if a timer counts by it.
 struct Reading: Sendable {
     var awake: AwakeInstant
@@ -13,85 +11,6 @@ struct Reading: Sendable {
         case .active, .uptime: CountedInstant(nanoseconds: awake.nanoseconds)
         case .boottime, .wall: CountedInstant(nanoseconds: boot.nanoseconds)
         }
-    }
-}
-
-/// Objects that are released, continuations that are resumed and functions that are called only
-/// after the lock was released, because they may call the queue again.
-struct Leftovers: ~Copyable, Sendable {
-    private var handler: TickHandler?
-    private var handlerQueue: DispatchQueue?
-    private var extras: Extras?
-    private var streams: [TickStream] = []
-    private var waiters: [CheckedContinuation<Void, Never>] = []
-    var onChange: (@Sendable () -> Void)?
-
-    /// Moves the handler of the row here, because the row does not need it any more.
-    mutating func take(from row: inout Row) {
-        handler = row.handler
-        row.handler = nil
-        guard let extras = row.extras else { return }
-        streams = extras.streams
-        extras.streams = []
-    }
-
-    /// Moves everything that the row references here.
-    mutating func takeAll(from row: inout Row) {
-        takeWaiters(from: row)
-        take(from: &row)
-        handlerQueue = row.handlerQueue
-        row.handlerQueue = nil
-        extras = row.extras
-        row.extras = nil
-    }
-
-    mutating func takeWaiters(from row: borrowing Row) {
-        guard let extras = row.extras, !extras.waiters.isEmpty else { return }
-        waiters = extras.waiters
-        extras.waiters = []
-    }
-
-    mutating func add(_ stream: TickStream) { streams.append(stream) }
-    mutating func add(_ waiter: CheckedContinuation<Void, Never>) { waiters.append(waiter) }
-
-    func settle() {
-        for stream in streams { stream.finish() }
-        for waiter in waiters { waiter.resume() }
-        onChange?()
-    }
-}
-
-/// The operations on a timer.
-enum Order: Sendable {
-    case pause
-    case resume(ResumePolicy)
-    case restart
-    case cancel
-    /// Cancel it, and resume the continuation when its handler is not running.
-    case finish(CheckedContinuation<Void, Never>)
-    /// Longer than zero, or zero for a timer that ticks once.
-    case setInterval(Duration)
-    /// Send each tick from now on to this stream; end the stream if there will be none.
-    case add(TickStream)
-    case remove(TickStream)
-    /// Call this function after each operation that changed the timer.
-    case observe(@Sendable () -> Void)
-}
-
-/// The visible properties of a timer.
-struct TimerView: Sendable {
-    var state: TimerState
-    var remaining: Duration?
-    var active: Duration
-    var interval: Duration
-    var isOnce: Bool
-
-    init(of row: borrowing Row, at now: CountedInstant) {
-        state = row.state
-        remaining = row.remaining(at: now)
-        active = row.ledger.active(at: now)
-        interval = row.grid.span
-        isOnce = row.flags.contains(.once)
     }
 }
 

@@ -18,20 +18,20 @@ struct Decoder {
     private(set) var users: [Job.Name: (mark: SourceMark, excerpt: String?)] = [:]
     private(set) var settings: DaemonSettings
     /// Whether the file that is being read was written by a command.
-    private var isOneOff = false
+    private(set) var isOneOff = false
     private(set) var errors: [ConfigError] = []
     /// How many errors are not among `errors`, beside the sentences that count them.
     private(set) var untold = 0
     private(set) var rejected: [String] = []
-    private(set) var warnings: [ConfigWarning] = []
-    private(set) var warningCount = 0
-    private(set) var noteCount = 0
+    var warnings: [ConfigWarning] = []
+    var warningCount = 0
+    var noteCount = 0
     private(set) var faults = ConfigFaults()
     private(set) var settingsFiles: Set<String> = []
     /// How many of the file that is being read are among `warnings`.
-    private var told = (warnings: 0, notes: 0)
+    var told = (warnings: 0, notes: 0)
     /// What the machine answered. Of very many jobs most ask the same.
-    private var findings: [MachineLook.Question: [MachineLook.Finding]] = [:]
+    var findings: [MachineLook.Question: [MachineLook.Finding]] = [:]
     let checks: ConfigChecks?
     private let zones: ZoneFiles
     private let seed: UInt64
@@ -238,83 +238,6 @@ struct Decoder {
             users[name] = (mark, reader.document.text.excerpt(at: mark))
         }
         return job
-    }
-
-    /// Counts a warning or note, and says whether it is told or one too many of its file.
-    private mutating func isTold(_ code: ConfigWarning.Code) -> Bool {
-        if code.isNote {
-            noteCount += 1
-            told.notes += 1
-            return told.notes <= ConfigReading.errorsMax
-        }
-        warningCount += 1
-        told.warnings += 1
-        return told.warnings <= ConfigReading.errorsMax
-    }
-
-    /// The first part of a search path that is empty or relative.
-    private static func relativePart(of path: String?) -> Substring.UTF8View? {
-        path?.utf8.split(separator: UInt8(ascii: ":"), omittingEmptySubsequences: false)
-            .first { $0.first != UInt8(ascii: "/") }
-    }
-
-    /// Looks for what is no error and may still not be meant.
-    private mutating func check(
-        _ job: Job, _ draft: Draft, _ key: TomlEntry, _ entries: [TomlEntry],
-        _ reader: inout FileReader
-    ) {
-        // When a one-off job was made, its time was to come, and what it names is said when it fails.
-        guard let checks, !isOneOff else { return }
-        func warn(
-            _ code: ConfigWarning.Code, _ key: String, _ mark: SourceMark, _ message: String
-        ) {
-            guard isTold(code) else { return }
-            warnings.append(
-                ConfigWarning(
-                    code: code, file: reader.document.file, mark: mark,
-                    message: "job \"\(job.name)\": \(key): \(message)",
-                    excerpt: reader.document.text.excerpt(at: mark)))
-        }
-        if case .wall(let schedule) = job.schedule {
-            let marks = draft.scheduleMarks
-            for finding in schedule.findings(at: checks.now) where finding.source < marks.count {
-                let (key, mark) = marks[finding.source]
-                warn(.init(rawValue: finding.code.rawValue), key, mark, finding.message)
-            }
-        }
-        for (line, mark) in draft.cron {
-            for difference in line.differences { warn(.differsFromCron, "cron", mark, difference) }
-        }
-        func place(of name: String) -> SourceMark {
-            // What stands in [defaults] is said of each job that takes it.
-            entries.first { $0.key == name }?.node.mark ?? key.mark
-        }
-        if checks.runsAsRoot, job.execution.user == nil {
-            warn(
-                .runsAsRoot, "user", key.mark,
-                "none is named, so its runs are root's; name the one who owns what it needs, or root"
-            )
-        }
-        if let part = Self.relativePart(of: job.environment["PATH"]) {
-            let what = part.isEmpty ? "an empty part" : "the relative part \"\(part)\""
-            warn(
-                .relativePath, "environment", place(of: "environment"),
-                "PATH has \(what), which is looked up from the working directory: users who may write there can choose the program"
-            )
-        }
-        for finding in findings(of: job) {
-            warn(finding.code, finding.key, place(of: finding.key), finding.message)
-        }
-    }
-
-    /// What a job names and the machine does not have.
-    private mutating func findings(of job: Job) -> [MachineLook.Finding] {
-        guard let machine = checks?.machine else { return [] }
-        let question = MachineLook.Question(of: job)
-        if let known = findings[question] { return known }
-        let found = machine.findings(for: question)
-        findings[question] = found
-        return found
     }
 }
 

@@ -1,11 +1,9 @@
 // Copyright 2026 the timerd authors
 // SPDX-License-Identifier: Apache-2.0
 
-import Dispatch
 import Glibc
 import HostFiles
 import Logging
-import Synchronization
 import Systemd
 import SystemdActivation
 import TimerConfig
@@ -244,36 +242,6 @@ struct DaemonStart {
     }
 }
 
-/// While the daemon loads, tells the service manager repeatedly that the start is still in progress
-/// (sd_notify(3), EXTEND_TIMEOUT_USEC=).
-private final class ExtraTime: Sendable {
-    /// How much time each message asks for. The next message comes earlier.
-    private static let span: Duration = .seconds(30)
-    private static let interval: DispatchTimeInterval = .seconds(10)
-    /// How many messages are sent at most: a start that takes longer than ten minutes hangs.
-    private static let timesMax = 60
-
-    private let supervision: Supervision
-    private let isOver = Atomic(false)
-
-    init(_ supervision: Supervision) {
-        self.supervision = supervision
-        guard supervision.isSupervised else { return }
-        ask(times: Self.timesMax)
-    }
-
-    func end() { isOver.store(true, ordering: .relaxed) }
-
-    private func ask(times: Int) {
-        guard times > 0 else { return }
-        Daemon.background.asyncAfter(deadline: .now() + Self.interval) { [weak self] in
-            guard let self, !isOver.load(ordering: .relaxed) else { return }
-            supervision.extendTimeout(Self.span)
-            ask(times: times - 1)
-        }
-    }
-}
-
 extension SupervisorEnvironment {
     /// The control socket that the service manager passed; nil if it passed none.
     fileprivate func controlSocket() throws(Directory.Failure) -> Int32? {
@@ -284,39 +252,6 @@ extension SupervisorEnvironment {
                     + "the socket unit needs ListenStream= with a path")
         }
         return socket.descriptor
-    }
-}
-
-extension ConfigReading {
-    /// The jobs and files that were not loaded, each with its errors.
-    ///
-    /// - Complexity: O(*n*) in the number of errors and of rejected jobs.
-    var rejections: [Rejection] { rejections(of: rejected) }
-
-    /// The rejections of a reload that uses a part of the configuration. It includes the jobs that
-    /// do not change because their file is refused, and leaves out the files, which are reported
-    /// separately.
-    func rejections(with part: ConfigPart?) -> [Rejection] {
-        guard let part else { return rejections }
-        let kept = Set(part.kept.map(\.job.description))
-        let ofFiles = Dictionary(grouping: errors) { $0.file }
-        let ofJobs = Dictionary(grouping: errors) { $0.job }
-        return rejections(
-            of: rejected.filter { Job.Name($0) != nil && !kept.contains($0) })
-            + part.kept.map { job, file in
-                let own = ofJobs[job.description] ?? ofFiles[file] ?? []
-                return Rejection(name: job.description, errors: own.map(\.description))
-            }
-    }
-
-    private func rejections(of rejected: [String]) -> [Rejection] {
-        let ofJobs = Dictionary(grouping: errors) { $0.job }
-        let ofFiles = Dictionary(grouping: errors) { $0.file }
-        return rejected.map { name in
-            let own = (ofJobs[name] ?? ofFiles[name] ?? []).map(\.description)
-            let other = "another error of its file keeps it from being loaded; see `timerd check`"
-            return Rejection(name: name, errors: own.isEmpty ? [other] : own)
-        }
     }
 }
 

@@ -15,7 +15,7 @@ final class ControlHandler: ChannelDuplexHandler {
     typealias OutboundIn = Never
     typealias OutboundOut = HTTPServerResponsePart
 
-    private enum State: Equatable {
+    enum State: Equatable {
         /// Between two requests.
         case idle
         /// A part of a request has arrived.
@@ -30,27 +30,27 @@ final class ControlHandler: ChannelDuplexHandler {
     }
 
     /// Input that has arrived and was not processed yet.
-    private enum Arrival {
+    enum Arrival {
         case part(HTTPServerRequestPart)
         case fault(HTTPParserError)
     }
 
-    private let responder: any RequestResponder
-    private let limits: ControlServer.Limits
-    private let unread: UnreadBytes
-    private var unreadCount = 0
-    private var context: ChannelHandlerContext?
-    private var state = State.idle
-    private var arrivals = CircularBuffer<Arrival>()
-    private var request: PartialRequest?
+    let responder: any RequestResponder
+    let limits: ControlServer.Limits
+    let unread: UnreadBytes
+    var unreadCount = 0
+    var context: ChannelHandlerContext?
+    var state = State.idle
+    var arrivals = CircularBuffer<Arrival>()
+    var request: PartialRequest?
     private var isWorkingOff = false
     private var isReadHeld = false
-    private var isInputClosed = false
-    private var answers: UInt64 = 0
+    var isInputClosed = false
+    var answers: UInt64 = 0
     private var clock: Scheduled<Void>?
-    private var isRequestTimed = false
-    private var stream: AnswerStream?
-    private var streamClock: Scheduled<Void>?
+    var isRequestTimed = false
+    var stream: AnswerStream?
+    var streamClock: Scheduled<Void>?
 
     /// - Parameter unread: shared by all connections.
     init(
@@ -103,13 +103,13 @@ final class ControlHandler: ChannelDuplexHandler {
     }
 
     /// All of an answer was read.
-    private func noteRead() {
+    func noteRead() {
         unread.giveBack(unreadCount)
         unreadCount = 0
     }
 
     /// Some bytes arrived. If they start a request, its time limit starts.
-    fileprivate func noteBytes() {
+    func noteBytes() {
         guard state == .idle, !isRequestTimed else { return }
         isRequestTimed = true
         startClock(limits.requestTime) { handler in
@@ -161,7 +161,7 @@ final class ControlHandler: ChannelDuplexHandler {
 
     /// Processes the input up to a request that the service has to answer. It is a loop and not a
     /// recursion, because a client may send very many requests at once.
-    private func workOff() {
+    func workOff() {
         guard !isWorkingOff else { return }
         isWorkingOff = true
         defer { isWorkingOff = false }
@@ -238,140 +238,24 @@ final class ControlHandler: ChannelDuplexHandler {
         }
     }
 
-    // MARK: - Answering
-
-    /// Sends a last answer, even if a part of the request has not arrived.
-    private func refuse(_ answer: ControlAnswer) {
-        guard state == .idle || state == .receiving else { return }
-        let withBody = request?.head.method != .HEAD
-        request = nil
-        arrivals.removeAll()
-        answers += 1
-        state = .answering(answers)
-        write(answer, keepAlive: false, withBody: withBody, lingering: true)
-    }
-
-    /// The next request is processed when the whole answer was sent to the client.
-    private func write(
-        _ answer: ControlAnswer, keepAlive: Bool, withBody: Bool, lingering: Bool = false
-    ) {
-        guard let context else { return }
-        var answer = responder.finished(answer)
-        if responder.limitsUnread {
-            if !unread.take(answer.line.readableBytes) {
-                answer = responder.finished(Self.tooMuchUnread)
-                // A short answer always counts.
-                _ = unread.take(answer.line.readableBytes)
-            }
-            unreadCount = answer.line.readableBytes
-        }
-        startClock(timeToRead(answer.line.readableBytes)) { $0.close() }
-        context.write(wrapOutboundOut(.head(answer.head(keepAlive: keepAlive))), promise: nil)
-        if withBody, answer.line.readableBytes > 0 {
-            context.write(wrapOutboundOut(.body(.byteBuffer(answer.line))), promise: nil)
-        }
-        let gone = context.writeAndFlush(wrapOutboundOut(.end(nil)))
-        gone.assumeIsolated().whenComplete { [self] result in
-            guard case .success = result else { return close() }
-            noteRead()
-            guard keepAlive else { return lingering ? linger() : close() }
-            startClock(limits.idleTime) { $0.close() }
-            isRequestTimed = false
-            if state != .done { state = .idle }
-            workOff()
-        }
-    }
-
-    private static var tooMuchUnread: ControlAnswer {
-        .error(
-            .serviceUnavailable,
-            "other clients have not read \(UnreadBytes.max >> 20) MiB of answers yet; try again later"
-        )
-    }
-
-    private func timeToRead(_ bytes: Int) -> TimeAmount {
-        limits.answerTime + .seconds(Int64(bytes / max(1, limits.answerBytesPerSecond)))
-    }
-
-    // MARK: - Answering part by part
-
-    private func begin(
-        _ stream: AnswerStream, of answer: ControlAnswer, for head: HTTPRequestHead
-    ) {
-        guard let context else { return stream.end() }
-        let hasBody = head.method != .HEAD
-        self.stream = stream
-        state = .streaming
-        context.writeAndFlush(
-            wrapOutboundOut(
-                .head(
-                    responder.finished(answer).streamHead(
-                        hasBody: hasBody, version: head.version))),
-            promise: nil)
-        guard hasBody, arrivals.isEmpty else { return close() }
-        let bound = NIOLoopBound(self, eventLoop: context.eventLoop)
-        let eventLoop = context.eventLoop
-        if let time = limits.streamTime {
-            streamClock = eventLoop.scheduleTask(in: time) {
-                bound.value.send(ByteBuffer(), isLast: true)
-            }
-        }
-        stream.begin { part, isLast in
-            eventLoop.execute { bound.value.send(part, isLast: isLast) }
-        }
-        workOff()
-    }
-
-    /// The next part comes when this one has gone to the client, which has as long for it as for an answer.
-    private func send(_ part: ByteBuffer, isLast: Bool) {
-        guard state == .streaming, let context else { return }
-        if responder.limitsUnread {
-            guard unread.take(part.readableBytes) else { return close() }
-            unreadCount = part.readableBytes
-        }
-        startClock(timeToRead(part.readableBytes)) { $0.close() }
-        if part.readableBytes > 0 {
-            context.write(wrapOutboundOut(.body(.byteBuffer(part))), promise: nil)
-        }
-        let gone: EventLoopFuture<Void>
-        if isLast {
-            gone = context.writeAndFlush(wrapOutboundOut(.end(nil)))
-        } else {
-            gone = context.writeAndFlush(wrapOutboundOut(.body(.byteBuffer(ByteBuffer()))))
-        }
-        gone.assumeIsolated().whenComplete { [self] result in
-            guard case .success = result, !isLast else { return close() }
-            stopClock()
-            noteRead()
-            stream?.taken()
-        }
-    }
-
-    private func endStream() {
-        streamClock?.cancel()
-        streamClock = nil
-        stream?.end()
-        stream = nil
-    }
-
     // MARK: - Closing
 
     /// A socket that is closed with unread bytes is reset, and the client might lose the answer.
-    private func linger() {
+    func linger() {
         guard context != nil else { return }
         state = .done
         startClock(limits.lingerTime) { $0.close() }
         workOff()
     }
 
-    private func close() {
+    func close() {
         state = .done
         endStream()
         stopClock()
         context?.close(promise: nil)
     }
 
-    private func startClock(
+    func startClock(
         _ time: TimeAmount, _ body: @escaping @Sendable (ControlHandler) -> Void
     ) {
         clock?.cancel()
@@ -380,22 +264,8 @@ final class ControlHandler: ChannelDuplexHandler {
         clock = context.eventLoop.scheduleTask(in: time) { body(bound.value) }
     }
 
-    private func stopClock() {
+    func stopClock() {
         clock?.cancel()
         clock = nil
-    }
-}
-
-/// Reports bytes before they form a request.
-private final class FirstByteHandler: ChannelInboundHandler {
-    typealias InboundIn = ByteBuffer
-
-    private let handler: ControlHandler
-
-    init(_ handler: ControlHandler) { self.handler = handler }
-
-    func channelRead(context: ChannelHandlerContext, data: NIOAny) {
-        handler.noteBytes()
-        context.fireChannelRead(data)
     }
 }

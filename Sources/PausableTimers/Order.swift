@@ -1,0 +1,19 @@
+// Copyright 2026 the timerd authors
+// SPDX-License-Identifier: Apache-2.0
+
+/// The operations on a timer.
+enum Order: Sendable {
+    case pause
+    case resume(ResumePolicy)
+    case restart
+    case cancel
+    /// Cancel it, and resume the continuation when its handler is not running.
+    case finish(CheckedContinuation<Void, Never>)
+    /// Longer than zero, or zero for a timer that ticks once.
+    case setInterval(Duration)
+    /// Send each tick from now on to this stream; end the stream if there will be none.
+    case add(TickStream)
+    case remove(TickStream)
+    /// Call this function after each operation that changed the timer.
+    case observe(@Sendable () -> Void)
+}

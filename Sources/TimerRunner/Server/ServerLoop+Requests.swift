@@ -1,0 +1,151 @@
+// Copyright 2026 the timerd authors
+// SPDX-License-Identifier: Apache-2.0
+
+import HostThreads
+import TimerCore
+import TimerRunnerProtocol
+
+/// Executes the requests of the scheduler.
+extension ServerLoop {
+    mutating func execute(
+        _ frame: ArraySlice<UInt8>, on connection: Connection
+    ) throws(Closing) {
+        guard let request = try? WireRequest(frame) else {
+            throw Closing(why: "sent an invalid request")
+        }
+        guard !connection.isGreeted else { return try execute(request) }
+        guard case .hello(let version) = request else {
+            throw Closing(why: "did not start with a greeting")
+        }
+        let welcome = WireReply.welcome(version: Wire.version, instance: instance)
+        connection.socket.send(welcome.bytes)
+        checkProgram()
+        guard version == Wire.version else { return }
+        // The requests of the previous scheduler are executed first.
+        finishReadings()
+        guard self.connection != nil else { return }
+        connection.isGreeted = true
+        barriers.restart()
+        for reply in outbound.connect() + [.complete] { connection.socket.send(reply.bytes) }
+        if definitions.isEmpty { isStale = true }
+    }
+
+    private mutating func execute(_ request: WireRequest) throws(Closing) {
+        switch request {
+        case .hello: throw Closing(why: "greeted twice")
+        case .start(let orders): try start(orders)
+        case .end(let run, _), .suspend(let run), .resume(let run), .signal(let run, _):
+            if try !hold(request, for: run) { try command(request) }
+        case .barrier(let token): barriers.barrier(token)
+        case .forget(let runs):
+            var known: [Run.ID] = []
+            for run in runs where try !hold(.forget([run]), for: run) { known.append(run) }
+            forget(known)
+        case .seen(let events, let output): outbound.seen(events, output: output)
+        case .shutDown(let grace):
+            guard settings.allowsShutDown else {
+                throw Closing(
+                    why: "asked to end every run, which this scheduler is not permitted to do")
+            }
+            shutDown = grace
+        case .refresh: refresh()
+        case .forgetFormer: forgetFormer()
+        case .discard(let jobs): discard(jobs)
+        }
+    }
+
+    /// Queues a command if its run waits for its definition.
+    private mutating func hold(_ request: WireRequest, for run: Run.ID) throws(Closing) -> Bool {
+        guard waiting.hold(request, for: run) else { return false }
+        try check(waiting.commands, settings.limits.commands, "commands that wait")
+        return true
+    }
+
+    func command(_ request: WireRequest) throws(Closing) {
+        try check(runner.load.commands, settings.limits.commands, "commands that wait")
+        switch request {
+        case .end(let run, let grace): runner.end(run, grace: grace)
+        case .suspend(let run): runner.suspend(run)
+        case .resume(let run): runner.resume(run)
+        case .signal(let run, let number): runner.signal(run, number)
+        case .forget(let runs): forget(runs)
+        case .hello, .start, .barrier, .seen, .shutDown, .refresh, .forgetFormer, .discard:
+            break
+        }
+    }
+
+    /// On a thread of its own, since that waits for the disk.
+    private func discard(_ jobs: [Job.Name]) {
+        guard !jobs.isEmpty else { return }
+        _ = WorkerThread.start("timerd.one-off") { [settings] in settings.discard(jobs) }
+    }
+
+    private func forget(_ runs: [Run.ID]) {
+        for run in outbound.forget(runs) { runner.forget(run) }
+    }
+
+    private func check(_ count: Int, _ most: Int, _ what: String) throws(Closing) {
+        guard count > most else { return }
+        throw Closing(why: "asked for too much: \(count) \(what), and at most \(most) may")
+    }
+
+    /// Starts the requested runs with their definitions from the configuration. Runs whose
+    /// definitions are unknown wait until it is read once more, and are then started or refused.
+    private mutating func start(_ orders: [RunOrder]) throws(Closing) {
+        let size = outbound.size
+        try check(size.runs + orders.count, settings.limits.runs, "runs that are not forgotten")
+        try check(
+            size.tailBytes, settings.limits.tailBytes, "bytes of output of runs that are over")
+        try check(
+            runner.load.starts + waiting.count + orders.count, settings.limits.starts,
+            "runs that wait to start")
+        try check(
+            waiting.variableBytes + orders.reduce(0) { $0 + $1.variables.cost },
+            settings.limits.variableBytes, "bytes of variables for runs that wait to start")
+        var requests: [RunRequest] = []
+        var mustRead = false
+        let hasChanged = !orders.isEmpty && settings.hasChanged()
+        if hasChanged { mustCheck = true }
+        for order in orders where outbound.isNew(order.run) {
+            let mayDiffer = (mustCheck || isChecking) && settings.isAffected(order.run.firing.job)
+            let definition = definitions.definition(for: order)
+            if !mayDiffer, let definition {
+                requests.append(RunRequest(order, definition))
+            } else {
+                // Files that changed just now may be taken for unchanged, so a job that is unknown
+                // may have been added after they were read.
+                let isCovered = isChecking && !hasChanged && definition != nil
+                waiting.append(order, until: readings + (isCovered ? 0 : 1))
+                mustRead = true
+            }
+        }
+        // The reading in progress may have them.
+        if mustRead, !isReading, !mustCheck { isStale = true }
+        try start(requests[...])
+    }
+
+    func start(_ requests: ArraySlice<RunRequest>) throws(Closing) {
+        var rest = requests
+        while !rest.isEmpty {
+            do throws(Closing) {
+                try check(
+                    runner.load.startBytes, settings.limits.startBytes,
+                    "bytes for runs that wait to start")
+            } catch {
+                // The scheduler may request them again.
+                outbound.cancelPending(rest.map(\.id))
+                throw error
+            }
+            runner.start(Array(rest.prefix(RunnerLimits.startsPerLook)))
+            rest = rest.dropFirst(RunnerLimits.startsPerLook)
+        }
+    }
+}
+
+extension RunRequest {
+    init(_ order: RunOrder, _ definition: Definition) {
+        self.init(
+            id: order.run, definition: definition, missed: order.missed, active: order.active,
+            variables: order.variables)
+    }
+}

@@ -1,0 +1,206 @@
+// Copyright 2026 the timerd authors
+// SPDX-License-Identifier: Apache-2.0
+
+public import TimerCore
+
+/// The changes that the daemon writes, each commit in one transaction.
+extension Store {
+    /// A change to store.
+    public enum Change: Hashable, Sendable {
+        /// The new instance of the daemon starts.
+        case beginInstance(Now)
+        /// A run that is about to start.
+        case begin(Run, at: WallInstant)
+        /// A job's time record.
+        case save(JobRecord)
+        /// The end of a run, with whether it failed and the last part of its output.
+        case close(
+            Run.ID, RunOutcome, RunUsage, failed: Bool, began: WallInstant? = nil,
+            at: WallInstant, tail: [UInt8] = [])
+        /// A firing that was skipped.
+        case skip(SkippedFiring)
+        /// Renames a job and everything stored under its old name.
+        case rename(Renaming)
+        /// Deletes a job that is not in the configuration any more.
+        case erase(Job.Name)
+        /// Stages a job's time record, one of very many to be saved together: it counts from
+        /// `applyStaged` on, and not at all if the daemon ends before.
+        case stage(JobRecord)
+        /// Makes all staged records count.
+        case applyStaged
+        /// Moves this many of the applied staged records to the main table; when all are moved,
+        /// others can be staged.
+        case mergeStaged(max: Int)
+        /// Increments the generation of the database.
+        case mark
+        /// The current instance of the daemon ends cleanly.
+        case endInstance(Now)
+    }
+
+    /// Writes the changes in one transaction, in their order.
+    ///
+    /// - Parameter durable: whether they survive a power failure when this returns (one fsync).
+    ///   Otherwise they survive the end of the daemon, and a power failure only after the next
+    ///   durable commit or `sync`.
+    /// - Returns: the runs that were refused because a run with that identity is already stored.
+    /// - Complexity: O(*m* log *n*) for *m* changes.
+    @discardableResult
+    public func commit(_ changes: [Change], durable: Bool) throws(StoreError) -> Set<Run.ID> {
+        try setDurable(durable)
+        if changes.contains(.mark) { fitLogToRoom() }
+        let refused = try transaction { () throws(StoreError) in
+            var refused: Set<Run.ID> = []
+            for change in changes {
+                if let run = try write(change) { refused.insert(run) }
+            }
+            return refused
+        }
+        noteMarks(in: changes)
+        return refused
+    }
+
+    /// The same, but changes that the database will never accept are skipped. Not synced to the
+    /// disk.
+    ///
+    /// - Returns: the runs that were refused because a run with that identity is already stored,
+    ///   and the changes that were skipped.
+    public func commitWhatIsTaken(
+        _ changes: [Change]
+    ) throws(StoreError) -> (refused: Set<Run.ID>, leftOut: [(change: Change, error: StoreError)]) {
+        try setDurable(false)
+        let taken = try transaction { () throws(StoreError) in
+            var refused: Set<Run.ID> = []
+            var leftOut: [(change: Change, error: StoreError)] = []
+            for change in changes {
+                // A statement that fails has no effect, and the transaction continues.
+                do throws(StoreError) {
+                    if let run = try write(change) { refused.insert(run) }
+                } catch {
+                    guard error.code == .refused else { throw error }
+                    leftOut.append((change, error))
+                }
+            }
+            return (refused: refused, leftOut: leftOut)
+        }
+        noteMarks(in: changes)
+        return taken
+    }
+
+    /// - Returns: the run that was refused because a run with its identity is already stored.
+    private func write(_ change: Change) throws(StoreError) -> Run.ID? {
+        switch change {
+        case .beginInstance(let now):
+            try settleStaged()
+            try insertInstance(at: now)
+        case .begin(let run, let at): return try insert(run, at: at) ? nil : run.id
+        case .save(let record): try save(record)
+        case .stage(let record): try stage(record)
+        case .applyStaged: try applyStaged()
+        case .mergeStaged(let count): try mergeStaged(max: count)
+        case .close(let run, let outcome, let usage, let failed, let began, let at, let tail):
+            try close(run, outcome, usage, failed: failed, began: began, at: at, tail: tail)
+        case .skip(let skip): try insert(skip)
+        case .rename(let renaming): try rename(renaming)
+        case .erase(let job):
+            try connection.run(
+                "DELETE FROM job WHERE name = ?", [.text(job.description)],
+                doing: "erase the record of a job")
+            try forgetStaged(job)
+        case .mark:
+            try connection.run(
+                "UPDATE identity SET generation = generation + 1", doing: "write its generation")
+        case .endInstance(let now): try endInstance(at: now)
+        }
+        return nil
+    }
+
+    private func noteMarks(in changes: [Change]) {
+        identity.generation += Int64(changes.count { $0 == .mark })
+    }
+
+    private func insertInstance(at now: Now) throws(StoreError) {
+        bootID = now.bootID
+        try connection.run(
+            """
+            INSERT INTO instance (id, boot_id, began_us, began_awake_ns, began_boot_ns)
+            VALUES (?, ?, ?, ?, ?)
+            """,
+            [
+                .integer(instance), .text(now.bootID.description),
+                .integer(now.wall.microsecondsSinceEpoch), .integer(now.awake.nanoseconds),
+                .integer(now.boot.nanoseconds),
+            ], doing: "write the daemon's start")
+    }
+
+    private func insert(_ run: Run, at: WallInstant) throws(StoreError) -> Bool {
+        try connection.run(
+            """
+            INSERT INTO run (job, scheduled_us, attempt, missed, active_ns, boot_id, recorded_us, cause, owner)
+            VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?1) ON CONFLICT (job, scheduled_us, attempt) DO NOTHING
+            """,
+            identity(run.id) + [
+                .integer(run.firing.missed.keepable), .integer(run.firing.active.wholeNanoseconds),
+                .text(bootID?.description ?? ""), Value(at),
+                run.firing.cause == .schedule ? .null : .text(run.firing.cause.description),
+            ], doing: "write the start of a run") == 1
+    }
+
+    private func close(
+        _ run: Run.ID, _ outcome: RunOutcome, _ usage: RunUsage, failed: Bool,
+        began: WallInstant?, at: WallInstant, tail: [UInt8]
+    ) throws(StoreError) {
+        try connection.run(
+            """
+            UPDATE run SET outcome = ?4, ended_us = ?5, elapsed_us = ?6, user_us = ?7,
+                system_us = ?8, peak_bytes = ?9, tail = ?10, failed = ?11, began_us = ?12
+            WHERE job = ?1 AND scheduled_us = ?2 AND attempt = ?3 AND outcome IS NULL
+            """,
+            identity(run) + [
+                .text(outcome.description), Value(at),
+                .integer(usage.elapsed.wholeMicroseconds), .integer(usage.user.wholeMicroseconds),
+                .integer(usage.system.wholeMicroseconds), .integer(usage.peakResidentBytes),
+                tail.isEmpty ? .null : .bytes(tail), Value(failed),
+                began.map { Value($0) } ?? .null,
+            ], doing: "write the end of a run")
+    }
+
+    /// Runs keep their identity, by which they are found; runs that have not started yet get the
+    /// new name.
+    private func rename(_ renaming: Renaming) throws(StoreError) {
+        let what = "rename a job"
+        let (from, to) = (renaming.from.description, renaming.to.description)
+        try connection.run("DELETE FROM job WHERE name = ?", [.text(from)], doing: what)
+        try forgetStaged(renaming.from)
+        // One statement for each of the two indexes.
+        for state in ["NOT NULL", "NULL"] {
+            try connection.run(
+                "UPDATE run SET owner = ? WHERE owner = ? AND outcome IS \(state)",
+                [.text(to), .text(from)], doing: what)
+        }
+        try connection.run(
+            "UPDATE skip SET job = ? WHERE job = ?", [.text(to), .text(from)], doing: what)
+        for run in renaming.waiting {
+            try connection.run(
+                """
+                UPDATE run SET job = ?4 WHERE job = ?1 AND scheduled_us = ?2 AND attempt = ?3
+                    AND outcome IS NULL
+                """, identity(run) + [.text(to)], doing: what)
+        }
+    }
+
+    private func endInstance(at now: Now) throws(StoreError) {
+        try connection.run(
+            "UPDATE instance SET ended_us = ?, ended_awake_ns = ?, ended_boot_ns = ? WHERE id = ?",
+            [
+                .integer(now.wall.microsecondsSinceEpoch), .integer(now.awake.nanoseconds),
+                .integer(now.boot.nanoseconds), .integer(instance),
+            ], doing: "write the daemon's stop")
+    }
+
+    func identity(_ run: Run.ID) -> [Value] {
+        [
+            .text(run.firing.job.description),
+            .integer(run.firing.scheduled.microsecondsSinceEpoch), .integer(Int64(run.attempt)),
+        ]
+    }
+}
