@@ -114,6 +114,8 @@ let package = Package(
             swiftSettings: settings),
         .target(
             name: "TimerControl", dependencies: ["HostFiles", "TimerCore"], swiftSettings: settings),
+        // What `timerctl import` makes of crontabs and units: text in, jobs out.
+        .target(name: "TimerImport", dependencies: ["TimerCore"], swiftSettings: settings),
         // The programs.
         .executableTarget(
             name: "timerd",
@@ -144,7 +146,7 @@ let package = Package(
         .executableTarget(
             name: "timerctl",
             dependencies: [
-                "CLinux", "HostFiles", "TimerControl", "TimerCore", "TimerZones",
+                "CLinux", "HostFiles", "TimerControl", "TimerCore", "TimerImport", "TimerZones",
                 daemons("ArgumentParser", of: "swift-argument-parser"),
             ],
             swiftSettings: settings),
@@ -168,6 +170,9 @@ let package = Package(
             of: "TimerRunner", "SeededRandom", "TimerCore", "CSpawn", "HostThreads",
             "TimerRunnerClient", "TimerRunnerProtocol"),
         tests(of: "TimerZones", "SeededRandom", "TimerCore"),
+        tests(
+            of: "TimerImport", "HostFiles", "SeededRandom", "TimerCore", "TimerConfig",
+            "TimerZones", resources: [.copy("Corpus")]),
         tests(of: "TimerControl", "SeededRandom", "TimerCore"),
         tests(
             of: "timerd", "timerctl", "timerd-runner", "CLinux", "HostFiles", "Systemd",

@@ -30,6 +30,52 @@ extension Directory {
         try sync()
     }
 
+    /// Makes a file of this name with all of its content at once. It is on the disk when this returns.
+    ///
+    /// - Parameters:
+    ///   - temporary: the name of the file while it is written.
+    ///   - mode: its mode, whatever the umask is.
+    ///   - group: its group; nil: that of the process.
+    /// - Returns: false if there is a file of this name; it is as it was.
+    /// - Throws: `Failure`; then no file of this name was made.
+    public func create(
+        _ name: String, with bytes: [UInt8], by temporary: String, mode: mode_t = 0o644,
+        group: gid_t? = nil
+    ) throws(Failure) -> Bool {
+        // A process of the same number may have been killed.
+        if try status(of: temporary) != nil { try remove(temporary) }
+        let file = try open(temporary, flags: O_WRONLY | O_CREAT | O_EXCL)
+        defer { close(file) }
+        if let group { fchown(file, uid_t.max, group) }
+        fchmod(file, mode)
+        var rest = bytes[...]
+        while !rest.isEmpty {
+            let count = rest.withUnsafeBytes { write(file, $0.baseAddress, $0.count) }
+            guard count > 0 || errno == EINTR else { break }
+            rest = rest.dropFirst(max(0, count))
+        }
+        guard rest.isEmpty, fsync(file) == 0 else {
+            let code = errno
+            unlinkat(descriptor, temporary, 0)
+            throw Failure(description: "\(path)/\(name): cannot be written: \(systemError(code))")
+        }
+        // Never in the place of another file.
+        let isFree = linkat(descriptor, temporary, descriptor, name, 0) == 0
+        let code = errno
+        unlinkat(descriptor, temporary, 0)
+        guard isFree else {
+            guard code == EEXIST else {
+                throw Failure(description: "\(path)/\(name): cannot be made: \(systemError(code))")
+            }
+            return false
+        }
+        do throws(Failure) { try sync() } catch {
+            unlinkat(descriptor, name, 0)
+            throw error
+        }
+        return true
+    }
+
     /// Flushes the content of a file to the disk.
     public func sync(_ name: String) throws(Failure) {
         let file = try open(name, flags: O_RDONLY)

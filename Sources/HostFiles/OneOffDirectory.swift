@@ -34,24 +34,12 @@ public struct OneOffDirectory: Sendable {
         let above = try parentDirectory()
         if try above.status(of: Self.name) == nil { try make(in: above) }
         let directory = try above.existingSubdirectory(Self.name)
-        let new = ".\(name).\(getpid()).new"
         sweep(directory)
-        // A process of this number may have been killed.
-        if try directory.status(of: new) != nil { try directory.remove(new) }
-        try write(bytes, to: new, in: directory)
-        // Never in the place of another one.
-        let isFree = linkat(directory.descriptor, new, directory.descriptor, "\(name).toml", 0) == 0
-        let code = errno
-        try directory.remove(new)
-        guard isFree else {
-            guard code == EEXIST else {
-                throw Directory.Failure(
-                    description: "\(path)/\(name).toml: cannot be made: \(systemError(code))")
-            }
-            return false
-        }
+        // Who may enter the directory may read the file: the scheduler is another user.
+        let isNew = try directory.create(
+            "\(name).toml", with: bytes, by: ".\(name).\(getpid()).new")
+        guard isNew else { return false }
         do throws(Directory.Failure) {
-            try directory.sync()
             // The directory may be new as well.
             try above.sync()
         } catch {
@@ -129,27 +117,6 @@ public struct OneOffDirectory: Sendable {
         // Another process may have made it at the same time.
         guard [EEXIST, ENOTEMPTY].contains(code) else {
             throw Directory.Failure(description: "\(path): cannot be made: \(systemError(code))")
-        }
-    }
-
-    private func write(
-        _ bytes: [UInt8], to name: String, in directory: Directory
-    ) throws(Directory.Failure) {
-        let file = try directory.open(name, flags: O_WRONLY | O_CREAT | O_EXCL)
-        defer { close(file) }
-        // Who may enter the directory may read it: the scheduler is another user.
-        fchmod(file, 0o644)
-        var rest = bytes[...]
-        while !rest.isEmpty {
-            let count = rest.withUnsafeBytes { Glibc.write(file, $0.baseAddress, $0.count) }
-            guard count > 0 || errno == EINTR else { break }
-            rest = rest.dropFirst(max(0, count))
-        }
-        guard rest.isEmpty, fsync(file) == 0 else {
-            let code = errno
-            unlinkat(directory.descriptor, name, 0)
-            throw Directory.Failure(
-                description: "\(path)/\(name): cannot be written: \(systemError(code))")
         }
     }
 }

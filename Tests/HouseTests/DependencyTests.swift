@@ -62,6 +62,8 @@ import Testing
                 ]
             ),
             ("TimerControl", ["TimerCore", "HostFiles", "Glibc"]),
+            // It reads what others wrote: no file, no process, only text.
+            ("TimerImport", ["TimerCore"]),
             // It must stay small: no store, no HTTP, no log library.
             (
                 "timerd-runner",
@@ -85,9 +87,8 @@ import Testing
                 "timerctl",
                 [
                     "HostFiles",
-                    "TimerControl", "TimerCore", "TimerZones", "ArgumentParser", "CLinux",
-                    "Dispatch",
-                    "Glibc", "Synchronization",
+                    "TimerControl", "TimerCore", "TimerImport", "TimerZones", "ArgumentParser",
+                    "CLinux", "Dispatch", "Glibc", "Synchronization",
                 ]
             ),
         ] as [(String, [String])])
@@ -103,8 +104,10 @@ import Testing
     @Test func nothingThatIsInstalledImportsAllOfFoundation() throws {
         for room in [
             "Timekeeping", "PausableTimers", "TimerCore", "TimerConfig", "TimerStore",
-            "TimerRunner", "TimerRunnerClient", "TimerRunnerProtocol", "TimerControl", "Systemd",
-            "SystemdActivation", "HostFiles", "HostThreads", "timerd", "timerd-runner", "timerctl",
+            "TimerRunner", "TimerRunnerClient", "TimerRunnerProtocol", "TimerControl",
+            "TimerImport",
+            "Systemd", "SystemdActivation", "HostFiles", "HostThreads", "timerd", "timerd-runner",
+            "timerctl",
         ] {
             #expect(try imports(of: room)["Foundation"] == nil, "\(room)")
         }

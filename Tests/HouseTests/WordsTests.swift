@@ -54,7 +54,7 @@ import Testing
     @Test(arguments: [
         "timerd", "timerd-runner", "timerctl", "TimerConfig", "TimerControl", "TimerCore",
         "TimerRunner", "TimerRunnerClient", "TimerRunnerProtocol", "TimerStore", "HostFiles",
-        "Systemd", "SystemdActivation", "TimerZones",
+        "Systemd", "SystemdActivation", "TimerZones", "TimerImport",
     ])
     func sentencesOfThePrograms(target: String) throws {
         for (file, text) in try Project.sources(in: "Sources/\(target)") {

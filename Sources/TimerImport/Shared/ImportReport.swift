@@ -1,0 +1,115 @@
+// Copyright 2026 the timerd authors
+// SPDX-License-Identifier: Apache-2.0
+
+public import TimerCore
+
+/// What became of each line, or each key, of the source. Each is in it once, so that nothing is dropped
+/// silently.
+public struct ImportReport: Hashable, Sendable {
+    /// What became of a line.
+    public enum Outcome: Hashable, Sendable {
+        /// It is in these jobs.
+        case mapped([Job.Name])
+        /// It is a setting that the jobs after it have.
+        case setting
+        /// Nothing is needed for it, because of this.
+        case unneeded(String)
+        /// It has an equivalent with a deviation: what is lost.
+        case noted(String)
+        /// It is not imported, because of this.
+        case refused(String)
+        /// A comment or an empty line.
+        case comment
+    }
+
+    /// A line and what became of it.
+    public struct Entry: Hashable, Sendable {
+        public var place: SourcePlace
+        /// The line as it is written.
+        public var text: String
+        public var outcome: Outcome
+
+        public init(_ place: SourcePlace, _ text: String, _ outcome: Outcome) {
+            (self.place, self.text, self.outcome) = (place, text, outcome)
+        }
+
+        /// `FILE:LINE: what became of it`, for what a user must know; nil for the rest.
+        public var message: String? {
+            switch outcome {
+            case .noted(let why): "\(place): note: \(why)"
+            case .refused(let why): "\(place): not imported: \(why)"
+            case .mapped, .setting, .unneeded, .comment: nil
+            }
+        }
+    }
+
+    public private(set) var entries: [Entry] = []
+
+    public init() {}
+
+    public mutating func add(_ place: SourcePlace, _ text: String, _ outcome: Outcome) {
+        entries.append(Entry(place, text, outcome))
+    }
+
+    /// What is not imported.
+    public var refused: [Entry] {
+        entries.filter { if case .refused = $0.outcome { true } else { false } }
+    }
+
+    /// What is imported with a deviation that belongs to no job.
+    public var noted: [Entry] {
+        entries.filter { if case .noted = $0.outcome { true } else { false } }
+    }
+}
+
+/// What an importer makes of its source.
+public struct ImportResult: Hashable, Sendable {
+    public var jobs: [ImportedJob] = []
+    public var notifiers: [ImportedNotifier] = []
+    public var report = ImportReport()
+
+    public init() {}
+
+    /// How exact the import is; the raw value is the exit status of `timerctl import`.
+    public enum Exactness: Int32, Sendable {
+        /// The jobs do what the source did.
+        case exact = 0
+        /// There are deviations, which the notes describe.
+        case withNotes = 1
+        /// There is no job.
+        case nothingUsable = 2
+    }
+
+    public var exactness: Exactness {
+        guard !jobs.isEmpty else { return .nothingUsable }
+        let isExact =
+            report.refused.isEmpty && report.noted.isEmpty && jobs.allSatisfy(\.notes.isEmpty)
+        return isExact ? .exact : .withNotes
+    }
+
+    /// The configuration. It is the same, byte for byte, each time the same source is imported.
+    ///
+    /// - Parameter title: the first line, such as `Imported from /etc/crontab`.
+    /// - Complexity: O(*n*) in the size of the source.
+    public func toml(title: String) -> String {
+        var parts = [Toml.comment(title) + "\n"]
+        let told = report.entries.compactMap { entry in
+            entry.message.map { Toml.comment($0) + "\n" + Toml.comment("  \(entry.text)") + "\n" }
+        }
+        if !told.isEmpty { parts.append(told.joined()) }
+        parts += notifiers.map(\.toml)
+        parts += jobs.map(\.toml)
+        return parts.joined(separator: "\n")
+    }
+
+    /// A line such as `3 jobs, 1 note, 2 lines not imported`.
+    public var summary: String {
+        let notes = jobs.reduce(report.noted.count) { $0 + $1.notes.count }
+        var parts = [plural(jobs.count, "job")]
+        if notes > 0 { parts.append(plural(notes, "note")) }
+        if !report.refused.isEmpty {
+            parts.append("\(plural(report.refused.count, "line")) not imported")
+        }
+        return parts.joined(separator: ", ")
+    }
+}

@@ -1,0 +1,18 @@
+// Copyright 2026 the timerd authors
+// SPDX-License-Identifier: Apache-2.0
+
+import ArgumentParser
+
+/// Makes jobs of what other schedulers run.
+struct ImportVerb: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "import",
+        abstract: "Make jobs of crontabs and other schedules.",
+        discussion: """
+            The jobs are printed as TOML, with the line of the source and a note for each deviation. Nothing is changed, \
+            neither in the source nor in timerd.
+
+            Exit status: 0 the jobs do the same, 1 there are notes, 2 nothing could be imported.
+            """,
+        subcommands: [])
+}
