@@ -112,6 +112,7 @@ private enum Samples {
     static let remarks: [Remark] = [
         .commanded(.pause, [], by: "root", note: nil), .stateLost(Failure()),
         .oneOffMade(oneOff, by: "root"), .oneOffCancelled(oneOff.name, by: "root"),
+        .oneOffRemoved(oneOff.name),
         .lossAccepted(Failure()), .stateDamaged("x", in: "/var/lib/timerd/timerd.db"),
     ]
 

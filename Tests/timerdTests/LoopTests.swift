@@ -3,6 +3,7 @@
 
 import Synchronization
 import Testing
+import TimerControl
 import TimerCore
 
 @testable import TimerStore
@@ -63,5 +64,35 @@ import TimerCore
         // On the grid, except for the rounding of each instant.
         #expect(
             gaps.allSatisfy { abs(($0 - interval) / .milliseconds(1)) < 1 }, "\(gaps)")
+    }
+
+    /// Those who follow the events hear of each one-off job that is not shown any more.
+    @Test func theRemovalOfAnOldOneOffJobIsAnEvent() async throws {
+        let now = try Clocks().wall
+        func oneOff(_ name: String, at instant: WallInstant) -> Job {
+            var job = Job(
+                name: Job.Name(name)!, command: .shell("true"),
+                schedule: .wall(WallSchedule([.at(instant)])))
+            job.isOneOff = true
+            return job
+        }
+        let bench = try LoopBench([
+            oneOff("old", at: now - .seconds(3 * 86_400)),
+            oneOff("new", at: now + .seconds(3600)), job("other"),
+        ])
+        let loop = bench.loop
+        bench.launcher.onStart { run in
+            loop.later { $0.receive(.ended(run.id, .exited(0), RunUsage())) }
+        }
+        await bench.waitUntilReady()
+        var removed: [Job.Name?] = []
+        try await bench.wait {
+            loop.later { $0.expireOneOffs(at: now + .seconds(2 * 86_400)) }
+            let events = bench.feed.excerpt(after: 0, max: 1000).elements.map(\.element)
+            removed = events.filter { $0.status(1).event == "one-off-removed" }.map(\.job)
+            return !removed.isEmpty
+        }
+        #expect(removed == names("old"))
+        #expect(await bench.snapshot().jobs.map(\.job.name) == names("new", "other"))
     }
 }

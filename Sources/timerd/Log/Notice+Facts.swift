@@ -214,6 +214,7 @@ enum EventKind: String, CaseIterable {
     case commanded
     case oneOffMade = "one-off-made"
     case oneOffCancelled = "one-off-cancelled"
+    case oneOffRemoved = "one-off-removed"
     case stateLost = "state-lost"
     case lossAccepted = "data-loss-accepted"
     case stateDamaged = "state-damaged"
@@ -259,6 +260,7 @@ enum EventKind: String, CaseIterable {
         case .commanded: ("d95ddf4912584eb1b62327cf20fc955f", .none)
         case .oneOffMade: ("4c0f1a52f2d9463c9d3b5de8a6b1c7f0", .none)
         case .oneOffCancelled: ("a1f3c6ad0b0c4e0d8b1b6f4d2c7e9a35", .none)
+        case .oneOffRemoved: ("5be0a4a1e6f94b0f9b6a1f0c5b7f7d11", .none)
         case .stateLost: ("3d3691d4913b48e595c0f4643bc2e72d", .none)
         case .lossAccepted: ("daf4867047854eedb6312ebf331b4831", .none)
         case .stateDamaged: ("f27b2ed4e51c4c128af016d4f841fb3d", .none)

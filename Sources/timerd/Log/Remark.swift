@@ -65,6 +65,15 @@ struct Remark {
             fields: ["TIMERD_JOB": "\(job)", "TIMERD_BY": "\(initiator)"])
     }
 
+    /// A one-off job finished a day ago, and is not shown any more. Only those who follow the events
+    /// need to know.
+    static func oneOffRemoved(_ job: Job.Name) -> Remark {
+        Remark(
+            kind: .oneOffRemoved, level: .debug,
+            message: "The one-off job \(job) finished a day ago and was removed", job: job,
+            fields: ["TIMERD_JOB": "\(job)"])
+    }
+
     /// The saved state has disappeared, and the daemon does not start.
     static func stateLost(_ error: any Error) -> Remark {
         Remark(kind: .stateLost, level: .critical, message: "Cannot start: \(error)")

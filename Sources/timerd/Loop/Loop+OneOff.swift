@@ -95,14 +95,17 @@ extension Loop {
         }
     }
 
-    /// Removes the one-off jobs that finished long enough ago, with their definitions.
-    func expireOneOffs() {
-        guard !isDeciding else { return afterDecision { $0.expireOneOffs() } }
+    /// Removes the one-off jobs that finished long enough before this instant (nil: now), with
+    /// their definitions.
+    func expireOneOffs(at instant: WallInstant? = nil) {
+        guard !isDeciding else { return afterDecision { $0.expireOneOffs(at: instant) } }
         oneOffTimer = nil
         guard agenda.oneOffs > 0 else { return }
-        let expired = agenda.expiredOneOffs(at: clocks.now().wall).jobs
+        let expired = agenda.expiredOneOffs(at: instant ?? clocks.now().wall).jobs
         if !expired.isEmpty {
-            removeOneOffs(expired)
+            removeOneOffs(expired) { loop in
+                for job in expired { loop.say(.oneOffRemoved(job)) }
+            }
             launcher.discard(expired)
         }
         followOneOffs()
