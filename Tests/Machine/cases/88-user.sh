@@ -29,7 +29,7 @@ own_configure() {
 fresh
 inside systemctl start "user@$uid.service"
 expect 'the units are well-formed' own systemd-analyze verify --user --man=no \
-    timerd.service timerd-runner.service timerd.socket timerd.slice
+    timerd.service timerd-runner.service timerd.socket timerd.slice timerd-web.service timerd-web.socket
 
 # Without a configuration there is nothing to start. This is no failure, and is reported.
 own systemctl --user start timerd
@@ -150,6 +150,28 @@ expect 'a one-off job starts the daemon' own timerctl in 1h --name starts -- tru
 expect 'which is active' equals active own_property ActiveState
 expect 'cancelling it is a change as well' own timerctl cancel starts here
 expect 'one that comes due at the next login' own timerctl in 2s --name late -- touch /home/walker/late
+
+# The status page of the user's own daemon, beside the system's.
+inside install -d -o walker -g walker /home/walker/.config/systemd /home/walker/.config/systemd/user \
+    /home/walker/.config/systemd/user/timerd-web.socket.d
+printf '[Socket]\nListenStream=\nListenStream=127.0.0.1:8322\n' \
+    | inside tee /home/walker/.config/systemd/user/timerd-web.socket.d/port.conf >/dev/null
+own systemctl --user daemon-reload
+expect 'the page is off by default' equals disabled own systemctl --user is-enabled timerd-web.socket
+expect 'and can be started' own systemctl --user start timerd-web.socket
+page=http://127.0.0.1:8322
+# page_status CURL-ARGUMENT...: the status of the answer.
+page_status() { inside curl -s -o /dev/null -w '%{http_code}' --max-time 20 "$@"; }
+expect 'it is not shown without a login' equals 401 page_status "$page/v1/jobs"
+expect 'the user logs in' equals 303 page_status -c /root/own-page "$(own timerctl --user web --url "$page")"
+expect "and sees the user's jobs" sh -c 'echo "$1" | grep -q "\"slow\"" && ! echo "$1" | grep -q "\"tick\""' sh \
+    "$(inside curl -s -b /root/own-page "$page/v1/jobs")"
+expect 'and changes them' equals 200 page_status -b /root/own-page -H "Origin: $page" \
+    -H 'Sec-Fetch-Site: same-origin' -H 'Content-Type: application/json' -d '{"note":"from the page"}' \
+    "$page/v1/jobs/slow/pause"
+own systemctl --user stop timerd-web.socket timerd-web.service
+inside rm -rf /root/own-page /home/walker/.config/systemd/user/timerd-web.socket.d
+own systemctl --user daemon-reload
 
 # The user logs out, and in again.
 inside systemctl stop "user@$uid.service"
