@@ -50,6 +50,7 @@ public struct ConfigPart: Sendable {
     public let origins: ConfigOrigins
     private let pieces: [Piece]
     private let jobsMax: Int
+    private let notifiers: [Notifier]
 
     fileprivate enum Piece {
         case read(ArraySlice<Job>)
@@ -87,7 +88,7 @@ public struct ConfigPart: Sendable {
                     "its job \"\(old)\" stays as it is, so job \"\(job.name)\" cannot be renamed from it; "
                     + "correct this file first")
         }
-        return JobSet(jobs)
+        return JobSet(jobs, notifiers: notifiers)
     }
 
     fileprivate init(
@@ -132,6 +133,7 @@ public struct ConfigPart: Sendable {
         self.pieces = pieces
         self.origins = next
         jobsMax = reading.settings.jobsMax
+        notifiers = reading.jobSet.notifiers
     }
 }
 

@@ -207,7 +207,8 @@ public enum ConfigReader {
         zones: ZoneFiles = ZoneFiles()
     ) throws(ConfigError) -> Job {
         let files = ConfigFiles(main: path, ownerUID: ownerUID)
-        var decoder = Decoder(zones: zones, seed: 0, checks: nil, settings: settings)
+        var decoder = Decoder(
+            zones: zones, seed: 0, checks: nil, settings: settings, isSingle: true)
         let file = try files.oneOff("\(name).toml")
         try decoder.takeOneOff(
             try Document(bytes: try files.read(file), file: file.path), named: file.name)
@@ -233,9 +234,11 @@ public enum ConfigReader {
         (DaemonKey.all.map(\.name), JobKey.all.map(\.name))
     }
 
-    /// The names of the other tables of settings, with the names of their keys.
+    /// The names of the other tables, with the names of their keys. The table `notify` contains
+    /// tables with these keys.
     public static var settingsTables: [(name: String, keys: [String])] {
         SettingsTable.all.filter { $0.name != "daemon" }.map { ($0.name, $0.keys.map(\.name)) }
+            + [("notify", NotifierKey.all.map(\.name))]
     }
 }
 

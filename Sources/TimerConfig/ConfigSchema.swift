@@ -27,6 +27,7 @@ enum ConfigSchema {
                                 JobKey.all.filter(\.isDefault).map(job))
                         ),
                         ("job", jobs),
+                        ("notify", notifiers),
                     ])
             ),
         ])
@@ -41,20 +42,32 @@ enum ConfigSchema {
     }
 
     private static var jobs: JSONValue {
-        let one = members(of: "A job.", JobKey.all.map(job))
-        let rules = JSONValue.array([
-            oneOf(JobKey.commands), oneOf(JobKey.schedules),
-        ])
-        return .object([
+        named(
+            "The jobs, by their names.", members(of: "A job.", JobKey.all.map(job)),
+            [oneOf(JobKey.commands), oneOf(JobKey.schedules)])
+    }
+
+    private static var notifiers: JSONValue {
+        let keys = NotifierKey.all.map { member($0.name, $0.shape, $0.help, $0.standard) }
+        return named(
+            "How people are told about jobs, by the names that jobs give in notify.",
+            members(of: "A notifier.", keys), [oneOf(NotifierKey.transports)])
+    }
+
+    /// Tables of one kind, by their names.
+    private static func named(
+        _ help: String, _ one: [(String, JSONValue)], _ rules: [JSONValue]
+    ) -> JSONValue {
+        .object([
             ("type", .string("object")),
-            ("description", .string("The jobs, by their names.")),
+            ("description", .string(help)),
             (
                 "propertyNames",
                 .object([
                     ("pattern", .string("^[A-Za-z0-9_][A-Za-z0-9._@-]{0,63}$"))
                 ])
             ),
-            ("additionalProperties", .object(one + [("allOf", rules)])),
+            ("additionalProperties", .object(one + [("allOf", .array(rules))])),
         ])
     }
 

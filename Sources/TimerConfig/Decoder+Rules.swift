@@ -14,7 +14,11 @@ extension Decoder {
             untold + leaveOutDuplicateRenames(&kept, &errors, &rejected)
             + leaveOutTooConcurrent(&kept, &errors, &rejected)
             + leaveOutDisallowed(&kept, &errors, &rejected)
+            + leaveOutWithWrongNotifiers(&kept, &errors, &rejected)
         var faults = faults(with: rejected[before...])
+        let notifierErrors = errors.count
+        let notifiers = usableNotifiers(&errors)
+        if errors.count > notifierErrors { faults.isWhole = true }
         if jobs.count > settings.jobsMax {
             faults.isWhole = true
             let extra = jobs[settings.jobsMax...]
@@ -29,7 +33,8 @@ extension Decoder {
         }
         leavePlaces(&kept)
         return ConfigReading(
-            jobSet: JobSet(kept), shares: shares(of: kept), settings: settings, errors: errors,
+            jobSet: JobSet(kept, notifiers: notifiers), shares: shares(of: kept),
+            settings: settings, errors: errors,
             errorCount: errors.count + untold, rejected: rejected, warnings: warnings,
             warningCount: warningCount, noteCount: noteCount, faults: faults,
             settingsFiles: settingsFiles)
@@ -135,7 +140,7 @@ extension Decoder {
     /// Leaves out the jobs that `fault` finds something wrong with. The first of them are told.
     /// - Parameter marks: where it is written. A job that is not in there is marked itself.
     /// - Returns: how many errors it found beyond those it added.
-    private func leaveOut(
+    func leaveOut(
         from kept: inout [Job], _ errors: inout [ConfigError], _ rejected: inout [String],
         at marks: [Job.Name: (mark: SourceMark, excerpt: String?)], for fault: (Job) -> String?
     ) -> Int {

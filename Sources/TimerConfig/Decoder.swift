@@ -16,6 +16,11 @@ struct Decoder {
     private(set) var maxima: [Job.Name: (mark: SourceMark, excerpt: String?)] = [:]
     /// Where the `user` of a job is written, if users are restricted.
     private(set) var users: [Job.Name: (mark: SourceMark, excerpt: String?)] = [:]
+    /// Where the `notify` is written that counts for a job, by the job's name.
+    private(set) var notifyPlaces: [Job.Name: (mark: SourceMark, excerpt: String?)] = [:]
+    /// The notifiers without an error, and the places of all, by their names.
+    var notifiers: [Notifier] = []
+    var notifierPlaces: [String: (file: String, mark: SourceMark, excerpt: String?)] = [:]
     private(set) var settings: DaemonSettings
     /// Whether the file that is being read was written by a command.
     private(set) var isOneOff = false
@@ -36,6 +41,9 @@ struct Decoder {
     private let zones: ZoneFiles
     private let seed: UInt64
     let concurrentRunsMax: Int?
+    /// Whether only the definition of a one-off job is read. Then it is not known which notifiers
+    /// there are.
+    let isSingle: Bool
 
     /// - Parameters:
     ///   - checks: what is looked for beside errors; nil: nothing.
@@ -43,9 +51,10 @@ struct Decoder {
     ///   - settings: what the table `[daemon]` of a file goes before.
     init(
         zones: ZoneFiles, seed: UInt64, checks: ConfigChecks?, concurrentRunsMax: Int? = nil,
-        settings: DaemonSettings = DaemonSettings()
+        settings: DaemonSettings = DaemonSettings(), isSingle: Bool = false
     ) {
         self.settings = settings
+        self.isSingle = isSingle
         self.zones = zones
         self.seed = seed
         self.checks = checks
@@ -94,9 +103,13 @@ struct Decoder {
             switch entry.key {
             case "defaults": break
             case "job": readJobs(entry, hasDefaults ? defaults : nil, &reader)
+            case "notify":
+                settingsFiles.insert(document.file)
+                readNotifiers(entry, &reader)
             default:
                 reader.unknown(
-                    entry, "table", among: tables.map(\.name) + ["defaults", "job"], subject: nil)
+                    entry, "table", among: tables.map(\.name) + ["defaults", "job", "notify"],
+                    subject: nil)
             }
         }
         if reader.count > 0 {
@@ -229,6 +242,9 @@ struct Decoder {
         }
         if let mark = draft.concurrencyMax?.mark, job?.policy.concurrencyMax != nil {
             maxima[name] = (mark, reader.document.text.excerpt(at: mark))
+        }
+        if let mark = draft.notifyMark, !draft.policy.notify.isEmpty {
+            notifyPlaces[name] = (mark, reader.document.text.excerpt(at: mark))
         }
         // Most jobs are allowed by name, and have no place to be remembered.
         if let allowed = settings.allowedUsers,

@@ -30,6 +30,8 @@ struct Draft {
     var execution = Execution()
     var renamedFrom: (name: Job.Name, mark: SourceMark)?
     var hasDurationHistogram = false
+    /// Where `notify` is written.
+    var notifyMark: SourceMark?
 
     /// The job, if the table has everything that a job needs.
     func job(
@@ -99,7 +101,7 @@ struct Draft {
         }
     }
 
-    private static func checkOne(
+    static func checkOne(
         of found: [String], among names: [String], at mark: SourceMark
     ) throws(Fault) {
         guard !found.isEmpty else {

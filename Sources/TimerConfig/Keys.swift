@@ -180,7 +180,7 @@ struct JobKey: Sendable {
             ) { node, draft throws(Fault) in
                 draft.renamedFrom = (try node.jobName(), node.mark)
             },
-        ] + policies + execution
+        ] + policies + notifications + execution
 }
 
 /// A table of settings that are not of single jobs: its name, what it is for, and its keys.

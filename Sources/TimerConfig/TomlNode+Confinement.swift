@@ -51,12 +51,7 @@ extension TomlNode {
         }
         var paths: [String: String] = [:]
         for entry in entries {
-            guard Self.isCredentialName(entry.key) else {
-                throw Fault(
-                    entry.mark,
-                    "\"\(entry.shown)\" is no name of a credential: letters, digits, '.', '_', '-' and '@', "
-                        + "255 at most")
-            }
+            if let fault = Self.fault(inCredential: entry.key) { throw Fault(entry.mark, fault) }
             let path = try entry.node.string()
             guard path.utf8.first == UInt8(ascii: "/") else {
                 throw Fault(
@@ -67,13 +62,19 @@ extension TomlNode {
         return paths
     }
 
-    private static func isCredentialName(_ name: String) -> Bool {
+    /// What is wrong with the name of a credential; nil if it is valid.
+    static func fault(inCredential name: String) -> String? {
         let isWord = name.utf8.allSatisfy { byte in
             (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(byte)
                 || (UInt8(ascii: "a")...UInt8(ascii: "z")).contains(byte | 0x20)
                 || "._-@".utf8.contains(byte)
         }
-        return isWord && (1...255).contains(name.utf8.count) && name != "." && name != ".."
+        guard isWord, (1...255).contains(name.utf8.count), name != ".", name != ".." else {
+            return
+                "\"\(name.shortened(to: 100))\" is no name of a credential: letters, digits, '.', '_', '-' and '@', "
+                + "255 at most"
+        }
+        return nil
     }
 
     /// The name of an AppArmor profile, optionally with a `-` before it.

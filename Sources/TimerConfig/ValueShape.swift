@@ -28,6 +28,7 @@ indirect enum ValueShape: Sendable {
     static let span = ValueShape.pattern("[0-9]")
     static let spanOrNone = ValueShape.pattern("[0-9]|^(none|infinity)$")
     static let path = ValueShape.pattern("^/")
+    static let url = ValueShape.pattern("^[Hh][Tt][Tt][Pp][Ss]?://")
     static let account = ValueShape.pattern("^[A-Za-z_][A-Za-z0-9_-]{0,30}$")
     static let variable = "^[A-Za-z_][A-Za-z0-9_]*$"
 

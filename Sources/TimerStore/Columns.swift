@@ -37,7 +37,7 @@ enum JobColumn: Int32, Column {
     case activeNs, accruedNs, counting, firings, lastScheduledUs, configuredPaused, removedUs
     case atUs, atAwakeNs, atBootNs, bootId, instance, basis, maxLossNs, skips, processedThroughUs,
         clockEpoch
-    case dueThisBoot, lastSuccessUs
+    case dueThisBoot, lastSuccessUs, watchedSinceUs
 }
 
 /// The columns of an ended run for the history.
@@ -52,6 +52,22 @@ enum PastRunColumn: Int32, Column {
 /// The columns of skipped firings.
 enum SkipColumn: Int32, Column {
     case id, job, reason, blockedBy, count, firstUs, lastUs, atUs
+}
+
+/// The columns of an incident.
+enum IncidentColumn: Int32, Column {
+    case job, notifier, kind, sinceUs, count, notifiedUs
+}
+
+/// The columns of a notification.
+enum NotificationColumn: Int32, Column {
+    case id, notifier, kind, job, run, atUs, outcome, failedInARow, sinceUs, isRepeat, willRetry
+    case elapsedUs, userUs, systemUs, peakBytes, skipReason, recoveredFrom
+}
+
+/// The columns of a message.
+enum MessageColumn: Int32, Column {
+    case id, notifier, createdUs, state, attempts, nextUs, error, sentUs
 }
 
 /// The columns of an ended run without its output.

@@ -28,6 +28,7 @@ enum Schema {
         clock_epoch INTEGER NOT NULL CHECK (clock_epoch >= 0),
         due_this_boot INTEGER NOT NULL,
         last_success_us INTEGER,
+        watched_since_us INTEGER,
         configured_paused INTEGER NOT NULL,
         removed_us INTEGER,
         at_us INTEGER NOT NULL, at_awake_ns INTEGER NOT NULL, at_boot_ns INTEGER NOT NULL,
@@ -47,6 +48,10 @@ enum Schema {
     /// The checks compare one word at a time: for a list of more than two words, SQLite creates a
     /// temporary table for each row written (EXPLAIN: OpenEphemeral), which takes longer than
     /// writing the row.
+    ///
+    /// A row of `notification` belongs to a message when that is written (`Store+Notifications`).
+    /// Numbers of messages are never used again (AUTOINCREMENT), because receivers know messages by
+    /// them.
     ///
     /// A row of `skip` stands for runs in a row that were skipped for the same reason; its `job` is
     /// the current name of the job. Its index contains everything that the sums of a day need.
@@ -105,5 +110,43 @@ enum Schema {
         ) STRICT;
         CREATE INDEX skip_at ON skip (at_us);
         CREATE INDEX skip_of_job ON skip (job, at_us, count);
+        CREATE TABLE incident (
+            job TEXT NOT NULL,
+            notifier TEXT NOT NULL,
+            kind TEXT NOT NULL,
+            since_us INTEGER NOT NULL,
+            count INTEGER NOT NULL CHECK (count >= 0),
+            notified_us INTEGER,
+            PRIMARY KEY (job, notifier, kind)
+        ) STRICT, WITHOUT ROWID;
+        CREATE TABLE message (
+            id INTEGER PRIMARY KEY AUTOINCREMENT,
+            notifier TEXT NOT NULL,
+            created_us INTEGER NOT NULL,
+            state TEXT NOT NULL CHECK (state = 'waiting' OR state = 'sent' OR state = 'dead'),
+            attempts INTEGER NOT NULL CHECK (attempts >= 0),
+            next_us INTEGER,
+            error TEXT,
+            sent_us INTEGER
+        ) STRICT;
+        CREATE INDEX message_waiting ON message (id) WHERE state = 'waiting';
+        CREATE TABLE notification (
+            id INTEGER PRIMARY KEY,
+            notifier TEXT NOT NULL,
+            kind TEXT NOT NULL,
+            job TEXT,
+            run TEXT,
+            at_us INTEGER NOT NULL,
+            outcome TEXT,
+            failed_in_a_row INTEGER NOT NULL,
+            since_us INTEGER,
+            is_repeat INTEGER NOT NULL,
+            will_retry INTEGER NOT NULL,
+            elapsed_us INTEGER, user_us INTEGER, system_us INTEGER, peak_bytes INTEGER,
+            skip_reason TEXT,
+            recovered_from TEXT,
+            message INTEGER
+        ) STRICT;
+        CREATE INDEX notification_of_message ON notification (message);
         """
 }

@@ -19,6 +19,19 @@ extension Store {
             at: WallInstant, tail: [UInt8] = [])
         /// A firing that was skipped.
         case skip(SkippedFiring)
+        /// Adds a notification to the outbox.
+        case notify(JobNotification)
+        /// The state of an incident.
+        case incident(IncidentChange)
+        /// Groups these rows of the outbox into a message with this number, which must be higher
+        /// than those of all earlier messages (`lastMessage`). Rows that belong to a message
+        /// already are left out, and without any row there is no message.
+        case createMessage(
+            Int64, notifier: Notifier.Name, notifications: [Int64], at: WallInstant)
+        /// What became of a message.
+        case messageResult(MessageResult)
+        /// Sends a message again that is dead or waits. A message that was sent does not change.
+        case retryMessage(Int64, at: WallInstant)
         /// Renames a job and everything stored under its old name.
         case rename(Renaming)
         /// Deletes a job that is not in the configuration any more.
@@ -100,6 +113,12 @@ extension Store {
         case .close(let run, let outcome, let usage, let failed, let began, let at, let tail):
             try close(run, outcome, usage, failed: failed, began: began, at: at, tail: tail)
         case .skip(let skip): try insert(skip)
+        case .notify(let notification): try insert(notification)
+        case .incident(let change): try write(change)
+        case .createMessage(let id, let notifier, let notifications, let at):
+            try createMessage(id, notifier, notifications, at: at)
+        case .messageResult(let result): try write(result)
+        case .retryMessage(let id, let at): try retryMessage(id, at: at)
         case .rename(let renaming): try rename(renaming)
         case .erase(let job):
             try connection.run(
@@ -179,6 +198,7 @@ extension Store {
         }
         try connection.run(
             "UPDATE skip SET job = ? WHERE job = ?", [.text(to), .text(from)], doing: what)
+        try renameInOutbox(from, to, doing: what)
         for run in renaming.waiting {
             try connection.run(
                 """

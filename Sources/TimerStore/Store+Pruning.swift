@@ -16,6 +16,7 @@ public struct Pruning: Sendable {
     private enum Step {
         case runs
         case skips
+        case messages
         case pages
         case none
     }
@@ -45,7 +46,11 @@ public struct Pruning: Sendable {
             guard let last = try store.pruneRuns(after: (ended, row), endedBefore: endedBefore)
             else { return step = .skips }
             (ended, row) = last
-        case .skips: if try !store.pruneSkips(before: endedBefore) { step = .pages }
+        case .skips: if try !store.pruneSkips(before: endedBefore) { step = .messages }
+        case .messages:
+            if try !store.pruneMessages(before: endedBefore, max: Self.rowsPerPortion) {
+                step = .pages
+            }
         case .pages: if try !store.giveBackPages() { step = .none }
         case .none: break
         }

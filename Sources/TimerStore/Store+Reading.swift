@@ -194,7 +194,8 @@ extension JobRecord {
             let processedThrough = row.instant(.processedThroughUs),
             let clockEpoch = count(.clockEpoch),
             let isDueThisBoot = row.integer(.dueThisBoot),
-            let lastSuccess = row.instant(.lastSuccessUs)
+            let lastSuccess = row.instant(.lastSuccessUs),
+            let watchedSince = row.instant(.watchedSinceUs)
         else { return nil }
         self.init(
             job: name, phase: phase, active: active, accrued: accrued, isCounting: counting != 0,
@@ -203,14 +204,14 @@ extension JobRecord {
             instance: instance,
             basis: basis, maxLoss: maxLoss, skips: skips, processedThrough: processedThrough.value,
             clockEpoch: clockEpoch, isDueThisBoot: isDueThisBoot != 0,
-            lastSuccess: lastSuccess.value)
+            lastSuccess: lastSuccess.value, watchedSince: watchedSince.value)
     }
 
     /// The valid range of a column of numbers; nil for other columns.
     private static func range(of column: JobColumn) -> ClosedRange<Int64>? {
         switch column {
         case .pauseSinceUs, .pauseUntilUs, .removedUs, .atUs, .processedThroughUs,
-            .lastSuccessUs:
+            .lastSuccessUs, .watchedSinceUs:
             Accepted.wallMicroseconds
         case .atAwakeNs, .atBootNs: Accepted.bootNanoseconds
         case .activeNs, .accruedNs, .maxLossNs: Accepted.spanNanoseconds
@@ -275,7 +276,7 @@ extension JobRecord {
             processedThrough: instant(.processedThroughUs),
             clockEpoch: count(.clockEpoch),
             isDueThisBoot: (row.integer(.dueThisBoot) ?? 0) != 0,
-            lastSuccess: instant(.lastSuccessUs))
+            lastSuccess: instant(.lastSuccessUs), watchedSince: instant(.watchedSinceUs))
     }
 }
 

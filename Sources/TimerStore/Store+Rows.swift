@@ -115,6 +115,7 @@ extension JobRecord {
         case .clockEpoch: .integer(clockEpoch.keepable)
         case .dueThisBoot: Value(isDueThisBoot)
         case .lastSuccessUs: Value(lastSuccess)
+        case .watchedSinceUs: Value(watchedSince)
         }
     }
 }

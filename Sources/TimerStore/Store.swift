@@ -140,10 +140,11 @@ public final class Store {
         let openRuns = try openRuns()
         let lastRuns = try lastRuns()
         let lastSuccesses = try lastSuccesses()
+        let incidents = try incidents()
         instance = max(previous?.instance ?? 0, latest) + 1
         return RecoveredState(
             instance: instance, previous: previous, records: records, openRuns: openRuns,
-            lastRuns: lastRuns, lastSuccesses: lastSuccesses
+            lastRuns: lastRuns, lastSuccesses: lastSuccesses, incidents: incidents
         )
     }
 

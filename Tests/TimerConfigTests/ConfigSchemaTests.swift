@@ -89,6 +89,10 @@ import Testing
             for table in SettingsTable.all {
                 texts += table.keys.map { "[\(table.name)]\n\($0.name) = \(value)\n" }
             }
+            texts += NotifierKey.all.map { key in
+                let mail = NotifierKey.transports.contains(key.name) ? "" : "mail = \"x\"\n"
+                return "[notify.a]\n\(mail)\(key.name) = \(value)\n"
+            }
             for key in JobKey.all {
                 let command = JobKey.commands.contains(key.name) ? "" : "shell = \"true\"\n"
                 let schedule = JobKey.schedules.contains(key.name) ? "" : "every = \"1h\"\n"
@@ -99,7 +103,8 @@ import Testing
         texts += [
             "", "[x]\n", "x = 1\n", "job = 1\n", "[job]\n", "[daemon]\nx = 1\n",
             "[metrics]\nx = 1\n",
-            "[defaults]\nx = 1\n",
+            "[defaults]\nx = 1\n", "[notify.a]\nmail = \"x\"\nx = 1\n", "[notify.a]\n",
+            "[notify.a]\nmail = \"x\"\nwebhook = \"https://x/\"\n", "[notify]\n",
             "[job.a]\nshell = \"x\"\nevery = \"1h\"\nx = 1\n", "[job.a]\nshell = \"x\"\n",
             "[job.\"-a\"]\nshell = \"x\"\nevery = \"1h\"\n", "[job.a]\nevery = \"1h\"\n",
             "[job.a]\nshell = \"x\"\ncommand = [\"x\"]\nevery = \"1h\"\n",
@@ -175,8 +180,8 @@ import Testing
             match = re.match(r"#?([a-z-]+) = (.*)", line)
             if not match: continue
             value = tomllib.loads("x = " + match.group(2))["x"]
-            kind = {"job": schema["properties"]["job"]["additionalProperties"]}.get(table) \\
-                or schema["properties"][table]
+            kind = schema["properties"][table]
+            if table in ("job", "notify"): kind = kind["additionalProperties"]
             for error in Draft7Validator(kind["properties"][match.group(1)]).iter_errors(value):
                 sys.exit("the shipped " + line + ": " + str(error))
             keys += 1

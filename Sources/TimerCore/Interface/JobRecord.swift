@@ -114,6 +114,9 @@ public struct JobRecord: Hashable, Sendable {
     public var isDueThisBoot: Bool
     /// When a run of the job last succeeded; nil if that is not known.
     public var lastSuccess: WallInstant?
+    /// From when on the time without a success counts, if the job has `stale-after` and had no
+    /// later success; nil if it has none.
+    public var watchedSince: WallInstant?
 
     /// Creates a record.
     public init(
@@ -121,7 +124,8 @@ public struct JobRecord: Hashable, Sendable {
         firings: Int, lastScheduled: WallInstant?, configuredPaused: Bool, removed: WallInstant?,
         at: Now, instance: DaemonInstance.ID, basis: TimeBasis = .active, maxLoss: Duration = .zero,
         skips: Int = 0, processedThrough: WallInstant? = nil, clockEpoch: Int = 0,
-        isDueThisBoot: Bool = false, lastSuccess: WallInstant? = nil
+        isDueThisBoot: Bool = false, lastSuccess: WallInstant? = nil,
+        watchedSince: WallInstant? = nil
     ) {
         self.job = job
         self.phase = phase
@@ -141,5 +145,6 @@ public struct JobRecord: Hashable, Sendable {
         self.clockEpoch = clockEpoch
         self.isDueThisBoot = isDueThisBoot
         self.lastSuccess = lastSuccess
+        self.watchedSince = watchedSince
     }
 }

@@ -77,12 +77,14 @@ public struct RecoveredState: Sendable {
     public var lastRuns: [Job.Name: RunSummary]
     /// When runs of these jobs last succeeded, if that was after the job's record was taken.
     public var lastSuccesses: [Job.Name: WallInstant]
+    /// The incidents that are not over.
+    public var incidents: [IncidentRecord]
 
     /// Creates a recovered state; by default an empty one, as at the very first start.
     public init(
         instance: DaemonInstance.ID, previous: PreviousInstance? = nil, heartbeat: Heartbeat? = nil,
         records: [JobRecord] = [], openRuns: [OpenRun] = [], lastRuns: [Job.Name: RunSummary] = [:],
-        lastSuccesses: [Job.Name: WallInstant] = [:]
+        lastSuccesses: [Job.Name: WallInstant] = [:], incidents: [IncidentRecord] = []
     ) {
         self.instance = instance
         self.previous = previous
@@ -91,6 +93,7 @@ public struct RecoveredState: Sendable {
         self.openRuns = openRuns
         self.lastRuns = lastRuns
         self.lastSuccesses = lastSuccesses
+        self.incidents = incidents
     }
 
     /// An instance that has ended.

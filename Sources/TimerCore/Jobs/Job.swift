@@ -117,16 +117,19 @@ extension Job {
         }
 
         /// What is wrong with `text` as a job name, as the end of a sentence; nil if it is valid.
-        public static func fault(in text: String) -> String? {
-            guard let first = text.utf8.first else { return "a job name cannot be empty" }
+        public static func fault(in text: String) -> String? { fault(in: text, as: "a job name") }
+
+        /// The same for another name with the same rules.
+        static func fault(in text: String, as what: String) -> String? {
+            guard let first = text.utf8.first else { return "\(what) cannot be empty" }
             guard text.utf8.count <= lengthMax else {
-                return "a job name has at most \(lengthMax) characters"
+                return "\(what) has at most \(lengthMax) characters"
             }
             guard text.utf8.allSatisfy({ isAlphanumeric($0) || ".-@_".utf8.contains($0) }) else {
-                return "a job name has only letters, digits, '.', '_', '-' and '@'"
+                return "\(what) has only letters, digits, '.', '_', '-' and '@'"
             }
             guard isAlphanumeric(first) || first == UInt8(ascii: "_") else {
-                return "a job name begins with a letter, a digit or '_'"
+                return "\(what) begins with a letter, a digit or '_'"
             }
             return nil
         }
@@ -181,15 +184,20 @@ public struct JobSet: Hashable, Sendable {
     public let jobs: [Job]
     /// Their names.
     public let names: Set<Job.Name>
+    /// The notifiers that the jobs can name in `notify`. Their names are unique.
+    public let notifiers: [Notifier]
     /// The positions of the jobs with `renamed-from`, by the names they had before.
     let renames: [Job.Name: Int]
 
-    /// Creates a set of jobs. Traps if two have the same name: the configuration parser must refuse
-    /// that, because it can say where the error is.
+    /// Creates a set of jobs. Traps if two jobs or two notifiers have the same name: the
+    /// configuration parser must refuse that, because it can say where the error is.
     /// - Complexity: O(*n*) in the number of jobs.
-    public init(_ jobs: [Job] = []) {
+    public init(_ jobs: [Job] = [], notifiers: [Notifier] = []) {
         names = Set(jobs.map(\.name))
         precondition(names.count == jobs.count, "a job set has each name once")
+        precondition(
+            Set(notifiers.map(\.name)).count == notifiers.count, "a job set has each notifier once")
+        self.notifiers = notifiers
         var renames: [Job.Name: Int] = [:]
         for (index, job) in jobs.enumerated() {
             if let old = job.renamedFrom { renames[old] = index }

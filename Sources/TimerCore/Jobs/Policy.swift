@@ -25,6 +25,16 @@ public struct Policy: Hashable, Sendable {
     public var randomOffset = Duration.zero
     /// What to do after a failed run.
     public var retry = Retry()
+    /// The notifiers that tell people about the job, each once.
+    public var notify: [Notifier.Name] = []
+    /// How long after its scheduled instant a firing that has not started is late; nil: never.
+    public var lateAfter: Duration?
+    /// How long a run takes before it is long; nil: never.
+    public var longAfter: Duration?
+    /// How long the job may have no successful run before it is stale; nil: any time.
+    public var staleAfter: Duration?
+    /// How long a pause takes before people are told about it; nil: any time.
+    public var pausedAfter: Duration?
 
     /// The defaults.
     public init() {}

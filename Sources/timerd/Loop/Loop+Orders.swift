@@ -43,7 +43,11 @@ extension Store.Change {
         case .erase(let job): [job]
         case .skip(let skip): [skip.firing.id.job]
         case .rename(let renaming): [renaming.from, renaming.to]
-        case .beginInstance, .mark, .endInstance, .applyStaged, .mergeStaged: []
+        case .notify(let one): one.job.map { [$0] } ?? []
+        case .incident(let change): [change.id.job]
+        case .beginInstance, .mark, .endInstance, .applyStaged, .mergeStaged, .createMessage,
+            .messageResult, .retryMessage:
+            []
         }
     }
 }

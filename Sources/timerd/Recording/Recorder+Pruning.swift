@@ -45,7 +45,7 @@ extension Store.Change {
         switch self {
         case .close, .skip: true
         case .beginInstance, .begin, .save, .rename, .erase, .stage, .applyStaged, .mergeStaged,
-            .mark, .endInstance:
+            .mark, .endInstance, .notify, .incident, .createMessage, .messageResult, .retryMessage:
             false
         }
     }

@@ -1,0 +1,111 @@
+// Copyright 2026 the timerd authors
+// SPDX-License-Identifier: Apache-2.0
+
+import TimerCore
+
+/// The tables `[notify.NAME]`, and the rules about notifiers and jobs.
+extension Decoder {
+    /// The most notifiers of a configuration.
+    static let notifiersMax = 100
+
+    mutating func readNotifiers(_ entry: TomlEntry, _ reader: inout FileReader) {
+        for (key, value) in reader.table(entry) {
+            if let notifier = readNotifier(key, value, &reader) { notifiers.append(notifier) }
+        }
+    }
+
+    private mutating func readNotifier(
+        _ key: TomlEntry, _ value: TomlNode, _ reader: inout FileReader
+    ) -> Notifier? {
+        let subject = "notifier \"\(key.shown)\""
+        let before = reader.count
+        guard let name = Notifier.Name(key.key) else {
+            let fault = Notifier.Name.fault(in: key.key) ?? "is no name"
+            reader.report(Fault(key.mark, fault), subject)
+            return nil
+        }
+        if let other = notifierPlaces[key.key] {
+            reader.report(
+                Fault(key.mark, "is in \(other.file) already; give one another name"), subject)
+        } else {
+            notifierPlaces[key.key] = (
+                reader.document.file, key.mark, reader.document.text.excerpt(at: key.mark)
+            )
+        }
+        if notifierPlaces.count == Self.notifiersMax + 1 {
+            reader.report(
+                Fault(key.mark, "is one too many; at most \(Self.notifiersMax) notifiers"), subject)
+        }
+        guard case .table(let entries) = value.value else {
+            reader.report(
+                Fault(value.mark, "must be a table, [notify.\(key.key)], not \(value.value.kind)"),
+                subject)
+            return nil
+        }
+        var draft = NotifierDraft()
+        for entry in entries {
+            guard let found = NotifierKey.all.first(where: { $0.name == entry.key }) else {
+                reader.unknown(
+                    entry, "key", among: NotifierKey.all.map(\.name), subject: subject)
+                continue
+            }
+            reader.attempt("\(subject): \(entry.key)") { () throws(Fault) in
+                try found.read(entry.node, &draft)
+            }
+        }
+        guard reader.count == before else { return nil }
+        return reader.attempt(subject) { () throws(Fault) in
+            try draft.notifier(named: name, at: key.mark)
+        }
+    }
+
+    /// The notifiers that can be used: one that runs a job needs the job.
+    func usableNotifiers(_ errors: inout [ConfigError]) -> [Notifier] {
+        let jobs = Set(jobs.map(\.name))
+        return notifiers.filter { notifier in
+            guard case .job(let job) = notifier.transport, !jobs.contains(job),
+                !rejected.contains(job.description)
+            else { return true }
+            let place = notifierPlaces[notifier.name.description]
+            let near = nearestName(job.description, among: jobs.map(\.description))
+            errors.append(
+                ConfigError(
+                    file: place?.file ?? "", mark: place?.mark,
+                    message: "notifier \"\(notifier.name)\": job: there is no job \"\(job)\""
+                        + (near.map { " (did you mean \"\($0)\"?)" } ?? ""),
+                    excerpt: place?.excerpt))
+            return false
+        }
+    }
+
+    /// A job can only name notifiers that are there. A job that a notifier runs cannot be told about
+    /// by running a job: that could go on for ever.
+    /// - Returns: how many errors it found beyond those it added.
+    /// - Complexity: O(*n*) in the number of jobs.
+    func leaveOutWithWrongNotifiers(
+        _ kept: inout [Job], _ errors: inout [ConfigError], _ rejected: inout [String]
+    ) -> Int {
+        guard !isSingle, !notifyPlaces.isEmpty else { return 0 }
+        var runners: Set<Notifier.Name> = []
+        var targets: [Job.Name: Notifier.Name] = [:]
+        for notifier in notifiers {
+            guard case .job(let job) = notifier.transport else { continue }
+            runners.insert(notifier.name)
+            targets[job] = notifier.name
+        }
+        return leaveOut(from: &kept, &errors, &rejected, at: notifyPlaces) { job in
+            let names = job.policy.notify
+            guard !names.isEmpty else { return nil }
+            if let name = names.first(where: { notifierPlaces[$0.description] == nil }) {
+                let near = nearestName(name.description, among: notifierPlaces.keys.sorted())
+                return "notify: there is no table [notify.\(name)]"
+                    + (near.map { " (did you mean \"\($0)\"?)" } ?? "")
+            }
+            guard let target = targets[job.name], let name = names.first(where: runners.contains)
+            else { return nil }
+            return
+                "notify: the notifier \"\(target)\" runs this job, so \"\(name)\", which runs a job too, "
+                + "cannot tell about it; name others, or notify = []"
+        }
+    }
+}

@@ -1,0 +1,109 @@
+// Copyright 2026 the timerd authors
+// SPDX-License-Identifier: Apache-2.0
+
+/// Something that a notifier must tell people. The agenda decides on it, and the store keeps it in
+/// the outbox, in the transaction that records what happened.
+public struct JobNotification: Hashable, Sendable {
+    /// Who tells it.
+    public var notifier: Notifier.Name
+    /// What happened.
+    public var kind: NotificationKind
+    /// The job that it is about; nil only for a test.
+    public var job: Job.Name?
+    /// The run that it is about; nil if it is not about a run.
+    public var run: Run.ID?
+    /// When it happened, by the wall clock.
+    public var at: WallInstant
+    /// How the run ended; nil if it has not ended or there is none.
+    public var outcome: RunOutcome?
+    /// How many firings of the job failed in a row. For a recovery: how many had failed.
+    public var failedInARow: Int
+    /// When the incident began; nil if it is not about an incident.
+    public var since: WallInstant?
+    /// Whether the same incident was told before.
+    public var isRepeat: Bool
+    /// Whether the run failed and is tried again. Only pings tell about such a run.
+    public var willRetry: Bool
+    /// What the run used; nil if it has not ended or there is none.
+    public var usage: RunUsage?
+    /// Why a firing was skipped, as the word in the journal and JSON (`still-running`).
+    public var skipReason: String?
+    /// For a recovery: the kinds of the incidents that are over, at least one.
+    public var recoveredFrom: [NotificationKind]
+
+    /// Creates a notification.
+    public init(
+        notifier: Notifier.Name, kind: NotificationKind, job: Job.Name?, run: Run.ID? = nil,
+        at: WallInstant, outcome: RunOutcome? = nil, failedInARow: Int = 0,
+        since: WallInstant? = nil, isRepeat: Bool = false, willRetry: Bool = false,
+        usage: RunUsage? = nil, skipReason: String? = nil, recoveredFrom: [NotificationKind] = []
+    ) {
+        self.notifier = notifier
+        self.kind = kind
+        self.job = job
+        self.run = run
+        self.at = at
+        self.outcome = outcome
+        self.failedInARow = failedInARow
+        self.since = since
+        self.isRepeat = isRepeat
+        self.willRetry = willRetry
+        self.usage = usage
+        self.skipReason = skipReason
+        self.recoveredFrom = recoveredFrom
+    }
+}
+
+/// The state of one incident of a job for one notifier. While there is none, all is well.
+public struct IncidentRecord: Hashable, Sendable {
+    /// Identifies an incident: a job has at most one of each kind for each notifier.
+    public struct ID: Hashable, Sendable {
+        /// The name of the job.
+        public var job: Job.Name
+        /// The notifier that tells about it.
+        public var notifier: Notifier.Name
+        /// The kind of incident.
+        public var kind: NotificationKind
+
+        /// Creates an identity.
+        public init(job: Job.Name, notifier: Notifier.Name, kind: NotificationKind) {
+            self.job = job
+            self.notifier = notifier
+            self.kind = kind
+        }
+    }
+
+    /// Which incident it is.
+    public var id: ID
+    /// When it began, by the wall clock.
+    public var since: WallInstant
+    /// How often it happened in a row: failed firings, lost runs or skipped firings. 0 for the kinds
+    /// that are about time. Not negative.
+    public var count: Int
+    /// When it was last told; nil while fewer firings failed than `after` says.
+    public var notified: WallInstant?
+
+    /// Creates a record.
+    public init(id: ID, since: WallInstant, count: Int, notified: WallInstant? = nil) {
+        self.id = id
+        self.since = since
+        self.count = count
+        self.notified = notified
+    }
+}
+
+/// A change of an incident, for the store.
+public enum IncidentChange: Hashable, Sendable {
+    /// It began, or changed.
+    case set(IncidentRecord)
+    /// It is over.
+    case remove(IncidentRecord.ID)
+
+    /// Which incident.
+    public var id: IncidentRecord.ID {
+        switch self {
+        case .set(let record): record.id
+        case .remove(let id): id
+        }
+    }
+}

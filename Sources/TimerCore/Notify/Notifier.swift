@@ -1,0 +1,159 @@
+// Copyright 2026 the timerd authors
+// SPDX-License-Identifier: Apache-2.0
+
+/// One table `[notify.NAME]` of the configuration: how people are told about jobs, and about what.
+public struct Notifier: Hashable, Sendable {
+    /// Its name, which jobs give in `notify`.
+    public var name: Name
+    /// How messages are sent.
+    public var transport: Transport
+    /// What it tells about.
+    public var on: Set<NotificationKind>
+    /// How many firings in a row must have failed before a failure is told; at least 1.
+    public var after: Int
+    /// How long after a message the next one is sent while the incident is not over. Nil: never.
+    /// At least one minute.
+    public var repeatInterval: Duration?
+    /// How long messages are collected before they are sent as one. Not negative; zero for pings
+    /// and jobs, which are always sent one by one.
+    public var batch: Duration
+    /// How many messages are sent in an hour at most; at least 1.
+    public var perHour: Int
+
+    /// Creates a notifier; by default with the values that the configuration has by default.
+    public init(
+        name: Name, transport: Transport, on: Set<NotificationKind>? = nil, after: Int = 1,
+        repeatInterval: Duration? = nil, batch: Duration? = nil, perHour: Int = 20
+    ) {
+        self.name = name
+        self.transport = transport
+        self.on = on ?? transport.standardKinds
+        self.after = after
+        self.repeatInterval = repeatInterval
+        self.batch = transport.canBatch ? batch ?? Self.standardBatch : .zero
+        self.perHour = perHour
+    }
+
+    /// How long messages are collected, if the configuration does not say it.
+    public static let standardBatch: Duration = .seconds(30)
+
+    /// The name of a notifier. The same characters are allowed as in the name of a job.
+    public struct Name: Hashable, Comparable, Sendable, CustomStringConvertible {
+        /// The text of the name.
+        public let description: String
+
+        /// Returns nil if `text` is not a valid name.
+        public init?(_ text: String) {
+            guard Self.fault(in: text) == nil else { return nil }
+            description = text
+        }
+
+        /// What is wrong with `text` as a name, as the end of a sentence; nil if it is valid.
+        public static func fault(in text: String) -> String? {
+            Job.Name.fault(in: text, as: "the name of a notifier")
+        }
+
+        public static func < (left: Self, right: Self) -> Bool {
+            left.description < right.description
+        }
+    }
+
+    /// How messages are sent.
+    public enum Transport: Hashable, Sendable {
+        /// A mail to these addresses, at least one. `from` is the sender, and `contentType` the type
+        /// of the text; nil: the standard ones.
+        case mail(to: [String], from: String?, contentType: String?)
+        /// A POST request.
+        case webhook(Address, WebhookFormat)
+        /// A request for each run, to a service that raises an alarm when no request comes.
+        case ping(Address, PingFormat)
+        /// A run of this job, which gets the facts in variables `TIMERD_NOTIFY_…`.
+        case job(Job.Name)
+
+        /// What is told if the configuration does not say it. A job is late, long, stale or paused
+        /// too long only if it has the key for that, so these kinds need no second key.
+        public var standardKinds: Set<NotificationKind> {
+            isPing
+                ? [.start, .success, .failure]
+                : [.failure, .recovery, .late, .long, .stale, .pausedLong]
+        }
+
+        /// Whether several messages can be sent as one.
+        public var canBatch: Bool {
+            switch self {
+            case .mail, .webhook: true
+            case .ping, .job: false
+            }
+        }
+
+        /// Whether it reports each run, whatever happened before.
+        public var isPing: Bool { if case .ping = self { true } else { false } }
+    }
+
+    /// Where a request goes.
+    public enum Address: Hashable, Sendable {
+        /// This URL: `https://`, or `http://` of this machine.
+        case url(String)
+        /// The URL is in the file with this name in `$CREDENTIALS_DIRECTORY` of the runner.
+        case credential(String)
+    }
+
+    /// The format of a POST request.
+    public enum WebhookFormat: String, CaseIterable, Hashable, Sendable {
+        /// The facts as a JSON object.
+        case json
+        /// A message of Slack, which Mattermost accepts too.
+        case slack
+        /// A message of Discord.
+        case discord
+        /// A message of ntfy.
+        case ntfy
+    }
+
+    /// The paths and parameters of a ping.
+    public enum PingFormat: String, CaseIterable, Hashable, Sendable {
+        /// Healthchecks.
+        case healthchecks
+        /// Cronitor.
+        case cronitor
+        /// Uptime Kuma.
+        case kuma
+    }
+}
+
+/// What a message is about.
+public enum NotificationKind: String, CaseIterable, Hashable, Sendable {
+    /// A run starts.
+    case start
+    /// A run succeeded.
+    case success
+    /// Firings failed: all attempts of as many firings in a row as `after` says.
+    case failure
+    /// An incident that was told is over.
+    case recovery
+    /// A firing has not started within `late-after` of its scheduled instant.
+    case late
+    /// A run has not ended within `long-after` of its start.
+    case long
+    /// No run succeeded within `stale-after`.
+    case stale
+    /// It is not known how a run ended.
+    case lost
+    /// A firing was skipped, but not because a user requested it.
+    case skipped
+    /// A job has been paused for longer than `paused-after`.
+    case pausedLong = "paused-long"
+    /// A run ended and had written output.
+    case output
+    /// A test, which a user requested.
+    case test
+
+    /// The kinds that the configuration can name.
+    public static let configurable = allCases.filter { $0 != .test }
+    /// The kinds that a ping can tell about.
+    public static let ofPings: [NotificationKind] = [.start, .success, .failure]
+    /// The kinds that begin an incident, which is told once and can be repeated until it is over.
+    public static let incidents: [NotificationKind] = [
+        .failure, .late, .long, .stale, .lost, .skipped, .pausedLong,
+    ]
+}
