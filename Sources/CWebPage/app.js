@@ -337,7 +337,7 @@ const model = {
   session: null,
   /** How far the server's clock is ahead of the browser's, in milliseconds. */
   skew: 0,
-  /** Of each job its last 20 runs: [{verdict, ended, elapsed}], the oldest first; null if they are not known. */
+  /** Of each job its last 20 runs: [{verdict, ended, elapsed}], the oldest first; null until they are known. */
   recent: null,
   /** The events that were heard, the oldest first, and the number of the last. */
   events: [],
@@ -357,13 +357,10 @@ class Refusal extends Error {
   }
 }
 
-/** What an older timerd does not have is left out: the last runs, the calendar. */
-function unless404(error) {
-  if (error.status !== 404) throw error;
-  return null;
-}
+/** There was no answer. */
+class NoAnswer extends Error {}
 
-/** Asks timerd. Throws `Refusal` if it says no, and another error if it does not answer. */
+/** Asks timerd. Throws `Refusal` if it says no, and `NoAnswer` if it does not answer. */
 async function ask(path, body) {
   const options = { headers: { Accept: 'application/json' }, signal: AbortSignal.timeout(15000), cache: 'no-store' };
   if (body !== undefined) {
@@ -371,13 +368,14 @@ async function ask(path, body) {
     options.headers['Content-Type'] = 'application/json';
     options.body = JSON.stringify(body);
   }
-  const reply = await fetch(path, options);
+  const reply = await fetch(path, options).catch((error) => { throw new NoAnswer(error.message); });
   const answer = await reply.json().catch(() => null);
-  if (!reply.ok || answer === null) throw new Refusal(reply.status, answer);
+  if (!reply.ok) throw new Refusal(reply.status, answer);
+  if (answer === null) throw new NoAnswer('the answer ended in the middle');
   return answer;
 }
 
-const runsPath = (name) => `/v1/runs?job=${encodeURIComponent(name)}${model.recent ? '&output=0' : ''}`;
+const runsPath = (name) => `/v1/runs?job=${encodeURIComponent(name)}&output=0`;
 const jobPath = (name) => `/v1/jobs/${encodeURIComponent(name)}`;
 
 /** Takes over what timerd said of a job, if it is not older than what is known. Returns whether it is news. */
@@ -428,10 +426,9 @@ async function listRecent() {
   const found = new Map();
   let after = '';
   do {
-    const answer = await ask(`/v1/recent?count=${RECENT_MAX}${after}`).catch(unless404);
-    if (!answer) return;
-    for (const { job, results, end_times: ended, durations: elapsed } of answer.recent) {
-      found.set(job, [...results].map((verdict, i) => ({ verdict, ended: ended[i] / 1e3, elapsed: elapsed[i] })));
+    const answer = await ask(`/v1/recent?count=${RECENT_MAX}${after}`);
+    for (const { job, verdicts, end_times: ended, durations: elapsed } of answer.recent) {
+      found.set(job, [...verdicts].map((verdict, i) => ({ verdict, ended: ended[i] / 1e3, elapsed: elapsed[i] })));
     }
     after = answer.next_job === undefined ? null : `&after=${encodeURIComponent(answer.next_job)}`;
   } while (after !== null);
@@ -508,6 +505,8 @@ const feed = {
       answered(true);
       if (model.session === null) loadSession();
     } catch (error) {
+      // Anything else is a mistake of this page, about which timerd can do nothing.
+      if (!(error instanceof Refusal || error instanceof NoAnswer)) reportError(error);
       answered(false, error);
       this.again(1500);
     }
@@ -1019,7 +1018,6 @@ const jobsView = (() => {
         const entry = model.jobs.get(name);
         if (entry) rows.get(name)?.show(entry);
       }
-      root.classList.toggle('no-recent', !model.recent);
       arrange();
       glance.show();
       showBulk();
@@ -1043,11 +1041,11 @@ async function listRuns(since) {
   const found = { runs: [], skipped: [], hasMore: false };
   let cursor = '';
   do {
-    const answer = await ask(`/v1/runs?limit=1000&since=${new Date(since).toISOString()}${model.recent ? '&output=0&skipped=1' : ''}${cursor}`);
+    const answer = await ask(`/v1/runs?limit=1000&since=${new Date(since).toISOString()}&output=0&skipped=1${cursor}`);
     found.runs.push(...answer.runs);
     found.skipped.push(...answer.skipped_runs ?? []);
     cursor = answer.next_cursor === undefined ? '' : `&cursor=${encodeURIComponent(answer.next_cursor)}`;
-    found.hasMore = cursor !== '' || (!model.recent && answer.runs.length === 1000);
+    found.hasMore = cursor !== '';
   } while (cursor && found.runs.length + found.skipped.length < RUNS_MAX);
   return found;
 }
@@ -1696,7 +1694,7 @@ const jobView = (() => {
     const mine = parts;
     const [runs, days] = await Promise.all([
       ask(`${runsPath(name)}&limit=200`).then((answer) => answer.runs),
-      ask(`${jobPath(name)}/days?count=${WEEKS * 7}`).catch(unless404),
+      ask(`${jobPath(name)}/days?count=${WEEKS * 7}`),
     ]);
     if (mine === parts) parts.charts.replaceChildren(...[makeDurations(runs, name), days && makeYear(days, name)].filter(Boolean));
   }

@@ -132,6 +132,26 @@ def upcoming(until, name):
     return sorted(found, key=lambda run: run["at"])
 
 
+def recent(runs):
+    """The last runs of a job as the table shows them, the oldest first."""
+    last = runs[19::-1]
+    return {"verdicts": "".join("f" if run["failed"] else "s" for run in last),
+            "end_times": [int(datetime.datetime.fromisoformat(run["ended"].replace("Z", "+00:00")).timestamp() * 1e6) for run in last],
+            "durations": [run["elapsed_usec"] for run in last]}
+
+
+def days(job):
+    """The last 26 weeks of a job, by its interval and how often it fails."""
+    dice = random.Random(job[0])
+    each = max(1, DAY // job[3])
+    found = []
+    for back in range(181, -1, -1):
+        failed = sum(dice.random() < job[6] for _ in range(each))
+        found.append({"day": f"{NOW - datetime.timedelta(days=back):%Y-%m-%d}", "run_count": each, "failed_count": failed,
+                      "skipped_count": int(dice.random() < 0.02), "elapsed_usec": int(each * job[5] * 1e6)})
+    return {"job": job[0], "timezone": "UTC", "today": f"{NOW:%Y-%m-%d}", "days": found}
+
+
 def reasons(job):
     answer = status(job)
     if "paused" in answer:
@@ -158,7 +178,9 @@ class Handler(serve.Handler):
             "/v1/runs": lambda: {"runs": sorted(
                 (run for job, runs in PAST.items() for run in runs
                  if name in (None, job) and run["ended"] >= query.get("since", "")),
-                key=lambda run: run["ended"], reverse=True)[:int(query["limit"])]},
+                key=lambda run: run["ended"], reverse=True)[:int(query["limit"])], "skipped_runs": []},
+            "/v1/recent": lambda: {"recent": [{"job": job, **recent(runs)} for job, runs in PAST.items() if runs]},
+            f"/v1/jobs/{name}/days": lambda: days(job),
             f"/v1/jobs/{name}/why": lambda: {"reasons": reasons(job)},
             f"/v1/jobs/{name}/log": lambda: {"active": [], "cursor": 1, "lines": [], "written": [], "since": "", "past": PAST[name][0]
                                              | {"output": "snapshot of data-1\nsnapshot of data-2\n2 snapshots, 0 errors\n"}},

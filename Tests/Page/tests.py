@@ -128,12 +128,6 @@ class PageTests(unittest.TestCase):
     def row(self, page, job):
         return page.locator(f'tr[data-job="{job}"]')
 
-    def needs_events(self):
-        try:
-            self.daemon.ask("GET", "/v1/events?follow=0", read=False)
-        except OSError:
-            self.skipTest("this daemon has no event stream")
-
     def wait_seconds_of(self, page, count):
         """Until the page has counted down some seconds, as another job shows them."""
         locator = self.row(page, "often").locator(".c-active")
@@ -144,6 +138,7 @@ class PageTests(unittest.TestCase):
 
     def test_jobs_at_a_glance(self):
         self.daemon.post("/v1/jobs/broken/run")
+        wait_for(lambda: self.daemon.job("broken").get("last"), "it does not run")
         self.daemon.post("/v1/jobs/once/pause", {"note": "waits for Ann"})
         self.addCleanup(self.daemon.post, "/v1/jobs/once/resume")
         page = self.open()
@@ -158,6 +153,12 @@ class PageTests(unittest.TestCase):
         expect(row.locator(".c-state")).to_contain_text("by root · waits for Ann")
         expect(self.row(page, "nightly")).to_contain_text("Mon–Fri at 02:30")
         expect(self.row(page, "steady")).to_contain_text("every 6 h".replace(" h", "\u00a0h"))
+        # The last runs come from the history, and then from what is heard.
+        recent = self.row(page, "broken").locator(".recent")
+        expect(recent).to_have_attribute("aria-label", re.compile(r"last (\d+) runs?: \1 failed"))
+        known = recent.locator("path").get_attribute("d").count("M")
+        self.daemon.post("/v1/jobs/broken/run")
+        expect(recent).to_have_attribute("aria-label", f"last {min(20, known + 1)} runs: {min(20, known + 1)} failed")
         # What failed is filtered by its heading, and back.
         failed.get_by_role("button").click()
         expect(self.row(page, "steady")).to_have_count(0)
@@ -215,6 +216,10 @@ class PageTests(unittest.TestCase):
         expect(run).to_contain_text("requested by root")
         run.get_by_role("button").click()
         expect(page.locator(".below").first).to_contain_text("middle line 2")
+        # Its days come from the history.
+        page.reload()
+        expect(page.get_by_role("img", name="Calendar of talker: 1 run in 26 weeks, 0 failed")).to_be_visible()
+        expect(page.locator(".year rect.day-ok1")).to_have_count(1)
 
     def test_runs_are_killed_and_retries_cancelled_after_a_question(self):
         self.daemon.post("/v1/jobs/flaky/run")
@@ -288,7 +293,6 @@ class PageTests(unittest.TestCase):
         expect(table.get_by_role("row", name=re.compile("once pause .* see the hatching")).first).to_be_visible()
 
     def test_what_others_do_is_seen_at_once(self):
-        self.needs_events()
         page = self.open()
         expect(page.locator("#link")).to_have_text("live")
         expect(self.row(page, "patient")).to_be_visible()
@@ -484,7 +488,6 @@ class PageTests(unittest.TestCase):
         print(f"  {weight} bytes in {len(files)} files")
 
     def test_an_event_is_on_the_screen_soon(self):
-        self.needs_events()
         page = self.open()
         expect(page.locator("#link")).to_have_text("live")
         state = self.row(page, "patient").locator(".c-state")
@@ -509,7 +512,6 @@ class PageTests(unittest.TestCase):
         self.assertLess(delays[18], 10_000)
 
     def test_a_server_and_a_daemon_that_come_back(self):
-        self.needs_events()
         daemon = Daemon(PROGRAMS, CONFIG)
         self.addCleanup(daemon.end)
         server = Server(daemon)
