@@ -8,9 +8,9 @@
 
 #define _GNU_SOURCE
 
-#include "CLinux.h"
 #include "child.h"
 #include "confine.h"
+#include "priority.h"
 #include "raw.h"
 
 #include <dirent.h>
@@ -30,9 +30,6 @@ enum { SIGNALS = 64 };
 
 /// The most supplementary groups that a user may be in.
 enum { CSPAWN_GROUPS_MAX = 1024 };
-
-/// The default timer slack (prctl(2), PR_SET_TIMERSLACK), in nanoseconds.
-enum { TIMER_SLACK = 50000 };
 
 /// As in <linux/futex.h>.
 typedef struct {
@@ -113,50 +110,6 @@ CHILD static long reset_signals(uint64_t signals) {
         if (result < 0) return result;
     }
     return 0;
-}
-
-/// Gives this process the nice value of the job and the system's default time slice, whatever its parent has: both are
-/// attributes of a thread on Linux. Without the privilege to lower the nice value to 0, the process keeps that of its
-/// parent. Any other value that cannot be set is an error.
-CHILD static long apply_child_priority(const child_plan *plan) {
-    int nice = plan->request->nice;
-    if (plan->has_short_slice) {
-        clinux_sched_attributes common;
-        common.size = sizeof common;
-        common.policy = SCHED_OTHER;
-        common.flags = 0;
-        common.nice = nice;
-        common.priority = 0;
-        common.runtime = common.deadline = common.period = 0;
-        if (raw3(SYS_sched_setattr, 0, &common, 0) == 0) return 0;
-        // The kernel refuses the nice value, or a flag that this thread has: reset only the slice.
-        if (raw4(SYS_sched_getattr, 0, &common, sizeof common, 0) == 0
-            && common.policy == SCHED_OTHER) {
-            common.size = sizeof common;
-            common.runtime = 0;
-            raw3(SYS_sched_setattr, 0, &common, 0);
-        }
-    }
-    long result = raw3(SYS_setpriority, PRIO_PROCESS, 0, nice);
-    return nice == 0 && (result == -EACCES || result == -EPERM) ? 0 : result;
-}
-
-/// Resets other attributes that a child inherits from its parent. If the privilege for one of them is missing, the
-/// inherited value stays, because that is no reason to fail the job.
-CHILD static void reset_inherited_attributes(const child_plan *plan) {
-    raw2(SYS_prctl, PR_SET_TIMERSLACK, TIMER_SLACK);
-    raw3(SYS_ioprio_set, 1 /* IOPRIO_WHO_PROCESS */, 0, 0);
-    if (plan->has_affinity) {
-        unsigned long all[16];
-        for (int index = 0; index < 16; index++) ((volatile unsigned long *)all)[index] = ~0UL;
-        raw3(SYS_sched_setaffinity, 0, sizeof all, all);
-    }
-    if (plan->has_oom_score) {
-        long file = raw4(SYS_openat, AT_FDCWD, plan->texts.oom_score, O_WRONLY | O_CLOEXEC, 0);
-        if (file < 0) return;
-        raw3(SYS_write, file, plan->texts.zero, 1);
-        raw1(SYS_close, file);
-    }
 }
 
 /// The fallback if close_range(2) does not exist (before Linux 5.9) or is filtered: it closes what /proc lists from
@@ -395,6 +348,10 @@ CHILD _Noreturn void cspawn_run_child(const child_plan *plan) {
     if (request->control_group >= 0) {
         check(plan, CSPAWN_STEP_CONTROL_GROUP, raw3(SYS_write, request->control_group, plan->texts.zero, 1));
     }
+    // This comes after the control group, because a kernel may refuse to move a process with a realtime policy.
+    check(plan, CSPAWN_STEP_CPU_POLICY, set_cpu_policy(plan));
+    check(plan, CSPAWN_STEP_IO_PRIORITY, set_io_priority(request));
+    check(plan, CSPAWN_STEP_OOM_SCORE, set_oom_score(plan));
     check(plan, CSPAWN_STEP_DESCRIPTORS, place_descriptors(plan));
     set_limits(plan);
     check(plan, CSPAWN_STEP_KEYS, join_new_keyring());
@@ -406,6 +363,9 @@ CHILD _Noreturn void cspawn_run_session_child(const child_plan *plan) {
     check(plan, CSPAWN_STEP_SIGNALS, reset_signals(request->signals));
     // A value that a PAM module set stays, unless the job declares one.
     if (request->nice != 0) check(plan, CSPAWN_STEP_NICE, apply_child_priority(plan));
+    check(plan, CSPAWN_STEP_CPU_POLICY, set_cpu_policy(plan));
+    if (request->io_priority != 0) check(plan, CSPAWN_STEP_IO_PRIORITY, set_io_priority(request));
+    check(plan, CSPAWN_STEP_OOM_SCORE, set_oom_score(plan));
     check(plan, CSPAWN_STEP_DESCRIPTORS, place_descriptors(plan));
     set_limits(plan);
     become_program(plan);

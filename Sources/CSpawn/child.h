@@ -4,6 +4,7 @@
 #pragma once
 
 #include "CSpawn.h"
+#include "memory.h"
 
 /// Attributes of a function that runs in the child. It has no instrumentation, because the counters are in memory that
 /// the child does not have.
@@ -38,8 +39,10 @@ typedef struct {
     char descriptors[sizeof "/proc/self/fd"];
     char root[sizeof "/"];
     char zero[sizeof "0"];
+    /// The OOM score adjustment of the process, with `oom_length` characters.
+    char oom_value[sizeof "-1000"];
 } child_texts;
-#define CHILD_TEXTS ((child_texts){"/proc/self/oom_score_adj", "/proc/self/fd", "/", "0"})
+#define CHILD_TEXTS ((child_texts){"/proc/self/oom_score_adj", "/proc/self/fd", "/", "0", "0"})
 
 /// Everything that a child needs.
 typedef struct {
@@ -50,9 +53,13 @@ typedef struct {
     int64_t earliest;
     /// Whether it inherits a short time slice, which it has to reset.
     bool has_short_slice;
-    /// Whether it inherits an OOM score adjustment other than 0, or a restriction to some processors.
-    bool has_oom_score, has_affinity;
+    /// What it inherits and has to reset.
+    cspawn_inherited inherited;
+    size_t oom_length;
 } child_plan;
+
+/// A plan for this request, without a launch.
+__attribute__((visibility("hidden"))) child_plan cspawn_make_plan(const cspawn_request *request);
 
 /// Sets this process up and executes the requested program, or reports the failed step and exits. It only makes system
 /// calls: of the parent's memory it has its stack, its own code, and what `plan` points to.

@@ -107,16 +107,17 @@ static unsigned starts;
 
 void cspawn_rescan_memory(void) { starts = 0; }
 
-void cspawn_prepare_memory(const void *first, const void *second, bool *oom_score, bool *affinity) {
-    static bool had_oom_score, had_affinity;
+void cspawn_prepare_memory(const void *first, const void *second, cspawn_inherited *inherited) {
+    static cspawn_inherited found;
     bool is_time = starts == 0;
     starts = (starts + 1) % STARTS;
     if (is_time) {
-        had_oom_score = has_oom_score();
-        had_affinity = has_affinity();
+        found.has_oom_score = has_oom_score();
+        found.has_affinity = has_affinity();
+        int policy = sched_getscheduler(0);
+        found.has_policy = policy >= 0 && (policy & ~SCHED_RESET_ON_FORK) != SCHED_OTHER;
     }
-    *oom_score = had_oom_score;
-    *affinity = had_affinity;
+    *inherited = found;
     // A change of these two means that they were mapped after the last scan.
     static const void *pages[2];
     bool is_new = pages[0] != first || pages[1] != second;

@@ -5,17 +5,23 @@
 
 #include <stdbool.h>
 
+/// Attributes that a child inherits and that are not the default.
+typedef struct {
+    /// Whether there is an OOM score adjustment other than 0, a restriction to some processors, or a scheduling policy
+    /// other than SCHED_OTHER.
+    bool has_oom_score, has_affinity, has_policy;
+} cspawn_inherited;
+
 /// Marks this process's memory so that a child created by clone(2) without CLONE_VM gets a copy of only what it needs:
 /// the stack of the calling thread, the code of the child, and the memory at these two addresses. Copying the rest, in
 /// the child and at each page that this process writes to afterwards, would cost three times as much as everything else
 /// in a start.
 ///
 /// It scans the memory of this process from time to time, because the memory grows. Memory mapped since the last scan
-/// is copied as usual. At each scan it also checks whether this process has an OOM score adjustment other than 0, and
-/// whether it is restricted to some processors.
+/// is copied as usual. At each scan it also looks for attributes of this process that a child has to reset.
 ///
 /// Call it with the lock held, before each start.
-void cspawn_prepare_memory(const void *first, const void *second, bool *has_oom_score, bool *has_affinity);
+void cspawn_prepare_memory(const void *first, const void *second, cspawn_inherited *inherited);
 
 /// Makes the next call of `cspawn_prepare_memory` scan.
 void cspawn_rescan_memory(void);

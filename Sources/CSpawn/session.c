@@ -44,6 +44,9 @@ static void write_image(char *memory, size_t size, const cspawn_request *request
     image->request_bytes = sizeof image->request;
     image->address = (uint64_t)(uintptr_t)memory;
     image->request = *request;
+    // `timerd-session` inherits the text as its own standard input.
+    image->request.text = NULL;
+    image->request.text_length = 0;
     cspawn_pack(&image->request, memory + IMAGE_BYTES);
     size_t user_bytes = strlen(session->user) + 1, service_bytes = strlen(session->service) + 1;
     image->end = size;
@@ -148,7 +151,7 @@ cspawn_result cspawn_start_session(const cspawn_request *request, const cspawn_s
     cspawn_request helper = {
         .candidates = session->helpers, .arguments = arguments, .environment = environment,
         .directory = "/", .input = request->input, .output = request->output, .error = request->error,
-        .passed = ends[1], .umask = 022, .nice = request->nice, .signals = request->signals,
+        .text = request->text, .text_length = request->text_length, .passed = ends[1], .umask = 022, .nice = request->nice, .signals = request->signals,
         .open_files = request->open_files, .data_bytes = request->data_bytes,
         .control_group = request->control_group, .record = request->record, .record_file = request->record_file,
         .record_offset = request->record_offset,
@@ -232,7 +235,8 @@ pid_t cspawn_start_in_session(const cspawn_request *request, int socket, cspawn_
     handed.record = NULL;
     // `timerd-session` was already set up with these; only what the job declares is left to set.
     handed.open_files = handed.data_bytes = 0;
-    child_plan plan = {.texts = CHILD_TEXTS, .request = &handed, .launch = launch};
+    child_plan plan = cspawn_make_plan(&handed);
+    plan.launch = launch;
     sigset_t all, before;
     sigfillset(&all);
     sigprocmask(SIG_SETMASK, &all, &before);

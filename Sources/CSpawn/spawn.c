@@ -9,6 +9,7 @@
 #include "memory.h"
 #include "pack.h"
 #include "raw.h"
+#include "text.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -61,8 +62,8 @@ typedef struct {
     int place;
     /// The copies of its descriptors that are not in a place; -1 for none.
     int copies[HANDED];
-    /// The copy of what becomes its descriptor 3; -1 for none.
-    int passed;
+    /// The copy of what becomes its descriptor 3, and the text that it reads; -1 for none.
+    int passed, text;
 } parent_side;
 
 /// Protects everything below: several threads of a program may start processes, although the runner uses one.
@@ -145,15 +146,24 @@ static bool make_place(int index, int nothing) {
     return places[index].is_made = true;
 }
 
+/// /dev/null; -1 with errno set if it cannot be opened.
+static int dev_null(void) {
+    static int nothing = -1;
+    if (nothing < 0) nothing = open("/dev/null", O_RDONLY | O_CLOEXEC);
+    return nothing;
+}
+
 /// All places are created at the first start, while low numbers are free.
-static void make_places(int nothing) {
+static void make_places(void) {
     static bool are_made;
-    for (int index = 0; index < PLACES && !are_made; index++) make_place(index, nothing);
+    if (are_made) return;
+    int nothing = dev_null();
+    for (int index = 0; index < PLACES && nothing >= 0; index++) make_place(index, nothing);
     are_made = true;
 }
 
-static int take_place(int nothing) {
-    make_places(nothing);
+static int take_place(void) {
+    make_places();
     for (int index = 0; index < PLACES; index++) {
         if (places[index].is_taken || !places[index].is_made) continue;
         places[index].is_taken = true;
@@ -166,9 +176,7 @@ static int take_place(int nothing) {
 /// close the originals at any time. False, with errno set, if there are no free descriptors.
 static bool copy_descriptors(cspawn_request *request, parent_side *side) {
     int *handed[HANDED] = {&request->output, &request->error, &request->control_group};
-    side->place = take_place(request->input);
-    for (int each = 0; each < HANDED; each++) side->copies[each] = -1;
-    side->passed = -1;
+    side->place = take_place();
     for (int each = 0; each < HANDED; each++) {
         if (*handed[each] < 0) continue;
         int copy;
@@ -186,11 +194,20 @@ static bool copy_descriptors(cspawn_request *request, parent_side *side) {
     return request->passed >= 0;
 }
 
+/// The same, and makes the text for its standard input. Returns the step that failed, with errno set, or NONE.
+static cspawn_step give_descriptors(cspawn_request *request, parent_side *side) {
+    if (request->text != NULL) {
+        side->text = cspawn_make_text(request->text, request->text_length);
+        if (side->text < 0) return CSPAWN_STEP_INPUT;
+        request->input = side->text;
+    }
+    return copy_descriptors(request, side) ? CSPAWN_STEP_NONE : CSPAWN_STEP_DESCRIPTORS;
+}
+
 /// Releases these copies: a pipe reaches its end only when all descriptors of it are closed.
 static void release_descriptors(parent_side *side) {
-    static int nothing = -1;
     if (side->place >= 0) {
-        if (nothing < 0) nothing = open("/dev/null", O_RDONLY | O_CLOEXEC);
+        int nothing = dev_null();
         for (int each = 0; each < HANDED; each++) {
             int descriptor = places[side->place].descriptors[each];
             if (nothing >= 0 && dup3(nothing, descriptor, O_CLOEXEC) >= 0) continue;
@@ -206,7 +223,8 @@ static void release_descriptors(parent_side *side) {
         side->copies[each] = -1;
     }
     if (side->passed >= 0) close(side->passed);
-    side->passed = -1;
+    if (side->text >= 0) close(side->text);
+    side->passed = side->text = -1;
 }
 
 // MARK: - Starts in progress
@@ -236,6 +254,7 @@ static int take_launch(void) {
     __atomic_store_n(&launch->step, (uint32_t)CSPAWN_STEP_NONE, __ATOMIC_RELAXED);
     launch->error = 0;
     launch->item = 0;
+    sides[index] = (parent_side){.place = -1, .copies = {-1, -1, -1}, .passed = -1, .text = -1};
     return index;
 }
 
@@ -297,8 +316,8 @@ static void start(const cspawn_request *request, cspawn_result *result) {
         result->error = errno;
         return;
     }
-    child_plan plan = {.texts = CHILD_TEXTS, .request = &handed};
-    cspawn_prepare_memory(pad.base, launches, &plan.has_oom_score, &plan.has_affinity);
+    child_plan plan = cspawn_make_plan(&handed);
+    cspawn_prepare_memory(pad.base, launches, &plan.inherited);
     result->launch = take_launch();
     if (result->launch < 0) {
         result->error = errno;
@@ -306,28 +325,20 @@ static void start(const cspawn_request *request, cspawn_result *result) {
     }
     plan.launch = &launches[result->launch];
     plan.has_short_slice = clinux_has_short_slice();
-    result->step = CSPAWN_STEP_DESCRIPTORS;
-    if (copy_descriptors(&handed, &sides[result->launch])) {
-        result->step = CSPAWN_STEP_NONE;
-        make_process(&plan, result);
-    } else {
-        result->error = errno;
-    }
+    result->step = give_descriptors(&handed, &sides[result->launch]);
+    result->error = result->step == CSPAWN_STEP_NONE ? 0 : errno;
+    if (result->step == CSPAWN_STEP_NONE) make_process(&plan, result);
     shrink_pad();
     if (result->step != CSPAWN_STEP_NONE) free_launch(result->launch);
 }
 
 void cspawn_prepare(void) {
     pthread_mutex_lock(&lock);
-    int nothing = open("/dev/null", O_RDONLY | O_CLOEXEC);
-    if (nothing >= 0) {
-        make_places(nothing);
-        close(nothing);
-    }
+    make_places();
     if (make_launches() && make_pad(1) == 0) {
-        bool has_oom_score, has_affinity;
+        cspawn_inherited inherited;
         cspawn_rescan_memory();
-        cspawn_prepare_memory(pad.base, launches, &has_oom_score, &has_affinity);
+        cspawn_prepare_memory(pad.base, launches, &inherited);
     }
     pthread_mutex_unlock(&lock);
 }

@@ -82,6 +82,8 @@ public struct ConfigWarning: Hashable, Sendable, CustomStringConvertible {
         public static let missingProgram = Code(rawValue: "missing-program")
         /// The working directory does not exist.
         public static let missingDirectory = Code(rawValue: "missing-directory")
+        /// The runner may not give the job's processes the priority that is configured.
+        public static let missingPrivilege = Code(rawValue: "missing-privilege")
         /// The machine did not answer in time.
         public static let notChecked = Code(rawValue: "not-checked")
         /// This process has no right to look at a program or directory.
@@ -99,7 +101,7 @@ public struct ConfigWarning: Hashable, Sendable, CustomStringConvertible {
             ScheduleFinding.Code.allCases.map { Code(rawValue: $0.rawValue) }
             + [
                 unknownUser, unknownGroup, unknownPamService, missingProgram, missingDirectory,
-                runsAsRoot,
+                missingPrivilege, runsAsRoot,
                 relativePath, notChecked, notExamined, differsFromCron,
             ]
 

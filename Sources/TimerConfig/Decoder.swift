@@ -219,17 +219,7 @@ struct Decoder {
                 try found.read(entry.node, &draft)
             }
         }
-        let hasOther = entries.contains { ["after", "calendar", "cron", "at"].contains($0.key) }
-        if hasOther, let first = entries.first(where: { $0.key == "first" }) {
-            reader.report(Fault(first.mark, "first goes with every alone"), subject)
-        }
-        if draft.policy.concurrency != .allow,
-            let most = entries.first(where: { $0.key == "concurrency-max" })
-        {
-            reader.report(
-                Fault(most.mark, "concurrency-max goes with concurrency = \"allow\" alone"), subject
-            )
-        }
+        for fault in draft.strayKeys(among: entries) { reader.report(fault, subject) }
         // What was refused above would only be said to be missing.
         guard reader.count == before else { return nil }
         let job = reader.attempt(subject) { () throws(Fault) in

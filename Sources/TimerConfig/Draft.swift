@@ -28,6 +28,10 @@ struct Draft {
     var policy = Policy()
     var concurrencyMax: (number: Int, mark: SourceMark)?
     var execution = Execution()
+    var ioClass: IOClass?
+    var ioPriority: Int?
+    var cpuPolicy = CPUPolicy.other
+    var cpuPriority: Int?
     var renamedFrom: (name: Job.Name, mark: SourceMark)?
     var hasDurationHistogram = false
     /// Where `notify` is written.
@@ -55,6 +59,9 @@ struct Draft {
         var policy = policy
         // A value in [defaults] applies to the jobs that can have it.
         if policy.concurrency == .allow { policy.concurrencyMax = concurrencyMax?.number }
+        var execution = execution
+        execution.priorities.io = ioScheduling
+        execution.priorities.cpu = cpuScheduling
         var job = Job(
             name: name, command: command, schedule: schedule, description: description,
             first: every == nil ? nil : first, count: count, paused: paused,

@@ -64,6 +64,35 @@ extension JobKey {
             draft.execution.nice = try node.integer(in: -20...19)
         },
         JobKey(
+            "io-class", .words(of: IOClass.self),
+            "The I/O scheduling class of its runs.", standard: .string(IOClass.none.rawValue)
+        ) { node, draft throws(Fault) in draft.ioClass = try node.word() },
+        JobKey(
+            "io-priority", .integer(0...7),
+            "The level within io-class, from 0, the highest, to 7.",
+            standard: .integer(Int64(Priorities.IO.levelDefault))
+        ) { node, draft throws(Fault) in draft.ioPriority = try node.integer(in: 0...7) },
+        JobKey(
+            "cpu-policy", .words(of: CPUPolicy.self),
+            "The CPU scheduling policy of its runs.", standard: .string(CPUPolicy.other.rawValue)
+        ) { node, draft throws(Fault) in draft.cpuPolicy = try node.word() },
+        JobKey(
+            "cpu-priority", .integer(1...99),
+            "With cpu-policy = \"fifo\" or \"rr\": the priority, up to 99, the highest.",
+            standard: .integer(1)
+        ) { node, draft throws(Fault) in draft.cpuPriority = try node.integer(in: 1...99) },
+        JobKey(
+            "oom-score", .integer(-1000...1000),
+            "How early its runs are killed when memory runs out; the highest score first.",
+            standard: .integer(0)
+        ) { node, draft throws(Fault) in
+            draft.execution.priorities.oomScore = try node.integer(in: -1000...1000)
+        },
+        JobKey(
+            "stdin", .text,
+            "What its runs read from their standard input.", standard: .string("")
+        ) { node, draft throws(Fault) in draft.execution.stdin = try node.standardInput() },
+        JobKey(
             "limits", .limits,
             "Resource limits of its runs."
         ) { node, draft throws(Fault) in

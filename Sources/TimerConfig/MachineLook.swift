@@ -20,6 +20,8 @@ public struct MachineLook: Sendable {
         let program: String?
         /// The job's own PATH; nil: not known, because a file of variables may have another.
         let path: String?
+        let nice: Int
+        let priorities: Priorities
 
         public init(of job: Job) {
             user = job.execution.user
@@ -32,6 +34,8 @@ public struct MachineLook: Sendable {
             path =
                 job.execution.environmentFile == nil
                 ? job.environment["PATH"] ?? Execution.searchPath : nil
+            nice = job.execution.nice
+            priorities = job.execution.priorities
         }
     }
 
@@ -47,6 +51,8 @@ public struct MachineLook: Sendable {
     private let standardUser: FileRights
     /// Directories of which this process has its own, other than the runs of jobs.
     private let hidden: [String]
+    /// What an unprivileged runner may do; nil: the runner is root, or not known.
+    private let privileges: OwnPrivileges?
 
     private var users: [String: User] = [:]
     private var groups: [String: Group] = [:]
@@ -56,7 +62,11 @@ public struct MachineLook: Sendable {
     /// - Parameters:
     ///   - runsAsRoot: whether jobs that name no user run as root, and not as the user of this process.
     ///   - hidden: directories in which nothing is looked at, since this process has others in their place than jobs.
-    public init(runsAsRoot: Bool = false, hidden: [String] = []) {
+    ///   - privileges: what the runner may do, if it is not root.
+    public init(
+        runsAsRoot: Bool = false, hidden: [String] = [], privileges: OwnPrivileges? = nil
+    ) {
+        self.privileges = privileges
         standardUser = runsAsRoot ? FileRights(uid: 0, groups: []) : .own
         self.hidden = hidden
     }
@@ -106,6 +116,13 @@ public struct MachineLook: Sendable {
                     message:
                         "there is no PAM service \"\(name)\" on this machine: neither /etc/pam.d/\(name) nor "
                         + "/usr/lib/pam.d/\(name) exists; its runs will fail"))
+        }
+        if let privileges {
+            found += privileges.missing(nice: question.nice, question.priorities).map { finding in
+                Finding(
+                    code: .missingPrivilege, key: finding.key,
+                    message: "\(finding.message); its runs will fail")
+            }
         }
         // With capabilities the mode of files may not count.
         if question.hasCapabilities { rights = nil }

@@ -103,6 +103,22 @@ package struct WireWriter {
         put(execution.pamService) { $0.put($1) }
         putConfinement(execution.confinement)
         putCredentials(execution.credentials)
+        putInput(execution.stdin)
+        putPriorities(execution.priorities)
+    }
+
+    private mutating func putInput(_ text: String?) {
+        guard let text else { return }
+        put(UInt8(4))
+        put(text)
+    }
+
+    private mutating func putPriorities(_ priorities: Priorities) {
+        guard priorities != Priorities() else { return }
+        put(UInt8(5))
+        put(priorities.io.description)
+        put(priorities.cpu.description)
+        put(priorities.oomScore) { $0.put($1) }
     }
 
     private mutating func putRunVariables(_ names: Set<String>) {

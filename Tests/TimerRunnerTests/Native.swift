@@ -23,6 +23,15 @@ enum Native {
         return unsafeBitCast(find("syscall"), to: Function.self)(keyctl, 0, -3, 0)
     }
 
+    /// capget(2) or capset(2).
+    static func capabilities(
+        _ name: String, _ head: UnsafeMutablePointer<UInt32>, _ sets: UnsafeMutablePointer<UInt32>
+    ) -> Int32 {
+        typealias Function =
+            @convention(c) (UnsafeMutablePointer<UInt32>, UnsafeMutablePointer<UInt32>) -> Int32
+        return unsafeBitCast(find(name), to: Function.self)(head, sets)
+    }
+
     /// mount(2).
     static func mount(
         _ source: String, _ target: String, _ type: String, _ flags: UInt, _ data: String

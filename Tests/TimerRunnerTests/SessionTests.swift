@@ -249,6 +249,27 @@ private final class PamService: Sendable {
         #expect(end.lines == ["66", "0", "4"], "\(end.outcome) \(end.errors)")
     }
 
+    /// The program gets them through `timerd-session`.
+    @Test func aRunHasItsPrioritiesAndItsInput() throws {
+        let service = try PamService("session required LOG")
+        let bench = try Bench()
+        defer { bench.runner.shutdown(grace: .zero) }
+        let text = "a\n" + String(repeating: "x", count: 60_000)
+        let line =
+            "ionice; awk '{ print $41, $40 }' /proc/self/stat; cat /proc/self/oom_score_adj; wc -c"
+        let end = bench.run(
+            request(bench, service, line) {
+                $0.stdin = text
+                $0.priorities.io = .bestEffort(6)
+                $0.priorities.cpu = .batch
+                $0.priorities.oomScore = 77
+            })
+        #expect(
+            end.lines == ["best-effort: prio 6", "3 0", "77", "60002"],
+            "\(end.outcome) \(end.errors)")
+        #expect(bench.run(request(bench, service, "cat; echo end")).lines == ["end"])
+    }
+
     /// Modules run as root.
     @Test func modulesSeeNothingOfTheJob() throws {
         let service = try PamService("session required LOG")

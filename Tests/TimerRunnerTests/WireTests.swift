@@ -131,6 +131,19 @@ import TimerCore
             ("execution.passEnvironment", { $0.execution.passEnvironment = ["a", "b"] }),
             ("execution.umask", { $0.execution.umask = 0 }),
             ("execution.nice", { $0.execution.nice = 1 }),
+            ("execution.stdin", { $0.execution.stdin = "a" }),
+            ("execution.stdin", { $0.execution.stdin = "a\n" }),
+            ("execution.priorities.io", { $0.execution.priorities.io = .idle }),
+            ("execution.priorities.io", { $0.execution.priorities.io = .bestEffort(0) }),
+            ("execution.priorities.io", { $0.execution.priorities.io = .bestEffort(7) }),
+            ("execution.priorities.io", { $0.execution.priorities.io = .realtime(7) }),
+            ("execution.priorities.cpu", { $0.execution.priorities.cpu = .idle }),
+            ("execution.priorities.cpu", { $0.execution.priorities.cpu = .batch }),
+            ("execution.priorities.cpu", { $0.execution.priorities.cpu = .fifo(1) }),
+            ("execution.priorities.cpu", { $0.execution.priorities.cpu = .rr(1) }),
+            ("execution.priorities.cpu", { $0.execution.priorities.cpu = .rr(99) }),
+            ("execution.priorities.oomScore", { $0.execution.priorities.oomScore = 0 }),
+            ("execution.priorities.oomScore", { $0.execution.priorities.oomScore = -1000 }),
             ("execution.limits", { $0.execution.limits = [.core: nil] }),
             ("execution.limits", { $0.execution.limits = [.core: 0] }),
             ("execution.limits", { $0.execution.limits = [.cpu: 0] }),
@@ -199,11 +212,11 @@ import TimerCore
         }
     }
 
-    /// The names of the stored properties of a value, except for one that is examined separately.
+    /// The names of the stored properties of a value, except for those that are examined separately.
     private static func properties(
-        of value: Any, as prefix: String = "", but other: String? = nil
+        of value: Any, as prefix: String = "", but others: Set<String> = []
     ) -> [String] {
-        Mirror(reflecting: value).children.compactMap(\.label).filter { $0 != other }
+        Mirror(reflecting: value).children.compactMap(\.label).filter { !others.contains($0) }
             .map { prefix + $0 }
     }
 
@@ -213,8 +226,9 @@ import TimerCore
     @Test func eachPropertyIsInTheFingerprintOrListedAsIrrelevant() {
         let execution = Definition(.shell("true")).execution
         let properties =
-            Self.properties(of: Definition(.shell("true")), but: "_execution")
-            + Self.properties(of: execution, as: "execution.", but: "confinement")
+            Self.properties(of: Definition(.shell("true")), but: ["_execution"])
+            + Self.properties(of: execution, as: "execution.", but: ["confinement", "priorities"])
+            + Self.properties(of: execution.priorities, as: "execution.priorities.")
             + Self.properties(of: execution.confinement, as: "execution.confinement.")
         #expect(properties.count > 20)
         #expect(

@@ -39,6 +39,11 @@ typedef enum {
     CSPAWN_STEP_PAM_ACCOUNT,
     CSPAWN_STEP_PAM_CREDENTIALS,
     CSPAWN_STEP_PAM_SESSION,
+    /// Further steps of any start. New ones come last, because the runner and `timerd-session` exchange the numbers.
+    CSPAWN_STEP_INPUT,
+    CSPAWN_STEP_IO_PRIORITY,
+    CSPAWN_STEP_CPU_POLICY,
+    CSPAWN_STEP_OOM_SCORE,
 } cspawn_step;
 
 /// A limit of setrlimit(2); UINT64_MAX is none.
@@ -92,6 +97,10 @@ typedef struct {
     bool may_run_in_root;
     /// The descriptors that become 0, 1 and 2. All others are closed, except 3 if `passed` is set.
     int input, output, error;
+    /// What the program reads from its standard input, which then ends; NULL if it reads from `input`. Each process
+    /// gets its own copy, in memory that cannot be changed.
+    const char *_Nullable text;
+    size_t text_length;
     /// The descriptor that becomes 3; -1 for none.
     int passed;
     /// The file mode creation mask.
@@ -99,6 +108,17 @@ typedef struct {
     /// The nice value, -20 to 19. Without the privilege to lower it to 0, the process keeps the value of its parent.
     /// Any other value that cannot be set fails the start.
     int nice;
+    /// The scheduling policy, such as SCHED_BATCH (sched(7)), and its priority: 1 to 99 for SCHED_FIFO and SCHED_RR, 0
+    /// for any other. If the parent has another policy than SCHED_OTHER and the privilege to leave it is missing, the
+    /// process keeps it. Any policy other than SCHED_OTHER that cannot be set fails the start.
+    int cpu_policy, cpu_priority;
+    /// The class and level for I/O, as in ioprio_set(2); 0 is the default of the kernel. Any other value that cannot be
+    /// set fails the start.
+    int io_priority;
+    /// Whether the process gets this OOM score adjustment, -1000 to 1000 (proc(5)), or the start fails. Without it, the
+    /// process gets 0, or keeps that of its parent if the privilege to lower it is missing.
+    bool has_oom_score;
+    int oom_score;
     /// The signals whose dispositions the child resets to the default; see `cspawn_signals`.
     uint64_t signals;
     /// The soft limit of open files (setrlimit(2), RLIMIT_NOFILE), capped at the hard limit; 0 leaves it unchanged.

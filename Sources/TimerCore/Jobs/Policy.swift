@@ -129,8 +129,12 @@ public struct Execution: Hashable, Sendable {
     public var runVariables: Set<String> = []
     /// The file mode creation mask, 0 to 0o777.
     public var umask: UInt32 = 0o022
+    /// What its runs read from their standard input; nil: nothing. Not empty.
+    public var stdin: String?
     /// The nice value, -20 to 19.
     public var nice = 0
+    /// The other priorities of its processes.
+    public var priorities = Priorities()
     /// The resource limits that differ from those of the daemon (setrlimit(2)).
     public var limits: [Limit: UInt64?] = [:]
     /// The files whose copies are available to its runs, by the names of the copies

@@ -143,8 +143,8 @@ struct Spawner {
         var record: RunRegistry.Place?
     }
 
-    /// Creates the process of a run in this context, with /dev/null as its standard input. It
-    /// returns while the process sets itself up.
+    /// Creates the process of a run in this context, with the declared text or /dev/null as its
+    /// standard input. It returns while the process sets itself up.
     ///
     /// The process runs in the declared directory, which must exist, or in the home directory of
     /// its user. If the home directory does not exist, it runs in `/`, as under Debian's cron.
@@ -179,7 +179,7 @@ struct Spawner {
         _ account: Account, _ context: SpawnContext, _ memory: CMemory
     ) -> cspawn_request {
         let execution = definition.execution
-        let confinement = execution.confinement
+        let (confinement, priorities) = (execution.confinement, execution.priorities)
         let limits = Self.names(of: definition).map { name in
             // Nil is no limit, RLIM_INFINITY.
             let limit = execution.limits[name].flatMap { $0 } ?? .max
@@ -198,8 +198,13 @@ struct Spawner {
             environment: memory.strings(variables.map { "\($0.key)=\($0.value)" }),
             directory: memory.string(definition.workingDirectory ?? account.home),
             may_run_in_root: definition.workingDirectory == nil,
-            input: -1, output: context.output, error: context.error, passed: -1,
+            input: -1, output: context.output, error: context.error,
+            text: execution.stdin.map { UnsafePointer(memory.string($0)) },
+            text_length: execution.stdin?.utf8.count ?? 0, passed: -1,
             umask: execution.umask, nice: Int32(clamping: execution.nice),
+            cpu_policy: priorities.cpu.number, cpu_priority: priorities.cpu.priority,
+            io_priority: priorities.io.number, has_oom_score: priorities.oomScore != nil,
+            oom_score: Int32(clamping: priorities.oomScore ?? 0),
             signals: context.signals, open_files: openFiles,
             data_bytes: RunnerProcess.dataLimitOfJobs ?? 0,
             limits: memory.array(limits), limit_count: Int32(limits.count),
@@ -273,6 +278,9 @@ struct Spawner {
         case CSPAWN_STEP_SESSION: return "setsid"
         case CSPAWN_STEP_SIGNALS: return "reset the signals"
         case CSPAWN_STEP_NICE: return "set the nice value \(definition.execution.nice)"
+        case CSPAWN_STEP_INPUT: return "provide the standard input"
+        case CSPAWN_STEP_IO_PRIORITY, CSPAWN_STEP_CPU_POLICY, CSPAWN_STEP_OOM_SCORE:
+            return definition.execution.priorities.description(of: failure.step)
         case CSPAWN_STEP_CONTROL_GROUP: return "enter its control group"
         case CSPAWN_STEP_DESCRIPTORS: return "set up the descriptors"
         case CSPAWN_STEP_LIMITS:

@@ -62,7 +62,9 @@ extension Reloader {
     /// ProtectHome= hides cannot be entered, so nothing in it is reported as missing.
     private func machine() -> PatientMachine {
         let own = ["/tmp", "/var/tmp", "/dev"]
-        let look = MachineLook(runsAsRoot: !runsJobs, hidden: runsJobs ? [] : own)
+        let look = MachineLook(
+            runsAsRoot: !runsJobs, hidden: runsJobs ? [] : own,
+            privileges: runsJobs ? OwnPrivileges() : nil)
         return PatientMachine(Machine(look), on: lookUps)
     }
 

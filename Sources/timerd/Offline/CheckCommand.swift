@@ -45,8 +45,10 @@ struct CheckCommand: ParsableCommand {
         }
         // The system's daemon uses a runner that runs as root.
         let runsAsRoot = file == Standard.config && geteuid() == 0
+        let own = file == Standard.config ? nil : OwnPrivileges()
         let checks = ConfigChecks(
-            at: clocks.now().wall, asking: Machine(MachineLook(runsAsRoot: runsAsRoot)),
+            at: clocks.now().wall,
+            asking: Machine(MachineLook(runsAsRoot: runsAsRoot, privileges: own)),
             runsAsRoot: file == Standard.config)
         let reading: ConfigReading
         do throws(ConfigError) { reading = try read(checks) } catch {
