@@ -114,6 +114,10 @@ let package = Package(
             swiftSettings: settings),
         .target(
             name: "TimerControl", dependencies: ["HostFiles", "TimerCore"], swiftSettings: settings),
+        // What people are told about jobs, as mails and requests: notifications in, bytes out.
+        .target(
+            name: "TimerNotify", dependencies: ["TimerControl", "TimerCore"],
+            swiftSettings: settings),
         // What `timerctl import` makes of crontabs and units: text in, jobs out.
         .target(name: "TimerImport", dependencies: ["TimerCore"], swiftSettings: settings),
         // The programs.
@@ -121,7 +125,8 @@ let package = Package(
             name: "timerd",
             dependencies: [
                 "Systemd", "SystemdActivation", "TimerCore", "TimerZones", "TimerConfig",
-                "TimerStore", "TimerRunnerClient", "TimerRunnerProtocol", "TimerControl", "CLinux",
+                "TimerStore", "TimerRunnerClient", "TimerRunnerProtocol", "TimerControl",
+                "TimerNotify", "CLinux",
                 "COpenAPI", "CWebPage", "HostFiles", "HostThreads", "PausableTimers",
                 daemons("ArgumentParser", of: "swift-argument-parser"),
                 daemons("Logging", of: "swift-log"),
@@ -174,6 +179,7 @@ let package = Package(
             of: "TimerImport", "HostFiles", "SeededRandom", "TimerCore", "TimerConfig",
             "TimerZones", resources: [.copy("Corpus")]),
         tests(of: "TimerControl", "SeededRandom", "TimerCore"),
+        tests(of: "TimerNotify", "SeededRandom", "TimerCore"),
         tests(
             of: "timerd", "timerctl", "timerd-runner", "CLinux", "HostFiles", "Systemd",
             "SeededRandom", "TimerConfig", "TimerControl",

@@ -62,6 +62,8 @@ import Testing
                 ]
             ),
             ("TimerControl", ["TimerCore", "HostFiles", "Glibc"]),
+            // A message is a function of what happened: the same bytes each time it is sent.
+            ("TimerNotify", ["TimerCore", "TimerControl"]),
             // It reads what others wrote: no file, no process, only text.
             ("TimerImport", ["TimerCore"]),
             // It must stay small: no store, no HTTP, no log library.

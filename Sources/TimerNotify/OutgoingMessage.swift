@@ -1,0 +1,177 @@
+// Copyright 2026 the timerd authors
+// SPDX-License-Identifier: Apache-2.0
+
+public import TimerCore
+
+/// What is the same for all notifications of one message. A message that is sent again has the same
+/// envelope, and so the same bytes.
+public struct MessageEnvelope: Hashable, Sendable {
+    /// The number of the message in the database.
+    public var number: Int64
+    /// The identity of the database, by which the messages of a restored copy can be told apart.
+    public var identity: String
+    /// The name of this machine.
+    public var host: String
+    /// When the message was put together.
+    public var created: WallInstant
+    /// The time zone in which people read its times.
+    public var zone: ZoneRules
+    /// The number of the earlier message about the same incident; nil: there is none.
+    public var inReplyTo: Int64?
+
+    /// An envelope as described.
+    public init(
+        number: Int64, identity: String, host: String, created: WallInstant, zone: ZoneRules = .utc,
+        inReplyTo: Int64? = nil
+    ) {
+        self.number = number
+        self.identity = identity
+        self.host = host
+        self.created = created
+        self.zone = zone
+        self.inReplyTo = inReplyTo
+    }
+}
+
+/// A notification with everything that a reader wants to know about it.
+public struct Report: Hashable, Sendable {
+    /// What happened.
+    public var notification: JobNotification
+    /// The last part of the run's output; empty if there is none.
+    public var output: [UInt8]
+    /// Whether the run wrote more than that.
+    public var outputIsCut: Bool
+    /// The description of the job; nil if it has none, or is not configured any more.
+    public var description: String?
+    /// The user as which it runs; nil if that is not known.
+    public var user: String?
+    /// What it runs, on one line; nil if that is not known.
+    public var command: String?
+
+    /// A report as described.
+    public init(
+        _ notification: JobNotification, output: [UInt8] = [], outputIsCut: Bool = false,
+        description: String? = nil, user: String? = nil, command: String? = nil
+    ) {
+        self.notification = notification
+        self.output = output
+        self.outputIsCut = outputIsCut
+        self.description = description
+        self.user = user
+        self.command = command
+    }
+
+    /// The same with all of the output that fits into `bytes`.
+    func limited(to bytes: Int) -> Report {
+        guard output.count > bytes else { return self }
+        var report = self
+        report.output = OutputExcerpt.tail(of: output, bytes: bytes)
+        report.outputIsCut = true
+        return report
+    }
+}
+
+/// What is sent.
+public enum OutgoingMessage: Hashable, Sendable {
+    /// A mail with its header, as `sendmail -i` reads it from its standard input. Lines end with
+    /// LF.
+    case mail([UInt8])
+    /// A request of HTTP.
+    case request(OutgoingRequest)
+    /// The receiver has no word for what happened, such as Uptime Kuma for a start.
+    case nothing
+
+    /// The most notifications of one message. More of them make a message that is too large for some
+    /// receivers.
+    public static let notificationsMax = 200
+
+    /// The message of a notifier about these notifications: the same bytes for the same arguments.
+    /// A notifier that starts a job sends nothing.
+    ///
+    /// - Parameter reports: at least one.
+    /// - Complexity: O(*n*) in the bytes of the reports.
+    public init(_ notifier: Notifier, _ envelope: MessageEnvelope, _ reports: [Report]) {
+        let sheet = MessageSheet(notifier: notifier.name, envelope: envelope, reports: reports)
+        switch notifier.transport {
+        case .mail(let recipients, let sender, let contentType):
+            self = .mail(
+                MailMessage(sheet, to: recipients, from: sender, contentType: contentType).bytes)
+        case .webhook(_, let format): self = .request(OutgoingRequest(sheet, as: format))
+        case .ping(_, let format):
+            self = OutgoingRequest(sheet, as: format).map { .request($0) } ?? .nothing
+        case .job: self = .nothing
+        }
+    }
+}
+
+/// A request of HTTP, without the part of the address that the configuration has, which may be
+/// secret.
+public struct OutgoingRequest: Hashable, Sendable {
+    /// One line of the header.
+    public struct Header: Hashable, Sendable {
+        /// Its name.
+        public var name: String
+        /// Its value: printable ASCII.
+        public var value: String
+
+        /// A header as described.
+        public init(_ name: String, _ value: String) {
+            self.name = name
+            self.value = value
+        }
+    }
+
+    /// `POST` or `GET`.
+    public var method: String
+    /// What is added to the path of the address: `/start`, or nothing. It has only the characters
+    /// `/a-z0-9-`.
+    public var path: String
+    /// What is added to the query of the address, with percent-encoding: `rid=…`, or nothing. It has
+    /// only the characters `A-Za-z0-9%&=._~-`.
+    public var query: String
+    /// The header.
+    public var headers: [Header]
+    /// The body.
+    public var body: [UInt8]
+
+    /// A request as described.
+    public init(
+        method: String = "POST", path: String = "", query: String = "", headers: [Header] = [],
+        body: [UInt8] = []
+    ) {
+        self.method = method
+        self.path = path
+        self.query = query
+        self.headers = headers
+        self.body = body
+    }
+
+    /// A query of these parameters.
+    static func query(_ parameters: [(name: String, value: String?)]) -> String {
+        parameters.compactMap { name, value in value.map { "\(name)=\(percentEncoded($0))" } }
+            .joined(separator: "&")
+    }
+
+    /// The text with everything but the unreserved characters of RFC 3986 as `%20`.
+    static func percentEncoded(_ text: String) -> String {
+        let digits = Array("0123456789ABCDEF".utf8)
+        var bytes: [UInt8] = []
+        for byte in text.utf8 {
+            if isUnreserved(byte) {
+                bytes.append(byte)
+            } else {
+                bytes += [UInt8(ascii: "%"), digits[Int(byte >> 4)], digits[Int(byte & 15)]]
+            }
+        }
+        return String(decoding: bytes, as: UTF8.self)
+    }
+
+    private static func isUnreserved(_ byte: UInt8) -> Bool {
+        switch byte {
+        case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
+            UInt8(ascii: "0")...UInt8(ascii: "9"):
+            true
+        default: "-._~".utf8.contains(byte)
+        }
+    }
+}
