@@ -14,11 +14,11 @@ import sys
 import time
 
 from . import (
-    agenda, burst, control, cost, durable, growth, next, places, profile, punctual, report, scale, timers)
+    agenda, burst, control, cost, durable, growth, next, page, places, profile, punctual, report, scale, timers)
 
 CASES = {
     "next": next, "agenda": agenda, "burst": burst, "scale": scale, "cost": cost, "punctual": punctual,
-    "durable": durable, "control": control, "growth": growth, "timers": timers, "profile": profile}
+    "durable": durable, "control": control, "growth": growth, "page": page, "timers": timers, "profile": profile}
 
 
 def machine():

@@ -415,6 +415,31 @@ def growth(figures, goals):
     return text
 
 
+def page(figures, goals):
+    """What it costs that people look."""
+    for row in figures:
+        if row["what"] == "goal":
+            goals.most(f"page: {row['of']}", row["figure"], row["goal"])
+    bursts = {}
+    for row in figures:
+        if row["what"] == "burst":
+            bursts.setdefault(row["browsers"], []).append(row["last_ms"])
+    text = "1000 jobs due at one instant, while browsers follow the events through the web server:\n\n" + table(
+        ["browsers", "last, best round, ms", "last, median round, ms", "rounds"],
+        [(count, f"{min(last):.1f}", f"{statistics.median(last):.1f}", len(last)) for count, last in bursts.items()])
+    idle = [row for row in figures if row["what"] == "idle"]
+    text += "\nWake-ups of an idle daemon and its runner:\n\n" + table(
+        ["with", "a second"], [(row["with"], f"{row['per_s']:.2f}") for row in idle])
+    scrapes = [row for row in figures if row["what"] == "scrape"]
+    alone, = (row for row in scrapes if not row["scrapes"])
+    scraped, = (row for row in scrapes if row["scrapes"])
+    return text + f"\nJobs that run once a second, among {alone['jobs']}:\n\n" + table(
+        ["scrapes", "firings", "median, ms", "99 %, ms", "most, ms", "a scrape, median", "its size"],
+        [(row["scrapes"] or "none", row["firings"], *(f"{row[key]:.2f}" for key in ("median_ms", "p99_ms", "max_ms")),
+          time(row["scrape_median_s"] * 1e9) if row["scrapes"] else "", size(row["bytes"]) if row["scrapes"] else "")
+         for row in (alone, scraped)])
+
+
 def profile(figures, goals):
     """The microseconds of one run; of each part what it is spent on, down to one of them."""
     groups = {}
@@ -439,7 +464,7 @@ SECTIONS = [
     ("cost", "What a firing costs", cost),
     ("punctual", "One job each second", punctual), ("durable", "Recorded firings", durable),
     ("timers", "Timers inside a program", timers), ("control", "Looking and changing", control),
-    ("growth", "Very many jobs at once", growth),
+    ("growth", "Very many jobs at once", growth), ("page", "People who look", page),
     ("profile", "Where the time of a run goes", profile)]
 
 

@@ -498,18 +498,22 @@ class PageTests(unittest.TestCase):
             new MutationObserver(() => window.changes.push(Date.now()))
                 .observe(cell.querySelector('.word'), { childList: true, characterData: true, subtree: true });
         }""")
-        began = []
-        for number in range(10):
-            for verb, word in (("pause", "paused"), ("resume", "armed")):
-                began.append(time.time() * 1000)
-                self.daemon.post(f"/v1/jobs/patient/{verb}")
-                expect(state.locator(".word")).to_have_text(word)
-        changes = page.evaluate("window.changes")
-        self.assertEqual(len(changes), len(began))
-        delays = sorted(change - begin for change, begin in zip(changes, began))
-        print(f"  from command to screen: median {delays[10]:.0f} ms, 95 % {delays[18]:.0f} ms")
-        # The figure is 300 ms; a machine that does other things as well is no reason to fail.
-        self.assertLess(delays[18], 10_000)
+        # The figure is 300 ms. A machine that does other things meanwhile is no reason to fail: of three series one counts.
+        for _ in range(3):
+            began = []
+            page.evaluate("window.changes = []")
+            for _ in range(20):
+                for verb, word in (("pause", "paused"), ("resume", "armed")):
+                    began.append(time.time() * 1000)
+                    self.daemon.post(f"/v1/jobs/patient/{verb}")
+                    expect(state.locator(".word")).to_have_text(word)
+            changes = page.evaluate("window.changes")
+            self.assertEqual(len(changes), len(began))
+            delays = sorted(change - begin for change, begin in zip(changes, began))
+            print(f"  from command to screen, {len(delays)} events: median {delays[19]:.0f} ms, 95 % {delays[37]:.0f} ms")
+            if delays[37] <= 1000:
+                return
+        self.fail("events are on the screen too late")
 
     def test_a_server_and_a_daemon_that_come_back(self):
         daemon = Daemon(PROGRAMS, CONFIG)
@@ -556,7 +560,7 @@ class PageTests(unittest.TestCase):
         figures = page.evaluate(
             "Object.fromEntries(performance.getEntriesByType('mark').reverse().map((mark) => [mark.name, mark.startTime]))")
         took = figures["jobs-shown"] - figures["jobs-heard"]
-        print(f"  1000 jobs: {took:.0f} ms from the list to the picture, with the runs of each")
+        print(f"  1000 jobs: {took:.0f} ms from the list to the picture; {figures['jobs-shown']:.0f} ms from the address")
         # The figure is 500 ms; a machine that does other things as well is no reason to fail.
         self.assertLess(took, 10_000)
         page.get_by_role("searchbox").fill("job-0999")
