@@ -66,7 +66,7 @@ struct StoppedDaemon {
 }
 
 /// Another program.
-private enum Program {
+enum Program {
     /// The standard output of the program; nil if it cannot be started or fails. It is searched in
     /// PATH.
     static func output(of arguments: [String]) -> String? {

@@ -26,7 +26,7 @@ struct Timerctl: ParsableCommand {
             HistoryVerb.self, LogVerb.self, EventsVerb.self, KillVerb.self, AtVerb.self,
             InVerb.self,
             CancelVerb.self,
-            ReloadVerb.self, EditVerb.self, WebVerb.self, APIVerb.self, MetricsVerb.self,
+            ReloadVerb.self, EditVerb.self, ImportVerb.self, WebVerb.self, APIVerb.self, MetricsVerb.self,
         ])
 
     /// Only for the help and the shells' completions: options before the command are moved behind

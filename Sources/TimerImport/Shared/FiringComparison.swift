@@ -59,7 +59,8 @@ extension ImportedJob {
         var sources: [WallSchedule.Source] = []
         for text in texts(of: "cron") { sources.append(.cron(try CronSpec(text), rules)) }
         for text in texts(of: "calendar") {
-            sources.append(.calendar(try CalendarSpec(text), rules))
+            let spec = try CalendarSpec(text)
+            sources.append(.calendar(spec, try spec.zoneName.map(zone) ?? rules))
         }
         guard !sources.isEmpty else { return nil }
         let schedule = WallSchedule(

@@ -16,6 +16,8 @@ public struct ImportReport: Hashable, Sendable {
         case unneeded(String)
         /// It has an equivalent with a deviation: what is lost.
         case noted(String)
+        /// The same for a line of these jobs, whose notes say it: what is lost.
+        case told([Job.Name], String)
         /// It is not imported, because of this.
         case refused(String)
         /// A comment or an empty line.
@@ -38,7 +40,7 @@ public struct ImportReport: Hashable, Sendable {
             switch outcome {
             case .noted(let why): "\(place): note: \(why)"
             case .refused(let why): "\(place): not imported: \(why)"
-            case .mapped, .setting, .unneeded, .comment: nil
+            case .mapped, .setting, .unneeded, .told, .comment: nil
             }
         }
     }

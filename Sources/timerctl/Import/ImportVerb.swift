@@ -14,5 +14,5 @@ struct ImportVerb: ParsableCommand {
 
             Exit status: 0 the jobs do the same, 1 there are notes, 2 nothing could be imported.
             """,
-        subcommands: [])
+        subcommands: [ImportSystemdVerb.self])
 }

@@ -1,0 +1,300 @@
+// Copyright 2026 the timerd authors
+// SPDX-License-Identifier: Apache-2.0
+
+import TimerCore
+
+/// Translates the section `[Timer]` to the schedules of jobs (systemd.timer(5)). A job has one kind of
+/// schedule, so that a timer with several kinds becomes several jobs.
+struct TimerTranslation {
+    /// One job: what its name gets after that of the timer, where its schedule is written, and its keys.
+    struct Plan {
+        var suffix = ""
+        var place: SourcePlace
+        var keys: [TomlEntry]
+        var notes: [String] = []
+    }
+
+    private(set) var unit: LoadedUnit
+    let specifiers: UnitSpecifiers
+    /// Whether intervals also start anew after each boot.
+    let isLikeSystemd: Bool
+
+    private var calendars: [(text: String, index: Int)] = []
+    private var spans: [String: [(span: Duration, index: Int)]] = [:]
+    /// Which time counts for the intervals.
+    private var count = "uptime"
+
+    static let triggers = [
+        "OnCalendar", "OnActiveSec", "OnBootSec", "OnStartupSec", "OnUnitActiveSec",
+        "OnUnitInactiveSec",
+    ]
+    /// The limits of a configuration.
+    private static let calendarsMax = 100
+    private static let spanMax: Duration = .seconds(100 * 31_557_600)
+    private static let intervalMin: Duration = .milliseconds(1)
+
+    init(_ unit: LoadedUnit, specifiers: UnitSpecifiers, isLikeSystemd: Bool) {
+        (self.unit, self.specifiers, self.isLikeSystemd) = (unit, specifiers, isLikeSystemd)
+    }
+
+    /// The jobs; none if nothing in the timer can start one.
+    /// - Complexity: O(*n*) in the size of the unit.
+    mutating func plans() -> [Plan] {
+        let indexes = unit.list(
+            "Timer", "OnCalendar", "OnActiveSec", "OnBootSec", "OnStartupSec", "OnUnitActiveSec",
+            "OnUnitInactiveSec")
+        for index in indexes { read(index) }
+        wakeUps()
+        changes()
+        installation()
+        var plans = calendarPlan() + monotonicPlans()
+        let shared = delays()
+        for index in plans.indices {
+            plans[index].keys += shared
+            if plans.count > 1 {
+                plans[index].notes.append(
+                    "the timer became \(plans.count) jobs, one for each kind of schedule; systemd never runs the service twice at the same time, but two jobs can"
+                )
+            }
+        }
+        if plans.allSatisfy({ !$0.suffix.isEmpty }), !plans.isEmpty { plans[0].suffix = "" }
+        return plans
+    }
+
+    private mutating func read(_ index: Int) {
+        let assignment = unit[index]
+        let expansion = specifiers.expand(assignment.value)
+        unit.mark(
+            index,
+            expansion.notes.isEmpty ? .mapped : .lost(expansion.notes.joined(separator: "; ")))
+        guard assignment.key == "OnCalendar" else { return readSpan(expansion.text, index) }
+        do throws(ScheduleError) {
+            _ = try CalendarSpec(expansion.text)
+        } catch {
+            return unit.mark(index, .lost("not a calendar event: \(error)"))
+        }
+        guard calendars.count < Self.calendarsMax else {
+            return unit.mark(index, .lost("a job has at most \(Self.calendarsMax) calendar events"))
+        }
+        calendars.append((expansion.text, index))
+    }
+
+    private mutating func readSpan(_ text: String, _ index: Int) {
+        let key = unit[index].key
+        do throws(TimeSpanError) {
+            guard let span = try UnitValue.span(text) else {
+                return unit.mark(index, .unneeded("infinity never elapses"))
+            }
+            guard span <= Self.spanMax else {
+                return unit.mark(index, .lost("a time span has at most 100 years"))
+            }
+            if key.hasPrefix("OnUnit"), span < Self.intervalMin {
+                return unit.mark(index, .lost("an interval has at least 1ms"))
+            }
+            spans[key, default: []].append((span, index))
+        } catch {
+            unit.mark(index, .lost("not a time span: \(error)"))
+        }
+    }
+
+    // MARK: - Calendar events
+
+    private mutating func calendarPlan() -> [Plan] {
+        let persistent = unit.boolean("Timer", "Persistent")
+        guard let first = calendars.first else {
+            if let persistent {
+                unit.mark(persistent.index, .unneeded("it is only about OnCalendar="))
+            }
+            return []
+        }
+        let texts = calendars.map(\.text)
+        let isCaughtUp = persistent?.value ?? false
+        var plan = Plan(
+            place: unit[first.index].place,
+            keys: [
+                TomlEntry("calendar", texts.count == 1 ? .string(texts[0]) : .strings(texts)),
+                TomlEntry("on-missed", .string(isCaughtUp ? "run-once" : "skip")),
+            ])
+        if !isCaughtUp {
+            plan.notes.append(
+                "without Persistent=true, systemd runs the service once after the machine was suspended, and this job does not; on-missed = \"run-once\" does, also after timerd was down"
+            )
+        }
+        return [plan]
+    }
+
+    // MARK: - Time spans
+
+    /// The spans of these keys, the shortest first.
+    private func sorted(_ keys: String...) -> [(span: Duration, index: Int)] {
+        keys.flatMap { spans[$0] ?? [] }.sorted { $0.span < $1.span }
+    }
+
+    private mutating func monotonicPlans() -> [Plan] {
+        let intervals = sorted("OnUnitActiveSec", "OnUnitInactiveSec")
+        guard let interval = intervals.first else { return oncePlans() }
+        for other in intervals.dropFirst() {
+            unit.mark(
+                other.index,
+                .lost(
+                    "a job has one interval, and the shortest one counts, at \(unit[interval.index].place)"
+                ))
+        }
+        let starts = sorted("OnBootSec", "OnStartupSec", "OnActiveSec")
+        for other in starts.dropFirst() {
+            unit.mark(other.index, .lost("a job has one first run, which is the earliest"))
+        }
+        return intervalPlans(interval, first: starts.first)
+    }
+
+    private func intervalPlans(
+        _ interval: (span: Duration, index: Int), first: (span: Duration, index: Int)?
+    ) -> [Plan] {
+        var keys = [TomlEntry("every", .string(TimeSpan.text(interval.span)))]
+        if unit[interval.index].key == "OnUnitInactiveSec" {
+            keys.append(TomlEntry("from", .string("end")))
+        }
+        if let first { keys.append(TomlEntry("first", .string(Self.text(first.span)))) }
+        keys.append(TomlEntry("count", .string(count)))
+        var plan = Plan(
+            suffix: calendars.isEmpty ? "" : "-every", place: unit[interval.index].place,
+            keys: keys)
+        guard let first else {
+            plan.notes.append(
+                "systemd begins to count only when something else has started the service; the job first runs one interval after it is added"
+            )
+            return [plan]
+        }
+        guard isLikeSystemd, unit[first.index].key != "OnActiveSec" else {
+            plan.notes.append(
+                "systemd begins anew after each boot; the job continues with the time that was left (--like-systemd adds a job that runs after each boot)"
+            )
+            return [plan]
+        }
+        return [plan, bootPlan(first)]
+    }
+
+    private func bootPlan(_ start: (span: Duration, index: Int)) -> Plan {
+        Plan(
+            suffix: "-boot", place: unit[start.index].place,
+            keys: [TomlEntry("on-boot", .string(Self.text(start.span)))],
+            notes: [
+                "the time also counts while the machine is suspended, and the first run is after the next boot; systemd starts it at once if that time of this boot is over"
+            ])
+    }
+
+    /// Timers that elapse once, after the boot or after they were started.
+    private func oncePlans() -> [Plan] {
+        let boots = sorted("OnBootSec", "OnStartupSec")
+        let starts = sorted("OnActiveSec")
+        return boots.map(bootPlan)
+            + starts.map { start in
+                if isLikeSystemd { return bootPlan(start) }
+                return Plan(
+                    suffix: "-after", place: unit[start.index].place,
+                    keys: [
+                        TomlEntry("after", .string(Self.text(max(start.span, Self.intervalMin)))),
+                        TomlEntry("count", .string(count)),
+                    ],
+                    notes: [
+                        "systemd counts anew each time the timer is started, such as at a boot; the job runs once (--like-systemd makes it on-boot)"
+                    ])
+            }
+    }
+
+    private static func text(_ span: Duration) -> String {
+        span == .zero ? "0s" : TimeSpan.text(span)
+    }
+
+    // MARK: - The other keys
+
+    private mutating func wakeUps() {
+        guard let wakes = unit.boolean("Timer", "WakeSystem") else { return }
+        guard wakes.value else { return unit.mark(wakes.index, .unneeded("it is the default")) }
+        unit.mark(
+            wakes.index, .lost("timerd does not wake the machine; the job runs when it is awake"))
+        count = "boottime"
+    }
+
+    private mutating func changes() {
+        for key in ["OnClockChange", "OnTimezoneChange"] {
+            guard let change = unit.boolean("Timer", key) else { continue }
+            let what = key == "OnClockChange" ? "clock is set" : "time zone changes"
+            unit.mark(
+                change.index,
+                change.value
+                    ? .lost("timerd does not run a job when the \(what)")
+                    : .unneeded("it is the default"))
+        }
+    }
+
+    /// A timer that another unit starts is active only together with it.
+    private mutating func installation() {
+        for index in unit.list("Install", "WantedBy", "RequiredBy", "UpheldBy") {
+            let targets = unit[index].value.split(whereSeparator: \.isWhitespace).map(String.init)
+            guard !targets.allSatisfy(Self.bootTargets.contains) else { continue }
+            unit.mark(
+                index,
+                .lost("systemd starts the timer together with that unit; the job is always active"))
+        }
+    }
+
+    private static let bootTargets: Set<String> = [
+        "timers.target", "basic.target", "multi-user.target", "default.target", "graphical.target",
+    ]
+
+    private mutating func delays() -> [TomlEntry] {
+        var keys: [TomlEntry] = []
+        if let span = span("AccuracySec", zeroIsDefault: false) {
+            keys.append(TomlEntry("accuracy", .string(Self.text(span))))
+        }
+        let fixed = unit.boolean("Timer", "FixedRandomDelay")
+        let offset = span("RandomizedOffsetSec")
+        if let delay = span("RandomizedDelaySec") {
+            let isFixed = fixed?.value == true
+            if isFixed, offset != nil, let index = unit.last("Timer", "RandomizedOffsetSec") {
+                unit.mark(index, .lost("a job has one offset, that of RandomizedDelaySec="))
+            }
+            let key = isFixed ? "random-offset" : "random-delay"
+            keys.append(TomlEntry(key, .string(Self.text(delay))))
+            if isFixed { return keys }
+        } else if let fixed {
+            unit.mark(fixed.index, .unneeded("it has no effect without RandomizedDelaySec="))
+        }
+        if let offset { keys.append(TomlEntry("random-offset", .string(Self.text(offset)))) }
+        return keys
+    }
+
+    /// The span of a key with one value.
+    private mutating func span(_ key: String, zeroIsDefault: Bool = true) -> Duration? {
+        guard let index = unit.last("Timer", key) else { return nil }
+        unit.mark(index, .mapped)
+        do throws(TimeSpanError) {
+            guard let span = try UnitValue.span(specifiers.expand(unit[index].value).text),
+                span <= Self.spanMax
+            else {
+                unit.mark(index, .lost("a time span has at most 100 years"))
+                return nil
+            }
+            if span == .zero, zeroIsDefault {
+                unit.mark(index, .unneeded("it is the default"))
+                return nil
+            }
+            return span
+        } catch {
+            unit.mark(index, .lost("not a time span: \(error)"))
+            return nil
+        }
+    }
+
+    /// Marks what other code has read.
+    mutating func mark(_ key: String, in section: String, _ outcome: LoadedUnit.Outcome) {
+        if let index = unit.last(section, key) { unit.mark(index, outcome) }
+    }
+
+    mutating func markRest() { unit.markRest() }
+
+    mutating func value(of key: String, in section: String) -> String? {
+        unit.last(section, key).map { unit[$0].value }
+    }
+}
