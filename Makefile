@@ -31,7 +31,7 @@ PAGE ?= 127.0.0.1:8321
 # The benchmarks to run, such as CASES="next agenda"; the default is all. LONG=1 takes ten times as long.
 CASES ?=
 
-.PHONY: help run status build test test-api test-metrics test-page test-library test-mutations test-systemd test-container bench bench-guard docs format check-format setup clean \
+.PHONY: help run status build test test-api test-metrics test-import test-page test-library test-mutations test-systemd test-container bench bench-guard docs format check-format setup clean \
     install uninstall deb check-deb
 
 help:
@@ -42,6 +42,7 @@ help:
 	@echo 'make test-mutations  put mistakes into the core and the start sequence, and check that the tests notice each (30 minutes)'
 	@echo 'make test-systemd  test under a real systemd, in a container (needs root)'
 	@echo 'make test-api      ask a daemon everything that its OpenAPI document describes, rightly and wrongly (a minute)'
+	@echo 'make test-import   import the timers and crontabs of this machine and of some twenty packages (a minute)'
 	@echo 'make test-page     drive the status page in a real browser, and check it for accessibility (2 minutes)'
 	@echo 'make test-metrics  scrape a daemon with a real Prometheus, and let each alert fire and clear (half a minute)'
 	@echo 'make test-container  build the image of Containerfile and try it, without a container engine (needs root)'
@@ -113,6 +114,10 @@ test-page: setup
 test-metrics: setup
 	$(SWIFT) build
 	Tests/Metrics/run .build/debug
+
+test-import: setup
+	$(SWIFT) build
+	Tests/Import/run .build/debug
 
 test-container: build
 	Tests/Container/run .build/release

@@ -123,7 +123,8 @@ import TimerCore
 
         /// Such as `--socket` and `-n`, without the first dash, as after `.Fl`.
         var options: Set<String> {
-            let arguments = ([command] + verbs).flatMap { $0.arguments ?? [] }
+            let nested = verbs.flatMap { $0.subcommands ?? [] }
+            let arguments = ([command] + verbs + nested).flatMap { $0.arguments ?? [] }
             let names = arguments.filter { $0.kind != "positional" && $0.shouldDisplay }
                 .flatMap { $0.names ?? [] }
             return Set(names.map { $0.kind == "long" ? "-\($0.name)" : $0.name })

@@ -103,12 +103,16 @@ struct LoadedUnit {
 
     /// Marks what no code looked at by what its key means.
     mutating func markRest() {
+        var hints = Self.hintsMax
         for index in assignments.indices where assignments[index].outcome == nil {
-            assignments[index].outcome = rest(assignments[index])
+            assignments[index].outcome = rest(assignments[index], &hints)
         }
     }
 
-    private func rest(_ assignment: Assignment) -> Outcome {
+    /// For how many unknown keys it is said what may have been meant, which takes time.
+    private static let hintsMax = 100
+
+    private func rest(_ assignment: Assignment, _ hints: inout Int) -> Outcome {
         let (section, key) = (assignment.section, assignment.key)
         if section.hasPrefix("X-") || key.hasPrefix("X-") {
             return .unneeded("systemd ignores names that begin with X-")
@@ -117,7 +121,9 @@ struct LoadedUnit {
             return .lost("systemd ignores the section [\(section)] in a .\(name.type)")
         }
         switch keys[key] {
-        case nil: return .lost(UnitKey.unknown(key, in: section, of: name.type))
+        case nil:
+            hints -= 1
+            return .lost(UnitKey.unknown(key, in: section, of: name.type, hasHint: hints >= 0))
         case .unneeded(let why): return .unneeded(why)
         case .lost(let why):
             if assignment.value.isEmpty { return .unneeded("an empty value is the default") }
@@ -129,16 +135,30 @@ struct LoadedUnit {
         }
     }
 
+    /// How many notes a job has of one unit. The report has all of them.
+    private static let notesMax = 500
+
     /// `foo.timer:7: KEY=VALUE: why`, for each assignment of which something is lost.
     var notes: [String] {
-        assignments.compactMap { assignment in
-            guard case .lost(let why) = assignment.outcome else { return nil }
+        var notes: [String] = []
+        var more = 0
+        for assignment in assignments {
+            guard case .lost(let why) = assignment.outcome else { continue }
+            guard notes.count < Self.notesMax else {
+                more += 1
+                continue
+            }
             let file = assignment.place.file
             let base =
                 file.lastIndex(of: "/").map { String(file[file.index(after: $0)...]) } ?? file
             let line = assignment.place.line.map { ":\($0)" } ?? ""
-            return "\(base)\(line): \(assignment.key)=\(Self.short(assignment.value)): \(why)"
+            notes.append(
+                "\(base)\(line): \(assignment.key)=\(Self.short(assignment.value)): \(why)")
         }
+        if more > 0 {
+            notes.append("\(plural(more, "more setting")) of \(name) without an equivalent")
+        }
+        return notes
     }
 
     private static func short(_ value: String) -> String {

@@ -24,10 +24,12 @@ public struct SystemdImport {
     public struct Options: Sendable {
         /// The instance of templates.
         public var instance: String?
-        /// Whether intervals also start anew after each boot.
+        /// Whether intervals also start again after each boot.
         public var isLikeSystemd = false
         /// What specifiers stand for on this machine, such as the host name for `H`.
         public var machine: [Character: String] = [:]
+        /// Whether this machine has a time zone with this name.
+        public var hasZone: @Sendable (String) -> Bool = { _ in true }
 
         public init() {}
     }
@@ -130,7 +132,8 @@ public struct SystemdImport {
         _ timerUnit: LoadedUnit, _ serviceUnit: LoadedUnit, isEnabled: Bool?
     ) {
         var timer = TimerTranslation(
-            timerUnit, specifiers: specifiers(of: timerUnit), isLikeSystemd: options.isLikeSystemd)
+            timerUnit, specifiers: specifiers(of: timerUnit), isLikeSystemd: options.isLikeSystemd,
+            hasZone: options.hasZone)
         var service = ServiceTranslation(serviceUnit, specifiers: specifiers(of: serviceUnit))
         let plans = timer.plans()
         service.translate()

@@ -16,8 +16,10 @@ struct TimerTranslation {
 
     private(set) var unit: LoadedUnit
     let specifiers: UnitSpecifiers
-    /// Whether intervals also start anew after each boot.
+    /// Whether intervals also start again after each boot.
     let isLikeSystemd: Bool
+    /// Whether this machine has a time zone with this name.
+    let hasZone: (String) -> Bool
 
     private var calendars: [(text: String, index: Int)] = []
     private var spans: [String: [(span: Duration, index: Int)]] = [:]
@@ -33,8 +35,12 @@ struct TimerTranslation {
     private static let spanMax: Duration = .seconds(100 * 31_557_600)
     private static let intervalMin: Duration = .milliseconds(1)
 
-    init(_ unit: LoadedUnit, specifiers: UnitSpecifiers, isLikeSystemd: Bool) {
+    init(
+        _ unit: LoadedUnit, specifiers: UnitSpecifiers, isLikeSystemd: Bool,
+        hasZone: @escaping (String) -> Bool
+    ) {
         (self.unit, self.specifiers, self.isLikeSystemd) = (unit, specifiers, isLikeSystemd)
+        self.hasZone = hasZone
     }
 
     /// The jobs; none if nothing in the timer can start one.
@@ -69,7 +75,9 @@ struct TimerTranslation {
             expansion.notes.isEmpty ? .mapped : .lost(expansion.notes.joined(separator: "; ")))
         guard assignment.key == "OnCalendar" else { return readSpan(expansion.text, index) }
         do throws(ScheduleError) {
-            _ = try CalendarSpec(expansion.text)
+            if let zone = try CalendarSpec(expansion.text).zoneName, !hasZone(zone) {
+                return unit.mark(index, .lost("there is no time zone \"\(zone)\" on this machine"))
+            }
         } catch {
             return unit.mark(index, .lost("not a calendar event: \(error)"))
         }
@@ -167,7 +175,7 @@ struct TimerTranslation {
         }
         guard isLikeSystemd, unit[first.index].key != "OnActiveSec" else {
             plan.notes.append(
-                "systemd begins anew after each boot; the job continues with the time that was left (--like-systemd adds a job that runs after each boot)"
+                "after each boot, systemd starts the interval again from zero; the job continues with the time that was left (--like-systemd adds a job that runs after each boot)"
             )
             return [plan]
         }
@@ -197,7 +205,7 @@ struct TimerTranslation {
                         TomlEntry("count", .string(count)),
                     ],
                     notes: [
-                        "systemd counts anew each time the timer is started, such as at a boot; the job runs once (--like-systemd makes it on-boot)"
+                        "systemd starts to count each time the timer is started, such as at a boot; the job runs once (--like-systemd makes it on-boot)"
                     ])
             }
     }

@@ -89,8 +89,26 @@ private struct Reader {
     var lines: [UnitFile.Line] = []
     private var number = 0
     private var section: String?
-    /// A line that ends with a backslash, with a space in its place, and where it begins.
-    private var open: (text: String, raw: String, line: Int)?
+    private var open: Open?
+
+    /// A line that ends with a backslash, and so continues in the next one.
+    private struct Open {
+        /// With a space in the place of each backslash at an end.
+        var text = ""
+        var raw = ""
+        /// Where it begins.
+        var line: Int
+        private var isEmpty = true
+
+        init(line: Int) { self.line = line }
+
+        mutating func append(_ part: String) {
+            if !isEmpty { raw += "\n" }
+            isEmpty = false
+            text += part
+            raw += part
+        }
+    }
 
     init(path: String) { self.path = path }
 
@@ -105,20 +123,20 @@ private struct Reader {
         if first == "#" || first == ";" || (first == nil && open == nil) {
             return add(text, number, .comment)
         }
-        let whole = (open?.text ?? "") + text
-        let raw = open.map { "\($0.raw)\n\(text)" } ?? text
-        let start = open?.line ?? number
-        if whole.utf8.count > UnitFile.lineMax {
-            open = nil
-            return add(raw, start, .fatal("the line is longer than 1 MiB"))
+        // It is moved out and in again, so that a line of very many parts is not copied for each of them.
+        var line = open ?? Open(line: number)
+        open = nil
+        line.append(text)
+        if line.text.utf8.count > UnitFile.lineMax {
+            return add(line.raw, line.line, .fatal("the line is longer than 1 MiB"))
         }
         // An even number of backslashes at the end are backslashes.
-        if !text.utf8.reversed().prefix(while: { $0 == 0x5c }).count.isMultiple(of: 2) {
-            open = (String(whole.unicodeScalars.dropLast()) + " ", raw, start)
-            return
+        if text.utf8.reversed().prefix(while: { $0 == 0x5c }).count.isMultiple(of: 2) {
+            return add(line.raw, line.line, content(of: UnitFile.trimmed(line.text)))
         }
-        open = nil
-        add(raw, start, content(of: UnitFile.trimmed(whole)))
+        line.text.unicodeScalars.removeLast()
+        line.text += " "
+        open = line
     }
 
     /// The end of the file also ends a continued line.

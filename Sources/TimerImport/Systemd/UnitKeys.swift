@@ -33,8 +33,11 @@ enum UnitKey: Hashable, Sendable {
     }
 
     /// Why systemd ignores a key that it does not know, and what may have been meant.
-    static func unknown(_ key: String, in section: String, of type: String) -> String {
+    static func unknown(
+        _ key: String, in section: String, of type: String, hasHint: Bool = true
+    ) -> String {
         let start = "systemd does not know this key and ignores it"
+        guard hasHint else { return start }
         if let home = home(of: key, in: type) { return "\(start); it belongs into [\(home)]" }
         if let hint = hints[key.lowercased()] { return "\(start); \(hint)" }
         let known = (keys(of: section, in: type) ?? [:]).keys.sorted()
@@ -126,7 +129,7 @@ enum UnitKey: Hashable, Sendable {
             """),
         all(
             .lost(
-                "timerd starts no other unit when the job ends; see notify in timerd.toml(5) for who is told"
+                "timerd starts no other unit when the job ends; see notify in timerd.toml(5)"
             ),
             "OnFailure OnSuccess"),
         all(.lost("the job shares no namespaces with other units"), "JoinsNamespaceOf"))

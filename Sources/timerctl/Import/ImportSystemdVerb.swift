@@ -6,6 +6,7 @@ import Glibc
 import HostFiles
 import TimerCore
 import TimerImport
+import TimerZones
 
 struct ImportSystemdVerb: ParsableCommand {
     static let configuration = CommandConfiguration(
@@ -36,7 +37,7 @@ struct ImportSystemdVerb: ParsableCommand {
 
     @Flag(
         help:
-            "Start intervals anew after each boot, as systemd does: adds jobs with on-boot.")
+            "Start intervals again after each boot, as systemd does: adds jobs with on-boot.")
     var likeSystemd = false
 
     @OptionGroup var output: ImportOutput
@@ -66,6 +67,7 @@ struct ImportSystemdVerb: ParsableCommand {
         options.instance = instance
         options.isLikeSystemd = likeSystemd
         options.machine = MachineFacts.specifiers(root: search.root)
+        options.hasZone = { (try? ZoneFiles().rules(named: $0)) != nil }
         let imported = SystemdImport(names, options: options, load: search.load)
         try output.finish(
             imported.result,

@@ -6,6 +6,7 @@ import SeededRandom
 import Testing
 import TimerConfig
 import TimerCore
+import TimerZones
 
 @testable import TimerImport
 
@@ -92,7 +93,7 @@ import TimerCore
         ),
         ("User=x\nPAMName=cron", ["user = \"x\"", "pam-service = \"cron\""]),
         ("LoadCredential=token:/etc/t", ["credentials = { token = \"/etc/t\" }"]),
-        ("StandardInputText=a b\\n\"c\"", ["stdin = \"a b\\n\\\"c\\\"\\n\""]),
+        ("StandardInputText=a b\\n\"c\"", ["stdin = '''\na b\n\"c\"\n'''"]),
         ("StandardInput=data\nStandardInputData=aGVsbG8=", ["stdin = \"hello\""]),
         (
             "LogRateLimitIntervalSec=1min\nLogRateLimitBurst=5",
@@ -232,6 +233,7 @@ import TimerCore
     {
         var options = SystemdImport.Options()
         options.isLikeSystemd = isLikeSystemd
+        options.hasZone = { (try? ZoneFiles().rules(named: $0)) != nil }
         return SystemdImport([UnitName("a@b-c.timer")!], options: options) { name in
             .files(
                 [UnitFile(path: name.description, bytes: name.type == "timer" ? timer : service)],

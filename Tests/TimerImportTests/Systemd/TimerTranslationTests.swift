@@ -32,6 +32,7 @@ struct Units {
         var options = SystemdImport.Options()
         options.instance = instance
         options.isLikeSystemd = isLikeSystemd
+        options.hasZone = { $0 != "Nowhere/Here" }
         let units = try names.map { try #require(UnitName($0)) }
         return SystemdImport(units, options: options, load: load).result
     }
@@ -172,6 +173,7 @@ extension ImportResult {
         ("OnCalendar=daily\nExecStart=/bin/x", "systemd does not know this key"),
         ("OnCalendar=daily\nDescription=x", "it belongs into [Unit]"),
         ("OnCalendar=daily\nOnCalendar=foo", "not a calendar event"),
+        ("OnCalendar=daily\nOnCalendar=daily Nowhere/Here", "there is no time zone"),
         ("OnCalendar=daily\nRandomizedDelaySec=x", "not a time span"),
         ("OnCalendar=daily\nPersistent=maybe", "not a boolean"),
         ("OnUnitActiveSec=1h\nOnUnitActiveSec=2h", "the shortest one counts"),
@@ -239,5 +241,18 @@ extension ImportResult {
         #expect(try units.imported("b@x.timer").exactness == .nothingUsable)
         #expect(
             try units.imported("c.timer").report.refused.first?.message?.contains("/etc") == true)
+    }
+
+    /// It takes seconds and not hours: nothing is copied or compared for each line again.
+    @Test func hugeUnitsAreImported() throws {
+        let many = (0..<50_000).map { "Key\($0)=\($0)" }.joined(separator: "\n")
+        let result = try Units.timer("OnCalendar=daily\n\(many)")
+        #expect(
+            result.jobs.first?.notes.last == "49500 more settings of a.timer without an equivalent")
+        #expect(result.report.entries.count > 50_000)
+        let long = String(repeating: "\\\n", count: 400_000)
+        #expect(try Units.timer("OnCalendar=daily\n\(long)").jobs.count == 1)
+        let words = String(repeating: "a ", count: 200_000)
+        #expect(try Units.service("ExecStart=/bin/a \(words)").jobs.isEmpty)
     }
 }
