@@ -138,4 +138,31 @@ import TimerImport
                 == ["2026-11-23T00:00:00.5Z", "2026-11-23T00:01:00.5Z"])
         #expect(CalendarComparison.parse("    Next elapse: never\n").isEmpty)
     }
+
+    /// Each event in the months in which the clocks of Berlin and Lord Howe Island change.
+    @Test(
+        .enabled(if: FileManager.default.isExecutableFile(atPath: "/usr/bin/systemd-analyze")),
+        arguments: [
+            "02:30", "*:00/30", "00/3:30", "Sun *-*-* 02:15", "*-*-* 02,03:00", "hourly", "daily",
+            "*:*:30", "Mon..Fri 01..04:10/20",
+        ])
+    func jobsFireWhenSystemdFires(event: String) throws {
+        for zone in ["Europe/Berlin", "Australia/Lord_Howe", "America/New_York"] {
+            let text = "[Timer]\nOnCalendar=\(event) \(zone)\n[Service]\nExecStart=/bin/true\n"
+            let units = [try #require(UnitName("a.timer"))]
+            let imported = SystemdImport(units, options: .init()) { name in
+                .files([UnitFile(path: "\(name)", bytes: Array(text.utf8))], isEnabled: nil)
+            }
+            for day in [
+                "2026-03-07", "2026-03-28", "2026-04-04", "2026-10-03", "2026-10-24", "2026-10-31",
+            ] {
+                let start = try #require(WallInstant(rfc3339: "\(day)T11:00:00Z"))
+                let (compared, left) = try CalendarComparison.compare(imported.result, after: start)
+                #expect(left.isEmpty)
+                #expect(compared.count == 1)
+                let differences = compared.flatMap { $0.differences(\.rfc3339) }
+                #expect(differences.isEmpty, "\(day): \(differences)")
+            }
+        }
+    }
 }

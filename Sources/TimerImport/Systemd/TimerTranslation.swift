@@ -21,7 +21,7 @@ struct TimerTranslation {
     /// Whether this machine has a time zone with this name.
     let hasZone: (String) -> Bool
 
-    private var calendars: [(text: String, index: Int)] = []
+    private var calendars: [(text: String, spec: CalendarSpec, index: Int)] = []
     private var spans: [String: [(span: Duration, index: Int)]] = [:]
     /// Which time counts for the intervals.
     private var count = "uptime"
@@ -75,16 +75,19 @@ struct TimerTranslation {
             expansion.notes.isEmpty ? .mapped : .lost(expansion.notes.joined(separator: "; ")))
         guard assignment.key == "OnCalendar" else { return readSpan(expansion.text, index) }
         do throws(ScheduleError) {
-            if let zone = try CalendarSpec(expansion.text).zoneName, !hasZone(zone) {
-                return unit.mark(index, .lost("there is no time zone \"\(zone)\" on this machine"))
+            let spec = try CalendarSpec(expansion.text)
+            if let zone = spec.zoneName, !hasZone(zone) {
+                return unit.mark(
+                    index, .lost("there is no time zone \"\(zone)\" on this machine"))
             }
+            guard calendars.count < Self.calendarsMax else {
+                return unit.mark(
+                    index, .lost("a job has at most \(Self.calendarsMax) calendar events"))
+            }
+            calendars.append((expansion.text, spec, index))
         } catch {
-            return unit.mark(index, .lost("not a calendar event: \(error)"))
+            unit.mark(index, .lost("not a calendar event: \(error)"))
         }
-        guard calendars.count < Self.calendarsMax else {
-            return unit.mark(index, .lost("a job has at most \(Self.calendarsMax) calendar events"))
-        }
-        calendars.append((expansion.text, index))
     }
 
     private mutating func readSpan(_ text: String, _ index: Int) {
@@ -120,15 +123,30 @@ struct TimerTranslation {
         var plan = Plan(
             place: unit[first.index].place,
             keys: [
-                TomlEntry("calendar", texts.count == 1 ? .string(texts[0]) : .strings(texts)),
-                TomlEntry("on-missed", .string(isCaughtUp ? "run-once" : "skip")),
+                TomlEntry("calendar", texts.count == 1 ? .string(texts[0]) : .strings(texts))
             ])
+        plan.keys += clockChanges()
+        plan.keys.append(TomlEntry("on-missed", .string(isCaughtUp ? "run-once" : "skip")))
         if !isCaughtUp {
             plan.notes.append(
                 "without Persistent=true, systemd runs the service once after the machine was suspended, and this job does not; on-missed = \"run-once\" does, also after timerd was down"
             )
         }
         return [plan]
+    }
+
+    /// systemd runs nothing at a time that daylight saving time skips, and runs only once at one that
+    /// it repeats: the keys for this where the defaults of timerd are different.
+    private func clockChanges() -> [TomlEntry] {
+        let rules = calendars.filter { $0.spec.zoneName != "UTC" }.map(\.spec.standardRule)
+        var keys: [TomlEntry] = []
+        if rules.contains(where: { $0.gap != .skip }) {
+            keys.append(TomlEntry("dst-gap", .string(DSTRule.Gap.skip.rawValue)))
+        }
+        if rules.contains(where: { $0.overlap != .first }) {
+            keys.append(TomlEntry("dst-overlap", .string(DSTRule.Overlap.first.rawValue)))
+        }
+        return keys
     }
 
     // MARK: - Time spans

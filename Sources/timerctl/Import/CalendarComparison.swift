@@ -7,12 +7,12 @@ import TimerZones
 
 /// Compares the calendar events of jobs with what `systemd-analyze calendar` computes for them.
 enum CalendarComparison {
+    /// - Throws: the exit status, if a time zone cannot be read.
     static func compare(
-        _ result: ImportResult
+        _ result: ImportResult, after start: WallInstant
     ) throws -> (compared: [FiringComparison], left: [String]) {
         var compared: [FiringComparison] = []
         var left: [String] = []
-        let start = Terminal.now
         let zones = ZoneFiles()
         let local = (try? zones.local()) ?? .utc
         for job in result.jobs {

@@ -74,7 +74,7 @@ struct ImportSystemdVerb: ParsableCommand {
             of: ImportOutput.Source(
                 title: "Imported from \(names.count == 1 ? "\(names[0])" : "timers of systemd")",
                 disabling: imported.timers.map { "systemctl disable --now \($0)" },
-                compare: CalendarComparison.compare))
+                compare: { try CalendarComparison.compare($0, after: Terminal.now) }))
     }
 
     /// The unit that an argument names. The path of a file adds its directory to the search.

@@ -12,7 +12,8 @@ import TimerZones
 
 @Suite struct ServiceTranslationTests {
     private static let always = [
-        "calendar = \"daily\"", "on-missed = \"run-once\"", "working-directory = \"/\"",
+        "calendar = \"daily\"", "dst-gap = \"skip\"", "on-missed = \"run-once\"",
+        "working-directory = \"/\"",
         "kill-timeout = \"1min 30s\"",
     ]
 

@@ -81,12 +81,18 @@ extension ImportResult {
     @Test(arguments: [
         (
             "OnCalendar=daily\nPersistent=true",
-            ["calendar = \"daily\"", "on-missed = \"run-once\""]
+            ["calendar = \"daily\"", "dst-gap = \"skip\"", "on-missed = \"run-once\""]
         ),
-        ("OnCalendar=daily", ["calendar = \"daily\"", "on-missed = \"skip\""]),
+        (
+            "OnCalendar=daily",
+            ["calendar = \"daily\"", "dst-gap = \"skip\"", "on-missed = \"skip\""]
+        ),
         (
             "OnCalendar=Mon 1:00\nOnCalendar=Tue 2:00\nPersistent=yes",
-            ["calendar = [\"Mon 1:00\", \"Tue 2:00\"]", "on-missed = \"run-once\""]
+            [
+                "calendar = [\"Mon 1:00\", \"Tue 2:00\"]", "dst-gap = \"skip\"",
+                "on-missed = \"run-once\"",
+            ]
         ),
         (
             "OnUnitActiveSec=1d\nOnBootSec=15min",
@@ -109,25 +115,32 @@ extension ImportResult {
         (
             "OnCalendar=daily\nPersistent=true\nRandomizedDelaySec=1h\nAccuracySec=1us",
             [
-                "calendar = \"daily\"", "on-missed = \"run-once\"", "accuracy = \"1us\"",
+                "calendar = \"daily\"", "dst-gap = \"skip\"", "on-missed = \"run-once\"",
+                "accuracy = \"1us\"",
                 "random-delay = \"1h\"",
             ]
         ),
         (
             "OnCalendar=daily\nPersistent=true\nRandomizedDelaySec=1h\nFixedRandomDelay=true",
-            ["calendar = \"daily\"", "on-missed = \"run-once\"", "random-offset = \"1h\""]
+            [
+                "calendar = \"daily\"", "dst-gap = \"skip\"", "on-missed = \"run-once\"",
+                "random-offset = \"1h\"",
+            ]
         ),
         (
             "OnCalendar=daily\nPersistent=true\nRandomizedOffsetSec=5min",
-            ["calendar = \"daily\"", "on-missed = \"run-once\"", "random-offset = \"5min\""]
+            [
+                "calendar = \"daily\"", "dst-gap = \"skip\"", "on-missed = \"run-once\"",
+                "random-offset = \"5min\"",
+            ]
         ),
         (
             "OnCalendar=hourly\nOnCalendar=\nOnCalendar=daily\nPersistent=true",
-            ["calendar = \"daily\"", "on-missed = \"run-once\""]
+            ["calendar = \"daily\"", "dst-gap = \"skip\"", "on-missed = \"run-once\""]
         ),
         (
             "OnBootSec=5min\nOnCalendar=\nOnCalendar=weekly\nPersistent=1",
-            ["calendar = \"weekly\"", "on-missed = \"run-once\""]
+            ["calendar = \"weekly\"", "dst-gap = \"skip\"", "on-missed = \"run-once\""]
         ),
     ])
     func schedules(lines: String, keys: [String]) throws {
@@ -136,6 +149,16 @@ extension ImportResult {
             ["command = [\"/bin/true\"]"] + keys
             + ["working-directory = \"/\"", "kill-timeout = \"1min 30s\""]
         #expect(result.keys() == expected)
+    }
+
+    @Test(arguments: [
+        ("*:0/5", ["dst-overlap"]), ("12:00", ["dst-gap"]), ("12:00 UTC", []),
+        ("daily Europe/Berlin", ["dst-gap"]),
+        ("daily\nOnCalendar=hourly", ["dst-gap", "dst-overlap"]),
+    ])
+    func clockChangesAreThoseOfSystemd(event: String, keys: [String]) throws {
+        let job = try #require(try Units.timer("OnCalendar=\(event)").jobs.first)
+        #expect(job.keys.map(\.key).filter { $0.hasPrefix("dst-") } == keys)
     }
 
     @Test func eachKindOfScheduleIsAJob() throws {
@@ -228,7 +251,8 @@ extension ImportResult {
         #expect(
             result.keys() == [
                 "description = \"Backup of x/y\"", "command = [\"/bin/c\", \"x/y\"]",
-                "calendar = \"daily\"", "on-missed = \"run-once\"", "working-directory = \"/\"",
+                "calendar = \"daily\"", "dst-gap = \"skip\"", "on-missed = \"run-once\"",
+                "working-directory = \"/\"",
                 "kill-timeout = \"1min 30s\"", "nice = 5",
             ])
         #expect(try result.faults().isEmpty)
