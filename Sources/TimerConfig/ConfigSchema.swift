@@ -50,7 +50,7 @@ enum ConfigSchema {
     private static var notifiers: JSONValue {
         let keys = NotifierKey.all.map { member($0.name, $0.shape, $0.help, $0.standard) }
         return named(
-            "How people are told about jobs, by the names that jobs give in notify.",
+            "How messages about jobs are sent, by the names that jobs give in notify.",
             members(of: "A notifier.", keys), [oneOf(NotifierKey.transports)])
     }
 

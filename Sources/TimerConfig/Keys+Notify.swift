@@ -120,13 +120,13 @@ extension JobKey {
         limit("late-after", "How long after its time a run that has not started is late.") {
             $0.lateAfter = $1
         },
-        limit("long-after", "How long a run takes before it is told that it is still running.") {
+        limit("long-after", "After which time there is a message that a run is still running.") {
             $0.longAfter = $1
         },
-        limit("stale-after", "How long no run may have succeeded before it is told.") {
+        limit("stale-after", "After which time without a run that succeeded there is a message.") {
             $0.staleAfter = $1
         },
-        limit("paused-after", "How long the job is paused before it is told.") {
+        limit("paused-after", "After which time there is a message that the job is still paused.") {
             $0.pausedAfter = $1
         },
     ]

@@ -23,6 +23,7 @@ public struct Explanation {
         explainState(of: status)
         explainRuns(of: status)
         explainLast(of: status)
+        explainIncidents(of: status)
         guard status.state == "armed" || status.state == "retrying" else { return }
         explainHindrances(of: status)
     }
@@ -193,6 +194,15 @@ public struct Explanation {
             ? "Its run of \(show(skip.scheduled)) was"
             : "\(skip.skippedCount) runs from \(show(skip.scheduled)) on were"
         say(.skipped, "\(which) skipped: \(Self.reason(skip.reason)).", at: skip.scheduled)
+    }
+
+    private mutating func explainIncidents(of job: JobStatus) {
+        for incident in job.incidents ?? [] {
+            say(
+                .incident,
+                "Since \(show(incident.since)), \(incident.words) (\(incident.kind)); notifier "
+                    + "\(incident.notifier) sent a message.", at: incident.since)
+        }
     }
 
     private static func reason(_ word: String) -> String {

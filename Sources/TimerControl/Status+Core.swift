@@ -38,6 +38,7 @@ extension JobStatus {
         if job.isOneOff { oneOff = true }
         if snapshot.skips > 0 { skips = snapshot.skips }
         skipped = snapshot.lastSkip.map { SkipStatus($0) }
+        if !snapshot.incidents.isEmpty { incidents = snapshot.incidents.map { IncidentStatus($0) } }
         policy = PolicyStatus(job.policy)
         if case .wall(let schedule) = job.schedule { show(schedule) }
     }
@@ -171,5 +172,14 @@ extension PolicyStatus {
         if policy.randomDelay > .zero { randomDelayUsec = policy.randomDelay.wholeMicroseconds }
         if policy.randomOffset > .zero { randomOffsetUsec = policy.randomOffset.wholeMicroseconds }
         if policy.retry.retries > 0 { retries = policy.retry.retries }
+    }
+}
+
+extension IncidentStatus {
+    /// The API's form of an incident.
+    public init(_ incident: IncidentRecord) {
+        self.init(
+            failedCount: incident.count > 0 ? incident.count : nil, kind: incident.id.kind.rawValue,
+            notifier: incident.id.notifier.description, since: incident.since.rfc3339Micros)
     }
 }

@@ -68,6 +68,8 @@ public struct JobStatus: Codable, Hashable, Sendable {
     public var skips: Int?
     /// The latest run that was skipped since the daemon started.
     public var skipped: SkipStatus?
+    /// The incidents that people were told about and that are not over; absent if none.
+    public var incidents: [IncidentStatus]?
     /// The values of its policy that are not the defaults.
     public var policy: PolicyStatus?
 
@@ -80,7 +82,8 @@ public struct JobStatus: Codable, Hashable, Sendable {
     // In alphabetical order, so that they need not be sorted when they are written.
     enum CodingKeys: CodingKey, CaseIterable {
         case activeUsec, afterUsec, at, calendar, checkpoint, command, count
-        case cron, description, dstGap, dstOverlap, elapsedUsec, everyUsec, firings, job, last, next
+        case cron, description, dstGap, dstOverlap, elapsedUsec, everyUsec, firings, incidents, job
+        case last, next
         case nextAttempt, nextAttemptUsec, onBootUsec, oneOff, paused, policy, remainingUsec,
             running, shell
         case skipped, skips, state, timezone, uncertainUsec
@@ -107,6 +110,34 @@ public struct PolicyStatus: Codable, Hashable, Sendable {
     public var randomOffsetUsec: Int64?
     /// How many retries may follow a failed run.
     public var retries: Int?
+}
+
+/// Something that is wrong with a job, about which a notifier told people.
+public struct IncidentStatus: Codable, Hashable, Sendable {
+    /// How many firings in a row failed, how many runs were lost or how many firings were skipped;
+    /// absent for the other kinds.
+    public var failedCount: Int?
+    /// `failure`, `late`, `long`, `stale`, `lost`, `skipped` or `paused-long`.
+    public var kind: String
+    /// The notifier.
+    public var notifier: String
+    /// When it began.
+    public var since: String
+
+    /// What is wrong, in words that can follow the name of the job.
+    public var words: String {
+        let count = failedCount ?? 0
+        return switch NotificationKind(rawValue: kind) {
+        case .failure: "its last \(count == 1 ? "firing" : "\(count) firings") failed"
+        case .late: "a run has not started in time"
+        case .long: "a run is still running after long-after"
+        case .stale: "no run succeeded within stale-after"
+        case .lost: "it is not known how \(plural(count, "run")) ended"
+        case .skipped: "\(plural(count, "run was", "runs were")) skipped"
+        case .pausedLong: "it is still paused after paused-after"
+        case .start, .success, .recovery, .output, .test, nil: kind
+        }
+    }
 }
 
 /// A skipped run.
@@ -256,6 +287,8 @@ public struct JobTable: Decodable, Hashable, Sendable {
         public var paused: PauseStatus?
         /// How many of the next runs are skipped; absent if none is.
         public var skips: Int?
+        /// What is wrong with it, as far as people were told; absent if nothing is.
+        public var incidents: [IncidentStatus]?
     }
 
     /// The daemon's version and start; nil if the daemon did not send them.

@@ -23,7 +23,7 @@ public struct WhyReply: Codable, Hashable, Sendable {
             case waitsForResume = "waits-for-resume"
             case lastRun = "last-run"
             case neverRan = "never-ran"
-            case skipped
+            case skipped, incident
             case skipNext = "skip-next"
             case concurrency
             case concurrencyMax = "concurrency-max"

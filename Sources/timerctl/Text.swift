@@ -53,6 +53,13 @@ enum Text {
             let count = skip.skippedCount == 1 ? "" : ", \(skip.skippedCount) runs"
             lines.append(("Skipped", "\(instant(skip.scheduled))\(count) (\(skip.reason))"))
         }
+        for incident in job.incidents ?? [] {
+            lines.append(
+                (
+                    "Incident",
+                    "\(incident.words), since \(instant(incident.since)) (\(incident.kind), message by \(incident.notifier))"
+                ))
+        }
         lines.append(("Saved", "\(instant(job.checkpoint))\(age(job.checkpoint))"))
         let shown = lines.compactMap { name, value in value.map { (name, Printable.text($0)) } }
         let width = shown.map(\.0.count).max() ?? 0

@@ -14,7 +14,7 @@ import unicodedata
 EVENTS = """daemon-started recovered fired run-ordered run-killed run-cancelled pause-changed output-slowed skipped held replacing retrying run-began run-ended run-recovered
     run-reattached paused resumed started stopped skip-next-set renamed finished reloaded zones-changed
     clock-stepped shut-down output output-dropped leftovers-ended log-dropped commanded state-lost data-loss-accepted
-    state-damaged""".split()
+    state-damaged incident-began incident-ended""".split()
 FIELD = re.compile("TIMERD_[A-Z_]+|MESSAGE|MESSAGE_ID|PRIORITY|SYSLOG_IDENTIFIER|EXIT_CODE|EXIT_STATUS"
                    "|JOB_DURATION_USEC|CPU_USAGE_NSEC")
 

@@ -8,6 +8,7 @@ struct Fault {
         case wrongCount = "wrong count", wrongLabel = "wrong label", wrongAttempt = "wrong attempt"
         case account = "wrong account", order = "wrong order", answer = "wrong answer"
         case nonsense
+        case incident = "wrong messages"
     }
 
     var kind: Kind

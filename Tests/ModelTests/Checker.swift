@@ -94,6 +94,10 @@ final class Checker {
                 break
             }
         }
+        if checker.fault == nil, let text = IncidentChecker.fault(in: timeline.episodes) {
+            checker.fault = Fault(kind: .incident, text: text)
+            checker.fault?.line = timeline.lines.count - 1
+        }
         return (checker.fault, checker.firings, checker.skips)
     }
 

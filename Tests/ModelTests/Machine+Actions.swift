@@ -23,6 +23,7 @@ extension Machine {
         let start = timeline.seen.count
         for action in actions() { perform(action) }
         guard !isSpoilt else { return }
+        closeEpisode()
         append(.told(told(), seen: start..<timeline.seen.count))
     }
 
@@ -38,7 +39,7 @@ extension Machine {
         }
     }
 
-    private func index(_ name: Job.Name) -> Int { Int(name.description.utf8.first ?? 97) - 97 }
+    func index(_ name: Job.Name) -> Int { Int(name.description.utf8.first ?? 97) - 97 }
 
     private func seen(_ kind: Seen.Kind, _ run: Run.ID, _ value: Int64 = 0) -> Seen {
         Seen(
@@ -79,6 +80,7 @@ extension Machine {
             timeline.seen.append(seen(.resume, run))
             if let index = alive.firstIndex(where: { $0.id == run }) { resume(index) }
         case .close(let ended):
+            observeEnd(ended)
             timeline.seen.append(seen(.close, ended.id, plain(ended.outcome).rawValue))
             rows.removeAll { $0.run.id == ended.id }
         case .save(let records, _): for record in records { keep(record) }
@@ -87,6 +89,8 @@ extension Machine {
             for record in change.records { keep(record) }
             for job in change.erased { erase(job) }
         case .tell(let notice): hear(notice)
+        case .notify(let told, let changes): observe(told, changes)
+        case .armIncidents: break
         case .answer(let answer):
             let value =
                 switch answer {
@@ -136,6 +140,7 @@ extension Machine {
 
     private func rename(_ renaming: Renaming) {
         erase(renaming.from)
+        observeRename(renaming)
         for place in rows.indices where rows[place].owner == renaming.from {
             rows[place].owner = renaming.to
             guard renaming.waiting.contains(rows[place].run.id) else { continue }
@@ -156,6 +161,7 @@ extension Machine {
             if isReused || (isRaised && isCorrected) { return isSpoilt = true }
             timeline.seen.append(Seen(kind: .nonsense, job: index(run.id.firing.job)))
         }
+        newRows.append(run.id)
         rows.append(
             Row(
                 run: run, owner: run.id.firing.job, isBegun: false, boot: boot, recorded: now.wall))
@@ -164,6 +170,7 @@ extension Machine {
     private func keep(_ record: JobRecord) {
         let job = index(record.job)
         records[job] = record
+        if record.removed != nil { episode.happened.append(.removed(job)) }
         let phase =
             switch record.phase {
             case .armed: 0
@@ -181,6 +188,7 @@ extension Machine {
     // MARK: - The processes
 
     private func begin(_ run: Run) {
+        observeStart(run)
         timeline.seen.append(seen(.start, run.id))
         guard let row = rows.firstIndex(where: { $0.run.id == run.id }), !rows[row].isBegun else {
             timeline.seen.append(Seen(kind: .nonsense, job: index(run.id.firing.job)))
@@ -293,6 +301,9 @@ extension Job {
         policy.accuracy = .nanoseconds(plain.accuracy)
         policy.randomDelay = .nanoseconds(plain.randomDelay)
         policy.randomOffset = .nanoseconds(plain.randomOffset)
+        if IncidentChecker.isWatched(plain.name) {
+            policy.notify = Machine.notifiers.map(\.name)
+        }
         policy.retry.retries = plain.retries
         policy.retry.delay = .nanoseconds(plain.retryDelay)
         policy.retry.backoff = Double(plain.backoffHalves) / 2

@@ -51,6 +51,12 @@ final class Machine {
     /// The identities of the attempts that were recorded, so that a duplicate is detected.
     var recorded: Set<Run.ID> = []
 
+    /// The stored incidents, and what the current event showed.
+    var incidents: [IncidentRecord.ID: IncidentRecord] = [:]
+    var episode = Episode()
+    var ends: [(place: Int, owner: Job.Name, run: Run.ID)] = []
+    var newRows: [Run.ID] = []
+
     var timers: [Int64?] = Array(repeating: nil, count: Machine.names)
     var wallTimers: [Int64?] = Array(repeating: nil, count: Machine.names)
     var retryTimers: [Int64?] = Array(repeating: nil, count: Machine.names)
@@ -207,7 +213,7 @@ final class Machine {
         configure()
         let new = jobs
         let isWhole = draw(below: 3) == 0
-        var event = Event.reload(JobSet(new.map(Job.init)), portion: isWhole ? .max : 1)
+        var event = Event.reload(jobSet(new), portion: isWhole ? .max : 1)
         while true {
             tell(event) { .reload(agenda.isReloading ? mixture(of: old, new) : new) }
             guard agenda.isReloading, !isSpoilt else { return }
@@ -292,10 +298,10 @@ final class Machine {
         let past = RecoveredState(
             instance: instance, previous: previous, heartbeat: beat,
             records: records.compactMap(\.self),
-            openRuns: open)
+            openRuns: open, incidents: Array(incidents.values))
         tell(.load(jobs)) {
             let (agenda, actions) = Agenda.load(
-                JobSet(jobs.map(Job.init)), past, concurrentRunsMax: timeline.runsMax,
+                jobSet(jobs), past, concurrentRunsMax: timeline.runsMax,
                 seed: timeline.seed, at: now)
             self.agenda = agenda
             return actions

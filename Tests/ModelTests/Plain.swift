@@ -187,6 +187,8 @@ struct Seen: Equatable {
 struct Timeline {
     var lines: [Line] = []
     var seen: [Seen] = []
+    /// What each event showed of the messages about jobs.
+    var episodes: [Episode] = []
     /// The readings of the clocks at the start.
     var wall: Int64 = 0
     var awake: Int64 = 0

@@ -248,7 +248,7 @@ import TimerCore
             ),
             (
                 "[notify.x]\njob = \"aa\"\n\(job)",
-                "1:9: notifier \"x\": job: there is no job \"aa\" (did you mean \"a\"?)"
+                "1:9: notifier \"x\": job: there is no job \"aa\""
             ),
             (
                 "\(job)notify = [\"opps\"]\n[notify.ops]\nmail = \"a\"",

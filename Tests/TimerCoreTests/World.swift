@@ -42,6 +42,12 @@ struct World {
     var owners: [Run.ID: Job.Name] = [:]
     var lastRuns: [Job.Name: RunSummary] = [:]
     var notices: [Notice] = []
+    /// The notifiers of the configuration, what they were asked to tell, and the stored incidents.
+    var notifiers: [Notifier] = []
+    var outbox: [JobNotification] = []
+    var incidents: [IncidentRecord.ID: IncidentRecord] = [:]
+    var incidentTimer: WallInstant?
+    private var lastSuccesses: [Job.Name: WallInstant] = [:]
     var answers: [Answer] = []
     /// The signals that were sent.
     var signals: [String] = []
@@ -87,11 +93,13 @@ struct World {
         }
         let past = RecoveredState(
             instance: instance, previous: previous, heartbeat: heartbeat,
-            records: Array(records.values), openRuns: open, lastRuns: lastRuns)
+            records: Array(records.values), openRuns: open, lastRuns: lastRuns,
+            lastSuccesses: lastSuccesses, incidents: Array(incidents.values))
         unstored = canSave ? nil : (past.unstored(), now.awake)
         let actions: [Action]
         (agenda, actions) = Agenda.load(
-            JobSet(jobs), past, concurrentRunsMax: concurrentRunsMax, seed: seed, at: now)
+            JobSet(jobs, notifiers: notifiers), past, concurrentRunsMax: concurrentRunsMax,
+            seed: seed, at: now)
         (closes, skips) = (0, 0)
         count(actions)
         for action in actions { perform(action) }
@@ -147,7 +155,7 @@ struct World {
     private mutating func perform(_ action: Action) {
         if isStoreDown {
             switch action {
-            case .begin, .start, .close, .save, .storeJobSet:
+            case .begin, .start, .close, .save, .storeJobSet, .notify:
                 return unwritten.append((action, agenda.eventNumber, now.awake))
             default: break
             }
@@ -198,6 +206,9 @@ struct World {
             closed[run] = outcome
             verdicts[run] = failed
             lastRuns[owners[run] ?? run.firing.job] = RunSummary(id: run, outcome: outcome)
+            if summary.result == .success {
+                lastSuccesses[owners[run] ?? run.firing.job] = summary.ended
+            }
             openRuns[run] = nil
         case .save(let records, _): keep(records)
         case .storeJobSet(let change, _):
@@ -208,6 +219,17 @@ struct World {
             if case .skipped(let firing, let reason) = notice { judge(firing, reason) }
             notices.append(notice)
         case .answer(let answer): answers.append(answer)
+        case .notify(let notifications, let changes):
+            outbox += notifications
+            for change in changes {
+                switch change {
+                case .set(let incident): incidents[incident.id] = incident
+                case .remove(let id):
+                    #expect(incidents[id] != nil, "\(id) is over twice")
+                    incidents[id] = nil
+                }
+            }
+        case .armIncidents(let instant): incidentTimer = instant
         }
     }
 
@@ -216,6 +238,12 @@ struct World {
         records[renaming.from] = nil
         lastRuns[renaming.to] = lastRuns.removeValue(forKey: renaming.from)
         for (run, owner) in owners where owner == renaming.from { owners[run] = renaming.to }
+        lastSuccesses[renaming.to] = lastSuccesses.removeValue(forKey: renaming.from)
+        for incident in incidents.values where incident.id.job == renaming.from {
+            incidents[incident.id] = nil
+            let renamed = incident.renamed(renaming.to)
+            incidents[renamed.id] = renamed
+        }
         for run in renaming.waiting {
             let new = run.renamed(renaming.to)
             guard let open = openRuns.removeValue(forKey: run) else {
@@ -254,7 +282,12 @@ struct World {
     }
 
     /// Expires the due timer once.
-    private mutating func ring(_ job: Job.Name) {
+    private mutating func ring(_ job: Job.Name?) {
+        guard let job else {
+            incidentTimer = nil
+            handle(.incidentsDue)
+            return
+        }
         if let instant = timers[job], instant <= now.awake { timers[job] = nil }
         if let instant = wallTimers[job], instant <= now.wall { wallTimers[job] = nil }
         if let instant = retryTimers[job], instant <= now.awake { retryTimers[job] = nil }
@@ -263,13 +296,18 @@ struct World {
     }
 
     /// The next timer to expire, by the awake clock, if the wall clock is not set.
-    private func nextRing() -> (job: Job.Name, at: Int64)? {
-        let counted = timers.map { ($0.key, $0.value.nanoseconds) }
-        let slots = wallTimers.map {
-            ($0.key, awake + ($0.value.microsecondsSinceEpoch - wall) * 1000)
+    ///
+    /// - Returns: the job whose timer it is; nil for the timer of incidents.
+    private func nextRing() -> (job: Job.Name?, at: Int64)? {
+        func nanoseconds(_ instant: WallInstant) -> Int64 {
+            awake + (instant.microsecondsSinceEpoch - wall) * 1000
         }
-        let retries = retryTimers.map { ($0.key, $0.value.nanoseconds) }
-        return (counted + slots + retries).min { $0.1 < $1.1 }.map { (job: $0.0, at: $0.1) }
+        let counted = timers.map { (Optional($0.key), $0.value.nanoseconds) }
+        let slots = wallTimers.map { (Optional($0.key), nanoseconds($0.value)) }
+        let retries = retryTimers.map { (Optional($0.key), $0.value.nanoseconds) }
+        let incident = incidentTimer.map { [(Job.Name?.none, nanoseconds($0))] } ?? []
+        return (counted + slots + retries + incident).min { $0.1 < $1.1 }
+            .map { (job: $0.0, at: $0.1) }
     }
 
     /// Lets awake time pass while the worker queue is blocked.
@@ -304,6 +342,7 @@ struct World {
         timers = [:]
         wallTimers = [:]
         retryTimers = [:]
+        incidentTimer = nil
     }
 
     mutating func stopCleanly() {
@@ -338,6 +377,10 @@ struct World {
 }
 
 extension Job.Name: ExpressibleByStringLiteral {
+    public init(stringLiteral text: String) { self.init(text)! }
+}
+
+extension Notifier.Name: ExpressibleByStringLiteral {
     public init(stringLiteral text: String) { self.init(text)! }
 }
 

@@ -122,6 +122,13 @@ private enum Samples {
         name: job, command: .shell("true"),
         schedule: .wall(WallSchedule([.at(WallInstant(secondsSinceEpoch: 0))])))
 
+    private static func notification(_ kind: NotificationKind) -> JobNotification {
+        JobNotification(
+            notifier: Notifier.Name("ops")!, kind: kind, job: job,
+            at: WallInstant(secondsSinceEpoch: 0), since: WallInstant(secondsSinceEpoch: 0),
+            recoveredFrom: kind == .recovery ? [.failure, .stale] : [])
+    }
+
     static let all: [Notice] = [
         .daemonStarted(.firstStart, away: nil, jobs: 0, wereCounting: 0),
         .recovered(job, accrued: .zero, credited: .zero, forfeitedAtMost: .zero, .active),
@@ -155,6 +162,8 @@ private enum Samples {
         .reloaded(added: [], changed: [], removed: [], kept: 0),
         .zonesChanged([job]),
         .clockStepped(by: .seconds(1), isCorrection: false),
+        .incidentBegan(notification(.failure)), .incidentBegan(notification(.pausedLong)),
+        .incidentEnded(notification(.recovery)),
         .shutDown(counting: 0, live: 0),
     ]
 }

@@ -61,7 +61,7 @@ final class LoopBench: Sendable {
     private let isReady = DispatchSemaphore(value: 0)
 
     /// A loop that has loaded the jobs and starts.
-    init(_ jobs: [Job]) throws {
+    init(_ jobs: [Job], notifiers: [Notifier] = []) throws {
         clocks = try Clocks()
         folder = "/tmp/timerd-loop-\(UUID().uuidString)"
         let directory = try Directory.open(folder)
@@ -73,7 +73,7 @@ final class LoopBench: Sendable {
         launcher = Launcher(clocks: clocks)
         let loadedAt = clocks.now()
         let (agenda, actions) = Agenda.load(
-            JobSet(jobs), past, concurrentRunsMax: 64, at: loadedAt)
+            JobSet(jobs, notifiers: notifiers), past, concurrentRunsMax: 64, at: loadedAt)
         let isReady = isReady
         let beginning = Loop.Beginning(
             agenda: agenda, actions: actions, at: loadedAt, unstored: past.unstored(), rejected: []

@@ -38,6 +38,7 @@ extension Agenda {
             actions += applySleep(at: now)
         }
         guard let step else { return actions }
+        noteChangeOfAll()
         let isCorrection = step.length >= Self.correctionMin
         if isCorrection {
             actions += correct(by: step, at: now)

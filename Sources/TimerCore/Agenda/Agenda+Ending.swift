@@ -53,6 +53,7 @@ extension Agenda {
             let summary = summary(of: run, outcome, failed: false)
             noteEnd(summary, in: &entry)
             batch.ends.append(.close(summary))
+            batch.ends += notices(of: summary, slot, &entry)
             batch.notices.append(
                 .tell(notice?(run) ?? .runEnded(run, outcome, RunUsage(), failed: false)))
         }

@@ -6,6 +6,8 @@
 struct Batch {
     var runs: [Run] = []
     var start: [Run] = []
+    /// What people are told, written with the runs and records, or before the runs start.
+    var watched: [Action] = []
     var records: [JobRecord] = []
     /// Requests to end runs, and rows to close.
     var ends: [Action] = []
@@ -24,7 +26,7 @@ struct Batch {
             }
         // These runs were recorded before, so their rows exist already.
         let started: [Action] = runs.isEmpty && !start.isEmpty ? [.start(start)] : []
-        return kept + started + ends + timers + notices
+        return kept + watched + started + ends + timers + notices
     }
 }
 
@@ -193,6 +195,9 @@ extension Agenda {
         let summary = summary(of: run.id, .lost(.deadline), failed: true)
         batch.ends.append(.close(summary))
         noteEnd(summary, in: &entry)
+        if let slot = slot(of: entry.job.name) {
+            batch.ends += notices(of: summary, slot, &entry)
+        }
         skip(firing, .deadline, &entry, at: now, into: &batch)
     }
 
@@ -202,6 +207,7 @@ extension Agenda {
     ) {
         counts.skips.add(reason.kind)
         entry.note(SkippedFiring(firing: firing, reason: reason, at: now.wall))
+        batch.watched += notices(of: firing, reason, &entry)
         batch.notices.append(.tell(.skipped(firing, reason)))
     }
 

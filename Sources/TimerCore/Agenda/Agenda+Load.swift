@@ -40,6 +40,8 @@ extension Agenda {
                 boxedOutcomes: past.outcomes(of: record.job, record))
         }
 
+        watching.use(jobSet.notifiers)
+        watching.recovered = Dictionary(grouping: past.incidents) { $0.id.job }
         let start = past.start(at: now)
         var timers: [Action] = []
         var change = JobSetChange()
@@ -78,8 +80,11 @@ extension Agenda {
             counts.addStep(isCorrection: isCorrection)
             clock = [.tell(.clockStepped(by: step, isCorrection: isCorrection))]
         }
+        let others = watching.recovered.values.joined().map { IncidentChange.remove($0.id) }
+        watching.recovered = [:]
         return [.storeJobSet(change, durable: true), began] + clock
-            + notices + settled + timers + (taken.isEmpty ? [] : [.start(taken)])
+            + notices + (others.isEmpty ? [] : [.notify([], incidents: others)])
+            + settled + timers + (taken.isEmpty ? [] : [.start(taken)]) + checkWatched()
     }
 
     /// Gives the job a slot. It restores the state that is saved for the name of the job, or else
@@ -124,6 +129,12 @@ extension Agenda {
         // If the job was removed for a while, runs from before may still be active.
         runs.attach(names, to: slot, job: job.name)
         jobSlots.append(slot)
+        let incidents = takeIncidents(of: names, for: job.name)
+        if !job.policy.notify.isEmpty {
+            told += updateWatch(slot, &entry, incidents: incidents, from: record, at: now)
+        } else if !incidents.isEmpty {
+            told.append(.notify([], incidents: incidents.map { .remove($0.id) }))
+        }
         let timers = updateTimer(slot, &entry, at: now)
         if let record, record.phase == .finished, entry.phase == .armed,
             entry.clockEpoch > record.clockEpoch

@@ -27,7 +27,7 @@ extension Agenda {
             }
         }
         for slot in recovered { release(slot, at: now, into: &batch) }
-        return (batch.ends + batch.timers + batch.notices, batch.start)
+        return (batch.watched + batch.ends + batch.timers + batch.notices, batch.start)
     }
 
     /// Whether a run was certainly never spawned and may start now.
@@ -60,6 +60,7 @@ extension Agenda {
         let summary = summary(of: open.id, outcome, failed: true)
         noteEnd(summary, of: open.job)
         batch.ends.append(.close(summary))
+        batch.ends += notices(of: summary, of: open.job)
         batch.notices.append(.tell(.runEnded(open.id, outcome, RunUsage(), failed: true)))
     }
 

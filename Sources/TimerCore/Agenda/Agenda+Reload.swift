@@ -19,6 +19,8 @@ struct Reloading: Sendable {
     var added: [Job.Name] = []
     var changed: [Job.Name] = []
     var removed: [Job.Name] = []
+    /// Whether jobs with `notify` must be checked although their definitions are the same.
+    var changesNotifiers = false
     /// Whether the reload has changed anything.
     var hasActed = false
 
@@ -65,6 +67,9 @@ extension Agenda {
         // A reload that is still running is finished before the new one starts.
         while isReloading { actions += reloadMore(at: now) }
         reloading = Reloading(jobSet, portion: portion, places: jobSlots.count)
+        let before = watching.notifiers
+        watching.use(jobSet.notifiers)
+        reloading?.changesNotifiers = watching.notifiers != before
         return actions + reloadMore(at: now)
     }
 
@@ -134,6 +139,7 @@ extension Agenda {
     ) -> Bool {
         if let slot = slot(of: job.name) {
             state.jobSlots.append(slot)
+            if state.changesNotifiers, let entry = entries[slot] { noteChange(slot, entry) }
             guard let entry = entries[slot], entry.job != job else { return false }
             state.changed.append(job.name)
             replace(slot, with: job, at: now, into: &step.change, &step.batch)
@@ -172,6 +178,10 @@ extension Agenda {
         }
         slots.remove(old, in: entries)
         entry.job.name = name
+        if var watch = entry.watch?.wrappedValue {
+            watch.rename(name)
+            entry.watch = Boxed(wrappedValue: watch)
+        }
         // The jitter depends on the name.
         entry.jitter = Jitter(seed: seed, job: name)
         entry.dropOccurrence()
@@ -214,6 +224,7 @@ extension Agenda {
         }
         oneOffs += (job.isOneOff ? 1 : 0) - (entry.job.isOneOff ? 1 : 0)
         entry.job = job
+        batch.watched += updateWatch(slot, &entry, at: now)
         let ended = entry.applyPause(configured: job.paused, at: now)
         entry.leaveFinishedIfRecurring(at: now)
         if let ended {
@@ -251,6 +262,7 @@ extension Agenda {
         runs.detach(slot, job: entry.job.name)
         let record = entry.record(at: now, instance: instance, removed: now.wall)
         change.records.append(record)
+        batch.watched += endWatch(slot, &entry)
         archived[entry.job.name] = ArchivedJob(record: record, boxedOutcomes: entry.boxedOutcomes)
         slots.remove(entry.job.name, in: entries)
         entries[slot] = nil

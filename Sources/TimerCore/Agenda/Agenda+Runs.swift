@@ -56,9 +56,11 @@ extension Agenda {
         } else if hasRoom {
             record(run, .starting, slot, into: &batch)
             batch.start.append(run)
+            noteStart(run.id, slot, &entry, into: &batch)
         } else {
             record(run, .waiting(.capacity), slot, into: &batch)
         }
+        noteChange(slot, entry)
         return nil
     }
 
@@ -76,11 +78,14 @@ extension Agenda {
     }
 
     /// Starts a recorded run, or queues it for `max-concurrent`.
-    private mutating func startOrQueue(_ active: ActiveRun, _ slot: Int, into batch: inout Batch) {
+    private mutating func startOrQueue(
+        _ active: ActiveRun, _ slot: Int, _ entry: inout JobEntry, into batch: inout Batch
+    ) {
         guard let run = active.run else { return }
         if hasRoom {
             _ = runs.apply(.start(event: eventNumber), to: run.id, of: .slot(slot))
             batch.start.append(run)
+            noteStart(run.id, slot, &entry, into: &batch)
         } else {
             _ = runs.apply(.wait(.capacity), to: run.id, of: .slot(slot))
         }
@@ -103,7 +108,11 @@ extension Agenda {
 
     mutating func noteBegin(of run: Run.ID, at instant: WallInstant) -> [Action] {
         let key = jobKey(of: run)
-        guard let change = runs.apply(.begin(at: instant), to: run, of: key),
+        let change = runs.apply(.begin(at: instant), to: run, of: key)
+        if case .slot(let slot) = key, entries[slot]?.watch != nil {
+            watching.changed.append(slot)
+        }
+        guard let change,
             case .stoppingAtStart = change.before
         else { return [.tell(.runBegan(run))] }
         var grace = change.run.killTimeout
@@ -114,7 +123,8 @@ extension Agenda {
     }
 
     mutating func noteEnd(
-        of run: Run.ID, _ told: RunOutcome, _ usage: RunUsage, ended: WallInstant, at now: Now
+        of run: Run.ID, _ told: RunOutcome, _ usage: RunUsage, ended: WallInstant,
+        hasOutput: Bool, at now: Now
     ) -> [Action] {
         let job = owner(of: run)
         let slot = slot(of: job)
@@ -129,13 +139,18 @@ extension Agenda {
         let codes = change.run.job?.wrappedValue.execution.successExitCodes ?? [0]
         let failed = outcome.isFailure(codes)
         var batch = Batch()
+        var closing: [Action] = []
         batch.notices.append(.tell(.runEnded(run, outcome, usage, failed: failed)))
         let summary = RunSummary(
             id: run, began: change.before.began, ended: ended, outcome: outcome, usage: usage,
             failed: failed)
         if let slot, var entry = entries[slot] {
             noteEnd(summary, in: &entry)
-            if outcome.isRetried(codes) { retry(change.run, slot, &entry, at: now, into: &batch) }
+            let willRetry =
+                outcome.isRetried(codes)
+                && retry(change.run, slot, &entry, at: now, into: &batch)
+            closing = notices(
+                of: summary, slot, &entry, willRetry: willRetry, hasOutput: hasOutput)
             entries[slot] = entry
             admitWaiting(at: now, into: &batch)
             release(slot, at: now, into: &batch)
@@ -143,19 +158,21 @@ extension Agenda {
             noteEnd(summary, of: job)
             admitWaiting(at: now, into: &batch)
         }
-        return [.close(summary)] + batch.actions
+        return [.close(summary)] + closing + batch.actions
     }
 
     /// Records a retry that starts after a delay. It is recorded at once, so that it is made even
     /// if the daemon ends before the delay has passed.
+    ///
+    /// - Returns: whether there is a retry.
     private mutating func retry(
         _ ended: ActiveRun, _ slot: Int, _ entry: inout JobEntry, at now: Now,
         into batch: inout Batch
-    ) {
+    ) -> Bool {
         guard let boxed = ended.job, entry.phase != .stopped,
             ended.id.attempt <= boxed.wrappedValue.policy.retry.retries,
             !ended.firing.cause.variables.areLost
-        else { return }
+        else { return false }
         counts.runs.addRetry()
         entry.outcomes.counts.addRetry()
         let retry = boxed.wrappedValue.policy.retry
@@ -165,6 +182,7 @@ extension Agenda {
         batch.timers += updateRetryTimer(slot, entry)
         batch.notices.append(
             .tell(.retrying(attempt.id, after: delay, retries: retry.retries)))
+        return true
     }
 
     /// Starts the runs that wait for `max-concurrent`, in their order, as far as the limit allows.
@@ -188,9 +206,11 @@ extension Agenda {
         if entry.phase.isPaused {
             _ = runs.apply(.wait(.previousRun), to: run.id, of: key)
         } else if !expire(run, slot, &entry, at: now, into: &batch) {
-            _ = runs.apply(.start(event: eventNumber), to: run.id, of: key)
+            let change = runs.apply(.start(event: eventNumber), to: run.id, of: key)
             runs.give(run.id, to: entry.job.name, slot: slot)
             batch.start.append(run)
+            // A run that was written late was already about to start.
+            if change?.before != .starting { noteStart(run.id, slot, &entry, into: &batch) }
         }
         entries[slot] = entry
     }
@@ -206,12 +226,12 @@ extension Agenda {
             return
         }
         if !entry.phase.isPaused, isWaiting {
-            releaseRetries(slot, entry, at: now, into: &batch)
+            releaseRetries(slot, &entry, at: now, into: &batch)
             while let first = runs[slot].first(where: { $0.wait == .previousRun }),
                 case .start = admission(of: .firstInLine, slot, entry), let run = first.run
             {
                 if expire(run, slot, &entry, at: now, into: &batch) { continue }
-                startOrQueue(first, slot, into: &batch)
+                startOrQueue(first, slot, &entry, into: &batch)
             }
         }
         batch.timers += updateRetryTimer(slot, entry)
@@ -221,12 +241,12 @@ extension Agenda {
     /// Starts the retries whose delay has passed. If the maximum number of runs is active, they
     /// wait for the previous run.
     private mutating func releaseRetries(
-        _ slot: Int, _ entry: JobEntry, at now: Now, into batch: inout Batch
+        _ slot: Int, _ entry: inout JobEntry, at now: Now, into batch: inout Batch
     ) {
         for attempt in runs[slot] {
             guard let instant = attempt.retryAt, instant <= now.awake else { continue }
             if case .start = admission(of: .retry, slot, entry) {
-                startOrQueue(attempt, slot, into: &batch)
+                startOrQueue(attempt, slot, &entry, into: &batch)
             } else {
                 _ = runs.apply(.wait(.previousRun), to: attempt.id, of: .slot(slot))
             }
@@ -247,6 +267,7 @@ extension Agenda {
         let summary = summary(of: run.id, outcome, failed: true)
         noteEnd(summary, in: &entry)
         batch.ends.append(.close(summary))
+        batch.ends += notices(of: summary, slot, &entry)
         skip(run.firing, .deadline, &entry, at: now, into: &batch)
         return true
     }

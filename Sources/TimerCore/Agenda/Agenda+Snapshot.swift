@@ -73,6 +73,10 @@ extension Agenda {
         slot(of: job).flatMap { retryDue[$0] }
     }
 
+    /// When the timer for incidents expires; nil if it is not set.
+    /// - Complexity: O(1).
+    public var incidentsAlarm: WallInstant? { isShutDown ? nil : watching.armed }
+
     /// The job whose timer expires first, and how much time is left if no clock is set and the
     /// machine does not sleep; zero if the timer should have expired already. Nil if no timer is
     /// set.
@@ -115,7 +119,8 @@ extension JobEntry {
             remaining: remaining,
             next: next(at: now), offset: offset,
             lastScheduled: lastScheduled, firings: firings, live: runs, lastRun: lastRun,
-            lastSkip: lastSkip, skips: skips, maxLoss: maxLoss, checkpoint: checkpoint)
+            lastSkip: lastSkip, skips: skips, maxLoss: maxLoss, checkpoint: checkpoint,
+            incidents: watch?.wrappedValue.told ?? [])
     }
 
     /// When the next firing is due if nothing changes until then. For a pause with an end, that is

@@ -74,6 +74,7 @@ extension Agenda {
         let summary = summary(of: run, outcome, failed: false)
         noteEnd(summary, of: job)
         batch.ends.append(.close(summary))
+        batch.ends += notices(of: summary, of: job)
         batch.notices.append(.tell(.runEnded(run, outcome, RunUsage(), failed: false)))
     }
 }

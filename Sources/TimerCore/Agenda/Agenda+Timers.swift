@@ -27,6 +27,7 @@ extension Agenda {
         }
         counting += (entry.ledger.isOpen ? 1 : 0) - (wasOpen ? 1 : 0)
         entries[slot] = entry
+        noteChange(slot, entry)
 
         let old = (awake: due[slot], wall: wallDue[slot])
         var new: (awake: AwakeInstant?, wall: WallInstant?) = (nil, nil)

@@ -70,6 +70,8 @@ public struct Agenda: Sendable {
     var runs = RunTable()
     /// The number of open ledgers.
     var counting = 0
+    /// What is known about telling people.
+    var watching = Watching()
     /// What is counted of all jobs together since the daemon started.
     public internal(set) var counts = AgendaCounts()
 
@@ -108,7 +110,9 @@ public struct Agenda: Sendable {
         eventNumber += 1
         let stepped = noteClocks(at: now)
         let decided = decide(event, at: now)
-        return stepped.isEmpty ? decided : stepped + decided
+        let actions = stepped.isEmpty ? decided : stepped + decided
+        guard watching.count > 0 || watching.armed != nil else { return actions }
+        return actions + checkWatched(after: event)
     }
 
     private mutating func decide(_ event: Event, at now: Now) -> [Action] {
@@ -122,8 +126,10 @@ public struct Agenda: Sendable {
         case .stored: noteStored(at: now)
         case .recorded(let runs): noteRecorded(runs, at: now)
         case .began(let run, let instant): noteBegin(of: run, at: instant)
-        case .ended(let run, let outcome, let usage, let end):
-            noteEnd(of: run, outcome, usage, ended: end ?? now.wall, at: now)
+        case .ended(let run, let outcome, let usage, let end, let hasOutput):
+            noteEnd(
+                of: run, outcome, usage, ended: end ?? now.wall, hasOutput: hasOutput, at: now)
+        case .incidentsDue: []
         case .clockChanged: applyClockChange(at: now)
         case .zonesChanged(let zones, let local): applyZoneChange(zones, local: local, at: now)
         case .checkpoint(let places): checkpoint(of: places, at: now)

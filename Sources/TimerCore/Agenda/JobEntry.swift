@@ -20,6 +20,8 @@ struct JobEntry: Sendable {
     var boxedOutcomes: Boxed<JobOutcomes>?
     /// Nil while all these fields have their default values.
     private var uncommon: Boxed<UncommonFields>?
+    /// What is remembered about telling people; nil for a job without `notify`.
+    var watch: Boxed<JobWatch>?
     /// When the time record was last passed to the store.
     var checkpoint: WallInstant
     /// The jitter of this job on this machine.
@@ -137,7 +139,15 @@ struct JobEntry: Sendable {
             lastScheduled: lastScheduled, configuredPaused: configuredPaused, removed: removed,
             at: now, instance: instance, basis: job.count, maxLoss: maxLoss, skips: skips,
             processedThrough: processedThrough(at: now), clockEpoch: clockEpoch,
-            isDueThisBoot: isDueThisBoot, lastSuccess: boxedOutcomes?.wrappedValue.lastSuccess)
+            isDueThisBoot: isDueThisBoot, lastSuccess: boxedOutcomes?.wrappedValue.lastSuccess,
+            watchedSince: watch == nil ? nil : watchedSince(at: now.wall))
+    }
+
+    /// From when on the time without a success counts, for a job with `stale-after`.
+    private func watchedSince(at now: WallInstant) -> WallInstant? {
+        guard job.policy.staleAfter != nil else { return nil }
+        return watch?.wrappedValue.watchedSince(
+            lastSuccess: boxedOutcomes?.wrappedValue.lastSuccess, at: now)
     }
 
     /// Up to which instant all occurrences were processed, for a start or a reload with another

@@ -26,8 +26,10 @@ public enum Event: Sendable {
     /// The process of a run started, at this time of the wall clock. The report may be late or
     /// repeated.
     case began(Run.ID, at: WallInstant)
-    /// A run ended, at this time of the wall clock; nil: now.
-    case ended(Run.ID, RunOutcome, RunUsage, at: WallInstant? = nil)
+    /// A run ended, at this time of the wall clock; nil: now. It had written output or not.
+    case ended(Run.ID, RunOutcome, RunUsage, at: WallInstant? = nil, hasOutput: Bool = false)
+    /// The timer for incidents expired.
+    case incidentsDue
     /// The wall clock was set, or may have been set.
     case clockChanged
     /// The time zones of the machine were read again: the zones with these names, and the zone of
@@ -203,6 +205,12 @@ public enum Action: Hashable, Sendable {
     case resume(Run.ID)
     /// Close the row of a run, with the decision whether it failed.
     case close(RunSummary)
+    /// Add the notifications to the outbox and write the changes of incidents, in one transaction.
+    /// If the action before it writes a run, the end of a run or records, it is the same
+    /// transaction, so that people are told once about what happened.
+    case notify([JobNotification], incidents: [IncidentChange])
+    /// Set or move the timer for incidents to this time of the wall clock; nil: cancel it.
+    case armIncidents(WallInstant?)
     /// Write the records. If `durable`, they must be on the disk before the later actions in the
     /// list.
     case save([JobRecord], durable: Bool)

@@ -62,8 +62,24 @@ public enum Notice: Hashable, Sendable {
     /// The wall clock was set by this much. If it was a correction, which means three hours or
     /// more, occurrences in the skipped range count neither as missed nor as done.
     case clockStepped(by: Duration, isCorrection: Bool)
+    /// An incident of a job began, or people are told again because it is not over.
+    case incidentBegan(JobNotification)
+    /// Incidents of a job that people were told about are over.
+    case incidentEnded(JobNotification)
     /// All timers are cancelled and all ledgers are closed.
     case shutDown(counting: Int, live: Int)
+
+    /// The notice about a notification; nil if it is not about an incident. The log has the starts
+    /// and ends of runs anyway.
+    init?(about one: JobNotification) {
+        switch one.kind {
+        case .failure where one.since == nil: return nil
+        case .failure, .late, .long, .stale, .lost, .skipped, .pausedLong:
+            self = .incidentBegan(one)
+        case .recovery: self = .incidentEnded(one)
+        case .start, .success, .output, .test: return nil
+        }
+    }
 
     /// The reason why a firing was skipped.
     public enum SkipReason: Hashable, Sendable {

@@ -49,4 +49,7 @@ public struct JobSnapshot: Hashable, Sendable {
     public var maxLoss: Duration
     /// When its time record was last saved.
     public var checkpoint: WallInstant
+    /// The incidents that people were told about and that are not over, in the order in which they
+    /// began.
+    public var incidents: [IncidentRecord] = []
 }

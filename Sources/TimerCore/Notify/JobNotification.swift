@@ -90,6 +90,13 @@ public struct IncidentRecord: Hashable, Sendable {
         self.count = count
         self.notified = notified
     }
+
+    /// The same incident of a job that has another name now.
+    func renamed(_ job: Job.Name) -> IncidentRecord {
+        var renamed = self
+        renamed.id.job = job
+        return renamed
+    }
 }
 
 /// A change of an incident, for the store.

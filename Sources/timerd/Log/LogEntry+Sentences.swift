@@ -83,12 +83,44 @@ extension LogEntry {
                     + "\(plural(jobs.count, "job")) (\(list(jobs)))"
             )
         case .clockStepped(let step, let isCorrection): clockStepped(by: step, isCorrection)
+        case .incidentBegan(let one): (.warning, incidentBegan(one))
+        case .incidentEnded(let one):
+            (
+                .notice,
+                "no longer \(one.recoveredFrom.map(incident).joined(separator: ", ")); notifier "
+                    + "\(one.notifier) sends a message"
+            )
         case .shutDown(let counting, let live):
             (
                 .notice,
                 "Stopping; the state of all jobs is saved (\(plural(counting, "job")) counting time, "
                     + "\(plural(live, "run")) still running)"
             )
+        }
+    }
+
+    private static func incidentBegan(_ one: JobNotification) -> String {
+        var what = incident(one.kind)
+        if one.kind == .failure {
+            what += ", \(plural(one.failedInARow, "firing")) in a row"
+        }
+        if let reason = one.skipReason { what += " (\(reason))" }
+        let since = one.since.map { " since \($0.rfc3339)" } ?? ""
+        return
+            "\(what)\(since); notifier \(one.notifier) sends \(one.isRepeat ? "another" : "a") message"
+    }
+
+    /// What is wrong, in a word that can follow "is" and "no longer".
+    private static func incident(_ kind: NotificationKind) -> String {
+        switch kind {
+        case .failure: "failing"
+        case .late: "late to start"
+        case .long: "running for too long"
+        case .stale: "without a recent success"
+        case .lost: "with a lost run"
+        case .skipped: "skipping runs"
+        case .pausedLong: "paused for too long"
+        case .start, .success, .recovery, .output, .test: kind.rawValue
         }
     }
 

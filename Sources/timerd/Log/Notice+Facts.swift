@@ -138,9 +138,24 @@ extension Notice {
         case .zonesChanged: return about(.zonesChanged, nil)
         case .clockStepped(let step, _):
             return about(.clockStepped, nil, ["TIMERD_STEP_USEC": usec(step)])
+        case .incidentBegan(let one):
+            return about(.incidentBegan, one.job, fields(of: one))
+        case .incidentEnded(let one):
+            return about(.incidentEnded, one.job, fields(of: one))
         case .shutDown: return about(.shutDown, nil)
         }
     }
+}
+
+private func fields(of one: JobNotification) -> Facts.Fields {
+    let kinds = one.kind == .recovery ? one.recoveredFrom : [one.kind]
+    var fields: Facts.Fields = [
+        "TIMERD_NOTIFIER": "\(one.notifier)",
+        "TIMERD_INCIDENT": "\(kinds.map(\.rawValue).joined(separator: " "))",
+    ]
+    if let since = one.since { fields["TIMERD_SINCE"] = "\(since.rfc3339Micros)" }
+    if let run = one.run { fields["TIMERD_RUN_ID"] = "\(run)" }
+    return fields
 }
 
 private func fields(of reason: Notice.SkipReason) -> Facts.Fields {
@@ -210,6 +225,8 @@ enum EventKind: String, CaseIterable {
     case reloaded
     case zonesChanged = "zones-changed"
     case clockStepped = "clock-stepped"
+    case incidentBegan = "incident-began"
+    case incidentEnded = "incident-ended"
     case shutDown = "shut-down"
     case commanded
     case oneOffMade = "one-off-made"
@@ -256,6 +273,8 @@ enum EventKind: String, CaseIterable {
         case .reloaded: ("afe471a1bc9f428d87b73cb92da17bb8", .allJobs)
         case .zonesChanged: ("042eba724d5c4eb0a84cf297750d8768", .none)
         case .clockStepped: ("9c1d5e0f4b7a4e6f8d2c3b4a5f6e7d81", .none)
+        case .incidentBegan: ("0d6c9d0ee7c14d0aa6e8ad4f9df51a1b", .none)
+        case .incidentEnded: ("b1f7a3c2f5d84a5d9c1de0a86a7c4f3e", .none)
         case .shutDown: ("3359449f3cf842bcacd3e0bd559bdf34", .allJobs)
         case .commanded: ("d95ddf4912584eb1b62327cf20fc955f", .none)
         case .oneOffMade: ("4c0f1a52f2d9463c9d3b5de8a6b1c7f0", .none)

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import TimerCore
+import TimerStore
 
 /// The records that are written together: a part of the changes that one event causes.
 struct CommitBatch {
@@ -17,8 +18,12 @@ struct CommitBatch {
     var records: [JobRecord] = []
     /// The firings that were skipped.
     var skips: [SkippedFiring] = []
+    /// What people are told about the jobs.
+    var notes: [JobNote] = []
 
-    var isEmpty: Bool { runs.isEmpty && start.isEmpty && records.isEmpty && skips.isEmpty }
+    var isEmpty: Bool {
+        runs.isEmpty && start.isEmpty && records.isEmpty && skips.isEmpty && notes.isEmpty
+    }
 
     /// Splits a large batch. Runs that start come first, in several parts, so that they do not wait
     /// for each other or for runs that cannot start yet. All records of one job stay together.
@@ -36,6 +41,41 @@ struct CommitBatch {
         for run in start { portions[places[run.id.firing.job] ?? last].start.append(run) }
         for record in records { portions[places[record.job] ?? last].records.append(record) }
         for skip in skips { portions[places[skip.firing.id.job] ?? last].skips.append(skip) }
+        for note in notes { portions[places[note.job] ?? last].notes.append(note) }
         return portions.filter { !$0.isEmpty }
+    }
+}
+
+/// A notification or a change of an incident, which is written with what happened to its job.
+struct JobNote {
+    var job: Job.Name
+    var change: Store.Change
+}
+
+extension Action {
+    /// What it adds to the outbox, and the changes of incidents; empty for other actions.
+    var notes: [JobNote] {
+        guard case .notify(let notifications, let incidents) = self else { return [] }
+        return notifications.compactMap { one in
+            one.job.map { JobNote(job: $0, change: .notify(one)) }
+        } + incidents.map { JobNote(job: $0.id.job, change: .incident($0)) }
+    }
+
+    /// Whether what follows from it for the outbox is written in the same transaction.
+    fileprivate var takesNotes: Bool {
+        switch self {
+        case .begin, .close, .save, .notify: true
+        case .arm, .armAt, .disarm, .armRetry, .disarmRetry, .start, .end, .signal, .suspend,
+            .resume, .storeJobSet, .tell, .answer, .armIncidents:
+            false
+        }
+    }
+
+    /// Removes the actions that directly follow this one and are written with it.
+    func takeNotes(from rest: inout ArraySlice<Action>) -> [JobNote] {
+        guard takesNotes else { return [] }
+        var taken = notes
+        while case .notify? = rest.first, let next = rest.popFirst() { taken += next.notes }
+        return taken
     }
 }

@@ -236,7 +236,8 @@ extension CommitBatch {
                 runs: runs.filter { jobs.contains($0.id.firing.job) == isIn },
                 start: start.filter { jobs.contains($0.id.firing.job) == isIn },
                 records: records.filter { jobs.contains($0.job) == isIn },
-                skips: skips.filter { jobs.contains($0.firing.id.job) == isIn })
+                skips: skips.filter { jobs.contains($0.firing.id.job) == isIn },
+                notes: notes.filter { jobs.contains($0.job) == isIn })
         }
         return [part(true), part(false)].filter { !$0.isEmpty }
     }

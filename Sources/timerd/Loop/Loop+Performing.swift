@@ -41,14 +41,16 @@ extension Loop {
                     isPart: answer?.isPart == true)
                 continue
             }
+            let notes = action.takeNotes(from: &rest)
             guard let changes = action.durableChanges else {
-                perform(action, at: now, skips: &skips, answer: answer)
+                perform(action, notes, at: now, skips: &skips, answer: answer)
                 continue
             }
             let tail = rest
             let kept = accounts.isEmpty ? self.accounts(of: tail, at: now) : accounts
             let write = Write(
-                changes: opening + changes + skips.map { .skip($0) }, durable: true
+                changes: opening + changes + skips.map { .skip($0) } + notes.map(\.change),
+                durable: true
             ) { _ in
                 self.later { loop in
                     if !opening.isEmpty { loop.noteStored() }
@@ -87,10 +89,12 @@ extension Loop {
             ? AccountSnapshot(for: notice, in: agenda, at: now) : nil
     }
 
-    /// - Parameter skips: the firings that were skipped; those that are handed to the store are
-    ///   removed.
+    /// - Parameters:
+    ///   - notes: what is written in the same transaction.
+    ///   - skips: the firings that were skipped; those that are handed to the store are removed.
     private func perform(
-        _ action: Action, at now: Now, skips: inout [SkippedFiring], answer: Reply?
+        _ action: Action, _ notes: [JobNote], at now: Now, skips: inout [SkippedFiring],
+        answer: Reply?
     ) {
         switch action {
         // Done in the loop above. Notices are also logged there, with the time records as they
@@ -98,7 +102,7 @@ extension Loop {
         case .arm, .armAt, .disarm, .armRetry, .disarmRetry, .tell: break
         case .begin(let runs, let start, let records):
             let portions = CommitBatch(
-                runs: runs, start: start, records: records, skips: skips
+                runs: runs, start: start, records: records, skips: skips, notes: notes
             ).split()
                 .flatMap { $0.parted(by: transaction?.jobs ?? []) }
             for (index, portion) in portions.enumerated() {
@@ -124,20 +128,25 @@ extension Loop {
             let change = Store.Change.close(
                 run.id, run.outcome, run.usage, failed: run.failed, began: run.began,
                 at: run.ended ?? now.wall, tail: tail)
+            let changes = [change] + notes.map(\.change)
             submit(
-                Write(changes: [change], durable: false) { [launcher] _ in launcher.forget(run.id) }
-            )
+                Write(changes: changes, durable: false) { [launcher] _ in launcher.forget(run.id) })
+        case .notify:
+            submit(skips.map { .skip($0) } + notes.map(\.change))
+            skips = []
+        case .armIncidents: setIncidentTimer()
         case .save(let records, let durable):
             // A part of a checkpoint must not wait for a command that concerns other jobs.
             let (others, waiting) = parted(records)
             if waiting.isEmpty {
                 submit(
-                    others.map { .save($0) } + skips.map { .skip($0) }, durable: durable)
+                    others.map { .save($0) } + skips.map { .skip($0) } + notes.map(\.change),
+                    durable: durable)
                 skips = []
             } else {
                 submit(others.map { .save($0) }, durable: durable)
+                submit(waiting.map { .save($0) } + notes.map(\.change), durable: durable)
             }
-            if !waiting.isEmpty { submit(waiting.map { .save($0) }, durable: durable) }
         case .storeJobSet(let change, let durable): submit(change.changes, durable: durable)
         case .answer(let word): answer?(word)
         }
@@ -157,7 +166,7 @@ extension Loop {
         let event = isLast ? eventToNote : 0
         let changes: [Store.Change] =
             portion.runs.map { .begin($0, at: now.wall) } + portion.records.map { .save($0) }
-            + portion.skips.map { .skip($0) }
+            + portion.skips.map { .skip($0) } + portion.notes.map(\.change)
         let write = Write(changes: changes, durable: false) { [start = portion.start] refused in
             self.begin(start.filter { !refused.contains($0.id) }, decided: now.awake)
             for run in start where refused.contains(run.id) {

@@ -77,6 +77,19 @@ extension Loop {
         }
     }
 
+    /// Sets the timer for incidents as the agenda has it now: one for all jobs.
+    func setIncidentTimer() {
+        guard let instant = agenda.incidentsAlarm else {
+            incidentTimer?.cancel()
+            incidentTimer = nil
+            return
+        }
+        let timer =
+            incidentTimer ?? JobTimer(source: makeTimer { $0.receive(.incidentsDue) })
+        incidentTimer = timer
+        timer.arm(at: instant)
+    }
+
     private func timer(of job: Job.Name) -> JobTimer {
         if let timer = timers[job] { return timer }
         let timer = JobTimer(source: makeTimer(for: job) { $0.timerFired($1) })
@@ -99,7 +112,7 @@ extension Action {
         case .arm(let job, _), .armAt(let job, _), .disarm(let job): .next(job)
         case .armRetry(let job, _), .disarmRetry(let job): .retry(job)
         case .begin, .start, .end, .signal, .suspend, .resume, .close, .save, .storeJobSet, .tell,
-            .answer:
+            .answer, .notify, .armIncidents:
             nil
         }
     }

@@ -79,6 +79,8 @@ actor Loop: QueueActor {
     let launcher: any RunLauncher
     var timers: [Job.Name: JobTimer] = [:]
     var retryTimers: [Job.Name: JobTimer] = [:]
+    /// Fires when something may be wrong with a job although nothing happens to it.
+    var incidentTimer: JobTimer?
     /// The jobs whose timers have not been set yet, and the work that waits for this.
     var unsetTimers: ArraySlice<Job.Name> = []
     var waitingForTimers: [@Sendable (isolated Loop) -> Void] = []
@@ -249,7 +251,9 @@ actor Loop: QueueActor {
     func receive(_ end: RunEnd, of run: Run.ID) {
         // The agenda's changes are written together with the other facts about the run.
         ended = (run, end)
-        receive(.ended(run, end.outcome, end.usage, at: end.at))
+        receive(
+            .ended(
+                run, end.outcome, end.usage, at: end.at, hasOutput: !end.tail.isEmpty))
         ended = nil
     }
 

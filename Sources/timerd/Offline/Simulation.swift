@@ -137,7 +137,7 @@ struct Simulation {
                 for job in change.erased { records[job] = nil }
             case .tell(let notice): tell(.told(notice, at: now.wall))
             case .arm, .armAt, .disarm, .armRetry, .disarmRetry, .signal, .suspend, .resume, .close,
-                .answer:
+                .answer, .notify, .armIncidents:
                 break
             }
         }

@@ -40,6 +40,9 @@ extension Recorder {
 }
 
 extension Store.Change {
+    /// Whether it adds to the outbox.
+    var isNotification: Bool { if case .notify = self { true } else { false } }
+
     /// Whether it adds to the history.
     var isHistory: Bool {
         switch self {

@@ -82,6 +82,8 @@ actor Recorder: QueueActor {
     struct Followers: Sendable {
         /// The store cannot be written, or it can be written again.
         var storeError: (@Sendable (StoreError?) -> Void)?
+        /// Notifications were added to the outbox.
+        var notified: (@Sendable () -> Void)?
         /// The store has this generation now.
         var marked: (@Sendable (Int64) -> Void)?
     }
@@ -194,6 +196,7 @@ actor Recorder: QueueActor {
             }
             finish(count, refused, hasWritten: hasChanges)
             noteCloses(changes.count { $0.isHistory })
+            if changes.contains(where: \.isNotification) { followers.notified?() }
         } catch {
             wait(because: error)
         }
