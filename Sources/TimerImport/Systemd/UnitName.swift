@@ -45,6 +45,9 @@ public struct UnitName: Hashable, Sendable, CustomStringConvertible {
     /// The name without its type: `backup@home`.
     public var stem: String { String(description.dropLast(type.utf8.count + 1)) }
 
+    /// The name as one word of a shell; the escapes in a name have backslashes.
+    public var shellWord: String { ShellText.quoted(description) }
+
     /// Whether it needs an instance before it can be used.
     public var isTemplate: Bool { instance == "" }
 

@@ -73,7 +73,7 @@ struct ImportSystemdVerb: ParsableCommand {
             imported.result,
             of: ImportOutput.Source(
                 title: "Imported from \(names.count == 1 ? "\(names[0])" : "timers of systemd")",
-                disabling: imported.timers.map { "systemctl disable --now \($0)" },
+                disabling: imported.timers.map { "systemctl disable --now \($0.shellWord)" },
                 compare: { try CalendarComparison.compare($0, after: Terminal.now) }))
     }
 

@@ -119,6 +119,8 @@ import Testing
             name.dropInDirectories == [
                 "foo-bar@a\\x2db.service.d", "foo-bar@.service.d", "foo-.service.d", "service.d",
             ])
+        #expect(name.shellWord == "'foo-bar@a\\x2db.service'")
+        #expect(UnitName("a@b.timer")?.shellWord == "a@b.timer")
         #expect(try #require(UnitName("a@.timer")).isTemplate)
         #expect(UnitName("a@.timer")?.instantiated("x")?.description == "a@x.timer")
         #expect(UnitName.unescaped("var-lib-a\\x2db") == "var/lib/a-b")
