@@ -49,13 +49,15 @@ extension ServiceTranslation {
         var result: [(command: UnitCommand, index: Int)] = []
         for index in unit.list("Service", key) {
             var reader = UnitCommandReader(specifiers: specifiers)
-            do throws(UnitWords.Failure) {
-                let commands = try reader.commands(unit[index].value)
-                let notes = reader.notes + commands.flatMap(notes)
-                unit.mark(index, notes.isEmpty ? .mapped : .lost(notes.joined(separator: "; ")))
-                result += commands.map { ($0, index) }
-            } catch {
-                unit.mark(index, .lost("\(error.message), and systemd ignores the line"))
+            let commands = reader.commands(unit[index].value)
+            let notes = reader.notes + commands.flatMap(notes)
+            unit.mark(index, notes.isEmpty ? .mapped : .lost(notes.joined(separator: "; ")))
+            result += commands.map { ($0, index) }
+            guard let failure = reader.failure else { continue }
+            if failure.isFatal {
+                refuse(index, "\(failure.message), and systemd does not load \(unit.name)")
+            } else {
+                unit.mark(index, .lost("\(failure.message), and systemd ignores that command"))
             }
         }
         return result
@@ -158,12 +160,9 @@ extension ServiceTranslation {
         }
         // Blanks and quotes are part of the text, so that it is read like one word in quotes.
         do throws(UnitWords.Failure) {
-            let text = try UnitWords.unescaped(unit[index].value)
-            let expansion = specifiers.expand(text)
-            unit.mark(
-                index,
-                expansion.notes.isEmpty ? .mapped : .lost(expansion.notes.joined(separator: "; ")))
-            return Array("\(expansion.text)\n".utf8)
+            let expansion = specifiers.expand(try UnitWords.unescaped(unit[index].value))
+            guard let text = expanded(expansion, index) else { return [] }
+            return Array("\(text)\n".utf8)
         } catch {
             unit.mark(index, .lost("\(error.message), and systemd ignores the line"))
             return []

@@ -31,13 +31,13 @@ extension ServiceTranslation {
         guard let pam = unit.last("Service", "PAMName") else { return }
         if user == nil {
             unit.mark(pam, .unneeded("it has no effect without User="))
-        } else {
-            set("pam-service", .string(expanded(pam)))
+        } else if let name = expanded(pam) {
+            set("pam-service", .string(name))
         }
     }
 
     private mutating func account(_ index: Int, key: String) {
-        let name = expanded(index)
+        let name = expanded(index) ?? ""
         if name == "0" { return set(key, .string("root")) }
         guard Self.isAccount(name) else {
             return refuse(
@@ -71,7 +71,7 @@ extension ServiceTranslation {
         guard let index = unit.last("Service", "WorkingDirectory") else {
             return set("working-directory", .string("/"))
         }
-        var path = expanded(index)
+        var path = expanded(index) ?? "/"
         if path.hasPrefix("-") {
             path.removeFirst()
             unit.mark(index, .lost("a run fails if the directory is missing"))
@@ -144,7 +144,7 @@ extension ServiceTranslation {
     private mutating func translateVariableFiles() {
         var isSet = false
         for index in unit.list("Service", "EnvironmentFile") {
-            let path = expanded(index)
+            guard let path = expanded(index) else { continue }
             let plain = path.hasPrefix("-") ? String(path.dropFirst()) : path
             guard plain.hasPrefix("/") else {
                 unit.mark(index, .lost("not an absolute path, and systemd ignores it"))

@@ -154,7 +154,10 @@ extension ServiceTranslation {
         for (key, name) in [
             ("AppArmorProfile", "apparmor-profile"), ("SELinuxContext", "selinux-context"),
         ] {
-            if let index = unit.last("Service", key) { set(name, .string(expanded(index))) }
+            guard let index = unit.last("Service", key), let value = expanded(index) else {
+                continue
+            }
+            set(name, .string(value))
         }
         translateCredentials()
     }
@@ -226,7 +229,8 @@ extension ServiceTranslation {
     private mutating func translateCredentials() {
         var entries: [TomlEntry] = []
         for index in unit.list("Service", "LoadCredential") {
-            let parts = expanded(index).split(
+            guard let value = expanded(index) else { continue }
+            let parts = value.split(
                 separator: ":", maxSplits: 1, omittingEmptySubsequences: false)
             let name = String(parts.first ?? "")
             let isName =

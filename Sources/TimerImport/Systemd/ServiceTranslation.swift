@@ -47,12 +47,18 @@ struct ServiceTranslation {
         refusal = (place, reason)
     }
 
-    /// The value of an assignment with its specifiers replaced, which marks it.
-    mutating func expanded(_ index: Int) -> String {
-        let expansion = specifiers.expand(unit[index].value)
-        unit.mark(
-            index,
-            expansion.notes.isEmpty ? .mapped : .lost(expansion.notes.joined(separator: "; ")))
+    /// The value of an assignment with its specifiers replaced, which marks it; nil if systemd ignores it.
+    mutating func expanded(_ index: Int) -> String? {
+        expanded(specifiers.expand(unit[index].value), index)
+    }
+
+    mutating func expanded(_ expansion: UnitSpecifiers.Expansion, _ index: Int) -> String? {
+        if let fault = expansion.fault {
+            unit.mark(index, .lost("\(fault), and systemd ignores the line"))
+            return nil
+        }
+        let notes = expansion.notes
+        unit.mark(index, notes.isEmpty ? .mapped : .lost(notes.joined(separator: "; ")))
         return expansion.text
     }
 
@@ -60,10 +66,12 @@ struct ServiceTranslation {
     mutating func words(_ index: Int) -> [String]? {
         do throws(UnitWords.Failure) {
             var notes: [String] = []
-            let words = try UnitWords.all(unit[index].value).map { word in
+            let words = try UnitWords.all(unit[index].value).compactMap { word -> String? in
                 let expansion = specifiers.expand(word)
                 notes += expansion.notes
-                return expansion.text
+                guard let fault = expansion.fault else { return expansion.text }
+                notes.append("\(fault), and systemd ignores this part")
+                return nil
             }
             unit.mark(index, notes.isEmpty ? .mapped : .lost(notes.joined(separator: "; ")))
             return words
@@ -108,7 +116,7 @@ struct ServiceTranslation {
 
     private mutating func description() {
         guard let index = unit.last("Unit", "Description") else { return }
-        set("description", .string(expanded(index)))
+        if let text = expanded(index) { set("description", .string(text)) }
     }
 
     private mutating func readType() {

@@ -70,6 +70,9 @@ struct TimerTranslation {
     private mutating func read(_ index: Int) {
         let assignment = unit[index]
         let expansion = specifiers.expand(assignment.value)
+        if let fault = expansion.fault {
+            return unit.mark(index, .lost("\(fault), and systemd ignores the line"))
+        }
         unit.mark(
             index,
             expansion.notes.isEmpty ? .mapped : .lost(expansion.notes.joined(separator: "; ")))

@@ -114,18 +114,26 @@ struct UnitCommandReader {
     let specifiers: UnitSpecifiers
     /// What has to be said of the line, each as a sentence without a full stop.
     private(set) var notes: [String] = []
+    /// The error at which the reading of a line ended.
+    private(set) var failure: UnitWords.Failure?
 
     init(specifiers: UnitSpecifiers) { self.specifiers = specifiers }
 
-    /// - Throws: `UnitWords.Failure`, for what systemd refuses as well.
+    /// The commands of a line. After an error, which is `failure`, these are the ones before it, which
+    /// systemd executes.
+    ///
     /// - Complexity: O(*n*).
-    mutating func commands(_ line: String) throws(UnitWords.Failure) -> [UnitCommand] {
+    mutating func commands(_ line: String) -> [UnitCommand] {
         var words = UnitWords(line)
         var commands: [UnitCommand] = []
-        while true {
-            while words.skipSemicolon(escaped: false) {}
-            guard let first = try words.next() else { break }
-            commands.append(try command(first, &words))
+        do throws(UnitWords.Failure) {
+            while true {
+                while words.skipSemicolon(escaped: false) {}
+                guard let first = try words.next() else { break }
+                commands.append(try command(first, &words))
+            }
+        } catch {
+            failure = error
         }
         for escape in words.unknownEscapes {
             note(
@@ -139,17 +147,10 @@ struct UnitCommandReader {
         _ first: String, _ words: inout UnitWords
     ) throws(UnitWords.Failure) -> UnitCommand {
         let (prefixes, word) = Self.prefixes(first)
-        let path = expand(word, variables: false)
-        guard !path.isEmpty else { throw UnitWords.Failure(message: "a command is missing") }
-        guard path.unicodeScalars.allSatisfy({ $0.value >= 0x20 && $0.value != 0x7f }) else {
-            throw UnitWords.Failure(message: "the path of the command has a control character")
-        }
-        guard path.hasPrefix("/") || !path.contains("/") else {
-            throw UnitWords.Failure(
-                message: "\"\(path)\" is neither an absolute path nor a name without slashes")
-        }
-        guard !path.hasSuffix("/") else {
-            throw UnitWords.Failure(message: "\"\(path)\" is a directory")
+        let isFatal = !prefixes.ignoresFailure
+        let path = try expand(word, variables: false, isFatal)
+        if let fault = Self.fault(inPath: path) {
+            throw UnitWords.Failure(message: fault, isFatal: isFatal)
         }
         var command = UnitCommand(prefixes: prefixes, path: Self.simplified(path))
         while !words.skipSemicolon(escaped: false) {
@@ -158,7 +159,7 @@ struct UnitCommandReader {
                 continue
             }
             guard let word = try words.next() else { break }
-            let text = expand(word, variables: !prefixes.isLiteral)
+            let text = try expand(word, variables: !prefixes.isLiteral, isFatal)
             guard let argument = prefixes.isLiteral ? [.text(text)] : Self.pieces(text) else {
                 continue
             }
@@ -166,7 +167,7 @@ struct UnitCommandReader {
         }
         if prefixes.hasOwnName {
             guard !command.arguments.isEmpty else {
-                throw UnitWords.Failure(message: "the name behind @ is missing")
+                throw UnitWords.Failure(message: "the name behind @ is missing", isFatal: isFatal)
             }
             let name = command.arguments.removeFirst()
             command.ownName = name.map { if case .text(let text) = $0 { text } else { "" } }
@@ -179,10 +180,33 @@ struct UnitCommandReader {
         if !notes.contains(text) { notes.append(text) }
     }
 
-    private mutating func expand(_ text: String, variables: Bool) -> String {
+    private mutating func expand(
+        _ text: String, variables: Bool, _ isFatal: Bool
+    ) throws(UnitWords.Failure) -> String {
         let expansion = specifiers.expand(text, variables: variables)
+        if let fault = expansion.fault {
+            throw UnitWords.Failure(message: fault, isFatal: isFatal)
+        }
         for note in expansion.notes { self.note(note) }
         return expansion.text
+    }
+
+    /// What systemd refuses in the path of a command.
+    private static func fault(inPath path: String) -> String? {
+        if path.isEmpty { return "a command is missing" }
+        let isPlain = path.unicodeScalars.allSatisfy {
+            $0.value >= 0x20 && $0.value != 0x7f && !"\"'\\".unicodeScalars.contains($0)
+        }
+        guard isPlain else {
+            return "the path of the command has a quote, a backslash or a control character"
+        }
+        guard path.hasPrefix("/") || !path.contains("/") else {
+            return "\"\(path)\" is neither an absolute path nor a name without slashes"
+        }
+        if !path.hasPrefix("/"), path == "." || path == ".." || path.utf8.count > 255 {
+            return "\"\(path)\" is not the name of a program"
+        }
+        return path.hasSuffix("/") ? "\"\(path)\" is a directory" : nil
     }
 
     /// `//` and `/./` in a path are one slash.
@@ -257,17 +281,16 @@ struct UnitCommandReader {
 extension UnitSpecifiers.Expansion {
     /// What a user must know about the text.
     var notes: [String] {
-        var notes: [String] = []
-        if !unknown.isEmpty {
-            let list = unknown.joined(separator: ", ")
-            notes.append("unknown specifier \(list), which remains as it is")
-        }
-        if !local.isEmpty {
-            let list = local.joined(separator: ", ")
-            notes.append(
-                "\(list) was replaced with its value on this machine, which does not change any more"
-            )
-        }
-        return notes
+        guard !local.isEmpty else { return [] }
+        let list = local.joined(separator: ", ")
+        return [
+            "\(list) was replaced with its value on this machine, which does not change any more"
+        ]
+    }
+
+    /// Why the value cannot be used; nil if it can.
+    var fault: String? {
+        guard !unknown.isEmpty else { return nil }
+        return "unknown specifier \(unknown.joined(separator: ", "))"
     }
 }

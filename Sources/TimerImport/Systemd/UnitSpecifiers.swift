@@ -12,7 +12,8 @@ struct UnitSpecifiers {
     /// A text with its specifiers replaced, and what has to be said of it.
     struct Expansion: Hashable {
         var text = ""
-        /// Specifiers that are not known, or not known for this machine. They remain as they are.
+        /// Letters and digits behind a % that are no specifiers, or have no value in a job. systemd does
+        /// not use a value that has one.
         var unknown: [String] = []
         /// Specifiers of which the value is that of this machine, now.
         var local: [String] = []
@@ -44,7 +45,9 @@ struct UnitSpecifiers {
                 if !Self.fixed.contains(character) { result.local.append("%\(character)") }
             } else {
                 result.text += "%\(character)"
-                result.unknown.append("%\(character)")
+                if letter.isASCII, character.isLetter || character.isNumber {
+                    result.unknown.append("%\(character)")
+                }
             }
         }
         return result

@@ -4,7 +4,11 @@
 /// Splits the value of a key into words, with the quotes and escapes of systemd.syntax(7), "Quoting".
 struct UnitWords {
     /// Why a value cannot be split.
-    struct Failure: Error, Hashable { var message: String }
+    struct Failure: Error, Hashable {
+        var message: String
+        /// Whether systemd does not load the unit because of it; otherwise it ignores the line.
+        var isFatal = false
+    }
 
     private let scalars: [Unicode.Scalar]
     private(set) var place = 0
@@ -98,7 +102,11 @@ struct UnitWords {
     private mutating func unescape(into word: inout String.UnicodeScalarView) throws(Failure) {
         let start = place
         place += 1
-        guard let scalar = current else { throw Failure(message: "it ends with a backslash") }
+        guard let scalar = current else {
+            // A backslash at the end is one.
+            unknownEscapes.append("\\")
+            return word.append("\\")
+        }
         if let value = Self.simple[scalar] {
             place += 1
             word.append(value)
@@ -108,9 +116,11 @@ struct UnitWords {
             word.append(contentsOf: String(decoding: bytes, as: UTF8.self).unicodeScalars)
             return
         }
-        place = start + 1
+        // The character is part of the word even if it is a blank.
+        place = start + 2
         unknownEscapes.append("\\\(scalar)")
         word.append("\\")
+        word.append(scalar)
     }
 
     /// `\xxx`, `\nnn`, `\unnnn` or `\Unnnnnnnn`, as UTF-8, and several `\xxx` in a row as the bytes of

@@ -97,12 +97,13 @@ import Testing
         (#"\x41\102\u00e9\U0001F600"#, ["ABé😀"]), (#"\xc3\xa9"#, ["é"]), (#"a\sb\tc"#, ["a b\tc"]),
         (#"\\ \" \'"#, ["\\", "\"", "'"]), (#"\q"#, ["\\q"]), (#"\x00"#, ["\\x00"]),
         (#"\x4"#, ["\\x4"]), (#""a'b" 'c"d'"#, ["a'b", "c\"d"]), (#"\8"#, ["\\8"]),
+        (#"a b\"#, ["a", "b\\"]),
     ])
     func splitsLikeSystemd(text: String, words: [String]) throws {
         #expect(try UnitWords.all(text) == words)
     }
 
-    @Test(arguments: ["\"a", "'", "a\\"])
+    @Test(arguments: ["\"a", "'", "\"a\\"])
     func refusesWhatIsNotClosed(text: String) {
         #expect(throws: UnitWords.Failure.self) { try UnitWords.all(text) }
     }
@@ -154,7 +155,9 @@ import Testing
 
     private func commands(_ line: String) throws -> [UnitCommand] {
         var reader = UnitCommandReader(specifiers: specifiers)
-        return try reader.commands(line)
+        let commands = reader.commands(line)
+        if let failure = reader.failure { throw failure }
+        return commands
     }
 
     /// The examples of systemd.service(5), "Command Lines", and the corners of its rules.
