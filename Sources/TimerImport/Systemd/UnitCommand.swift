@@ -158,7 +158,7 @@ struct UnitCommandReader {
                 command.arguments.append([.text(";")])
                 continue
             }
-            guard let word = try words.next() else { break }
+            guard let word = try Self.argument(&words, isFatal) else { break }
             let text = try expand(word, variables: !prefixes.isLiteral, isFatal)
             guard let argument = prefixes.isLiteral ? [.text(text)] : Self.pieces(text) else {
                 continue
@@ -174,6 +174,15 @@ struct UnitCommandReader {
                 .joined()
         }
         return command
+    }
+
+    /// An error in an argument is worse than one in the word of the command, which only ends the line.
+    private static func argument(
+        _ words: inout UnitWords, _ isFatal: Bool
+    ) throws(UnitWords.Failure) -> String? {
+        do throws(UnitWords.Failure) { return try words.next() } catch {
+            throw UnitWords.Failure(message: error.message, isFatal: isFatal)
+        }
     }
 
     private mutating func note(_ text: String) {

@@ -24,7 +24,7 @@ import TimerZones
         ("ExecStart=:/bin/a $B", ["command = [\"/bin/a\", \"$B\"]"]),
         ("ExecStart=/bin/a\nExecStart=/bin/b 'c d'", ["shell = \"/bin/a && /bin/b 'c d'\""]),
         ("ExecStart=/bin/a ; /bin/b", ["shell = \"/bin/a && /bin/b\""]),
-        ("ExecStart=/bin/a ; /bin/b \"", ["command = [\"/bin/a\"]"]),
+        ("ExecStart=/bin/a ; \"", ["command = [\"/bin/a\"]"]),
         (
             "ExecStartPre=-/bin/a\nExecStart=/bin/b\nExecStartPost=/bin/c",
             ["shell = \"{ /bin/a || :; } && /bin/b && /bin/c\""]
@@ -122,7 +122,7 @@ import TimerZones
         ("ExecStart=/bin/a $B", "quotes in the value of a variable"),
         ("ExecStart=/bin/a\nEnvironment=A=%Z B=1", "unknown specifier %Z"),
         ("ExecStart=/bin/a\nExecStart=-/bin/b %Z", "unknown specifier %Z"),
-        ("ExecStart=/bin/a\nExecStart=/bin/b \"", "a quote is not closed"),
+        ("ExecStart=/bin/a\nExecStart=-/bin/b \"", "a quote is not closed"),
         ("ExecStart=/bin/a\nExecStopPost=/bin/b", "runs no command after"),
         ("ExecStart=/bin/a\nPassEnvironment=A", "those of the runner"),
         ("ExecStart=/bin/a\nEnvironment=TIMERD_X=1", "only timerd sets"),
@@ -157,6 +157,7 @@ import TimerZones
         ("", "nothing to run"), ("ExecStart=bin/a", "neither an absolute path"),
         ("ExecStart=/bin/a\nExecStartPre=/bin/b %Z", "does not load a.service"),
         ("ExecStart=/bin/a\\q", "a backslash"), ("ExecStart=\"", "nothing to run"),
+        ("ExecStart=/bin/a ; /bin/b \"", "a quote is not closed"),
         ("ExecStart=/bin/a\nType=simple\nExecStart=/bin/b", "more than one command"),
         ("ExecStart=/bin/a\nRootDirectory=/srv", "another root directory"),
         ("ExecStart=/bin/a\nUser=1000", "takes no number"),
