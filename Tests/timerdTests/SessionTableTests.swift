@@ -1,6 +1,7 @@
 // Copyright 2026 the timerd authors
 // SPDX-License-Identifier: Apache-2.0
 
+import Foundation
 import Synchronization
 import Testing
 
@@ -150,5 +151,32 @@ private final class Table {
         #expect(throws: ProgramTokens.Fault.self) {
             try ProgramTokens((0..<101).map { "\($0)\(token)" }.joined(separator: "\n"))
         }
+    }
+
+    /// A part of a credential could lack tokens without a word about it.
+    @Test func aCredentialThatIsTooLongIsRefused() throws {
+        let token = String(repeating: "a", count: 32)
+        let folder = NSTemporaryDirectory() + "timerd-tokens-\(UUID().uuidString)"
+        try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
+        defer { try? FileManager.default.removeItem(atPath: folder) }
+        #expect(try ProgramTokens.passed(in: nil).peer(of: token) == nil)
+        #expect(try ProgramTokens.passed(in: folder).peer(of: token) == nil)
+        func passed(_ text: String) throws -> ProgramTokens {
+            try text.write(toFile: folder + "/web-tokens", atomically: false, encoding: .utf8)
+            return try ProgramTokens.passed(in: folder)
+        }
+        let most = ProgramTokens.bytesMax
+        let comment = "#" + String(repeating: "x", count: most - token.utf8.count - 2) + "\n"
+        #expect(try passed(comment + token).peer(of: token) != nil)
+        let fault = #expect(throws: ProgramTokens.Fault.self) { try passed(comment + token + "\n") }
+        #expect(
+            fault?.description.hasSuffix("has more than 64 KiB; remove tokens or comments") == true)
+        try FileManager.default.removeItem(atPath: folder + "/web-tokens")
+        try FileManager.default.createDirectory(
+            atPath: folder + "/web-tokens", withIntermediateDirectories: false)
+        let unread = #expect(throws: ProgramTokens.Fault.self) {
+            try ProgramTokens.passed(in: folder)
+        }
+        #expect(unread?.description.contains("cannot be read") == true)
     }
 }

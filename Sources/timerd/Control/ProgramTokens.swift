@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Glibc
+import HostFiles
 
 /// Tokens with which programs, such as Prometheus, read through the web server without a session. systemd passes them
 /// as the credential `web-tokens` (systemd.exec(5), LoadCredential=): one on each line; lines that begin with `#` are
@@ -13,6 +14,8 @@ struct ProgramTokens: Sendable {
     static let lengthMin = 32
     static let lengthMax = 256
     static let countMax = 100
+    /// The most bytes of the credential.
+    static let bytesMax = 64 << 10
 
     /// Why a token is not used.
     struct Fault: Error, CustomStringConvertible {
@@ -52,9 +55,13 @@ struct ProgramTokens: Sendable {
     }
 
     /// Those that the service manager passed; none if it passed none.
-    static func passed() throws(Fault) -> ProgramTokens {
-        guard let directory = getenv("CREDENTIALS_DIRECTORY") else { return ProgramTokens() }
-        let path = "\(String(cString: directory))/\(credential)"
+    ///
+    /// - Parameter directory: the directory of credentials; nil if the service manager passed none.
+    static func passed(
+        in directory: String? = getenv("CREDENTIALS_DIRECTORY").map { String(cString: $0) }
+    ) throws(Fault) -> ProgramTokens {
+        guard let directory else { return ProgramTokens() }
+        let path = "\(directory)/\(credential)"
         let file = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK)
         guard file >= 0 else {
             guard errno == ENOENT else {
@@ -63,16 +70,15 @@ struct ProgramTokens: Sendable {
             return ProgramTokens()
         }
         defer { close(file) }
-        var bytes = [UInt8](repeating: 0, count: 65_536)
-        var count = 0
-        while count < bytes.count {
-            let more = bytes.withUnsafeMutableBytes {
-                read(file, $0.baseAddress! + count, $0.count - count)
-            }
-            guard more > 0 || more < 0 && errno == EINTR else { break }
-            count += max(0, more)
+        guard let bytes = Descriptor.read(file, upTo: bytesMax) else {
+            throw Fault(description: "\(path): cannot be read: \(systemError())")
         }
-        return try ProgramTokens(String(decoding: bytes.prefix(count), as: UTF8.self))
+        guard bytes.count <= bytesMax else {
+            throw Fault(
+                description:
+                    "\(path): has more than \(bytesMax >> 10) KiB; remove tokens or comments")
+        }
+        return try ProgramTokens(String(decoding: bytes, as: UTF8.self))
     }
 
     /// A program with this token, which may read; nil if there is no such token.
