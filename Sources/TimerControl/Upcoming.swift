@@ -47,10 +47,7 @@ public struct UpcomingQuery: Hashable, Sendable {
 
     init(_ query: inout QueryText) throws(ControlRequest.Fault) {
         self.init()
-        if let text = query.take("job") {
-            guard let name = Job.Name(text) else { throw .badQuery("\"\(text)\" is no job") }
-            job = name
-        }
+        job = try query.job("job")
         if let text = query.take("match") {
             match = text.split(separator: ",", omittingEmptySubsequences: false)
                 .map(String.init)
@@ -63,12 +60,7 @@ public struct UpcomingQuery: Hashable, Sendable {
             }
         }
         until = try query.instant("until")
-        if let text = query.take("limit") {
-            guard let number = Int(digits: text), (1...Self.limitMax).contains(number) else {
-                throw .badQuery("limit must be from 1 to \(Self.limitMax)")
-            }
-            limit = number
-        }
+        limit = try query.number("limit", 1...Self.limitMax, unless: limit)
         isGrouped = try query.flag("grouped")
     }
 }
