@@ -28,9 +28,10 @@ struct TimerHeap {
         var place = 0
         while true {
             var least = place
-            for child in [2 * place + 1, 2 * place + 2] where child < heap.count {
-                if heap[child].at < heap[least].at { least = child }
-            }
+            // A range and not a list of the two, which would be memory that is allocated each time.
+            let left = 2 * place + 1
+            for child in left..<max(left, min(left + 2, heap.count))
+            where heap[child].at < heap[least].at { least = child }
             guard least != place else { return first.serial }
             heap.swapAt(place, least)
             place = least
