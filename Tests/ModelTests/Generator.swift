@@ -135,6 +135,7 @@ struct Generator {
         case 89..<92: return [.checkpoint]
         case 92..<96: return edit(&pending, wall: wall) + [.reload]
         case 96..<97: return edit(&pending, wall: wall)
+        case 97..<98: return absence(pending, pace: pace)
         default: return [.pass(seconds(0, 2))]
         }
     }
@@ -207,6 +208,22 @@ struct Generator {
         let span =
             oneIn(20) && pace >= 600 ? seconds(31 * 86_400, 40 * 86_400) : seconds(10, 1200)
         return .reboot(span, isWrongBy: oneIn(4) ? seconds(0, 120) - 60 * Unit.second : 0)
+    }
+
+    /// A job is removed from the configuration for a while, often while it is paused until a time in
+    /// this while, and returns as it was.
+    private mutating func absence(_ jobs: [PlainJob], pace: Int64) -> [Step] {
+        guard jobs.count > 1 else { return [] }
+        let job = jobs[below(jobs.count)]
+        var steps: [Step] = []
+        if oneIn(2) {
+            steps.append(
+                .order(
+                    .pause, job.name, until: seconds(1, 300), withRun: oneIn(3), count: 0))
+        }
+        steps += [.remove(job.name), .reload]
+        steps.append(oneIn(3) ? down(pace) : .pass(seconds(0, 600)))
+        return steps + [.edit(job), .reload]
     }
 
     private mutating func edit(_ jobs: inout [PlainJob], wall: Int64) -> [Step] {
