@@ -134,11 +134,8 @@ public enum UnixSocket {
             fchownat(directory.descriptor, name, user, getegid(), flags)
         case .group(let group), .groupOfOurs(let group):
             if case .group = peer, geteuid() != 0 { return }
-            var entry = Glibc.group()
-            var found: UnsafeMutablePointer<Glibc.group>?
-            var buffer = [CChar](repeating: 0, count: 65_536)
-            guard getgrnam_r(group, &entry, &buffer, buffer.count, &found) == 0, found != nil,
-                fchownat(directory.descriptor, name, geteuid(), entry.gr_gid, flags) == 0
+            guard let gid = UserDatabase.group(named: group).entry?.gid,
+                fchownat(directory.descriptor, name, geteuid(), gid, flags) == 0
             else { return }
             fchmodat(directory.descriptor, name, 0o660, 0)
         }

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Glibc
+import HostFiles
 public import TimerCore
 
 /// Looks on this machine for what the runs of jobs need: users, groups, directories and programs, with the rights of the
@@ -56,6 +57,8 @@ public struct MachineLook: Sendable {
 
     private var users: [String: User] = [:]
     private var groups: [String: Group] = [:]
+    /// How many groups a user may be in (NGROUPS_MAX).
+    private static let groupsMax = 65_536
     /// The groups of each user, by their numbers.
     private var memberships: [String: Set<gid_t>] = [:]
 
@@ -172,23 +175,12 @@ public struct MachineLook: Sendable {
 
     private mutating func user(_ name: String) -> User {
         if let known = users[name] { return known }
-        var entry = passwd()
-        var found: UnsafeMutablePointer<passwd>?
-        let code = Self.withBuffer {
-            getpwnam_r(name, &entry, $0.baseAddress!, $0.count, &found)
-        } after: {
-            found.map {
-                (
-                    home: String(cString: $0.pointee.pw_dir), uid: $0.pointee.pw_uid,
-                    group: $0.pointee.pw_gid
-                )
-            }
-        }
         let user: User =
-            if let found = code.value {
-                .known(home: found.home, uid: found.uid, group: found.group)
-            } else {
-                code.error == 0 ? .missing : .unknown
+            switch UserDatabase.user(named: name) {
+            case .found(let entry):
+                .known(home: entry.home, uid: entry.uid, group: entry.gid)
+            case .missing: .missing
+            case .failed: .unknown
             }
         users[name] = user
         return user
@@ -196,15 +188,12 @@ public struct MachineLook: Sendable {
 
     private mutating func group(_ name: String) -> Group {
         if let known = groups[name] { return known }
-        var entry = Glibc.group()
-        var found: UnsafeMutablePointer<Glibc.group>?
-        let code = Self.withBuffer {
-            getgrnam_r(name, &entry, $0.baseAddress!, $0.count, &found)
-        } after: {
-            found?.pointee.gr_gid
-        }
         let group: Group =
-            if let id = code.value { .known(id) } else { code.error == 0 ? .missing : .unknown }
+            switch UserDatabase.group(named: name) {
+            case .found(let entry): .known(entry.gid)
+            case .missing: .missing
+            case .failed: .unknown
+            }
         groups[name] = group
         return group
     }
@@ -231,30 +220,13 @@ public struct MachineLook: Sendable {
 
     private mutating func memberships(of name: String, with group: gid_t) -> Set<gid_t>? {
         if let known = memberships[name] { return known }
-        // As many as a user may be in (NGROUPS_MAX).
-        var count: Int32 = 65_536
-        var groups = [gid_t](repeating: 0, count: Int(count))
-        guard getgrouplist(name, group, &groups, &count) >= 0 else { return nil }
-        let found = Set(groups.prefix(Int(count)))
+        guard
+            let numbers = UserDatabase.groups(
+                ofUser: name, primary: group, upTo: Self.groupsMax)
+        else { return nil }
+        let found = Set(numbers)
         memberships[name] = found
         return found
-    }
-
-    /// Calls `look` with a buffer that grows for as long as it asks for more, then takes what it found out of
-    /// the buffer.
-    private static func withBuffer<Value>(
-        _ look: (UnsafeMutableBufferPointer<CChar>) -> Int32, after take: () -> Value?
-    ) -> (value: Value?, error: Int32) {
-        var size = 4096
-        while true {
-            var buffer = [CChar](repeating: 0, count: size)
-            let result = buffer.withUnsafeMutableBufferPointer { bytes -> (Value?, Int32) in
-                let code = look(bytes)
-                return (code == 0 ? take() : nil, code)
-            }
-            guard result.1 == ERANGE, size < 1 << 20 else { return result }
-            size *= 2
-        }
     }
 
     // MARK: - Files

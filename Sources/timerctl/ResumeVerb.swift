@@ -3,6 +3,7 @@
 
 import ArgumentParser
 import Glibc
+import HostFiles
 import TimerControl
 import TimerCore
 
@@ -146,9 +147,7 @@ struct ResumeConsent {
     /// The names that the daemon may have for the calling user.
     private static var caller: Set<String> {
         let number = "uid \(geteuid())"
-        guard let entry = getpwuid(geteuid()), let name = entry.pointee.pw_name else {
-            return [number]
-        }
-        return [String(cString: name), number]
+        guard let user = UserDatabase.user(geteuid()).entry else { return [number] }
+        return [user.name, number]
     }
 }

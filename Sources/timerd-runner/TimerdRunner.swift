@@ -162,15 +162,17 @@ struct TimerdRunner: ParsableCommand {
 
     private func scheduler() throws -> UInt32 {
         guard let schedulerUser else { return geteuid() }
-        var entry = passwd()
-        var found: UnsafeMutablePointer<passwd>?
-        var buffer = [CChar](repeating: 0, count: 65_536)
-        guard getpwnam_r(schedulerUser, &entry, &buffer, buffer.count, &found) == 0, found != nil
-        else {
+        switch UserDatabase.user(named: schedulerUser) {
+        case .found(let user): return user.uid
+        case .missing:
             throw Directory.Failure(
                 description: "--scheduler-user: there is no user \"\(schedulerUser)\"")
+        case .failed(let code):
+            throw Directory.Failure(
+                description: "--scheduler-user: cannot look up the user \"\(schedulerUser)\": "
+                    + "\(String(cString: strerror(code))); try again when the user database answers"
+            )
         }
-        return entry.pw_uid
     }
 
     /// - Parameter program: the program that the service manager restarts when this process ends;

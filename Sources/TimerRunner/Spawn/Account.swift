@@ -2,14 +2,13 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Glibc
+import HostFiles
 import TimerCore
 
 /// The user as whom a run executes.
 struct Account: Hashable, Sendable {
     /// The path for programs that are named without a slash, unless a job declares its own PATH.
     static let searchPath = Execution.searchPath
-    /// The most bytes that an entry of the user database may have.
-    static let entryBytesMax = 1 << 20
     /// The most supplementary groups of a user.
     static let groupsMax = 1024
 
@@ -34,13 +33,11 @@ struct Account: Hashable, Sendable {
     }
 
     /// Looks up the effective user. A user without an entry is named by its number, and its home
-    /// directory is `/`. Empty fields get the same defaults as in login(1).
+    /// directory is `/`.
     static func current() -> Account {
         let user = geteuid()
-        guard let entry = try? Entry.find({ getpwuid_r(user, $0, $1, $2, $3) }) else {
-            return Account(name: "\(user)", home: "/", shell: "/bin/sh")
-        }
-        return Account(name: entry.name, home: entry.home, shell: entry.shell)
+        return UserDatabase.user(user).entry.map { Account($0) }
+            ?? Account(name: "\(user)", home: "/", shell: "/bin/sh")
     }
 
     /// Looks up the user and group of a run. It does so for each run, because users are added and
@@ -55,7 +52,7 @@ struct Account: Hashable, Sendable {
         var gid = getegid()
         if let user {
             let entry = try lookUp(user)
-            account = Account(name: entry.name, home: entry.home, shell: entry.shell)
+            account = Account(entry)
             uid = entry.uid
             gid = entry.gid
         }
@@ -82,50 +79,37 @@ struct Account: Hashable, Sendable {
             && text.utf8.allSatisfy { $0 > 32 && $0 != 127 && !":/".utf8.contains($0) }
     }
 
-    private static func lookUp(_ user: String) throws(Spawner.Failure) -> Entry {
+    private static func lookUp(
+        _ user: String
+    ) throws(Spawner.Failure) -> UserDatabase.User {
         let what = "look up the user \(user.debugDescription)"
         guard isName(user) else { throw Spawner.failure(EINVAL, "\(what): no name of a user") }
-        let entry: Entry
-        do throws(Entry.Failure) {
-            entry = try Entry.find { getpwnam_r(user, $0, $1, $2, $3) }
-        } catch {
-            throw Spawner.failure(error.code, what)
-        }
-        guard entry.name == user else { throw Spawner.failure(ENOENT, what) }
-        return entry
+        return try found(UserDatabase.user(named: user), what)
     }
 
     private static func lookUpGroup(_ name: String) throws(Spawner.Failure) -> gid_t {
         let what = "look up the group \(name.debugDescription)"
         guard isName(name) else { throw Spawner.failure(EINVAL, "\(what): no name of a group") }
-        var size = 1024
-        while true {
-            var entry = group()
-            var found: UnsafeMutablePointer<group>?
-            var buffer = [CChar](repeating: 0, count: size)
-            let code = getgrnam_r(name, &entry, &buffer, buffer.count, &found)
-            if code == ERANGE, size < entryBytesMax {
-                size *= 2
-            } else if code != EINTR {
-                guard found != nil else { throw Spawner.failure(code == 0 ? ENOENT : code, what) }
-                // As with users, some databases find a group by something other than its name.
-                guard String(cString: entry.gr_name) == name else {
-                    throw Spawner.failure(ENOENT, what)
-                }
-                return entry.gr_gid
-            }
+        return try found(UserDatabase.group(named: name), what).gid
+    }
+
+    private static func found<Entry>(
+        _ answer: UserDatabase.Answer<Entry>, _ what: String
+    ) throws(Spawner.Failure) -> Entry {
+        switch answer {
+        case .found(let entry): return entry
+        case .missing: throw Spawner.failure(ENOENT, what)
+        case .failed(let code): throw Spawner.failure(code, what)
         }
     }
 
     private static func groups(
         of user: String, with group: gid_t
     ) throws(Spawner.Failure) -> [UInt32] {
-        var count = Int32(groupsMax)
-        var groups = [gid_t](repeating: 0, count: groupsMax)
-        guard getgrouplist(user, group, &groups, &count) >= 0 else {
-            throw Spawner.failure(E2BIG, "look up the groups of \(user)")
-        }
-        return Array(groups.prefix(Int(count)))
+        guard
+            let groups = UserDatabase.groups(ofUser: user, primary: group, upTo: groupsMax)
+        else { throw Spawner.failure(E2BIG, "look up the groups of \(user)") }
+        return groups
     }
 
     /// Checks whether jobs may run as this user. The members of a group are the users who have it
@@ -159,57 +143,11 @@ struct Account: Hashable, Sendable {
         self.home = home
         self.shell = shell
     }
-}
 
-/// An entry of the user database. Its strings are copies, because those of the database are valid
-/// only as long as their buffer.
-private struct Entry {
-    var name: String
-    var home: String
-    var shell: String
-    var uid: uid_t
-    var gid: gid_t
-
-    /// The errno of a look-up; ENOENT if there is no such entry.
-    struct Failure: Error {
-        var code: Int32
-    }
-
-    typealias LookUp = (
-        UnsafeMutablePointer<passwd>, UnsafeMutablePointer<CChar>, Int,
-        UnsafeMutablePointer<UnsafeMutablePointer<passwd>?>
-    ) -> Int32
-
-    static func find(_ lookUp: LookUp) throws(Failure) -> Entry {
-        var size = 1024
-        while true {
-            var entry = passwd()
-            var found: UnsafeMutablePointer<passwd>?
-            var buffer = [CChar](repeating: 0, count: size)
-            let result: Entry?
-            let code: Int32
-            (result, code) = buffer.withUnsafeMutableBufferPointer { buffer in
-                // A buffer of at least one byte has an address.
-                let code = lookUp(&entry, buffer.baseAddress!, buffer.count, &found)
-                return code == 0 && found != nil ? (Entry(entry), 0) : (nil, code)
-            }
-            if let result { return result }
-            // ERANGE: the entry needs a larger buffer.
-            if code == ERANGE, size < Account.entryBytesMax {
-                size *= 2
-            } else if code != EINTR {
-                throw Failure(code: code == 0 ? ENOENT : code)
-            }
-        }
-    }
-
-    private init(_ entry: passwd) {
-        let home = String(cString: entry.pw_dir)
-        let shell = String(cString: entry.pw_shell)
-        name = String(cString: entry.pw_name)
-        self.home = home.isEmpty ? "/" : home
-        self.shell = shell.isEmpty ? "/bin/sh" : shell
-        uid = entry.pw_uid
-        gid = entry.pw_gid
+    /// Empty fields get the same defaults as in login(1).
+    private init(_ entry: UserDatabase.User) {
+        self.init(
+            name: entry.name, home: entry.home.isEmpty ? "/" : entry.home,
+            shell: entry.shell.isEmpty ? "/bin/sh" : entry.shell)
     }
 }

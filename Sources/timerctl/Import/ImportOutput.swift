@@ -112,8 +112,7 @@ struct ImportOutput: ParsableArguments {
     /// The group of the scheduler, which must read the configuration; nil if there is none, or if this
     /// is not root, whose own scheduler is the same user.
     private static var readers: gid_t? {
-        guard geteuid() == 0, let group = getgrnam("timerd") else { return nil }
-        return group.pointee.gr_gid
+        geteuid() == 0 ? UserDatabase.group(named: "timerd").entry?.gid : nil
     }
 
     private func printComparison(_ result: ImportResult, _ source: Source) throws {

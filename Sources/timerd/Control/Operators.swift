@@ -2,14 +2,14 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Dispatch
-import Glibc
+import HostFiles
 import Synchronization
 import TimerCore
 
 /// Who may change things beside root and the daemon's user: `operators` of the configuration, as numbers.
 ///
 /// The names are looked up on a queue of its own, because a directory service may take long (nsswitch.conf(5)). Until
-/// that is done, those of before count, at first nobody.
+/// that is done, the operators of before count; at first there are none.
 final class Operators: Sendable {
     /// Finds the number of a user and of a group; may block; nil if there is none.
     struct LookUp: Sendable {
@@ -65,22 +65,9 @@ final class Operators: Sendable {
 
 extension Operators.LookUp {
     /// Asks the user database of the system.
-    static let system = Operators.LookUp { name in
-        var entry = passwd()
-        var found: UnsafeMutablePointer<passwd>?
-        var buffer = [CChar](repeating: 0, count: 65_536)
-        guard getpwnam_r(name, &entry, &buffer, buffer.count, &found) == 0, found != nil else {
-            return nil
-        }
-        return entry.pw_uid
-    } group: { name in
-        var entry = Glibc.group()
-        var found: UnsafeMutablePointer<Glibc.group>?
-        // The members are in it, too.
-        var buffer = [CChar](repeating: 0, count: 1 << 20)
-        guard getgrnam_r(name, &entry, &buffer, buffer.count, &found) == 0, found != nil else {
-            return nil
-        }
-        return entry.gr_gid
+    static let system = Operators.LookUp {
+        UserDatabase.user(named: $0).entry?.uid
+    } group: {
+        UserDatabase.group(named: $0).entry?.gid
     }
 }

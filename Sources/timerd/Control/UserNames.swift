@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Dispatch
-import Glibc
+import HostFiles
 import TimerCore
 
 /// The names of users. A look-up may ask a directory over the network (nsswitch.conf(5)) and be
@@ -91,12 +91,6 @@ actor UserNames: QueueActor {
 
     /// Asks the user database of the system.
     @Sendable static func inUserDatabase(_ uid: UInt32) -> String? {
-        var entry = passwd()
-        var found: UnsafeMutablePointer<passwd>?
-        var buffer = [CChar](repeating: 0, count: 16_384)
-        guard getpwuid_r(uid, &entry, &buffer, buffer.count, &found) == 0, found != nil,
-            let name = entry.pw_name
-        else { return nil }
-        return String(cString: name)
+        UserDatabase.user(uid).entry?.name
     }
 }
