@@ -81,7 +81,7 @@ let package = Package(
         .target(
             name: "CWebPage", exclude: ["index.html", "app.css", "app.js"], cSettings: cSettings),
         // The rooms. No arrow among Config, Store, Runner and Control, none from Systemd to any Timer*.
-        .target(name: "Systemd", dependencies: ["CLinux"], swiftSettings: settings),
+        .target(name: "Systemd", dependencies: ["CLinux", "HostFiles"], swiftSettings: settings),
         .target(
             name: "SystemdActivation", dependencies: ["CSystemd", "Systemd"],
             swiftSettings: settings),
@@ -116,10 +116,11 @@ let package = Package(
             name: "TimerControl", dependencies: ["HostFiles", "TimerCore"], swiftSettings: settings),
         // What people are told about jobs, as mails and requests: notifications in, bytes out.
         .target(
-            name: "TimerNotify", dependencies: ["TimerControl", "TimerCore"],
+            name: "TimerNotify", dependencies: ["HostFiles", "TimerControl", "TimerCore"],
             swiftSettings: settings),
         // What `timerctl import` makes of crontabs and units: text in, jobs out.
-        .target(name: "TimerImport", dependencies: ["TimerCore"], swiftSettings: settings),
+        .target(
+            name: "TimerImport", dependencies: ["HostFiles", "TimerCore"], swiftSettings: settings),
         // The programs.
         .executableTarget(
             name: "timerd",

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Glibc
+import HostFiles
 
 /// Notifications to the service manager (sd_notify(3)): state changes as lines of `NAME=VALUE` in one
 /// datagram. Sending never waits.
@@ -112,23 +113,13 @@ public struct Notify: Sendable {
         var line = ""
         var bytesLeft = statusBytesMax
         for scalar in text.unicodeScalars {
-            let shown = isPlain(scalar) ? scalar : " "
+            let shown = scalar.controlsTerminal ? " " : scalar
             let bytes = UTF8.width(shown)
             guard bytes <= bytesLeft else { break }
             bytesLeft -= bytes
             line.unicodeScalars.append(shown)
         }
         return line
-    }
-
-    private static func isPlain(_ scalar: Unicode.Scalar) -> Bool {
-        switch scalar.properties.generalCategory {
-        case .control, .lineSeparator, .paragraphSeparator: return false
-        default: break
-        }
-        // The embeddings, overrides and isolates of bidirectional text.
-        return !(0x202a...0x202e).contains(scalar.value)
-            && !(0x2066...0x2069).contains(scalar.value)
     }
 
     private static func microseconds(_ span: Duration) -> Int64 {

@@ -1,6 +1,7 @@
 // Copyright 2026 the timerd authors
 // SPDX-License-Identifier: Apache-2.0
 
+import HostFiles
 import TimerCore
 
 /// A place in a file; both count from 1, columns in code points.
@@ -212,13 +213,10 @@ struct SourceText {
 }
 
 extension Unicode.Scalar {
-    /// Whether it controls a terminal or changes how its neighbours are shown: control characters,
-    /// line ends, and marks that reverse the direction of reading (CVE-2021-42574).
+    /// Whether it controls a terminal or changes how its neighbours are shown. Characters without a
+    /// width are among them, because they are not seen and move the caret.
     fileprivate var isSteering: Bool {
-        switch properties.generalCategory {
-        case .control, .format, .lineSeparator, .paragraphSeparator: true
-        default: false
-        }
+        controlsTerminal || properties.generalCategory == .format
     }
 }
 

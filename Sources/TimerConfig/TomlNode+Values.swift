@@ -180,21 +180,12 @@ extension TomlNode {
         return names
     }
 
-    /// The error in the name of a variable. POSIX requires letters, digits and underscores. Some
-    /// names are set by timerd itself, and with some a job could impersonate the daemon.
+    /// The error in the name of a variable.
     private static func fault(inVariable name: String) -> String? {
-        let bytes = Array(name.utf8)
-        let isWord = bytes.allSatisfy { byte in
-            byte == UInt8(ascii: "_") || (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(byte)
-                || (UInt8(ascii: "a")...UInt8(ascii: "z")).contains(byte | 0x20)
-        }
-        guard let first = bytes.first, isWord, first > UInt8(ascii: "9") else {
+        guard VariableName.isValid(name) else {
             return "\"\(name)\" is no name of a variable: letters, digits and '_', no digit first"
         }
-        let reserved = ["TIMERD_", "LISTEN_", "WATCHDOG_"].contains { name.hasPrefix($0) }
-        guard !reserved, name != "NOTIFY_SOCKET", name != "CREDENTIALS_DIRECTORY" else {
-            return "\"\(name)\" is reserved for timerd and systemd"
-        }
-        return nil
+        return VariableName.isReserved(name)
+            ? "\"\(name)\" is reserved for timerd and systemd" : nil
     }
 }

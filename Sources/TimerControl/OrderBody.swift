@@ -64,13 +64,9 @@ extension OrderBody {
         var bytes = 0
         for (index, line) in lines.enumerated() {
             let name = Self.name(in: line)
-            let isWord = name.utf8.allSatisfy {
-                $0 == UInt8(ascii: "_") || (UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0)
-                    || (UInt8(ascii: "a")...UInt8(ascii: "z")).contains($0 | 0x20)
+            guard VariableName.isValid(String(name)), name.utf8.count < line.utf8.count else {
+                return "environment: the entry \(index + 1) is not NAME=value"
             }
-            guard let first = name.utf8.first, first > UInt8(ascii: "9"), isWord,
-                name.utf8.count < line.utf8.count
-            else { return "environment: the entry \(index + 1) is not NAME=value" }
             guard !line.utf8.contains(0) else {
                 return "environment: the value of \(name) has a NUL character"
             }

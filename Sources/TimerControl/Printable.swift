@@ -1,6 +1,8 @@
 // Copyright 2026 the timerd authors
 // SPDX-License-Identifier: Apache-2.0
 
+import HostFiles
+
 /// Makes text from jobs and users safe to print.
 ///
 /// The output of jobs, descriptions and notes may contain characters that move the cursor of a
@@ -11,7 +13,7 @@ public enum Printable {
     /// - Complexity: O(*n*).
     public static func text(_ text: String) -> String {
         escaping(text) { scalar in
-            scalar != "\t" && steers(scalar)
+            scalar != "\t" && scalar.controlsTerminal
         } as: {
             hexadecimal($0)
         }
@@ -22,7 +24,7 @@ public enum Printable {
     public static func lines(_ text: String) -> String {
         // Not split into lines, because Swift combines CR and LF into one character.
         escaping(text) { scalar in
-            scalar != "\t" && scalar != "\n" && steers(scalar)
+            scalar != "\t" && scalar != "\n" && scalar.controlsTerminal
         } as: {
             hexadecimal($0)
         }
@@ -31,7 +33,7 @@ public enum Printable {
     /// JSON with such characters in the notation of JSON, such as `\u009b`, so that its meaning
     /// does not change. (Most are escaped already; those below U+0020 always.)
     public static func json(_ text: String) -> String {
-        escaping(text, steers) { digits in
+        escaping(text, \.controlsTerminal) { digits in
             "\\u" + String(repeating: "0", count: max(0, 4 - digits.utf8.count)) + digits
         }
     }
@@ -57,12 +59,5 @@ public enum Printable {
             }
         }
         return String(shown)
-    }
-
-    private static func steers(_ scalar: Unicode.Scalar) -> Bool {
-        scalar.value < 0x20 || (0x7f...0x9f).contains(scalar.value)
-            // These change the direction of the following text, or break the line.
-            || (0x202a...0x202e).contains(scalar.value) || (0x2066...0x2069).contains(scalar.value)
-            || (0x2028...0x2029).contains(scalar.value)
     }
 }

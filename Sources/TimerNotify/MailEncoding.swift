@@ -1,6 +1,8 @@
 // Copyright 2026 the timerd authors
 // SPDX-License-Identifier: Apache-2.0
 
+import HostFiles
+
 /// The encodings of a mail: what may be in a header (RFC 5322, RFC 2047), and in a body (RFC 2045).
 enum MailEncoding {
     private static let digits = Array("0123456789ABCDEF".utf8)
@@ -14,7 +16,7 @@ enum MailEncoding {
     /// spaces, so that no text can begin a line of its own; other than ASCII is encoded.
     static func header(_ name: String, text: String) -> String {
         var scalars = String.UnicodeScalarView()
-        for scalar in text.unicodeScalars { scalars.append(isControl(scalar) ? " " : scalar) }
+        for scalar in text.unicodeScalars { scalars.append(scalar.controlsTerminal ? " " : scalar) }
         let clean = String(scalars)
         // A reader would decode a word that looks like an encoded one.
         let isPlain =
@@ -29,15 +31,10 @@ enum MailEncoding {
     static func header(_ name: String, words: [String], between separator: String) -> String {
         let clean = words.map { word in
             var scalars = String.UnicodeScalarView()
-            scalars.append(contentsOf: word.unicodeScalars.filter { !isControl($0) })
+            scalars.append(contentsOf: word.unicodeScalars.filter { !$0.controlsTerminal })
             return String(scalars)
         }
         return folded("\(name): ", clean, between: separator)
-    }
-
-    private static func isControl(_ scalar: Unicode.Scalar) -> Bool {
-        scalar.value < 0x20 || (0x7f...0x9f).contains(scalar.value)
-            || (0x2028...0x202e).contains(scalar.value) || (0x2066...0x2069).contains(scalar.value)
     }
 
     /// The words in lines that each begin with a space, apart from the first.

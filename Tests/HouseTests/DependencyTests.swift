@@ -63,9 +63,9 @@ import Testing
             ),
             ("TimerControl", ["TimerCore", "HostFiles", "Glibc"]),
             // A message is a function of what happened: the same bytes each time it is sent.
-            ("TimerNotify", ["TimerCore", "TimerControl"]),
+            ("TimerNotify", ["HostFiles", "TimerCore", "TimerControl"]),
             // It reads what others wrote: no file, no process, only text.
-            ("TimerImport", ["TimerCore"]),
+            ("TimerImport", ["HostFiles", "TimerCore"]),
             // It must stay small: no store, no HTTP, no log library.
             (
                 "timerd-runner",
@@ -75,12 +75,12 @@ import Testing
                     "Synchronization",
                 ]
             ),
-            // Directories, sockets and changes of files as a daemon must treat them, for all programs.
+            // Directories, sockets, changes of files, users and terminals as a daemon must treat them, for all programs.
             ("HostFiles", ["Glibc"]),
             // Threads, and events that wake them, for both programs.
             ("HostThreads", ["CLinux", "Glibc"]),
             // It could be used by any daemon: it does not depend on jobs.
-            ("Systemd", ["CLinux", "Glibc", "Synchronization"]),
+            ("Systemd", ["CLinux", "Glibc", "HostFiles", "Synchronization"]),
             // The runner must not use it: libsystemd would add six libraries to the memory that
             // each fork copies.
             ("SystemdActivation", ["CSystemd", "Systemd", "Glibc"]),

@@ -1,6 +1,8 @@
 // Copyright 2026 the timerd authors
 // SPDX-License-Identifier: Apache-2.0
 
+import HostFiles
+
 /// A value of a configuration key, which `description` writes as TOML in one fixed way.
 public indirect enum TomlValue: Hashable, Sendable, CustomStringConvertible {
     case string(String)
@@ -116,10 +118,8 @@ public enum Toml {
     }
 
     /// Control characters, and those that change the direction of a text or break its line; none is
-    /// above U+FFFF. A tab is allowed, but nobody sees it.
+    /// above U+FFFF. A tab is allowed, but it cannot be seen.
     private static func needsEscape(_ scalar: Unicode.Scalar) -> Bool {
-        scalar.value < 0x20 || (0x7f...0x9f).contains(scalar.value)
-            || (0x202a...0x202e).contains(scalar.value) || (0x2066...0x2069).contains(scalar.value)
-            || (0x2028...0x2029).contains(scalar.value) || scalar.value == 0xfeff
+        scalar.controlsTerminal || scalar.value == 0xfeff
     }
 }

@@ -3,6 +3,7 @@
 
 import CSpawn
 import Glibc
+import TimerCore
 
 /// A file of variables, in the format of systemd's `EnvironmentFile=` (systemd.exec(5)): lines
 /// `NAME=value`; blank lines and lines that start with `#` or `;` are ignored. A value may be
@@ -153,17 +154,9 @@ struct EnvironmentFile {
     /// What is wrong with the name of a variable; nil if it is valid. Everyone can read this
     /// message, so it does not contain the text, which may be a line of a secret key.
     private static func fault(inName name: String) -> String? {
-        let isWord = name.utf8.allSatisfy { byte in
-            byte == UInt8(ascii: "_") || (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(byte)
-                || (UInt8(ascii: "a")...UInt8(ascii: "z")).contains(byte | 0x20)
-        }
-        guard let first = name.utf8.first, isWord, first > UInt8(ascii: "9") else {
+        guard VariableName.isValid(name) else {
             return "the text before the = is not a valid variable name"
         }
-        let isReserved = ["TIMERD_", "LISTEN_", "WATCHDOG_"].contains { name.hasPrefix($0) }
-        guard !isReserved, name != "NOTIFY_SOCKET", name != "CREDENTIALS_DIRECTORY" else {
-            return "\(name) is reserved for timerd and systemd"
-        }
-        return nil
+        return VariableName.isReserved(name) ? "\(name) is reserved for timerd and systemd" : nil
     }
 }
