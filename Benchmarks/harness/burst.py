@@ -134,7 +134,7 @@ def systemd(round):
 
 
 def run(long):
-    # All of them in each round, so that a noisy minute of the machine is nobody's alone.
+    # All of them in each round, so that a noisy minute of the machine affects all of them.
     for round in range(ROUNDS):
         for count in COUNTS:
             yield bare(count, round)

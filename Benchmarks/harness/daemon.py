@@ -220,7 +220,7 @@ class Timerd(Process):
         while self.ready is None:
             if b"READY=1" in self.notify.recv(65536).split(b"\n"):
                 self.ready = time.monotonic() - self.began
-        # Nobody reads on; a full socket is no concern of a scheduler's.
+        # The socket is not read any more; a scheduler must not care that it is full.
         self.notify.close()
         return self.ready
 

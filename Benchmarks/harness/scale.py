@@ -167,7 +167,7 @@ def idle(seconds, who, keys):
     """Wake-ups and processor time first, undisturbed; system calls in a second stretch, under strace."""
     with daemon.folder() as path, daemon.Timerd(path, files(IDLE_JOBS, keys)) as process:
         process.wait_until_ready()
-        # What somebody asked is to leave nothing behind that wakes.
+        # A request must not leave anything behind that wakes the process.
         timed([places.TIMERCTL, "list", "--socket", process.socket], 1)
         time.sleep(3)
         switches, processor, written = process.switches(), process.processor_seconds(), process.written()

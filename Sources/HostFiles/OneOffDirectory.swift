@@ -61,11 +61,11 @@ public struct OneOffDirectory: Sendable {
         try directory.sync()
     }
 
-    /// How old a file is that a killed process left, in seconds: nobody writes to one for so long.
+    /// How old a file is that a killed process left, in seconds: no process writes to one for so long.
     private static let leftAfter = 3600
 
     /// Removes the files of processes that were killed before they were done. What cannot be removed
-    /// harms nobody.
+    /// does no harm.
     private func sweep(_ directory: Directory) {
         guard let entries = fdopendir(openat(directory.descriptor, ".", O_RDONLY | O_CLOEXEC))
         else { return }

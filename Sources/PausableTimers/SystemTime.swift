@@ -50,7 +50,7 @@ func read(_ clock: clockid_t) -> Int64 {
 
 /// A dispatch source. It is never suspended, so it can be released at any time.
 final class SystemAlarm: Alarm {
-    // Its methods may be called from any thread (dispatch_source_set_timer(3)), so this is safe. The
+    // Safe, because its methods may be called from any thread (dispatch_source_set_timer(3)). The
     // compiler cannot check it: the class of all dispatch sources is not declared Sendable.
     private nonisolated(unsafe) let source: any DispatchSourceTimer
 

@@ -99,7 +99,7 @@ extension Decoder {
         return more - 1
     }
 
-    /// A job cannot have more runs at once than all jobs together: somebody would rely on what never happens.
+    /// A job cannot have more runs at once than all jobs together: users would rely on a number that is never reached.
     /// - Returns: how many errors it found beyond those it added.
     /// - Complexity: O(*n*) in the number of jobs.
     private func leaveOutTooConcurrent(

@@ -90,7 +90,7 @@ struct Decoder {
                 reader.readDefault(key, value, into: &defaults)
             }
         }
-        // A job would run with settings nobody asked for: at once where `paused = "yes"` was refused.
+        // A job would run with settings that the file does not ask for: at once where `paused = "yes"` was refused.
         let hasDefaults = reader.count == 0
         reader.addToErrors("; no job of this file runs until this is right")
         // Before the jobs, wherever it is.

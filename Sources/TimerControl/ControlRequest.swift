@@ -65,7 +65,7 @@ public enum ControlRequest: Hashable, Sendable {
     case logout
     /// End all sessions of the client, or with `{"all": true}` those of all users: `POST /v1/sessions/revoke`.
     case revokeSessions(all: Bool)
-    /// What the web server must know before anybody is logged in: `GET /v1/web`.
+    /// What the web server must know before a user is logged in: `GET /v1/web`.
     case web
 
     /// Whether it changes anything, so that it is not allowed for users with read access.
@@ -92,7 +92,7 @@ public enum ControlRequest: Hashable, Sendable {
         }
     }
 
-    /// Whether the web server may ask it before anybody is logged in.
+    /// Whether the web server may ask it before a user is logged in.
     public var isBeforeLogin: Bool {
         switch self {
         case .login, .web: true

@@ -13,7 +13,7 @@ public struct ErrorReply: Codable, Hashable, Sendable, Error {
         case unknownParameter = "unknown-parameter"
         /// The client may not change anything.
         case forbidden
-        /// Nobody is logged in: there is no session, or none any more.
+        /// The client is not logged in: it has no session, or its session has ended.
         case unauthorized
         /// The web server does not serve this host.
         case misdirected

@@ -63,7 +63,7 @@ public struct SessionsReply: Codable, Hashable, Sendable {
     }
 }
 
-/// What the web server must know before anybody is logged in.
+/// What the web server must know before a user is logged in.
 public struct WebReply: Codable, Hashable, Sendable {
     /// The hosts under which the status page is served beside the local ones.
     public var hosts: [String]

@@ -45,7 +45,7 @@ extension MessageSheet {
         let facts = facts(of: report)
         if report.notification.kind == .test {
             return [
-                "Somebody asked for it with `timerctl notify test`. Nothing has happened to a job."
+                "A user asked for it with `timerctl notify test`. Nothing has happened to a job."
             ]
         }
         let width = facts.reduce(0) { max($0, $1.name.utf8.count) }

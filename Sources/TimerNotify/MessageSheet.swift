@@ -288,7 +288,7 @@ extension NotificationKind {
         }
     }
 
-    /// Whether somebody should look at it soon.
+    /// Whether a person should look at it soon.
     var isTrouble: Bool {
         switch self {
         case .failure, .late, .long, .stale, .lost: true

@@ -15,6 +15,8 @@ import Testing
         "by order of", "ran well", "accrue", "accrued", "accrues", "takes up the", "taken up",
         "a run lives", "runs that live", "still lives", "is told", "are told", "own words",
         "no such time", "a place for", "places for runs", "one's own", "by nobody", "and nobody",
+        "nobody is", "nobody can", "nobody reads", "nobody else",
+        "somebody",
         "heir", "one word too many",
         "loudly", "twice is once", "would have it", "life-began", "run-taken-up",
         "run-taken-over",

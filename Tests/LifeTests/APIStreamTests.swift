@@ -51,7 +51,7 @@ import TimerCore
         }
     }
 
-    @Test func aSlowReaderGetsAllOfIt_andNobodyWaitsForIt() throws {
+    @Test func aSlowReaderGetsAllOfIt_andOthersDoNotWaitForIt() throws {
         let daemon = try make()
         let slow = try Client(daemon, "/v1/jobs")
         let first = slow.readOne()

@@ -129,7 +129,7 @@ import TimerCore
         #expect(try timerctl(daemon, "cancel", "a", "nosuch", "b").status == 4)
         #expect(try timerctl(daemon, "cancel", "a", "backup", "b").status == 1)
         #expect(try daemon.show("a").oneOff == true && daemon.show("b").oneOff == true)
-        // Somebody has removed the directory with the definitions.
+        // Another program has removed the directory with the definitions.
         try FileManager.default.removeItem(atPath: daemon.folder + "/one-off.d")
         let cancelled = try timerctl(daemon, "cancel", "a", "b", "a")
         #expect(cancelled.text == "a: cancelled\nb: cancelled\n", "\(cancelled.text)")

@@ -264,7 +264,7 @@ import TimerCore
         #expect(head.headers["Content-Length"] == ["2"])
     }
 
-    /// The web server passes them on for a program with a token, in the format that it accepts, and for nobody else.
+    /// The web server passes them on for a program with a token, in the format that it accepts, and for no other client.
     @Test func theWebServerPassesThemOn() throws {
         let web = StubWeb { _ in
             .success(ControlClient.Reply(status: 200, body: Array("# EOF\n".utf8)))

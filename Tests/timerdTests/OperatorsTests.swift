@@ -35,7 +35,7 @@ import TimerCore
         let operators = operators()
         #expect(operators.mayChange(peer(0)) && operators.mayChange(peer(geteuid())))
         #expect(!operators.mayChange(peer(1000)))
-        use(operators, ["alice", "nobody-has-this-name"], ["ops", "no-group"])
+        use(operators, ["alice", "no-such-name"], ["ops", "no-group"])
         #expect(operators.mayChange(peer(1000)) && !operators.mayChange(peer(1001)))
         #expect(operators.mayChange(peer(5000, groups: [7, 2000])))
         #expect(!operators.mayChange(peer(5000, groups: [7, 2001])))
@@ -58,8 +58,8 @@ import TimerCore
         }
     }
 
-    /// A directory service that takes long delays nobody, and what it says of an older configuration does not count.
-    @Test func aSlowLookUpDelaysNobody_andAnOldOneDoesNotCount() {
+    /// A directory service that takes long delays nothing else, and what it says of an older configuration does not count.
+    @Test func aSlowLookUpDelaysNothing_andAnOldOneDoesNotCount() {
         let gate = DispatchSemaphore(value: 0)
         let operators = Operators(
             .init(
@@ -76,7 +76,7 @@ import TimerCore
         old.wait()
         new.wait()
         #expect(!operators.mayChange(peer(1000)) && operators.mayChange(peer(1001)))
-        // Nobody any more: at once.
+        // No operators any more: at once.
         operators.use(AllowedUsers(users: [], groups: []))
         #expect(!operators.mayChange(peer(1001)))
     }

@@ -322,7 +322,7 @@ private final class RecorderBench: Sendable {
     @Test func withoutAnySyncOrdersWait_andRunsGoOn() throws {
         var reader: Connection?
         let bench = try RecorderBench { store in
-            try store.connection.execute("PRAGMA busy_timeout = 0", doing: "wait for nobody")
+            try store.connection.execute("PRAGMA busy_timeout = 0", doing: "never wait")
             // Another connection reads the present state, so the checkpoint cannot complete.
             let other = try Connection(path: store.connection.path)
             try other.execute("BEGIN; SELECT count(*) FROM job", doing: "read")

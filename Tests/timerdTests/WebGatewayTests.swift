@@ -10,7 +10,7 @@ import TimerCore
 
 @testable import timerd
 
-/// What is answered on the socket for the web server: nothing but in the name of somebody who is logged in.
+/// What is answered on the socket for the web server: only requests of users who are logged in.
 @Suite struct WebGatewayTests {
     /// Knows one operator, one user who may only read, and one program.
     private final class Service: ControlService {

@@ -156,7 +156,7 @@ import TimerControl
     }
 
     /// Every answer can be read and has the headers of all answers, and the daemon is asked only what browsers may ask,
-    /// in the name of somebody, but for a login.
+    /// with a session or a token, except for a login.
     @Test func everyAnswerCanBeRead_whateverComes() throws {
         var random = SeededRandom()
         let web = StubWeb()

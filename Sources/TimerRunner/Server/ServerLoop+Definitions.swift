@@ -57,7 +57,7 @@ extension ServerLoop {
         var one = one
         let since = one.missingSince ?? now
         one.missingSince = since
-        // The next scheduler does not wait for somebody who goes on writing.
+        // The next scheduler does not wait for a user who goes on writing.
         let limits = settings.limits
         let most = isFinishing ? limits.settleTime : limits.settleTimeMax
         let rest = limits.settleTime - settings.unchangedFor()

@@ -241,8 +241,8 @@ final class Reloader: Sendable {
         }
     }
 
-    /// Logs what is wrong with what was read. What changes is noticed by itself with each change of any file, and says
-    /// only what is wrong since; somebody who requests a reload is told everything.
+    /// Logs the errors in the configuration that was read. After a change of a file that timerd noticed by itself, only
+    /// those that are new; after a reload that a user requested, all of them.
     private func tell(_ reading: Readable, _ refusal: String?, because cause: Cause) {
         var news = reading.findings
         if case .change = cause {

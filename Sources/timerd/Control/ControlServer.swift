@@ -123,7 +123,7 @@ protocol ControlService: Sendable {
     /// Whether this client may change things, now.
     func mayChange(_ peer: Peer) -> Bool
 
-    /// For whom a request of the web server is that shows these; nil: for nobody.
+    /// The peer for whom the web server makes a request with these credentials; nil if they are not valid.
     func peer(of credentials: Credentials) -> Peer?
 }
 

@@ -115,7 +115,7 @@ struct WebGateway: RequestResponder {
         let known = peer(of: head)
         guard asked.isForBrowsers else { return reply(Self.elsewhere) }
         guard asked.isBeforeLogin || known != nil else { return reply(Self.unauthorized) }
-        let peer = known ?? Self.nobody
+        let peer = known ?? Self.unknown
         guard !asked.isChange || service.mayChange(peer) else {
             return reply(ControlResponder.forbidden)
         }
@@ -123,7 +123,7 @@ struct WebGateway: RequestResponder {
     }
 
     /// A client of which nothing is known. It is not the user with this number, which no user has.
-    private static var nobody: Peer {
+    private static var unknown: Peer {
         var peer = Peer(pid: 0, uid: UInt32.max)
         peer.origin = .program
         return peer
@@ -136,7 +136,7 @@ struct WebGateway: RequestResponder {
     static var unauthorized: ControlAnswer {
         .error(
             .unauthorized,
-            "nobody is logged in here, or not any more; `timerctl web` makes a link for you")
+            "you are not logged in here, or not any more; `timerctl web` makes a link for you")
     }
 
     static var elsewhere: ControlAnswer {

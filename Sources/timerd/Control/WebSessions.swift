@@ -50,7 +50,7 @@ struct SessionTable {
     private var links: [String: Link] = [:]
     private var sessions: [String: Session] = [:]
 
-    /// - Parameter makeKey: makes a key that nobody can guess, each time another.
+    /// - Parameter makeKey: makes a key that cannot be guessed, each time another.
     init(makeKey: @escaping () -> String = SessionTable.randomKey) { self.makeKey = makeKey }
 
     /// How many links and sessions there are.
@@ -185,7 +185,7 @@ final class WebSessions: Sendable {
         table.withLock { $0.begin(token, at: now()) }
     }
 
-    /// Who presents these; nil if nobody who may.
+    /// The peer with these credentials; nil if they are not valid.
     func peer(of credentials: Credentials) -> Peer? {
         switch credentials {
         case .none: nil

@@ -12,7 +12,7 @@ final class EventFeed: Sendable {
 
     private struct State: ~Copyable {
         var ring = Ring(capacity: EventQuery.kept)
-        /// Called with the next event, once; nil while nobody waits.
+        /// Called with the next event, once; nil while no publisher waits.
         var waker: (@Sendable () -> Void)?
     }
 

@@ -5,7 +5,7 @@ import Logging
 import TimerControl
 import TimerCore
 
-/// Something that happened, as a value. It becomes words only when they are sent to somebody.
+/// Something that happened, as a value. It becomes text only when the text is sent to a reader.
 struct RecordedEvent: Sendable {
     /// What happened.
     enum Content: Sendable {

@@ -46,7 +46,7 @@ extension Loop {
         measureOn()
     }
 
-    /// Begins to gather measures, if somebody waits for them and nobody has begun.
+    /// Begins to gather measures, if a request waits for them and they are not being gathered.
     func measureOn() {
         guard !measurings.isEmpty, !isMeasuring else { return }
         isMeasuring = true

@@ -191,7 +191,7 @@ final class EventHub: Sendable {
             event: message.event, id: message.id ?? "0", data: message.data)
         let ids = state.withLock { state in
             state.number = max(state.number, number)
-            // A gap is for everybody, whatever they have.
+            // A gap concerns all readers, whatever they have received.
             let isGap = message.event != "events"
             for id in state.readers.keys { state.readers[id]?.add(number, bytes, always: isGap) }
             return Array(state.readers.keys)

@@ -19,7 +19,7 @@ struct WebResponder: RequestResponder {
     /// The hosts under which a reverse proxy serves the page, as far as they are known.
     let hosts: @Sendable () -> [String]
     let ask: Ask
-    /// Lets somebody who is logged in follow the events.
+    /// Lets a user who is logged in follow the events.
     let follow: @Sendable (EventQuery, Credentials) -> ControlAnswer
 
     var limitsUnread: Bool { true }

@@ -35,16 +35,16 @@ expect 'it is in no other group' equals timerd-web inside id -Gn timerd-web
 expect 'its network is its own, and has the loopback interface alone' equals lo \
     inside awk -F: 'NR > 2 { gsub(" ", "", $1); print $1 }' "/proc/$pid/net/dev"
 
-# It has no right that somebody who takes it over could use.
+# It has no right that an attacker who takes it over could use.
 as_web() { inside setpriv --reuid timerd-web --regid timerd-web --clear-groups "$@"; }
 expect_status 1 'its user cannot use the control socket' as_web timerctl list
 expect 'nor do anything at its own socket' equals 401 as_web curl -s -o /dev/null -w '%{http_code}' \
     --unix-socket /run/timerd/daemon/web.sock http://timerd/v1/jobs
 expect 'which belongs to its group' equals 'timerd timerd-web 660' \
     inside stat -c '%U %G %a' /run/timerd/daemon/web.sock
-expect_status 7 'and to nobody else' as_reader curl -s --unix-socket /run/timerd/daemon/web.sock http://timerd/v1/web
+expect_status 7 'and to no other user' as_reader curl -s --unix-socket /run/timerd/daemon/web.sock http://timerd/v1/web
 
-# Nobody reads without a login; a link is used once.
+# Nothing can be read without a login; a link is used once.
 expect 'no login, no jobs' equals 401 status "$page/v1/jobs"
 link=$(inside timerctl web)
 expect 'the link logs in' equals 303 status -c /root/web-root "$link"

@@ -9,9 +9,9 @@ cat >"$MACHINE_ROOT/var/tmp/crooked.c" <<'C'
 #include <nss.h>
 #include <pwd.h>
 #include <stddef.h>
-static char *nobody[] = {NULL};
+static char *no_members[] = {NULL};
 enum nss_status _nss_crooked_getgrnam_r(const char *name, struct group *found, char *buffer, size_t size, int *error) {
-    *found = (struct group){.gr_name = "root", .gr_passwd = "x", .gr_gid = 0, .gr_mem = nobody};
+    *found = (struct group){.gr_name = "root", .gr_passwd = "x", .gr_gid = 0, .gr_mem = no_members};
     return NSS_STATUS_SUCCESS;
 }
 enum nss_status _nss_crooked_getpwnam_r(const char *name, struct passwd *found, char *buffer, size_t size, int *error) {

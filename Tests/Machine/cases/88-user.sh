@@ -114,7 +114,7 @@ expect_status 1 'only the user and root may connect' \
     timerctl list --socket "/run/user/$uid/timerd/control.sock"
 expect 'root may' inside timerctl list --socket "/run/user/$uid/timerd/control.sock"
 
-# One-off jobs: made by the user, run as the user where the user was, and nobody else's.
+# One-off jobs: made by the user, run as the user where the user was, and never another user's.
 said() { "$@" 2>&1 | grep -q -- "$pattern"; }
 own_outcome() { own timerctl show "$1" --json | grep -q -- "$2"; }
 at_home() { own sh -c 'cd /home/walker/work && exec "$@"' sh "$@"; }

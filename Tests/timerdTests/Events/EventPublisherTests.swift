@@ -148,7 +148,7 @@ final class Counter: Sendable {
         }
     }
 
-    @Test func aReaderThatTakesNothingLosesEvents_andNobodyElseDoes() async throws {
+    @Test func aReaderThatTakesNothingLosesEvents_andOthersDoNot() async throws {
         let (slow, deaf) = await follow(isTaking: false)
         let (_, reader) = await follow()
         #expect(deaf.wait { deaf.parts == 1 })
