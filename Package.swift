@@ -178,7 +178,7 @@ let package = Package(
         tests(of: "TimerZones", "SeededRandom", "TimerCore"),
         tests(
             of: "TimerImport", "HostFiles", "SeededRandom", "TimerCore", "TimerConfig",
-            "TimerZones", resources: [.copy("Corpus")]),
+            "TimerZones"),
         tests(of: "TimerControl", "SeededRandom", "TimerCore"),
         tests(of: "TimerNotify", "SeededRandom", "TimerCore"),
         tests(

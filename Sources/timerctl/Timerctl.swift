@@ -26,7 +26,8 @@ struct Timerctl: ParsableCommand {
             HistoryVerb.self, LogVerb.self, EventsVerb.self, KillVerb.self, AtVerb.self,
             InVerb.self,
             CancelVerb.self,
-            ReloadVerb.self, EditVerb.self, ImportVerb.self, WebVerb.self, APIVerb.self, MetricsVerb.self,
+            ReloadVerb.self, EditVerb.self, ImportVerb.self, WebVerb.self, APIVerb.self,
+            MetricsVerb.self,
         ])
 
     /// Only for the help and the shells' completions: options before the command are moved behind
@@ -39,8 +40,10 @@ struct Timerctl: ParsableCommand {
         if let fault = ZoneEnvironment.dropUnusable() { Terminal.complain("Warning: \(fault)") }
         do {
             try expectText()
-            var command = try parseAsRoot(
-                shielded(verbFirst(CommandLine.arguments.dropFirst())))
+            let arguments = shielded(verbFirst(CommandLine.arguments.dropFirst()))
+            var command =
+                arguments.first == ImportVerb._commandName
+                ? try ImportVerb.parse(after: arguments.dropFirst()) : try parseAsRoot(arguments)
             try command.run()
             try Terminal.finish()
         } catch let error where exitCode(for: error) == .validationFailure {

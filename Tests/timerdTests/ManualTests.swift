@@ -123,7 +123,7 @@ import TimerCore
 
         /// Such as `--socket` and `-n`, without the first dash, as after `.Fl`.
         var options: Set<String> {
-            let nested = verbs.flatMap { $0.subcommands ?? [] }
+            let nested = verbs.flatMap { $0.subcommands ?? [] }.filter { $0.commandName != "help" }
             let arguments = ([command] + verbs + nested).flatMap { $0.arguments ?? [] }
             let names = arguments.filter { $0.kind != "positional" && $0.shouldDisplay }
                 .flatMap { $0.names ?? [] }

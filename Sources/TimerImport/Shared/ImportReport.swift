@@ -96,7 +96,10 @@ public struct ImportResult: Hashable, Sendable {
     public func toml(title: String) -> String {
         var parts = [Toml.comment(title) + "\n"]
         let told = report.entries.compactMap { entry in
-            entry.message.map { Toml.comment($0) + "\n" + Toml.comment("  \(entry.text)") + "\n" }
+            entry.message.map { message in
+                Toml.comment(message) + "\n"
+                    + (entry.text.isEmpty ? "" : Toml.comment("  \(entry.text)") + "\n")
+            }
         }
         if !told.isEmpty { parts.append(told.joined()) }
         parts += notifiers.map(\.toml)

@@ -136,33 +136,41 @@ enum ImportInput {
     /// The largest file, as for configurations.
     static let bytesMax = 8 << 20
 
+    /// Why a file cannot be read.
+    struct Failure: Error { var message: String }
+
     /// Its bytes, and whether all users may read it.
     ///
     /// - Parameter file: a path, or `-` for standard input.
     /// - Throws: an error with the exit status 2 that names the file.
     static func read(_ file: String) throws -> (bytes: [UInt8], isPublic: Bool) {
+        do throws(Failure) { return try bytes(of: file) } catch { throw fail(file, error.message) }
+    }
+
+    /// The same as `read`, without printing the error.
+    static func bytes(of file: String) throws(Failure) -> (bytes: [UInt8], isPublic: Bool) {
         var descriptor = STDIN_FILENO
         if file != "-" {
             // Without O_NONBLOCK, opening a FIFO would wait for a writer.
             descriptor = open(file, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY)
-            guard descriptor >= 0 else { throw fail(file, String(cString: strerror(errno))) }
+            guard descriptor >= 0 else { throw Failure(message: reason()) }
         }
         defer { if file != "-" { close(descriptor) } }
         var status = stat()
-        guard fstat(descriptor, &status) == 0 else {
-            throw fail(file, String(cString: strerror(errno)))
-        }
+        guard fstat(descriptor, &status) == 0 else { throw Failure(message: reason()) }
         if file != "-", status.st_mode & S_IFMT != S_IFREG {
-            throw fail(file, "not a regular file; for a pipe, use - and standard input")
+            throw Failure(message: "not a regular file; for a pipe, use - and standard input")
         }
         guard let bytes = Descriptor.read(descriptor, upTo: bytesMax) else {
-            throw fail(file, String(cString: strerror(errno)))
+            throw Failure(message: reason())
         }
         guard bytes.count <= bytesMax else {
-            throw fail(file, "is larger than \(bytesMax >> 20) MiB; is it the right file?")
+            throw Failure(message: "is larger than \(bytesMax >> 20) MiB; is it the right file?")
         }
         return (bytes, file == "-" || status.st_mode & 0o004 != 0)
     }
+
+    private static func reason() -> String { String(cString: strerror(errno)) }
 
     static func fail(_ file: String, _ why: String) -> any Error {
         Connection.fail(2, "\(file): \(why)")

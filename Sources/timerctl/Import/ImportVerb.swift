@@ -6,7 +6,7 @@ import ArgumentParser
 /// Makes jobs of what other schedulers run.
 struct ImportVerb: ParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "import",
+        commandName: "import", _superCommandName: "timerctl",
         abstract: "Make jobs of crontabs and other schedules.",
         discussion: """
             The jobs are printed as TOML, with the line of the source and a note for each deviation. Nothing is changed, \
@@ -14,5 +14,14 @@ struct ImportVerb: ParsableCommand {
 
             Exit status: 0 the jobs do the same, 1 there are notes, 2 nothing could be imported.
             """,
-        subcommands: [ImportSystemdVerb.self])
+        subcommands: [
+            ImportCrontabVerb.self, ImportAnacrontabVerb.self, ImportFcrontabVerb.self,
+            ImportSystemdVerb.self,
+        ])
+
+    /// Parses the arguments after `import`. Timerctl itself would take `--user` and `--system`, which name a crontab here,
+    /// for the daemon to ask.
+    static func parse(after arguments: ArraySlice<String>) throws -> any ParsableCommand {
+        try parseAsRoot(Array(arguments))
+    }
 }

@@ -1,0 +1,187 @@
+// Copyright 2026 the timerd authors
+// SPDX-License-Identifier: Apache-2.0
+
+public import TimerCore
+
+/// Makes jobs of an anacrontab(5).
+public struct AnacrontabImporter {
+    public private(set) var result = ImportResult()
+    /// The lines that are jobs now.
+    public private(set) var importedLines: [Int] = []
+
+    private let source: CrontabSource
+    private let options: CrontabOptions
+    /// When anacron ran a job last, by its identifier; nil: it is not asked.
+    private let lastRun: ((String) -> CivilDate?)?
+    private let today: CivilDate
+    private var reading: CrontabReading
+    private var namer = JobNamer()
+    private var comments: [String] = []
+    /// START_HOURS_RANGE and RANDOM_DELAY, which are no variables here.
+    private var (hours, randomDelay): (String?, Int) = (nil, 0)
+
+    /// Reads the table.
+    ///
+    /// - Parameters:
+    ///   - lastRun: the day on which anacron ran the job of an identifier; nil: the jobs do not take
+    ///     that into account.
+    ///   - today: the day of the import.
+    /// - Complexity: O(*n*).
+    public init(
+        _ source: CrontabSource, _ options: CrontabOptions, today: CivilDate,
+        lastRun: ((String) -> CivilDate?)? = nil
+    ) {
+        (self.source, self.options) = (source, options)
+        (self.lastRun, self.today) = (lastRun, today)
+        reading = CrontabReading(source: source, hasUser: false)
+        for line in LogicalLine.join(SourceLine.lines(of: source.bytes, .systemdCron)) {
+            read(line)
+        }
+        guard !result.jobs.isEmpty else { return }
+        result.report.add(
+            SourcePlace(source.file), "",
+            .noted(
+                "anacron counts days of the calendar and runs one job after the other; timerd counts 24 hours for a "
+                    + "day, and jobs that are due at the same time run at the same time"))
+    }
+
+    private mutating func read(_ line: LogicalLine) {
+        if let fault = line.fault { return refuse(line, fault) }
+        guard !line.isComment else {
+            comments.append(line.text)
+            if line.text.utf8.allSatisfy({ $0 == 32 || $0 == 9 }) { comments = [] }
+            return result.report.add(line, of: source.file, .comment)
+        }
+        defer { comments = [] }
+        if let setting = Self.setting(line.text) {
+            return result.report.add(line, of: source.file, take(setting.name, setting.value))
+        }
+        let words = Self.words(line.text, 4)
+        guard words.count == 4 else {
+            return refuse(
+                line, "is neither a setting nor a job: period, delay, identifier and command")
+        }
+        guard let delay = Int(words[1]), (0...1_000_000).contains(delay) else {
+            return refuse(line, "the delay \"\(words[1])\" is not a number of minutes")
+        }
+        guard !words[2].contains("/") else { return refuse(line, "the identifier has a slash") }
+        add(words, delay: delay, line)
+    }
+
+    private mutating func refuse(_ line: LogicalLine, _ why: String) {
+        comments = []
+        result.report.add(line, of: source.file, .refused(why))
+    }
+
+    /// `NAME = value`, of which anacron takes all behind the equals sign.
+    private static func setting(_ text: String) -> (name: String, value: String)? {
+        guard let equals = text.firstIndex(of: "=") else { return nil }
+        let name = text[..<equals].split { $0 == " " || $0 == "\t" }
+        guard name.count == 1 else { return nil }
+        return (String(name[0]), String(text[text.index(after: equals)...]))
+    }
+
+    /// The first words; the last one of so many is the rest of the line.
+    private static func words(_ text: String, _ count: Int) -> [String] {
+        text.split(maxSplits: count - 1, omittingEmptySubsequences: true) {
+            $0 == " " || $0 == "\t"
+        }.map { String($0.drop { $0 == " " || $0 == "\t" }) }
+    }
+
+    private mutating func take(_ name: String, _ value: String) -> ImportReport.Outcome {
+        switch name {
+        case "START_HOURS_RANGE":
+            hours = value
+            return .setting
+        case "RANDOM_DELAY":
+            guard let minutes = Int(value), (0...1440).contains(minutes) else {
+                return .noted("\"\(value)\" is not a number of minutes; it is left out")
+            }
+            randomDelay = minutes
+            return .setting
+        default:
+            guard let setting = CrontabSetting("\(name)=\"\(value)\"", .cronie) else {
+                return .noted("the variable is left out: its value cannot be read")
+            }
+            return reading.take(setting, options)
+        }
+    }
+
+    // MARK: - Jobs
+
+    private mutating func add(_ words: [String], delay: Int, _ line: LogicalLine) {
+        let name = namer.name(
+            from: words[2], else: "\(source.stem)-\(line.lines[0].number)")
+        var job = ImportedJob(
+            name, at: SourcePlace(source.file, line: line.lines[0].number),
+            source: comments + line.lines.map(\.text))
+        // Anacron uses /bin/sh whatever SHELL is.
+        job.set("shell", .string(words[3]))
+        guard setSchedule(words[0], delay: delay, id: words[2], of: &job) else {
+            return refuse(
+                line,
+                "the period \"\(words[0])\" is not a number of days, @daily, @weekly, @monthly or @yearly"
+            )
+        }
+        if randomDelay > 0 { job.set("random-delay", .string("\(randomDelay)min")) }
+        reading.setSurroundings(owner: source.owner, of: &job, options)
+        job.set("working-directory", .string("/"))
+        if let notifier = reading.notifier(for: nil) {
+            let entry = ImportedNotifier(JobNamer.clean("\(source.stem)-mail") ?? "mail", notifier)
+            let known = result.notifiers.first { $0.keys == notifier }
+            let count = result.notifiers.count
+            let new = ImportedNotifier(
+                count == 0 ? entry.name : "\(entry.name)-\(count + 1)", notifier)
+            if known == nil { result.notifiers.append(new) }
+            job.set("notify", .strings([(known ?? new).name]))
+        }
+        result.jobs.append(job)
+        importedLines += line.lines.map(\.number)
+        result.report.add(line, of: source.file, .mapped([name]))
+    }
+
+    /// Returns false if the period is not known.
+    private mutating func setSchedule(
+        _ period: String, delay: Int, id: String, of job: inout ImportedJob
+    ) -> Bool {
+        let firstHour = hours.flatMap { $0.split(separator: "-").first }.flatMap { Int($0) }
+        if let rest = ["@monthly": "1 *", "@yearly": "1 1", "@annually": "1 1"][period] {
+            let hour = firstHour.flatMap { (0...23).contains($0) ? $0 : nil } ?? 0
+            job.set("cron", .string("\(min(59, delay)) \(hour) \(rest) *"))
+            job.set("on-missed", .string("run-once"))
+            if delay > 59 { job.note("the delay of \(delay) min is cut to 59 min") }
+            if hours != nil {
+                job.note("a run that was missed can start outside of START_HOURS_RANGE")
+            }
+            return true
+        }
+        let days = ["@daily": 1, "@weekly": 7][period] ?? Int(period)
+        guard let days, (1...10_000).contains(days) else { return false }
+        job.set("every", .string("\(days)d"))
+        job.set("first", .string(first(days: days, delay: delay, id: id, of: &job)))
+        job.set("count", .string("wall"))
+        if let hours {
+            job.note("START_HOURS_RANGE=\(hours) cannot be expressed: a run can start at any hour")
+        }
+        return true
+    }
+
+    /// The time before the first run: the delay, after the days until anacron would run it.
+    private func first(days: Int, delay: Int, id: String, of job: inout ImportedJob) -> String {
+        var left = 0
+        if let lastRun {
+            if let last = lastRun(id) {
+                left = max(0, last.daysSinceEpoch + days - today.daysSinceEpoch)
+            } else {
+                job.note(
+                    "anacron has no last run of \(id); the job runs \(delay) min after it is added")
+            }
+        } else {
+            job.note(
+                "the job runs \(delay) min after it is added, even if anacron has run it today; --seed uses "
+                    + "anacron's last run")
+        }
+        let parts = (left > 0 ? ["\(left)d"] : []) + (delay > 0 ? ["\(delay)min"] : [])
+        return parts.isEmpty ? "0s" : parts.joined(separator: " ")
+    }
+}
