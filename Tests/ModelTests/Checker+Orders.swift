@@ -9,9 +9,7 @@ extension Checker {
         guard states[job].isPresent else {
             answer = Seen.Answer.noSuchJob
             // Its runs continue, and can be ended.
-            guard verb == .kill, !states[job].runs.isEmpty else { return }
-            answer = Seen.Answer.unchanged
-            kill(job)
+            if verb == .kill { killOrphans(of: job) }
             return
         }
         guard !isShutDown || verb == .kill else {
@@ -80,6 +78,17 @@ extension Checker {
             states[job].isPausedWithRun = true
             states[job].isPausedByConfiguration = false
             suspendRuns(job)
+            answer = Seen.Answer.done
+        }
+    }
+
+    /// Asks the active runs of a job that is not in the configuration to end.
+    private func killOrphans(of job: Int) {
+        for index in orphans.indices where orphans[index].job == job {
+            if answer == Seen.Answer.noSuchJob { answer = Seen.Answer.unchanged }
+            guard orphans[index].isBegun, orphans[index].endsAs == nil else { continue }
+            orphans[index].endsAs = .stopped
+            acts.append(act(.end, orphans[index]))
             answer = Seen.Answer.done
         }
     }
