@@ -58,7 +58,7 @@ extension ServiceTranslation {
     private mutating func translateExitCodes() {
         var codes: Set<Int> = [0]
         for index in unit.list("Service", "SuccessExitStatus") {
-            for word in words(index) ?? [] {
+            for word in words(index) {
                 if let code = UnitValue.exitStatus(word) {
                     codes.insert(code)
                 } else if Self.isSignal(word) {

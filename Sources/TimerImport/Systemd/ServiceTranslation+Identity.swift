@@ -91,14 +91,13 @@ extension ServiceTranslation {
         var names: [String] = []
         var values: [String: String] = [:]
         for index in unit.list("Service", "Environment") {
-            guard let words = words(index) else { continue }
-            for word in words {
+            for word in words(index) {
                 guard let (name, value) = variable(word, index) else { continue }
                 if values.updateValue(value, forKey: name) == nil { names.append(name) }
             }
         }
         for index in unit.list("Service", "UnsetEnvironment") {
-            for word in words(index) ?? [] {
+            for word in words(index) {
                 let parts = word.split(
                     separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
                 let name = String(parts.first ?? "")
@@ -173,7 +172,7 @@ extension ServiceTranslation {
     private mutating func translatePassedVariables() {
         var names: [String] = []
         for index in unit.list("Service", "PassEnvironment") {
-            guard let words = words(index) else { continue }
+            let words = words(index)
             let valid = words.filter { UnitCommandReader.isVariable($0) && !Self.isReserved($0) }
             names += valid.filter { !names.contains($0) }
             unit.mark(

@@ -62,23 +62,25 @@ struct ServiceTranslation {
         return expansion.text
     }
 
-    /// The words of an assignment with their specifiers replaced; nil if systemd ignores it.
-    mutating func words(_ index: Int) -> [String]? {
+    /// The words of an assignment with their specifiers replaced, up to the first error.
+    mutating func words(_ index: Int) -> [String] {
+        var reader = UnitWords(unit[index].value, isStrict: true)
+        var (words, notes): ([String], [String]) = ([], [])
         do throws(UnitWords.Failure) {
-            var notes: [String] = []
-            let words = try UnitWords.all(unit[index].value).compactMap { word -> String? in
+            while let word = try reader.next() {
                 let expansion = specifiers.expand(word)
                 notes += expansion.notes
-                guard let fault = expansion.fault else { return expansion.text }
-                notes.append("\(fault), and systemd ignores this part")
-                return nil
+                if let fault = expansion.fault {
+                    notes.append("\(fault), and systemd ignores this part")
+                } else {
+                    words.append(expansion.text)
+                }
             }
-            unit.mark(index, notes.isEmpty ? .mapped : .lost(notes.joined(separator: "; ")))
-            return words
         } catch {
-            unit.mark(index, .lost("\(error.message), and systemd ignores the line"))
-            return nil
+            notes.append("\(error.message), and systemd ignores the rest of the line")
         }
+        unit.mark(index, notes.isEmpty ? .mapped : .lost(notes.joined(separator: "; ")))
+        return words
     }
 
     /// A whole number in a range; nil if there is none, or it cannot be used.

@@ -15,7 +15,13 @@ struct UnitWords {
     /// The escapes that systemd does not know: it keeps them as they are, with a warning.
     private(set) var unknownEscapes: [String] = []
 
-    init(_ text: String) { scalars = Array(text.unicodeScalars) }
+    /// Whether an escape that systemd does not know is an error, as in variables.
+    private let isStrict: Bool
+
+    init(_ text: String, isStrict: Bool = false) {
+        scalars = Array(text.unicodeScalars)
+        self.isStrict = isStrict
+    }
 
     /// All words of a text.
     /// - Complexity: O(*n*).
@@ -103,6 +109,7 @@ struct UnitWords {
         let start = place
         place += 1
         guard let scalar = current else {
+            if isStrict { throw Failure(message: "it ends with a backslash") }
             // A backslash at the end is one.
             unknownEscapes.append("\\")
             return word.append("\\")
@@ -116,6 +123,7 @@ struct UnitWords {
             word.append(contentsOf: String(decoding: bytes, as: UTF8.self).unicodeScalars)
             return
         }
+        if isStrict { throw Failure(message: "unknown escape \\\(scalar)") }
         // The character is part of the word even if it is a blank.
         place = start + 2
         unknownEscapes.append("\\\(scalar)")

@@ -121,6 +121,7 @@ import TimerZones
         ("User=x\nExecStart=+/bin/a", "with the rights of the job's user"),
         ("ExecStart=/bin/a $B", "quotes in the value of a variable"),
         ("ExecStart=/bin/a\nEnvironment=A=%Z B=1", "unknown specifier %Z"),
+        ("ExecStart=/bin/a\nEnvironment=A=1 B=\\q", "unknown escape \\q"),
         ("ExecStart=/bin/a\nExecStart=-/bin/b %Z", "unknown specifier %Z"),
         ("ExecStart=/bin/a\nExecStart=-/bin/b \"", "a quote is not closed"),
         ("ExecStart=/bin/a\nExecStopPost=/bin/b", "runs no command after"),
