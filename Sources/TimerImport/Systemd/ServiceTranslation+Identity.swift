@@ -49,7 +49,7 @@ extension ServiceTranslation {
     }
 
     private static func isAccount(_ name: String) -> Bool {
-        guard UnitCommandReader.isVariable(String(name.prefix(1))), name.utf8.count <= 31 else {
+        guard VariableName.isValid(String(name.prefix(1))), name.utf8.count <= 31 else {
             return false
         }
         return name.utf8.allSatisfy { byte in
@@ -122,22 +122,17 @@ extension ServiceTranslation {
 
     private mutating func variable(_ word: String, _ index: Int) -> (name: String, value: String)? {
         guard let equals = word.firstIndex(of: "="),
-            UnitCommandReader.isVariable(String(word[..<equals]))
+            VariableName.isValid(String(word[..<equals]))
         else {
             unit.mark(index, .lost("\"\(word)\" is not a variable, and systemd ignores it"))
             return nil
         }
         let name = String(word[..<equals])
-        guard !Self.isReserved(name) else {
+        guard !VariableName.isReserved(name) else {
             unit.mark(index, .lost("\(name) is a variable that only timerd sets"))
             return nil
         }
         return (name, String(word[word.index(after: equals)...]))
-    }
-
-    private static func isReserved(_ name: String) -> Bool {
-        ["TIMERD_", "LISTEN_", "WATCHDOG_"].contains { name.hasPrefix($0) }
-            || ["NOTIFY_SOCKET", "CREDENTIALS_DIRECTORY"].contains(name)
     }
 
     private mutating func translateVariableFiles() {
@@ -173,7 +168,7 @@ extension ServiceTranslation {
         var names: [String] = []
         for index in unit.list("Service", "PassEnvironment") {
             let words = words(index)
-            let valid = words.filter { UnitCommandReader.isVariable($0) && !Self.isReserved($0) }
+            let valid = words.filter { VariableName.isValid($0) && !VariableName.isReserved($0) }
             names += valid.filter { !names.contains($0) }
             unit.mark(
                 index,

@@ -1,6 +1,8 @@
 // Copyright 2026 the timerd authors
 // SPDX-License-Identifier: Apache-2.0
 
+import TimerCore
+
 /// One command of `ExecStart=` or a similar key (systemd.service(5), "Command Lines").
 struct UnitCommand: Hashable {
     /// A part of an argument.
@@ -248,7 +250,7 @@ struct UnitCommandReader {
         var rest = text.unicodeScalars[...]
         if rest.first == "$", rest.dropFirst().first != "{", rest.dropFirst().first != "$" {
             let name = String(String.UnicodeScalarView(rest.dropFirst()))
-            return isVariable(name) ? [.words(name)] : nil
+            return VariableName.isValid(name) ? [.words(name)] : nil
         }
         var pieces: [UnitCommand.Piece] = []
         var plain = String.UnicodeScalarView()
@@ -268,7 +270,7 @@ struct UnitCommandReader {
                 let name = String(String.UnicodeScalarView(rest[..<end].dropFirst()))
                 rest = rest[rest.index(after: end)...]
                 // A variable that cannot exist is empty.
-                guard isVariable(name) else { continue }
+                guard VariableName.isValid(name) else { continue }
                 flush()
                 pieces.append(.variable(name))
             } else {
@@ -277,13 +279,6 @@ struct UnitCommandReader {
         }
         flush()
         return pieces.isEmpty ? [.text("")] : pieces
-    }
-
-    static func isVariable(_ name: String) -> Bool {
-        guard let first = name.utf8.first, !(48...57).contains(first) else { return false }
-        return name.utf8.allSatisfy { byte in
-            (48...57).contains(byte) || (97...122).contains(byte | 0x20) || byte == 95
-        }
     }
 }
 
