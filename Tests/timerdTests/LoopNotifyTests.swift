@@ -26,7 +26,7 @@ import TimerCore
     }
 
     /// A kill can happen between any two transactions. So no reader may ever see the end of a run
-    /// without the message about it, or its start.
+    /// without the message about it, or before the one about its start.
     @Test func noReaderSeesARunWithoutItsNotification() async throws {
         let count = 300
         let bench = try LoopBench(
@@ -50,7 +50,9 @@ import TimerCore
             }
             guard row.count == 5 else { return false }
             seen += 1
-            #expect(row[0] == row[2] && row[1] == row[3] && row[1] == row[4], "\(row)")
+            // Runs that wait for capacity are recorded before they start.
+            #expect(row[0] >= row[2] && row[2] >= row[1], "\(row)")
+            #expect(row[1] == row[3] && row[1] == row[4], "\(row)")
             return row[1] == Int64(count)
         }
         #expect(seen > 1)
