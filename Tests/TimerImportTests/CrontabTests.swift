@@ -96,8 +96,22 @@ struct Imported {
         let refusal = try #require(imported.refusal())
         #expect(refusal.contains(why), "\(refusal)")
         #expect(imported.result.jobs.map(\.name.description) == ["fine"])
-        #expect(imported.notes.contains { $0.contains("ignores all of this file") })
+        let isBroken = imported.notes.contains { $0.contains("ignores all of this file") }
+        #expect(isBroken == !why.contains("nothing"))
         #expect(imported.result.exactness == .withNotes)
+    }
+
+    /// Cron runs nothing there, and reads the rest of the file.
+    @Test func aLineWithoutACommandIsRefused() throws {
+        let imported = try Imported("PATH=/bin\nMAILTO=\"\"\n0 1 * * * %input\n0 2 * * * a\n")
+        #expect(imported.refusal(3)?.contains("no command") == true)
+        #expect(imported.notes.isEmpty && imported.result.jobs.count == 1)
+    }
+
+    /// Cron ignores comments, whatever bytes they have.
+    @Test func aCommentCanHaveAnyBytes() throws {
+        let bytes = Array("# a\r\n# ".utf8) + [0xe9, 0, 10] + Array("0 2 * * * a\n# no end".utf8)
+        #expect(try Imported(bytes: bytes).result.report.refused.isEmpty)
     }
 
     @Test(

@@ -76,7 +76,11 @@ public struct CronTimes: Hashable, Sendable {
 }
 
 /// What cron does not accept of a line, as the end of a sentence.
-struct CronFault: Error, Hashable { var message: String }
+struct CronFault: Error, Hashable {
+    var message: String
+    /// Whether Debian's cron refuses the whole file because of it.
+    var breaksFile = true
+}
 
 /// Reads the five fields of a line, as `get_list` and `get_range` of cron do.
 struct CronFieldReader {
@@ -153,7 +157,9 @@ struct CronFieldReader {
             rest = rest.dropFirst(junk.count)
         }
         guard !parts.isEmpty else {
-            throw fault(kind, "matches nothing, so that the line never runs")
+            throw CronFault(
+                message: "\(kind.rawValue): matches nothing, so that the line never runs",
+                breaksFile: false)
         }
         texts.append(parts.joined(separator: ","))
         rest = rest.drop { $0 == 32 || $0 == 9 }

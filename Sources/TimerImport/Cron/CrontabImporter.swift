@@ -47,16 +47,16 @@ public struct CrontabImporter {
 
     private mutating func read(_ line: SourceLine, _ reading: inout CrontabReading) {
         let place = SourcePlace(reading.source.file, line: line.number)
-        guard line.fault == nil else { return refuse(line, line.fault ?? "", &reading) }
         guard !line.isComment else {
             reading.comments.append(line.text)
             if line.text.utf8.allSatisfy({ $0 == 32 || $0 == 9 }) { reading.comments = [] }
             return result.report.add(place, line.text, .comment)
         }
+        if let fault = line.fault { return refuse(line, fault, breaks: line.breaksFile, &reading) }
         defer { reading.comments = [] }
         if let setting = CrontabSetting(line.text, options.flavour) {
             guard line.text.utf8.count <= Self.lineMax || options.flavour == .systemdCron else {
-                return refuse(line, Self.tooLong(line.text), &reading)
+                return refuse(line, Self.tooLong(line.text), breaks: false, &reading)
             }
             let outcome = reading.take(setting, options)
             return result.report.add(place, line.text, outcome)
@@ -65,13 +65,15 @@ public struct CrontabImporter {
             let entry = try entry(line, reading)
             add(entry, line, &reading)
         } catch {
-            refuse(line, error.message, &reading)
+            refuse(line, error.message, breaks: error.breaksFile, &reading)
         }
     }
 
-    private mutating func refuse(_ line: SourceLine, _ why: String, _ reading: inout CrontabReading)
-    {
-        reading.refused += 1
+    /// - Parameter breaks: whether Debian's cron refuses the whole file because of the line.
+    private mutating func refuse(
+        _ line: SourceLine, _ why: String, breaks: Bool, _ reading: inout CrontabReading
+    ) {
+        if breaks { reading.broken += 1 }
         reading.comments = []
         result.report.add(
             SourcePlace(reading.source.file, line: line.number), line.text, .refused(why))
@@ -119,7 +121,8 @@ public struct CrontabImporter {
         let fallback = "\(reading.source.stem)-\(line.number)"
         let command = CronCommand(found.command, options.flavour)
         guard !command.line.isEmpty else {
-            return refuse(line, "there is no command before the first %", &reading)
+            return refuse(
+                line, "there is no command before the first %", breaks: false, &reading)
         }
         if options.expandsRunParts, let scripts = scripts(of: command.line) {
             return expand(found, line, &reading, scripts)
@@ -130,7 +133,7 @@ public struct CrontabImporter {
             append(entry, name, command, line, &reading)
             finish([name], line, &reading)
         } catch {
-            refuse(line, error.message, &reading)
+            refuse(line, error.message, breaks: error.breaksFile, &reading)
         }
     }
 
@@ -285,11 +288,11 @@ public struct CrontabImporter {
     /// What is true for all of a file.
     private mutating func noteFile(_ lines: [SourceLine], _ reading: CrontabReading) {
         let place = SourcePlace(reading.source.file)
-        if options.flavour == .debian, reading.refused > 0, reading.jobs > 0 {
+        if options.flavour == .debian, reading.broken > 0, reading.jobs > 0 {
             result.report.add(
                 place, "",
                 .noted(
-                    "Debian's cron ignores all of this file because of the lines that are not imported; its other jobs "
+                    "Debian's cron ignores all of this file because of lines that are not imported; its other jobs "
                         + "did not run there"))
         }
         if options.flavour == .debian, lines.count > 10_000 {

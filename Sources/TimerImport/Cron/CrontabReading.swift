@@ -11,8 +11,8 @@ struct CrontabReading {
     let hasUser: Bool
     /// The comments directly above the line that is read.
     var comments: [String] = []
-    /// How many lines were refused, and how many jobs there are.
-    var (refused, jobs) = (0, 0)
+    /// How many lines make Debian's cron refuse the file, and how many jobs there are.
+    var (broken, jobs) = (0, 0)
     /// Whether a job does not get the PATH that it has under cron.
     private(set) var lacksPath = false
 
@@ -261,7 +261,7 @@ struct CrontabReading {
 
     // MARK: - Mail
 
-    /// The notifier that mails the output of a run, as cron does; nil if nobody gets a mail.
+    /// The notifier that mails the output of a run, as cron does; nil if there is no recipient.
     ///
     /// - Parameter entry: the line, which may name its user; nil: that of the owner.
     func notifier(

@@ -1,6 +1,8 @@
 // Copyright 2026 the timerd authors
 // SPDX-License-Identifier: Apache-2.0
 
+import TimerCore
+
 /// A line `NAME = value` of a crontab, read as cron reads it.
 struct CrontabSetting: Hashable {
     var name: String
@@ -77,14 +79,10 @@ struct CrontabSetting: Hashable {
 
     /// Why timerd cannot give a job a variable of this name; nil if it can.
     static func fault(inName name: String) -> String? {
-        let isWord = name.utf8.allSatisfy { byte in
-            byte == 95 || (48...57).contains(byte) || (97...122).contains(byte | 0x20)
-        }
-        guard let first = name.utf8.first, isWord, !(48...57).contains(first) else {
+        guard VariableName.isValid(name) else {
             return "\"\(name)\" is no name of a variable: letters, digits and '_', no digit first"
         }
-        let isReserved = ["TIMERD_", "LISTEN_", "WATCHDOG_"].contains { name.hasPrefix($0) }
-        guard !isReserved, !["NOTIFY_SOCKET", "CREDENTIALS_DIRECTORY"].contains(name) else {
+        guard !VariableName.isReserved(name) else {
             return "\(name) is reserved for timerd and systemd"
         }
         return nil

@@ -74,6 +74,8 @@ struct SourceLine {
     var text: String
     /// Why it cannot be imported, whatever it says; nil if it can.
     var fault: String?
+    /// Whether Debian's cron refuses the whole file because of the fault.
+    var breaksFile = false
 
     /// Whether cron ignores it.
     var isComment: Bool {
@@ -91,28 +93,34 @@ struct SourceLine {
             var line = part
             if flavour == .systemdCron, line.last == 13 { line = line.dropLast() }
             let isLast = index == parts.count - 1 && !isTerminated
+            let fault = fault(
+                in: line, isFirst: index == 0, isCut: isLast && flavour != .systemdCron)
             return SourceLine(
                 number: index + 1, text: String(decoding: line, as: UTF8.self),
-                fault: fault(
-                    in: line, isFirst: index == 0, isCut: isLast && flavour != .systemdCron))
+                fault: fault?.why, breaksFile: fault?.breaksFile ?? false)
         }
     }
 
-    private static func fault(in line: ArraySlice<UInt8>, isFirst: Bool, isCut: Bool) -> String? {
+    private typealias Fault = (why: String, breaksFile: Bool)
+
+    private static func fault(in line: ArraySlice<UInt8>, isFirst: Bool, isCut: Bool) -> Fault? {
         if isFirst, line.starts(with: [0xef, 0xbb, 0xbf]) {
-            return "begins with a byte order mark; remove it: sed -i '1s/^\\xef\\xbb\\xbf//'"
+            return (
+                "begins with a byte order mark; remove it: sed -i '1s/^\\xef\\xbb\\xbf//'", true
+            )
         }
-        if line.contains(0) { return "has a NUL byte" }
+        if line.contains(0) { return ("has a NUL byte", false) }
         if line.last == 13 {
-            return
+            let why =
                 "ends with a carriage return, as files from Windows do, which cron takes for a part of the line; "
                 + "remove it: sed -i 's/\\r$//'"
+            return (why, line.count == 1)
         }
         if String(validating: line, as: UTF8.self) == nil {
-            return "is not UTF-8, which a configuration of timerd must be"
+            return ("is not UTF-8, which a configuration of timerd must be", false)
         }
         let isEmpty = line.allSatisfy { $0 == 32 || $0 == 9 }
         return isCut && !isEmpty
-            ? "the file ends without a line end; cron ignores such a file; add one" : nil
+            ? ("the file ends without a line end; cron ignores such a file; add one", true) : nil
     }
 }

@@ -3,6 +3,7 @@
 
 import ArgumentParser
 import Glibc
+import HostFiles
 import TimerImport
 import TimerZones
 
@@ -69,10 +70,8 @@ struct CronOptions: ParsableArguments {
 
 /// The users of this machine.
 enum Account {
-    static func exists(_ name: String) -> Bool { getpwnam(name) != nil }
+    static func exists(_ name: String) -> Bool { UserDatabase.user(named: name).entry != nil }
 
     /// The user of this process; its number if it has no name.
-    static var own: String {
-        getpwuid(geteuid()).map { String(cString: $0.pointee.pw_name) } ?? "\(geteuid())"
-    }
+    static var own: String { UserDatabase.user(geteuid()).entry?.name ?? "\(geteuid())" }
 }
