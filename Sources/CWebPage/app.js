@@ -276,7 +276,7 @@ const browserZone = Intl.DateTimeFormat().resolvedOptions().timeZone;
 
 /** When a job runs, in words. */
 function schedule(job) {
-  if (job.every_usec !== undefined) return `every ${span(job.every_usec)}`;
+  if (job.every_usec !== undefined) return job.from === 'end' ? `${span(job.every_usec)} after the end of each run` : `every ${span(job.every_usec)}`;
   if (job.after_usec !== undefined) return `once, after ${span(job.after_usec)}`;
   if (job.on_boot_usec !== undefined) return job.on_boot_usec ? `${span(job.on_boot_usec)} after each boot` : 'at each boot';
   if (job.at) return `once, at ${clock(Date.parse(job.at))}`;

@@ -50,9 +50,12 @@ extension Draft {
             guard !isUsed, let entry = entries.first(where: { $0.key == key }) else { return nil }
             return Fault(entry.mark, message)
         }
-        let hasOther = entries.contains { ["after", "calendar", "cron", "at"].contains($0.key) }
+        let hasOther = entries.contains {
+            JobKey.schedules.contains($0.key) && $0.key != "every"
+        }
         return [
             stray("first", unless: !hasOther, "first goes with every alone"),
+            stray("from", unless: !hasOther, "from goes with every alone"),
             stray(
                 "concurrency-max", unless: policy.concurrency == .allow,
                 "concurrency-max goes with concurrency = \"allow\" alone"),

@@ -21,6 +21,7 @@ struct Draft {
     var gap: DSTRule.Gap?
     var overlap: DSTRule.Overlap?
     var first: Duration?
+    var from = IntervalStart.start
     var count = TimeBasis.active
     var paused = false
     var environment: [String: String] = [:]
@@ -68,6 +69,7 @@ struct Draft {
             environment: environment, workingDirectory: workingDirectory, policy: policy,
             execution: execution, renamedFrom: renamedFrom?.name)
         job.hasDurationHistogram = hasDurationHistogram
+        if every != nil { job.from = from }
         return job
     }
 

@@ -128,6 +128,11 @@ struct JobKey: Sendable {
                 "With every: the time before the first run, if it is not the interval."
             ) { node, draft throws(Fault) in draft.first = try node.span() },
             JobKey(
+                "from", .words(of: IntervalStart.self),
+                "With every: whether the interval is counted from run to run, or from the end of each run.",
+                standard: .string(Draft().from.rawValue)
+            ) { node, draft throws(Fault) in draft.from = try node.word() },
+            JobKey(
                 "count", .words(of: TimeBasis.self),
                 "Which time counts as elapsed time.", standard: .string(Draft().count.rawValue)
             ) { node, draft throws(Fault) in

@@ -89,6 +89,10 @@ public struct Explanation {
                 default: "\(span(left)) will be left when it is resumed"
                 }
             say(.onResume, "It keeps \(span(job.elapsedUsec)) of elapsed time; \(after).")
+        } else if let every = job.everyUsec {
+            say(
+                .onResume,
+                "After it is resumed, it runs \(span(every)) after the end of its run.")
         } else if let after = job.onBootUsec {
             say(
                 .onResume,
@@ -106,6 +110,11 @@ public struct Explanation {
 
     private mutating func explainNext(of job: JobStatus) {
         guard let next = job.next else {
+            if let every = job.everyUsec, job.from != nil, let run = job.running.last {
+                return say(
+                    .nextRun, "It runs next \(span(every)) after the end of run \(run.id).",
+                    run: run.id)
+            }
             return say(
                 .noMoreRuns,
                 job.state == "retrying"
@@ -261,6 +270,8 @@ public struct Explanation {
 
     /// What happens when the job becomes due while its runs have not ended.
     private mutating func explainConcurrency(of job: JobStatus) {
+        // Such a job only becomes due when none of its runs is left.
+        if job.from != nil { return }
         let concurrency = job.policy?.concurrency ?? "forbid"
         if concurrency == "allow" {
             guard let most = job.policy?.concurrencyMax else { return }

@@ -15,7 +15,9 @@ extension JobStatus {
         case .shell(let line): shell = line
         }
         switch job.schedule {
-        case .every(let span): everyUsec = span.wholeMicroseconds
+        case .every(let span):
+            everyUsec = span.wholeMicroseconds
+            if job.from == .end { from = job.from.rawValue }
         case .after(let span): afterUsec = span.wholeMicroseconds
         case .onBoot(let span): onBootUsec = span.wholeMicroseconds
         case .wall: break

@@ -19,6 +19,9 @@ public struct JobStatus: Codable, Hashable, Sendable {
     public var shell: String?
     /// The interval of an `every` job.
     public var everyUsec: Int64?
+    /// `end` if the interval is counted from the end of each run; absent if it is counted from run
+    /// to run.
+    public var from: String?
     /// The delay of an `after` job.
     public var afterUsec: Int64?
     /// How long after each boot of the machine an `on-boot` job fires.
@@ -82,8 +85,8 @@ public struct JobStatus: Codable, Hashable, Sendable {
     // In alphabetical order, so that they need not be sorted when they are written.
     enum CodingKeys: CodingKey, CaseIterable {
         case activeUsec, afterUsec, at, calendar, checkpoint, command, count
-        case cron, description, dstGap, dstOverlap, elapsedUsec, everyUsec, firings, incidents, job
-        case last, next
+        case cron, description, dstGap, dstOverlap, elapsedUsec, everyUsec, firings, from, incidents
+        case job, last, next
         case nextAttempt, nextAttemptUsec, onBootUsec, oneOff, paused, policy, remainingUsec,
             running, shell
         case skipped, skips, state, timezone, uncertainUsec

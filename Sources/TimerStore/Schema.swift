@@ -27,6 +27,8 @@ enum Schema {
         processed_through_us INTEGER,
         clock_epoch INTEGER NOT NULL CHECK (clock_epoch >= 0),
         due_this_boot INTEGER NOT NULL,
+        awaits_end INTEGER NOT NULL,
+        ended_in_pause_us INTEGER,
         last_success_us INTEGER,
         watched_since_us INTEGER,
         configured_paused INTEGER NOT NULL,

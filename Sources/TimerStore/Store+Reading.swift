@@ -194,6 +194,8 @@ extension JobRecord {
             let processedThrough = row.instant(.processedThroughUs),
             let clockEpoch = count(.clockEpoch),
             let isDueThisBoot = row.integer(.dueThisBoot),
+            let awaitsEnd = row.integer(.awaitsEnd),
+            let endedInPause = row.instant(.endedInPauseUs),
             let lastSuccess = row.instant(.lastSuccessUs),
             let watchedSince = row.instant(.watchedSinceUs)
         else { return nil }
@@ -204,13 +206,16 @@ extension JobRecord {
             instance: instance,
             basis: basis, maxLoss: maxLoss, skips: skips, processedThrough: processedThrough.value,
             clockEpoch: clockEpoch, isDueThisBoot: isDueThisBoot != 0,
-            lastSuccess: lastSuccess.value, watchedSince: watchedSince.value)
+            awaitsEnd: awaitsEnd != 0, endedInPause: endedInPause.value,
+            lastSuccess: lastSuccess.value,
+            watchedSince: watchedSince.value)
     }
 
     /// The valid range of a column of numbers; nil for other columns.
     private static func range(of column: JobColumn) -> ClosedRange<Int64>? {
         switch column {
         case .pauseSinceUs, .pauseUntilUs, .removedUs, .atUs, .processedThroughUs,
+            .endedInPauseUs,
             .lastSuccessUs, .watchedSinceUs:
             Accepted.wallMicroseconds
         case .atAwakeNs, .atBootNs: Accepted.bootNanoseconds
@@ -219,7 +224,7 @@ extension JobRecord {
         case .lastScheduledUs: Accepted.scheduledMicroseconds
         case .instance: Accepted.instance
         case .name, .phase, .pauseBy, .pauseNote, .pauseWithRun, .counting, .configuredPaused,
-            .bootId, .basis, .dueThisBoot:
+            .bootId, .basis, .dueThisBoot, .awaitsEnd:
             nil
         }
     }
@@ -276,6 +281,8 @@ extension JobRecord {
             processedThrough: instant(.processedThroughUs),
             clockEpoch: count(.clockEpoch),
             isDueThisBoot: (row.integer(.dueThisBoot) ?? 0) != 0,
+            awaitsEnd: (row.integer(.awaitsEnd) ?? 0) != 0,
+            endedInPause: instant(.endedInPauseUs),
             lastSuccess: instant(.lastSuccessUs), watchedSince: instant(.watchedSinceUs))
     }
 }

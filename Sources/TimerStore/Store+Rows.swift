@@ -114,6 +114,8 @@ extension JobRecord {
         case .processedThroughUs: Value(processedThrough)
         case .clockEpoch: .integer(clockEpoch.keepable)
         case .dueThisBoot: Value(isDueThisBoot)
+        case .awaitsEnd: Value(awaitsEnd)
+        case .endedInPauseUs: Value(endedInPause)
         case .lastSuccessUs: Value(lastSuccess)
         case .watchedSinceUs: Value(watchedSince)
         }

@@ -118,6 +118,13 @@ struct NextVerb: ParsableCommand {
     private func preview(
         of status: JobStatus, from start: WallInstant, first: WallInstant?
     ) throws -> SchedulePreview {
+        if status.from != nil {
+            var preview = SchedulePreview(
+                normalized: nil, timezone: nil, everyUsec: status.everyUsec,
+                instants: [status.next].compactMap(\.self))
+            preview.from = status.from
+            return preview
+        }
         if let span = status.everyUsec, status.next != nil || from != nil {
             let first = status.next.flatMap { WallInstant(rfc3339: $0) } ?? start
             return SchedulePreview(
@@ -216,6 +223,8 @@ struct SchedulePreview: Codable {
     var timezone: String?
     /// The interval, if the schedule is one.
     var everyUsec: Int64?
+    /// `end` if the interval is counted from the end of each run.
+    var from: String?
     /// The delay after each boot of the machine, if the schedule is one.
     var afterBootUsec: Int64?
     /// The instants, in UTC; none if it never fires.
@@ -238,6 +247,9 @@ struct SchedulePreview: Codable {
         }
         let rest =
             left
+            ?? status.everyUsec.map {
+                "\(TimeSpan.text(.microseconds($0))) after the end of its run and of the pause"
+            }
             ?? (status.onBootUsec != nil
                 ? "no run is left in this boot of the machine" : nil)
             ?? (status.policy?.onResume == "fire-if-due"

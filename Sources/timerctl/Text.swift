@@ -122,10 +122,15 @@ enum Text {
         if let normalized = preview.normalized { lines.append("Normal form: \(normalized)") }
         if let timezone = preview.timezone { lines.append("   Timezone: \(timezone)") }
         if let from { lines.append("      After: \(from)") }
-        let afterBoot = preview.afterBootUsec.map { "       Next: \(boot($0, "the next"))" }
+        let afterRun = preview.from == nil ? nil : preview.everyUsec.map { span($0) }
+        let later =
+            preview.afterBootUsec.map { "       Next: \(boot($0, "the next"))" }
+            ?? afterRun.map {
+                "       Next: \($0) after the end of \(preview.instants.isEmpty ? "its" : "that") run"
+            }
         guard !preview.instants.isEmpty else {
             let paused = preview.pause.map { "       Next: \($0)" }
-            let found = [paused, afterBoot].compactMap(\.self)
+            let found = [paused, later].compactMap(\.self)
             return (lines + (found.isEmpty ? ["       Next: never"] : found)).joined(
                 separator: "\n")
         }
@@ -137,7 +142,7 @@ enum Text {
                 "       Next: \(local(instant, in: zone))  \(instant.rfc3339)\(gap)")
             last = instant
         }
-        return (lines + [afterBoot].compactMap(\.self)).joined(separator: "\n")
+        return (lines + [later].compactMap(\.self)).joined(separator: "\n")
     }
 
     /// Such as `2min after each boot of the machine`.
@@ -226,7 +231,10 @@ enum Text {
     }
 
     private static func schedule(_ job: JobStatus) -> String? {
-        if let every = job.everyUsec { return "every \(span(every))" }
+        if let every = job.everyUsec {
+            return job.from == nil
+                ? "every \(span(every))" : "\(span(every)) after the end of each run"
+        }
         if let after = job.afterUsec { return "once, after \(span(after))" }
         if let afterBoot = job.onBootUsec { return boot(afterBoot, "each") }
         if let at = job.at {

@@ -268,6 +268,13 @@ extension Checker {
         let old = states[job].spec
         let wasAway =
             states[job].removed != nil && !states[job].isJustRemoved
+        // Time in which a job was not configured never counts, and neither does the time before the
+        // end of its run.
+        if states[job].removed != nil, states[job].awaitsEnd, spec.restartsAtEnd,
+            !(isLoad && states[job].isJustRemoved)
+        {
+            states[job].accrued = 0
+        }
         // A record contains this much, whatever schedule follows.
         let dealtWith = dealtWith(job, by: states[job].written)
         states[job].spec = spec

@@ -239,6 +239,7 @@ extension Checker {
         case .fireIfDue:
             let isSinceBoot = states[job].spec.kind == .onBoot
             if isSinceBoot, !states[job].isDueThisBoot { return nil }
+            if states[job].spec.restartsAtEnd, !states[job].runs.isEmpty { return nil }
             let due = target(job) + delay(job, ordinal: states[job].firings)
             let left = due - states[job].accrued
             // For time that counts from the boot, the pause delayed nothing before the boot.

@@ -157,6 +157,12 @@ extension Checker {
         let span = state.spec.span
         let age = state.accrued - target - delay(job, ordinal: state.firings)
         var passed = Passed(count: 1, label: wall - (state.accrued - target), age: age, span: span)
+        if state.spec.restartsAtEnd {
+            // One firing, whatever has passed. If no run is made, the grid continues.
+            states[job].accrued -= target + Int64(age / span) * span
+            states[job].firings += 1
+            return passed
+        }
         // The number of points that are passed, if it is more than the list has.
         var all: Int?
         if state.spec.kind == .every {

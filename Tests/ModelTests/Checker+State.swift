@@ -66,6 +66,8 @@ extension Checker {
         var skips = 0
         /// Whether the firing of this boot has not happened yet.
         var isDueThisBoot = false
+        /// Whether its interval restarts when its runs have ended.
+        var awaitsEnd = false
         /// Whether the starting daemon is the first in this boot to know the job.
         var isNewInBoot = false
         var isConfiguredPaused = false

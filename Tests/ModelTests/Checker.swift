@@ -200,6 +200,8 @@ final class Checker {
     func leftToDue(_ job: Int) -> Int64? {
         switch states[job].spec.kind {
         case .onBoot where !states[job].isDueThisBoot: nil
+        // While a run has not ended, nothing is due.
+        case .every where states[job].spec.isFromEnd && !states[job].runs.isEmpty: nil
         case .every, .after, .onBoot:
             target(job) + delay(job, ordinal: states[job].firings) - states[job].accrued
         case .slots, .at: dueSlot(job).map { $0 - wall }
@@ -232,6 +234,7 @@ final class Checker {
             case .shutdown: isShutDown = true
             }
         }
+        settleIntervals(seen)
         if fault == nil { compare(seen) }
         for job in jobSet where states[job].runs.isEmpty { states[job].mayOverlap = false }
         slept = 0

@@ -73,6 +73,7 @@ struct Generator {
             job.kind = .every
             job.span = oneIn(3) ? seconds(1, 20) : seconds(20, 900)
             if oneIn(3) { job.first = oneIn(3) ? 0 : seconds(0, 1200) }
+            job.isFromEnd = oneIn(3)
         case 5:
             job.kind = .after
             job.span = seconds(1, 900)

@@ -82,6 +82,9 @@ extension Machine {
         case .close(let ended):
             observeEnd(ended)
             timeline.seen.append(seen(.close, ended.id, plain(ended.outcome).rawValue))
+            if let row = rows.first(where: { $0.run.id == ended.id }) {
+                lastRuns[row.owner] = ended
+            }
             rows.removeAll { $0.run.id == ended.id }
         case .save(let records, _): for record in records { keep(record) }
         case .storeJobSet(let change, _):
@@ -140,6 +143,7 @@ extension Machine {
 
     private func rename(_ renaming: Renaming) {
         erase(renaming.from)
+        lastRuns[renaming.to] = lastRuns.removeValue(forKey: renaming.from)
         observeRename(renaming)
         for place in rows.indices where rows[place].owner == renaming.from {
             rows[place].owner = renaming.to
@@ -329,6 +333,7 @@ extension Job {
             count: [.active, .uptime, .boottime, .wall][Int(plain.basis.rawValue)],
             paused: plain.paused, policy: policy, execution: execution,
             renamedFrom: plain.renamedFrom.map { Machine.allNames[$0] })
+        if plain.restartsAtEnd { from = .end }
     }
 }
 

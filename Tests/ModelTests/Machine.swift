@@ -48,6 +48,8 @@ final class Machine {
     var beat: Heartbeat?
     var records: [JobRecord?] = Array(repeating: nil, count: Machine.names)
     var rows: [Row] = []
+    /// The latest closed run of each job.
+    var lastRuns: [Job.Name: RunSummary] = [:]
     /// The identities of the attempts that were recorded, so that a duplicate is detected.
     var recorded: Set<Run.ID> = []
 
@@ -298,7 +300,7 @@ final class Machine {
         let past = RecoveredState(
             instance: instance, previous: previous, heartbeat: beat,
             records: records.compactMap(\.self),
-            openRuns: open, incidents: Array(incidents.values))
+            openRuns: open, lastRuns: lastRuns, incidents: Array(incidents.values))
         tell(.load(jobs)) {
             let (agenda, actions) = Agenda.load(
                 jobSet(jobs), past, concurrentRunsMax: timeline.runsMax,

@@ -26,6 +26,8 @@ struct PlainJob: Equatable {
     var span = 60 * Unit.second
     /// For an interval: the time to the first grid point, if it differs.
     var first: Int64?
+    /// For an interval that repeats: whether it is counted from the end of each run.
+    var isFromEnd = false
     /// For occurrences: the index in `WallPattern.all`.
     var pattern = 0
     /// For occurrences: their distance from midnight UTC, less than the span.
@@ -50,6 +52,8 @@ struct PlainJob: Equatable {
     /// Whether an exit code of 2 is a success too.
     var isTwoFine = false
     var renamedFrom: Int?
+
+    var restartsAtEnd: Bool { kind == .every && isFromEnd }
 
     var isCounted: Bool { kind == .every || kind == .after || kind == .onBoot }
 

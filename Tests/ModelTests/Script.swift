@@ -88,6 +88,7 @@ extension Script {
                 "\(job.retries) retries after \(span(job.retryDelay)), times "
                     + "\(job.backoffHalves)/2, at most \(span(job.retryMax))")
         }
+        if job.isFromEnd { words.append("from the end") }
         if job.isTwoFine != plain.isTwoFine { words.append("2 is a success") }
         if let old = job.renamedFrom { words.append("renamed-from \(letter(old))") }
         return words.joined(separator: " ")

@@ -85,7 +85,8 @@ struct Shrinker {
             { $0.concurrency = .forbid }, { $0.accuracy = 0 }, { $0.randomDelay = 0 },
             { $0.randomOffset = 0 }, { $0.retries = 0 },
             { if $0.kind != .onBoot { $0.basis = .active } },
-            { $0.paused = false }, { $0.first = nil }, { $0.isTwoFine = false },
+            { $0.paused = false }, { $0.first = nil }, { $0.isFromEnd = false },
+            { $0.isTwoFine = false },
         ]
         for index in best.jobs.indices {
             for change in changes {

@@ -305,6 +305,18 @@ import TimerZones
             #"4:1: job "j": first goes with every alone"#
         ),
         (
+            #"cron = "@daily"\#nshell = "x"\#nfrom = "end""#,
+            #"4:1: job "j": from goes with every alone"#
+        ),
+        (
+            #"on-boot = "1h"\#nshell = "x"\#nfrom = "start""#,
+            #"4:1: job "j": from goes with every alone"#
+        ),
+        (
+            #"every = "1h"\#nshell = "x"\#nfrom = "stop""#,
+            #"4:8: job "j": from: unknown value "stop"; one of "start", "end""#
+        ),
+        (
             #"calendar = "Mon 25:00"\#nshell = "x""#,
             #"2:13: job "j": calendar: "Mon 25:00": hour must be 0 to 23"#
         ),

@@ -95,6 +95,28 @@ import TimerCore
                 ])
     }
 
+    @Test func afterTheEndOfEachRun() throws {
+        var fromEnd = job()
+        fromEnd.from = .end
+        var machine = Machine([fromEnd])
+        machine.pass(20)
+        #expect(machine.why()[0].hasPrefix("It runs next at 2026-11-18T11:08:00Z (in 40s), after"))
+        machine.pass(40)
+        let run = try #require(machine.started.first)
+        #expect(
+            machine.why()
+                == [
+                    "It runs next 1min after the end of run \(run.id).",
+                    "Run \(run.id) is being started.",
+                    "Its time does not count while the daemon is down or the machine is asleep or off.",
+                ])
+        machine.order(.pause)
+        #expect(machine.why()[1] == "After it is resumed, it runs 1min after the end of its run.")
+        machine.order(.resume)
+        machine.handle(.ended(run.id, .exited(0), RunUsage()))
+        #expect(machine.why()[0].contains(" (in 1min), after 1min more of active time; 0 elapsed"))
+    }
+
     @Test func onceInEachBoot() throws {
         var machine = Machine([job(.onBoot(.seconds(1_795_000_080)))])
         machine.pass(20)

@@ -205,7 +205,8 @@ struct World {
             #expect(closed[run] == nil, "\(run) is closed twice")
             closed[run] = outcome
             verdicts[run] = failed
-            lastRuns[owners[run] ?? run.firing.job] = RunSummary(id: run, outcome: outcome)
+            lastRuns[owners[run] ?? run.firing.job] = RunSummary(
+                id: run, ended: summary.ended, outcome: outcome, failed: failed)
             if summary.result == .success {
                 lastSuccesses[owners[run] ?? run.firing.job] = summary.ended
             }

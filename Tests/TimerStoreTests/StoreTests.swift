@@ -54,6 +54,8 @@ import TimerCore
         gone.lastScheduled = nil
         var waiting = record("waiting")
         waiting.isDueThisBoot = true
+        waiting.awaitsEnd = true
+        waiting.endedInPause = now(6).wall
         waiting.lastSuccess = now(7).wall
         let records = [
             record("a"), record("b", phase: .paused(pause)), record("c", phase: .paused(own)),

@@ -94,9 +94,11 @@ extension Agenda {
             return
         }
         if case .after = entry.job.schedule { entry.phase = .finished }
-        // The timer is updated first, so that the notices name the right next firing.
-        batch.timers += updateTimer(slot, &entry, at: now)
+        // The timer is updated first, so that the notices name the right next firing. But a job that
+        // counts from the end of its runs only has a timer if no run is made.
+        if !entry.countsFromEnd { batch.timers += updateTimer(slot, &entry, at: now) }
         make(points, slot, &entry, wasHeld: wasHeld, at: now, into: &batch)
+        if entry.countsFromEnd { batch.timers += updateTimer(slot, &entry, at: now) }
         if entry.phase == .finished { batch.notices.append(.tell(entry.finished)) }
         batch.records.append(entry.record(at: now, instance: instance))
         entries[slot] = entry

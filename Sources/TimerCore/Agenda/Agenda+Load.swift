@@ -11,6 +11,7 @@ extension Agenda {
     mutating func load(_ jobSet: JobSet, _ past: RecoveredState, at now: Now) -> [Action] {
         instance = past.instance
         downtimeEnd = now
+        startedAt = now
         let ending = past.ending(at: now)
         var records = Dictionary(past.records.map { ($0.job, $0) }) { _, later in later }
         var notices: [Action] = []
@@ -66,6 +67,7 @@ extension Agenda {
         archived = Dictionary(uniqueKeysWithValues: archived.map { ($0.key, $0.value) })
         let kept = archiveOthers(at: now, into: &change)
         let (settled, taken) = recoverRuns(past.openRuns, at: now, into: &change)
+        timers += settleIntervals(at: now).timers
         change.records =
             jobSlots.compactMap { entries[$0]?.record(at: now, instance: instance) } + kept
         let began = Action.tell(
@@ -128,6 +130,7 @@ extension Agenda {
         if job.isOneOff { oneOffs += 1 }
         // If the job was removed for a while, runs from before may still be active.
         runs.attach(names, to: slot, job: job.name)
+        followEnds(slot, entry)
         jobSlots.append(slot)
         let incidents = takeIncidents(of: names, for: job.name)
         if !job.policy.notify.isEmpty {

@@ -224,6 +224,7 @@ extension Agenda {
         }
         oneOffs += (job.isOneOff ? 1 : 0) - (entry.job.isOneOff ? 1 : 0)
         entry.job = job
+        followEnds(slot, entry)
         batch.watched += updateWatch(slot, &entry, at: now)
         let ended = entry.applyPause(configured: job.paused, at: now)
         entry.leaveFinishedIfRecurring(at: now)

@@ -18,7 +18,7 @@ extension Agenda {
         let point = DueOccurrences.Point(scheduled: now.wall, age: .zero)
         let cause = Firing.Cause.requested(by: order.by, variables: order.variables)
         let run = entry.run(entry.firing(point, missed: 0, at: now, cause: cause))
-        _ = recordAndStart(run, as: .requested, slot, &entry, into: &batch)
+        _ = recordAndStart(run, as: .requested, slot, &entry, at: now, into: &batch)
         batch.records.append(entry.record(at: now, instance: instance))
         entries[slot] = entry
         let remaining = entry.phase == .armed ? entry.remaining(at: now) : nil

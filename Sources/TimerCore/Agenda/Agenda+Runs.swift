@@ -15,7 +15,7 @@ extension Agenda {
             return skip(firing, .byOrder(left: entry.skips), &entry, at: now, into: &batch)
         }
         let run = entry.run(firing)
-        if let obstacle = recordAndStart(run, as: candidate, slot, &entry, into: &batch) {
+        if let obstacle = recordAndStart(run, as: candidate, slot, &entry, at: now, into: &batch) {
             return skip(firing, obstacle.skipReason, &entry, at: now, into: &batch)
         }
         if case .schedule = firing.cause { counts.lateness.add(late) }
@@ -36,7 +36,7 @@ extension Agenda {
     ///
     /// - Returns: why the run is not made, with nothing changed; nil if it is made.
     mutating func recordAndStart(
-        _ run: Run, as candidate: Candidate, _ slot: Int, _ entry: inout JobEntry,
+        _ run: Run, as candidate: Candidate, _ slot: Int, _ entry: inout JobEntry, at now: Now,
         into batch: inout Batch
     ) -> Obstacle? {
         let mayStart: Bool
@@ -60,6 +60,8 @@ extension Agenda {
         } else {
             record(run, .waiting(.capacity), slot, into: &batch)
         }
+        // The job's record is written together with the run, so it says that the run is awaited.
+        if entry.countsFromEnd { entry.awaitEnd(at: now) }
         noteChange(slot, entry)
         return nil
     }

@@ -157,9 +157,10 @@ extension JobEntry {
     }
 
     /// How long a pause will have lasted at its end, as far as it delays the job. For a job that
-    /// counts from the boot, the time before the boot does not delay it.
+    /// counts from the boot, the time before the boot does not delay it, and for one that counts
+    /// from the end of its runs, the time before that end.
     func passed(since pause: Pause, until end: WallInstant, at now: Now) -> Duration {
-        let passed = max(.zero, end - pause.since)
+        let passed = max(.zero, end - (endedInPause(of: pause) ?? pause.since))
         guard job.schedule.isSinceBoot else { return passed }
         return min(passed, .nanoseconds(now.boot.nanoseconds) + (end - now.wall))
     }

@@ -50,6 +50,8 @@ public struct Agenda: Sendable {
     var previousNow: Now?
     /// By how much the wall clock was set just before the last event.
     var lastStep: Duration = .zero
+    /// When this daemon instance started.
+    var startedAt: Now?
     /// Until when nothing could fire: the start of this daemon instance, or the end of the last
     /// sleep of the machine.
     var downtimeEnd: Now?
@@ -109,7 +111,10 @@ public struct Agenda: Sendable {
     public mutating func handle(_ event: Event, at now: Now) -> [Action] {
         eventNumber += 1
         let stepped = noteClocks(at: now)
-        let decided = decide(event, at: now)
+        var decided = decide(event, at: now)
+        let (timers, records) = settleIntervals(at: now)
+        if !timers.isEmpty { decided += timers }
+        if !records.isEmpty { decided.append(.save(records, durable: false)) }
         let actions = stepped.isEmpty ? decided : stepped + decided
         guard watching.count > 0 || watching.armed != nil else { return actions }
         return actions + checkWatched(after: event)

@@ -26,6 +26,7 @@ extension JobEntry {
             processedThrough = max(processedThrough, now.wall)
         }
         leaveFinishedIfRecurring(at: now)
+        awaitEnd(of: record, at: now)
     }
 
     /// Applies a correction of the wall clock since the record was taken. Within one boot the other

@@ -75,12 +75,13 @@ struct JobEntry: Sendable {
         return most > .zero ? jitter.draw(ordinal: ordinal, below: most) : .zero
     }
 
-    /// The points at which the job is due; nil for a schedule by the wall clock, and if the job is
-    /// not due in this boot any more.
+    /// The points at which the job is due; nil for a schedule by the wall clock, if the job is not
+    /// due in this boot any more, and while its interval waits for the end of its runs.
     var grid: Grid? {
         switch job.schedule {
         case .every(let span):
-            Grid(first: (job.first ?? span) + offset, span: span, passed: firings)
+            awaitsEnd
+                ? nil : Grid(first: (job.first ?? span) + offset, span: span, passed: firings)
         case .after(let span):
             Grid(first: span + offset, span: span + offset, passed: firings)
         case .onBoot(let span):
@@ -139,7 +140,8 @@ struct JobEntry: Sendable {
             lastScheduled: lastScheduled, configuredPaused: configuredPaused, removed: removed,
             at: now, instance: instance, basis: job.count, maxLoss: maxLoss, skips: skips,
             processedThrough: processedThrough(at: now), clockEpoch: clockEpoch,
-            isDueThisBoot: isDueThisBoot, lastSuccess: boxedOutcomes?.wrappedValue.lastSuccess,
+            isDueThisBoot: isDueThisBoot, awaitsEnd: awaitsEnd, endedInPause: endedInPause,
+            lastSuccess: boxedOutcomes?.wrappedValue.lastSuccess,
             watchedSince: watch == nil ? nil : watchedSince(at: now.wall))
     }
 
@@ -187,6 +189,9 @@ extension JobEntry {
         var maxLoss = Duration.zero
         var countedAfterPause = Duration.zero
         var isDueThisBoot = false
+        var awaitsEnd = false
+        var sleptBefore = Duration.zero
+        var endInPause: EndInPause?
         var lastSkip: SkippedFiring?
         var skipCounts = SkipCounts()
     }
@@ -220,6 +225,24 @@ extension JobEntry {
     var isDueThisBoot: Bool {
         get { uncommon?.wrappedValue.isDueThisBoot ?? false }
         set { if newValue != isDueThisBoot { change { $0.isDueThisBoot = newValue } } }
+    }
+
+    /// Whether the interval of the job waits for the end of its runs.
+    var awaitsEnd: Bool {
+        get { uncommon?.wrappedValue.awaitsEnd ?? false }
+        set { if newValue != awaitsEnd { change { $0.awaitsEnd = newValue } } }
+    }
+
+    /// The last end of a run during a pause.
+    var endInPause: EndInPause? {
+        get { uncommon?.wrappedValue.endInPause }
+        set { if newValue != endInPause { change { $0.endInPause = newValue } } }
+    }
+
+    /// How long the machine had slept in this boot when that wait began.
+    var sleptBefore: Duration {
+        get { uncommon?.wrappedValue.sleptBefore ?? .zero }
+        set { if newValue != sleptBefore { change { $0.sleptBefore = newValue } } }
     }
 
     /// The latest firing that was skipped.

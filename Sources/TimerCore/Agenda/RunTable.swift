@@ -31,6 +31,10 @@ struct RunTable: Sendable {
     private(set) var startedCount = 0
     /// The number of runs that wait for `max-concurrent`.
     private(set) var capacityCount = 0
+    /// Whether any job depends on when its last run ends.
+    private var followsEnds = false
+    /// The slots whose jobs may have got their first run or lost their last one.
+    private var changed: [Int] = []
 
     /// The runs of the job in this slot, oldest first.
     subscript(slot: Int) -> [ActiveRun] { bySlot[slot] }
@@ -60,7 +64,9 @@ struct RunTable: Sendable {
     /// Adds a run to those of its job.
     mutating func add(_ run: ActiveRun, of job: JobKey) {
         switch job {
-        case .slot(let slot): bySlot[slot].append(run)
+        case .slot(let slot):
+            bySlot[slot].append(run)
+            if followsEnds { changed.append(slot) }
         case .other(let name): others[name, default: []].append(run)
         }
         count(from: nil, to: run)
@@ -76,6 +82,7 @@ struct RunTable: Sendable {
         switch job {
         case .slot(let slot):
             change = Self.apply(transition, to: run, in: &bySlot[slot])
+            if followsEnds, bySlot[slot].isEmpty { changed.append(slot) }
         case .other(let name):
             guard others[name] != nil else { return nil }
             change = Self.apply(transition, to: run, in: &others[name, default: []])
@@ -104,6 +111,7 @@ struct RunTable: Sendable {
             count(from: before, to: run)
         }
         if !cancelled.isEmpty { bySlot[slot] = left }
+        if followsEnds, left.isEmpty { changed.append(slot) }
         return cancelled
     }
 
@@ -129,6 +137,19 @@ struct RunTable: Sendable {
             capacityCount += 1
             capacityQueue.append(run.id)
         }
+    }
+
+    /// Notes that the job in this slot depends on when its last run ends.
+    mutating func follow(_ slot: Int) {
+        followsEnds = true
+        changed.append(slot)
+    }
+
+    /// The slots that were noted since the last call, once or more often each.
+    mutating func takeChanged() -> [Int] {
+        guard !changed.isEmpty else { return [] }
+        defer { changed.removeAll(keepingCapacity: true) }
+        return changed
     }
 
     /// Removes the run that has waited longest for `max-concurrent` from the queue. It may have

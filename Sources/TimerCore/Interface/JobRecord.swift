@@ -112,6 +112,12 @@ public struct JobRecord: Hashable, Sendable {
     /// Whether the firing of the boot of `at` had not happened yet, for a job that fires once in
     /// each boot.
     public var isDueThisBoot: Bool
+    /// Whether the interval of the job restarts at the end of its runs, which had not ended at
+    /// `at`.
+    public var awaitsEnd: Bool
+    /// When the interval restarted during the pause that the job is in, by the wall clock; nil if
+    /// it did not.
+    public var endedInPause: WallInstant?
     /// When a run of the job last succeeded; nil if that is not known.
     public var lastSuccess: WallInstant?
     /// From when on the time without a success counts, if the job has `stale-after` and had no
@@ -124,7 +130,8 @@ public struct JobRecord: Hashable, Sendable {
         firings: Int, lastScheduled: WallInstant?, configuredPaused: Bool, removed: WallInstant?,
         at: Now, instance: DaemonInstance.ID, basis: TimeBasis = .active, maxLoss: Duration = .zero,
         skips: Int = 0, processedThrough: WallInstant? = nil, clockEpoch: Int = 0,
-        isDueThisBoot: Bool = false, lastSuccess: WallInstant? = nil,
+        isDueThisBoot: Bool = false, awaitsEnd: Bool = false,
+        endedInPause: WallInstant? = nil, lastSuccess: WallInstant? = nil,
         watchedSince: WallInstant? = nil
     ) {
         self.job = job
@@ -144,6 +151,8 @@ public struct JobRecord: Hashable, Sendable {
         self.processedThrough = processedThrough
         self.clockEpoch = clockEpoch
         self.isDueThisBoot = isDueThisBoot
+        self.awaitsEnd = awaitsEnd
+        self.endedInPause = endedInPause
         self.lastSuccess = lastSuccess
         self.watchedSince = watchedSince
     }

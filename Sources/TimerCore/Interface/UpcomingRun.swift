@@ -51,7 +51,7 @@ extension JobSnapshot {
     /// The time of the run after one that is due at `instant`; nil if it is unknown.
     private func occurrence(after instant: WallInstant) -> WallInstant? {
         switch job.schedule {
-        case .every(let span): instant + span
+        case .every(let span): job.from == .end ? nil : instant + span
         case .after, .onBoot: nil
         case .wall(let schedule): schedule.next(after: instant - offset).map { $0 + offset }
         }

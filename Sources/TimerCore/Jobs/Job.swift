@@ -64,6 +64,7 @@ extension Job {
         var renamedFrom: Name?
         var isOneOff = false
         var hasDurationHistogram = false
+        var from = IntervalStart.start
     }
 
     /// Whether it runs once and is then removed together with its definition. A command created it
@@ -77,6 +78,12 @@ extension Job {
     public var hasDurationHistogram: Bool {
         get { uncommon.hasDurationHistogram }
         set { if newValue != hasDurationHistogram { uncommon.hasDurationHistogram = newValue } }
+    }
+
+    /// From where the interval of `every` is counted.
+    public var from: IntervalStart {
+        get { uncommon.from }
+        set { if newValue != from { uncommon.from = newValue } }
     }
 
     /// The time before the first firing; nil: the interval of the schedule. Zero fires at once.
@@ -156,6 +163,14 @@ extension Job {
         /// A line for `/bin/sh -c`.
         case shell(String)
     }
+}
+
+/// From where an interval is counted.
+public enum IntervalStart: String, CaseIterable, Hashable, Sendable {
+    /// From one firing to the next, on a fixed grid.
+    case start
+    /// From the end of a run, and of its retries, to the next firing.
+    case end
 }
 
 /// When a job fires.

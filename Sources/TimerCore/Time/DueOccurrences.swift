@@ -98,6 +98,14 @@ extension JobEntry {
             dropAccrued(at: now)
             return DueOccurrences(first)
         }
+        // There is no grid: the job is due once, and not again before a run has ended. If no run is
+        // made, the next firing is an interval after the last point of the grid.
+        if countsFromEnd {
+            ledger.pass(grid.time(toPoint: due), at: counted(at: now))
+            firings += 1
+            maxLoss = .zero
+            return DueOccurrences(first)
+        }
         let points: DueOccurrences
         if job.policy.randomDelay > .zero {
             let (list, passed) = delayedPoints(of: grid, from: first, accrued: accrued)

@@ -42,7 +42,7 @@ extension MetricsPage {
             for (name, measures) in jobs {
                 let job = measures.job
                 let labels = Labels([
-                    ("schedule", job.schedule.text), ("timezone", job.schedule.zoneName),
+                    ("schedule", job.scheduleText), ("timezone", job.schedule.zoneName),
                     ("count", job.schedule.isCounted ? job.count.rawValue : "wall"),
                     ("concurrency", job.policy.concurrency.rawValue),
                 ])
@@ -126,6 +126,13 @@ extension MetricsPage {
                 Number(run.usage.peakResidentBytes)
             }
         }
+    }
+}
+
+extension Job {
+    /// The schedule in the words of the configuration.
+    fileprivate var scheduleText: String {
+        schedule.text + (from == .end ? ", from the end of each run" : "")
     }
 }
 
