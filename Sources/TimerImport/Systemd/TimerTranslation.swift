@@ -180,16 +180,14 @@ struct TimerTranslation {
         _ interval: (span: Duration, index: Int), first: (span: Duration, index: Int)?
     ) -> [Plan] {
         var keys = [TomlEntry("every", .string(TimeSpan.text(interval.span)))]
+        if unit[interval.index].key == "OnUnitInactiveSec" {
+            keys.append(TomlEntry("from", .string("end")))
+        }
         if let first { keys.append(TomlEntry("first", .string(Self.text(first.span)))) }
         keys.append(TomlEntry("count", .string(count)))
         var plan = Plan(
             suffix: calendars.isEmpty ? "" : "-every", place: unit[interval.index].place,
             keys: keys)
-        if unit[interval.index].key == "OnUnitInactiveSec" {
-            plan.notes.append(
-                "systemd counts the interval from the end of the last run; timerd runs the job on a fixed grid"
-            )
-        }
         guard let first else {
             plan.notes.append(
                 "systemd begins to count only when something else has started the service; the job first runs one interval after it is added"

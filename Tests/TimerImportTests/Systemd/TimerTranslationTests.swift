@@ -104,7 +104,7 @@ extension ImportResult {
         ),
         (
             "OnUnitInactiveSec=1h\nOnStartupSec=5m",
-            ["every = \"1h\"", "first = \"5min\"", "count = \"uptime\""]
+            ["every = \"1h\"", "from = \"end\"", "first = \"5min\"", "count = \"uptime\""]
         ),
         ("OnBootSec=2min", ["on-boot = \"2min\""]), ("OnStartupSec=30", ["on-boot = \"30s\""]),
         ("OnActiveSec=1min", ["after = \"1min\"", "count = \"uptime\""]),
