@@ -45,7 +45,7 @@ import TimerCore
                     (SELECT count(*) FROM notification WHERE kind = 'failure'),
                     (SELECT count(*) FROM incident WHERE notified_us IS NOT NULL)
                 """
-            try? reader.connection.run(statement, doing: "look") { found in
+            _ = try? reader.connection.run(statement, doing: "look") { found in
                 row = (0..<5).map { found.integer($0) ?? -1 }
             }
             guard row.count == 5 else { return false }
