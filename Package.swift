@@ -161,6 +161,7 @@ let package = Package(
         // The tests.
         tests(of: "Systemd", "SystemdActivation"),
         .target(name: "SeededRandom", path: "Tests/SeededRandom", swiftSettings: optimised),
+        .target(name: "WebReceiver", path: "Tests/WebReceiver", swiftSettings: settings),
         tests(of: "Timekeeping", "SeededRandom"),
         tests(of: "PausableTimers", "SeededRandom"),
         tests(of: "TimerCore", "SeededRandom", resources: [.copy("Data")]),
@@ -174,7 +175,7 @@ let package = Package(
         tests(of: "TimerStore", "TimerCore"),
         tests(
             of: "TimerRunner", "SeededRandom", "TimerCore", "CSpawn", "HostThreads",
-            "TimerRunnerClient", "TimerRunnerProtocol"),
+            "TimerRunnerClient", "TimerRunnerProtocol", "WebReceiver"),
         tests(of: "TimerZones", "SeededRandom", "TimerCore"),
         tests(
             of: "TimerImport", "HostFiles", "SeededRandom", "TimerCore", "TimerConfig",
@@ -195,7 +196,7 @@ let package = Package(
             name: "LifeTests",
             dependencies: [
                 "timerd", "timerd-runner", "timerctl", "TimerControl", "TimerCore", "CSQLite",
-                "SeededRandom",
+                "SeededRandom", "WebReceiver",
             ],
             swiftSettings: settings),
     ],

@@ -9,7 +9,6 @@
 #include "memory.h"
 #include "pack.h"
 #include "raw.h"
-#include "text.h"
 
 #include <errno.h>
 #include <fcntl.h>

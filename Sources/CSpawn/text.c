@@ -3,7 +3,7 @@
 
 #define _GNU_SOURCE
 
-#include "text.h"
+#include "CSpawn.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -78,6 +78,18 @@ extension Decoder {
         }
     }
 
+    /// Lets a notifier set the variables with its facts for runs of its job.
+    func allowVariables(of notifiers: [Notifier], in jobs: inout [Job]) {
+        let names = Set(
+            notifiers.compactMap { notifier in
+                if case .job(let job) = notifier.transport { job } else { nil }
+            })
+        guard !names.isEmpty else { return }
+        for index in jobs.indices where names.contains(jobs[index].name) {
+            jobs[index].execution.runVariables.formUnion(RunVariables.ofNotifications)
+        }
+    }
+
     /// A job can only name notifiers that are there. A job that a notifier runs cannot be told about
     /// by running a job: that could go on for ever.
     /// - Returns: how many errors it found beyond those it added.

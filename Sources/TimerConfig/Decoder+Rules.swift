@@ -18,6 +18,7 @@ extension Decoder {
         var faults = faults(with: rejected[before...])
         let notifierErrors = errors.count
         let notifiers = usableNotifiers(&errors)
+        allowVariables(of: notifiers, in: &kept)
         if errors.count > notifierErrors { faults.isWhole = true }
         if jobs.count > settings.jobsMax {
             faults.isWhole = true

@@ -43,6 +43,12 @@ struct NotifierKey: Sendable {
             draft.mailContentType = (try node.contentType(), node.mark)
         },
         NotifierKey(
+            "sendmail", .pattern("^/"),
+            "The absolute path of the program that sends the mails; the default is sendmail in the usual directories."
+        ) { node, draft throws(Fault) in
+            draft.sendmail = (try node.programPath(), node.mark)
+        },
+        NotifierKey(
             "webhook", .url, "Sends a POST request to this URL."
         ) { node, draft throws(Fault) in draft.webhook = try node.url() },
         NotifierKey(
@@ -149,6 +155,7 @@ struct NotifierDraft {
     var mail: [String]?
     var mailFrom: (text: String, mark: SourceMark)?
     var mailContentType: (text: String, mark: SourceMark)?
+    var sendmail: (text: String, mark: SourceMark)?
     var webhook: String?
     var ping: String?
     var job: (name: Job.Name, mark: SourceMark)?
@@ -168,8 +175,9 @@ struct NotifierDraft {
     func notifier(named name: Notifier.Name, at mark: SourceMark) throws(Fault) -> Notifier {
         let transport = try transport(at: mark)
         if case .mail = transport {
-        } else if let stray = mailFrom ?? mailContentType {
-            throw Fault(stray.mark, "mail-from and mail-content-type go with mail alone")
+        } else if let stray = mailFrom ?? mailContentType ?? sendmail {
+            throw Fault(
+                stray.mark, "mail-from, mail-content-type and sendmail go with mail alone")
         }
         if transport.isPing {
             let strays = [
@@ -193,8 +201,9 @@ struct NotifierDraft {
         }
         return Notifier(
             name: name, transport: transport, on: on?.kinds, after: after?.number ?? 1,
-            repeatInterval: repeatInterval?.span, batch: batch?.span, perHour: perHour?.number ?? 20
-        )
+            repeatInterval: repeatInterval?.span, batch: batch?.span,
+            perHour: perHour?.number ?? 20,
+            sendmail: sendmail?.text)
     }
 
     private func transport(at mark: SourceMark) throws(Fault) -> Notifier.Transport {
@@ -274,6 +283,13 @@ extension TomlNode {
         else {
             throw Fault(mark, "\"\(text)\" is no address such as \"root\" or \"ops@example.org\"")
         }
+        return text
+    }
+
+    func programPath() throws(Fault) -> String {
+        let text = try string()
+        guard text.hasPrefix("/"), (2...4095).contains(text.utf8.count), !text.utf8.contains(0)
+        else { throw Fault(mark, "\"\(text.shortened(to: 100))\" is no absolute path") }
         return text
     }
 

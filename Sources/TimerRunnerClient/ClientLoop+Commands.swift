@@ -11,7 +11,7 @@ extension ClientLoop {
         case .start(let orders):
             let room = max(0, RunnerClient.waitingMax - runs.count)
             for order in orders.dropFirst(room) { refuse(order) }
-            for order in orders.prefix(room) { runs[order.run] = Known(order: order) }
+            for order in orders.prefix(room) { runs[order.run] = Known(order: .run(order)) }
             start(Array(orders.prefix(room)))
         case .end(let run, let grace):
             guard let known = runs[run], !known.isOver else { return }
@@ -45,6 +45,10 @@ extension ClientLoop {
                 send(.discard(Array(rest.prefix(Wire.runsPerFrame))))
                 rest = rest.dropFirst(Wire.runsPerFrame)
             }
+        case .send(let order):
+            // A run of an earlier scheduler may have ended just now.
+            if runs[order.run] == nil { runs[order.run] = Known(order: .message(order)) }
+            send(.send(order))
         case .close: isClosing = true
         }
     }

@@ -36,11 +36,16 @@ extension ClientLoop {
     private mutating func reconcile(_ holdings: [RunnerClient.Holding]) {
         let held = Dictionary(holdings.map { ($0.run, $0) }) { first, _ in first }
         unknownRuns = []
-        for holding in holdings where runs[holding.run] == nil { handleUnknown(holding) }
+        for holding in holdings where runs[holding.run] == nil {
+            if holding.run.isMessage { runs[holding.run] = Known() } else { handleUnknown(holding) }
+        }
         var orders: [RunOrder] = []
         for (run, known) in runs where !known.isOver {
             if let order = known.order, held[run] == nil {
-                orders.append(order)
+                switch order {
+                case .run(let order): orders.append(order)
+                case .message(let order): send(.send(order))
+                }
             } else if held[run] == nil {
                 // The run was started, and all data about it was lost with its runner.
                 runs[run]?.isOver = true

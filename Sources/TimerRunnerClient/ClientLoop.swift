@@ -44,11 +44,17 @@ struct ClientLoop: ~Copyable {
     /// Whether there may be more frames in the buffer.
     private var hasFrames = false
 
+    /// The request for a run that has not started.
+    enum Request {
+        case run(RunOrder)
+        case message(MessageOrder)
+    }
+
     /// What is known about a run, and the commands for it: they are sent again to a runner that may
     /// not have received them.
     struct Known {
         /// Nil once the run has started.
-        var order: RunOrder?
+        var order: Request?
         var isOver = false
         var end: Duration?
         var isSuspended = false
@@ -70,7 +76,7 @@ struct ClientLoop: ~Copyable {
     /// Adds the runs that the runner reported on the first connection.
     mutating func add(_ known: Set<Run.ID>, of holdings: [RunnerClient.Holding]) {
         for holding in holdings {
-            if known.contains(holding.run) {
+            if known.contains(holding.run) || holding.run.isMessage {
                 runs[holding.run] = Known()
             } else {
                 handleUnknown(holding)

@@ -22,6 +22,7 @@ final class ClientMailbox: Sendable {
         case refresh
         case forgetFormer
         case discard([Job.Name])
+        case send(MessageOrder)
         case close
     }
 

@@ -171,6 +171,10 @@ public final class RunnerClient: Sendable {
     /// These one-off jobs are over: the runner, if one is connected, removes their definitions.
     public func discard(_ jobs: [Job.Name]) { mailbox.post(.discard(jobs), hasTime: true) }
 
+    /// Sends a message of a notifier. Its run is reported like any other one; a run of an earlier
+    /// scheduler that sends it is taken over. Without a connection to a runner, it waits for one.
+    public func send(_ order: MessageOrder) { mailbox.post(.send(order)) }
+
     /// Makes the runner terminate every run, by SIGTERM and after `grace` by SIGKILL, and then
     /// itself. Returns when that is done and every end is reported, or after `grace` and ten
     /// seconds, or at once if no runner is connected.

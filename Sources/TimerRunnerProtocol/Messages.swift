@@ -15,6 +15,25 @@ public struct RunRequest: Hashable, Sendable {
     public var active: Duration
     /// The variables that are set for this run alone. Its definition may not allow them.
     public var variables: RunVariables
+    /// The message that it sends; nil for a run of a job.
+    public var message: Message?
+
+    /// A message to send.
+    public struct Message: Hashable, Sendable {
+        /// What the scheduler requests.
+        public var order: MessageOrder
+        /// The notifier in the configuration that the runner has read.
+        public var notifier: Notifier
+        /// The path of the file with the address; nil if it has none.
+        public var credential: String?
+
+        /// A message of this notifier.
+        public init(_ order: MessageOrder, of notifier: Notifier, credential: String? = nil) {
+            self.order = order
+            self.notifier = notifier
+            self.credential = credential
+        }
+    }
 
     /// The request for a run.
     public init(_ run: Run) {

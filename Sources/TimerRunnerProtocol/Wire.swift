@@ -13,11 +13,12 @@ package import TimerCore
 /// a new connection the messages that were not acknowledged are sent again.
 package enum Wire {
     /// The version of the protocol; both sides must have the same.
-    package static let version: UInt64 = 4
+    package static let version: UInt64 = 5
     /// The most bytes of a frame from the runner: the longest tail of a run fits.
     package static let replyBytesMax = 4 << 20
-    /// The most bytes of a frame from the scheduler: `runsPerFrame` runs with the longest names fit.
-    package static let requestBytesMax = 128 << 10
+    /// The most bytes of a frame from the scheduler: `runsPerFrame` runs with the longest names fit,
+    /// and the longest message of a notifier.
+    package static let requestBytesMax = 288 << 10
     /// The most runs named in one frame.
     package static let runsPerFrame = 500
     /// The most bytes of variables in one frame, as `RunVariables.cost` counts them: those of any one run fit.
@@ -88,6 +89,8 @@ package enum WireRequest: Hashable {
     case forgetFormer
     /// These one-off jobs are over: their definitions can be removed.
     case discard([Job.Name])
+    /// Requests that a message is sent.
+    case send(MessageOrder)
 
     package var bytes: [UInt8] {
         var writer = WireWriter()
@@ -139,6 +142,9 @@ package enum WireRequest: Hashable {
         case .discard(let jobs):
             writer.put(UInt8(13))
             writer.put(jobs) { $0.put($1.description) }
+        case .send(let order):
+            writer.put(UInt8(14))
+            writer.put(order)
         }
         return writer.bytes
     }
@@ -182,6 +188,7 @@ package enum WireRequest: Hashable {
                 jobs.append(job)
             }
             self = .discard(jobs)
+        case 14: self = .send(try reader.message())
         default: throw .init()
         }
         try reader.finish()

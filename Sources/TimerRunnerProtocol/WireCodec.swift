@@ -227,7 +227,7 @@ package struct WireReader {
     }
 
     package mutating func run() throws(Fault) -> Run.ID {
-        guard let job = Job.Name(try string()) else { throw Fault() }
+        guard let job = Job.Name(ofRun: try string()) else { throw Fault() }
         let scheduled = try instant()
         guard let attempt = Int(exactly: try signed()), attempt >= 1 else { throw Fault() }
         return Run.ID(firing: Firing.ID(job: job, scheduled: scheduled), attempt: attempt)

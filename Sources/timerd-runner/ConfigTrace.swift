@@ -80,9 +80,13 @@ final class ConfigTrace: Sendable {
             rest = rest.dropFirst(share.jobs)
         }
         let names = shares.map { name(of: $0.file) }
+        let notifiers = Dictionary(reading.jobSet.notifiers.map { ($0.name, $0) }) { first, _ in
+            first
+        }
         state.withLock { [files] state in
             state.last?.rules.activeMax = reading.settings.maxConcurrent
             state.last?.rules.allowedUsers = reading.settings.allowedUsers
+            state.last?.rules.notifiers = notifiers
             state.last?.settingsFiles = reading.settingsFiles
             state.last?.files = files
             state.last?.names = names

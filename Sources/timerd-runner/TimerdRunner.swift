@@ -52,6 +52,14 @@ struct TimerdRunner: ParsableCommand {
             valueName: "user"))
     var schedulerUser: String?
 
+    @Option(
+        help: ArgumentHelp(
+            """
+            The user as whom a runner of root sends notifications (default: timerd-notify, or nobody if there is no \
+            such user).
+            """, valueName: "user"))
+    var notifyUser: String?
+
     @Flag(help: "Return once the socket is ready, and continue in a new session.")
     var detach = false
 
@@ -175,6 +183,26 @@ struct TimerdRunner: ParsableCommand {
         }
     }
 
+    /// The user as whom messages are sent: not root, who could read everything, and not the user of
+    /// the scheduler, who could change it. A runner of another user has no choice.
+    private func messageUser() throws -> String? {
+        guard geteuid() == 0 else { return nil }
+        if let notifyUser {
+            guard Self.isUser(notifyUser) else {
+                throw Directory.Failure(
+                    description: "--notify-user: there is no user \"\(notifyUser)\"")
+            }
+            return notifyUser
+        }
+        return Self.isUser(Self.standardMessageUser) ? Self.standardMessageUser : "nobody"
+    }
+
+    private static let standardMessageUser = "timerd-notify"
+
+    private static func isUser(_ name: String) -> Bool {
+        if case .found = UserDatabase.user(named: name) { true } else { false }
+    }
+
     /// - Parameter program: the program that the service manager restarts when this process ends;
     ///   nil if there is no service manager.
     private func makeServer(for user: UInt32, replacing program: OwnProgram?) throws -> RunnerServer
@@ -202,6 +230,8 @@ struct TimerdRunner: ParsableCommand {
         settings.options.credentials = try credentials.resolvedPath()
         settings.options.usesControlGroups = controlGroups && enterControlGroup()
         settings.idleMax = exitIdle
+        settings.messageUser = try messageUser()
+        settings.messageCredentials = getenv("CREDENTIALS_DIRECTORY").map { String(cString: $0) }
         if let program { settings.isReplaced = { program.isReplaced() } }
         settings.hasChanged = { trace.hasChanged() }
         settings.isAffected = { trace.isAffected($0) }

@@ -33,6 +33,7 @@ import TimerCore
             mail = ["root", "ops@example.org"]
             mail-from = "timerd@example.org"
             mail-content-type = "text/html"
+            sendmail = "/usr/bin/msmtp"
             on = ["failure", "output"]
             after = 3
             repeat = "24h"
@@ -45,6 +46,7 @@ import TimerCore
                     to: ["root", "ops@example.org"], from: "timerd@example.org",
                     contentType: "text/html"))
         #expect(ops.on == [.failure, .output] && ops.after == 3)
+        #expect(ops.sendmail == "/usr/bin/msmtp")
         #expect(ops.repeatInterval == .seconds(86_400) && ops.batch == .zero && ops.perHour == 5)
     }
 
@@ -244,7 +246,11 @@ import TimerCore
             ),
             (
                 "[notify.x]\njob = \"b\"\nmail-from = \"a\"\n\(job)",
-                "3:13: notifier \"x\": mail-from and mail-content-type go with mail alone"
+                "3:13: notifier \"x\": mail-from, mail-content-type and sendmail go with mail alone"
+            ),
+            (
+                "[notify.x]\nmail = \"a\"\nsendmail = \"msmtp\"",
+                "3:12: notifier \"x\": sendmail: \"msmtp\" is no absolute path"
             ),
             (
                 "[notify.x]\njob = \"aa\"\n\(job)",

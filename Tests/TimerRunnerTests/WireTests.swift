@@ -33,7 +33,41 @@ import TimerCore
         .barrier(.max), .forget([run, run]), .seen(events: 7, output: .max),
         .shutDown(grace: .zero),
         .refresh, .forgetFormer, .discard([Job.Name("restic-1")!, Job.Name("a")!]),
+        .send(message(.mail(Array("To: a\n\nb".utf8)))),
+        .send(
+            message(
+                .request(
+                    MessageOrder.Request(
+                        method: "GET", path: "/start", query: "rid=1",
+                        headers: [.init("Title", "x"), .init("Tags", "")], body: [0, 255])))),
     ]
+
+    private static func message(_ content: MessageOrder.Content) -> MessageOrder {
+        MessageOrder(
+            run: MessageOrder.run(created: run.firing.scheduled, attempt: 3),
+            notifier: Notifier.Name("ops")!, content: content)
+    }
+
+    @Test func aMessageIsNeverOfAJob_andHasALimit() throws {
+        let name = try #require(Job.Name(ofRun: "@message"))
+        #expect(Job.Name("@message") == nil && name == .messages)
+        let id = MessageOrder.run(created: Self.run.firing.scheduled, attempt: 2)
+        #expect(Run.ID(id.description) == id && id.isMessage && !Self.run.isMessage)
+        var order = Self.message(.mail([UInt8](repeating: 65, count: MessageOrder.bytesMax)))
+        let bytes = WireRequest.send(order).bytes
+        #expect(bytes.count < Wire.requestBytesMax)
+        #expect(try WireRequest(bytes[...]) == .send(order))
+        order.content = .mail([UInt8](repeating: 65, count: MessageOrder.bytesMax + 1))
+        #expect(throws: WireReader.Fault.self) {
+            _ = try WireRequest(WireRequest.send(order).bytes[...])
+        }
+        order = Self.message(.mail([]))
+        order.run = Self.run
+        #expect(throws: WireReader.Fault.self) {
+            _ = try WireRequest(WireRequest.send(order).bytes[...])
+        }
+    }
+
     private static let replies: [WireReply] = [
         .welcome(version: 1, instance: .max),
         .holds(run, began: WallInstant(microsecondsSinceEpoch: 1), isOver: false),

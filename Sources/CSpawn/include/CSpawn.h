@@ -83,6 +83,10 @@ typedef struct {
 /// Sets the stage, ordered after all earlier writes (a release store).
 void cspawn_set_stage(cspawn_run_record *_Nonnull record, uint32_t stage);
 
+/// Creates a file in memory with this text, positioned at its start, that can never be changed. Returns its descriptor,
+/// closed on exec, or -1 with errno set.
+int cspawn_make_text(const char *_Nullable text, size_t length);
+
 /// What to start and how.
 typedef struct {
     /// The files to try, in this order, ended by NULL: the path of the program, or its name in each directory of PATH.

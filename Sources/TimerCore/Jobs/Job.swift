@@ -123,6 +123,17 @@ extension Job {
             description = text
         }
 
+        /// The name in the identities of the runs that send messages of notifiers. It is not valid
+        /// for a job.
+        public static let messages = Name(reserved: "@message")
+
+        private init(reserved text: String) { description = text }
+
+        /// Parses the name in the identity of a run: that of a job, or `messages`.
+        package init?(ofRun text: String) {
+            if text == Self.messages.description { self = .messages } else { self.init(text) }
+        }
+
         /// What is wrong with `text` as a job name, as the end of a sentence; nil if it is valid.
         public static func fault(in text: String) -> String? { fault(in: text, as: "a job name") }
 

@@ -54,7 +54,7 @@ public struct Run: Hashable, Sendable {
         /// Parses the text that `description` produces; nil for any other text.
         public init?(_ text: String) {
             let parts = text.split(separator: ":", omittingEmptySubsequences: false)
-            guard parts.count == 3, let job = Job.Name(String(parts[0])),
+            guard parts.count == 3, let job = Job.Name(ofRun: String(parts[0])),
                 let scheduled = WallInstant(basicISO8601: parts[1]),
                 let attempt = Int(parts[2]), attempt >= 1, String(attempt) == parts[2]
             else { return nil }

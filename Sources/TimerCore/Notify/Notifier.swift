@@ -19,11 +19,14 @@ public struct Notifier: Hashable, Sendable {
     public var batch: Duration
     /// How many messages are sent in an hour at most; at least 1.
     public var perHour: Int
+    /// The path of the program that sends mails; nil: `sendmail` in the usual directories.
+    public var sendmail: String?
 
     /// Creates a notifier; by default with the values that the configuration has by default.
     public init(
         name: Name, transport: Transport, on: Set<NotificationKind>? = nil, after: Int = 1,
-        repeatInterval: Duration? = nil, batch: Duration? = nil, perHour: Int = 20
+        repeatInterval: Duration? = nil, batch: Duration? = nil, perHour: Int = 20,
+        sendmail: String? = nil
     ) {
         self.name = name
         self.transport = transport
@@ -32,6 +35,7 @@ public struct Notifier: Hashable, Sendable {
         self.repeatInterval = repeatInterval
         self.batch = transport.canBatch ? batch ?? Self.standardBatch : .zero
         self.perHour = perHour
+        self.sendmail = sendmail
     }
 
     /// How long messages are collected, if the configuration does not say it.

@@ -33,6 +33,8 @@ struct Child {
     /// Standard output and standard error; nil once closed.
     var streams: [Stream?]
     var tail: Tail
+    /// Removes the secrets of a message from it.
+    var redaction: Redaction?
     /// How many lines its job may write in which time; nil for no limit.
     var lineLimit: LineLimit?
     /// The lines that were dropped because of that limit and are not reported yet. While this is
@@ -51,6 +53,11 @@ struct Child {
     var reaped: Reaped?
     /// The name of its control group, if it has one.
     var controlGroup: String?
+
+    /// The last part of its output, without secrets.
+    var cleanTail: [UInt8] {
+        redaction.map { $0.apply(to: tail.last, isCut: tail.isCut) } ?? tail.last
+    }
 
     /// A set-up in progress.
     struct Launch {

@@ -99,4 +99,7 @@ struct Tail {
     }
 
     var last: [UInt8] { Array(bytes.suffix(limit)) }
+
+    /// Whether there may have been more before `last`.
+    var isCut: Bool { bytes.count >= limit }
 }

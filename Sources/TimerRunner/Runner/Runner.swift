@@ -205,12 +205,13 @@ public final class Runner: Sendable {
         var ready: [Preparation] = []
         for request in requests {
             let execution = request.definition.execution
-            let key = AccountKey(user: execution.user, group: execution.group)
+            let key = AccountKey(
+                user: execution.user, group: execution.group, isMessage: request.message != nil)
             // Looked up once for all runs of the request, because many of them may have the same
             // user.
             let account = found[key] ?? resolve(key)
             found[key] = account
-            guard let wanted = RunFiles(execution), case .success(let owner) = account
+            guard let wanted = RunFiles(request), case .success(let owner) = account
             else {
                 ready.append(Preparation(request, account))
                 continue
@@ -227,6 +228,8 @@ public final class Runner: Sendable {
     private struct AccountKey: Hashable {
         var user: String?
         var group: String?
+        /// Whether it sends a message.
+        var isMessage: Bool
     }
 
     private func resolve(_ key: AccountKey) -> Result<Account, Spawner.Failure> {
@@ -238,7 +241,8 @@ public final class Runner: Sendable {
                     "run as \(found.name), who is the user of the scheduler: give the job another user"
                 )
             }
-            if let allowed = allowedUsers.withLock(\.self) {
+            // The rule is for jobs.
+            if !key.isMessage, let allowed = allowedUsers.withLock(\.self) {
                 try found.check(isOneOf: allowed, named: key.user)
             }
             return .success(found)

@@ -9,7 +9,13 @@ import TimerRunnerProtocol
 extension RunnerThread {
     mutating func execute(_ command: RunnerMailbox.Command) {
         switch command {
-        case .start(let preparations): if !isShutDown { waiting += preparations }
+        case .start(let preparations):
+            guard !isShutDown else { return }
+            if preparations.first?.request.message != nil {
+                messages += preparations
+            } else {
+                waiting += preparations
+            }
         case .read(let request, let account): awaitFiles(of: request, account)
         case .wasRead(let run, let files): didReadFiles(of: run, files)
         case .signal(let run, let number):
@@ -39,6 +45,7 @@ extension RunnerThread {
         let child = serials[run].flatMap { children[$0] }
         if let child, child.launch == nil { return child }
         if child != nil || reading[run] != nil || waiting.contains(where: { $0.request.id == run })
+            || messages.contains(where: { $0.request.id == run })
         {
             pendingCommands[run, default: []].append(command)
             mailbox.keepCommands(1)

@@ -33,6 +33,8 @@ extension RunnerThread {
     private mutating func cancel(_ run: Run.ID) {
         if let index = waiting.firstIndex(where: { $0.request.id == run }) {
             mailbox.finishStart(waiting.remove(at: index))
+        } else if let index = messages.firstIndex(where: { $0.request.id == run }) {
+            mailbox.finishStart(messages.remove(at: index))
         } else if !cancelReading(run) {
             return
         }
@@ -117,6 +119,7 @@ extension RunnerThread {
         isShutDown = true
         // A run that was never started has no record, and the next runner starts it.
         waiting = []
+        messages = []
         pendingCommands = [:]
         reading = [:]
         for serial in Array(serials.values) {

@@ -146,12 +146,13 @@ extension RunnerThread {
         guard let read = reading.removeValue(forKey: run) else {
             return mailbox.forgetFiles(files)
         }
-        waiting.append(Preparation(read.request, .success(read.account), files: files))
+        let preparation = Preparation(read.request, .success(read.account), files: files)
+        if run.isMessage { messages.append(preparation) } else { waiting.append(preparation) }
     }
 
     private mutating func expireReading(at now: Int64) {
         for (run, read) in reading where now >= read.until {
-            let files = RunFiles(read.request.definition.execution)?.description ?? ""
+            let files = RunFiles(read.request)?.description ?? ""
             let failure = Spawner.failure(
                 ETIMEDOUT,
                 "read \(files) within \(Spawner.timeout.components.seconds) seconds")

@@ -102,6 +102,7 @@ extension RunnerThread {
         if case .running = child.stage, let failure = child.failure { outcome = failure }
         serials[child.id] = nil
         processes[child.pid] = nil
+        activeMessages.remove(child.id)
         if let group = child.controlGroup {
             var wasEnded = true
             if case .running = child.stage { wasEnded = false }
@@ -116,7 +117,7 @@ extension RunnerThread {
         }
         // A program that never ran used no resources.
         if case .spawnFailed = outcome { usage = RunUsage() }
-        let end = RunEnd(outcome, usage, at: RunnerClock.wall(), tail: child.tail.last)
+        let end = RunEnd(outcome, usage, at: RunnerClock.wall(), tail: child.cleanTail)
         registry.recordEnd(end, of: child.id)
         handler(.ended(child.id, end))
         keepOrphanedOutput(of: serial)

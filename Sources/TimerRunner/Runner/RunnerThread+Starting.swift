@@ -9,16 +9,24 @@ import TimerRunnerProtocol
 extension RunnerThread {
     /// Whether a run waits and the limit of active runs is not reached. This is checked again when
     /// an active run has ended.
-    var mayStart: Bool { !waiting.isEmpty && serials.count < activeMax }
+    var mayStart: Bool { !waiting.isEmpty && serials.count - activeMessages.count < activeMax }
+
+    /// The same for the messages that wait.
+    var maySend: Bool { !messages.isEmpty && activeMessages.count < Self.activeMessagesMax }
 
     /// Starts some of the runs that wait.
     mutating func startPreparations() {
-        guard mayStart else { return }
+        guard mayStart || maySend else { return }
         // This is read after the commands were received: if a caller ignores a signal and then
         // requests a run, it is ignored by then.
         let signals = cspawn_signals()
         for _ in 0..<Self.startsPerIteration {
-            guard mayStart, let preparation = waiting.popFirst() else { return }
+            guard mayStart, let preparation = waiting.popFirst() else { break }
+            mailbox.finishStart(preparation)
+            start(preparation, signals)
+        }
+        // Messages are not urgent.
+        while maySend, !mayStart, let preparation = messages.popFirst() {
             mailbox.finishStart(preparation)
             start(preparation, signals)
         }
@@ -67,6 +75,7 @@ extension RunnerThread {
         children[serial] = child
         serials[child.id] = serial
         processes[child.pid] = serial
+        if child.id.isMessage { activeMessages.insert(child.id) }
         if let deadline = child.deadline { timers.set(serial, at: deadline) }
     }
 
@@ -97,7 +106,7 @@ extension RunnerThread {
     private mutating func spawn(
         _ preparation: Preparation, _ signals: UInt64
     ) throws(Spawner.Failure) {
-        let definition = preparation.request.definition
+        var definition = preparation.request.definition
         let began = RunnerClock.awake()
         let beganAt = RunnerClock.wall()
         let deadline = definition.execution.timeout.flatMap { span -> Int64? in
@@ -127,6 +136,11 @@ extension RunnerThread {
             if let groups, let group { context.controlGroup = try groups.make(group) }
             defer { if group != nil { close(context.controlGroup) } }
             try storeCredentials(of: preparation.request.id, to: &ready)
+            if let message = ready.message {
+                definition.execution.stdin = message.input
+                context.passed = try Self.makeBody(message)
+            }
+            defer { if context.passed >= 0 { close(context.passed) } }
             process = try spawner.spawn(definition, ready, in: context)
             // Otherwise SIGCHLD reports the end of every child.
             if orphanWatch == nil { try watch(process) }
@@ -149,10 +163,21 @@ extension RunnerThread {
             number: process.launch, definition: definition, account: ready.account,
             session: process.session.map { Child.Session(socket: $0) })
         child.lineLimit = LineLimit(definition.execution)
+        child.redaction = ready.message?.redaction
         child.controlGroup = group
         child.deadline = deadline
         add(child)
         awaitLaunch(of: serial)
+    }
+
+    /// The body of a message, in memory that cannot be changed; -1 if it has none.
+    private static func makeBody(_ message: MessageCommand) throws(Spawner.Failure) -> Int32 {
+        guard let body = message.body else { return -1 }
+        let file = body.withUnsafeBytes {
+            cspawn_make_text($0.baseAddress?.assumingMemoryBound(to: CChar.self), $0.count)
+        }
+        guard file >= 0 else { throw Spawner.failure(errno, "provide the body of a message") }
+        return file
     }
 
     /// Makes the user of the run the owner of the pipes, because a program that opens /dev/stderr

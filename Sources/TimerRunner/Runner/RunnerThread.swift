@@ -12,6 +12,8 @@ struct RunnerThread: ~Copyable {
     /// How many runs are started before events of other runs are handled. A start costs more with
     /// more open descriptors, so the descriptors of runs that ended should be closed in between.
     static let startsPerIteration = 32
+    /// How many runs that send messages may be active at once.
+    static let activeMessagesMax = 4
     /// The most bytes read from one pipe before other pipes are read.
     static let bytesPerPipe = 8 << 10
     /// The most bytes that are cut into lines before `outputGate` is checked again.
@@ -72,7 +74,11 @@ struct RunnerThread: ~Copyable {
     /// The runs that wait to be started, and the commands that arrived for runs whose program does
     /// not run yet.
     var waiting: ArraySlice<Preparation> = []
-    /// How many runs may be active at once.
+    /// The messages that wait to be sent, and the active runs that send some. They have places of
+    /// their own, so that a receiver that does not answer takes none of the jobs.
+    var messages: ArraySlice<Preparation> = []
+    var activeMessages: Set<Run.ID> = []
+    /// How many runs of jobs may be active at once.
     var activeMax = Int.max
     var pendingCommands: [Run.ID: [RunnerMailbox.Command]] = [:]
     /// When `iterationEnded` must be called with true.
@@ -250,7 +256,7 @@ struct RunnerThread: ~Copyable {
 
     /// How long epoll_wait may wait, in milliseconds; -1 for no limit.
     private func timeout() -> Int32 {
-        if mayStart || !barriers.isEmpty || mayHaveMoreEnds { return 0 }
+        if mayStart || maySend || !barriers.isEmpty || mayHaveMoreEnds { return 0 }
         let next = min(timers.next ?? .max, flushBy ?? .max, launchBy ?? .max)
         guard next < .max else { return -1 }
         // Rounded up, so that the loop does not wake too early; at most a day, so that the number

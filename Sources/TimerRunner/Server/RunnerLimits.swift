@@ -21,6 +21,9 @@ struct RunnerLimits: Hashable, Sendable {
     /// have not started.
     var commands = 50_000
 
+    /// The most messages that wait until the configuration is read.
+    var messages = 64
+
     /// How long the files of the configuration must not have changed before a run is refused
     /// because they do not have its job.
     var settleTime: Duration = .seconds(1)

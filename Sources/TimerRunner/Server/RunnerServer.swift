@@ -26,8 +26,10 @@ public final class RunnerServer: Sendable {
         public var activeMax = Int.max
         /// The users as whom runs may execute; nil: any. A run of another user fails.
         public var allowedUsers: AllowedUsers?
+        /// The notifiers, which say how messages are sent.
+        public var notifiers: [Notifier.Name: Notifier] = [:]
 
-        /// No limits.
+        /// No limits, and no notifiers.
         public init() {}
     }
 
@@ -54,6 +56,11 @@ public final class RunnerServer: Sendable {
         public var idleMax: Duration?
         /// Whether a scheduler may terminate every run and the server.
         public var allowsShutDown = true
+        /// The user as whom messages are sent; nil: the user of this process.
+        public var messageUser: String?
+        /// `$CREDENTIALS_DIRECTORY`, in which the secret addresses of notifiers are; nil if it is not
+        /// set. No part of the path may be a symbolic link.
+        public var messageCredentials: String?
         /// Whether the configuration may have changed since it was last read. It is called before
         /// runs start, and should return quickly.
         public var hasChanged: @Sendable () -> Bool = { false }
@@ -139,9 +146,10 @@ public final class RunnerServer: Sendable {
             // reported together.
             let coalescer = WakeCoalescer()
             runner = try Runner(registry: settings.registry, options: settings.options) { event in
+                guard !event.isMessageOutput else { return }
                 coalescer.note(event, isFirst: outbound.take(event))
             } outputGate: { run in
-                outbound.outputGate(of: run)
+                run.isMessage ? .open : outbound.outputGate(of: run)
             } iterationEnded: { isLate in
                 let (mustWake, mayWait) = coalescer.endIteration(isLate: isLate)
                 if mustWake { EventFD.signal(wake) }
@@ -258,6 +266,17 @@ extension RunnerServer {
             requests.state.withLock({ $0.grace == nil }), !outbound.hasLiveRun
         else { return nil }
         return before ?? RunnerClock.awake() + idleMax.wholeNanoseconds
+    }
+}
+
+extension RunnerEvent {
+    /// Whether it is about the output of a program that sends a message. Only the last part of that
+    /// is reported, with the end of its run, because it may contain a secret.
+    fileprivate var isMessageOutput: Bool {
+        switch self {
+        case .began, .ended: false
+        case .output, .dropped, .limited, .slowed, .leftBehind: run.isMessage
+        }
     }
 }
 

@@ -106,6 +106,7 @@ extension ServerLoop {
             let rules = settings.didApply()
             runner.limit(to: rules.activeMax)
             runner.allow(rules.allowedUsers)
+            notifiers = rules.notifiers
             unreadable = nil
         case .failure(let error): unreadable = error.description
         }
@@ -115,6 +116,7 @@ extension ServerLoop {
             lastOfFormer = nil
             reader.free(definitions.forgetFormer())
         }
+        sendWaiting()
         do throws(Closing) {
             try startWaiting()
         } catch {

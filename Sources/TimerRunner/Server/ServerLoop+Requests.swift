@@ -51,6 +51,7 @@ extension ServerLoop {
         case .refresh: refresh()
         case .forgetFormer: forgetFormer()
         case .discard(let jobs): discard(jobs)
+        case .send(let order): try send(order)
         }
     }
 
@@ -69,7 +70,7 @@ extension ServerLoop {
         case .resume(let run): runner.resume(run)
         case .signal(let run, let number): runner.signal(run, number)
         case .forget(let runs): forget(runs)
-        case .hello, .start, .barrier, .seen, .shutDown, .refresh, .forgetFormer, .discard:
+        case .hello, .start, .barrier, .seen, .shutDown, .refresh, .forgetFormer, .discard, .send:
             break
         }
     }
@@ -84,7 +85,7 @@ extension ServerLoop {
         for run in outbound.forget(runs) { runner.forget(run) }
     }
 
-    private func check(_ count: Int, _ most: Int, _ what: String) throws(Closing) {
+    func check(_ count: Int, _ most: Int, _ what: String) throws(Closing) {
         guard count > most else { return }
         throw Closing(why: "asked for too much: \(count) \(what), and at most \(most) may")
     }

@@ -23,6 +23,10 @@ struct ServerLoop {
     var mustYield = false
     var definitions = JobDefinitions()
     var waiting = WaitingOrders()
+    /// The messages that wait for a reading of the configuration, with its number.
+    var messages: [(order: MessageOrder, reading: UInt64)] = []
+    /// As of the reading in use.
+    var notifiers: [Notifier.Name: Notifier] = [:]
     let reader: DefinitionReader
     /// Whether the configuration must be read once more.
     var isStale = false

@@ -5,6 +5,7 @@ import CSpawn
 import Glibc
 import HostFiles
 import TimerCore
+import TimerRunnerProtocol
 
 /// The files that are read before a run starts.
 struct RunFiles: Sendable {
@@ -12,18 +13,23 @@ struct RunFiles: Sendable {
     var environmentFile: String?
     /// The path of each credential, by its name.
     var credentials: [String: String]
+    /// The path of the file with the address of a message.
+    var address: String?
 
     /// Nil if a run needs no files.
-    init?(_ execution: Execution) {
-        guard execution.environmentFile != nil || !execution.credentials.isEmpty else { return nil }
+    init?(_ request: RunRequest) {
+        let execution = request.definition.execution
         environmentFile = execution.environmentFile
         credentials = execution.credentials
+        address = request.message?.credential
+        guard environmentFile != nil || !credentials.isEmpty || address != nil else { return nil }
     }
 
     /// The contents of the files.
     struct Contents: Sendable {
         var variables: [String: String] = [:]
         var credentials: [Credential] = []
+        var address: [UInt8]?
     }
 
     /// Reads all of them; this may take any time.
@@ -35,7 +41,21 @@ struct RunFiles: Sendable {
             contents.variables = try EnvironmentFile.load(environmentFile, for: identity)
         }
         contents.credentials = try Credential.load(credentials, for: identity)
+        if let address { contents.address = try Self.loadAddress(address) }
         return contents
+    }
+
+    /// Reads it with the permissions of the runner, in whose `$CREDENTIALS_DIRECTORY` it is.
+    private static func loadAddress(_ path: String) throws(Spawner.Failure) -> [UInt8] {
+        let what = "read the credential \(path)"
+        let file = cspawn_open_file(path, nil)
+        guard file >= 0 else {
+            let code = errno
+            let hint = code == ENOENT ? ": give it to the runner with LoadCredential=" : ""
+            throw Spawner.failure(code, what + hint + RunFile.hint(for: code, nil))
+        }
+        return try RunFile.read(
+            file, for: nil, upTo: MessageCommand.credentialBytesMax, what)
     }
 
     /// The files as named in an error.
@@ -46,6 +66,7 @@ struct RunFiles: Sendable {
             case 1: "the credential \(credentials.values.first ?? "")"
             default: "the \(credentials.count) credentials"
             }
+        if let address { return "the credential \(address)" }
         guard let environmentFile else { return credentials }
         return "the environment file \(environmentFile)"
             + (credentials.isEmpty ? "" : " and \(credentials)")

@@ -18,6 +18,8 @@ struct Preparation: Sendable {
         var account: Account
         var variables: [String: String]
         var credentials: [Credential] = []
+        /// For a run that sends a message.
+        var message: MessageCommand?
     }
 
     /// The contents of the files of a run, or why they cannot be read.
@@ -39,6 +41,15 @@ struct Preparation: Sendable {
             }
             let account = try account.get()
             let contents = try files.get()
+            if let message = request.message {
+                let command = try MessageCommand(
+                    message.order, for: message.notifier, credential: contents.address)
+                cost = Self.cost(of: message.order)
+                // It gets no variables of the runner, which could name a proxy or a configuration.
+                result = .success(
+                    Ready(account: account, variables: account.variables, message: command))
+                return
+            }
             let variables = Self.environment(
                 of: request, account: account, file: contents.variables)
             cost = Self.costOfOne + Self.cost(of: files) + request.variables.cost
@@ -46,13 +57,18 @@ struct Preparation: Sendable {
                 Ready(
                     account: account, variables: variables, credentials: contents.credentials))
         } catch {
-            cost = Self.costOfOne + request.variables.cost
+            cost =
+                request.message.map { Self.cost(of: $0.order) }
+                ?? Self.costOfOne + request.variables.cost
             result = .failure(error)
         }
     }
 
     /// The memory of a request without files, in bytes.
     static let costOfOne = 2 << 10
+
+    /// The memory of a message, which is stored as the order and as the input of the program.
+    private static func cost(of order: MessageOrder) -> Int { costOfOne + 2 * order.cost }
 
     /// The additional memory of the files, in bytes.
     static func cost(of files: Files) -> Int {
@@ -139,6 +155,8 @@ struct Spawner {
         /// The signals whose disposition in this process is not the default; see `cspawn_signals`.
         var signals: UInt64
         var controlGroup: Int32 = -1
+        /// What becomes its descriptor 3; -1 for nothing.
+        var passed: Int32 = -1
         /// Where the process writes its process id.
         var record: RunRegistry.Place?
     }
@@ -200,7 +218,7 @@ struct Spawner {
             may_run_in_root: definition.workingDirectory == nil,
             input: -1, output: context.output, error: context.error,
             text: execution.stdin.map { UnsafePointer(memory.string($0)) },
-            text_length: execution.stdin?.utf8.count ?? 0, passed: -1,
+            text_length: execution.stdin?.utf8.count ?? 0, passed: context.passed,
             umask: execution.umask, nice: Int32(clamping: execution.nice),
             cpu_policy: priorities.cpu.number, cpu_priority: priorities.cpu.priority,
             io_priority: priorities.io.number, has_oom_score: priorities.oomScore != nil,

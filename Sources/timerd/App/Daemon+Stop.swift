@@ -15,6 +15,7 @@ extension Daemon {
     /// They continue if the runner is a service of its own.
     func stop(_ server: ControlServer.Listening) {
         supervision.stopping()
+        sender.stop()
         supervision.extendTimeout(Self.stopGrace + .seconds(20))
         let closed = StopStep()
         let drained = StopStep()

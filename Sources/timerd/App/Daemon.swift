@@ -67,6 +67,7 @@ struct Daemon {
     let runner: RunnerClient
     let copies: StateCopies
     let events: EventPublisher
+    let sender: NotificationSender
 
     /// Runs until a signal stops it. If it cannot start, it logs why. The exit status is 1 then, or
     /// 78 for a configuration that cannot be read.
@@ -187,8 +188,12 @@ struct Daemon {
         let (loop, eventLogger, recent, log, clocks) = (loop, eventLogger, recent, log, clocks)
         let meters = meters
         for run in runs { recent.begin(run) }
+        let sender = sender
         runner.begin(adopting: runs) { news, seen in
             switch news {
+            case .event(let event) where event.run.isMessage:
+                guard case .ended(let run, let end) = event else { return seen() }
+                sender.receive(end, of: run, seen: seen)
             case .event(.began(let run, _, let instant)):
                 recent.begin(run)
                 loop.later { $0.receive(.began(run, at: instant)) }
@@ -264,4 +269,4 @@ extension RunCommand.LogLevel {
     }
 }
 
-extension RunnerClient: RunLauncher {}
+extension RunnerClient: RunLauncher, MessageLauncher {}

@@ -74,12 +74,17 @@ struct DaemonStart {
             with: beginning, clocks: clocks, recorder: recorder,
             heartbeatWriter: heartbeatWriter, eventLogger: eventLogger, supervision: supervision,
             launcher: runner)
+        let sender = sender(
+            reading.jobSet.notifiers, recorder: recorder, runner: runner, loop: loop)
         recorder.follow(
             Recorder.Followers { trouble in
                 loop.later { $0.note(storeError: trouble) }
+            } notified: {
+                sender.noteRecorded()
             } marked: { generation in
                 heartbeatWriter.note(generation: generation)
             })
+        loop.later { $0.notifiersChanged = { sender.reload($0) } }
         let about = Control.About(
             version: Timerd.versionNumber, pid: getpid(), since: clocks.now().wall,
             config: options.config)
@@ -91,7 +96,7 @@ struct DaemonStart {
             options: options, log: log, clocks: clocks, supervision: supervision,
             eventLogger: eventLogger,
             recorder: recorder, meters: meters, loop: loop, runner: runner, copies: copies,
-            events: events)
+            events: events, sender: sender)
         // The loop would ignore the end of a run that it does not know yet.
         daemon.listenToRunner(adopting: Set(past.openRuns.filter(\.isLive).map(\.id)))
         // From here on the daemon can answer requests.
@@ -99,6 +104,24 @@ struct DaemonStart {
         let server = try listen(
             on: socket, web: webSocket, for: daemon, about, Reloader.InUse(reading, digest: digest))
         try withExtendedLifetime((watch, state, runtime)) { try serve(daemon, server) }
+    }
+
+    /// The sender of notifications. It reads the outbox as soon as the store is open.
+    private func sender(
+        _ notifiers: [Notifier], recorder: Recorder, runner: RunnerClient, loop: Loop
+    ) -> NotificationSender {
+        let sender = NotificationSender(
+            notifiers,
+            in: NotificationSender.Surroundings(
+                clocks: clocks, recorder: recorder, launcher: runner, log: log,
+                definitions: { names, done in
+                    loop.later { $0.definitions(of: names[...], done: done) }
+                },
+                order: { order, done in
+                    loop.later { loop in loop.handle(order) { answer, _ in done(answer) } }
+                }))
+        sender.begin()
+        return sender
     }
 
     /// Reads the configuration. A file that cannot be parsed prevents the start. A job with an

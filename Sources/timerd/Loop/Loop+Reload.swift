@@ -91,6 +91,7 @@ extension Loop {
         configRefusal = new.refusal
         if new.refusal == nil { configAccepted = clocks.now().wall }
         eventLogger.follow(new.levels)
+        notifiersChanged?(new.jobSet.notifiers)
         let now = clocks.now()
         takePortion(
             decide(.reload(new.jobSet, portion: Self.changesPerTurn), at: now), at: now, done)

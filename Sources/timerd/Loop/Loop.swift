@@ -112,6 +112,8 @@ actor Loop: QueueActor {
     /// The requested measures; the first are being gathered.
     var measurings: [Gathering] = []
     var isMeasuring = false
+    /// Called with the notifiers of each new configuration.
+    var notifiersChanged: (@Sendable ([Notifier]) -> Void)?
     /// When this loop started.
     let since: WallInstant
     /// When the configuration was last read without a refusal.

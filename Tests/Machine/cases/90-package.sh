@@ -48,7 +48,7 @@ inside rm -f /var/lib/man-db/auto-update
 inside systemctl stop timerd.socket timerd timerd-runner
 make -s -C "$repository" uninstall DESTDIR="$MACHINE_ROOT" PREFIX=/usr
 inside rm -rf /etc/timerd /var/lib/timerd /run/timerd/daemon/heartbeat
-inside sh -c 'for name in timerd timerd-web; do userdel $name; groupdel $name; done; systemctl daemon-reload' \
+inside sh -c 'for name in timerd timerd-web timerd-notify; do userdel $name; groupdel $name; done; systemctl daemon-reload' \
     2>/dev/null || true
 expect 'make uninstall left nothing' equals '' left /usr/bin /usr/lib /usr/libexec /usr/share /usr/local
 expect_status 2 'nor of its user' has_user

@@ -1,0 +1,222 @@
+// Copyright 2026 the timerd authors
+// SPDX-License-Identifier: Apache-2.0
+
+import Glibc
+import TimerCore
+import TimerRunnerProtocol
+
+/// How the runner sends a message: the program, what it reads, and what is removed from its output.
+///
+/// The program, the recipients and the address come from the configuration that the runner has read
+/// itself; the scheduler only adds the contents. The address of a request usually contains a secret,
+/// so it is on the standard input of curl(1), and neither in its arguments nor in its environment.
+struct MessageCommand: Sendable {
+    /// How long a program may take to send a message, and how long curl(1) tries; curl says why it
+    /// failed if it ends by itself.
+    static let timeout: Duration = .seconds(60)
+    static let requestSeconds = 50
+    static let connectSeconds = 20
+    /// The most bytes that a receiver may answer, and how many of them are kept.
+    static let answerBytesMax = 1 << 20
+    static let tailBytes = 8 << 10
+    /// The most bytes of the file of an address.
+    static let credentialBytesMax = 8 << 10
+    /// The descriptor of the body of a request.
+    static let bodyDescriptor = 3
+
+    /// What the program reads from its standard input.
+    var input: String
+    /// What it reads from `bodyDescriptor`; nil for a mail.
+    var body: [UInt8]?
+    /// Removes the secrets from its output.
+    var redaction = Redaction()
+
+    /// The definition of the run that sends a message, without its input.
+    ///
+    /// - Parameter user: the user as whom it runs; nil: the runner's own.
+    static func definition(for notifier: Notifier, user: String?) -> Definition {
+        var definition = Definition(.arguments(["curl", "--disable", "--config", "-"]))
+        definition.workingDirectory = "/"
+        definition.execution.user = user
+        definition.execution.timeout = timeout
+        definition.execution.killTimeout = .seconds(5)
+        definition.execution.outputTail = tailBytes
+        definition.execution.umask = 0o077
+        definition.execution.confinement.noNewPrivileges = true
+        if case .mail(let recipients, let from, _) = notifier.transport {
+            let sender = from.map { ["-f", $0] } ?? []
+            // Not -t, with which the contents would name the recipients.
+            definition.command = .arguments(
+                [notifier.sendmail ?? "sendmail", "-i"] + sender + ["--"] + recipients)
+            // Some mail servers get the right to write into their queue from their program's file,
+            // and go on delivering when that program has ended.
+            definition.execution.confinement.noNewPrivileges = false
+            definition.execution.killsLeftovers = false
+        }
+        return definition
+    }
+
+    /// The path of the file that has the address; nil if there is none.
+    ///
+    /// - Parameter directory: `$CREDENTIALS_DIRECTORY`; nil if it is not set.
+    static func credential(
+        of notifier: Notifier, in directory: String?
+    ) throws(Spawner.Failure) -> String? {
+        guard case .credential(let name) = notifier.transport.address else { return nil }
+        guard let directory else {
+            throw Spawner.failure(
+                ENOENT,
+                "read the credential \(name): the runner has none; give it one with LoadCredential= (docs/NOTIFICATIONS.md)"
+            )
+        }
+        return "\(directory)/\(name)"
+    }
+
+    /// Combines an order with what the configuration says.
+    ///
+    /// - Parameter credential: the contents of the file with the address, if it has one.
+    /// - Throws: what is wrong with one of them; the text contains no secret.
+    init(
+        _ order: MessageOrder, for notifier: Notifier, credential: [UInt8]?
+    ) throws(Spawner.Failure) {
+        switch (order.content, notifier.transport) {
+        case (.mail(let bytes), .mail):
+            guard let text = String(validating: bytes, as: UTF8.self), !bytes.contains(0) else {
+                throw Spawner.failure(EINVAL, "send a mail that is no text")
+            }
+            input = text
+        case (.request(let request), .webhook(let address, _)),
+            (.request(let request), .ping(let address, _)):
+            let address = try Self.address(address, credential)
+            redaction = Redaction(address.secrets)
+            input = try Self.configuration(for: request, to: address)
+            body = request.body
+        case (.mail, _), (.request, _):
+            throw Spawner.failure(
+                ESTALE,
+                "send a message that was made for another kind of notifier; the configuration has changed since"
+            )
+        }
+    }
+
+    private static func address(
+        _ address: Notifier.Address, _ credential: [UInt8]?
+    ) throws(Spawner.Failure) -> MessageAddress {
+        let text: String
+        let what: String
+        switch address {
+        case .url(let url): (text, what) = (url, "use the URL of the notifier, which")
+        case .credential(let name):
+            what = "use the credential \(name), which"
+            let bytes = (credential ?? []).trimmed
+            guard let decoded = String(validating: bytes, as: UTF8.self) else {
+                throw Spawner.failure(EINVAL, "\(what) has a character that a URL cannot have")
+            }
+            text = decoded
+        }
+        do throws(MessageAddress.Fault) {
+            return try MessageAddress(text)
+        } catch {
+            throw Spawner.failure(EINVAL, "\(what) \(error.description)")
+        }
+    }
+
+    // MARK: - curl
+
+    /// The header fields that a request may have. Others could change whom the request reaches, or
+    /// how it is transferred.
+    private static let headerNames: Set<String> = [
+        "Content-Type", "Title", "Priority", "Tags", "X-Timerd-Message", "User-Agent",
+    ]
+
+    /// The configuration of curl(1) for a request.
+    private static func configuration(
+        for request: MessageOrder.Request, to address: MessageAddress
+    ) throws(Spawner.Failure) -> String {
+        try check(request)
+        var lines = [
+            "url = \(quoted(address.url(for: request)))",
+            "request = \(quoted(request.method))",
+            // Brackets and braces in an address are no patterns. No other protocol is used, and no
+            // redirection is followed: the answer of a receiver cannot choose another one.
+            "globoff", "proto = \(quoted("=\(address.scheme)"))",
+            "connect-timeout = \(connectSeconds)", "max-time = \(requestSeconds)",
+            "max-filesize = \(answerBytesMax)", "silent", "show-error",
+            "write-out = \(quoted("\n\(MessageResult.statusMark)%{http_code}\n"))",
+        ]
+        let names = request.headers.map { $0.name.lowercased() }
+        if !names.contains("content-type"), request.method != "GET" {
+            lines.append("header = \(quoted("Content-Type: text/plain; charset=utf-8"))")
+        }
+        for header in request.headers where !header.value.isEmpty {
+            lines.append("header = \(quoted("\(header.name): \(header.value)"))")
+        }
+        if request.method != "GET" {
+            lines.append("data-binary = \(quoted("@/dev/fd/\(bodyDescriptor)"))")
+        }
+        return lines.joined(separator: "\n") + "\n"
+    }
+
+    /// The scheduler sends the request, and is not trusted with what it may contain.
+    private static func check(_ request: MessageOrder.Request) throws(Spawner.Failure) {
+        func refuse(_ what: String) -> Spawner.Failure {
+            Spawner.failure(EPERM, "send a request with \(what)")
+        }
+        guard ["GET", "POST"].contains(request.method) else { throw refuse("that method") }
+        let isPath = request.path.utf8.allSatisfy { isAlphanumeric($0) || "/-".utf8.contains($0) }
+        guard request.path.isEmpty || request.path.hasPrefix("/"), isPath else {
+            throw refuse("that path")
+        }
+        guard request.query.utf8.allSatisfy({ isAlphanumeric($0) || "%&=._~-".utf8.contains($0) })
+        else { throw refuse("that query") }
+        for header in request.headers {
+            guard headerNames.contains(header.name) else {
+                throw refuse("the header field \(header.name.prefix(64).debugDescription)")
+            }
+            guard header.value.utf8.allSatisfy({ $0 >= 0x20 && $0 < 0x7f }) else {
+                throw refuse("that value of the header field \(header.name)")
+            }
+        }
+    }
+
+    private static func isAlphanumeric(_ byte: UInt8) -> Bool {
+        switch byte {
+        case 48...57, 65...90, 97...122: true
+        default: false
+        }
+    }
+
+    /// A value in the configuration of curl(1).
+    private static func quoted(_ text: String) -> String {
+        var quoted = "\""
+        for character in text.unicodeScalars {
+            switch character {
+            case "\"": quoted += "\\\""
+            case "\\": quoted += "\\\\"
+            case "\n": quoted += "\\n"
+            default: quoted.unicodeScalars.append(character)
+            }
+        }
+        return quoted + "\""
+    }
+}
+
+extension Notifier.Transport {
+    /// Where its requests go; nil for a mail and a job.
+    fileprivate var address: Notifier.Address? {
+        switch self {
+        case .webhook(let address, _), .ping(let address, _): address
+        case .mail, .job: nil
+        }
+    }
+}
+
+extension [UInt8] {
+    /// Without white space at both ends.
+    fileprivate var trimmed: [UInt8] {
+        let isSpace: (UInt8) -> Bool = { $0 == 0x20 || (0x09...0x0d).contains($0) }
+        let begin = firstIndex { !isSpace($0) } ?? endIndex
+        let end = lastIndex { !isSpace($0) }.map { $0 + 1 } ?? begin
+        return Array(self[begin..<end])
+    }
+}

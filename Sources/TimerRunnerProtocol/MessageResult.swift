@@ -1,0 +1,116 @@
+// Copyright 2026 the timerd authors
+// SPDX-License-Identifier: Apache-2.0
+
+import TimerCore
+
+/// What came of an attempt to send a message.
+public struct MessageResult: Hashable, Sendable {
+    /// What follows from it.
+    public enum Verdict: Hashable, Sendable {
+        /// The receiver has accepted it.
+        case sent
+        /// It is worth another attempt, for this reason.
+        case failed(String)
+        /// The receiver refuses it, and would refuse it again, for this reason.
+        case refused(String)
+    }
+
+    /// What follows from it.
+    public var verdict: Verdict
+    /// The status of the answer; nil for a mail, and if there was no answer.
+    public var status: Int?
+    /// What the receiver or the program said, without secrets.
+    public var answer: [UInt8]
+
+    /// What curl(1) writes before the status, on a line of its own after the answer.
+    package static let statusMark = "timerd-http-status: "
+
+    /// A result with these values.
+    public init(_ verdict: Verdict, status: Int? = nil, answer: [UInt8] = []) {
+        self.verdict = verdict
+        self.status = status
+        self.answer = answer
+    }
+
+    /// Reads the result from the end of the run that sent the message.
+    ///
+    /// - Parameter isRequest: whether the message is a request, not a mail.
+    public init(_ end: RunEnd, isRequest: Bool) {
+        let (answer, status) = isRequest ? Self.split(end.tail) : (end.tail, nil)
+        self.status = status
+        self.answer = Self.trimmed(answer)
+        let words = Self.words(of: self.answer)
+        switch status {
+        // The receiver has accepted it, even if the rest of its answer was too long or too late.
+        case .some(200..<300): verdict = .sent
+        case .some(let status):
+            let text = "HTTP status \(status)" + (words.isEmpty ? "" : ": \(words)")
+            verdict = Self.isFinal(status) ? .refused(text) : .failed(text)
+        case nil: verdict = Self.verdict(on: end.outcome, words, isRequest: isRequest)
+        }
+    }
+
+    /// Redirections are not followed, so they do not become a success by themselves.
+    private static func isFinal(_ status: Int) -> Bool {
+        (300..<500).contains(status) && ![408, 425, 429].contains(status)
+    }
+
+    private static func verdict(
+        on outcome: RunOutcome, _ words: String, isRequest: Bool
+    ) -> Verdict {
+        let program = isRequest ? "curl" : "sendmail"
+        func text(_ how: String) -> String { words.isEmpty ? how : "\(how): \(words)" }
+        switch outcome {
+        case .exited(0): return isRequest ? .failed(text("no answer")) : .sent
+        case .exited(let code):
+            let text = text("\(program) ended with exit code \(code)")
+            // EX_USAGE, EX_DATAERR and EX_NOUSER of sysexits.h.
+            return !isRequest && [64, 65, 67].contains(code) ? .refused(text) : .failed(text)
+        case .timedOut: return .failed(text("no answer in time"))
+        case .spawnFailed(let code, let what): return .failed("cannot \(what) (\(code))")
+        default: return .failed(text("\(program) did not end by itself (\(outcome))"))
+        }
+    }
+
+    /// The answer, and the status on the last line with the mark. An answer that contains such a
+    /// line comes before it.
+    private static func split(_ tail: [UInt8]) -> (answer: [UInt8], status: Int?) {
+        let mark = Array(statusMark.utf8)
+        var lines = tail.split(separator: UInt8(ascii: "\n"), omittingEmptySubsequences: false)
+        guard let place = lines.lastIndex(where: { $0.starts(with: mark) }),
+            let status = Int(String(decoding: lines[place].dropFirst(mark.count), as: UTF8.self))
+        else { return (tail, nil) }
+        lines.remove(at: place)
+        // curl writes 000 if there was no answer.
+        return (Array(lines.joined(separator: [10])), status == 0 ? nil : status)
+    }
+
+    private static func trimmed(_ bytes: [UInt8]) -> [UInt8] {
+        var bytes = bytes[...]
+        while let last = bytes.last, last == 10 || last == 13 || last == 32 { bytes.removeLast() }
+        while let first = bytes.first, first == 10 || first == 13 { bytes.removeFirst() }
+        return Array(bytes)
+    }
+
+    /// How much of an answer is part of a reason.
+    private static let wordsMax = 200
+
+    /// The beginning of the answer on one line, with printable characters only.
+    private static func words(of answer: [UInt8]) -> String {
+        var text = ""
+        for scalar in String(decoding: answer.prefix(4 * wordsMax), as: UTF8.self).unicodeScalars {
+            guard text.unicodeScalars.count < wordsMax else { return text + "…" }
+            let isPrintable =
+                switch scalar.properties.generalCategory {
+                case .control, .format, .surrogate, .privateUse, .unassigned, .lineSeparator,
+                    .paragraphSeparator:
+                    false
+                default: true
+                }
+            let shown: Unicode.Scalar = isPrintable ? scalar : " "
+            if shown == " ", text.isEmpty || text.hasSuffix(" ") { continue }
+            text.unicodeScalars.append(shown)
+        }
+        return text.hasSuffix(" ") ? String(text.dropLast()) : text
+    }
+}

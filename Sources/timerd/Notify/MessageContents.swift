@@ -1,0 +1,86 @@
+// Copyright 2026 the timerd authors
+// SPDX-License-Identifier: Apache-2.0
+
+import Glibc
+import TimerCore
+import TimerNotify
+import TimerStore
+import TimerZones
+
+/// What is stored about a message and its notifications.
+struct MessageContents: Sendable {
+    /// The number of the message.
+    var number: Int64
+    var created: WallInstant
+    /// The identity of the database.
+    var identity: String
+    /// The notifications, with the last output of their runs.
+    var reports: [Report]
+    /// Nil if nothing of the message is there any more.
+    var notifier: Notifier.Name? { reports.first?.notification.notifier }
+
+    /// Of at most this many runs of a message the output is read; a message with more of them is a
+    /// list.
+    private static let outputsMax = 20
+
+    /// Reads a message.
+    init(_ number: Int64, created: WallInstant, in store: Store) throws(StoreError) {
+        self.number = number
+        self.created = created
+        identity = store.identity.id
+        reports = []
+        for one in try store.notifications(of: number) {
+            var report = Report(one.notification)
+            if let run = one.notification.run, reports.count < Self.outputsMax {
+                report.output = try store.pastRun(run)?.tail ?? []
+            }
+            reports.append(report)
+        }
+    }
+
+    /// A test message, which is not stored.
+    init(testOf notifier: Notifier.Name, at created: WallInstant) {
+        // No message of the store has such a number.
+        number = created.microsecondsSinceEpoch
+        self.created = created
+        identity = "test"
+        reports = [
+            Report(JobNotification(notifier: notifier, kind: .test, job: nil, at: created))
+        ]
+    }
+
+    /// The jobs that it is about.
+    var jobs: [Job.Name] { Array(Set(reports.compactMap(\.notification.job))) }
+
+    /// The message as it is sent: the same for the same contents.
+    func message(of notifier: Notifier, _ definitions: [Job.Name: Job]) -> OutgoingMessage {
+        let envelope = MessageEnvelope(
+            number: number, identity: identity, host: Self.host, created: created,
+            zone: ZoneReading(of: []).local ?? .utc)
+        let known = reports.map { report in
+            var report = report
+            guard let job = report.notification.job.flatMap({ definitions[$0] }) else {
+                return report
+            }
+            report.description = job.description
+            report.user = job.execution.user
+            report.command = Self.text(of: job.command)
+            return report
+        }
+        return OutgoingMessage(notifier, envelope, known)
+    }
+
+    private static func text(of command: Job.Command) -> String {
+        switch command {
+        case .shell(let line): line
+        case .arguments(let arguments): arguments.joined(separator: " ")
+        }
+    }
+
+    private static var host: String {
+        var name = [CChar](repeating: 0, count: 256)
+        guard gethostname(&name, name.count - 1) == 0 else { return "localhost" }
+        return String(
+            decoding: name.prefix { $0 != 0 }.map { UInt8(bitPattern: $0) }, as: UTF8.self)
+    }
+}

@@ -1,0 +1,194 @@
+// Copyright 2026 the timerd authors
+// SPDX-License-Identifier: Apache-2.0
+
+import Logging
+import TimerCore
+import TimerNotify
+import TimerRunnerProtocol
+import TimerStore
+
+/// What is known about the messages of a notifier since the daemon started.
+struct NotifierState: Sendable {
+    /// When the last message was sent.
+    var lastSent: WallInstant?
+    /// Why the last attempt that failed did so, and when that was; nil once a message is sent.
+    var lastError: (text: String, at: WallInstant)?
+    /// How many notifications and messages are not sent yet.
+    var waiting = 0
+    /// How many stored messages are given up.
+    var dead = 0
+    /// How many messages were sent, how many attempts have failed, and how many messages were given
+    /// up.
+    var sentCount = 0
+    var failedCount = 0
+    var deadCount = 0
+}
+
+/// What came of a test.
+struct NotifierTest: Sendable {
+    /// What was sent; nil if the notifier runs a job.
+    var message: OutgoingMessage?
+    var result: MessageResult
+    var elapsed: Duration
+}
+
+/// Tests and repeated messages, which users request, and what users are told about notifiers.
+extension NotificationSender {
+    /// The states of all notifiers.
+    nonisolated func readStates(
+        _ done: @escaping @Sendable ([Notifier.Name: NotifierState]) -> Void
+    ) {
+        later { sender in
+            let waiting = sender.outbox?.waiting ?? [:]
+            var states: [Notifier.Name: NotifierState] = [:]
+            for name in sender.notifiers.keys {
+                states[name] = sender.states[name] ?? NotifierState()
+                states[name]?.waiting = waiting[name] ?? 0
+            }
+            done(states)
+        }
+    }
+
+    /// Counts the result of an attempt, and logs what a user should know.
+    func note(_ result: Store.MessageResult, of name: Notifier.Name) {
+        var state = states[name] ?? NotifierState()
+        let error = result.error ?? ""
+        switch result.state {
+        case .sent:
+            if state.lastError != nil {
+                around.log.notice("The notifier \(name) sends messages again")
+            }
+            state.lastSent = result.at
+            state.lastError = nil
+            state.sentCount += 1
+        case .waiting:
+            if state.lastError == nil {
+                around.log.warning(
+                    "The notifier \(name) cannot send message \(result.id): \(error); it is tried again for a day"
+                )
+            }
+            state.lastError = (error, result.at)
+            state.failedCount += 1
+        case .dead:
+            around.log.error(
+                "The notifier \(name) gives up message \(result.id): \(error); `timerctl notify retry \(result.id)` sends it again"
+            )
+            state.lastError = (error, result.at)
+            state.dead += 1
+            state.deadCount += 1
+        }
+        states[name] = state
+    }
+
+    /// Sends a message again that is not sent. `done` gets whether there is such a message.
+    nonisolated func retry(_ number: Int64, _ done: @escaping @Sendable (Bool) -> Void) {
+        later { $0.retryStored(number, done) }
+    }
+
+    private func retryStored(_ number: Int64, _ done: @escaping @Sendable (Bool) -> Void) {
+        around.recorder.read { (store: Store) throws(StoreError) in
+            try store.message(number)
+        } _: { result in
+            guard case .success(let message?) = result, message.state != .sent else {
+                return done(false)
+            }
+            self.later { sender in
+                sender.retry(message)
+                done(true)
+            }
+        }
+    }
+
+    private func retry(_ message: Store.Message) {
+        var message = message
+        if message.state == .dead {
+            states[message.notifier]?.dead -= 1
+            // Each attempt has a run of its own, and the runner may still know the earlier ones.
+            message.attempts = max(message.attempts, 1)
+        }
+        let at = around.clocks.wall
+        around.recorder.write(
+            [.retryMessage(message.id, at: at)], durable: true)
+        receive(.retry(message))
+    }
+
+    /// Sends a test message at once. It is not stored, and no limit counts it.
+    ///
+    /// - Parameters:
+    ///   - user: who requested it.
+    ///   - reply: gets nil if there is no such notifier.
+    nonisolated func test(
+        _ name: Notifier.Name, by user: String,
+        _ reply: @escaping @Sendable (NotifierTest?) -> Void
+    ) {
+        later { $0.testOne(name, by: user, reply) }
+    }
+
+    private func testOne(
+        _ name: Notifier.Name, by user: String,
+        _ reply: @escaping @Sendable (NotifierTest?) -> Void
+    ) {
+        guard let notifier = notifiers[name] else { return reply(nil) }
+        let now = around.clocks.wall
+        lastTest = lastTest < now ? now : lastTest + .microseconds(1)
+        let contents = MessageContents(testOf: name, at: lastTest)
+        if case .job(let job) = notifier.transport {
+            let order = Order(
+                .run, job, by: .user(user),
+                variables: RunVariables(contents.reports[0].notification, message: nil))
+            return around.order(order) { answer in
+                reply(
+                    NotifierTest(message: nil, result: MessageResult(answer), elapsed: .zero))
+            }
+        }
+        let message = contents.message(of: notifier, [:])
+        guard let content = MessageOrder.Content(message) else {
+            return reply(NotifierTest(message: message, result: .init(.sent), elapsed: .zero))
+        }
+        // The attempts of other messages have numbers from 1 on.
+        let run = MessageOrder.run(created: contents.created, attempt: Self.testAttempt)
+        var isRequest = false
+        if case .request = content { isRequest = true }
+        sending[run] = Sending(
+            message: nil, attempt: Self.testAttempt, isRequest: isRequest,
+            began: around.clocks.awake
+        ) { result, elapsed in
+            reply(NotifierTest(message: message, result: result, elapsed: elapsed))
+        }
+        around.launcher.send(MessageOrder(run: run, notifier: name, content: content))
+    }
+
+    private static let testAttempt = 1_000_000_000
+
+    // MARK: - Notifiers that run a job
+
+    /// Runs the job of a notifier. The message is sent when the run is recorded: what becomes of it
+    /// is in the history of that job.
+    func run(
+        _ job: Job.Name, of notifier: Notifier, for contents: MessageContents, attempt: Int
+    ) {
+        guard let notification = contents.reports.first?.notification else { return }
+        let order = Order(
+            .run, job, by: .user("notify.\(notifier.name)"),
+            variables: RunVariables(notification, message: contents.number))
+        around.order(order) { answer in
+            self.later {
+                $0.receive(
+                    .ended(contents.number, attempt: attempt, MessageResult(answer)))
+            }
+        }
+    }
+}
+
+extension MessageResult {
+    /// The result of a command to run the job of a notifier.
+    init(_ answer: Answer) {
+        switch answer {
+        case .requested: self.init(.sent)
+        case .noSuchJob: self.init(.refused("there is no such job any more"))
+        case .refused(let why), .unchanged(let why):
+            self.init(.failed("the job does not run: \(why)"))
+        case .done, .pauseChanged, .killed: self.init(.failed("the job does not run"))
+        }
+    }
+}

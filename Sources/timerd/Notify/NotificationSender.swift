@@ -1,0 +1,325 @@
+// Copyright 2026 the timerd authors
+// SPDX-License-Identifier: Apache-2.0
+
+import Dispatch
+import Logging
+import TimerCore
+import TimerNotify
+import TimerRunnerProtocol
+import TimerStore
+
+/// Starts the runs that send messages, and forgets them.
+protocol MessageLauncher: Sendable {
+    /// Starts the run of a message, unless it was started already. Its end comes as an event.
+    func send(_ order: MessageOrder)
+    /// The end of this run is stored, so that it can be forgotten.
+    func forget(_ run: Run.ID)
+}
+
+/// Sends the notifications of the outbox, on a queue of its own: it performs the actions of
+/// `Outbox`. No decision about a job waits for it, and it waits for no receiver.
+actor NotificationSender: QueueActor {
+    /// How long notifications are collected before the outbox is read: each commit may have some.
+    static let readDelay: Duration = .milliseconds(100)
+    /// How many notifications are read at most.
+    static let readMax = 20_000
+    /// How many messages are looked at for the limit of an hour.
+    static let recentMax = 2000
+    /// How long to wait before the store is read again after an error.
+    static let retryDelay: Duration = .seconds(1)
+
+    nonisolated let executor = QueueExecutor(label: "timerd.notify", qos: .utility)
+    nonisolated var unownedExecutor: UnownedSerialExecutor {
+        executor.asUnownedSerialExecutor()
+    }
+
+    /// The other parts of the daemon that it works with.
+    struct Surroundings: Sendable {
+        var clocks: Clocks
+        var recorder: Recorder
+        var launcher: any MessageLauncher
+        var log: Logger
+        /// Collects the definitions of these jobs.
+        var definitions:
+            @Sendable ([Job.Name], @escaping @Sendable ([Job.Name: Job]) -> Void) -> Void
+        /// Executes a command.
+        var order: @Sendable (Order, @escaping @Sendable (Answer) -> Void) -> Void
+    }
+
+    /// A run that sends a message.
+    struct Sending {
+        /// The number of the message; nil for a test.
+        var message: Int64?
+        var attempt: Int
+        var isRequest: Bool
+        var began: AwakeInstant
+        /// Gets the result of a test.
+        var reply: (@Sendable (MessageResult, Duration) -> Void)?
+    }
+
+    let around: Surroundings
+    var notifiers: [Notifier.Name: Notifier]
+    /// Nil until it is read.
+    private(set) var outbox: Outbox?
+    /// What happened before it was read.
+    private var early: [Outbox.Event] = []
+    var sending: [Run.ID: Sending] = [:]
+    /// The ends of runs that an earlier instance started.
+    private var unclaimed: [Run.ID: RunEnd] = [:]
+    var states: [Notifier.Name: NotifierState] = [:]
+    private var isReading = false
+    private var isReadPlanned = false
+    private var isStopped = false
+    private var timer: (any DispatchSourceTimer)?
+    private var wakeAt: AwakeInstant?
+    /// The instants of tests, none of which is used twice.
+    var lastTest = WallInstant(microsecondsSinceEpoch: 0)
+
+    init(_ notifiers: [Notifier], in around: Surroundings) {
+        self.around = around
+        self.notifiers = Dictionary(notifiers.map { ($0.name, $0) }) { first, _ in first }
+    }
+
+    /// Reads the outbox and begins to send. Call it once the records of this instance are stored.
+    nonisolated func begin() { later { $0.load() } }
+
+    /// There may be new notifications in the store.
+    nonisolated func noteRecorded() { later { $0.planReading() } }
+
+    /// These are the notifiers now.
+    nonisolated func reload(_ notifiers: [Notifier]) {
+        later { sender in
+            sender.notifiers = Dictionary(notifiers.map { ($0.name, $0) }) { first, _ in first }
+            sender.states = sender.states.filter { sender.notifiers[$0.key] != nil }
+            sender.receive(.reload(notifiers))
+        }
+    }
+
+    /// Starts no further run. Messages that are not sent are sent by the next instance.
+    nonisolated func stop() { later { $0.isStopped = true } }
+
+    /// The run of a message has ended. `seen` is called once that is stored.
+    nonisolated func receive(_ end: RunEnd, of run: Run.ID, seen: @escaping @Sendable () -> Void) {
+        later { sender in
+            sender.receive(end, of: run)
+            seen()
+        }
+    }
+
+    // MARK: - The outbox
+
+    private func load() {
+        let hour = around.clocks.wall - Outbox.hour
+        around.recorder.read { (store: Store) throws(StoreError) in
+            let recent = try store.messages(limit: Self.recentMax).filter { $0.created > hour }
+            return (
+                last: try store.lastMessage(), waiting: try store.waitingMessages(),
+                dead: try store.messages(limit: Self.recentMax, state: .dead),
+                recent: recent.map { (notifier: $0.notifier, at: $0.created) }
+            )
+        } _: { result in
+            self.later { sender in
+                switch result {
+                case .success(let found):
+                    for message in found.dead {
+                        sender.states[message.notifier, default: NotifierState()].dead += 1
+                    }
+                    sender.outbox = Outbox(
+                        Array(sender.notifiers.values), last: found.last, waiting: found.waiting,
+                        created: found.recent, at: sender.around.clocks.now())
+                    let early = sender.early
+                    sender.early = []
+                    for event in early { sender.receive(event) }
+                    sender.forgetUnwanted()
+                    sender.receive(.wake)
+                    sender.readPending()
+                case .failure: sender.later(after: Self.retryDelay) { $0.load() }
+                }
+            }
+        }
+    }
+
+    func receive(_ event: Outbox.Event) {
+        guard outbox != nil else { return early.append(event) }
+        let now = around.clocks.now()
+        for action in outbox?.handle(event, at: now) ?? [] { perform(action, at: now) }
+        setTimer(at: now.awake)
+    }
+
+    private func setTimer(at now: AwakeInstant) {
+        guard let next = outbox?.nextWake(at: now) else { return }
+        guard wakeAt.map({ next < $0 }) ?? true else { return }
+        wakeAt = next
+        let timer = self.timer ?? makeTimer { $0.timerFired() }
+        self.timer = timer
+        let wait = max(.milliseconds(1), next - now)
+        timer.schedule(
+            deadline: .now() + .nanoseconds(Int(clamping: wait.wholeNanoseconds)),
+            leeway: .milliseconds(10))
+    }
+
+    private func timerFired() {
+        wakeAt = nil
+        receive(.wake)
+    }
+
+    private func planReading() {
+        guard !isReadPlanned else { return }
+        isReadPlanned = true
+        later(after: Self.readDelay) { sender in
+            sender.isReadPlanned = false
+            sender.readPending()
+        }
+    }
+
+    /// Reads the notifications that belong to no message.
+    private func readPending() {
+        guard outbox != nil, !isReading else { return }
+        isReading = true
+        around.recorder.read { (store: Store) throws(StoreError) in
+            try store.notificationsWithoutMessage(limit: Self.readMax)
+        } _: { result in
+            self.later { sender in
+                sender.isReading = false
+                switch result {
+                case .success(let found):
+                    sender.receive(
+                        .recorded(
+                            found.map {
+                                Outbox.Pending(
+                                    id: $0.id, notifier: $0.notification.notifier,
+                                    kind: $0.notification.kind)
+                            }))
+                case .failure: sender.later(after: Self.retryDelay) { $0.readPending() }
+                }
+            }
+        }
+    }
+
+    // MARK: - Actions
+
+    private func perform(_ action: Outbox.Action, at now: Now) {
+        switch action {
+        case .create(let message, let notifier, let notifications, let at):
+            around.recorder.write(
+                [
+                    .createMessage(
+                        message, notifier: notifier, notifications: notifications, at: at)
+                ]
+            ) { _ in
+                self.later { $0.receive(.created(message)) }
+            }
+        case .send(let message, let attempt, let created):
+            guard !isStopped else { return }
+            prepare(message, attempt: attempt, created: created)
+        case .record(let result, let created, let notifier):
+            note(result, of: notifier)
+            let run = MessageOrder.run(created: created, attempt: result.attempts)
+            around.recorder.write([.messageResult(result)]) {
+                [launcher = around.launcher] _ in launcher.forget(run)
+            }
+        }
+    }
+
+    /// What the receiver of a message gets is read from the store, so that it is the same at each
+    /// attempt.
+    private func prepare(_ message: Int64, attempt: Int, created: WallInstant) {
+        around.recorder.read { (store: Store) throws(StoreError) in
+            try MessageContents(message, created: created, in: store)
+        } _: { result in
+            self.later { sender in
+                switch result {
+                case .success(let contents): sender.send(contents, attempt: attempt)
+                case .failure(let error):
+                    // It is tried again like a message that a receiver did not take.
+                    sender.receive(.ended(message, attempt: attempt, .init(.failed("\(error)"))))
+                }
+            }
+        }
+    }
+
+    private func send(_ contents: MessageContents, attempt: Int) {
+        guard let notifier = contents.notifier.flatMap({ notifiers[$0] }) else {
+            return receive(
+                .ended(
+                    contents.number, attempt: attempt,
+                    .init(.refused("its notifications are not there any more"))))
+        }
+        if case .job(let job) = notifier.transport {
+            return run(job, of: notifier, for: contents, attempt: attempt)
+        }
+        around.definitions(contents.jobs) { definitions in
+            self.later { sender in
+                let message = contents.message(of: notifier, definitions)
+                sender.start(message, contents, of: notifier, attempt: attempt)
+            }
+        }
+    }
+
+    private func start(
+        _ message: OutgoingMessage, _ contents: MessageContents, of notifier: Notifier,
+        attempt: Int
+    ) {
+        let run = MessageOrder.run(created: contents.created, attempt: attempt)
+        guard let content = MessageOrder.Content(message) else {
+            // There is nothing to tell this receiver.
+            return receive(.ended(contents.number, attempt: attempt, .init(.sent)))
+        }
+        let order = MessageOrder(run: run, notifier: notifier.name, content: content)
+        guard order.fits else {
+            return receive(
+                .ended(contents.number, attempt: attempt, .init(.refused("it is too large"))))
+        }
+        if let end = unclaimed.removeValue(forKey: run) {
+            let result = MessageResult(end, isRequest: order.isRequest)
+            return receive(.ended(contents.number, attempt: attempt, result))
+        }
+        sending[run] = Sending(
+            message: contents.number, attempt: attempt, isRequest: order.isRequest,
+            began: around.clocks.awake)
+        around.launcher.send(order)
+    }
+
+    private func receive(_ end: RunEnd, of run: Run.ID) {
+        guard let one = sending.removeValue(forKey: run) else {
+            // An earlier instance started it. It counts when the same attempt is due here.
+            unclaimed[run] = end
+            return forgetUnwanted()
+        }
+        let result = MessageResult(end, isRequest: one.isRequest)
+        if let reply = one.reply {
+            around.launcher.forget(run)
+            return reply(result, end.usage.elapsed)
+        }
+        guard let message = one.message else { return around.launcher.forget(run) }
+        receive(.ended(message, attempt: one.attempt, result))
+    }
+
+    /// Forgets the ends of attempts that will not be made.
+    private func forgetUnwanted() {
+        guard let outbox else { return }
+        for run in unclaimed.keys where !outbox.wants(run) {
+            unclaimed[run] = nil
+            around.launcher.forget(run)
+        }
+    }
+}
+
+extension MessageOrder {
+    fileprivate var isRequest: Bool { if case .request = content { true } else { false } }
+}
+
+extension MessageOrder.Content {
+    /// Nil if there is nothing to send.
+    init?(_ message: OutgoingMessage) {
+        switch message {
+        case .mail(let bytes): self = .mail(bytes)
+        case .request(let request):
+            self = .request(
+                MessageOrder.Request(
+                    method: request.method, path: request.path, query: request.query,
+                    headers: request.headers.map { .init($0.name, $0.value) }, body: request.body))
+        case .nothing: return nil
+        }
+    }
+}

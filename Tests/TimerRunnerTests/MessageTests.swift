@@ -1,0 +1,454 @@
+// Copyright 2026 the timerd authors
+// SPDX-License-Identifier: Apache-2.0
+
+import Dispatch
+import Foundation
+import Glibc
+import Synchronization
+import Testing
+import TimerCore
+import WebReceiver
+
+@testable import TimerRunner
+@testable import TimerRunnerClient
+@testable import TimerRunnerProtocol
+
+/// A runner behind a socket with notifiers, and a scheduler that sends messages.
+private final class Postbox: Sendable {
+    let desk: Desk
+    let ear: Ear
+    let client: RunnerClient
+    private let next = Mutex(0)
+
+    init(
+        _ transports: [String: Notifier.Transport], sendmail: String? = nil,
+        folder: String? = nil, _ change: @escaping (inout RunnerServer.Settings) -> Void = { _ in }
+    ) throws {
+        var notifiers: [Notifier.Name: Notifier] = [:]
+        for (text, transport) in transports {
+            let name = Notifier.Name(text)!
+            notifiers[name] = Notifier(name: name, transport: transport, sendmail: sendmail)
+        }
+        var rules = RunnerServer.RunRules()
+        rules.notifiers = notifiers
+        let fixed = rules
+        desk = try Desk(in: folder) { settings in
+            settings.didApply = { fixed }
+            change(&settings)
+        }
+        let ear = Ear()
+        self.ear = ear
+        client = try desk.client { ear.take($0, $1) }
+    }
+
+    deinit {
+        client.close()
+        desk.stop()
+    }
+
+    /// A new order for this notifier.
+    func order(_ notifier: String, _ content: MessageOrder.Content) -> MessageOrder {
+        let number = next.withLock { number in
+            number += 1
+            return number
+        }
+        return MessageOrder(
+            run: MessageOrder.run(
+                created: WallInstant(microsecondsSinceEpoch: 1_795_000_000_000_000 + Int64(number)),
+                attempt: 1), notifier: Notifier.Name(notifier)!, content: content)
+    }
+
+    /// Sends a message and waits for the end of its run.
+    func send(_ notifier: String, _ request: MessageOrder.Request = .init()) -> RunEnd? {
+        send(order(notifier, .request(request)))
+    }
+
+    func send(_ order: MessageOrder) -> RunEnd? {
+        client.send(order)
+        return end(of: order.run)
+    }
+
+    func end(of run: Run.ID) -> RunEnd? {
+        ear.wait { $0.contains { if case .ended(run, _) = $0 { true } else { false } } }
+        for case .ended(run, let end) in ear.events { return end }
+        return nil
+    }
+}
+
+private let hasCurl = access("/usr/bin/curl", X_OK) == 0
+
+/// Sending messages of notifiers.
+@Suite struct MessageTests {
+    private static let secret = "T0S3cr3tZ/B1-tok3n"
+
+    private static func hook(_ receiver: WebReceiver, _ rest: String = "") -> Notifier.Address {
+        .url("http://127.0.0.1:\(receiver.port)/hook/\(secret)\(rest)")
+    }
+
+    @Test(.enabled(if: hasCurl))
+    func aRequestReachesTheAddressOfTheConfiguration_withItsBody() throws {
+        let receiver = WebReceiver()
+        defer { receiver.stop() }
+        let box = try Postbox([
+            "ops": .webhook(Self.hook(receiver, "?a=1&status=up&b=2"), .json),
+            "ping": .ping(Self.hook(receiver, "/"), .healthchecks),
+        ])
+        // Everything that has a meaning in the configuration of curl, and bytes that are no text.
+        let body = Array("\"\\ '@/etc/passwd\nurl = \"x\"\r\n%{url}".utf8) + [0, 255, 10]
+        let end = box.send(
+            "ops",
+            MessageOrder.Request(
+                query: "status=down&m=a%20b",
+                headers: [
+                    .init("Content-Type", "application/json"), .init("Title", "a \"b\" \\n"),
+                ],
+                body: body))
+        #expect(end?.outcome == .exited(0))
+        #expect(MessageResult(try #require(end), isRequest: true).verdict == .sent)
+        let large = [UInt8](repeating: UInt8(ascii: "x"), count: MessageOrder.bytesMax)
+        #expect(
+            box.send("ping", MessageOrder.Request(path: "/start", body: large))?.outcome
+                == .exited(0))
+        #expect(box.send("ping", MessageOrder.Request(method: "GET"))?.outcome == .exited(0))
+        let requests = receiver.requests
+        try #require(requests.count == 3)
+        #expect(
+            requests[0].line
+                == "POST /hook/\(Self.secret)?a=1&b=2&status=down&m=a%20b HTTP/1.1")
+        #expect(requests[0].body == body)
+        #expect(requests[0].header.contains("Title: a \"b\" \\n"))
+        #expect(requests[0].header.filter { $0.hasPrefix("Content-Type:") }.count == 1)
+        #expect(requests[1].line == "POST /hook/\(Self.secret)/start HTTP/1.1")
+        #expect(requests[1].body == large)
+        #expect(requests[2].line == "GET /hook/\(Self.secret)/ HTTP/1.1")
+    }
+
+    /// What anybody on the machine, or the scheduler, can see of a message.
+    @Test(.enabled(if: hasCurl)) func theAddressIsSeenNowhere() throws {
+        let mayAnswer = DispatchSemaphore(value: 0)
+        let receiver = WebReceiver { request in
+            mayAnswer.wait()
+            let path = request.line.split(separator: " ")[1]
+            return .status(500, "cannot POST \(path) (\(path.uppercased()))")
+        }
+        defer { receiver.stop() }
+        let box = try Postbox(["ops": .webhook(Self.hook(receiver, "?key=K3ySecret"), .json)])
+        let order = box.order("ops", .request(MessageOrder.Request(body: Array("body".utf8))))
+        box.client.send(order)
+        #expect(receiver.wait { !$0.isEmpty })
+        var programs = 0
+        for name in try FileManager.default.contentsOfDirectory(atPath: "/proc")
+        where Int32(name) != nil {
+            let line = FileManager.default.contents(atPath: "/proc/\(name)/cmdline") ?? Data()
+            let variables = FileManager.default.contents(atPath: "/proc/\(name)/environ") ?? Data()
+            let text = String(decoding: line + variables, as: UTF8.self)
+            if text.hasPrefix("curl\0") {
+                programs += 1
+                #expect(!text.contains("S3cr3t") && !text.contains("K3ySecret"))
+            }
+        }
+        #expect(programs > 0)
+        mayAnswer.signal()
+        let end = try #require(box.end(of: order.run))
+        let told = String(decoding: end.tail, as: UTF8.self)
+        #expect(told.contains("cannot POST") && told.contains("[removed]"), "\(told)")
+        for part in ["s3cr3t", "k3ysecret", "tok3n", "/hook"] {
+            #expect(!told.lowercased().contains(part), "\(told)")
+        }
+        let result = MessageResult(end, isRequest: true)
+        #expect(result.status == 500)
+        guard case .failed(let why) = result.verdict else { return #expect(Bool(false)) }
+        #expect(why.hasPrefix("HTTP status 500: cannot POST"))
+        let registry = FileManager.default.contents(atPath: "\(box.desk.folder)/registry/registry")
+        #expect(registry?.firstRange(of: Data("S3cr3t".utf8)) == nil)
+        // Lines of output are never sent to the scheduler, which would log them.
+        #expect(!box.ear.events.contains { if case .output = $0 { true } else { false } })
+    }
+
+    @Test func aMailGoesToTheRecipientsOfTheConfiguration() throws {
+        let folder = "/tmp/timerd-mail-\(UUID().uuidString)"
+        mkdir(folder, 0o755)
+        chmod(folder, 0o777)
+        defer { try? FileManager.default.removeItem(atPath: folder) }
+        let program = "\(folder)/sendmail"
+        let script = """
+            #!/bin/sh
+            printf '%s,' "$@" >\(folder)/arguments
+            cat >\(folder)/mail
+            env >\(folder)/environment
+            id -un >\(folder)/user
+            echo queued
+            exit 75
+
+            """
+        #expect(FileManager.default.createFile(atPath: program, contents: Data(script.utf8)))
+        chmod(program, 0o755)
+        let box = try Postbox(
+            ["ops": .mail(to: ["root", "a@b.org"], from: "t@b.org", contentType: nil)],
+            sendmail: program
+        ) { $0.messageUser = geteuid() == 0 ? "nobody" : nil }
+        let mail = Array("To: other@example.org\nSubject: x\n\n.\nÄ\n".utf8)
+        let end = try #require(box.send(box.order("ops", .mail(mail))))
+        #expect(end.outcome == .exited(75))
+        #expect(
+            MessageResult(end, isRequest: false).verdict
+                == .failed("sendmail ended with exit code 75: queued"))
+        func read(_ name: String) -> String {
+            String(
+                decoding: FileManager.default.contents(atPath: "\(folder)/\(name)") ?? Data(),
+                as: UTF8.self)
+        }
+        #expect(read("arguments") == "-i,-f,t@b.org,--,root,a@b.org,")
+        #expect(read("mail") == String(decoding: mail, as: UTF8.self))
+        #expect(!read("environment").contains("TIMERD"))
+        if geteuid() == 0 { #expect(read("user") == "nobody\n") }
+    }
+
+    @Test(.enabled(if: hasCurl))
+    func aReceiverThatDoesNotAnswerTakesNoPlaceOfAJob_norOfMoreThanFourMessages() throws {
+        let receiver = WebReceiver { _ in .silence }
+        defer { receiver.stop() }
+        let job = Job(
+            name: Job.Name("probe")!, command: .shell("exit 3"), schedule: .every(.seconds(1)))
+        let hook = Self.hook(receiver)
+        let name = Notifier.Name("ops")!
+        var rules = RunnerServer.RunRules()
+        rules.activeMax = 1
+        rules.notifiers[name] = Notifier(name: name, transport: .webhook(hook, .json))
+        let fixed = rules
+        let box = try Postbox([:]) { $0.didApply = { fixed } }
+        box.desk.configuration.jobs.withLock { $0 = [job.name: Definition(job)] }
+        let orders = (0..<6).map { _ in box.order("ops", .request(MessageOrder.Request())) }
+        for order in orders { box.client.send(order) }
+        #expect(receiver.wait { $0.count == RunnerThread.activeMessagesMax })
+        var runs: [Run] = []
+        for number in 0..<20 {
+            let scheduled = WallInstant(
+                microsecondsSinceEpoch: 1_795_000_000_000_000 + Int64(number))
+            let firing = Firing(
+                id: Firing.ID(job: job.name, scheduled: scheduled), missed: 0, active: .zero)
+            runs.append(Run(firing: firing, job: job))
+        }
+        box.client.start(runs)
+        for run in runs {
+            guard case .ended(_, let end) = box.ear.end(of: run) else { continue }
+            #expect(end.outcome == .exited(3))
+        }
+        // The limit is of requests that wait, too: no further one has come.
+        #expect(receiver.requests.count == RunnerThread.activeMessagesMax)
+        // A message that waits can be cancelled, and one that is being sent be ended.
+        for order in orders.reversed() { box.client.end(order.run, grace: .zero) }
+        for order in orders { #expect(box.end(of: order.run)?.outcome == .stopped) }
+    }
+
+    @Test(.enabled(if: hasCurl)) func anAttemptThatIsRequestedAgainIsNotMadeAgain() throws {
+        let receiver = WebReceiver()
+        defer { receiver.stop() }
+        let box = try Postbox(["ops": .webhook(Self.hook(receiver), .json)])
+        var order = box.order("ops", .request(MessageOrder.Request()))
+        #expect(box.send(order)?.outcome == .exited(0))
+        box.client.close()
+        // The next scheduler does not know what became of it.
+        let ear = Ear()
+        let client = try RunnerClient(timeout: .seconds(30)) { [desk = box.desk] in
+            let socket = desk.connect()
+            return socket >= 0 ? .success(socket) : .failure(.init("no process listens"))
+        }
+        #expect(client.holdings.map(\.run) == [order.run])
+        client.begin(adopting: []) { ear.take($0, $1) }
+        client.send(order)
+        ear.wait { $0.contains { if case .ended(order.run, _) = $0 { true } else { false } } }
+        #expect(receiver.requests.count == 1)
+        order.run.attempt = 2
+        client.send(order)
+        ear.wait { $0.contains { if case .ended(order.run, _) = $0 { true } else { false } } }
+        #expect(receiver.requests.count == 2)
+        client.close()
+    }
+
+    @Test(.enabled(if: hasCurl)) func anAddressIsReadFromTheCredentialsOfTheRunner() throws {
+        let receiver = WebReceiver()
+        defer { receiver.stop() }
+        let folder = "/tmp/timerd-secrets-\(UUID().uuidString)"
+        mkdir(folder, 0o700)
+        defer { try? FileManager.default.removeItem(atPath: folder) }
+        func put(_ name: String, _ text: String, mode: mode_t = 0o400) {
+            _ = FileManager.default.createFile(
+                atPath: "\(folder)/\(name)", contents: Data(text.utf8))
+            chmod("\(folder)/\(name)", mode)
+        }
+        put("good", " http://127.0.0.1:\(receiver.port)/\(Self.secret)\r\n")
+        put("open", "http://127.0.0.1:\(receiver.port)/\(Self.secret)", mode: 0o666)
+        put("two", "http://127.0.0.1/\(Self.secret)\nheader = \"x\"")
+        put("plain", "http://example.org/\(Self.secret)")
+        put("huge", String(repeating: "x", count: 10_000))
+        symlink("good", "\(folder)/link")
+        let names = ["good", "open", "two", "plain", "huge", "link", "none"]
+        let box = try Postbox(
+            Dictionary(
+                uniqueKeysWithValues: names.map { ($0, .webhook(.credential($0), .slack)) })
+        ) { $0.messageCredentials = folder }
+        #expect(box.send("good")?.outcome == .exited(0))
+        #expect(receiver.requests.map(\.line) == ["POST /\(Self.secret) HTTP/1.1"])
+        let faults = [
+            ("open", "EPERM", "which others may write to"),
+            ("two", "EINVAL", "has a character that a URL cannot have"),
+            ("plain", "EINVAL", "is not encrypted"), ("huge", "EFBIG", "more than 8192 bytes"),
+            ("link", "ELOOP", "symbolic link"), ("none", "ENOENT", "LoadCredential="),
+        ]
+        for (name, code, what) in faults {
+            guard case .spawnFailed(let errno, let text) = box.send(name)?.outcome else {
+                Issue.record("\(name) was sent")
+                continue
+            }
+            #expect(errno == code && text.contains(what), "\(name): \(errno) \(text)")
+            #expect(!text.contains(Self.secret))
+        }
+        #expect(receiver.requests.count == 1)
+    }
+
+    @Test func anOrderThatDoesNotFitTheConfigurationIsRefused() throws {
+        let url = Notifier.Address.url("https://example.org/x")
+        let box = try Postbox([
+            "hook": .webhook(url, .json), "mail": .mail(to: ["a"], from: nil, contentType: nil),
+            "secret": .ping(.credential("x"), .kuma),
+        ])
+        typealias Request = MessageOrder.Request
+        let faults: [(String, MessageOrder.Content, String)] = [
+            ("none", .mail([]), "find the notifier none"),
+            ("hook", .mail([]), "another kind of notifier"),
+            ("mail", .request(Request()), "another kind of notifier"),
+            ("mail", .mail([65, 0]), "no text"), ("mail", .mail([0xff]), "no text"),
+            ("secret", .request(Request()), "the runner has none"),
+            ("hook", .request(Request(method: "PUT")), "that method"),
+            ("hook", .request(Request(path: "x")), "that path"),
+            ("hook", .request(Request(path: "/../x")), "that path"),
+            ("hook", .request(Request(path: "/x\"\nurl = \"")), "that path"),
+            ("hook", .request(Request(query: "a=\"")), "that query"),
+            ("hook", .request(Request(query: "a=b#c")), "that query"),
+            ("hook", .request(Request(headers: [.init("Host", "a")])), "header field"),
+            ("hook", .request(Request(headers: [.init("Title", "a\r\nHost: b")])), "that value"),
+            ("hook", .request(Request(headers: [.init("Title", "ä")])), "that value"),
+        ]
+        for (name, content, what) in faults {
+            guard case .spawnFailed(_, let text) = box.send(box.order(name, content))?.outcome
+            else {
+                Issue.record("\(name) was sent")
+                continue
+            }
+            #expect(text.contains(what), "\(text)")
+        }
+    }
+
+    @Test func tooManyMessagesThatWaitCloseTheConnection() throws {
+        let mayRead = DispatchSemaphore(value: 0)
+        let box = try Postbox([:]) { settings in
+            settings.limits.messages = 3
+            let read = settings.definitions
+            settings.definitions = {
+                mayRead.wait()
+                return read()
+            }
+        }
+        let configuration = box.desk.configuration
+        func said() -> [String] { configuration.said.withLock { $0 } }
+        for _ in 0..<5 { box.client.send(box.order("ops", .mail([]))) }
+        while said().isEmpty { usleep(1000) }
+        #expect(said()[0].contains("4 messages that wait, and at most 3 may"))
+        for _ in 0..<100 { mayRead.signal() }
+    }
+
+    @Test(
+        arguments: [
+            ("https://example.org", nil), ("HTTPS://user:pass@example.org:8443/a?b=c", nil),
+            ("http://localhost:80/x", nil), ("http://127.9.8.7/x", nil),
+            ("http://[::1]:8080/x", nil),
+            ("https://[2001:db8::1]/", nil), ("https://a_b.example/%20?x=%22", nil),
+            ("ftp://example.org", "does not begin with https://"),
+            ("http://example.org/", "is not encrypted"),
+            ("http://localhost@example.org/", "is not encrypted"),
+            ("http://127.0.0.1.example.org/", "is not encrypted"),
+            ("http://127.0.0.1:80@example.org/", "is not encrypted"),
+            ("http://127.0.0.256/", "is not encrypted"), ("http://[::2]/", "is not encrypted"),
+            ("https://", "has no valid host"), ("https:///x", "has no valid host"),
+            ("https://a b/", "has a character"), ("https://a/\n", "has a character"),
+            ("https://a/\"", "has a character"), ("https://a/\\", "has a character"),
+            ("https://a/é", "has a character"), ("https://a/{x,y}", "has a character"),
+            ("https://a/#x", "has a fragment"), ("https://a:0/", "has an invalid port"),
+            ("https://a:99999/", "has an invalid port"), ("https://a:+1/", "has an invalid port"),
+            ("https://a%2fb/", "has no valid host"), ("https://[::1/", "has no valid host"),
+            ("", "does not begin with https://"),
+        ] as [(String, String?)])
+    func anAddressIsChecked(text: String, fault: String?) {
+        do throws(MessageAddress.Fault) {
+            _ = try MessageAddress(text)
+            #expect(fault == nil, "\(text)")
+        } catch {
+            #expect(fault != nil && error.description.hasPrefix(fault ?? "?"), "\(text): \(error)")
+            #expect(!error.description.contains("example"))
+        }
+    }
+
+    @Test func secretsAreRemoved_evenIfTheOutputBeginsWithinOne() throws {
+        let address = try MessageAddress(
+            "https://me:p%40ssword@h.org/services/T00/tok%2Fen?k=valu3")
+        let redaction = Redaction(address.secrets)
+        func clean(_ text: String, isCut: Bool = false) -> String {
+            String(decoding: redaction.apply(to: Array(text.utf8), isCut: isCut), as: UTF8.self)
+        }
+        #expect(clean("no secret at h.org") == "no secret at h.org")
+        let mark = "[removed]"
+        #expect(clean("a /SERVICES/T00/TOK%2FEN b") == "a \(mark) b")
+        #expect(clean("p@ssword p%40ssword tok/en valu3") == "\(mark) \(mark) \(mark) \(mark)")
+        let tail = "T00/tok%2Fen and more, which is long enough to be seen"
+        #expect(!clean(tail, isCut: true).contains("T00/"))
+        #expect(clean(tail, isCut: true).hasSuffix("long enough to be seen"))
+        #expect(clean("", isCut: true) == "")
+    }
+
+    @Test(
+        arguments: [
+            (.exited(0), "ok\ntimerd-http-status: 204\n", .sent),
+            // The answer cannot forge its status.
+            (
+                .exited(0), "timerd-http-status: 200\n\ntimerd-http-status: 404\n",
+                .refused("HTTP status 404: timerd-http-status: 200")
+            ),
+            (.exited(63), "long\ntimerd-http-status: 200\n", .sent),
+            (.exited(0), "x\ntimerd-http-status: 302\n", .refused("HTTP status 302: x")),
+            (.exited(0), "timerd-http-status: 429\n", .failed("HTTP status 429")),
+            (.exited(0), "timerd-http-status: 408\n", .failed("HTTP status 408")),
+            (
+                .exited(0), "a\u{1b}[31m\r\nb\ntimerd-http-status: 503\n",
+                .failed("HTTP status 503: a [31m b")
+            ),
+            (
+                .exited(7), "\ntimerd-http-status: 000\ncurl: (7) refused\n",
+                .failed("curl ended with exit code 7: curl: (7) refused")
+            ),
+            (.exited(0), "", .failed("no answer")), (.timedOut, "", .failed("no answer in time")),
+            (.signalled("SIGKILL"), "", .failed("curl did not end by itself (signalled(SIGKILL))")),
+            (.lost(.runner), "", .failed("curl did not end by itself (lost(runner))")),
+            (
+                .spawnFailed(errno: "ENOENT", what: "exec curl"), "",
+                .failed("cannot exec curl (ENOENT)")
+            ),
+        ] as [(RunOutcome, String, MessageResult.Verdict)])
+    func theResultOfARequestIsRead(
+        outcome: RunOutcome, tail: String, verdict: MessageResult.Verdict
+    ) {
+        let end = RunEnd(outcome, at: WallInstant(secondsSinceEpoch: 0), tail: Array(tail.utf8))
+        #expect(MessageResult(end, isRequest: true).verdict == verdict)
+    }
+
+    @Test(
+        arguments: [
+            (.exited(0), .sent), (.exited(67), .refused("sendmail ended with exit code 67: x")),
+            (.exited(75), .failed("sendmail ended with exit code 75: x")),
+            (.exited(64), .refused("sendmail ended with exit code 64: x")),
+        ] as [(RunOutcome, MessageResult.Verdict)])
+    func theResultOfAMailIsRead(outcome: RunOutcome, verdict: MessageResult.Verdict) {
+        let end = RunEnd(outcome, at: WallInstant(secondsSinceEpoch: 0), tail: Array("x\n".utf8))
+        #expect(MessageResult(end, isRequest: false).verdict == verdict)
+    }
+}

@@ -1,0 +1,379 @@
+// Copyright 2026 the timerd authors
+// SPDX-License-Identifier: Apache-2.0
+
+import SeededRandom
+import Testing
+import TimerCore
+import TimerRunnerProtocol
+
+@testable import TimerStore
+@testable import timerd
+
+/// An outbox with a store, receivers and clocks that the test controls.
+private struct PostOffice {
+    var outbox: Outbox
+    var notifiers: [Notifier]
+    var awake: Int64 = 1_000_000_000_000
+    var wall: Int64 = 1_795_000_000_000_000
+    /// The stored rows: the message of each notification, and the messages.
+    var rows: [Int64: (notifier: Notifier.Name, kind: NotificationKind, message: Int64?)] = [:]
+    var messages: [Int64: Store.Message] = [:]
+    /// The attempts in progress, and all that were ever requested.
+    var sending: [Int64: Int] = [:]
+    var requested: [(message: Int64, attempt: Int, at: Int64)] = []
+    /// The results that the runner keeps, by message and attempt.
+    var results: [[Int64]: MessageResult] = [:]
+    var answersAtOnce: MessageResult? = MessageResult(.sent)
+
+    init(_ notifiers: [Notifier]) {
+        self.notifiers = notifiers
+        outbox = Outbox(
+            [], last: 0, waiting: [], created: [],
+            at: Now(
+                wall: WallInstant(microsecondsSinceEpoch: 0), awake: AwakeInstant(nanoseconds: 0),
+                boot: BootInstant(nanoseconds: 0), bootID: .unknown))
+        restart()
+    }
+
+    var now: Now {
+        Now(
+            wall: WallInstant(microsecondsSinceEpoch: wall),
+            awake: AwakeInstant(nanoseconds: awake),
+            boot: BootInstant(nanoseconds: awake), bootID: .unknown)
+    }
+
+    /// The daemon is killed and starts again.
+    mutating func restart() {
+        sending = [:]
+        awake += 5000
+        wall += 5
+        let waiting = messages.values.filter { $0.state == .waiting }.sorted { $0.id < $1.id }
+        outbox = Outbox(
+            notifiers, last: messages.keys.max() ?? 0, waiting: waiting,
+            created: messages.values.map { (notifier: $0.notifier, at: $0.created) }, at: now)
+        handle(.wake)
+        readRows()
+    }
+
+    mutating func readRows() {
+        handle(
+            .recorded(
+                rows.filter { $0.value.message == nil }.sorted { $0.key < $1.key }.map {
+                    Outbox.Pending(id: $0.key, notifier: $0.value.notifier, kind: $0.value.kind)
+                }))
+    }
+
+    mutating func add(_ count: Int = 1, _ kind: NotificationKind = .failure, to name: String) {
+        for _ in 0..<count {
+            rows[Int64(rows.count) + 1] = (Notifier.Name(name)!, kind, nil)
+        }
+        readRows()
+    }
+
+    mutating func handle(_ event: Outbox.Event) {
+        for action in outbox.handle(event, at: now) { perform(action) }
+    }
+
+    private mutating func perform(_ action: Outbox.Action) {
+        switch action {
+        case .create(let id, let notifier, let notifications, let at):
+            #expect(messages[id] == nil && !notifications.isEmpty)
+            #expect(!messages.values.contains { $0.created == at })
+            for row in notifications {
+                #expect(rows[row]?.message == nil)
+                rows[row]?.message = id
+            }
+            messages[id] = Store.Message(
+                id: id, notifier: notifier, created: at, state: .waiting, attempts: 0, next: at,
+                error: nil, sent: nil, count: notifications.count)
+            handle(.created(id))
+        case .send(let id, let attempt, let created):
+            #expect(messages[id]?.created == created && messages[id]?.state == .waiting)
+            #expect(sending.updateValue(attempt, forKey: id) == nil)
+            let busy = sending.keys.compactMap { messages[$0]?.notifier }
+            #expect(busy.count <= Outbox.activeMax && Set(busy).count == busy.count)
+            requested.append((id, attempt, awake))
+            if let result = results[[id, Int64(attempt)]] ?? answersAtOnce {
+                end(id, result)
+            }
+        case .record(let result, let created, let notifier):
+            #expect(messages[result.id]?.created == created)
+            #expect(messages[result.id]?.notifier == notifier)
+            messages[result.id]?.state = result.state
+            messages[result.id]?.attempts = result.attempts
+            messages[result.id]?.next = result.next
+            messages[result.id]?.error = result.error
+        }
+    }
+
+    mutating func end(_ id: Int64, _ result: MessageResult) {
+        guard let attempt = sending.removeValue(forKey: id) else { return }
+        results[[id, Int64(attempt)]] = result
+        handle(.ended(id, attempt: attempt, result))
+    }
+
+    /// Lets time pass, and wakes the outbox whenever it asks for it.
+    mutating func pass(_ span: Duration) {
+        let until = awake + span.wholeNanoseconds
+        var wakes = 0
+        while let next = outbox.nextWake(at: now.awake), next.nanoseconds <= until {
+            let step = max(0, next.nanoseconds - awake)
+            awake += step
+            wall += step / 1000
+            handle(.wake)
+            wakes += step == 0 ? 1 : -wakes
+            guard wakes < 5 else {
+                Issue.record("the outbox asks to be woken again and again")
+                return
+            }
+        }
+        wall += (until - awake) / 1000
+        awake = until
+    }
+
+    var sent: [Store.Message] {
+        messages.values.filter { $0.state == .sent }.sorted { $0.id < $1.id }
+    }
+}
+
+@Suite struct OutboxTests {
+    private static func mail(
+        _ name: String = "ops", batch: Duration = .seconds(30), perHour: Int = 20
+    ) -> Notifier {
+        Notifier(
+            name: Notifier.Name(name)!,
+            transport: .mail(to: ["root"], from: nil, contentType: nil), batch: batch,
+            perHour: perHour)
+    }
+
+    private static func ping(_ name: String = "hc") -> Notifier {
+        Notifier(
+            name: Notifier.Name(name)!,
+            transport: .ping(.url("https://example.org/x"), .healthchecks))
+    }
+
+    @Test func whatComesWithinTheBatchIsOneMessage() {
+        var office = PostOffice([Self.mail()])
+        for _ in 0..<500 {
+            office.add(to: "ops")
+            office.pass(.milliseconds(10))
+        }
+        #expect(office.messages.isEmpty)
+        office.pass(.seconds(25))
+        #expect(office.sent.map(\.count) == [500])
+        office.add(to: "ops")
+        office.pass(.seconds(29))
+        #expect(office.sent.count == 1)
+        office.pass(.seconds(1))
+        #expect(office.sent.count == 2)
+    }
+
+    @Test func manyAreFewMessages() {
+        var office = PostOffice([Self.mail()])
+        office.add(1200, to: "ops")
+        office.pass(.seconds(30))
+        #expect(office.sent.map(\.count) == [500, 500, 200])
+    }
+
+    @Test func beyondTheLimitOfAnHourNotificationsWaitAndAreSentTogether() {
+        var office = PostOffice([
+            Self.mail(batch: .zero, perHour: 3), Self.mail("other", batch: .zero),
+        ])
+        for _ in 0..<10 {
+            office.add(to: "ops")
+            office.add(to: "other")
+            office.pass(.seconds(60))
+        }
+        #expect(office.sent.count { $0.notifier.description == "other" } == 10)
+        let counts = office.sent.filter { $0.notifier.description == "ops" }.map(\.count)
+        #expect(counts == [1, 1, 1])
+        // The limit is kept across a restart.
+        office.restart()
+        office.pass(.seconds(3000 - 1))
+        #expect(office.sent.count == 13)
+        office.pass(.seconds(1))
+        #expect(office.sent.last?.count == 7 && office.sent.count == 14)
+    }
+
+    /// Mails of output are separate, as long as the limit allows it.
+    @Test func eachOutputIsAMailOfItsOwn() {
+        var office = PostOffice([Self.mail(perHour: 5)])
+        office.add(3, .output, to: "ops")
+        #expect(office.sent.map(\.count) == [1, 1, 1])
+        office.add(2, .failure, to: "ops")
+        office.add(1, .output, to: "ops")
+        office.pass(.seconds(30))
+        #expect(office.sent.map(\.count) == [1, 1, 1, 2, 1])
+        office.add(4, .output, to: "ops")
+        office.pass(.seconds(4000))
+        #expect(office.sent.reduce(0) { $0 + $1.count } == 10)
+        #expect(office.rows.values.allSatisfy { $0.message != nil })
+    }
+
+    @Test func pingsAreSentOneByOneInTheirOrder_withoutALimit() {
+        var office = PostOffice([Self.ping()])
+        office.answersAtOnce = nil
+        office.add(50, .start, to: "hc")
+        #expect(office.messages.count == 50 && office.requested.map(\.message) == [1])
+        office.end(1, MessageResult(.failed("x")))
+        // Later ones wait for it.
+        office.pass(.seconds(9))
+        #expect(office.requested.count == 1)
+        office.pass(.seconds(1))
+        #expect(office.requested.map(\.message) == [1, 1])
+        office.answersAtOnce = MessageResult(.sent)
+        office.end(1, MessageResult(.sent))
+        #expect(office.requested.dropFirst(2).map(\.message) == Array(2...50))
+    }
+
+    @Test func attemptsComeAfterTenSecondsDoubledUpToTenMinutes_forADay() {
+        var office = PostOffice([Self.mail(batch: .zero)])
+        office.answersAtOnce = MessageResult(.failed("no answer"))
+        let begin = office.awake
+        office.add(to: "ops")
+        office.pass(.seconds(2 * 86_400))
+        let times = office.requested.map { ($0.at - begin) / 1_000_000_000 }
+        #expect(Array(times.prefix(8)) == [0, 10, 30, 70, 150, 310, 630, 1230])
+        #expect(zip(times, times.dropFirst()).allSatisfy { $1 - $0 <= 600 })
+        #expect(times.last! >= 86_400 && times.last! < 86_400 + 600)
+        #expect(office.messages[1]?.state == .dead && office.messages[1]?.error == "no answer")
+        #expect(office.messages[1]?.attempts == times.count)
+        // A user may request it again, which is a day of attempts again.
+        office.answersAtOnce = MessageResult(.sent)
+        office.handle(.retry(office.messages[1]!))
+        #expect(office.messages[1]?.state == .sent)
+    }
+
+    @Test func aRefusedMessageIsDeadAtOnce_andTheNextIsSent() {
+        var office = PostOffice([Self.mail(batch: .zero)])
+        office.answersAtOnce = MessageResult(.refused("HTTP status 404"))
+        office.add(to: "ops")
+        #expect(office.messages[1]?.state == .dead && office.requested.count == 1)
+        office.answersAtOnce = MessageResult(.sent)
+        office.add(to: "ops")
+        #expect(office.messages[2]?.state == .sent)
+    }
+
+    @Test func whenAReceiverIsBackAllItsMessagesAreSent() {
+        var office = PostOffice([Self.mail(batch: .zero)])
+        office.answersAtOnce = MessageResult(.failed("away"))
+        for _ in 0..<15 {
+            office.add(to: "ops")
+            office.pass(.seconds(60))
+        }
+        #expect(office.sent.isEmpty)
+        office.answersAtOnce = MessageResult(.sent)
+        office.pass(Outbox.retryMax)
+        #expect(office.sent.count == 15)
+    }
+
+    @Test func aReceiverThatHangsDelaysNoOther() {
+        let names = ["a", "b", "c", "d", "e"]
+        var office = PostOffice(names.map { Self.mail($0, batch: .zero) })
+        office.answersAtOnce = nil
+        for name in names { for _ in 0..<3 { office.add(to: name) } }
+        #expect(office.sending.count == Outbox.activeMax)
+        // The one without a place gets the next one, before a second message of another.
+        office.end(1, MessageResult(.sent))
+        #expect(office.requested.last?.message == 13)
+    }
+
+    @Test func theSameAttemptIsRequestedAfterAKill_andItsResultCounts() {
+        var office = PostOffice([Self.mail(batch: .zero)])
+        office.answersAtOnce = nil
+        office.add(to: "ops")
+        // The receiver got it, and the daemon was killed before it knew.
+        office.results[[1, 1]] = MessageResult(.sent)
+        office.restart()
+        #expect(office.requested.map(\.attempt) == [1, 1] && office.messages[1]?.state == .sent)
+        office.add(to: "ops")
+        office.restart()
+        #expect(office.requested.map(\.message) == [1, 1, 2, 2])
+        office.end(2, MessageResult(.failed("x")))
+        office.restart()
+        office.pass(.seconds(10))
+        #expect(office.requested.last?.attempt == 2)
+    }
+
+    @Test func messagesOfARemovedNotifierAreDead_andThoseOfTheOthersAreSent() {
+        var office = PostOffice([Self.mail(batch: .zero), Self.mail("other")])
+        office.answersAtOnce = nil
+        for _ in 0..<3 { office.add(to: "ops") }
+        office.add(to: "other")
+        office.handle(.reload([Self.mail("other", batch: .zero)]))
+        #expect(office.messages[2]?.state == .dead && office.messages[3]?.state == .dead)
+        #expect(office.messages[3]?.error?.contains("not in the configuration") == true)
+        // The first is being sent, and its result counts.
+        office.end(1, MessageResult(.sent))
+        #expect(office.messages[1]?.state == .sent)
+        #expect(office.requested.last?.message == 4)
+        office.end(4, MessageResult(.sent))
+        office.add(to: "ops")
+        office.pass(.seconds(1))
+        #expect(office.messages[5]?.state == .dead)
+    }
+
+    @Test func aClockThatWasSetDelaysNothing() {
+        var office = PostOffice([Self.mail(batch: .zero, perHour: 2)])
+        office.answersAtOnce = MessageResult(.failed("x"))
+        office.add(to: "ops")
+        office.wall -= 365 * 86_400_000_000
+        office.restart()
+        office.answersAtOnce = MessageResult(.sent)
+        office.pass(Outbox.retryMax)
+        #expect(office.messages[1]?.state == .sent)
+        office.wall += 2 * 365 * 86_400_000_000
+        office.add(2, to: "ops")
+        office.restart()
+        office.pass(.seconds(1))
+        #expect(office.rows.values.allSatisfy { $0.message != nil })
+    }
+
+    /// Whatever happens, each notification is in one message, each message is sent or given up for
+    /// a reason, and no attempt is made twice unless the daemon was killed.
+    @Test func nothingIsLostWhateverHappens() {
+        var random = SeededRandom()
+        for _ in 0..<60 {
+            let perHour = 1 + random.int(below: 5)
+            var office = PostOffice([
+                Self.mail(perHour: perHour), Self.mail("web", batch: .zero, perHour: 50),
+                Self.ping(),
+            ])
+            office.answersAtOnce = nil
+            var kills = 0
+            for _ in 0..<200 {
+                switch random.int(below: 10) {
+                case 0...3:
+                    let name = ["ops", "web", "hc"][random.int(below: 3)]
+                    let kind: NotificationKind = random.int(below: 4) == 0 ? .output : .failure
+                    office.add(1 + random.int(below: 3), name == "hc" ? .start : kind, to: name)
+                case 4...6:
+                    guard let id = office.sending.keys.sorted().first else { continue }
+                    let results: [MessageResult] = [
+                        .init(.sent), .init(.failed("x")), .init(.sent), .init(.refused("y")),
+                    ]
+                    office.end(id, results[random.int(below: 4)])
+                case 7, 8: office.pass(.seconds(random.int(below: 900)))
+                default:
+                    kills += 1
+                    office.restart()
+                }
+            }
+            office.answersAtOnce = MessageResult(.sent)
+            for id in office.sending.keys.sorted() { office.end(id, MessageResult(.sent)) }
+            office.pass(.seconds(7200))
+            #expect(office.rows.values.allSatisfy { $0.message != nil })
+            #expect(!office.messages.values.contains { $0.state == .waiting })
+            var attempts: [[Int64]: Int] = [:]
+            for one in office.requested {
+                attempts[[one.message, Int64(one.attempt)], default: 0] += 1
+            }
+            #expect(attempts.values.reduce(0) { $0 + $1 - 1 } <= kills * Outbox.activeMax)
+            let created = office.messages.values.filter { $0.notifier.description == "ops" }
+                .map(\.created).sorted()
+            for (first, last) in zip(created, created.dropFirst(perHour)) {
+                #expect(last - first >= Outbox.hour)
+            }
+        }
+    }
+}
