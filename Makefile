@@ -31,7 +31,7 @@ PAGE ?= 127.0.0.1:8321
 # The benchmarks to run, such as CASES="next agenda"; the default is all. LONG=1 takes ten times as long.
 CASES ?=
 
-.PHONY: help run status build test test-api test-metrics test-import test-page test-library test-mutations test-systemd test-container bench bench-guard docs format check-format setup clean \
+.PHONY: help run status build test test-api test-metrics test-import test-notify test-page test-library test-mutations test-systemd test-container bench bench-guard docs format check-format setup clean \
     install uninstall deb check-deb
 
 help:
@@ -45,6 +45,7 @@ help:
 	@echo 'make test-import   import the timers and crontabs of this machine and of some twenty packages (a minute)'
 	@echo 'make test-page     drive the status page in a real browser, and check it for accessibility (2 minutes)'
 	@echo 'make test-metrics  scrape a daemon with a real Prometheus, and let each alert fire and clear (half a minute)'
+	@echo 'make test-notify   send notifications to a real mail server and to web servers that fail in each way (half a minute)'
 	@echo 'make test-container  build the image of Containerfile and try it, without a container engine (needs root)'
 	@echo 'make build         build release binaries in .build/release/'
 	@echo 'make deb           build a Debian package in dist/'
@@ -119,6 +120,11 @@ test-metrics: setup
 test-import: setup
 	$(SWIFT) build
 	Tests/Import/run .build/debug
+
+test-notify: PACKAGES += curl python3-venv
+test-notify: setup
+	$(SWIFT) build
+	Tests/Notify/run .build/debug
 
 test-container: build
 	Tests/Container/run .build/release

@@ -1861,7 +1861,8 @@ function showAbout() {
     session?.user && `you are ${printable(session.user)}${session.may_change === false ? ', who may only look' : ''}`].filter(Boolean).join(' · '));
   $('logout').hidden = !session?.until;
   put($('zone'), `Times are in ${browserZone}${Math.abs(model.skew) > 5000 ? ' by the clock of the server' : ''}`);
-  const faults = [daemon.refusal, daemon.rejected.length ? `${plural(daemon.rejected.length, 'job')} not loaded (${daemon.rejected.join(', ')}); \`timerd check ${daemon.config}\` shows the errors` : null].filter(Boolean);
+  const faults = [daemon.refusal, daemon.rejected.length ? `${plural(daemon.rejected.length, 'job')} not loaded (${daemon.rejected.join(', ')}); \`timerd check ${daemon.config}\` shows the errors` : null,
+    daemon.failing_notifiers ? `${plural(daemon.failing_notifiers.length, 'notifier')} cannot send messages (${daemon.failing_notifiers.join(', ')}); \`timerctl notify list\` shows why` : null].filter(Boolean);
   $('faults').hidden = faults.length === 0;
   put($('faults'), printable(faults.join(' — ')));
 }

@@ -35,15 +35,17 @@ extension ControlRequest {
         case order(Order.Verb, Job.Name)
         case runs, run(Run.ID), upcoming, reload, document, metrics, events, recent, days(Job.Name)
         case oneOffs, oneOff(Job.Name), cancelOneOff(Job.Name)
+        case messages, retryMessage(Int64), notifiers, testNotifier(Notifier.Name)
         case loginLinks, login, session, logout, revoke, web
 
         /// The allowed methods.
         var methods: [String] {
             switch self {
             case .jobs, .job, .why, .log, .runs, .run, .upcoming, .document, .oneOffs, .session,
-                .web, .metrics, .events, .recent, .days:
+                .web, .metrics, .events, .recent, .days, .messages, .notifiers:
                 ["GET", "HEAD", "OPTIONS"]
-            case .kill, .order, .oneOff, .cancelOneOff, .loginLinks, .login, .logout, .revoke:
+            case .kill, .order, .oneOff, .cancelOneOff, .loginLinks, .login, .logout, .revoke,
+                .retryMessage, .testNotifier:
                 ["POST", "OPTIONS"]
             case .verb, .reload: ["GET", "HEAD", "POST", "OPTIONS"]
             }
@@ -100,6 +102,11 @@ extension ControlRequest {
         case .web: self = .web
         case .metrics: self = .metrics(MetricsFormat(accepted: accepted))
         case .events: self = .events(try EventQuery(&query))
+        case .messages: self = .messages(try NotificationQuery(&query))
+        case .retryMessage(let number): self = .retryMessage(number)
+        case .notifiers: self = .notifiers
+        case .testNotifier(let name):
+            self = .testNotifier(name, dryRun: try query.flag("dry_run"))
         case .recent:
             self = .recent(
                 count: try query.number(
@@ -172,6 +179,12 @@ extension ControlRequest {
                 case "{run}":
                     guard let run = Run.ID(part) else { throw .noSuchRun(part) }
                     found.run = run
+                case "{message}":
+                    guard let number = Int(digits: part) else { throw .notFound(String(path)) }
+                    found.message = Int64(number)
+                case "{notifier}":
+                    guard let name = Notifier.Name(part) else { throw .notFound(String(path)) }
+                    found.notifier = name
                 case "{verb}":
                     guard let verb = Order.Verb(rawValue: part), verb != .kill else { return nil }
                     found.verb = verb
@@ -186,11 +199,13 @@ extension ControlRequest {
         }
     }
 
-    /// The values of `{job}`, `{verb}` and `{run}` in a path.
+    /// The values of `{job}`, `{verb}` and the other words in braces in a path.
     private struct Captures {
         var job: Job.Name?
         var verb: Order.Verb?
         var run: Run.ID?
+        var message: Int64?
+        var notifier: Notifier.Name?
     }
 
     /// All paths; if two match, the first one counts.
@@ -226,6 +241,10 @@ extension ControlRequest {
         Route("/v1/web") { _ in .web },
         Route("/v1/events") { _ in .events },
         Route("/v1/recent") { _ in .recent },
+        Route("/v1/notifications") { _ in .messages },
+        Route("/v1/notifications/{message}/retry") { $0.message.map { .retryMessage($0) } },
+        Route("/v1/notifiers") { _ in .notifiers },
+        Route("/v1/notifiers/{notifier}/test") { $0.notifier.map { .testNotifier($0) } },
     ]
 
     /// All paths in the notation of OpenAPI, with `{job}` for the name of a job.

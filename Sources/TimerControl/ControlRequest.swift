@@ -46,6 +46,17 @@ public enum ControlRequest: Hashable, Sendable {
     /// Metrics for Prometheus: `GET /metrics`, with the format as the header `Accept`.
     case metrics(MetricsFormat = .text)
 
+    /// The messages about jobs, the latest first: `GET /v1/notifications`, with `state`, `limit` and
+    /// `cursor` as a query.
+    case messages(NotificationQuery)
+    /// Send a message again that could not be sent: `POST /v1/notifications/NUMBER/retry`.
+    case retryMessage(Int64)
+    /// Who is notified about jobs, and how that works: `GET /v1/notifiers`.
+    case notifiers
+    /// Send a test message: `POST /v1/notifiers/NAME/test`, or show it only, with `dry_run` as a
+    /// query.
+    case testNotifier(Notifier.Name, dryRun: Bool)
+
     /// The data for the definition of a one-off job: its place, and an unused name if a base is
     /// given: `GET /v1/one-offs`, with `base` as a query.
     case oneOffs(base: String?)
@@ -73,10 +84,12 @@ public enum ControlRequest: Hashable, Sendable {
         switch self {
         case .list, .show, .why, .history, .run, .upcoming, .log, .previewReload, .document,
             .oneOffs, .loginLink, .login, .session, .logout, .web, .metrics,
-            .events, .recent, .days:
+            .events, .recent, .days, .messages, .notifiers:
             false
         case .revokeSessions(let all): all
-        case .order, .orders, .kill, .reload, .strictReload, .takeOneOff, .cancelOneOff: true
+        case .order, .orders, .kill, .reload, .strictReload, .takeOneOff, .cancelOneOff,
+            .retryMessage, .testNotifier:
+            true
         }
     }
 
@@ -86,7 +99,8 @@ public enum ControlRequest: Hashable, Sendable {
         switch self {
         case .list, .show, .why, .history, .run, .upcoming, .log, .previewReload, .document,
             .order, .orders, .kill, .reload, .strictReload, .cancelOneOff, .login, .session,
-            .logout, .web, .metrics, .events, .recent, .days:
+            .logout, .web, .metrics, .events, .recent, .days, .messages, .retryMessage,
+            .notifiers, .testNotifier:
             true
         case .oneOffs, .takeOneOff, .loginLink, .revokeSessions: false
         }
@@ -103,10 +117,12 @@ public enum ControlRequest: Hashable, Sendable {
     /// Whether it may concern all jobs and be slow.
     var isLong: Bool {
         switch self {
-        case .list, .upcoming, .orders, .reload, .strictReload, .previewReload, .metrics: true
+        case .list, .upcoming, .orders, .reload, .strictReload, .previewReload, .metrics,
+            .testNotifier:
+            true
         case .show, .why, .order, .history, .run, .log, .kill, .document, .oneOffs, .takeOneOff,
             .cancelOneOff, .loginLink, .login, .session, .logout, .revokeSessions, .web,
-            .events, .recent, .days:
+            .events, .recent, .days, .messages, .retryMessage, .notifiers:
             false
         }
     }
@@ -144,6 +160,11 @@ public enum ControlRequest: Hashable, Sendable {
         case .recent(let count, let after):
             "/v1/recent" + QueryText.write([("count", "\(count)"), ("after", after?.description)])
         case .days(let job, let count): "/v1/jobs/\(job)/days?count=\(count)"
+        case .messages(let query): "/v1/notifications" + query.text
+        case .retryMessage(let number): "/v1/notifications/\(number)/retry"
+        case .notifiers: "/v1/notifiers"
+        case .testNotifier(let name, let dryRun):
+            "/v1/notifiers/\(name)/test" + QueryText.write([("dry_run", dryRun ? "1" : nil)])
         case .document: "/v1/openapi.json"
         case .loginLink: "/v1/login-links"
         case .login: "/v1/login"

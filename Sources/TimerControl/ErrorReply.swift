@@ -25,6 +25,10 @@ public struct ErrorReply: Codable, Hashable, Sendable, Error {
         case noSuchJob = "no-such-job"
         /// There is no record of this run.
         case noSuchRun = "no-such-run"
+        /// There is no record of this message.
+        case noSuchMessage = "no-such-message"
+        /// No notifier has this name.
+        case noSuchNotifier = "no-such-notifier"
         /// The path exists, but not with this method.
         case methodNotAllowed = "method-not-allowed"
         /// The request was not complete in time.

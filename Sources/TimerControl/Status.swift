@@ -245,14 +245,18 @@ public struct DaemonStatus: Codable, Hashable, Sendable {
     public var refusal: String?
     /// The jobs in the configuration that the daemon could not accept.
     public var rejected: [String]
+    /// The notifiers whose last attempt to send a message failed; absent if there are none.
+    public var failingNotifiers: [String]?
     /// The jobs in the order of the configuration.
     public var jobs: [JobStatus]
 
     /// A daemon as described.
     public init(
         version: String, pid: Int32, since: String, now: String, config: String,
-        refusal: String? = nil, rejected: [String], jobs: [JobStatus]
+        refusal: String? = nil, rejected: [String], failingNotifiers: [String]? = nil,
+        jobs: [JobStatus]
     ) {
+        self.failingNotifiers = failingNotifiers
         self.refusal = refusal
         self.version = version
         self.pid = pid
@@ -303,6 +307,8 @@ public struct JobTable: Decodable, Hashable, Sendable {
     public var refusal: String?
     /// The jobs in the configuration that the daemon could not accept.
     public var rejected: [String]
+    /// The notifiers whose last attempt to send a message failed; absent if there are none.
+    public var failingNotifiers: [String]?
     /// The jobs in the order of the configuration.
     public var jobs: [Row]
 }
@@ -336,6 +342,7 @@ extension DaemonStatus {
         public func encode(to encoder: any Encoder) throws {
             var members = encoder.container(keyedBy: CodingKeys.self)
             try members.encode(daemon.config, forKey: .config)
+            try members.encodeIfPresent(daemon.failingNotifiers, forKey: .failingNotifiers)
             var jobs = members.nestedUnkeyedContainer(forKey: .jobs)
             for job in snapshot.jobs { try jobs.encode(JobStatus(job)) }
             try members.encode(daemon.now, forKey: .now)

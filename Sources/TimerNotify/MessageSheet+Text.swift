@@ -8,7 +8,7 @@ import TimerCore
 extension MessageSheet {
     /// The most lines of a table of several notifications, and how many of them have their output
     /// below it.
-    private static let rowsMax = 200
+    private static let rowsMax = 500
     private static let outputsMax = 3
 
     /// How much of the output a mail has of a single notification, and of each of several.

@@ -83,7 +83,7 @@ public enum OutgoingMessage: Hashable, Sendable {
 
     /// The most notifications of one message. More of them make a message that is too large for some
     /// receivers.
-    public static let notificationsMax = 200
+    public static let notificationsMax = 500
 
     /// The message of a notifier about these notifications: the same bytes for the same arguments.
     /// A notifier that starts a job sends nothing.

@@ -37,6 +37,8 @@ struct WebhookDocument: Encodable, Hashable {
     var message: String
     var notifications: [Entry]
     var notifier: String
+    /// How many further notifications there are that have no room; absent if there are none.
+    var omittedCount: Int?
     var text: String
     var version = 1
 
@@ -45,19 +47,23 @@ struct WebhookDocument: Encodable, Hashable {
     /// commands are left out as well.
     static let outputLimits = [(all: 64 * 1024, one: 16 * 1024), (16 * 1024, 4096), (0, 0)]
 
-    /// - Parameter limit: one of `outputLimits`.
-    init(_ sheet: MessageSheet, limit: (all: Int, one: Int)) {
+    /// - Parameters:
+    ///   - limit: one of `outputLimits`.
+    ///   - most: how many notifications it may have.
+    init(_ sheet: MessageSheet, limit: (all: Int, one: Int), most: Int = .max) {
         created = sheet.envelope.created.rfc3339Micros
         host = sheet.host
         message = "\(sheet.envelope.identity).\(sheet.envelope.number)"
         notifier = "\(sheet.notifier)"
         text = sheet.headline
         let each = min(limit.one, limit.all / max(1, sheet.reports.count))
-        notifications = sheet.reports.map { report in
+        notifications = sheet.reports.prefix(most).map { report in
             var report = report.limited(to: each)
             if each == 0 { (report.description, report.command) = (nil, nil) }
             return Entry(sheet, report)
         }
+        let omitted = sheet.reports.count - notifications.count
+        omittedCount = omitted > 0 ? omitted : nil
     }
 }
 

@@ -30,7 +30,13 @@ extension OutgoingRequest {
         var request = OutgoingRequest()
         for limit in WebhookDocument.outputLimits {
             request = json(WebhookDocument(sheet, limit: limit))
-            if request.body.count <= bodyMax { break }
+            if request.body.count <= bodyMax { return request }
+        }
+        // Without any output it is too large only if there are very many.
+        var most = sheet.reports.count / 2
+        while request.body.count > bodyMax, most > 0 {
+            request = json(WebhookDocument(sheet, limit: (0, 0), most: most))
+            most /= 2
         }
         return request
     }

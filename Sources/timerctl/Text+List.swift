@@ -95,10 +95,17 @@ extension Text {
         return ([line] + faults(of: status)).joined(separator: "\n")
     }
 
-    /// The parts of the configuration that are not in use, one per line.
+    /// What does not work: parts of the configuration and notifiers, one per line.
     static func faults(of status: JobTable) -> [String] {
         (status.refusal.map { [Printable.text($0)] } ?? [])
             + (status.rejected.isEmpty ? [] : [notLoaded(status)])
+            + (status.failingNotifiers.map { [failing($0)] } ?? [])
+    }
+
+    private static func failing(_ notifiers: [String]) -> String {
+        let names = Printable.text(notifiers.joined(separator: ", "))
+        return "\(plural(notifiers.count, "notifier")) cannot send messages (\(names)); "
+            + "`timerctl notify list` shows why"
     }
 
     /// Such as `1 job not loaded (backup); …`, or an empty text.

@@ -26,8 +26,8 @@ struct Timerctl: ParsableCommand {
             HistoryVerb.self, LogVerb.self, EventsVerb.self, KillVerb.self, AtVerb.self,
             InVerb.self,
             CancelVerb.self,
-            ReloadVerb.self, EditVerb.self, ImportVerb.self, WebVerb.self, APIVerb.self,
-            MetricsVerb.self,
+            ReloadVerb.self, EditVerb.self, ImportVerb.self, NotifyVerb.self, WebVerb.self,
+            APIVerb.self, MetricsVerb.self,
         ])
 
     /// Only for the help and the shells' completions: options before the command are moved behind
@@ -121,8 +121,13 @@ struct Timerctl: ParsableCommand {
                 options.append(first)
                 rest = rest.dropFirst()
             default:
-                return first.hasPrefix("-")
-                    ? Array(arguments) : [first] + options + rest.dropFirst()
+                guard !first.hasPrefix("-") else { return Array(arguments) }
+                // The options belong to the command of the command.
+                let isNested =
+                    first == NotifyVerb.configuration.commandName
+                    && rest.dropFirst().first?.hasPrefix("-") == false
+                let words = rest.prefix(isNested ? 2 : 1)
+                return words + options + rest.dropFirst(words.count)
             }
         }
         return Array(arguments)

@@ -241,7 +241,9 @@ import TimerCore
     @Test func aListingIsWrittenAsTheStatusItStandsFor() throws {
         let snapshot = Self.snapshot()
         var status = DaemonStatus(
-            version: "1", pid: 2, since: "3", now: "4", config: "5", rejected: ["6"], jobs: [])
+            version: "1", pid: 2, since: "3", now: "4", config: "5", rejected: ["6"],
+            failingNotifiers: ["7"],
+            jobs: [])
         let listing = try ControlJSON.encode(DaemonStatus.Listing(status, jobs: snapshot))
         status.jobs = snapshot.jobs.map { JobStatus($0) }
         #expect(status.jobs.contains { !$0.running.isEmpty })

@@ -260,6 +260,6 @@ import TimerCore
                 try Night.notification(.failure, of: "\(name)\($0)", failedInARow: .max),
                 output: [UInt8](repeating: 255, count: 10_000))
         }
-        #expect(try Night.mail(many).utf8.count < 100_000)
+        #expect(try Night.mail(many).utf8.count < 250_000)
     }
 }

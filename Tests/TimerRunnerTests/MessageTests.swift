@@ -406,6 +406,16 @@ private let hasCurl = access("/usr/bin/curl", X_OK) == 0
         #expect(clean("", isCut: true) == "")
     }
 
+    @Test func anAddressOfTheSameWordsHidesNoStatus() throws {
+        let address = try MessageAddress("https://h.org/timerd/http/status/404x")
+        let answer = "status 404x\ntimerd-http-status: 200\n\ntimerd-http-status: 404\n"
+        let clean = Redaction(address.secrets).apply(to: Array(answer.utf8), isCut: false)
+        let mark = "[removed]"
+        #expect(
+            String(decoding: clean, as: UTF8.self)
+                == "\(mark) \(mark)\n\(mark)-\(mark)-\(mark): 200\n\ntimerd-http-status: 404\n")
+    }
+
     @Test(
         arguments: [
             (.exited(0), "ok\ntimerd-http-status: 204\n", .sent),

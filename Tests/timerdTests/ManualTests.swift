@@ -20,6 +20,9 @@ import TimerCore
         (["list", "--user"], ["list", "--user"]), ([], []), (["--user"], ["--user"]),
         (["--socket", "/x"], ["--socket", "/x"]), (["--version"], ["--version"]),
         (["--user", "--help"], ["--user", "--help"]),
+        (["--user", "notify", "test", "ops"], ["notify", "test", "--user", "ops"]),
+        (["--user", "notify", "--json"], ["notify", "--user", "--json"]),
+        (["--user", "notify"], ["notify", "--user"]),
     ])
     func optionsMayComeBeforeTheVerb(given: [String], read: [String]) {
         #expect(Timerctl.verbFirst(given[...]) == read)
@@ -159,11 +162,15 @@ import TimerCore
         }.map { line in
             line.replacingOccurrences(of: " Ns Ar JOB", with: "{job}")
                 .replacingOccurrences(of: " Ns Ar RUN", with: "{run}")
+                .replacingOccurrences(of: " Ns Ar MESSAGE", with: "{message}")
+                .replacingOccurrences(of: " Ns Ar NOTIFIER", with: "{notifier}")
                 .replacingOccurrences(of: " Ns Li ", with: "").dropFirst(".It Li ".count)
         }
         let there = try ControlRequest.paths.flatMap { path -> [String] in
             let one = path.replacingOccurrences(of: "{job}", with: "a")
                 .replacingOccurrences(of: "{run}", with: "a:20261121T043852.000000Z:1")
+                .replacingOccurrences(of: "{message}", with: "1")
+                .replacingOccurrences(of: "{notifier}", with: "ops")
             return try ControlRequest.methods(at: one)
                 .filter { $0 != "HEAD" && $0 != "OPTIONS" }.map { "\($0) \(path)" }
         }

@@ -50,6 +50,8 @@ import TimerCore
 
     private func concrete(_ path: String) -> String {
         path.replacingOccurrences(of: "{job}", with: "backup")
+            .replacingOccurrences(of: "{message}", with: "1")
+            .replacingOccurrences(of: "{notifier}", with: "ops")
             .replacingOccurrences(of: "{run}", with: "backup:20261121T043852.000000Z:1")
     }
 
@@ -137,7 +139,11 @@ import TimerCore
             "SkippedRuns": SkippedRuns.self, "Recent": RecentReply.self,
             "RecentRuns": RecentReply.Runs.self, "Days": DaysReply.self, "Day": DaysReply.Day.self,
             "Event": EventStatus.self, "Events": EventsFrame.self, "EventsGap": EventsGap.self,
-            "EventsHello": EventsHello.self,
+            "EventsHello": EventsHello.self, "Notification": NotificationStatus.self,
+            "Incident": IncidentStatus.self,
+            "Message": MessageStatus.self, "Messages": NotificationsReply.self,
+            "MessageRetry": MessageRetryReply.self, "Notifier": NotifierStatus.self,
+            "Notifiers": NotifiersReply.self, "NotifierTest": NotifierTestReply.self,
         ]
     }
 

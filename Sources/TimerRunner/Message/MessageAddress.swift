@@ -160,6 +160,27 @@ struct Redaction {
     func apply(to output: [UInt8], isCut: Bool) -> [UInt8] {
         guard let longest = texts.first?.count else { return output }
         let output = isCut ? Array(output.dropFirst(longest)) : output
+        // The words that curl writes before the status may be words of the address as well.
+        guard let mark = Self.mark(in: output) else { return clean(output) }
+        return clean(Array(output[..<mark.lowerBound])) + output[mark]
+            + clean(Array(output[mark.upperBound...]))
+    }
+
+    /// The last mark at the beginning of a line; nil if there is none.
+    private static func mark(in output: [UInt8]) -> Range<Int>? {
+        let mark = Array(MessageResult.statusMark.utf8)
+        var start = output.count - mark.count
+        while start >= 0 {
+            let isAtLine = start == 0 || output[start - 1] == UInt8(ascii: "\n")
+            if isAtLine, output[start..<start + mark.count].elementsEqual(mark) {
+                return start..<start + mark.count
+            }
+            start -= 1
+        }
+        return nil
+    }
+
+    private func clean(_ output: [UInt8]) -> [UInt8] {
         var clean: [UInt8] = []
         clean.reserveCapacity(output.count)
         var index = 0

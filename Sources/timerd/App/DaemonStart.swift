@@ -244,7 +244,7 @@ struct DaemonStart {
         let control = Control(
             loop: daemon.loop, reloader: reloader, recorder: daemon.recorder,
             recent: daemon.recent, events: daemon.events, meters: meters, about: about,
-            access: access)
+            access: access, sender: daemon.sender)
         let server = try ControlServer.listen(on: socket, for: control)
         let web = try webSocket.map {
             try ControlServer.listen(on: $0, for: control, isGateway: true)

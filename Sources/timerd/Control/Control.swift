@@ -19,18 +19,25 @@ struct Control: ControlService {
     let events: EventPublisher
     let about: About
     let access: ControlAccess
+    let sender: NotificationSender
     private let names: UserNames
-    private let listings: ListCoalescer<(Snapshot, Loop.Unusable), ControlAnswer>
+    private let listings: ListCoalescer<Listed, ControlAnswer>
+    /// What a list is made of: the jobs, what is wrong with the configuration, and the notifiers.
+    private typealias Listed = (Snapshot, Loop.Unusable, [Notifier.Name: NotifierState])
     private let snapshots: ListCoalescer<Snapshot, Snapshot>
     private let previews: ListCoalescer<Result<ReloadReply, ErrorReply>, ControlAnswer>
-    private let metrics: [MetricsFormat: ListCoalescer<Loop.Measures, ControlAnswer>]
+    private let metrics: [MetricsFormat: ListCoalescer<MetricsReading, ControlAnswer>]
+
+    /// What the metrics are made of: of the jobs, and of the notifiers.
+    private typealias MetricsReading = (Loop.Measures, [Notifier.Name: NotifierState])
 
     init(
         loop: Loop, reloader: Reloader, recorder: Recorder, recent: RecentOutput,
         events: EventPublisher, meters: Meters, about: About, access: ControlAccess,
-        names: UserNames = UserNames()
+        sender: NotificationSender, names: UserNames = UserNames()
     ) {
         self.access = access
+        self.sender = sender
         self.names = names
         // The names of the users that may change anything are looked up in advance.
         for uid in [0, geteuid()] { names.name(of: uid) { _ in } }
@@ -41,9 +48,13 @@ struct Control: ControlService {
         self.events = events
         self.about = about
         listings = ListCoalescer { done in
-            loop.later { $0.gather { done(($0, $1)) } }
-        } make: { snapshot, unusable in
-            Self.listing(of: snapshot, unusable, about)
+            loop.later {
+                $0.gather { snapshot, unusable in
+                    sender.readStates { done((snapshot, unusable, $0)) }
+                }
+            }
+        } make: { snapshot, unusable, notifiers in
+            Self.listing(of: snapshot, unusable, notifiers, about)
         }
         snapshots = ListCoalescer { done in
             loop.later { $0.gather { snapshot, _ in done(snapshot) } }
@@ -52,13 +63,17 @@ struct Control: ControlService {
         }
         metrics = Dictionary(
             uniqueKeysWithValues: [MetricsFormat.text, .openMetrics].map { format in
-                let metrics = ListCoalescer<Loop.Measures, ControlAnswer> { done in
+                let metrics = ListCoalescer<MetricsReading, ControlAnswer> { done in
                     let jobsMax = reloader.metricsJobsMax
-                    loop.later { $0.measure(jobsMax: jobsMax, done) }
-                } make: { measures in
+                    loop.later {
+                        $0.measure(jobsMax: jobsMax) { measures in
+                            sender.readStates { done((measures, $0)) }
+                        }
+                    }
+                } make: { measures, notifiers in
                     let page = MetricsPage(
                         measures, ProcessMeasures(), meters, recorder.meter.reading,
-                        version: about.version)
+                        notifiers: notifiers, version: about.version)
                     return ControlAnswer(.ok, page.text(format), type: format.contentType)
                 }
                 return (format, metrics)
@@ -173,6 +188,11 @@ struct Control: ControlService {
         case .events(let query): follow(query, from: peer, reply)
         case .recent(let count, let job): recent(count: count, after: job, reply)
         case .days(let job, let count): days(of: job, count: count, reply)
+        case .messages(let query): messages(query, reply)
+        case .retryMessage(let number): retryMessage(number, reply)
+        case .notifiers: notifiers(reply)
+        case .testNotifier(let name, let dryRun):
+            testNotifier(name, dryRun: dryRun, by: peer, reply)
         case .document: reply(Self.document)
         case .loginLink: makeLoginLink(for: peer, reply)
         case .login(let token): logIn(token, reply)
@@ -196,13 +216,16 @@ struct Control: ControlService {
     }()
 
     private static func listing(
-        of snapshot: Snapshot, _ unusable: Loop.Unusable, _ about: About
+        of snapshot: Snapshot, _ unusable: Loop.Unusable,
+        _ notifiers: [Notifier.Name: NotifierState], _ about: About
     ) -> ControlAnswer {
+        let failing = notifiers.filter { $0.value.lastError != nil }.keys.sorted()
         let status = DaemonStatus(
             version: about.version, pid: about.pid, since: about.since.rfc3339Micros,
             now: snapshot.at.wall.rfc3339Micros, config: about.configPath,
             refusal: unusable.refusal,
-            rejected: unusable.rejected, jobs: [])
+            rejected: unusable.rejected,
+            failingNotifiers: failing.isEmpty ? nil : failing.map(\.description), jobs: [])
         return ControlAnswer(.ok, DaemonStatus.Listing(status, jobs: snapshot))
     }
 

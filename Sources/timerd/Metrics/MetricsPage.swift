@@ -10,16 +10,19 @@ struct MetricsPage {
     private let process: ProcessMeasures
     private let meters: Meters
     private let store: StoreMeter.Reading
+    private let notifiers: [Notifier.Name: NotifierState]
     private let version: String
 
     init(
         _ measures: Loop.Measures, _ process: ProcessMeasures, _ meters: Meters,
-        _ store: StoreMeter.Reading, version: String
+        _ store: StoreMeter.Reading, notifiers: [Notifier.Name: NotifierState] = [:],
+        version: String
     ) {
         self.measures = measures
         self.process = process
         self.meters = meters
         self.store = store
+        self.notifiers = notifiers
         self.version = version
     }
 
@@ -30,6 +33,7 @@ struct MetricsPage {
         writeDaemon(&text)
         writeSums(&text)
         writeStore(&text)
+        writeMessages(&text)
         writeProcess(&text)
         MetricsPage.Jobs(measures).write(&text)
         text.finish()
@@ -129,6 +133,28 @@ struct MetricsPage {
             "output_dropped_lines", .counter,
             "The lines of output that were dropped because jobs wrote too many.")
         text.write(.none, .init(meters.droppedOutput))
+    }
+
+    private func writeMessages(_ text: inout MetricsText) {
+        let notifiers = notifiers.sorted { $0.key < $1.key }
+        text.begin(
+            "notifications", .counter,
+            "The attempts to send a message, by notifier and result; a failed one is repeated, a dead one not."
+        )
+        for (name, state) in notifiers {
+            for (result, count) in [
+                ("sent", state.sentCount), ("failed", state.failedCount), ("dead", state.deadCount),
+            ] {
+                text.write(
+                    .init("notifier", name.description), .init("result", result), .init(count))
+            }
+        }
+        text.begin(
+            "notifications_waiting", .gauge,
+            "The notifications and messages that wait to be sent, by notifier.")
+        for (name, state) in notifiers {
+            text.write(.init("notifier", name.description), .init(state.waiting))
+        }
     }
 
     private func writeProcess(_ text: inout MetricsText) {

@@ -16,6 +16,8 @@ struct MessageContents: Sendable {
     var identity: String
     /// The notifications, with the last output of their runs.
     var reports: [Report]
+    /// The message that told of the same incident first; nil: there is none.
+    var earlier: Int64?
     /// Nil if nothing of the message is there any more.
     var notifier: Notifier.Name? { reports.first?.notification.notifier }
 
@@ -36,6 +38,8 @@ struct MessageContents: Sendable {
             }
             reports.append(report)
         }
+        guard reports.count == 1, let only = reports.first else { return }
+        earlier = try store.earlierMessage(about: only.notification, before: number)
     }
 
     /// A test message, which is not stored.
@@ -56,7 +60,7 @@ struct MessageContents: Sendable {
     func message(of notifier: Notifier, _ definitions: [Job.Name: Job]) -> OutgoingMessage {
         let envelope = MessageEnvelope(
             number: number, identity: identity, host: Self.host, created: created,
-            zone: ZoneReading(of: []).local ?? .utc)
+            zone: ZoneReading(of: []).local ?? .utc, inReplyTo: earlier)
         let known = reports.map { report in
             var report = report
             guard let job = report.notification.job.flatMap({ definitions[$0] }) else {
@@ -65,6 +69,7 @@ struct MessageContents: Sendable {
             report.description = job.description
             report.user = job.execution.user
             report.command = Self.text(of: job.command)
+            report.outputIsCut = report.output.count >= job.execution.outputTail
             return report
         }
         return OutgoingMessage(notifier, envelope, known)

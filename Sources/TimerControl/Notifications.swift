@@ -1,0 +1,255 @@
+// Copyright 2026 the timerd authors
+// SPDX-License-Identifier: Apache-2.0
+
+import TimerCore
+
+/// Which messages to people and services are requested.
+public struct NotificationQuery: Hashable, Sendable {
+    /// How many messages may be requested, and how many are without a number.
+    public static let limits = 1...200
+    public static let limitDefault = 20
+
+    /// What became of a message.
+    public enum State: String, CaseIterable, Hashable, Sendable {
+        /// It is sent at the next attempt.
+        case waiting
+        /// It was sent.
+        case sent
+        /// It could not be sent, and is not tried again by itself.
+        case dead
+    }
+
+    /// Only messages in this state; nil: all.
+    public var state: State?
+    /// How many at most, one of `limits`.
+    public var limit: Int
+    /// Only messages with a lower number.
+    public var cursor: Int64?
+
+    /// A query as described.
+    public init(
+        state: State? = nil, limit: Int = NotificationQuery.limitDefault, cursor: Int64? = nil
+    ) {
+        self.state = state
+        self.limit = limit
+        self.cursor = cursor
+    }
+
+    init(_ query: inout QueryText) throws(ControlRequest.Fault) {
+        state = nil
+        if let word = query.take("state") {
+            guard let known = State(rawValue: word) else {
+                throw .badQuery("state must be waiting, sent or dead")
+            }
+            state = known
+        }
+        limit = try query.number("limit", Self.limits, unless: Self.limitDefault)
+        cursor = nil
+        if let text = query.take("cursor") {
+            guard let number = Int(digits: text) else {
+                throw .badQuery("cursor must be the next_cursor of an earlier answer")
+            }
+            cursor = Int64(number)
+        }
+    }
+
+    var text: String {
+        QueryText.write([
+            ("state", state?.rawValue), ("limit", "\(limit)"), ("cursor", cursor.map { "\($0)" }),
+        ])
+    }
+}
+
+/// Something that people or a service get to know.
+public struct NotificationStatus: Codable, Hashable, Sendable {
+    /// When it happened.
+    public var at: String
+    /// How many firings of the job had failed in a row; absent if none.
+    public var failedInARow: Int?
+    /// The job; absent for a test.
+    public var job: String?
+    /// The kind, as in the key `on`: `failure`, `recovery`, …
+    public var kind: String
+    /// How the run ended.
+    public var outcome: String?
+    /// The run.
+    public var run: String?
+
+    /// A notification as described.
+    public init(
+        at: String, failedInARow: Int? = nil, job: String?, kind: String, outcome: String? = nil,
+        run: String? = nil
+    ) {
+        self.at = at
+        self.failedInARow = failedInARow
+        self.job = job
+        self.kind = kind
+        self.outcome = outcome
+        self.run = run
+    }
+}
+
+/// One mail or one request.
+public struct MessageStatus: Codable, Hashable, Sendable {
+    /// The most notifications that an answer has of one message.
+    public static let notificationsMax = 5
+
+    /// How often it was tried.
+    public var attempts: Int
+    /// When it was put together.
+    public var created: String
+    /// What went wrong at the last attempt; absent if nothing did.
+    public var error: String?
+    /// When it is tried next; only of a message that waits.
+    public var next: String?
+    /// How many notifications it has.
+    public var notificationCount: Int
+    /// The first of them.
+    public var notifications: [NotificationStatus]
+    /// The notifier that sends it.
+    public var notifier: String
+    /// Its number.
+    public var number: Int64
+    /// When it was sent.
+    public var sent: String?
+    /// `waiting`, `sent` or `dead`.
+    public var state: String
+
+    /// A message as described.
+    public init(
+        number: Int64, notifier: String, state: String, created: String, attempts: Int,
+        next: String? = nil, error: String? = nil, sent: String? = nil, notificationCount: Int,
+        notifications: [NotificationStatus]
+    ) {
+        self.attempts = attempts
+        self.created = created
+        self.error = error
+        self.next = next
+        self.notificationCount = notificationCount
+        self.notifications = notifications
+        self.notifier = notifier
+        self.number = number
+        self.sent = sent
+        self.state = state
+    }
+}
+
+/// The requested messages, the latest first.
+public struct NotificationsReply: Codable, Hashable, Sendable {
+    /// The messages.
+    public var messages: [MessageStatus]
+    /// What to pass as `cursor` for the messages behind; absent if there are no more.
+    public var nextCursor: String?
+    /// How many notifications are being collected for the next messages.
+    public var pendingCount: Int
+
+    /// An answer as described.
+    public init(messages: [MessageStatus], nextCursor: String? = nil, pendingCount: Int) {
+        self.messages = messages
+        self.nextCursor = nextCursor
+        self.pendingCount = pendingCount
+    }
+}
+
+/// The result of a request to send a message again.
+public struct MessageRetryReply: Codable, Hashable, Sendable {
+    /// Whether it is sent again.
+    public var changed: Bool
+    /// The message, if it is still there.
+    public var messages: [MessageStatus]
+    /// Why it is not sent again.
+    public var reason: String?
+
+    /// An answer as described.
+    public init(changed: Bool, reason: String? = nil, messages: [MessageStatus]) {
+        self.changed = changed
+        self.messages = messages
+        self.reason = reason
+    }
+}
+
+/// One `[notify.NAME]` of the configuration, and how it is doing. Nothing of it is secret.
+public struct NotifierStatus: Codable, Hashable, Sendable {
+    /// The name of the credential with the address.
+    public var credential: String?
+    /// How many messages could not be sent.
+    public var deadCount: Int
+    /// What went wrong at the latest attempt that failed; absent if none failed.
+    public var error: String?
+    /// The format of its messages; absent for mail and jobs.
+    public var format: String?
+    /// The machine to which it sends; absent if the address is a credential.
+    public var host: String?
+    /// Whether its latest message could not be sent, or not yet.
+    public var isFailing: Bool
+    /// The job that it runs.
+    public var job: String?
+    /// Its name.
+    public var notifier: String
+    /// What it tells about, as in the configuration.
+    public var on: [String]
+    /// When it last sent a message.
+    public var sent: String?
+    /// The addresses of its mails.
+    public var to: [String]?
+    /// `mail`, `webhook`, `ping` or `job`.
+    public var transport: String
+    /// How many messages wait.
+    public var waitingCount: Int
+
+    /// A notifier that has sent nothing.
+    public init(notifier: String, transport: String, on: [String]) {
+        deadCount = 0
+        isFailing = false
+        self.notifier = notifier
+        self.on = on
+        self.transport = transport
+        waitingCount = 0
+    }
+}
+
+/// All notifiers, by their names.
+public struct NotifiersReply: Codable, Hashable, Sendable {
+    /// The notifiers.
+    public var notifiers: [NotifierStatus]
+
+    /// An answer as described.
+    public init(notifiers: [NotifierStatus]) { self.notifiers = notifiers }
+}
+
+/// What a test sent, and what came back.
+public struct NotifierTestReply: Codable, Hashable, Sendable {
+    /// What the receiver answered, or the mail program printed; absent if nothing was sent.
+    public var answer: String?
+    /// The body that was sent, or the whole mail.
+    public var body: String?
+    /// Whether nothing was sent because only the message was requested.
+    public var dryRun: Bool
+    /// How long it took; absent if nothing was sent.
+    public var elapsedUsec: Int64?
+    /// What went wrong; absent if nothing did.
+    public var error: String?
+    /// The lines of the header of a request.
+    public var headers: [String]?
+    /// The status of HTTP of the answer.
+    public var httpStatus: Int?
+    /// Whether it was sent; false for a dry run.
+    public var isSent: Bool
+    /// The job that was run; absent if the notifier runs none.
+    public var job: String?
+    /// The method of HTTP; absent for a mail.
+    public var method: String?
+    /// The notifier.
+    public var notifier: String
+    /// What is added to the path of the address.
+    public var pathSuffix: String?
+    /// What is added to the query of the address.
+    public var query: String?
+
+    /// A test that sent nothing.
+    public init(notifier: String, dryRun: Bool) {
+        self.notifier = notifier
+        self.dryRun = dryRun
+        isSent = false
+    }
+}

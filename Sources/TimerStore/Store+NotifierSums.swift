@@ -1,0 +1,93 @@
+// Copyright 2026 the timerd authors
+// SPDX-License-Identifier: Apache-2.0
+
+public import TimerCore
+
+/// Readings about the outbox for people.
+extension Store {
+    /// What the outbox knows about a notifier.
+    public struct NotifierSums: Hashable, Sendable {
+        /// How many messages wait.
+        public var waiting = 0
+        /// How many messages could not be sent.
+        public var dead = 0
+        /// When it last sent one; nil if it never did.
+        public var sent: WallInstant?
+        /// Why the latest of its messages that are not sent could not be sent; nil if there is none.
+        public var error: String?
+        /// Whether the latest message that was tried is not sent.
+        public var isFailing = false
+
+        /// The sums of a notifier without messages.
+        public init() {}
+    }
+
+    /// The sums of each notifier that has messages.
+    /// - Complexity: O(*n*) in the number of messages.
+    public func notifierSums() throws(StoreError) -> [Notifier.Name: NotifierSums] {
+        var found: [Notifier.Name: NotifierSums] = [:]
+        try connection.run(
+            """
+            SELECT notifier, sum(state = 'waiting'), sum(state = 'dead'), max(sent_us)
+            FROM message GROUP BY notifier
+            """, doing: "sum the messages up"
+        ) { row in
+            guard let name = row.text(0).flatMap({ Notifier.Name($0) }) else { return }
+            var sums = NotifierSums()
+            sums.waiting = Int(row.integer(1) ?? 0)
+            sums.dead = Int(row.integer(2) ?? 0)
+            sums.sent = row.integer(3).flatMap { WallInstant(kept: $0) }
+            found[name] = sums
+        }
+        for name in found.keys {
+            try connection.run(
+                """
+                SELECT state FROM message WHERE notifier = ? AND attempts > 0
+                ORDER BY id DESC LIMIT 1
+                """, [.text(name.description)], doing: "read the last message"
+            ) { found[name]?.isFailing = $0.text(0) != "sent" }
+            try connection.run(
+                """
+                SELECT error FROM message WHERE notifier = ? AND error IS NOT NULL
+                ORDER BY id DESC LIMIT 1
+                """, [.text(name.description)], doing: "read the last error"
+            ) { found[name]?.error = $0.text(0) }
+        }
+        return found
+    }
+
+    /// How many notifications belong to no message yet.
+    public func notificationsWithoutMessageCount() throws(StoreError) -> Int {
+        Int(
+            try connection.integer(
+                "SELECT count(*) FROM notification WHERE message IS NULL",
+                doing: "count the outbox") ?? 0)
+    }
+
+    /// The first message that told of the incident that a notification is about; nil if there is
+    /// none before the message with this number.
+    /// - Complexity: O(*n*) in the number of notifications, if it is about an incident.
+    public func earlierMessage(
+        about notification: JobNotification, before number: Int64
+    ) throws(StoreError) -> Int64? {
+        let kinds =
+            notification.kind == .recovery
+            ? notification.recoveredFrom : notification.isRepeat ? [notification.kind] : []
+        guard let job = notification.job, let since = notification.since, !kinds.isEmpty else {
+            return nil
+        }
+        let marks = kinds.map { _ in "?" }.joined(separator: ", ")
+        var found: Int64?
+        try connection.run(
+            """
+            SELECT min(message) FROM notification WHERE message IS NOT NULL AND message < ?
+                AND notifier = ? AND job = ? AND at_us >= ? AND kind IN (\(marks))
+            """,
+            [
+                .integer(number), .text(notification.notifier.description),
+                .text(job.description), .integer(since.microsecondsSinceEpoch),
+            ] + kinds.map { .text($0.rawValue) }, doing: "read an earlier message"
+        ) { found = $0.integer(0) }
+        return found
+    }
+}

@@ -1,0 +1,112 @@
+// Copyright 2026 the timerd authors
+// SPDX-License-Identifier: Apache-2.0
+
+import ArgumentParser
+import TimerControl
+import TimerCore
+
+/// Who is notified about jobs.
+struct NotifyVerb: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "notify",
+        abstract: "See who is notified about jobs, send a test, send a message again.",
+        subcommands: [NotifyListVerb.self, NotifyTestVerb.self, NotifyRetryVerb.self],
+        defaultSubcommand: NotifyListVerb.self)
+}
+
+struct NotifyListVerb: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "list",
+        abstract: "The notifiers, and the latest messages with what became of them.")
+
+    @OptionGroup var connection: Connection
+
+    @Option(
+        help: "Only messages in this state: waiting, sent or dead.",
+        completion: .list(NotificationQuery.State.allCases.map(\.rawValue)),
+        transform: NotifyListVerb.state)
+    var state: NotificationQuery.State?
+
+    @Option(help: "How many messages at most.")
+    var limit = NotificationQuery.limitDefault
+
+    func validate() throws {
+        guard NotificationQuery.limits.contains(limit) else {
+            throw ValidationError(
+                "--limit: from \(NotificationQuery.limits.lowerBound) to \(NotificationQuery.limits.upperBound)"
+            )
+        }
+    }
+
+    func run() throws {
+        let query = NotificationQuery(state: state, limit: limit)
+        let messages = try connection.ask(.messages(query), for: NotificationsReply.self)
+        guard !connection.json else { return try connection.show(messages) { "" } }
+        let notifiers = try connection.ask(.notifiers, for: NotifiersReply.self)
+        print(Text.notifiers(notifiers, messages))
+    }
+
+    private static func state(_ text: String) throws -> NotificationQuery.State {
+        guard let state = NotificationQuery.State(rawValue: text) else {
+            throw ValidationError("--state: waiting, sent or dead")
+        }
+        return state
+    }
+}
+
+struct NotifyTestVerb: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "test",
+        abstract: "Send a test message, and show what was sent and what came back.",
+        discussion: """
+            The message is sent at once, whatever per-hour and batch say. With --dry-run it is only shown.
+
+            Exit status: 0 the receiver accepted the message, 1 it did not, 4 there is no such notifier.
+            """)
+
+    @OptionGroup var connection: Connection
+
+    @Argument(help: "The notifier's name.", transform: NotifyTestVerb.name)
+    var notifier: Notifier.Name
+
+    @Flag(help: "Show what would be sent, and send nothing.")
+    var dryRun = false
+
+    func run() throws {
+        let reply = try connection.ask(
+            .testNotifier(notifier, dryRun: dryRun), for: NotifierTestReply.self)
+        try connection.show(reply) { Text.test(reply) }
+        guard reply.isSent || (dryRun && reply.error == nil) else { throw ExitCode(1) }
+    }
+
+    private static func name(_ text: String) throws -> Notifier.Name {
+        guard let name = Notifier.Name(text) else {
+            throw ValidationError(
+                "\"\(text)\": \(Notifier.Name.fault(in: text) ?? "not the name of a notifier")")
+        }
+        return name
+    }
+}
+
+struct NotifyRetryVerb: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "retry", abstract: "Send a message again that could not be sent.")
+
+    @OptionGroup var connection: Connection
+
+    @Argument(help: "The message's number, as notify list shows it.")
+    var message: Int64
+
+    func validate() throws {
+        guard message >= 0 else { throw ValidationError("a message's number is not negative") }
+    }
+
+    func run() throws {
+        let reply = try connection.ask(.retryMessage(message), for: MessageRetryReply.self)
+        try connection.show(reply) {
+            reply.changed
+                ? "message \(message): will be sent again"
+                : "message \(message): \(reply.reason ?? "nothing changes")"
+        }
+    }
+}

@@ -1,0 +1,120 @@
+// Copyright 2026 the timerd authors
+// SPDX-License-Identifier: Apache-2.0
+
+import TimerControl
+import TimerCore
+
+/// Texts about notifiers and their messages.
+extension Text {
+    /// The lines of `timerctl notify list`.
+    static func notifiers(_ notifiers: NotifiersReply, _ messages: NotificationsReply) -> String {
+        guard !notifiers.notifiers.isEmpty || !messages.messages.isEmpty else {
+            return
+                "no notifiers; a table such as [notify.ops] in the configuration makes one (timerd.toml(5))"
+        }
+        var lines: [String] = []
+        if !notifiers.notifiers.isEmpty {
+            let rows = notifiers.notifiers.map { one in
+                [
+                    .init(one.notifier), .init(receiver(of: one)), .init(instant(one.sent)),
+                    .init("\(one.waitingCount)"), .init("\(one.deadCount)"), state(of: one),
+                ] as [TextTable.Cell]
+            }
+            lines += TextTable(
+                ["NOTIFIER", "SENDS", "LAST SENT", "WAITING", "DEAD", "STATE"], rows
+            ).lines(color: Screen.standardOutput(color: .auto).hasColor)
+            lines.append("")
+        }
+        lines += self.messages(messages)
+        return lines.joined(separator: "\n")
+    }
+
+    private static func messages(_ reply: NotificationsReply) -> [String] {
+        let pending =
+            reply.pendingCount > 0
+            ? ["\(plural(reply.pendingCount, "notification")) collected for the next message"] : []
+        guard !reply.messages.isEmpty else { return pending + ["no messages"] }
+        let rows = reply.messages.map { message in
+            [
+                .init("\(message.number)"), .init(message.notifier),
+                .init(instant(message.created)), state(of: message),
+                .init("\(message.attempts)"), .init(subject(of: message)),
+            ] as [TextTable.Cell]
+        }
+        let headings = ["MESSAGE", "NOTIFIER", "CREATED", "STATE", "ATTEMPTS", "ABOUT"]
+        var lines: [String] = []
+        for (index, line) in TextTable(headings, rows).lines(
+            color: Screen.standardOutput(color: .auto).hasColor
+        ).enumerated() {
+            lines.append(line)
+            guard index > 0 else { continue }
+            let message = reply.messages[index - 1]
+            if let error = message.error { lines.append("    \(Printable.text(error))") }
+            if let next = message.next, message.attempts > 0 {
+                lines.append("    next attempt at \(instant(next))")
+            }
+        }
+        return pending + lines
+    }
+
+    /// How a notifier tells people.
+    private static func receiver(of one: NotifierStatus) -> String {
+        if let recipients = one.to { return "mail to \(recipients.joined(separator: ", "))" }
+        if let job = one.job { return "runs the job \(job)" }
+        let place = one.host.map { "to \($0)" } ?? one.credential.map { "to credential \($0)" }
+        return [one.format ?? one.transport, place ?? ""].filter { !$0.isEmpty }
+            .joined(separator: " ")
+    }
+
+    private static func state(of one: NotifierStatus) -> TextTable.Cell {
+        guard one.isFailing else { return .init("ok", .good) }
+        return .init("failing" + (one.error.map { ": \($0)" } ?? ""), .bad)
+    }
+
+    private static func state(of message: MessageStatus) -> TextTable.Cell {
+        switch message.state {
+        case "sent": .init("sent", .good)
+        case "dead": .init("dead", .bad)
+        default: .init(message.state, .waiting)
+        }
+    }
+
+    /// What a message is about: `failure of backup, failure of report, and 3 more`.
+    private static func subject(of message: MessageStatus) -> String {
+        var parts = message.notifications.prefix(2).map { one in
+            one.kind + (one.job.map { " of \($0)" } ?? "")
+        }
+        let rest = message.notificationCount - parts.count
+        if rest > 0 { parts.append("and \(rest) more") }
+        return parts.joined(separator: ", ")
+    }
+
+    /// What `timerctl notify test` shows: the bytes that were sent, and what came back.
+    static func test(_ reply: NotifierTestReply) -> String {
+        var lines: [String] = []
+        if let method = reply.method {
+            let query = (reply.query ?? "").isEmpty ? "" : "?\(reply.query ?? "")"
+            lines.append("> \(method) ADDRESS\(reply.pathSuffix ?? "")\(query)")
+            lines += (reply.headers ?? []).map { "> \($0)" }
+            lines.append(">")
+        }
+        lines += (reply.body ?? "").isEmpty ? [] : quoted(reply.body ?? "", with: "> ")
+        guard !reply.dryRun else {
+            let end =
+                reply.job.map { "the job \($0) would be started (dry run)" }
+                ?? "nothing was sent (dry run)"
+            return Printable.lines((lines + ["", end]).joined(separator: "\n"))
+        }
+        lines += quoted(reply.answer ?? "", with: "< ")
+        let took = reply.elapsedUsec.map { " in \(span($0))" } ?? ""
+        let status = reply.httpStatus.map { " (HTTP status \($0))" } ?? ""
+        let done = reply.job.map { "the job \($0) was started" } ?? "sent\(took)\(status)"
+        if !lines.isEmpty { lines.append("") }
+        lines.append(reply.isSent ? done : "not sent: \(reply.error ?? "no reason is known")")
+        return Printable.lines(lines.joined(separator: "\n"))
+    }
+
+    private static func quoted(_ text: String, with mark: String) -> [String] {
+        self.lines(of: text).map { ($0.isEmpty ? String(mark.dropLast()) : mark + $0) }
+    }
+}
